@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 	"svc/internal/secret"
 	"svc/internal/setting"
@@ -57,7 +57,7 @@ func (a access) orJob() access {
 
 // admit authenticates the caller and checks the access rule of the endpoint.
 func (a *API) admit(c *call, e *endpoint) error {
-	ip := remoteIP(c.r)
+	ip := httpreq.IP(c.r)
 	if e.access.runner {
 		c.actor = actor.Actor{IP: ip}
 		return nil
@@ -302,13 +302,4 @@ func queryValue(query, name string) string {
 		return text
 	}
 	return ""
-}
-
-// remoteIP returns the IP address of the client. The server has already replaced
-// the address of trusted proxies.
-func remoteIP(r *http.Request) string {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		return at.Addr().Unmap().String()
-	}
-	return r.RemoteAddr
 }

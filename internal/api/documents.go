@@ -5,12 +5,12 @@ import (
 	"compress/gzip"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/httpreq"
 	"svc/internal/openapi"
 )
 
@@ -81,23 +81,13 @@ func (f *asset) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := f.plain
-	if takesGzip(r.Header.Get("Accept-Encoding")) {
+	if httpreq.AcceptsGzip(r) {
 		text = f.packed
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(text) // the client may have disconnected
-}
-
-func takesGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
-		if name == "gzip" && strings.TrimRight(weight, ".0") != "q=" {
-			return true
-		}
-	}
-	return false
 }
 
 // docsRoutes adds the HTML pages: the index, and one for each group of endpoints.

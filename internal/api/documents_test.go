@@ -91,17 +91,6 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-func TestTakesGzip(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]bool{
-		"": false, "br": false, "gzip": true, "br, gzip": true, "gzip; q=0.5": true, "gzip;q=0": false, "gzip;q=0.0": false, "xgzip": false, "gzip;q=1.0": true,
-	} {
-		if got := takesGzip(header); got != want {
-			t.Errorf("%q: got %v", header, got)
-		}
-	}
-}
-
 var (
 	pageID     = regexp.MustCompile(` id="([^"]+)"`)
 	pageLink   = regexp.MustCompile(` (?:href|src)="([^"]+)"`)

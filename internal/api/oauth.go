@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 	"svc/internal/oauth"
 )
@@ -74,7 +75,7 @@ func (a *API) giveTokens(w http.ResponseWriter, r *http.Request) {
 	request := oauth.TokenRequest{
 		GrantType: values.Get("grant_type"), Code: values.Get("code"), RedirectURI: values.Get("redirect_uri"), Verifier: values.Get("code_verifier"),
 		RefreshToken: values.Get("refresh_token"), Username: values.Get("username"), Password: values.Get("password"), Scope: values.Get("scope"),
-		IP: remoteIP(r),
+		IP: httpreq.IP(r),
 	}
 	if request.ClientID, request.ClientSecret, err = clientOf(r, values); err != nil {
 		a.refuseOAuth(w, r, err)
@@ -138,7 +139,7 @@ type tokenApplicationJSON struct {
 
 // tokenInfo: https://docs.gitlab.com/api/oauth2/#retrieve-the-token-information
 func (a *API) tokenInfo(w http.ResponseWriter, r *http.Request) {
-	info, err := a.OAuth.Info(r.Context(), bearerOf(r, nil), remoteIP(r))
+	info, err := a.OAuth.Info(r.Context(), bearerOf(r, nil), httpreq.IP(r))
 	if err != nil {
 		a.refuseToken(w, r, err)
 		return
@@ -163,7 +164,7 @@ func (a *API) userInfo(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	by, err := a.Users.Authenticate(r.Context(), bearerOf(r, values), remoteIP(r))
+	by, err := a.Users.Authenticate(r.Context(), bearerOf(r, values), httpreq.IP(r))
 	if err != nil {
 		a.refuseToken(w, r, err)
 		return

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 )
 
@@ -47,8 +48,7 @@ func newGate(s *Server) *gate {
 	if most == 0 {
 		most = usualConnections()
 	}
-	trust := &front{server: s}
-	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: trust.trusted, log: s.Log, of: map[string]int{}}
+	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(s.Config.TrustedProxies).Contains, log: s.Log, of: map[string]int{}}
 }
 
 // usualConnections is half of the files that the process may open. The rest is

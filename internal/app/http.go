@@ -7,13 +7,13 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"svc/internal/api"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 )
 
@@ -57,7 +57,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	start := time.Now()
 	id := requestID(r.Header.Get("X-Request-Id"))
-	addr := f.clientAddr(r)
+	addr := httpreq.Proxies(f.server.Config.TrustedProxies).ClientAddr(r)
 	r = r.WithContext(limit.WithAddress(withRequestID(r.Context(), id), addr))
 	r.RemoteAddr = addr
 	out, end := f.server.pace.paced(w, r)
@@ -114,38 +114,6 @@ func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
 	rec.Header().Set("Content-Type", "application/json")
 	rec.WriteHeader(http.StatusInternalServerError)
 	_, _ = rec.Write([]byte(`{"message":"500 Internal Server Error"}`))
-	return false
-}
-
-// clientAddr is who sent the request: the nearest address in X-Forwarded-For
-// that is not one of our trusted proxies, if the request came from one.
-func (f *front) clientAddr(r *http.Request) string {
-	if len(f.server.Config.TrustedProxies) == 0 {
-		return r.RemoteAddr
-	}
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !f.trusted(at.Addr()) {
-		return r.RemoteAddr
-	}
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0; i-- {
-		addr, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		if !f.trusted(addr) || i == 0 {
-			return netip.AddrPortFrom(addr, 0).String()
-		}
-	}
-	return r.RemoteAddr
-}
-
-func (f *front) trusted(addr netip.Addr) bool {
-	for _, prefix := range f.server.Config.TrustedProxies {
-		if prefix.Contains(addr.Unmap()) {
-			return true
-		}
-	}
 	return false
 }
 

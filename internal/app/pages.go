@@ -8,16 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"svc/internal/config"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 	"svc/internal/pages"
 	"svc/internal/sites"
@@ -58,7 +57,7 @@ type pagesServer struct {
 	http          *http.Server
 	https         *http.Server
 	handler       *sites.Handler
-	trust         *front // knows the proxies
+	proxies       httpreq.Proxies
 	metrics       *metrics
 	log           *slog.Logger
 	pace          Pace
@@ -121,7 +120,7 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	if err := s.Pages.ClearCache(); err != nil {
 		return fmt.Errorf("copies of sites: %w", err)
 	}
-	p.trust, p.metrics, p.log, p.pace = &front{server: s}, m, s.Log, s.pace
+	p.proxies, p.metrics, p.log, p.pace = s.Config.TrustedProxies, m, s.Log, s.pace
 	p.handler = sites.New(sites.Deps{
 		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
 		Secure: func(r *http.Request) bool { return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" }, // see ServeHTTP
@@ -172,8 +171,8 @@ func (p *pagesServer) stop(ctx context.Context) error {
 // from trusted proxies, and counts and logs visits.
 func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	secure := p.trust.forwardedTLS(r)
-	r.RemoteAddr = p.trust.clientAddr(r)
+	secure := p.proxies.ForwardedTLS(r)
+	r.RemoteAddr = p.proxies.ClientAddr(r)
 	if r.Header.Del("X-Forwarded-Proto"); secure {
 		r.Header.Set("X-Forwarded-Proto", "https")
 	}
@@ -206,16 +205,6 @@ func (r *pagesRecorder) WriteHeader(status int) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (r *pagesRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// forwardedTLS reports whether a proxy that we trust says that the visitor
-// spoke TLS to it.
-func (f *front) forwardedTLS(r *http.Request) bool {
-	if len(f.server.Config.TrustedProxies) == 0 || !strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
-		return false
-	}
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && f.trusted(at.Addr())
-}
 
 // certificateFiles is a certificate in files that someone else renews.
 type certificateFiles struct {

@@ -2,12 +2,11 @@ package githttp
 
 import (
 	"errors"
-	"net/http"
-	"net/netip"
 	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 	"svc/internal/user"
 )
@@ -15,7 +14,7 @@ import (
 // authenticate finds out who asks. A credential that opens nothing is an error
 // even where no one needs to sign in.
 func (x *exchange) authenticate() error {
-	ip := remoteIP(x.r)
+	ip := httpreq.IP(x.r)
 	scheme, rest, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	login, password, basic := x.r.BasicAuth()
 	switch {
@@ -99,13 +98,4 @@ func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 
 func (x *exchange) tokenLike(password string) bool {
 	return strings.HasPrefix(password, x.Name+"pat-") || strings.HasPrefix(password, x.Name+"dt-") || strings.HasPrefix(password, x.Name+"oat-")
-}
-
-// remoteIP is the address that the request came from. The server has put the
-// client's there when it came through a proxy that is trusted.
-func remoteIP(r *http.Request) string {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		return at.Addr().Unmap().String()
-	}
-	return r.RemoteAddr
 }

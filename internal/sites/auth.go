@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/oauth"
 	"svc/internal/secret"
 )
@@ -203,7 +204,7 @@ func (d *Handler) finish(w http.ResponseWriter, r *http.Request, host string) er
 	}
 	d.setCookie(w, r, "_state", "", 0)
 	tokens, err := d.OAuth.RedeemBuiltin(r.Context(), oauth.TokenRequest{
-		ClientID: d.ClientID(), Code: string(code), RedirectURI: d.CallbackURL(), Verifier: verifier, IP: hostName(r.RemoteAddr),
+		ClientID: d.ClientID(), Code: string(code), RedirectURI: d.CallbackURL(), Verifier: verifier, IP: httpreq.IP(r),
 	})
 	if refused, ok := errors.AsType[*oauth.Error](err); ok {
 		return errs.Invalid("the code of the sign-in is not valid").Because(refused)

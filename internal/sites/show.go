@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/pages"
 	"svc/internal/pages/pack"
 )
@@ -180,7 +181,7 @@ func (s *site) encoded(f *pack.File) (*pack.Part, string) {
 	if accept == "" || s.r.Header.Get("Range") != "" {
 		return nil, ""
 	}
-	br, gz := weigh(accept)
+	br, gz := httpreq.Encodings(accept)
 	switch {
 	case f.Brotli != nil && br > 0 && (br >= gz || f.Gzip == nil):
 		return f.Brotli, "br"
@@ -188,35 +189,4 @@ func (s *site) encoded(f *pack.File) (*pack.Part, string) {
 		return f.Gzip, "gzip"
 	}
 	return nil, ""
-}
-
-// weigh reads how much a visitor likes each encoding; 0 is not at all.
-func weigh(accept string) (br, gz float64) {
-	br, gz = -1, -1
-	rest := 0.0
-	for item := range strings.SplitSeq(accept, ",") {
-		name, params, _ := strings.Cut(item, ";")
-		q := 1.0
-		if text, ok := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(params), " ", ""), "q="); ok {
-			var err error
-			if q, err = strconv.ParseFloat(text, 64); err != nil || !(q >= 0 && q <= 1) {
-				q = 0
-			}
-		}
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "br":
-			br = q
-		case "gzip", "x-gzip":
-			gz = q
-		case "*":
-			rest = q
-		}
-	}
-	if br < 0 {
-		br = rest
-	}
-	if gz < 0 {
-		gz = rest
-	}
-	return br, gz
 }

@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/httpreq"
 	"svc/internal/limit"
 	"svc/internal/oauth"
 	"svc/internal/pages"
@@ -81,7 +82,7 @@ func hostName(host string) string {
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := d.serve(w, r)
 	if errs.Is(err, errs.KindInvalid) { // only the sign-in refuses its input
-		err = d.Users.FailedToken(r.Context(), r.RemoteAddr, err)
+		err = d.Users.FailedToken(r.Context(), httpreq.IP(r), err)
 	}
 	if err != nil {
 		d.refuse(w, r, err)
@@ -223,7 +224,7 @@ func (d *Handler) visitor(r *http.Request, host string) (actor.Actor, error) {
 	if token == "" {
 		return actor.Actor{}, nil
 	}
-	by, err := d.Users.TryToken(r.Context(), token, hostName(r.RemoteAddr))
+	by, err := d.Users.TryToken(r.Context(), token, httpreq.IP(r))
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
 		return actor.Actor{}, nil
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/httpreq"
+
 	"github.com/go-chi/chi/v5"
 )
 
@@ -90,7 +92,7 @@ func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	text := a.text
-	if len(a.gzip) > 0 && packs(r) {
+	if len(a.gzip) > 0 && httpreq.AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		text = a.gzip
 	}

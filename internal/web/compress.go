@@ -6,8 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
+
+	"svc/internal/httpreq"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -23,19 +24,6 @@ var packers = sync.Pool{New: func() any {
 	return z
 }}
 
-// packs tells whether a client takes gzip. Some name it only to refuse it.
-func packs(r *http.Request) bool {
-	for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(offer), ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(weight, " ", ""), "q="), 64)
-		return err != nil || q > 0
-	}
-	return false
-}
-
 // answer sends a whole text that is made here, compressed if it is long. Its
 // type is set; what others wrote, in their files, does not come this way.
 //
@@ -46,7 +34,7 @@ func packs(r *http.Request) bool {
 // no client holds memory by reading slowly.
 func (v *visit) answer(status int, b *bytes.Buffer) {
 	h := v.w.Header()
-	if b.Len() >= minPacked && packs(v.r) {
+	if b.Len() >= minPacked && httpreq.AcceptsGzip(v.r) {
 		packed := buffers.Get().(*bytes.Buffer)
 		packed.Reset()
 		z := packers.Get().(*gzip.Writer)

@@ -7,13 +7,14 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"svc/internal/markup"
 	"unicode/utf8"
+
+	"svc/internal/httpreq"
+	"svc/internal/markup"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -179,14 +180,8 @@ func local(path string) string {
 	return path
 }
 
-// ip is where the request came from. The server has put the client's there
-// when it came through a proxy that is trusted.
-func (v *visit) ip() string {
-	if at, err := netip.ParseAddrPort(v.r.RemoteAddr); err == nil {
-		return at.Addr().Unmap().String()
-	}
-	return v.r.RemoteAddr
-}
+// ip is the IP address of the client.
+func (v *visit) ip() string { return httpreq.IP(v.r) }
 
 // param is a value of the query.
 func (v *visit) param(name string) string { return v.r.URL.Query().Get(name) }
