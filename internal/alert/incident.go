@@ -178,7 +178,9 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 			return nil
 		}
 		kind, text := "incident", s.describe(in, a)
-		f := plan.IssueFields{Title: &a.Title, Description: &text, Type: &kind, AddLabels: []string{"incident"}}
+		f := plan.IssueFields{
+			Fields: plan.Fields{Title: &a.Title, Description: &text, Labels: plan.Labelling{Add: []string{"incident"}}}, Type: &kind,
+		}
 		if a.AssigneeID != nil {
 			f.Assignees = &[]int64{*a.AssigneeID}
 		}
@@ -195,7 +197,7 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 				return err
 			}
 		}
-		return s.Plan.AddSystemNote(ctx, tx, by, a.thing(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
+		return s.Plan.AddSystemNote(ctx, tx, by, a.target(), a.IID, a.ProjectID, fmt.Sprintf("created incident #%d for this alert", i.IID))
 	})
 	return made, err
 }
@@ -267,7 +269,7 @@ func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
 			continue
 		}
 		a := found[0]
-		_, err = s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Event: "close", Via: fmt.Sprintf("alert %d", a.IID)})
+		_, err = s.Plan.UpdateIssue(ctx, by, project.RefTo(a.ProjectID), a.IssueIID, plan.IssueFields{Fields: plan.Fields{Event: "close"}, Via: fmt.Sprintf("alert %d", a.IID)})
 		if err != nil && !errs.IsRefusal(err) { // else the project is gone, archived, or has no issues
 			return fmt.Errorf("close incident of alert %d: %w", a.ID, err)
 		}

@@ -130,11 +130,11 @@ func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, ii
 		return nil, err
 	}
 	const most = 100
-	page, err := s.Plan.Notes(ctx, plan.Noteable{Thing: a.thing(), IID: a.IID, In: in}, plan.NoteFilter{Sort: plan.Sort{By: "created_at"}}, db.Paging{Limit: most})
+	page, err := s.Plan.Notes(ctx, plan.Noteable{Target: a.target(), IID: a.IID, In: in}, plan.NoteFilter{Sort: plan.Sort{By: "created_at"}}, db.Paging{Limit: most})
 	return page.Items, err
 }
 
-func (a *Alert) thing() plan.Thing { return plan.Thing{Kind: NoteKind, ID: a.ID} }
+func (a *Alert) target() plan.Target { return plan.Target{Kind: NoteKind, ID: a.ID} }
 
 // Change lists changes to an alert; nil leaves a field as it is.
 type Change struct {
@@ -210,7 +210,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	for _, text := range changes {
-		if err := s.Plan.AddSystemNote(ctx, tx, by, a.thing(), a.IID, a.ProjectID, text); err != nil {
+		if err := s.Plan.AddSystemNote(ctx, tx, by, a.target(), a.IID, a.ProjectID, text); err != nil {
 			return err
 		}
 	}

@@ -127,26 +127,19 @@ func toTasks(text string) (t taskStatusJSON) {
 
 func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 	number := strconv.FormatInt(i.IID, 10)
+	planned := toPlanned(site, &i.Issuable, details, now)
 	self := site.URL + prefix + "/projects/" + strconv.FormatInt(i.ProjectID, 10)
 	out := issueJSON{
 		ID: i.ID, IID: i.IID, ProjectID: i.ProjectID, Title: i.Title, Description: textOrNull(i.Description), State: string(i.State),
 		CreatedAt: toStamp(i.CreatedAt), UpdatedAt: toStamp(i.UpdatedAt), ClosedAt: toStampOrNull(i.ClosedAt), ClosedBy: toUserOrNull(site, i.ClosedBy, now),
-		Author: toUserOrNull(site, i.Author, now), Assignees: mapped(i.Assignees, func(u *user.User) userPublicJSON { return toUserPublic(site, u, now) }),
-		Type: strings.ToUpper(i.Type), UserNotesCount: i.Notes, DueDate: toDayOrNull(i.DueDate), Confidential: i.Confidential, DiscussionLocked: i.Locked,
+		Author: toUserOrNull(site, i.Author, now), Assignees: planned.assignees, Assignee: planned.assignee, Milestone: planned.milestone, Type: strings.ToUpper(i.Type), UserNotesCount: i.Notes, DueDate: toDayOrNull(i.DueDate), Confidential: i.Confidential, DiscussionLocked: i.Locked,
 		IssueType: i.Type, WebURL: site.URL + "/" + i.ProjectPath + "/-/issues/" + number, TaskCompletionStatus: toTasks(i.Description), Weight: i.Weight,
 		Links:      issueLinksJSON{Self: self + "/issues/" + number, Notes: self + "/issues/" + number + "/notes", AwardEmoji: self + "/issues/" + number + "/award_emoji", Project: self},
 		References: referencesJSON{"#" + number, "#" + number, i.ProjectPath + "#" + number},
-		Labels:     toLabels(i.Labels, details),
+		Labels:     planned.labels,
 		Severity:   "UNKNOWN", MovedToID: i.MovedToID, ImportedFrom: "none",
 	}
 	out.HasTasks = out.TaskCompletionStatus.Count > 0
-	if len(out.Assignees) > 0 {
-		out.Assignee = &out.Assignees[0]
-	}
-	if i.Milestone != nil {
-		m := toMilestone(site, i.Milestone, now)
-		out.Milestone = &m
-	}
 	return out
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/plan"
-	"svc/internal/user"
 )
 
 func (a *API) issueRoutes() {
@@ -32,66 +31,39 @@ func (a *API) issueRoutes() {
 
 // issueMatchParams are filters on attributes, also below not.
 type issueMatchParams struct {
-	IIDs              []int64  `param:"iids,csv"`
-	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
-	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
-	MilestoneID       string   `param:"milestone_id" doc:"Milestone ID, None, Any, Upcoming or Started."`
-	AuthorID          int64    `param:"author_id"`
-	AuthorUsername    string   `param:"author_username"`
-	AssigneeID        string   `param:"assignee_id" doc:"User ID, None or Any."`
-	AssigneeUsernames []string `param:"assignee_username,csv"`
-	Weight            string   `param:"weight" doc:"Weight, None or Any."`
+	IIDs []int64 `param:"iids,csv"`
+	matchParams
+	MilestoneID string `param:"milestone_id" doc:"Milestone ID, None, Any, Upcoming or Started."`
+	Weight      string `param:"weight" doc:"Weight, None or Any."`
 }
 
-func (p *issueMatchParams) match() plan.IssueMatch {
-	return plan.IssueMatch{
-		IIDs: p.IIDs, Labels: p.Labels, Milestone: p.Milestone, MilestoneID: p.MilestoneID, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername,
-		AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames, Weight: p.Weight,
-	}
+func (p *issueMatchParams) match() plan.Match {
+	m := p.matchParams.match()
+	m.IIDs, m.MilestoneID, m.Weight = p.IIDs, p.MilestoneID, p.Weight
+	return m
 }
 
 func (p *issueMatchParams) ParamRules() []bind.Rule {
-	return []bind.Rule{bind.Exclusive("milestone", "milestone_id"), bind.Exclusive("author_id", "author_username"), bind.Exclusive("assignee_id", "assignee_username")}
+	return append([]bind.Rule{bind.Exclusive("milestone", "milestone_id")}, p.matchParams.ParamRules()...)
 }
 
 type issueFilterParams struct {
 	issueMatchParams
-	State         string           `param:"state" enum:"opened,closed,all"`
-	Scope         string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,all"`
-	Search        string           `param:"search"`
-	In            []string         `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
-	Confidential  *bool            `param:"confidential"`
-	IssueType     string           `param:"issue_type" enum:"issue,incident,test_case,task"`
-	DueDate       string           `param:"due_date" enum:"0,any,today,tomorrow,overdue,week,month,next_month_and_previous_two_weeks"`
-	CreatedAfter  *time.Time       `param:"created_after"`
-	CreatedBefore *time.Time       `param:"created_before"`
-	UpdatedAfter  *time.Time       `param:"updated_after"`
-	UpdatedBefore *time.Time       `param:"updated_before"`
-	NonArchived   *bool            `param:"non_archived" doc:"For groups: only items of projects that are not archived. Default is true."`
-	Not           issueMatchParams `param:"not" doc:"Return issues that do not match these parameters."`
+	State        string `param:"state" enum:"opened,closed,all"`
+	Scope        string `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,all"`
+	Confidential *bool  `param:"confidential"`
+	IssueType    string `param:"issue_type" enum:"issue,incident,test_case,task"`
+	DueDate      string `param:"due_date" enum:"0,any,today,tomorrow,overdue,week,month,next_month_and_previous_two_weeks"`
+	filterParams
+	Not issueMatchParams `param:"not" doc:"Return issues that do not match these parameters."`
 }
 
 func (p *issueFilterParams) filter(scope string) plan.IssueFilter {
 	f := plan.IssueFilter{
-		IssueMatch: p.match(), Not: p.Not.match(), Search: p.Search, Confidential: p.Confidential, Due: p.DueDate, Scope: scope,
-		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
-	}
-	if p.State != "all" {
-		f.State = plan.State(p.State)
-	}
-	for _, in := range p.In {
-		f.InTitle, f.InText = f.InTitle || in == "title", f.InText || in == "description"
+		Filter: p.filterParams.filter(p.State, p.Scope, scope), Match: p.match(), Not: p.Not.match(), Confidential: p.Confidential, Due: p.DueDate,
 	}
 	if p.IssueType != "" {
 		f.Types = []string{p.IssueType}
-	}
-	switch p.Scope {
-	case "created_by_me", "created-by-me":
-		f.Scope = "created_by_me"
-	case "assigned_to_me", "assigned-to-me":
-		f.Scope = "assigned_to_me"
-	case "all":
-		f.Scope = ""
 	}
 	return f
 }
@@ -120,7 +92,7 @@ func (a *API) listIssues(c *call, p listIssuesParams) (page[issueJSON], error) {
 // ownScope returns the default scope of a list of all issues: those of the current
 // user.
 func (a *API) ownScope(c *call, p *issueFilterParams) string {
-	if p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0 || c.actor.Anonymous() {
+	if p.hasUser() || c.actor.Anonymous() {
 		return ""
 	}
 	return "created_by_me"
@@ -134,7 +106,7 @@ type placeIssuesParams struct {
 // listIssues: https://docs.gitlab.com/api/issues/#list-project-issues
 func (m parentEndpoints) listIssues(c *call, p placeIssuesParams) (page[issueJSON], error) {
 	f := p.filter("")
-	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
+	f.Live = m.group && p.live()
 	list, err := m.api.Plan.PlaceIssues(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
 	return m.api.presentIssues(c, p.pageParams, list, p.WithDetails, err)
 }
@@ -195,11 +167,7 @@ func (a *API) getIssue(c *call, p issueParams) (issueDetailJSON, error) {
 
 // issueFieldParams are the attributes for create and update.
 type issueFieldParams struct {
-	Description  *string             `param:"description"`
-	AssigneeIDs  bind.Opt[[]int64]   `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
-	AssigneeID   bind.Opt[int64]     `param:"assignee_id" doc:"ID of a single assignee."`
-	Labels       bind.Opt[[]string]  `param:"labels,csv" doc:"Label names. Labels that do not exist are created."`
-	MilestoneID  bind.Opt[int64]     `param:"milestone_id" doc:"ID of the milestone; 0 or empty to unassign."`
+	fieldParams
 	DueDate      bind.Opt[bind.Date] `param:"due_date" doc:"Date in the format YYYY-MM-DD; empty to remove."`
 	Confidential *bool               `param:"confidential"`
 	Locked       *bool               `param:"discussion_locked"`
@@ -209,19 +177,11 @@ type issueFieldParams struct {
 
 func (p *issueFieldParams) fields(title *string) plan.IssueFields {
 	f := plan.IssueFields{
-		Title: title, Description: p.Description, Confidential: p.Confidential, Type: p.IssueType, Labels: sent(&p.Labels), DueDate: dayChange(p.DueDate),
-		Locked: p.Locked, SetWeight: p.Weight.Set, Milestone: sent(&p.MilestoneID),
+		Fields: p.fieldParams.fields(title), Confidential: p.Confidential, Type: p.IssueType, DueDate: dayChange(p.DueDate), SetWeight: p.Weight.Set,
 	}
+	f.Locked = p.Locked
 	if p.Weight.Set && !p.Weight.Null {
 		f.Weight = &p.Weight.Value
-	}
-	switch {
-	case p.AssigneeIDs.Set:
-		f.Assignees = &p.AssigneeIDs.Value
-	case p.AssigneeID.Set && p.AssigneeID.Null:
-		f.Assignees = &[]int64{}
-	case p.AssigneeID.Set:
-		f.Assignees = &[]int64{p.AssigneeID.Value}
 	}
 	return f
 }
@@ -258,7 +218,7 @@ func (updateIssueParams) ParamRules() []bind.Rule {
 // updateIssue: https://docs.gitlab.com/api/issues/#edit-an-issue
 func (a *API) updateIssue(c *call, p updateIssueParams) (issueDetailJSON, error) {
 	f := p.fields(p.Title)
-	f.Event, f.AddLabels, f.RemoveLabels, f.UpdatedAt = p.StateEvent, p.AddLabels, p.RemoveLabels, p.UpdatedAt
+	f.Event, f.Labels.Add, f.Labels.Remove, f.UpdatedAt = p.StateEvent, p.AddLabels, p.RemoveLabels, p.UpdatedAt
 	i, err := a.Plan.UpdateIssue(c, c.actor, p.Project, p.Issue, f)
 	return a.presentIssue(c, i, err)
 }
@@ -321,10 +281,6 @@ func (a *API) setIssueSubscription(c *call, p issueParams, want bool) (unchanged
 
 // listIssueParticipants: https://docs.gitlab.com/api/issues/#list-participants-in-an-issue
 func (a *API) listIssueParticipants(c *call, p issueParams) ([]userPublicJSON, error) {
-	list, err := a.Plan.Participants(c, c.actor, p.Project, p.Issue)
-	if err != nil {
-		return nil, err
-	}
-	now := a.Now()
-	return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(c.site, u, now) }), nil
+	list, err := a.Plan.IssueParticipants(c, c.actor, p.Project, p.Issue)
+	return a.presentUsers(c, list, err)
 }

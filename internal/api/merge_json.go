@@ -7,7 +7,6 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 // mergeSimpleJSON is a merge request in the simple view.
@@ -81,14 +80,13 @@ type mergeRequestJSON struct {
 }
 
 func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Time) mergeRequestJSON {
-	people := func(list []*user.User) []userPublicJSON {
-		return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(site, u, now) })
-	}
+	planned := toPlanned(site, &m.Issuable, details, now)
 	short := "!" + strconv.FormatInt(m.IID, 10)
 	out := mergeRequestJSON{
 		mergeSimpleJSON: toMergeSimple(site, m), MergedAt: toStampOrNull(m.MergedAt), ClosedBy: toUserOrNull(site, m.ClosedBy, now), ClosedAt: toStampOrNull(m.ClosedAt),
 		TargetBranch: m.TargetBranch, SourceBranch: m.SourceBranch, UserNotesCount: m.Notes, Author: toUserOrNull(site, m.Author, now),
-		Assignees: people(m.Assignees), Reviewers: people(m.Reviewers), SourceProjectID: m.SourceProjectID, TargetProjectID: m.ProjectID,
+		Labels: planned.labels, Milestone: planned.milestone, Assignees: planned.assignees, Assignee: planned.assignee,
+		Reviewers: toUsers(site, m.Reviewers, now), SourceProjectID: m.SourceProjectID, TargetProjectID: m.ProjectID,
 		Draft: m.Draft, WorkInProgress: m.Draft, ImportedFrom: "none", MergeWhenPipelineSucceeds: m.AutoMergeByID != nil,
 		MergeStatus: m.Status.Git, DetailedMergeStatus: string(m.Status.Detailed), SHA: m.Head, MergeCommitSHA: textOrNull(m.MergeCommit), SquashCommitSHA: textOrNull(m.SquashCommit),
 		DiscussionLocked: m.Locked, ForceRemoveSourceBranch: m.RemoveSource, PreparedAt: toStampOrNull(m.PreparedAt),
@@ -105,14 +103,6 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 	}
 	if m.FromFork() {
 		out.AllowCollaboration, out.AllowMaintainerToPush = &m.AllowCollaboration, &m.AllowCollaboration
-	}
-	out.Labels = toLabels(m.Labels, details)
-	if len(out.Assignees) > 0 {
-		out.Assignee = &out.Assignees[0]
-	}
-	if m.Milestone != nil {
-		goal := toMilestone(site, m.Milestone, now)
-		out.Milestone = &goal
 	}
 	return out
 }

@@ -2,13 +2,11 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/merge"
 	"svc/internal/plan"
-	"svc/internal/user"
 )
 
 func (a *API) mergeRequestRoutes() {
@@ -47,83 +45,51 @@ type messagesJSON struct {
 
 // mergeMatchParams are filters on attributes, also below not.
 type mergeMatchParams struct {
-	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
-	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
-	AuthorID          int64    `param:"author_id"`
-	AuthorUsername    string   `param:"author_username"`
-	AssigneeID        string   `param:"assignee_id" doc:"User ID, None or Any."`
-	AssigneeUsernames []string `param:"assignee_username,csv"`
+	matchParams
 	ReviewerID        string   `param:"reviewer_id" doc:"User ID, None or Any."`
 	ReviewerUsernames []string `param:"reviewer_username,csv"`
 }
 
 func (p *mergeMatchParams) match() merge.Match {
-	return merge.Match{
-		IssueMatch: plan.IssueMatch{
-			Labels: p.Labels, Milestone: p.Milestone, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername, AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames,
-		},
-		ReviewerID: p.ReviewerID, ReviewerUsernames: p.ReviewerUsernames,
-	}
+	return merge.Match{Match: p.matchParams.match(), ReviewerID: p.ReviewerID, ReviewerUsernames: p.ReviewerUsernames}
 }
 
 func (p *mergeMatchParams) ParamRules() []bind.Rule {
-	return []bind.Rule{bind.Exclusive("author_id", "author_username"), bind.Exclusive("assignee_id", "assignee_username"), bind.Exclusive("reviewer_id", "reviewer_username")}
+	return append(p.matchParams.ParamRules(), bind.Exclusive("reviewer_id", "reviewer_username"))
 }
 
 type listMergeParams struct {
 	mergeMatchParams
-	IIDs            []int64          `param:"iids,csv"`
-	State           string           `param:"state" enum:"opened,closed,locked,merged,all"`
-	Scope           string           `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,reviews_for_me,all"`
-	Search          string           `param:"search"`
-	In              []string         `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
-	WIP             string           `param:"wip" enum:"yes,no" doc:"Filter by draft status."`
-	Draft           *bool            `param:"draft"`
-	SourceBranch    string           `param:"source_branch"`
-	TargetBranch    string           `param:"target_branch"`
-	SourceProjectID int64            `param:"source_project_id"`
-	MergeUserID     int64            `param:"merge_user_id"`
-	MergeUsername   string           `param:"merge_user_username"`
-	CreatedAfter    *time.Time       `param:"created_after"`
-	CreatedBefore   *time.Time       `param:"created_before"`
-	UpdatedAfter    *time.Time       `param:"updated_after"`
-	UpdatedBefore   *time.Time       `param:"updated_before"`
-	NonArchived     *bool            `param:"non_archived" doc:"For groups: only items of projects that are not archived. Default is true."`
-	Not             mergeMatchParams `param:"not" doc:"Return merge requests that do not match these parameters."`
-	OrderBy         string           `param:"order_by" enum:"created_at,updated_at,merged_at,title,priority,label_priority,milestone_due,popularity" default:"created_at"`
-	Sort            string           `param:"sort" enum:"asc,desc" default:"desc"`
-	WithDetails     bool             `param:"with_labels_details"`
-	Recheck         bool             `param:"with_merge_status_recheck" doc:"Recalculate unknown merge statuses in the background."`
-	View            string           `param:"view" enum:"simple" doc:"simple returns only basic fields."`
+	IIDs            []int64 `param:"iids,csv"`
+	State           string  `param:"state" enum:"opened,closed,locked,merged,all"`
+	Scope           string  `param:"scope" enum:"created_by_me,created-by-me,assigned_to_me,assigned-to-me,reviews_for_me,all"`
+	WIP             string  `param:"wip" enum:"yes,no" doc:"Filter by draft status."`
+	Draft           *bool   `param:"draft"`
+	SourceBranch    string  `param:"source_branch"`
+	TargetBranch    string  `param:"target_branch"`
+	SourceProjectID int64   `param:"source_project_id"`
+	MergeUserID     int64   `param:"merge_user_id"`
+	MergeUsername   string  `param:"merge_user_username"`
+	filterParams
+	Not         mergeMatchParams `param:"not" doc:"Return merge requests that do not match these parameters."`
+	OrderBy     string           `param:"order_by" enum:"created_at,updated_at,merged_at,title,priority,label_priority,milestone_due,popularity" default:"created_at"`
+	Sort        string           `param:"sort" enum:"asc,desc" default:"desc"`
+	WithDetails bool             `param:"with_labels_details"`
+	Recheck     bool             `param:"with_merge_status_recheck" doc:"Recalculate unknown merge statuses in the background."`
+	View        string           `param:"view" enum:"simple" doc:"simple returns only basic fields."`
 	pageParams
 }
 
 func (p *listMergeParams) filter(scope string) merge.Filter {
 	f := merge.Filter{
-		Match: p.match(), Not: p.Not.match(), Search: p.Search, Scope: scope, Draft: p.Draft, SourceBranch: p.SourceBranch, TargetBranch: p.TargetBranch,
-		SourceProjectID: p.SourceProjectID, MergeUserID: p.MergeUserID, MergeUsername: p.MergeUsername, State: merge.State(p.State),
-		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore}, Recheck: p.Recheck,
+		Filter: p.filterParams.filter(p.State, p.Scope, scope), Match: p.match(), Not: p.Not.match(), Draft: p.Draft,
+		SourceBranch: p.SourceBranch, TargetBranch: p.TargetBranch, SourceProjectID: p.SourceProjectID,
+		MergeUserID: p.MergeUserID, MergeUsername: p.MergeUsername, Recheck: p.Recheck,
 	}
 	f.IIDs = p.IIDs
-	if p.State == "all" {
-		f.State = ""
-	}
 	if p.WIP != "" {
 		draft := p.WIP == "yes"
 		f.Draft = &draft
-	}
-	for _, in := range p.In {
-		f.InTitle, f.InText = f.InTitle || in == "title", f.InText || in == "description"
-	}
-	switch p.Scope {
-	case "created_by_me", "created-by-me":
-		f.Scope = "created_by_me"
-	case "assigned_to_me", "assigned-to-me":
-		f.Scope = "assigned_to_me"
-	case "reviews_for_me":
-		f.Scope = "reviews_for_me"
-	case "all":
-		f.Scope = ""
 	}
 	return f
 }
@@ -133,7 +99,7 @@ func (p *listMergeParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, De
 // listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-merge-requests
 func (a *API) listMergeRequests(c *call, p listMergeParams) (any, error) {
 	scope := "created_by_me"
-	if c.actor.Anonymous() || p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0 || p.ReviewerID != "" || len(p.ReviewerUsernames) > 0 {
+	if c.actor.Anonymous() || p.hasUser() || p.ReviewerID != "" || len(p.ReviewerUsernames) > 0 {
 		scope = ""
 	}
 	list, err := a.Merges.List(c, c.actor, p.filter(scope), p.order(), p.paging())
@@ -148,7 +114,7 @@ type placeMergeParams struct {
 // listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-project-merge-requests
 func (m parentEndpoints) listMergeRequests(c *call, p placeMergeParams) (any, error) {
 	f := p.filter("")
-	f.Live = m.group && (p.NonArchived == nil || *p.NonArchived)
+	f.Live = m.group && p.live()
 	list, err := m.api.Merges.PlaceList(c, c.actor, m.at(p.Ref), f, p.order(), p.paging())
 	return m.api.presentMerges(c, &p.listMergeParams, list, err)
 }
@@ -203,29 +169,16 @@ func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error
 
 // mergeFieldParams are the attributes for create and update.
 type mergeFieldParams struct {
-	Description        *string            `param:"description"`
-	AssigneeIDs        bind.Opt[[]int64]  `param:"assignee_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
-	AssigneeID         bind.Opt[int64]    `param:"assignee_id" doc:"ID of a single assignee."`
-	ReviewerIDs        bind.Opt[[]int64]  `param:"reviewer_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
-	Labels             bind.Opt[[]string] `param:"labels,csv" doc:"Label names. Labels that do not exist are created."`
-	MilestoneID        bind.Opt[int64]    `param:"milestone_id" doc:"ID of the milestone; 0 or empty to unassign."`
-	RemoveSource       *bool              `param:"remove_source_branch"`
-	AllowCollaboration *bool              `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
-	Squash             *bool              `param:"squash"`
+	fieldParams
+	ReviewerIDs        bind.Opt[[]int64] `param:"reviewer_ids,csv" doc:"User IDs; empty or 0 to unassign all."`
+	RemoveSource       *bool             `param:"remove_source_branch"`
+	AllowCollaboration *bool             `param:"allow_collaboration" aliases:"allow_maintainer_to_push"`
+	Squash             *bool             `param:"squash"`
 }
 
 func (p *mergeFieldParams) fields(title, target *string) merge.Fields {
 	f := merge.Fields{
-		Title: title, TargetBranch: target, Description: p.Description, Milestone: sent(&p.MilestoneID), RemoveSource: p.RemoveSource,
-		AllowCollaboration: p.AllowCollaboration, Squash: p.Squash, Labels: plan.Labelling{Names: sent(&p.Labels)},
-	}
-	switch {
-	case p.AssigneeIDs.Set:
-		f.Assignees = &p.AssigneeIDs.Value
-	case p.AssigneeID.Set && p.AssigneeID.Null:
-		f.Assignees = &[]int64{}
-	case p.AssigneeID.Set:
-		f.Assignees = &[]int64{p.AssigneeID.Value}
+		Fields: p.fieldParams.fields(title), TargetBranch: target, RemoveSource: p.RemoveSource, AllowCollaboration: p.AllowCollaboration, Squash: p.Squash,
 	}
 	if p.ReviewerIDs.Set {
 		f.Reviewers = &p.ReviewerIDs.Value
@@ -296,11 +249,7 @@ func (a *API) setMergeSubscription(c *call, p mergeParams, want bool) (unchanged
 // listMergeParticipants: https://docs.gitlab.com/api/merge_requests/#get-single-merge-request-participants
 func (a *API) listMergeParticipants(c *call, p mergeParams) ([]userPublicJSON, error) {
 	list, err := a.Merges.Participants(c, c.actor, p.Project, p.Request)
-	if err != nil {
-		return nil, err
-	}
-	now := a.Now()
-	return mapped(list, func(u *user.User) userPublicJSON { return toUserPublic(c.site, u, now) }), nil
+	return a.presentUsers(c, list, err)
 }
 
 type mergeReviewerJSON struct {

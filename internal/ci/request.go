@@ -274,7 +274,7 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 // pipelines.
 func (s *Service) openRequests(ctx context.Context, projectID int64, branch string) ([]string, error) {
 	const most = 4
-	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{State: merge.Opened, SourceProjectID: projectID, SourceBranch: branch}, plan.Sort{Desc: true}, db.Paging{Limit: most})
+	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{Filter: plan.Filter{State: merge.Opened}, SourceProjectID: projectID, SourceBranch: branch}, plan.Sort{Desc: true}, db.Paging{Limit: most})
 	if err != nil {
 		return nil, err
 	}

@@ -210,10 +210,10 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 		if err := saveRequest(ctx, tx, now); err != nil {
 			return err
 		}
-		if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "enabled an automatic merge when the pipeline for "+m.Head[:8]+" succeeds"); err != nil {
+		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "enabled an automatic merge when the pipeline for "+m.Head[:8]+" succeeds"); err != nil {
 			return err
 		}
-		if err := s.notify(ctx, tx, by.ID, m, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
+		if err := s.Plan.NotifyOf(ctx, tx, by.ID, &m.Issuable, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
 			return err
 		}
 		// It may have ended while this was written.
@@ -254,7 +254,7 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 		if err := saveRequest(ctx, tx, now); err != nil {
 			return err
 		}
-		return s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "canceled the automatic merge")
+		return s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "canceled the automatic merge")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cancel auto merge of request %d: %w", m.ID, err)

@@ -71,7 +71,7 @@ func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Pr
 	if i.State != plan.Opened {
 		return nil
 	}
-	f := plan.IssueFields{Event: "close"}
+	f := plan.IssueFields{Fields: plan.Fields{Event: "close"}}
 	if i.ProjectID == in.ID {
 		f.Via = via
 	}

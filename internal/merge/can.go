@@ -33,7 +33,7 @@ func (m *MergeRequest) CheckEdit(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if in.Enough(by, project.Developer) != nil && !m.of(by) {
+	if in.Enough(by, project.Developer) != nil && !m.IsOwn(by) {
 		return errs.Forbidden("")
 	}
 	return in.Change(by, project.MergePart, project.NoAccess)

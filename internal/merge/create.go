@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"svc/internal/activity"
 	"svc/internal/actor"
@@ -17,33 +16,21 @@ import (
 	"svc/internal/queue"
 )
 
-// Fields are what is said of a merge request; nil leaves the default or the
-// present value.
+// Fields are changes to a merge request; nil leaves the default or the current
+// value.
 type Fields struct {
-	Title              *string
-	Description        *string
+	plan.Fields
 	TargetBranch       *string
-	Event              string // close or reopen
 	Squash             *bool
 	RemoveSource       *bool
 	AllowCollaboration *bool
-
-	// The plan: who is to do it, who looks at it, and what for.
-	Assignees *[]int64
-	Reviewers *[]int64
-	Labels    plan.Labelling
-	Milestone *int64 // 0 takes it away
-	Locked    *bool
-
-	// mentioned are the names that a new description mentions and the old one
-	// did not. They are found before the transaction, since that may take half
-	// a second of processor time.
-	mentioned []string
+	Reviewers          *[]int64 // a planning field
 }
 
-// unplanned takes away what only those may say who plan.
-func (f *Fields) unplanned() {
-	f.Assignees, f.Reviewers, f.Labels, f.Milestone, f.Locked = nil, nil, plan.Labelling{}, nil, nil
+// DropPlan removes the planning fields.
+func (f *Fields) DropPlan() {
+	f.Fields.DropPlan()
+	f.Reviewers = nil
 }
 
 // NewRequest is a merge request that is to be made. TargetBranch of its fields is
@@ -64,13 +51,12 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	if err != nil {
 		return nil, err
 	}
-	now := s.Now()
 	m := &MergeRequest{
-		ProjectID: target.ID, SourceProjectID: &source.ID, SourceBranch: n.SourceBranch, State: Opened, AuthorID: by.ID, CreatedAt: now, UpdatedAt: now,
+		Issuable: plan.NewIssuable(plan.MergeKind, by, target, s.Now()), SourceProjectID: &source.ID, SourceBranch: n.SourceBranch,
 		Squash: target.Settings.SquashOption == "always" || target.Settings.SquashOption == "default_on",
 	}
 	if !Chooses(by, target) {
-		n.unplanned()
+		n.DropPlan()
 	}
 	if err := m.apply(n.Fields); err != nil {
 		return nil, err
@@ -182,34 +168,19 @@ func (s *Service) checkUsers(ctx context.Context, in *project.Project, f *Fields
 	return nil
 }
 
-// apply sets and checks what is said of a merge request itself.
+// apply sets and checks the fields of the merge request itself.
 func (m *MergeRequest) apply(f Fields) error {
-	set(&m.Title, f.Title)
-	m.Title = strings.TrimSpace(m.Title)
+	wrong, err := m.Apply(f.Fields)
+	if err != nil {
+		return err
+	}
 	m.Draft = draftMark.MatchString(m.Title)
-	set(&m.Description, f.Description)
 	set(&m.TargetBranch, f.TargetBranch)
 	set(&m.Squash, f.Squash)
 	set(&m.RemoveSource, f.RemoveSource)
 	set(&m.AllowCollaboration, f.AllowCollaboration)
-	if f.Locked != nil {
-		m.Locked = f.Locked
-	}
-	if f.Milestone != nil {
-		m.MilestoneID = f.Milestone
-		if *f.Milestone == 0 {
-			m.MilestoneID = nil
-		}
-	}
-	wrong := map[string][]string{}
-	switch {
-	case strings.TrimSpace(draftMark.ReplaceAllString(m.Title, "")) == "":
+	if strings.TrimSpace(draftMark.ReplaceAllString(m.Title, "")) == "" {
 		wrong["title"] = []string{"can't be blank"}
-	case utf8.RuneCountInString(m.Title) > 255:
-		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
-	}
-	if len(m.Description) > maxText {
-		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
 	}
 	for name, branch := range map[string]string{"source_branch": m.SourceBranch, "target_branch": m.TargetBranch} {
 		if branch == "" {
@@ -234,13 +205,16 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := insertRequest(ctx, tx, m); err != nil {
 		return err
 	}
-	if _, _, err := s.Plan.SaveLabels(ctx, tx, by, in, m.thing(), f.Labels); err != nil {
+	if _, _, err := s.Plan.SaveLabels(ctx, tx, by, in, m.Target(), f.Labels); err != nil {
 		return err
 	}
-	if _, err := s.appoint(ctx, tx, m, f); err != nil {
+	if _, err := s.Plan.AppointAll(ctx, tx, &m.Issuable, f.Assignees, f.Reviewers); err != nil {
 		return err
 	}
-	if err := s.Plan.Join(ctx, tx, m.thing(), by.ID); err != nil {
+	if err := dateReviewers(ctx, tx, m.ID, s.Now()); err != nil {
+		return err
+	}
+	if err := s.Plan.Join(ctx, tx, m.Target(), by.ID); err != nil {
 		return err
 	}
 	if err := s.addVersion(ctx, tx, m, nil, ""); err != nil {
@@ -268,32 +242,6 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
 }
 
-// appointment is a change of who is related to a request, and as what.
-type appointment struct {
-	as plan.Relation
-	plan.Appointment
-}
-
-// appoint writes assignees and reviewers, and gives what changed of them.
-func (s *Service) appoint(ctx context.Context, tx *db.Tx, m *MergeRequest, f Fields) (done []appointment, err error) {
-	for _, one := range []struct {
-		as   plan.Relation
-		list *[]int64
-	}{{plan.Assignees, f.Assignees}, {plan.Reviewers, f.Reviewers}} {
-		if one.list == nil {
-			continue
-		}
-		a, err := s.Plan.Appoint(ctx, tx, m.thing(), one.as, *one.list)
-		if err != nil {
-			return nil, err
-		}
-		if a.Text != "" {
-			done = append(done, appointment{one.as, a})
-		}
-	}
-	return done, dateReviewers(ctx, tx, m.ID, s.Now())
-}
-
 // addVersion writes a new version of a request, of which git is asked afterwards.
 func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by *int64, was string) error {
 	v := &Version{RequestID: m.ID, Head: m.Head, authorID: by, was: was, CreatedAt: s.Now()}
@@ -308,8 +256,5 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, userID int64, m *MergeR
 	if err := s.notifyDone(ctx, tx, userID, m, done); err != nil {
 		return err
 	}
-	return activity.Record(ctx, tx, activity.Event{
-		ProjectID: &m.ProjectID, AuthorID: userID, Action: done, Audience: activity.MergeReaders, Subject: m.subject(),
-		TargetType: string(plan.MergeKind), TargetID: &m.ID, TargetIID: &m.IID, TargetTitle: m.Title, CreatedAt: s.Now(),
-	})
+	return s.Plan.Record(ctx, tx, userID, &m.Issuable, activity.MergeReaders, done)
 }

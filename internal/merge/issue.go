@@ -39,8 +39,8 @@ const maxNamed = 50
 // them. An address counts if it is one of this instance.
 func issuesIn(text, url string) map[issueRef]bool {
 	named := map[issueRef]bool{}
-	if len(text) > maxText {
-		text = text[:maxText]
+	if len(text) > plan.MaxText {
+		text = text[:plan.MaxText]
 	}
 	add := func(list []string, closes bool) {
 		for _, name := range list {

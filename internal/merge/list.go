@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -14,31 +13,24 @@ import (
 	"svc/internal/queue"
 )
 
-// Filter chooses merge requests; zero values choose all.
+// Filter selects merge requests; zero values select all.
 type Filter struct {
-	State           State
-	Scope           string // created_by_me, assigned_to_me or reviews_for_me
-	Search          string
-	InTitle         bool // where Search looks; everywhere unless one is set
-	InText          bool
+	plan.Filter
 	Draft           *bool
 	SourceBranch    string
 	TargetBranch    string
 	SourceProjectID int64
 	MergeUserID     int64
 	MergeUsername   string
-	CreatedAt       [2]*time.Time
-	UpdatedAt       [2]*time.Time
-	Live            bool // of projects that are not archived
-	Recheck         bool // have found out what is not known of them
+	Recheck         bool // find out in the background what is not known of them
 
 	Match
 	Not Match // none of these
 }
 
-// Match is the conditions of a merge request filter, plain or negated.
+// Match has the conditions that can also be negated.
 type Match struct {
-	plan.IssueMatch
+	plan.Match
 	ReviewerID        string // an id, None or Any
 	ReviewerUsernames []string
 }
@@ -66,7 +58,7 @@ func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Pl
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
-	f := Filter{Match: Match{IssueMatch: plan.IssueMatch{MilestoneID: strconv.FormatInt(m.ID, 10)}}}
+	f := Filter{Match: Match{Match: plan.Match{MilestoneID: strconv.FormatInt(m.ID, 10)}}}
 	return s.PlaceList(ctx, by, at, f, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
@@ -132,22 +124,19 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	return ignoreRefusal(err)
 }
 
-// Counts is the number of merge requests in each state.
-type Counts struct{ All, Opened, Closed, Merged int64 }
-
 // Count counts the merge requests that the actor sees, as PlaceList lists them;
 // with nil those of all projects.
-func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (Counts, error) {
+func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (plan.Counts, error) {
 	w := s.visible(by, nil)
 	if at != nil {
 		var err error
 		if w, err = s.at(ctx, by, *at); err != nil {
-			return Counts{}, err
+			return plan.Counts{}, err
 		}
 	}
 	f.State = ""
 	s.narrow(&w, by, f)
-	c, err := countRequests(ctx, s.DB, w)
+	c, err := plan.CountStates(ctx, s.DB, tables, w)
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}

@@ -26,62 +26,42 @@ import (
 )
 
 // State is the state of a merge request.
-type State string
+type State = plan.State
 
-// The states. A closed one can be opened again, a merged one cannot.
+// The states. A closed merge request can be reopened, a merged one cannot.
 const (
-	Opened State = "opened"
-	Closed State = "closed"
-	Merged State = "merged"
+	Opened = plan.Opened
+	Closed = plan.Closed
+	Merged = State("merged")
 )
 
 // MergeRequest asks for a source branch to be merged into a target branch. It
 // belongs to the project of the target.
 type MergeRequest struct {
-	ID                 int64
-	IID                int64 // its number in the project
-	ProjectID          int64
+	plan.Issuable
 	SourceProjectID    *int64 // nil when it is gone
 	SourceBranch       string
 	TargetBranch       string
-	Title              string
-	Description        string
-	State              State
 	Draft              bool
-	Locked             *bool  // the discussion; nil: no one has said
 	Head               string // the commit of the source, as it was last pushed
 	Squash             bool
 	RemoveSource       bool
 	AllowCollaboration bool
-	Notes              int64 // how many users wrote
-	AuthorID           int64
-	MilestoneID        *int64
 	MergeCommit        string
 	SquashCommit       string
 	MergeError         string // why the last try to merge or rebase it failed
 	MergedAt           *time.Time
 	MergedByID         *int64
-	ClosedAt           *time.Time
-	ClosedByID         *int64
 	AutoMergeByID      *int64 // who wants it merged when its pipeline has succeeded
 	PreparedAt         *time.Time
 	RebasingAt         *time.Time // a user rebases it since then
-	CreatedAt          time.Time
-	UpdatedAt          time.Time
 
 	check     check
 	autoMerge string // an Acceptance, as JSON
 
 	// Read with the row.
-	ProjectPath string
-	Author      *user.User
 	MergedBy    *user.User
-	ClosedBy    *user.User
 	AutoMergeBy *user.User
-	Assignees   []*user.User
-	Reviewers   []*user.User
-	Labels      []*plan.Label // by name
-	Milestone   *plan.Milestone
 	OpenThreads int64 // that no one has settled
 	// SquashOnMerge says that the commits become one, as the project has it.
 	SquashOnMerge bool
@@ -90,11 +70,10 @@ type MergeRequest struct {
 	Status Status
 
 	// Read for one alone.
-	Subscribed bool
-	CanMerge   bool      // the one who asks
-	CanRebase  bool      // they too, where that is what is needed
-	Version    *Version  // the newest that has been collected
-	Pipeline   *Pipeline // in lists only where the project asks for one
+	CanMerge  bool      // the one who asks
+	CanRebase bool      // they too, where that is what is needed
+	Version   *Version  // the newest that has been collected
+	Pipeline  *Pipeline // in lists only where the project asks for one
 }
 
 // check is what is known of whether two commits can be merged.
@@ -117,9 +96,6 @@ func (m *MergeRequest) Rebasing(now time.Time) bool {
 	return m.RebasingAt != nil && now.Sub(*m.RebasingAt) < claimAge
 }
 
-// maxText is the longest text, in bytes.
-const maxText = 1 << 20
-
 // draftMark is how a title says that the request is not ready.
 var draftMark = regexp.MustCompile(`(?i)^\s*(\[draft\]|\(draft\)|draft:)\s*`)
 
@@ -133,17 +109,6 @@ func (m *MergeRequest) Titled(draft bool) string {
 		return "Draft: " + title
 	}
 	return title
-}
-
-func (m *MergeRequest) subject() activity.Subject {
-	return activity.Subject{Type: string(plan.MergeKind), ID: m.ID}
-}
-
-func (m *MergeRequest) thing() plan.Thing { return plan.Thing{Kind: plan.MergeKind, ID: m.ID} }
-
-// of reports whether the request is a user's own: they wrote it or are assigned.
-func (m *MergeRequest) of(by actor.Actor) bool {
-	return by.Is(m.AuthorID) || slices.ContainsFunc(m.Assignees, func(u *user.User) bool { return by.Is(u.ID) })
 }
 
 // Deps are the dependencies of the service.
@@ -285,13 +250,11 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var ids []int64
-	planned := make([]plan.Planned, len(list))
+	ids, others, shared := make([]int64, len(list)), []*int64{}, make([]*plan.Issuable, len(list))
 	for i, m := range list {
-		ids = append(ids, m.ID)
-		planned[i] = plan.Planned{ID: m.ID, Milestone: m.MilestoneID, Others: []*int64{&m.AuthorID, m.MergedByID, m.ClosedByID, m.AutoMergeByID}}
+		ids[i], shared[i], others = m.ID, &m.Issuable, append(others, m.MergedByID, m.AutoMergeByID)
 	}
-	plans, err := s.Plan.PlansOf(ctx, plan.MergeKind, planned, plan.Assignees, plan.Reviewers)
+	users, err := s.Plan.FillIssuables(ctx, shared, others...)
 	if err != nil {
 		return err
 	}
@@ -313,9 +276,12 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 		return err
 	}
 	for _, m := range list {
-		p := plans[m.ID]
-		m.Labels, m.Milestone, m.Assignees, m.Reviewers = p.Labels, p.Milestone, p.Users[plan.Assignees], p.Users[plan.Reviewers]
-		m.Author, m.MergedBy, m.ClosedBy, m.AutoMergeBy = p.Other(&m.AuthorID), p.Other(m.MergedByID), p.Other(m.ClosedByID), p.Other(m.AutoMergeByID)
+		if m.MergedByID != nil {
+			m.MergedBy = users[*m.MergedByID]
+		}
+		if m.AutoMergeByID != nil {
+			m.AutoMergeBy = users[*m.AutoMergeByID]
+		}
 		m.OpenThreads = threads[m.ID]
 		if in := projects[m.ProjectID]; in != nil {
 			m.SquashOnMerge = m.squashes(in, Acceptance{})
@@ -369,9 +335,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 			}
 		}
 	}
-	found, err := s.Plan.Subscribed(ctx, plan.MergeKind, []int64{m.ID}, by.ID)
-	m.Subscribed = found[m.ID]
-	return err
+	return s.Plan.FillSubscribed(ctx, by, &m.Issuable)
 }
 
 // refresh brings what is known of the head of an open request up to date, if a
@@ -408,39 +372,20 @@ func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref
 	if err != nil {
 		return nil, false, err
 	}
-	if changed, err = s.Plan.Subscribe(ctx, by, m.thing(), want); err != nil {
+	if changed, err = s.Plan.Subscribe(ctx, by, m.Target(), want); err != nil {
 		return nil, false, err
 	}
 	return m, changed, s.complete(ctx, by, in, m)
 }
 
-// Participants lists who took part in a merge request, for those who see it: the
-// author, the assignees, the reviewers and who wrote notes. NotFound.
+// Participants returns the participants of a merge request to those who see it:
+// the author, the assignees, the reviewers and the authors of notes. NotFound.
 func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	writers, err := s.Plan.Writers(ctx, m.thing(), in.MayRead(by, project.ConfidentialPart))
-	if err != nil {
-		return nil, fmt.Errorf("participants of merge request %d: %w", m.ID, err)
-	}
-	all := []int64{m.AuthorID}
-	for _, u := range append(slices.Clone(m.Assignees), m.Reviewers...) {
-		all = append(all, u.ID)
-	}
-	all = append(all, writers...)
-	users, err := s.Users.FindAll(ctx, all)
-	if err != nil {
-		return nil, fmt.Errorf("participants of merge request %d: %w", m.ID, err)
-	}
-	list, listed := []*user.User{}, map[int64]bool{}
-	for _, id := range all {
-		if u := users[id]; u != nil && !listed[id] {
-			list, listed[id] = append(list, u), true
-		}
-	}
-	return list, nil
+	return s.Plan.ParticipantsOf(ctx, &m.Issuable, in.MayRead(by, project.ConfidentialPart))
 }
 
 // Reviewer is a reviewer of a merge request.
@@ -478,14 +423,13 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 	if err != nil {
 		return plan.Noteable{}, err
 	}
-	return plan.Noteable{
-		Thing: m.thing(), IID: m.IID, Title: m.Title, In: in, Locked: m.Locked != nil && *m.Locked,
-		Insider: in.MayRead(by, project.ConfidentialPart), Settler: in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID),
-		Count: func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
-			return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
-		},
-		Diff: func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) },
-	}, nil
+	on := m.Noteable(by, in)
+	on.Settler = in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID)
+	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
+		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
+	}
+	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
+	return on, nil
 }
 
 // refer finds what !1 in a text stands for.

@@ -13,14 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// notify notifies the recipients of a change to a merge request.
-func (s *Service) notify(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, e notify.EventType, d notify.Details) error {
-	return s.Notify.Notify(ctx, tx, notify.Event{
-		Type: e, TargetKind: string(plan.MergeKind), TargetID: m.ID, ProjectID: m.ProjectID, AuthorID: userID, Details: d,
-	})
-}
-
-// notifyDone is notify for changes that are activity events as well.
+// notifyDone notifies of a change that is also an activity event.
 func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
 	event, ok := map[activity.Action]notify.EventType{
 		activity.Created: notify.NewMergeRequest, activity.Closed: notify.CloseMergeRequest, activity.Reopened: notify.ReopenMergeRequest,
@@ -29,38 +22,7 @@ func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *Me
 	if !ok {
 		return nil
 	}
-	return s.notify(ctx, tx, userID, m, event, notify.Details{})
-}
-
-// reappoint is appoint for an existing merge request: it notifies of the change.
-func (s *Service) reappoint(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, f Fields) ([]string, error) {
-	done, err := s.appoint(ctx, tx, m, f)
-	if err != nil {
-		return nil, err
-	}
-	events := map[plan.Relation]notify.EventType{plan.Assignees: notify.ReassignMergeRequest, plan.Reviewers: notify.ChangeReviewer}
-	var texts []string
-	for _, d := range done {
-		if err := s.notify(ctx, tx, by.ID, m, events[d.as], notify.Details{Before: d.Before, After: d.After}); err != nil {
-			return nil, err
-		}
-		texts = append(texts, d.Text)
-	}
-	return texts, nil
-}
-
-// notifyTexts notifies the users whom a new description mentions, and the
-// subscribers of labels that were added.
-func (s *Service) notifyTexts(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, added []*plan.Label, mentioned []string) error {
-	if len(added) > 0 {
-		if err := s.notify(ctx, tx, by.ID, m, notify.Relabel, notify.Details{After: plan.LabelIDs(added)}); err != nil {
-			return err
-		}
-	}
-	if len(mentioned) == 0 {
-		return nil
-	}
-	return s.notify(ctx, tx, by.ID, m, notify.Mention, notify.Details{Mentioned: mentioned})
+	return s.Plan.NotifyOf(ctx, tx, userID, &m.Issuable, event, notify.Details{})
 }
 
 // notifications implements notify.Source for merge requests.
@@ -75,9 +37,7 @@ func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.
 	if err := n.s.fill(ctx, m); err != nil {
 		return notify.Recipients{}, err
 	}
-	return n.s.Plan.Recipients(ctx, e, plan.NotifyTarget{
-		Thing: m.thing(), AuthorID: m.AuthorID, Description: m.Description, Labels: m.Labels, Assignees: m.Assignees, Reviewers: m.Reviewers,
-	})
+	return n.s.Plan.Recipients(ctx, e, &m.Issuable)
 }
 
 // View implements notify.Source.
@@ -141,7 +101,7 @@ func (n notifications) section(ctx context.Context, by actor.Actor, in *project.
 
 // Subscribe implements notify.Source.
 func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, want bool) error {
-	return n.s.Plan.SetSubscribed(ctx, plan.Thing{Kind: plan.MergeKind, ID: targetID}, userID, want)
+	return n.s.Plan.SetSubscribed(ctx, plan.Target{Kind: plan.MergeKind, ID: targetID}, userID, want)
 }
 
 // CanUnsubscribe implements notify.Source.

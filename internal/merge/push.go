@@ -91,7 +91,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		m.Head, m.UpdatedAt, m.check, m.MergeError = head, s.Now(), check{}, ""
 		if m.autoMerge != "" {
 			m.AutoMergeByID, m.autoMerge = nil, ""
-			if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: userID}, m.thing(), m.IID, m.ProjectID, "aborted the automatic merge because source branch was updated"); err != nil {
+			if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: userID}, m.Target(), m.IID, m.ProjectID, "aborted the automatic merge because source branch was updated"); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
 			return err
 		}
-		if err := s.notify(ctx, tx, userID, m, notify.PushToMergeRequest, notify.Details{To: head}); err != nil {
+		if err := s.Plan.NotifyOf(ctx, tx, userID, &m.Issuable, notify.PushToMergeRequest, notify.Details{To: head}); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 		return err
 	}
 	by := actor.Actor{ID: userID}
-	if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, m.ProjectID, "merged"); err != nil {
+	if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "merged"); err != nil {
 		return err
 	}
 	if err := s.record(ctx, tx, userID, m, activity.Merged); err != nil {

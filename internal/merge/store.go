@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan"
 )
 
 // Conditions that plan makes are on rows i, so merge requests are called so.
@@ -18,7 +19,7 @@ const (
 )
 
 func scanRequest(s db.Scanner) (*MergeRequest, error) {
-	var m MergeRequest
+	m := MergeRequest{Issuable: plan.Issuable{Kind: plan.MergeKind}}
 	err := s.Scan(&m.ID, &m.IID, &m.ProjectID, &m.SourceProjectID, &m.SourceBranch, &m.TargetBranch, &m.Title, &m.Description, (*string)(&m.State), &m.Draft, &m.Locked, &m.Head,
 		&m.Squash, &m.RemoveSource, &m.AllowCollaboration, &m.Notes, &m.AuthorID, &m.MilestoneID, &m.MergeCommit, &m.SquashCommit, &m.MergeError,
 		db.NullTime(&m.MergedAt), &m.MergedByID, db.NullTime(&m.ClosedAt), &m.ClosedByID, &m.AutoMergeByID, &m.autoMerge, db.NullTime(&m.PreparedAt), db.NullTime(&m.RebasingAt),

@@ -2,11 +2,9 @@ package merge
 
 import (
 	"context"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -25,30 +23,7 @@ func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 
 // narrow adds the conditions of a filter.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
-	if f.State != "" {
-		w.And(`i.state = ?`, string(f.State))
-	}
-	me := Match{}
-	switch f.Scope {
-	case "created_by_me":
-		w.And(`i.author_id = ?`, by.ID)
-	case "assigned_to_me":
-		me.AssigneeUsernames = []string{by.Username}
-	case "reviews_for_me":
-		me.ReviewerUsernames = []string{by.Username}
-	}
-	if f.Search != "" {
-		either := !f.InTitle && !f.InText
-		var conds []string
-		var args []any
-		if f.InTitle || either {
-			conds, args = append(conds, `fold(i.title) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
-		}
-		if f.InText || either {
-			conds, args = append(conds, `fold(i.description) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
-		}
-		w.And(strings.Join(conds, ` OR `), args...)
-	}
+	plan.Narrow(w, plan.MergeKind, by, f.Filter)
 	if f.Draft != nil {
 		w.And(`i.draft = ?`, *f.Draft)
 	}
@@ -67,69 +42,33 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	if f.MergeUsername != "" {
 		w.And(`i.merged_by_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, f.MergeUsername)
 	}
-	w.Time(`i.created_at >= ?`, f.CreatedAt[0])
-	w.Time(`i.created_at <= ?`, f.CreatedAt[1])
-	w.Time(`i.updated_at >= ?`, f.UpdatedAt[0])
-	w.Time(`i.updated_at <= ?`, f.UpdatedAt[1])
-	if f.Live {
-		w.And(`NOT p.archived`)
-	}
 	and := func(cond string, args ...any) { w.And(cond, args...) }
-	s.match(me, and)
 	s.match(f.Match, and)
 	s.match(f.Not, plan.Not(w))
 }
 
 func (s *Service) match(m Match, and func(cond string, args ...any)) {
-	m.Weight = ""
-	s.Plan.Match(plan.MergeKind, m.IssueMatch, and)
+	s.Plan.MatchConditions(plan.MergeKind, m.Match, and)
 	plan.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
 // order is the column that a list is sorted by.
-func order(by string) (o db.Order, key func(*MergeRequest) any, err error) {
-	switch by {
-	case "", "created_at":
-		return db.Order{Name: "i.created_at"}, func(m *MergeRequest) any { return m.CreatedAt.UnixMicro() }, nil
-	case "updated_at":
-		return db.Order{Name: "i.updated_at"}, func(m *MergeRequest) any { return m.UpdatedAt.UnixMicro() }, nil
-	case "merged_at":
-		return db.Order{Name: "COALESCE(i.merged_at, 0)"}, func(m *MergeRequest) any {
-			if m.MergedAt == nil {
-				return int64(0)
-			}
-			return m.MergedAt.UnixMicro()
-		}, nil
-	case "title":
-		return db.Order{Name: "i.title", Text: true}, func(m *MergeRequest) any { return m.Title }, nil
-	case "popularity":
-		return db.Order{Name: "i.notes"}, func(m *MergeRequest) any { return m.Notes }, nil
-	case "milestone_due":
-		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, func(*MergeRequest) any { return "" }, nil
-	case "priority", "label_priority":
-		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM merge_request_labels x JOIN label_priorities o ON o.label_id = x.label_id
-			WHERE x.merge_request_id = i.id AND o.project_id = i.project_id), 1000000000)`}, func(*MergeRequest) any { return int64(0) }, nil
+func order(by string) (db.Order, error) {
+	if by == "merged_at" {
+		return db.Order{Name: "COALESCE(i.merged_at, 0)"}, nil
 	}
-	return db.Order{}, nil, errs.Invalid("order_by does not have a valid value")
+	return plan.OrderBy(plan.MergeKind, by)
 }
 
+// listRequests returns pages by offset, because most orders have no key.
 func listRequests(ctx context.Context, d *db.DB, w db.Where, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
-	first, key, err := order(by.By)
+	first, err := order(by.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
 	return db.List(ctx, d, db.Query[*MergeRequest]{
 		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest,
-		Keys: func(m *MergeRequest) []any { return []any{key(m), m.ID} },
 	}, p)
-}
-
-func countRequests(ctx context.Context, q db.Q, w db.Where) (c Counts, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN i.state = 'closed' THEN 1 ELSE 0 END), 0),
-			COALESCE(sum(CASE WHEN i.state = 'merged' THEN 1 ELSE 0 END), 0)
-		FROM `+tables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed, &c.Merged)
-	return c, err
 }
 
 // listOfCommit knows the commits that requests ended with: heads of versions,

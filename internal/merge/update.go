@@ -7,7 +7,6 @@ import (
 
 	"svc/internal/activity"
 	"svc/internal/actor"
-	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -27,7 +26,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		return nil, err
 	}
 	if !plans(by, in) {
-		f.unplanned()
+		f.DropPlan()
 	}
 	if !by.Is(m.AuthorID) {
 		f.AllowCollaboration = nil // it opens the author's branch
@@ -47,11 +46,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if named, err = s.namedAgain(ctx, in, &next); err != nil {
 			return nil, err
 		}
-		if f.mentioned, err = plan.NewMentions(ctx, m.Description, next.Description); err != nil {
-			return nil, err
-		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err = s.Plan.Update(ctx, &m.Issuable, &f.Fields, func(tx *db.Tx) error {
 		if named != nil {
 			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
 				return err
@@ -106,7 +102,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	m.UpdatedAt = s.Now()
-	done := m.move(f.Event, by.ID, s.Now())
+	done := m.Move(f.Event, by.ID, s.Now())
 	if done == activity.Reopened {
 		m.Head = string(head)
 	}
@@ -130,12 +126,12 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	for _, text := range changes {
-		if err := s.Plan.AddSystemNote(ctx, tx, by, m.thing(), m.IID, in.ID, text); err != nil {
+		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, in.ID, text); err != nil {
 			return err
 		}
 	}
 	if was.Title != m.Title {
-		if err := activity.Retitle(ctx, tx, m.subject(), m.Title); err != nil {
+		if err := activity.Retitle(ctx, tx, m.Subject(), m.Title); err != nil {
 			return err
 		}
 	}
@@ -149,20 +145,6 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		return err
 	}
 	return s.publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID})
-}
-
-// move closes or reopens a request and gives what was done; empty when there is
-// nothing to do.
-func (m *MergeRequest) move(event string, by int64, at time.Time) activity.Action {
-	switch {
-	case event == "close" && m.State == Opened:
-		m.State, m.ClosedAt, m.ClosedByID = Closed, &at, &by
-		return activity.Closed
-	case event == "reopen" && m.State == Closed:
-		m.State, m.ClosedAt, m.ClosedByID = Opened, nil, nil
-		return activity.Reopened
-	}
-	return ""
 }
 
 // changes saves labels, users and milestone, and returns the texts of the system
@@ -179,28 +161,16 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	note(was.Draft && !m.Draft, "marked this merge request as **ready**")
 	note(was.Description != m.Description, "changed the description")
 	note(was.TargetBranch != m.TargetBranch, "changed target branch from `%s` to `%s`", was.TargetBranch, m.TargetBranch)
-	added, removed, err := s.Plan.SaveLabels(ctx, tx, by, in, m.thing(), f.Labels)
+	planned, err := s.Plan.ChangePlan(ctx, tx, by, in, &was.Issuable, &m.Issuable, f.Fields, f.Reviewers)
 	if err != nil {
 		return nil, err
 	}
-	labels := plan.LabelChange(added, removed)
-	note(labels != "", "%s", labels)
-	if err := s.notifyTexts(ctx, tx, by, m, added, f.mentioned); err != nil {
+	changes = append(changes, planned...)
+	if err := dateReviewers(ctx, tx, m.ID, s.Now()); err != nil {
 		return nil, err
 	}
-	appointed, err := s.reappoint(ctx, tx, by, m, f)
-	if err != nil {
-		return nil, err
-	}
-	changes = append(changes, appointed...)
-	goal, err := plan.MilestoneChange(ctx, tx, was.MilestoneID, m.MilestoneID)
-	if err != nil {
-		return nil, err
-	}
-	note(goal != "", "%s", goal)
-	locked, before := m.Locked != nil && *m.Locked, was.Locked != nil && *was.Locked
-	note(locked && !before, "locked the discussion in this merge request")
-	note(!locked && before, "unlocked the discussion in this merge request")
+	locked := plan.LockChange(&was.Issuable, &m.Issuable)
+	note(locked != "", "%s", locked)
 	note(was.State == Opened && m.State == Closed, "closed")
 	note(was.State == Closed && m.State == Opened, "reopened")
 	return changes, nil
@@ -230,10 +200,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if err := s.Queue.Add(ctx, tx, dropWork{in.ID, m.IID}); err != nil {
 			return err
 		}
-		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "delete_merge_request", Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
-			Target: audit.Target{Type: string(plan.MergeKind), ID: m.ID, Details: m.Title}, Details: audit.Details{Remove: "merge_request"},
-		})
+		return s.Plan.RecordDeletion(ctx, tx, by, in, &m.Issuable)
 	})
 	if err != nil {
 		return fmt.Errorf("delete merge request %d: %w", m.ID, err)

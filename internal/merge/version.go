@@ -304,7 +304,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 		if v.authorID != nil {
 			by = *v.authorID
 			if text := pushText(commits, v); text != "" {
-				if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: by}, m.thing(), m.IID, m.ProjectID, text); err != nil {
+				if err := s.Plan.AddSystemNote(ctx, tx, actor.Actor{ID: by}, m.Target(), m.IID, m.ProjectID, text); err != nil {
 					return err
 				}
 			}

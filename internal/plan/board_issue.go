@@ -59,7 +59,7 @@ func (b *Board) list(key string) (*BoardList, bool) {
 
 // scope are the issues that a board shows.
 func (b *Board) scope() IssueFilter {
-	m := IssueMatch{Labels: b.LabelNames}
+	m := Match{Labels: b.LabelNames}
 	word := func(n *int64) string {
 		if n == nil {
 			return ""
@@ -67,7 +67,7 @@ func (b *Board) scope() IssueFilter {
 		return strconv.FormatInt(*n, 10)
 	}
 	m.MilestoneID, m.AssigneeID, m.Weight = word(b.MilestoneID), word(b.AssigneeID), word(b.Weight)
-	return IssueFilter{IssueMatch: m}
+	return IssueFilter{Match: m}
 }
 
 // BoardIssues returns a board with a page of the issues of some of its columns,
@@ -102,7 +102,7 @@ func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board
 	if err != nil {
 		return nil, err
 	}
-	s.narrow(&w, by, in, f)
+	s.narrow(&w, by, f)
 	order := Sort{By: "relative_position"}
 	if key == Done {
 		order = Sort{By: "updated_at", Desc: true}
@@ -133,7 +133,7 @@ func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (d
 	if key == Done {
 		f.State = Closed
 	}
-	s.narrow(&w, by, in, f)
+	s.narrow(&w, by, f)
 	switch {
 	case l != nil:
 		cond, args := l.where()
@@ -185,7 +185,7 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 		return nil, err
 	}
 	if to != nil && to.AssigneeID != nil {
-		f := IssueFields{Assignees: &[]int64{*to.AssigneeID}}
+		f := IssueFields{Fields: Fields{Assignees: &[]int64{*to.AssigneeID}}}
 		if err := s.checkPlan(ctx, proj, &f); err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *
 	if from != nil {
 		switch {
 		case from.Label != nil:
-			f.RemoveLabels = []string{from.Label.Name}
+			f.Labels.Remove = []string{from.Label.Name}
 		case from.AssigneeID != nil:
 			userIDs = slices.DeleteFunc(userIDs, func(id int64) bool { return id == *from.AssigneeID })
 			f.Assignees = &userIDs
@@ -261,7 +261,7 @@ func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *
 	if to != nil {
 		switch {
 		case to.Label != nil:
-			f.AddLabels = []string{to.Label.Name}
+			f.Labels.Add = []string{to.Label.Name}
 		case to.AssigneeID != nil:
 			if !slices.Contains(userIDs, *to.AssigneeID) {
 				userIDs = append(userIDs, *to.AssigneeID)

@@ -64,7 +64,7 @@ func (i *Issue) editable(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if !planner(by, in) && !i.of(by) {
+	if !planner(by, in) && !i.IsOwn(by) {
 		return errs.Forbidden("")
 	}
 	return in.Change(by, project.WholePart, project.NoAccess)

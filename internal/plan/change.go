@@ -9,7 +9,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
-	"svc/internal/notify"
 	"svc/internal/project"
 )
 
@@ -24,34 +23,11 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	if was.Description != i.Description {
 		note("changed the description")
 	}
-	added, removed, err := s.SaveLabels(ctx, tx, by, in, i.thing(), f.labelling())
+	planned, err := s.ChangePlan(ctx, tx, by, in, &was.Issuable, &i.Issuable, f.Fields, nil)
 	if err != nil {
 		return nil, err
 	}
-	if text := LabelChange(added, removed); text != "" {
-		note("%s", text)
-	}
-	if len(added) > 0 {
-		if err := s.notify(ctx, tx, by, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
-			return nil, err
-		}
-	}
-	if f.Assignees != nil {
-		text, err := s.reassign(ctx, tx, by, i, *f.Assignees)
-		if err != nil {
-			return nil, err
-		}
-		if text != "" {
-			note("%s", text)
-		}
-	}
-	text, err := MilestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
-	if err != nil {
-		return nil, err
-	}
-	if text != "" {
-		note("%s", text)
-	}
+	changes = append(changes, planned...)
 	if was.DueDate != i.DueDate {
 		note("%s", dueChange(i.DueDate))
 	}
@@ -65,8 +41,8 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	if was.Confidential != i.Confidential {
 		note("%s", choose(i.Confidential, "made the issue confidential", "made the issue visible to everyone"))
 	}
-	if locked := i.Locked != nil && *i.Locked; locked != (was.Locked != nil && *was.Locked) {
-		note("%s", choose(locked, "locked the discussion in this issue", "unlocked the discussion in this issue"))
+	if text := LockChange(&was.Issuable, &i.Issuable); text != "" {
+		note("%s", text)
 	}
 	if was.Type != i.Type {
 		note("changed type from %s to %s", was.Type, i.Type)
@@ -126,15 +102,6 @@ func LabelIDs(list []*Label) (ids []int64) {
 	return ids
 }
 
-// reassign saves the assignees of an issue, and notifies of the change.
-func (s *Service) reassign(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, want []int64) (string, error) {
-	done, err := s.Appoint(ctx, tx, i.thing(), Assignees, want)
-	if err != nil || done.Text == "" {
-		return "", err
-	}
-	return done.Text, s.notify(ctx, tx, by, i, notify.ReassignIssue, notify.Details{Before: done.Before, After: done.After})
-}
-
 func dueChange(day string) string {
 	at, err := time.Parse(time.DateOnly, day)
 	if err != nil {
@@ -143,9 +110,9 @@ func dueChange(day string) string {
 	return "changed due date to " + at.Format("January 2, 2006")
 }
 
-// MilestoneChange is the text of the system note about a milestone; empty if it
+// milestoneChange is the text of the system note about a milestone; empty if it
 // has not changed.
-func MilestoneChange(ctx context.Context, q db.Q, was, now *int64) (string, error) {
+func milestoneChange(ctx context.Context, q db.Q, was, now *int64) (string, error) {
 	switch {
 	case same(was, now):
 		return "", nil

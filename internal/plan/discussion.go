@@ -137,9 +137,9 @@ func (on Noteable) maySettle(by actor.Actor) error {
 func (s *Service) settle(ctx context.Context, by actor.Actor, on Noteable, id string, note *int64, resolved bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if resolved {
-			return resolveThread(ctx, tx, on.Thing, id, note, by.ID, s.Now())
+			return resolveThread(ctx, tx, on.Target, id, note, by.ID, s.Now())
 		}
-		return reopenThread(ctx, tx, on.Thing, id, note)
+		return reopenThread(ctx, tx, on.Target, id, note)
 	})
 	if err != nil {
 		return fmt.Errorf("resolve discussion %s: %w", id, err)

@@ -148,7 +148,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 
 func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
 	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
-		if err := s.AddSystemNote(ctx, tx, by, end[0].thing(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
+		if err := s.AddSystemNote(ctx, tx, by, end[0].Target(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
 			return err
 		}
 	}

@@ -19,28 +19,34 @@ const (
 	Started  = "Started"
 )
 
-// IssueFilter selects issues; zero values choose all.
+// Filter has the conditions that lists of issues and of merge requests share;
+// zero values select all.
+type Filter struct {
+	State     State
+	Scope     string // created_by_me, assigned_to_me or, for merge requests, reviews_for_me
+	Search    string
+	InTitle   bool // where to search; title and description unless one is set
+	InText    bool
+	CreatedAt [2]*time.Time
+	UpdatedAt [2]*time.Time
+	Live      bool // only in projects that are not archived
+}
+
+// IssueFilter selects issues; zero values select all.
 type IssueFilter struct {
+	Filter
 	IDs          []int64
 	NotIDs       []int64
-	State        State
-	Scope        string // created_by_me or assigned_to_me
-	Search       string
-	InTitle      bool // where Search looks; everywhere unless one is set
-	InText       bool
 	Confidential *bool
 	Types        []string
 	Due          string // 0, any, today, tomorrow, overdue, week, month, next_month_and_previous_two_weeks
-	CreatedAt    [2]*time.Time
-	UpdatedAt    [2]*time.Time
-	Live         bool // of projects that are not archived
 
-	IssueMatch
-	Not IssueMatch // none of these
+	Match
+	Not Match // none of these
 }
 
-// IssueMatch is the conditions of an issue filter, plain or negated.
-type IssueMatch struct {
+// Match has the conditions that can also be negated.
+type Match struct {
 	IIDs      []int64
 	Labels    []string // all of them, or None or Any
 	Milestone string   // its title, or None, Any, Upcoming or Started
@@ -50,7 +56,7 @@ type IssueMatch struct {
 	AuthorUsername    string
 	AssigneeID        string // an id, or None or Any
 	AssigneeUsernames []string
-	Weight            string // a number, or None or Any
+	Weight            string // of issues: a number, or None or Any
 }
 
 // Sort is the order of a list.
@@ -84,7 +90,7 @@ func (s *Service) issuesAt(ctx context.Context, by actor.Actor, at project.Place
 
 func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	w := s.issuesIn(by, in)
-	s.narrow(&w, by, in, f)
+	s.narrow(&w, by, f)
 	page, err := listIssues(ctx, s.DB, w, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list issues: %w", err)
@@ -92,8 +98,8 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 	return page, s.fillIssues(ctx, page.Items...)
 }
 
-// Counts is the number of issues in each state.
-type Counts struct{ All, Opened, Closed int64 }
+// Counts has the number of issues or merge requests in each state.
+type Counts struct{ All, Opened, Closed, Merged int64 }
 
 // CountIssues counts the issues that the actor sees, as PlaceIssues lists them;
 // with nil those of all projects.
@@ -107,8 +113,8 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 	}
 	f.State = ""
 	w := s.issuesIn(by, in)
-	s.narrow(&w, by, in, f)
-	c, err := countIssues(ctx, s.DB, w)
+	s.narrow(&w, by, f)
+	c, err := CountStates(ctx, s.DB, issueTables, w)
 	if err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
@@ -122,7 +128,7 @@ func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Pro
 		return 0, false, nil
 	}
 	w := s.issuesIn(by, place{project: in})
-	s.narrow(&w, by, place{project: in}, IssueFilter{State: Opened})
+	s.narrow(&w, by, IssueFilter{Filter: Filter{State: Opened}})
 	if n, over, err = totalIssues(ctx, s.DB, w); err != nil {
 		return 0, false, fmt.Errorf("count open issues of project %d: %w", in.ID, err)
 	}
@@ -139,7 +145,7 @@ func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at projec
 	if err != nil {
 		return db.Page[*Issue]{}, err
 	}
-	f := IssueFilter{IssueMatch: IssueMatch{MilestoneID: fmt.Sprint(m.ID)}}
+	f := IssueFilter{Match: Match{MilestoneID: fmt.Sprint(m.ID)}}
 	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
 }
 

@@ -54,7 +54,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	for _, u := range old.Assignees {
 		userIDs = append(userIDs, u.ID)
 	}
-	f := IssueFields{Assignees: &userIDs}
+	f := IssueFields{Fields: Fields{Assignees: &userIDs}}
 	if err := s.checkPlan(ctx, to, &f); err != nil {
 		return nil, err
 	}
@@ -106,29 +106,29 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}
-	if _, err := s.Appoint(ctx, tx, made.thing(), Assignees, assignees); err != nil {
+	if _, err := s.Appoint(ctx, tx, made.Target(), Assignees, assignees); err != nil {
 		return nil, err
 	}
 	if c.notes {
-		if err := copyNotes(ctx, tx, old.thing(), &made); err != nil {
+		if err := copyNotes(ctx, tx, old.Target(), &made); err != nil {
 			return nil, err
 		}
 	}
-	if err := joinSubscription(ctx, tx, made.thing(), by.ID, now); err != nil {
+	if err := joinSubscription(ctx, tx, made.Target(), by.ID, now); err != nil {
 		return nil, err
 	}
 	word := choose(c.move, "moved", "cloned")
-	if err := s.AddSystemNote(ctx, tx, by, made.thing(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
+	if err := s.AddSystemNote(ctx, tx, by, made.Target(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
 		return nil, err
 	}
-	if err := s.AddSystemNote(ctx, tx, by, old.thing(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
+	if err := s.AddSystemNote(ctx, tx, by, old.Target(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
 	if err := s.recordIssue(ctx, tx, by, &made, activity.Created); err != nil {
 		return nil, err
 	}
 	if !c.move {
-		return &made, s.notify(ctx, tx, by, &made, notify.NewIssue, notify.Details{})
+		return &made, s.NotifyOf(ctx, tx, by.ID, &made.Issuable, notify.NewIssue, notify.Details{})
 	}
 	return &made, s.leave(ctx, tx, by, old, made.ID)
 }
@@ -151,7 +151,7 @@ func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toI
 		}
 		kept = append(kept, same)
 	}
-	return changeLabels(ctx, tx, Thing{Kind: IssueKind, ID: toID}, kept, nil)
+	return changeLabels(ctx, tx, Target{Kind: IssueKind, ID: toID}, kept, nil)
 }
 
 // nameFor is how a system note refers to another issue. For an issue of another
@@ -166,10 +166,10 @@ func nameFor(on, other *Issue) string {
 
 // leave closes an issue that was moved.
 func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
-	if err := s.notify(ctx, tx, by, i, notify.MovedIssue, notify.Details{}); err != nil {
+	if err := s.NotifyOf(ctx, tx, by.ID, &i.Issuable, notify.MovedIssue, notify.Details{}); err != nil {
 		return err
 	}
-	done := i.move("close", by.ID, s.Now())
+	done := i.Move("close", by.ID, s.Now())
 	i.MovedToID, i.UpdatedAt = &madeID, s.Now()
 	if err := saveIssue(ctx, tx, i); err != nil || done == "" {
 		return err

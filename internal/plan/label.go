@@ -270,7 +270,7 @@ func (s *Service) SubscribeLabel(ctx context.Context, by actor.Actor, at project
 	if l, err = s.Label(ctx, by, at, ref); err != nil {
 		return nil, false, err
 	}
-	if changed, err = s.Subscribe(ctx, by, Thing{LabelKind, l.ID}, want); err == nil {
+	if changed, err = s.Subscribe(ctx, by, Target{LabelKind, l.ID}, want); err == nil {
 		l.Subscribed = want
 	}
 	return l, changed, err

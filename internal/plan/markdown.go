@@ -58,8 +58,8 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 	}
 	list := make([]string, len(texts))
 	for i, t := range texts {
-		if len(t.Source) > maxText {
-			return nil, errs.TooLarge("The text is longer than %d bytes.", maxText)
+		if len(t.Source) > MaxText {
+			return nil, errs.TooLarge("The text is longer than %d bytes.", MaxText)
 		}
 		lead, key := r.link, strconv.FormatInt(r.id(), 10)
 		if t.Link != nil {

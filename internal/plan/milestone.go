@@ -166,7 +166,7 @@ func (m *Milestone) apply(f MilestoneFields) error {
 	if m.StartDate != "" && m.DueDate != "" && m.StartDate > m.DueDate {
 		wrong["due_date"] = []string{"must be greater than start date"}
 	}
-	if len(m.Description) > maxText {
+	if len(m.Description) > MaxText {
 		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
 	}
 	switch f.Event {

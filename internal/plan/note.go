@@ -21,7 +21,7 @@ import (
 type Note struct {
 	ID           int64
 	ProjectID    *int64
-	On           Thing
+	On           Target
 	OnIID        int64 // its number in the project, if it has one
 	Discussion   string
 	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
@@ -57,7 +57,7 @@ func (n *Note) Resolvable() bool {
 // Noteable is a thing of a project that an actor sees and can talk about. It is
 // made by the feature that has the thing, which asked whether they see it.
 type Noteable struct {
-	Thing
+	Target
 	IID     int64  // its number in the project, if it has one
 	Title   string // for events
 	In      *project.Project
@@ -72,14 +72,21 @@ type Noteable struct {
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
+	on := i.Noteable(by, in)
+	on.Settler = planner(by, in) || i.IsOwn(by)
+	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
+		now := Issue{Issuable: Issuable{ID: i.ID}}
+		err := countNote(ctx, tx, &now, step, s.Now())
+		return now.audience(), err
+	}
+	return on
+}
+
+// Noteable returns the object with what an actor who sees it may read of its
+// notes. The owner of the object adds the rest.
+func (i *Issuable) Noteable(by actor.Actor, in *project.Project) Noteable {
 	return Noteable{
-		Thing: i.thing(), IID: i.IID, Title: i.Title, In: in, Locked: i.Locked != nil && *i.Locked,
-		Insider: in.MayRead(by, project.ConfidentialPart), Settler: planner(by, in) || i.of(by),
-		Count: func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
-			now := Issue{ID: i.ID}
-			err := countNote(ctx, tx, &now, step, s.Now())
-			return now.audience(), err
-		},
+		Target: i.Target(), IID: i.IID, Title: i.Title, In: in, Locked: i.IsLocked(), Insider: in.MayRead(by, project.ConfidentialPart),
 	}
 }
 
@@ -139,7 +146,7 @@ func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error
 
 // find returns a note on a thing, if the actor may see it.
 func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
-	n, err := findNote(ctx, q, on.Thing, id)
+	n, err := findNote(ctx, q, on.Target, id)
 	if err == nil && n.Internal && !on.Insider {
 		return nil, errs.NotFound("Note")
 	}
@@ -169,7 +176,7 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	}
 	now := s.Now()
 	made := &Note{
-		ProjectID: &on.In.ID, On: on.Thing, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
+		ProjectID: &on.In.ID, On: on.Target, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
 	}
 	if n.CreatedAt != nil && on.In.Enough(by, project.Owner) == nil {
 		made.CreatedAt, made.UpdatedAt = *n.CreatedAt, *n.CreatedAt
@@ -197,7 +204,7 @@ func (n *Note) check() error {
 	switch {
 	case n.Body == "":
 		return errs.InvalidField("note", "can't be blank")
-	case len(n.Body) > maxText:
+	case len(n.Body) > MaxText:
 		return errs.InvalidField("note", "is too long (maximum is 1048576 characters)")
 	}
 	return nil
@@ -232,7 +239,7 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	if err := insertNote(ctx, tx, n); err != nil {
 		return err
 	}
-	if err := joinSubscription(ctx, tx, on.Thing, by.ID, s.Now()); err != nil {
+	if err := joinSubscription(ctx, tx, on.Target, by.ID, s.Now()); err != nil {
 		return err
 	}
 	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
@@ -266,7 +273,7 @@ func newDiscussion() string {
 
 // AddSystemNote adds a system note about a change, in its transaction. The caller
 // has checked permissions.
-func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Thing, iid, projectID int64, text string) error {
+func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Target, iid, projectID int64, text string) error {
 	if by.ID <= 0 {
 		return nil
 	}

@@ -18,21 +18,6 @@ import (
 	"svc/internal/user"
 )
 
-// notify notifies the recipients of a change to an issue.
-func (s *Service) notify(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, e notify.EventType, d notify.Details) error {
-	return s.Notify.Notify(ctx, tx, notify.Event{
-		Type: e, TargetKind: string(IssueKind), TargetID: i.ID, ProjectID: i.ProjectID, AuthorID: by.ID, Details: d,
-	})
-}
-
-// notifyMentioned notifies the users whom a new description of an issue mentions.
-func (s *Service) notifyMentioned(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	return s.notify(ctx, tx, by, i, notify.Mention, notify.Details{Mentioned: names})
-}
-
 // NewMentions returns the names that a text mentions and its previous version
 // does not.
 func NewMentions(ctx context.Context, was, is string) ([]string, error) {
@@ -94,36 +79,26 @@ func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.
 	if err := n.s.fillIssues(ctx, i); err != nil {
 		return notify.Recipients{}, err
 	}
-	return n.s.Recipients(ctx, e, NotifyTarget{Thing: i.thing(), AuthorID: i.AuthorID, Description: i.Description, Labels: i.Labels, Assignees: i.Assignees})
-}
-
-// NotifyTarget is an issue or merge request, as far as its recipients depend on
-// it.
-type NotifyTarget struct {
-	Thing                Thing
-	AuthorID             int64
-	Description          string
-	Labels               []*Label
-	Assignees, Reviewers []*user.User
+	return n.s.Recipients(ctx, e, &i.Issuable)
 }
 
 // Recipients returns the recipients of an event on an issue or merge request.
-func (s *Service) Recipients(ctx context.Context, e *notify.Event, t NotifyTarget) (notify.Recipients, error) {
-	who, err := s.Subscriptions(ctx, t.Thing)
+func (s *Service) Recipients(ctx context.Context, e *notify.Event, i *Issuable) (notify.Recipients, error) {
+	who, err := s.Subscriptions(ctx, i.Target())
 	if err != nil {
 		return who, err
 	}
-	who.Participants = append(who.Participants, t.AuthorID)
-	for _, u := range t.Assignees {
+	who.Participants = append(who.Participants, i.AuthorID)
+	for _, u := range i.Assignees {
 		who.Assignees = append(who.Assignees, u.ID)
 	}
-	for _, u := range t.Reviewers {
+	for _, u := range i.Reviewers {
 		who.Reviewers = append(who.Reviewers, u.ID)
 	}
 	var labels []int64
 	switch e.Type {
 	case notify.NewIssue, notify.NewMergeRequest:
-		who.Text, labels = t.Description, LabelIDs(t.Labels)
+		who.Text, labels = i.Description, LabelIDs(i.Labels)
 	case notify.ReassignIssue, notify.ReassignMergeRequest, notify.ChangeReviewer:
 		who.Affected = append(slices.Clone(e.Before), e.After...)
 	case notify.Mention:
@@ -152,7 +127,7 @@ func (s *Service) NoteText(ctx context.Context, e *notify.Event) (string, error)
 
 // Subscriptions returns the participants and subscribers of a target, and the
 // users who unsubscribed from it.
-func (s *Service) Subscriptions(ctx context.Context, of Thing) (notify.Recipients, error) {
+func (s *Service) Subscriptions(ctx context.Context, of Target) (notify.Recipients, error) {
 	rows, err := findSubscriptions(ctx, s.DB, of)
 	if err != nil {
 		return notify.Recipients{}, fmt.Errorf("subscriptions of %s %d: %w", of.Kind, of.ID, err)
@@ -183,7 +158,7 @@ func (s *Service) LabelSubscribers(ctx context.Context, labels []int64) ([]int64
 // SetSubscribed makes a user a participant of a target unless they have
 // unsubscribed, or, if want is false, unsubscribes them. The caller has checked
 // access.
-func (s *Service) SetSubscribed(ctx context.Context, of Thing, userID int64, want bool) error {
+func (s *Service) SetSubscribed(ctx context.Context, of Target, userID int64, want bool) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if want {
 			return joinSubscription(ctx, tx, of, userID, s.Now())
@@ -194,7 +169,7 @@ func (s *Service) SetSubscribed(ctx context.Context, of Thing, userID int64, wan
 
 // Subscribe implements notify.Source.
 func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, want bool) error {
-	return n.s.SetSubscribed(ctx, Thing{IssueKind, targetID}, userID, want)
+	return n.s.SetSubscribed(ctx, Target{IssueKind, targetID}, userID, want)
 }
 
 // CanUnsubscribe implements notify.Source.
@@ -320,7 +295,7 @@ func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.P
 		return nil, err
 	}
 	n := notes[0]
-	if n.On != (Thing{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
+	if n.On != (Target{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
 		return nil, nil
 	}
 	head := who + " commented:"

@@ -12,21 +12,40 @@ import (
 )
 
 // narrow adds the conditions of a filter on issues i of projects p.
-func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
-	if f.State != "" {
-		w.And(`i.state = ?`, string(f.State))
-	}
+func (s *Service) narrow(w *db.Where, by actor.Actor, f IssueFilter) {
+	Narrow(w, IssueKind, by, f.Filter)
 	if len(f.IDs) > 0 {
 		w.And(`i.id IN `+db.In(len(f.IDs)), db.Any(f.IDs)...)
 	}
 	if len(f.NotIDs) > 0 {
 		w.And(`i.id NOT IN `+db.In(len(f.NotIDs)), db.Any(f.NotIDs)...)
 	}
+	if f.Confidential != nil {
+		w.And(`i.confidential = ?`, *f.Confidential)
+	}
+	if len(f.Types) > 0 {
+		w.And(`i.type IN `+db.In(len(f.Types)), db.Any(f.Types)...)
+	}
+	if cond, args := s.due(f.Due); cond != "" {
+		w.And(cond, args...)
+	}
+	s.MatchConditions(IssueKind, f.Match, func(cond string, args ...any) { w.And(cond, args...) })
+	s.MatchConditions(IssueKind, f.Not, Not(w))
+}
+
+// Narrow adds the conditions of a filter on issues or merge requests i of
+// projects p.
+func Narrow(w *db.Where, kind Kind, by actor.Actor, f Filter) {
+	if f.State != "" {
+		w.And(`i.state = ?`, string(f.State))
+	}
 	switch f.Scope {
 	case "created_by_me":
 		w.And(`i.author_id = ?`, by.ID)
 	case "assigned_to_me":
-		w.And(having(IssueKind, Assignees), by.ID)
+		w.And(having(kind, Assignees), by.ID)
+	case "reviews_for_me":
+		w.And(having(kind, Reviewers), by.ID)
 	}
 	if f.Search != "" {
 		either := !f.InTitle && !f.InText
@@ -40,15 +59,6 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 		}
 		w.And(strings.Join(conds, ` OR `), args...)
 	}
-	if f.Confidential != nil {
-		w.And(`i.confidential = ?`, *f.Confidential)
-	}
-	if len(f.Types) > 0 {
-		w.And(`i.type IN `+db.In(len(f.Types)), db.Any(f.Types)...)
-	}
-	if cond, args := s.due(f.Due); cond != "" {
-		w.And(cond, args...)
-	}
 	w.Time(`i.created_at >= ?`, f.CreatedAt[0])
 	w.Time(`i.created_at <= ?`, f.CreatedAt[1])
 	w.Time(`i.updated_at >= ?`, f.UpdatedAt[0])
@@ -56,11 +66,9 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, in place, f IssueFilter) {
 	if f.Live {
 		w.And(`NOT p.archived`)
 	}
-	s.Match(IssueKind, f.IssueMatch, func(cond string, args ...any) { w.And(cond, args...) })
-	s.Match(IssueKind, f.Not, Not(w))
 }
 
-// Not adds what is not to be to the conditions of a list.
+// Not returns a function that adds negated conditions to a list.
 func Not(w *db.Where) func(cond string, args ...any) {
 	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
 }
@@ -93,8 +101,8 @@ func MatchUsers(kind Kind, as Relation, given string, names []string, and func(c
 	}
 }
 
-// Match returns the conditions of a match on things i of a kind one by one.
-func (s *Service) Match(kind Kind, m IssueMatch, and func(cond string, args ...any)) {
+// MatchConditions returns the conditions of a match on things i of a kind one by one.
+func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args ...any)) {
 	labels := kind.table() + `_labels x`
 	own := `x.` + kind.table() + `_id = i.id`
 	if len(m.IIDs) > 0 {
@@ -124,7 +132,7 @@ func (s *Service) Match(kind Kind, m IssueMatch, and func(cond string, args ...a
 	}
 	MatchUsers(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
 	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
-	case m.Weight == "":
+	case m.Weight == "" || kind != IssueKind:
 	case strings.EqualFold(m.Weight, Any):
 		and(`i.weight IS NOT NULL`)
 	case err == nil:
@@ -192,25 +200,33 @@ func placed() string {
 // issueOrder is the column that a list of issues is sorted by.
 func issueOrder(by string) (db.Order, error) {
 	switch by {
+	case "due_date":
+		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, nil
+	case "weight":
+		return db.Order{Name: "COALESCE(i.weight, -1)"}, nil
+	case "relative_position":
+		return db.Order{Name: placed()}, nil
+	}
+	return OrderBy(IssueKind, by)
+}
+
+// OrderBy returns the column that a list of issues or merge requests i is sorted
+// by. Invalid.
+func OrderBy(kind Kind, by string) (db.Order, error) {
+	switch by {
 	case "", "created_at":
 		return db.Order{Name: "i.created_at"}, nil
 	case "updated_at":
 		return db.Order{Name: "i.updated_at"}, nil
 	case "title":
 		return db.Order{Name: "i.title", Text: true}, nil
-	case "due_date":
-		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, nil
-	case "weight":
-		return db.Order{Name: "COALESCE(i.weight, -1)"}, nil
 	case "popularity":
 		return db.Order{Name: "i.notes"}, nil
-	case "relative_position":
-		return db.Order{Name: placed()}, nil
 	case "milestone_due":
 		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, nil
 	case "priority", "label_priority":
-		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM issue_labels x JOIN label_priorities o ON o.label_id = x.label_id
-			WHERE x.issue_id = i.id AND o.project_id = i.project_id), 1000000000)`}, nil
+		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM ` + kind.table() + `_labels x JOIN label_priorities o ON o.label_id = x.label_id
+			WHERE x.` + kind.table() + `_id = i.id AND o.project_id = i.project_id), 1000000000)`}, nil
 	}
 	return db.Order{}, errs.Invalid("order_by does not have a valid value")
 }
@@ -226,10 +242,12 @@ func listIssues(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Pagi
 	}, p)
 }
 
-func countIssues(ctx context.Context, q db.Q, w db.Where) (c Counts, err error) {
+// CountStates counts the issues or merge requests i in tables by their state.
+func CountStates(ctx context.Context, q db.Q, tables string, w db.Where) (c Counts, err error) {
 	err = q.QueryRowContext(ctx, `
-		SELECT count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN i.state = 'closed' THEN 1 ELSE 0 END), 0)
-		FROM `+issueTables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed)
+		SELECT count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN i.state = 'closed' THEN 1 ELSE 0 END), 0),
+			COALESCE(sum(CASE WHEN i.state = 'merged' THEN 1 ELSE 0 END), 0)
+		FROM `+tables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed, &c.Merged)
 	return c, err
 }
 

@@ -16,7 +16,7 @@ const (
 )
 
 func scanIssue(s db.Scanner) (*Issue, error) {
-	var i Issue
+	i := Issue{Issuable: Issuable{Kind: IssueKind}}
 	err := s.Scan(&i.ID, &i.IID, &i.ProjectID, &i.Title, &i.Description, (*string)(&i.State), &i.Type, &i.Confidential, &i.Locked, &i.DueDate, &i.Weight,
 		&i.Position, &i.Notes, &i.AuthorID, &i.MilestoneID, &i.MovedToID, db.NullTime(&i.ClosedAt), &i.ClosedByID, db.Time(&i.CreatedAt), db.Time(&i.UpdatedAt), &i.ProjectPath)
 	return &i, err

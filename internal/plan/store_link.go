@@ -57,7 +57,7 @@ func findMilestoneTitled(ctx context.Context, q db.Q, in place, title string) (*
 	return &id, err
 }
 
-func copyNotes(ctx context.Context, tx *db.Tx, from Thing, to *Issue) error {
+func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, resolved_at, resolved_by_id,
 			created_at, updated_at, body)

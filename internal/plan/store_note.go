@@ -49,7 +49,7 @@ func listNotes(ctx context.Context, d *db.DB, on Noteable, f NoteFilter, p db.Pa
 	}, p)
 }
 
-func findNote(ctx context.Context, q db.Q, on Thing, id int64) (*Note, error) {
+func findNote(ctx context.Context, q db.Q, on Target, id int64) (*Note, error) {
 	return scanNote(q.QueryRowContext(ctx, `SELECT `+noteColumns+` FROM notes n WHERE n.id = ? AND n.noteable_type = ? AND n.noteable_id = ?`, id, string(on.Kind), on.ID))
 }
 
@@ -105,8 +105,8 @@ func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time)
 }
 
 // findWriters returns who wrote notes on a thing, in the order of their first one.
-func findWriters(ctx context.Context, q db.Q, on Thing, insider bool) ([]int64, error) {
-	w := Noteable{Thing: on, Insider: insider}.where()
+func findWriters(ctx context.Context, q db.Q, on Target, insider bool) ([]int64, error) {
+	w := Noteable{Target: on, Insider: insider}.where()
 	w.And(`n.system = ''`)
 	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
 }
@@ -138,7 +138,7 @@ func beginThread(ctx context.Context, tx *db.Tx, noteID int64) error {
 
 // resolveThread settles a thread, or one note of it. What is settled already stays
 // as it is.
-func resolveThread(ctx context.Context, tx *db.Tx, on Thing, id string, note *int64, by int64, at time.Time) error {
+func resolveThread(ctx context.Context, tx *db.Tx, on Target, id string, note *int64, by int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE notes SET resolved_at = ?, resolved_by_id = ?
 		WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? AND id = COALESCE(CAST(? AS BIGINT), id) AND system = '' AND resolved_at IS NULL`,
@@ -146,7 +146,7 @@ func resolveThread(ctx context.Context, tx *db.Tx, on Thing, id string, note *in
 	return err
 }
 
-func reopenThread(ctx context.Context, tx *db.Tx, on Thing, id string, note *int64) error {
+func reopenThread(ctx context.Context, tx *db.Tx, on Target, id string, note *int64) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE notes SET resolved_at = NULL, resolved_by_id = NULL
 		WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? AND id = COALESCE(CAST(? AS BIGINT), id)`, string(on.Kind), on.ID, id, note)

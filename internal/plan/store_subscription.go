@@ -9,7 +9,7 @@ import (
 
 // saveSubscription reports whether anything has changed. A user who never said
 // anything is not subscribed.
-func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, want bool, at time.Time) (bool, error) {
+func saveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, want bool, at time.Time) (bool, error) {
 	if !want {
 		return touched(ctx, tx, `UPDATE subscriptions SET subscribed = FALSE WHERE kind = ? AND thing_id = ? AND user_id = ? AND subscribed`,
 			string(of.Kind), of.ID, userID)
@@ -27,7 +27,7 @@ func saveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, wa
 
 // leaveSubscription unsubscribes a user from a target, also from notifications
 // that they got for another reason.
-func leaveSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
+func leaveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, FALSE, ?)
 		ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = FALSE, asked = FALSE`, string(of.Kind), of.ID, userID, at)
@@ -40,7 +40,7 @@ type subscription struct {
 	subscribed, asked bool
 }
 
-func findSubscriptions(ctx context.Context, q db.Q, of Thing) ([]subscription, error) {
+func findSubscriptions(ctx context.Context, q db.Q, of Target) ([]subscription, error) {
 	return db.All(ctx, q, func(s db.Scanner) (r subscription, err error) {
 		err = s.Scan(&r.userID, &r.subscribed, &r.asked)
 		return r, err
@@ -58,7 +58,7 @@ func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64,
 
 // joinSubscription subscribes one who takes part, unless they have said that
 // they do not want it.
-func joinSubscription(ctx context.Context, tx *db.Tx, of Thing, userID int64, at time.Time) error {
+func joinSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, TRUE, ?)
 		ON CONFLICT (kind, thing_id, user_id) DO NOTHING`, string(of.Kind), of.ID, userID, at)

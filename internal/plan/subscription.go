@@ -8,16 +8,16 @@ import (
 	"svc/internal/db"
 )
 
-// Thing names something that can be subscribed to or talked about.
-type Thing struct {
+// Target identifies an object that can have notes and subscribers.
+type Target struct {
 	Kind Kind
 	ID   int64
 }
 
-// Kind is the kind of a Thing. Notes and events know it by this name.
+// Kind is the type of a Target, as notes and events store it.
 type Kind string
 
-// The kinds of things.
+// The kinds of this feature and of merge requests.
 const (
 	IssueKind     Kind = "Issue"
 	LabelKind     Kind = "Label"
@@ -25,9 +25,9 @@ const (
 	MergeKind     Kind = "MergeRequest"
 )
 
-// Subscribe writes what a user wants who sees the thing; changed is false when
-// they want nothing new.
-func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Thing, want bool) (changed bool, err error) {
+// Subscribe subscribes or unsubscribes the actor, who sees the target; changed
+// is false if nothing changes.
+func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Target, want bool) (changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, err
 	}
@@ -41,13 +41,8 @@ func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Thing, want 
 	return changed, nil
 }
 
-// Join subscribes one who takes part in a thing, unless they have said that they
-// do not want it.
-func (s *Service) Join(ctx context.Context, tx *db.Tx, of Thing, userID int64) error {
+// Join subscribes a user who takes part in the target, unless they have
+// unsubscribed.
+func (s *Service) Join(ctx context.Context, tx *db.Tx, of Target, userID int64) error {
 	return joinSubscription(ctx, tx, of, userID, s.Now())
-}
-
-// Subscribed returns those of the things that a user is subscribed to.
-func (s *Service) Subscribed(ctx context.Context, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
-	return findSubscribed(ctx, s.DB, kind, ids, userID)
 }

@@ -215,7 +215,7 @@ func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref,
 	}
 	// It has neither internal notes nor threads that are settled.
 	return plan.Noteable{
-		Thing: plan.Thing{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In,
+		Target: plan.Target{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In,
 		Count: func(ctx context.Context, tx *db.Tx, _ int) (activity.Audience, error) {
 			now, err := lockSnippet(ctx, tx, id)
 			if err != nil {

@@ -117,7 +117,7 @@ func withValue(old url.Values, name, value string) string {
 }
 
 func (q issueQuery) filter() (plan.IssueFilter, plan.Sort) {
-	f := plan.IssueFilter{Search: q.Search, IssueMatch: plan.IssueMatch{Labels: q.Labels, Milestone: q.Milestone, AuthorUsername: strings.TrimPrefix(q.Author, "@")}}
+	f := plan.IssueFilter{Search: q.Search, Match: plan.Match{Labels: q.Labels, Milestone: q.Milestone, AuthorUsername: strings.TrimPrefix(q.Author, "@")}}
 	if q.State != "all" {
 		f.State = plan.State(q.State)
 	}

@@ -118,7 +118,7 @@ func (q mergeQuery) filter() (merge.Filter, plan.Sort) {
 	both := q.issueQuery
 	both.Sort = issueSorts()[0].Name // of its own there are others
 	issues, _ := both.filter()
-	f := merge.Filter{Search: q.Search, TargetBranch: q.Target, SourceBranch: q.Source, Match: merge.Match{IssueMatch: issues.IssueMatch}}
+	f := merge.Filter{Search: q.Search, TargetBranch: q.Target, SourceBranch: q.Source, Match: merge.Match{Match: issues.Match}}
 	if q.State != "all" {
 		f.State = merge.State(q.State)
 	}

@@ -9,94 +9,58 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/user"
 )
 
-// What issues have, merge requests have too: labels, users, milestones, notes
-// and subscribers. The feature that has the thing asks who may, and calls what
-// is here.
-
-// Plans is the related rows of an issue or merge request.
-type Plans struct {
-	Labels    []*Label // by name
-	Milestone *Milestone
-	Users     map[Relation][]*user.User
-	Others    map[int64]*user.User // of all things that were asked for
+// ChangePlan saves the labels, users and milestone of an existing issue or merge
+// request, notifies of the changes and returns the texts of the system notes.
+// Reviewers are nil if they do not change.
+func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Issuable, f Fields, reviewers *[]int64) ([]string, error) {
+	var texts []string
+	note := func(text string) {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	added, removed, err := s.SaveLabels(ctx, tx, by, in, i.Target(), f.Labels)
+	if err != nil {
+		return nil, err
+	}
+	note(LabelChange(added, removed))
+	if len(added) > 0 {
+		if err := s.NotifyOf(ctx, tx, by.ID, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.mentioned) > 0 {
+		if err := s.NotifyOf(ctx, tx, by.ID, i, notify.Mention, notify.Details{Mentioned: f.mentioned}); err != nil {
+			return nil, err
+		}
+	}
+	appointed, err := s.AppointAll(ctx, tx, i, f.Assignees, reviewers)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range appointed {
+		if err := s.NotifyOf(ctx, tx, by.ID, i, a.event(i.Kind), notify.Details{Before: a.Before, After: a.After}); err != nil {
+			return nil, err
+		}
+		note(a.Text)
+	}
+	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
+	note(goal)
+	return texts, err
 }
 
-// Planned is an issue or merge request whose related rows are read.
-type Planned struct {
-	ID        int64
-	Milestone *int64
-	Others    []*int64 // users who are to be read along; nil for none
-}
-
-// Other gives one of the users who were to be read along; nil for none.
-func (p *Plans) Other(id *int64) *user.User {
-	if id == nil {
-		return nil
+// LockChange is the text of the system note about a locked or unlocked
+// discussion; empty if it has not changed.
+func LockChange(was, i *Issuable) string {
+	if was.IsLocked() == i.IsLocked() {
+		return ""
 	}
-	return p.Others[*id]
-}
-
-// PlansOf reads the related rows of things of a kind.
-func (s *Service) PlansOf(ctx context.Context, kind Kind, list []Planned, ways ...Relation) (map[int64]*Plans, error) {
-	plans := map[int64]*Plans{}
-	if len(list) == 0 {
-		return plans, nil
-	}
-	var ids, goals, userIDs []int64
-	for _, t := range list {
-		ids = append(ids, t.ID)
-		for _, id := range t.Others {
-			if id != nil {
-				userIDs = append(userIDs, *id)
-			}
-		}
-		plans[t.ID] = &Plans{Users: map[Relation][]*user.User{}}
-		if t.Milestone != nil && !slices.Contains(goals, *t.Milestone) {
-			goals = append(goals, *t.Milestone)
-		}
-	}
-	labels, err := findLabelsOf(ctx, s.DB, kind, ids)
-	if err != nil {
-		return nil, fmt.Errorf("labels of things: %w", err)
-	}
-	milestones, err := findMilestones(ctx, s.DB, goals)
-	if err != nil {
-		return nil, fmt.Errorf("milestones of things: %w", err)
-	}
-	found := map[Relation]map[int64][]int64{}
-	for _, as := range ways {
-		if found[as], err = findRelated(ctx, s.DB, kind, as, ids); err != nil {
-			return nil, fmt.Errorf("%s of things: %w", as, err)
-		}
-		for _, of := range found[as] {
-			userIDs = append(userIDs, of...)
-		}
-	}
-	slices.Sort(userIDs)
-	users, err := s.Users.FindAll(ctx, slices.Compact(userIDs))
-	if err != nil {
-		return nil, fmt.Errorf("users of issues or merge requests: %w", err)
-	}
-	for _, t := range list {
-		p := plans[t.ID]
-		p.Labels, p.Others = labels[t.ID], users
-		if t.Milestone != nil {
-			p.Milestone = milestones[*t.Milestone]
-		}
-		for _, as := range ways {
-			p.Users[as] = []*user.User{}
-			for _, id := range found[as][t.ID] {
-				if u := users[id]; u != nil {
-					p.Users[as] = append(p.Users[as], u)
-				}
-			}
-		}
-	}
-	return plans, nil
+	return choose(i.IsLocked(), "locked", "unlocked") + " the discussion in this " + i.Kind.noun()
 }
 
 // Able returns those of the users who read a part of the project: those who do
@@ -130,12 +94,42 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 
 // Appointment is a change of assignees or reviewers.
 type Appointment struct {
+	As            Relation
 	Before, After []int64
-	Text          string // tells who came and went; empty when nothing changes
+	Text          string // of the system note; empty when nothing changes
+}
+
+// event is the notification of the change.
+func (a Appointment) event(kind Kind) notify.EventType {
+	switch {
+	case a.As == Reviewers:
+		return notify.ChangeReviewer
+	case kind == MergeKind:
+		return notify.ReassignMergeRequest
+	}
+	return notify.ReassignIssue
+}
+
+// AppointAll saves assignees and reviewers and returns the changes; nil leaves
+// the current users.
+func (s *Service) AppointAll(ctx context.Context, tx *db.Tx, i *Issuable, assignees, reviewers *[]int64) (done []Appointment, err error) {
+	for n, want := range []*[]int64{assignees, reviewers} {
+		if want == nil {
+			continue
+		}
+		a, err := s.Appoint(ctx, tx, i.Target(), []Relation{Assignees, Reviewers}[n], *want)
+		if err != nil {
+			return nil, err
+		}
+		if a.Text != "" {
+			done = append(done, a)
+		}
+	}
+	return done, nil
 }
 
 // Appoint writes who is related to a thing. Those who come are subscribed.
-func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation, want []int64) (Appointment, error) {
+func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Target, as Relation, want []int64) (Appointment, error) {
 	found, err := findRelated(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {
 		return Appointment{}, err
@@ -143,7 +137,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation,
 	have := found[of.ID]
 	slices.Sort(want)
 	if slices.Equal(have, want) {
-		return Appointment{Before: have, After: want}, nil
+		return Appointment{As: as, Before: have, After: want}, nil
 	}
 	if err := saveRelated(ctx, tx, of, as, want); err != nil {
 		return Appointment{}, err
@@ -174,7 +168,7 @@ func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Thing, as Relation,
 		came, went = "requested review from", "removed review request for"
 	}
 	parts := slices.DeleteFunc([]string{list(came, want, have), list(went, have, want)}, func(part string) bool { return part == "" })
-	return Appointment{have, want, strings.Join(parts, " and ")}, nil
+	return Appointment{as, have, want, strings.Join(parts, " and ")}, nil
 }
 
 // Labelling is a change of the labels of an issue or merge request.
@@ -185,7 +179,7 @@ type Labelling struct {
 
 // SaveLabels writes the labels of a thing and gives those that came and went. A
 // name that no label has makes one, where the actor may make labels.
-func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, of Thing, l Labelling) (added, removed []*Label, err error) {
+func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, of Target, l Labelling) (added, removed []*Label, err error) {
 	if l.Names == nil && len(l.Add) == 0 && len(l.Remove) == 0 {
 		return nil, nil, nil
 	}
@@ -246,21 +240,4 @@ func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		list = append(list, l)
 	}
 	return list, nil
-}
-
-// Writers returns who wrote notes on a thing, in the order of their first one.
-func (s *Service) Writers(ctx context.Context, of Thing, insider bool) ([]int64, error) {
-	return findWriters(ctx, s.DB, of, insider)
-}
-
-// OpenThreads counts the threads of things that no one has settled.
-func (s *Service) OpenThreads(ctx context.Context, kind Kind, ids ...int64) (map[int64]int64, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	found, err := countOpenThreads(ctx, s.DB, kind, ids)
-	if err != nil {
-		return nil, fmt.Errorf("count open threads: %w", err)
-	}
-	return found, nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"strings"
 
 	"svc/internal/db"
 )
@@ -12,6 +13,30 @@ func (k Kind) table() string {
 		return "merge_request"
 	}
 	return "issue"
+}
+
+// noun is the kind in a text.
+func (k Kind) noun() string { return strings.ReplaceAll(k.table(), "_", " ") }
+
+// name is the kind in an error.
+func (k Kind) name() string {
+	if k == MergeKind {
+		return "Merge Request"
+	}
+	return string(k)
+}
+
+// relations are the relations that a kind has.
+func (k Kind) relations() []Relation {
+	if k == MergeKind {
+		return []Relation{Assignees, Reviewers}
+	}
+	return []Relation{Assignees}
+}
+
+func findDescription(ctx context.Context, q db.Q, of Target) (text string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT description FROM `+of.Kind.table()+`s WHERE id = ?`, of.ID).Scan(&text)
+	return text, err
 }
 
 // Relation is how users are related to an issue or merge request.
@@ -47,7 +72,7 @@ func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []i
 
 // saveRelated writes who is related to a thing: those who stay are left as they
 // are.
-func saveRelated(ctx context.Context, tx *db.Tx, of Thing, as Relation, users []int64) error {
+func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users []int64) error {
 	key := of.Kind.table() + "_id"
 	gone, args := ``, []any{of.ID}
 	if len(users) > 0 {
@@ -87,7 +112,7 @@ func findLabelsOf(ctx context.Context, q db.Q, kind Kind, things []int64) (map[i
 	return found, err
 }
 
-func changeLabels(ctx context.Context, tx *db.Tx, of Thing, added, removed []*Label) error {
+func changeLabels(ctx context.Context, tx *db.Tx, of Target, added, removed []*Label) error {
 	table, key := of.Kind.table()+"_labels", of.Kind.table()+"_id"
 	for _, l := range added {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+key+`, label_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, of.ID, l.ID); err != nil {
