@@ -93,16 +93,16 @@ func fillPlan(b *testing.B, s *app.Server) int64 {
 	}
 	for i := range plannedIssues {
 		title, text, day := fmt.Sprintf("Make part %d of the gear train turn without a sound", i+1), "A *text* with a list:\n\n- [ ] one\n- [x] two\n", "2030-01-01"
-		n := plan.NewIssue{IssueFields: plan.IssueFields{Title: &title, Description: &text, DueDate: &day, Assignees: &[]int64{root.ID}}}
+		n := plan.NewIssue{IssueFields: plan.IssueFields{Fields: plan.Fields{Title: &title, Description: &text, Assignees: &[]int64{root.ID}}, DueDate: &day}}
 		if i%6 < 4 {
-			n.Labels = &[]string{labels[i%6], labels[(i+1)%4]}
+			n.Labels.Names = &[]string{labels[i%6], labels[(i+1)%4]}
 		}
 		made, err := s.Plan.CreateIssue(b.Context(), by, in.Ref, n)
 		if err != nil {
 			b.Fatal(err)
 		}
 		if i%6 == 5 {
-			if _, err := s.Plan.UpdateIssue(b.Context(), by, in.Ref, made.IID, plan.IssueFields{Event: "close"}); err != nil {
+			if _, err := s.Plan.UpdateIssue(b.Context(), by, in.Ref, made.IID, plan.IssueFields{Fields: plan.Fields{Event: "close"}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -33,7 +33,7 @@ type boardPage struct {
 	Board   *plan.Board
 	Boards  []*plan.Board
 	Columns []columnView
-	Query   issueQuery
+	Query   issuableQuery
 	Only    bool // one column alone
 	Pager   pager
 }
@@ -98,7 +98,7 @@ func (w *Web) board(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	f, _ := p.Query.filter()
+	f := p.Query.issueFilter()
 	f.State = ""
 	b, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: perColumn})
 	if err != nil {
@@ -173,7 +173,7 @@ func (w *Web) column(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	f, _ := p.Query.filter()
+	f := p.Query.issueFilter()
 	f.State = ""
 	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, v.pagingBy(perColumn), chi.URLParam(v.r, "key"))
 	if err != nil {

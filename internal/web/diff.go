@@ -41,7 +41,7 @@ type diffView struct {
 	Side     string
 	All      string // the whole comparison, from the page of one file
 	Pager    pager
-	Talk     *lineTalk // nil where nobody talks about lines
+	Threads  *lineThreads // nil where lines have no comments
 }
 
 // diffFile is what became of a file.
@@ -108,7 +108,7 @@ func (v *visit) diffPaging() db.Paging {
 
 // diffView draws the files. before and after are the commits that are compared,
 // for the links to files as they were; a head without a project has none.
-func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID, talk *lineTalk) diffView {
+func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID, threads *lineThreads) diffView {
 	address := func(name, value string) string {
 		q := v.r.URL.Query()
 		q.Set(name, value)
@@ -120,7 +120,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		}
 		return "?" + q.Encode()
 	}
-	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", ""), Talk: talk}
+	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", ""), Threads: threads}
 	if d.Only == "" {
 		d.Pager = v.pager(files.More)
 	}
@@ -144,7 +144,7 @@ func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.
 		}
 		if f.Why, f.Cut = why(f, n, d.Only != ""); f.Why == "" {
 			if len(f.Diff)+n*leastRow <= room { // else it need not be drawn to be seen too large
-				f.Body = v.web.drawnDiff(v, f.NewPath, f.Diff, d.Parallel, talk.below(f.NewPath))
+				f.Body = v.web.drawnDiff(v, f.NewPath, f.Diff, d.Parallel, threads.below(f.NewPath))
 			}
 			if f.Body == "" || len(f.Body) > room {
 				f.Body, f.Why, f.Cut = "", folded(n), true

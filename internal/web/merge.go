@@ -2,9 +2,10 @@ package web
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
+	"time"
 
+	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/git"
@@ -19,15 +20,24 @@ func (w *Web) mergeOnePages() {
 	w.projectPage("GET merge_requests/{id}/commits", anybody, w.mergeTab("commits"))
 	w.projectPage("GET merge_requests/{id}/pipelines", anybody, w.mergeTab("pipelines"))
 	w.projectPage("GET merge_requests/{id}/diffs", anybody, w.mergeTab("changes"))
-	w.projectPage("POST merge_requests/{id}/diff_notes", signedIn, w.sayOnLine)
+	w.projectPage("POST merge_requests/{id}/diff_notes", signedIn, w.createDiffNote)
 	w.mergeActions()
-	w.talkPages(w.mergeTalk())
+	w.issuablePages(w.mergeKind())
 }
 
-// mergeTalk says how people talk about merge requests.
-func (w *Web) mergeTalk() talker {
-	return talker{
-		at: "merge_requests/{id}", word: "merge request", part: "merges",
+// mergeKind describes merge requests to the pages that they share with issues.
+func (w *Web) mergeKind() issuableKind {
+	k := issuableKind{
+		title: "Merge requests", access: project.MergePart, parts: []string{"labels", "assignees", "reviewers", "milestone"},
+		participants: func(v *visit, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
+			return w.Merges.Participants(v, by, ref, iid)
+		},
+		remove: func(v *visit, by actor.Actor, ref project.Ref, iid int64, since *time.Time) error {
+			return w.Merges.Delete(v, by, ref, iid, since)
+		},
+	}
+	k.commentable = commentable{
+		at: "merge_requests/{id}", noun: "merge request", part: "merges",
 		find: func(v *visit, ref project.Ref) (plan.Noteable, error) {
 			iid, err := v.number("id")
 			if err != nil {
@@ -35,30 +45,41 @@ func (w *Web) mergeTalk() talker {
 			}
 			return w.Merges.OnMergeRequest(v, v.actor, ref, iid)
 		},
-		turn: func(v *visit, ref project.Ref, iid int64, event string) error {
-			_, err := w.Merges.Update(v, v.actor, ref, iid, merge.Fields{Event: event})
+		update: func(v *visit, ref project.Ref, iid int64, f plan.Fields) error {
+			_, err := w.Merges.Update(v, v.actor, ref, iid, merge.Fields{Fields: f})
 			return err
 		},
 	}
+	k.events = map[string]issuableEvent{
+		"draft": {"The merge request was marked as draft.", false, w.setDraft(true)},
+		"ready": {"The merge request was marked as ready.", false, w.setDraft(false)},
+	}
+	k.load = func(v *visit, ref project.Ref) (issuable, error) {
+		p, err := w.mergeRequest(v, ref)
+		if err != nil {
+			return issuable{}, err
+		}
+		return issuable{planHead: p.planHead, Issuable: &p.Issuable, Path: p.Path, Ref: p.Ref}, nil
+	}
+	k.save = func(v *visit, ref project.Ref, iid int64, c planChange) error {
+		_, err := w.Merges.Update(v, v.actor, ref, iid, merge.Fields{Fields: c.Fields, Reviewers: c.Reviewers})
+		return err
+	}
+	k.subscribe = func(v *visit, ref project.Ref, iid int64, want bool) error {
+		_, _, err := w.Merges.Subscribe(v, v.actor, ref, iid, want)
+		return err
+	}
+	return k
 }
 
-// mergePage is a merge request: one of its tabs.
+// mergePage is a tab of a merge request.
 type mergePage struct {
-	planHead
+	issuableView // of the overview
 	mergeRow
-	Shows   string           // overview, commits, pipelines or changes
-	Source  *project.Project // nil when it is gone, or not for the visitor
-	Edits   bool             // its title, description and state
-	Deletes bool
-	Box     mergeBox
-
-	// The overview.
-	Text   template.HTML
-	Done   int // of its tasks
-	Tasks  int
-	Closes []issueRow
-	People []*user.User
-	Talk   talk
+	Shows  string           // overview, commits, pipelines or changes
+	Source *project.Project // nil if it was deleted or the user has no access
+	Box    mergeBox
+	Closes []issueRow // of the overview
 
 	// The other tabs.
 	Commits   []commitDay
@@ -66,25 +87,22 @@ type mergePage struct {
 	Pipelines []mergePipeline
 	Diff      diffView
 	Versions  []*merge.Version
-	Version   *merge.Version
+	Shown     *merge.Version
 	Pager     pager
 }
 
 func (mergePage) view() string    { return "project/merge" }
 func (p mergePage) title() string { return shown(p.Title) + " (" + p.Ref + ") · " + p.Name() }
 
-// Full is how the merge request is called everywhere.
+// Full is the reference with the path of the project.
 func (p mergePage) Full() string { return fmt.Sprintf("%s!%d", p.ProjectPath, p.IID) }
-
-// Shut tells whether only members may talk.
-func (p mergePage) Shut() bool { return p.Locked != nil && *p.Locked }
 
 // Files is how many files differ.
 func (p mergePage) Files() int64 {
-	if p.MergeRequest.Version == nil {
+	if p.Version == nil {
 		return 0
 	}
-	return p.MergeRequest.Version.Files
+	return p.Version.Files
 }
 
 // SourceLabel is the source branch, with the project that it is in if that is
@@ -138,7 +156,7 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 	if err != nil {
 		return mergePage{}, err
 	}
-	p := mergePage{planHead: h, mergeRow: newMergeRow(m, false)}
+	p := mergePage{issuableView: issuableView{planHead: h}, mergeRow: newMergeRow(m, false)}
 	may := m.Can(v.actor, h.P.Project)
 	p.Edits, p.Plans, p.Deletes = may.Edit, may.Plan, may.Delete
 	if p.Source, err = w.Merges.Source(v, v.actor, m); err != nil {
@@ -149,28 +167,7 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 }
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {
-	tasks, err := w.Markup.Tasks(v, p.Description)
-	if err != nil {
-		return err
-	}
-	for _, done := range tasks {
-		if p.Tasks++; done {
-			p.Done++
-		}
-	}
-	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
-	if err != nil {
-		return err
-	}
-	var texts []template.HTML
-	if p.Talk, texts, err = w.talk(v, on, w.mergeTalk(), plan.Text{Source: p.Description}); err != nil {
-		return err
-	}
-	p.Text = texts[0]
-	if p.Edits && p.Talk.May && p.State != merge.Merged {
-		p.Talk.Event = map[bool]string{true: "reopen", false: "close"}[p.State == merge.Closed]
-	}
-	if p.People, err = w.Merges.Participants(v, v.actor, p.Place.Ref, p.IID); err != nil {
+	if err := w.fillIssuable(v, &p.issuableView, w.mergeKind(), &p.Issuable, plan.Text{Source: p.Description}); err != nil {
 		return err
 	}
 	closes, err := w.Merges.ClosesIssues(v, v.actor, p.Place.Ref, p.IID)
@@ -235,13 +232,13 @@ func (w *Web) mergeChanges(v *visit, p *mergePage) error {
 	if err != nil {
 		return err
 	}
-	p.Version = found.Version
-	said, err := w.lineTalk(v, p, found.Version)
+	p.Shown = found.Version
+	threads, err := w.lineThreads(v, p, found.Version)
 	if err != nil {
 		return err
 	}
 	files := part(found.Diff.Files, v.diffPaging())
-	p.Diff = v.diffView(*p.P, files, git.OID(found.Version.Base), git.OID(found.Version.Head), said)
+	p.Diff = v.diffView(*p.P, files, git.OID(found.Version.Base), git.OID(found.Version.Head), threads)
 	return nil
 }
 

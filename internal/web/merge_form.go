@@ -1,7 +1,6 @@
 package web
 
 import (
-	"html/template"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,32 +20,22 @@ func (w *Web) mergeFormPages() {
 	w.projectPage("POST merge_requests", signedIn, w.createMerge)
 	w.projectPage("GET merge_requests/{id}/edit", signedIn, w.editMerge)
 	w.projectPage("POST merge_requests/{id}", signedIn, w.updateMerge)
-	w.projectPage("GET merge_requests/{id}/edit/{part}", signedIn, w.editMergePart)
-	w.projectPage("POST merge_requests/{id}/edit/{part}", signedIn, w.saveMergePart)
 }
 
-// mergeForm is a new merge request, or one that is changed.
+// mergeForm is the form of a new or an existing merge request.
 type mergeForm struct {
-	planHead
-	IID       int64 // 0 is a new one
-	Form      form
-	Preview   template.HTML
-	Asks      bool // first of all for the branches
-	Branches  []string
-	Targets   []option // the projects that it can be for
-	Into      *project.Project
-	Commits   []commitDay
-	Count     int // of the commits
-	Files     int
-	Chooses   bool // the visitor may say what is planned
-	Squashes  bool // whether to squash can be chosen
-	Lends     bool // whether others may push to the branch can be chosen
-	Labels    []choice
-	Assignees []choice
-	Reviewers []choice
-	Goals     []option
+	planForm
+	Asks        bool // for the branches, in the first step
+	Branches    []string
+	Targets     []option // the possible target projects
+	Into        *project.Project
+	Commits     []commitDay
+	Count       int // of the commits
+	Files       int
+	Squashes    bool // the user may choose to squash
+	Collaborate bool // the user may let others push to the source branch
 
-	goal *plan.Milestone // the one that it has, which may be closed
+	goal *plan.Milestone // the current one, which may be closed
 }
 
 func (mergeForm) view() string { return "project/merge_form" }
@@ -99,7 +88,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 	if merge.CheckSource(v.actor, source) != nil {
 		return mergeForm{}, nil, errs.Forbidden("You need push access to the project to create a merge request from its branches. Fork the project first.")
 	}
-	p := mergeForm{planHead: h, Form: f}
+	p := mergeForm{planForm: planForm{planHead: h, Form: f}}
 	var places []*project.Project
 	if source.ForkedFromID != nil {
 		parent, err := w.Projects.Summary(v, v.actor, project.RefTo(*source.ForkedFromID))
@@ -124,7 +113,7 @@ func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project
 	if p.Into == nil {
 		return p, nil, refused
 	}
-	p.Chooses, p.Lends = merge.Chooses(v.actor, p.Into), p.Into.ID != source.ID
+	p.Chooses, p.Collaborate = merge.Chooses(v.actor, p.Into), p.Into.ID != source.ID
 	f.Values.Set("target_project_id", strconv.FormatInt(p.Into.ID, 10))
 	if f.Get("target_branch") == "" {
 		f.Values.Set("target_branch", p.Into.DefaultBranch)
@@ -181,7 +170,7 @@ func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 	if p.Form.Get("description") == "" {
 		p.Form.Values.Set("description", text)
 	}
-	p.Form.Values.Set("allow_collaboration", on(p.Lends))
+	p.Form.Values.Set("allow_collaboration", on(p.Collaborate))
 	p.Form.Values.Set("remove", on(p.Into.Settings.RemoveSourceBranchAfterMerge))
 	p.Form.Values.Set("squash", on(p.Into.Settings.SquashOption == "default_on" || p.Into.Settings.SquashOption == "always"))
 	return nil
@@ -204,26 +193,10 @@ func (w *Web) showMergeForm(v *visit, p mergeForm) (err error) {
 		in, squash = project.Place{Ref: project.RefTo(p.Into.ID)}, p.Into.Settings.SquashOption
 	}
 	p.Squashes = squash != "always" && squash != "never"
-	if v.r.PostForm.Get("preview") != "" {
-		if p.Preview, err = w.preview(v, in, p.Form.Get("description")); err != nil {
-			return err
-		}
+	if err := w.fillPlanForm(v, &p.planForm, in, p.goal, true); err != nil {
+		return err
 	}
 	p.Form.only("title", "description", "target_branch", "source_branch", "milestone_id")
-	if p.Chooses {
-		if p.Labels, err = w.labelChoices(v, in, p.Form.Values["labels"]); err != nil {
-			return err
-		}
-		if p.Assignees, err = w.peopleChoices(v, in, p.Form.Values["assignee_ids"]); err != nil {
-			return err
-		}
-		if p.Reviewers, err = w.peopleChoices(v, in, p.Form.Values["reviewer_ids"]); err != nil {
-			return err
-		}
-		if p.Goals, err = w.goalOptions(v, in, p.goal); err != nil {
-			return err
-		}
-	}
 	return v.showForm(p, p.Form)
 }
 
@@ -269,14 +242,15 @@ func (w *Web) editMerge(v *visit, ref project.Ref) error {
 		return err
 	}
 	m := p.MergeRequest
-	f := filled("title", m.Title, "description", m.Description, "target_branch", m.TargetBranch, "squash", on(m.Squash), "remove", on(m.RemoveSource), "allow_collaboration", on(m.AllowCollaboration),
-		"milestone_id", milestoneID(m.Milestone), "was", digest(m.Description))
-	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
+	f := editForm(&m.Issuable, "target_branch", m.TargetBranch, "squash", on(m.Squash), "remove", on(m.RemoveSource), "allow_collaboration", on(m.AllowCollaboration))
 	return w.showChangedMerge(v, p, f)
 }
 
 func (w *Web) showChangedMerge(v *visit, p mergePage, f form) (err error) {
-	page := mergeForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans, Lends: p.FromFork() && v.actor.Is(p.AuthorID), Into: p.P.Project, goal: p.Milestone}
+	page := mergeForm{
+		planForm: planForm{planHead: p.planHead, IID: p.IID, Form: f, Chooses: p.Plans}, Collaborate: p.FromFork() && v.actor.Is(p.AuthorID),
+		Into: p.P.Project, goal: p.Milestone,
+	}
 	if page.Branches, err = w.branchNames(v, *p.P); err != nil {
 		return err
 	}
@@ -290,10 +264,7 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	}
 	f := v.sent()
 	fields := v.mergeFields(&f)
-	if now := digest(p.Description); !v.ticked("preview") && v.text("was") != now {
-		f.Error = "Another user changed the description in the meantime. Review the merge request, then save again to overwrite it."
-		f.Values.Set("was", now)
-	}
+	v.checkStale(&f, &p.Issuable, "merge request")
 	if v.ticked("preview") || f.bad() {
 		return w.showChangedMerge(v, p, f)
 	}
@@ -306,50 +277,14 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	return v.done("The merge request was updated.", p.Path)
 }
 
-// plannedMerge finds the merge request of a form, for those who may plan it.
-func (w *Web) plannedMerge(v *visit, ref project.Ref) (mergePage, error) {
-	p, err := w.mergeRequest(v, ref)
-	if err == nil && !p.Plans {
-		err = errs.Forbidden("")
+// mergeFields reads the fields of a form; what is wrong is noted in the form.
+func (v *visit) mergeFields(f *form) merge.Fields {
+	c := v.readFields(f, "labels", "assignees", "reviewers", "milestone")
+	target, squash, remove := v.text("target_branch"), v.ticked("squash"), v.ticked("remove")
+	fields := merge.Fields{Fields: c.Fields, Reviewers: c.Reviewers, TargetBranch: &target, Squash: &squash, RemoveSource: &remove}
+	if v.ticked("lends") { // the form has the checkbox
+		open := v.ticked("allow_collaboration")
+		fields.AllowCollaboration = &open
 	}
-	return p, err
-}
-
-// mergePart is plannedMerge for the form of a part.
-func (w *Web) mergePart(v *visit, ref project.Ref) (partPage, *merge.MergeRequest, error) {
-	p, err := w.plannedMerge(v, ref)
-	if err != nil {
-		return partPage{}, nil, err
-	}
-	which, err := v.part("labels", "assignees", "reviewers", "milestone")
-	return partPage{planHead: p.planHead, Thing: option{"merge_requests", "Merge requests"}, Ref: p.Ref, Path: p.Path, Which: which}, p.MergeRequest, err
-}
-
-func (w *Web) editMergePart(v *visit, ref project.Ref) error {
-	p, m, err := w.mergePart(v, ref)
-	if err != nil {
-		return err
-	}
-	f := filled("milestone_id", milestoneID(m.Milestone))
-	f.Values["labels"], f.Values["assignee_ids"], f.Values["reviewer_ids"] = labelNames(m.Labels), userIDs(m.Assignees), userIDs(m.Reviewers)
-	return w.showPart(v, p, f, m.Milestone)
-}
-
-func (w *Web) saveMergePart(v *visit, ref project.Ref) error {
-	p, m, err := w.mergePart(v, ref)
-	if err != nil {
-		return err
-	}
-	f := v.sent()
-	var fields merge.Fields
-	if v.mergePlan(&f, &fields, p.Which); f.bad() {
-		return w.showPart(v, p, f, m.Milestone)
-	}
-	if _, err := w.Merges.Update(v, v.actor, ref, m.IID, fields); err != nil {
-		if err := f.refused(err); err != nil {
-			return err
-		}
-		return w.showPart(v, p, f, m.Milestone)
-	}
-	return v.redirect(p.Path)
+	return fields
 }

@@ -19,38 +19,40 @@ func mergeContents() []content {
 	h := planHead{P: &head{Project: in, Merges: true, Pending: "2", Builds: true, User: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: "merges", Plans: true, User: true, Adds: true}
 	sure := true
 	m := &merge.MergeRequest{
-		IID: 1, ProjectPath: "g/p", Title: "T", Description: "d", SourceBranch: "a", TargetBranch: "main", State: merge.Opened, Author: ada, Notes: 1, Locked: &sure, CreatedAt: now,
-		Assignees: []*user.User{ada}, Reviewers: []*user.User{ada}, Labels: []*plan.Label{{Name: "bug", Color: "#ff0000"}}, Milestone: &plan.Milestone{Title: "1.0", Path: "g/p"}, AutoMergeBy: ada,
-		Status: merge.Status{Git: "cannot_be_merged"}, Version: &merge.Version{Head: "0123456789", Files: 1}, Subscribed: true,
+		Issuable: plan.Issuable{
+			IID: 1, ProjectPath: "g/p", Title: "T", Description: "d", State: merge.Opened, Author: ada, Notes: 1, Locked: &sure, CreatedAt: now, Subscribed: true,
+			Assignees: []*user.User{ada}, Reviewers: []*user.User{ada}, Labels: []*plan.Label{{Name: "bug", Color: "#ff0000"}}, Milestone: &plan.Milestone{Title: "1.0", Path: "g/p"},
+		},
+		SourceBranch: "a", TargetBranch: "main", AutoMergeBy: ada, Status: merge.Status{Git: "cannot_be_merged"}, Version: &merge.Version{Head: "0123456789", Files: 1},
 	}
-	merged := &merge.MergeRequest{IID: 2, ProjectPath: "g/p", State: merge.Merged, MergedBy: ada, MergedAt: &now, MergeCommit: "0123456789", SquashCommit: "0123456789", CreatedAt: now}
-	closed := &merge.MergeRequest{IID: 3, ProjectPath: "g/p", State: merge.Closed, ClosedBy: ada, ClosedAt: &now, CreatedAt: now}
-	draft := &merge.MergeRequest{IID: 4, ProjectPath: "g/p", State: merge.Opened, Draft: true, CreatedAt: now}
+	merged := &merge.MergeRequest{Issuable: plan.Issuable{IID: 2, ProjectPath: "g/p", State: merge.Merged, CreatedAt: now}, MergedBy: ada, MergedAt: &now, MergeCommit: "0123456789", SquashCommit: "0123456789"}
+	closed := &merge.MergeRequest{Issuable: plan.Issuable{IID: 3, ProjectPath: "g/p", State: merge.Closed, ClosedBy: ada, ClosedAt: &now, CreatedAt: now}}
+	draft := &merge.MergeRequest{Issuable: plan.Issuable{IID: 4, ProjectPath: "g/p", State: merge.Opened, CreatedAt: now}, Draft: true}
 	rows := []mergeRow{newMergeRow(m, true), newMergeRow(merged, false), newMergeRow(closed, false), newMergeRow(draft, false)}
 	commit := &git.Commit{ID: "0123456789", Title: "t", Author: git.Signature{Name: "Ada", When: now}, Committer: git.Signature{When: now}}
 	bad := form{Errors: map[string][]string{"title": {"is wrong"}, "target_branch": {"is wrong"}}, Error: "no"}
-	query := mergeQuery{issueQuery: issueQuery{State: "opened", Scope: "created_by_me"}, Draft: "yes"}
+	query := issuableQuery{Merges: true, State: "opened", Scope: "created_by_me", Draft: "yes"}
 	page := func(of mergeRow, tab string, b mergeBox) mergePage {
-		return mergePage{planHead: h, mergeRow: of, Shows: tab, Source: in, Edits: true, Deletes: true, Box: b, Tasks: 2, Done: 1, People: []*user.User{ada}}
+		return mergePage{issuableView: issuableView{planHead: h, Edits: true, Deletes: true, Tasks: 2, Done: 1, Participants: []*user.User{ada}}, mergeRow: of, Shows: tab, Source: in, Box: b}
 	}
 	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{"success", "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
-	over.Closes = []issueRow{{Issue: &plan.Issue{Title: "i"}, Path: "/x", Ref: "#1"}}
+	over.Closes = []issueRow{{Issue: &plan.Issue{Issuable: plan.Issuable{Title: "i"}}, Path: "/x", Ref: "#1"}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
 	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1
 	runs.Pipelines = []mergePipeline{{&ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, "g/p"}}
-	diff.Versions, diff.Version = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
+	diff.Versions, diff.Shown = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
 	goals, boxes := []option{{"0", "None"}}, []choice{{Value: "1", Label: "x", On: true}}
 	return []content{
-		mergesPage{planHead: h, Query: query, Rows: rows, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, mergesPage{Own: true, Query: query},
-		mergesPage{planHead: h, Query: mergeQuery{issueQuery: issueQuery{State: "closed"}}, Counts: merge.Counts{All: 1}}, mergesPage{planHead: h},
+		mergesPage{issuableList: issuableList{planHead: h, Query: query, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, Rows: rows}, mergesPage{issuableList: issuableList{Own: true, Query: query}},
+		mergesPage{issuableList: issuableList{planHead: h, Query: issuableQuery{Merges: true, State: "closed"}, Counts: plan.Counts{All: 1}}}, mergesPage{issuableList: issuableList{planHead: h}},
 		over, commits, runs, diff, page(rows[3], "pipelines", mergeBox{}), page(rows[3], "commits", mergeBox{}),
 		page(rows[0], "overview", mergeBox{Kind: "bad", Squash: "always", Merges: true}), page(rows[1], "overview", mergeBox{Kind: "done"}),
 		page(rows[2], "overview", mergeBox{Kind: "warn", Rebases: true}), page(rows[3], "overview", mergeBox{Kind: "wait", Again: true, Ready: true}),
-		mergeForm{planHead: h, Form: bad, Asks: true, Branches: []string{"main"}, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}},
-		mergeForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Chooses: true, Squashes: true, Lends: true, Labels: boxes, Assignees: boxes,
-			Reviewers: boxes, Goals: goals, Commits: days([]byline{{Commit: commit}}), Count: 1, Files: 1, Preview: "<p>x</p>"},
-		mergeForm{planHead: h, Form: filled()}, mergeForm{planHead: h, IID: 1, Form: bad, Branches: []string{"main"}},
-		partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "reviewers", Choices: boxes}, partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "milestone", Goals: goals, Form: bad},
-		partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "labels"}, partPage{planHead: h, Thing: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "assignees"},
+		mergeForm{planForm: planForm{planHead: h, Form: bad}, Asks: true, Branches: []string{"main"}, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}},
+		mergeForm{planForm: planForm{planHead: h, Form: filled("source_branch", "a", "target_branch", "main"), Chooses: true, Labels: boxes, Assignees: boxes, Reviewers: boxes, Goals: goals, Preview: "<p>x</p>"},
+			Into: in, Targets: []option{{"1", "g/p"}, {"2", "h/p"}}, Squashes: true, Collaborate: true, Commits: days([]byline{{Commit: commit}}), Count: 1, Files: 1},
+		mergeForm{planForm: planForm{planHead: h, Form: filled()}}, mergeForm{planForm: planForm{planHead: h, IID: 1, Form: bad}, Branches: []string{"main"}},
+		partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "reviewers", Choices: boxes}, partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "milestone", Goals: goals, Form: bad},
+		partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "labels"}, partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "assignees"},
 	}
 }

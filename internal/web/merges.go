@@ -1,12 +1,9 @@
 package web
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"svc/internal/merge"
-	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -47,17 +44,10 @@ func mergePath(m *merge.MergeRequest) string {
 // Clash tells whether git is known to be unable to merge an open one.
 func (r mergeRow) Clash() bool { return r.State == merge.Opened && r.Status.Conflicting() }
 
-// mergesPage is a list of merge requests: of a project, of a group, or one's
-// own.
+// mergesPage is a list of merge requests.
 type mergesPage struct {
-	planHead
-	Own        bool
-	Query      mergeQuery
-	Rows       []mergeRow
-	Counts     merge.Counts
-	Pager      pager
-	Labels     []string // that can be chosen
-	Milestones []string
+	issuableList
+	Rows []mergeRow
 }
 
 func (mergesPage) view() string { return "shared/merges" }
@@ -68,73 +58,11 @@ func (p mergesPage) title() string {
 	return "Merge requests · " + p.Name()
 }
 
-// mergeQuery is what the address of a list says, beside what lists of issues
-// have.
-type mergeQuery struct {
-	issueQuery
-	Reviewer string // also None or Any
-	Draft    string // yes or no
-	Target   string
-	Source   string
-}
-
-func (v *visit) mergeQuery() mergeQuery {
-	q := mergeQuery{issueQuery: v.issueQuery(), Reviewer: v.param("reviewer_username"), Draft: v.param("draft"), Target: v.param("target_branch"), Source: v.param("source_branch")}
-	q.Confidential = ""
-	if q.State = v.param("state"); !slices.Contains([]string{"merged", "closed", "all"}, q.State) {
-		q.State = "opened"
-	}
-	if q.Sort = v.param("sort"); !slices.ContainsFunc(mergeSorts(), func(s issueSort) bool { return s.Name == q.Sort }) {
-		q.Sort = mergeSorts()[0].Name
-	}
-	return q
-}
-
-func mergeSorts() []issueSort {
-	return []issueSort{
-		{"created_date", "Newest", plan.Sort{By: "created_at", Desc: true}},
-		{"created_asc", "Oldest", plan.Sort{By: "created_at"}},
-		{"updated_desc", "Last updated", plan.Sort{By: "updated_at", Desc: true}},
-		{"merged_at_desc", "Last merged", plan.Sort{By: "merged_at", Desc: true}},
-		{"milestone", "Milestone due date", plan.Sort{By: "milestone_due"}},
-		{"priority", "Label priority", plan.Sort{By: "priority"}},
-		{"popularity", "Most comments", plan.Sort{By: "popularity", Desc: true}},
-		{"title_asc", "Title", plan.Sort{By: "title"}},
-	}
-}
-
-// Sorts are the ways to sort the list.
-func (mergeQuery) Sorts() []issueSort { return mergeSorts() }
-
-// Wide tells whether more than a text is looked for.
-func (q mergeQuery) Wide() bool {
-	return q.Author+q.Assignee+q.Milestone+q.Reviewer+q.Draft+q.Target+q.Source != "" || len(q.Labels) > 0
-}
-
-// Narrow tells whether something is looked for.
-func (q mergeQuery) Narrow() bool { return q.Wide() || q.Search != "" }
-
-func (q mergeQuery) filter() (merge.Filter, plan.Sort) {
-	both := q.issueQuery
-	both.Sort = issueSorts()[0].Name // of its own there are others
-	issues, _ := both.filter()
-	f := merge.Filter{Search: q.Search, TargetBranch: q.Target, SourceBranch: q.Source, Match: merge.Match{Match: issues.Match}}
-	if q.State != "all" {
-		f.State = merge.State(q.State)
-	}
-	switch q.Reviewer {
-	case "":
-	case plan.None, plan.Any:
-		f.ReviewerID = q.Reviewer
-	default:
-		f.ReviewerUsernames = []string{strings.TrimPrefix(q.Reviewer, "@")}
-	}
-	if q.Draft == "yes" || q.Draft == "no" {
-		draft := q.Draft == "yes"
-		f.Draft = &draft
-	}
-	sorts := mergeSorts()
-	return f, sorts[slices.IndexFunc(sorts, func(s issueSort) bool { return s.Name == q.Sort })].by
+func (q issuableQuery) mergeFilter() merge.Filter {
+	f, m := q.filter()
+	match := merge.Match{Match: m}
+	match.ReviewerID, match.ReviewerUsernames = userMatch(q.Reviewer)
+	return merge.Filter{Filter: f, Match: match, Draft: yesNo(q.Draft), TargetBranch: q.Target, SourceBranch: q.Source}
 }
 
 func (w *Web) merges(v *visit, in project.Place) error {
@@ -142,10 +70,10 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	p := mergesPage{planHead: h, Query: v.mergeQuery()}
-	f, order := p.Query.filter()
+	p := mergesPage{issuableList: issuableList{planHead: h, Query: v.mergeQuery()}}
+	f := p.Query.mergeFilter()
 	f.Live = h.G != nil
-	page, err := w.Merges.PlaceList(v, v.actor, h.Place, f, order, v.paging())
+	page, err := w.Merges.PlaceList(v, v.actor, h.Place, f, p.Query.order(), v.paging())
 	if err != nil {
 		return err
 	}
@@ -159,19 +87,19 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// ownMerges lists what somebody is to do in all projects, is to look at, or
-// wrote.
+// ownMerges lists the merge requests that the user is assigned to, reviews, or
+// created.
 func (w *Web) ownMerges(v *visit) error {
 	if err := v.visited(); err != nil {
 		return err
 	}
-	p := mergesPage{Own: true, Query: v.mergeQuery()}
+	p := mergesPage{issuableList: issuableList{Own: true, Query: v.mergeQuery()}}
 	if p.Query.Scope != "created_by_me" && p.Query.Scope != "reviews_for_me" {
 		p.Query.Scope = "assigned_to_me"
 	}
-	f, order := p.Query.filter()
+	f := p.Query.mergeFilter()
 	f.Scope, f.Live = p.Query.Scope, true
-	page, err := w.Merges.List(v, v.actor, f, order, v.paging())
+	page, err := w.Merges.List(v, v.actor, f, p.Query.order(), v.paging())
 	if err != nil {
 		return err
 	}

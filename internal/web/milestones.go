@@ -139,7 +139,7 @@ func (w *Web) milestone(v *visit, in project.Place) error {
 		p.Shown = "opened"
 	}
 	if h.G != nil || h.P.Issues { // else it is one of merge requests alone
-		f := plan.IssueFilter{State: plan.State(p.Shown), Match: plan.Match{MilestoneID: fmt.Sprint(m.ID)}}
+		f := plan.IssueFilter{Filter: plan.Filter{State: plan.State(p.Shown)}, Match: plan.Match{MilestoneID: fmt.Sprint(m.ID)}}
 		page, err := w.Plan.PlaceIssues(v, v.actor, h.Place, f, plan.Sort{By: "relative_position"}, v.paging())
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ func shelfContents() []content {
 	return []content{
 		snippetsPage{head: h, MayAdd: true, Snippets: []*snippet.Snippet{s}}, snippetsPage{head: h}, snippetsPage{Own: true, MayAdd: true},
 		snippetsPage{Snippets: []*snippet.Snippet{s, {ID: 8, Title: "u", Files: []string{"x"}}}, Pager: pager{After: "?page=2"}}, snippetsPage{Search: "x"},
-		snippetView{head: h, Snippet: s, Text: "<p>x</p>", MayEdit: true, Clone: "c", SSH: "s", Base: "/g/p/-/snippets/7", Talk: &talk{At: "/g/p/-/snippets/7", May: true}, Files: []snippetFile{{Path: "a", ID: "file-0", Size: 1, Lines: 1, Code: "x"}, {Path: "b.png", Image: true, Size: 1}, {Why: "w", Size: 1}, {}}},
+		snippetView{head: h, Snippet: s, Text: "<p>x</p>", MayEdit: true, Clone: "c", SSH: "s", Base: "/g/p/-/snippets/7", Comments: &discussions{At: "/g/p/-/snippets/7", May: true}, Files: []snippetFile{{Path: "a", ID: "file-0", Size: 1, Lines: 1, Code: "x"}, {Path: "b.png", Image: true, Size: 1}, {Why: "w", Size: 1}, {}}},
 		snippetView{Snippet: &snippet.Snippet{Title: "t", CreatedAt: now, UpdatedAt: now}},
 		snippetForm{head: h, Form: bad, Rows: []snippetRow{{}}, To: "/-/snippets"}, snippetForm{Snippet: s, Form: bad, Rows: []snippetRow{{"a", "a", "x"}}, Kept: []string{"b.png"}},
 		wikiView{wikiHead: of, Page: page, Slug: "docs/a", At: "/g/p/-/wikis/docs/a", Text: "<p>x</p>", Side: "<p>y</p>"}, wikiView{wikiHead: ours, Slug: "home"},

@@ -32,13 +32,13 @@ func (w *Web) snippetPages() {
 	w.snippetPage("GET snippets/{id}/edit", signedIn, w.editSnippetForm)
 	w.snippetPage("POST snippets/{id}", signedIn, w.editSnippet)
 	w.snippetPage("POST snippets/{id}/delete", signedIn, w.deleteSnippet)
-	w.talkPages(w.snippetTalk())
+	w.commentPages(w.snippetComments())
 }
 
-// snippetTalk says how people talk about the snippets of projects.
-func (w *Web) snippetTalk() talker {
-	return talker{
-		at: "snippets/{id}", word: "snippet", part: "snippets",
+// snippetComments describes the snippets of projects to the pages of comments.
+func (w *Web) snippetComments() commentable {
+	return commentable{
+		at: "snippets/{id}", noun: "snippet", part: "snippets",
 		find: func(v *visit, ref project.Ref) (plan.Noteable, error) {
 			id, err := v.number("id")
 			if err != nil {
@@ -124,15 +124,15 @@ func (w *Web) projectSnippets(v *visit, ref project.Ref) error {
 
 // snippetView is a snippet with its files.
 type snippetView struct {
-	head    // without a project for one of a user
-	Snippet *snippet.Snippet
-	Text    template.HTML // the description
-	Files   []snippetFile
-	Base    string // its own address
-	MayEdit bool
-	Clone   string
-	SSH     string
-	Talk    *talk // nil for one of a user
+	head     // without a project for one of a user
+	Snippet  *snippet.Snippet
+	Text     template.HTML // the description
+	Files    []snippetFile
+	Base     string // its own address
+	MayEdit  bool
+	Clone    string
+	SSH      string
+	Comments *discussions // nil for a personal snippet
 }
 
 // snippetFile is a file as it is shown.
@@ -206,11 +206,11 @@ func (w *Web) snippetSaid(v *visit, in project.Ref, p *snippetView) error {
 	if err != nil {
 		return err
 	}
-	said, texts, err := w.talk(v, on, w.snippetTalk(), plan.Text{Source: p.Snippet.Description})
+	said, texts, err := w.discussions(v, on, w.snippetComments(), plan.Text{Source: p.Snippet.Description})
 	if err != nil {
 		return err
 	}
-	p.Talk, p.Text = &said, texts[0]
+	p.Comments, p.Text = &said, texts[0]
 	return nil
 }
 

@@ -14,32 +14,37 @@ import (
 	"svc/internal/project"
 )
 
-// talker is a kind of thing that people talk about, below a project.
-type talker struct {
-	at   string                                                         // "issues/{id}"
-	word string                                                         // "issue"
-	part string                                                         // of planHead
-	find func(*visit, project.Ref) (plan.Noteable, error)               // the one that the address names
-	turn func(v *visit, ref project.Ref, iid int64, event string) error // closes or reopens it; nil for what stays open, with its threads
+// commentable describes a kind of objects below a project that have comments.
+type commentable struct {
+	at   string                                           // "issues/{id}"
+	noun string                                           // "issue"
+	part string                                           // of planHead
+	find func(*visit, project.Ref) (plan.Noteable, error) // returns the object that the address names
+	// update changes the object; nil for objects that cannot be closed, whose
+	// threads cannot be resolved.
+	update func(v *visit, ref project.Ref, iid int64, f plan.Fields) error
 }
 
-// talkPages are the forms of what people say about a kind of things.
-func (w *Web) talkPages(t talker) {
-	w.projectPage("POST "+t.at+"/notes", signedIn, w.say(t))
-	w.projectPage("POST "+t.at+"/discussions/{discussion}", signedIn, w.reply(t))
-	if t.turn != nil {
-		w.projectPage("POST "+t.at+"/discussions/{discussion}/resolve", signedIn, w.resolve(t))
+// path is the address of the list, below the project.
+func (c commentable) path() string { return strings.TrimSuffix(c.at, "/{id}") }
+
+// commentPages are the forms of comments and threads.
+func (w *Web) commentPages(c commentable) {
+	w.projectPage("POST "+c.at+"/notes", signedIn, w.createNote(c))
+	w.projectPage("POST "+c.at+"/discussions/{discussion}", signedIn, w.reply(c))
+	if c.update != nil {
+		w.projectPage("POST "+c.at+"/discussions/{discussion}/resolve", signedIn, w.resolve(c))
 	}
-	w.projectPage("GET "+t.at+"/notes/{note}/edit", signedIn, w.editNote(t))
-	w.projectPage("POST "+t.at+"/notes/{note}", signedIn, w.updateNote(t))
-	w.projectPage("POST "+t.at+"/notes/{note}/delete", signedIn, w.deleteNote(t))
+	w.projectPage("GET "+c.at+"/notes/{note}/edit", signedIn, w.editNote(c))
+	w.projectPage("POST "+c.at+"/notes/{note}", signedIn, w.updateNote(c))
+	w.projectPage("POST "+c.at+"/notes/{note}/delete", signedIn, w.deleteNote(c))
 }
 
 // talk is what was said about a thing, and who may say more.
-type talk struct {
+type discussions struct {
 	At      string // address of the thing
 	Base    string // "/group/project/-/"
-	Word    string
+	Noun    string
 	Threads []thread
 	Total   int // of all pages; 0 when there are too many to count
 	Pager   pager
@@ -51,7 +56,7 @@ type talk struct {
 }
 
 // Blank is a form that nobody has filled in.
-func (talk) Blank() form { return form{} }
+func (discussions) Blank() form { return form{} }
 
 // thread is notes that belong together.
 type thread struct {
@@ -72,22 +77,22 @@ type noteView struct {
 	May  bool // change it
 }
 
-// perTalk is how many discussions a page shows, and maxNotes how many notes they
+// perDiscussions is how many discussions a page shows, and maxNotes how many notes they
 // have together.
 const (
-	perTalk  = 50
-	maxNotes = 1000
+	perDiscussions = 50
+	maxNotes       = 1000
 )
 
 // talk reads a page of what was said. The first texts are those of the page
 // itself; they are given back as HTML.
-func (w *Web) talk(v *visit, on plan.Noteable, t talker, texts ...plan.Text) (talk, []template.HTML, error) {
+func (w *Web) discussions(v *visit, on plan.Noteable, c commentable, texts ...plan.Text) (discussions, []template.HTML, error) {
 	base := "/" + on.In.FullPath + "/-/"
-	p := talk{
-		At: thingPath(on, t), Base: base, Word: t.word, Settles: on.CanResolve(v.actor), Insider: on.Insider, Locked: on.Locked,
+	p := discussions{
+		At: targetPath(on, c), Base: base, Noun: c.noun, Settles: on.CanResolve(v.actor), Insider: on.Insider, Locked: on.Locked,
 		May: on.CanComment(v.actor),
 	}
-	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: perTalk, Offset: (v.pageNumber() - 1) * perTalk, Totals: true})
+	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: perDiscussions, Offset: (v.pageNumber() - 1) * perDiscussions, Totals: true})
 	if err != nil {
 		return p, nil, err
 	}
@@ -140,7 +145,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 				one.Settled = first
 			}
 			if place := first.Position; place != nil {
-				one.Where, one.There = placeWords(place), at+"/diffs?"+url.Values{"file": {place.NewPath}}.Encode()
+				one.Where, one.There = positionText(place), at+"/diffs?"+url.Values{"file": {place.NewPath}}.Encode()
 			}
 			threads = append(threads, one)
 		}
@@ -148,8 +153,8 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 	return threads, safe[:shown], nil
 }
 
-// placeWords names a place in a diff for people.
-func placeWords(p *plan.Position) string {
+// positionText names a place in a diff for people.
+func positionText(p *plan.Position) string {
 	switch {
 	case p.NewLine != nil:
 		return fmt.Sprintf("%s, line %d", p.NewPath, *p.NewLine)
@@ -159,37 +164,36 @@ func placeWords(p *plan.Position) string {
 	return p.NewPath
 }
 
-// thingPath is the address of a thing that people talk about.
-func thingPath(on plan.Noteable, t talker) string {
-	kind := t.at[:len(t.at)-len("/{id}")]
-	return fmt.Sprintf("/%s/-/%s/%d", on.In.FullPath, kind, on.IID)
+// targetPath is the address of a thing that people talk about.
+func targetPath(on plan.Noteable, c commentable) string {
+	return fmt.Sprintf("/%s/-/%s/%d", on.In.FullPath, c.path(), on.IID)
 }
 
 // say adds a note, begins a thread, or closes the thing, with a note or
 // without.
-func (w *Web) say(t talker) func(*visit, project.Ref) error {
+func (w *Web) createNote(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, err := t.find(v, ref)
+		on, err := c.find(v, ref)
 		if err != nil {
 			return err
 		}
-		to, body, event := thingPath(on, t), v.text("note"), v.text("event")
+		to, body, event := targetPath(on, c), v.text("note"), v.text("event")
 		if v.ticked("preview") {
-			return w.showWriting(v, on, t, writing{Action: to + "/notes", Form: v.sent(), Looks: true, Internal: v.ticked("internal"), Insider: on.Insider})
+			return w.showWriting(v, on, c, writing{Action: to + "/notes", Form: v.sent(), Looks: true, Internal: v.ticked("internal"), Insider: on.Insider})
 		}
 		if body != "" || event == "" {
 			n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: body, Internal: v.ticked("internal") && on.Insider, Thread: v.ticked("thread")})
 			if err != nil {
-				return w.writeAgain(v, on, t, writing{Action: to + "/notes", Insider: on.Insider, Internal: v.ticked("internal")}, err)
+				return w.writeAgain(v, on, c, writing{Action: to + "/notes", Insider: on.Insider, Internal: v.ticked("internal")}, err)
 			}
 			if to, err = w.noteAddress(v, on, to, n); err != nil {
 				return err
 			}
 		}
-		if event == "" || t.turn == nil {
+		if event == "" || c.update == nil {
 			return v.redirect(to)
 		}
-		return v.redirectWithFlash(t.turn(v, ref, on.IID, event), map[string]string{"close": "The " + t.word + " was closed.", "reopen": "The " + t.word + " was reopened."}[event], to)
+		return v.redirectWithFlash(c.update(v, ref, on.IID, plan.Fields{Event: event}), map[string]string{"close": "The " + c.noun + " was closed.", "reopen": "The " + c.noun + " was reopened."}[event], to)
 	}
 }
 
@@ -199,22 +203,22 @@ func (w *Web) noteAddress(v *visit, on plan.Noteable, at string, n *plan.Note) (
 	if err != nil {
 		return "", err
 	}
-	if last := (page.Total + perTalk - 1) / perTalk; last > 1 {
+	if last := (page.Total + perDiscussions - 1) / perDiscussions; last > 1 {
 		at = fmt.Sprintf("%s?page=%d", at, last)
 	}
 	return fmt.Sprintf("%s#note_%d", at, n.ID), nil
 }
 
-func (w *Web) reply(t talker) func(*visit, project.Ref) error {
+func (w *Web) reply(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, err := t.find(v, ref)
+		on, err := c.find(v, ref)
 		if err != nil {
 			return err
 		}
-		id, to := chi.URLParam(v.r, "discussion"), thingPath(on, t)
+		id, to := chi.URLParam(v.r, "discussion"), targetPath(on, c)
 		n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Discussion: id})
 		if err != nil {
-			return w.writeAgain(v, on, t, writing{Action: to + "/discussions/" + id}, err)
+			return w.writeAgain(v, on, c, writing{Action: to + "/discussions/" + id}, err)
 		}
 		if v.ticked("resolve") && on.Settler {
 			if _, err := w.Plan.Resolve(v, v.actor, on, id, true); err != nil {
@@ -233,17 +237,17 @@ func (v *visit) backTo(at string, note int64) string {
 	return fmt.Sprintf("%s#note_%d", at, note)
 }
 
-func (w *Web) resolve(t talker) func(*visit, project.Ref) error {
+func (w *Web) resolve(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, err := t.find(v, ref)
+		on, err := c.find(v, ref)
 		if err != nil {
 			return err
 		}
 		d, err := w.Plan.Resolve(v, v.actor, on, chi.URLParam(v.r, "discussion"), v.ticked("resolved"))
 		if err != nil {
-			return v.redirectWithFlash(err, "", thingPath(on, t))
+			return v.redirectWithFlash(err, "", targetPath(on, c))
 		}
-		return v.redirect(v.backTo(thingPath(on, t), d.Notes[0].ID))
+		return v.redirect(v.backTo(targetPath(on, c), d.Notes[0].ID))
 	}
 }
 
@@ -264,12 +268,12 @@ type writing struct {
 func (writing) view() string    { return "shared/writing" }
 func (p writing) title() string { return p.Head + " · " + p.Name() }
 
-func (w *Web) showWriting(v *visit, on plan.Noteable, t talker, p writing) error {
-	h, err := w.planHead(v, project.Place{Ref: project.RefTo(on.In.ID)}, t.part)
+func (w *Web) showWriting(v *visit, on plan.Noteable, c commentable, p writing) error {
+	h, err := w.planHead(v, project.Place{Ref: project.RefTo(on.In.ID)}, c.part)
 	if err != nil {
 		return err
 	}
-	p.planHead, p.Back = h, thingPath(on, t)
+	p.planHead, p.Back = h, targetPath(on, c)
 	if p.Head == "" {
 		p.Head = "Comment on " + on.Title
 	}
@@ -282,17 +286,17 @@ func (w *Web) showWriting(v *visit, on plan.Noteable, t talker, p writing) error
 }
 
 // writeAgain shows a text that was refused.
-func (w *Web) writeAgain(v *visit, on plan.Noteable, t talker, p writing, fault error) error {
+func (w *Web) writeAgain(v *visit, on plan.Noteable, c commentable, p writing, fault error) error {
 	p.Form = v.sent()
 	if err := p.Form.refused(fault); err != nil {
 		return err
 	}
-	return w.showWriting(v, on, t, p)
+	return w.showWriting(v, on, c, p)
 }
 
 // note finds the note that an address names.
-func (w *Web) note(v *visit, ref project.Ref, t talker) (plan.Noteable, *plan.Note, error) {
-	on, err := t.find(v, ref)
+func (w *Web) note(v *visit, ref project.Ref, c commentable) (plan.Noteable, *plan.Note, error) {
+	on, err := c.find(v, ref)
 	if err != nil {
 		return on, nil, err
 	}
@@ -304,46 +308,46 @@ func (w *Web) note(v *visit, ref project.Ref, t talker) (plan.Noteable, *plan.No
 	return on, n, err
 }
 
-func (w *Web) editNote(t talker) func(*visit, project.Ref) error {
+func (w *Web) editNote(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, n, err := w.note(v, ref, t)
+		on, n, err := w.note(v, ref, c)
 		if err != nil {
 			return err
 		}
 		if !on.CanEdit(v.actor, n) {
 			return errs.Forbidden("")
 		}
-		return w.showWriting(v, on, t, writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID), Form: filled("note", n.Body)})
+		return w.showWriting(v, on, c, writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", targetPath(on, c), n.ID), Form: filled("note", n.Body)})
 	}
 }
 
-func (w *Web) updateNote(t talker) func(*visit, project.Ref) error {
+func (w *Web) updateNote(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, n, err := w.note(v, ref, t)
+		on, n, err := w.note(v, ref, c)
 		if err != nil {
 			return err
 		}
-		p := writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", thingPath(on, t), n.ID)}
+		p := writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", targetPath(on, c), n.ID)}
 		if v.ticked("preview") {
 			p.Form, p.Looks = v.sent(), true
-			return w.showWriting(v, on, t, p)
+			return w.showWriting(v, on, c, p)
 		}
 		if _, err := w.Plan.UpdateNote(v, v.actor, on, n.ID, v.text("note")); err != nil {
-			return w.writeAgain(v, on, t, p, err)
+			return w.writeAgain(v, on, c, p, err)
 		}
-		return v.done("The comment was updated.", fmt.Sprintf("%s#note_%d", thingPath(on, t), n.ID))
+		return v.done("The comment was updated.", fmt.Sprintf("%s#note_%d", targetPath(on, c), n.ID))
 	}
 }
 
-func (w *Web) deleteNote(t talker) func(*visit, project.Ref) error {
+func (w *Web) deleteNote(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
-		on, n, err := w.note(v, ref, t)
+		on, n, err := w.note(v, ref, c)
 		if err != nil {
 			return err
 		}
 		if err := w.Plan.DeleteNote(v, v.actor, on, n.ID, nil); err != nil {
 			return err
 		}
-		return v.done("The comment was deleted.", thingPath(on, t))
+		return v.done("The comment was deleted.", targetPath(on, c))
 	}
 }

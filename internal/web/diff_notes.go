@@ -16,8 +16,8 @@ import (
 // one, 0 where it is not.
 type lineAt struct{ old, new int }
 
-// lineTalk is what is said about the lines of a diff, and where more is sent.
-type lineTalk struct {
+// lineThreads is what is said about the lines of a diff, and where more is sent.
+type lineThreads struct {
 	Action  string // empty: the visitor may say nothing
 	Token   string
 	Version int64
@@ -25,7 +25,7 @@ type lineTalk struct {
 }
 
 // below is what is said about the lines of a file.
-func (t *lineTalk) below(path string) map[lineAt]template.HTML {
+func (t *lineThreads) below(path string) map[lineAt]template.HTML {
 	if t == nil {
 		return nil
 	}
@@ -45,8 +45,8 @@ func drawBelow(b *strings.Builder, columns string, below map[lineAt]template.HTM
 // maxThreads is how many discussions are looked through for those about lines.
 const maxThreads = 500
 
-// lineTalk reads what is said about the lines of a version of a merge request.
-func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTalk, error) {
+// lineThreads reads what is said about the lines of a version of a merge request.
+func (w *Web) lineThreads(v *visit, p *mergePage, version *merge.Version) (*lineThreads, error) {
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTal
 	if err != nil {
 		return nil, err
 	}
-	t := talk{At: p.Path, Base: p.Base, Word: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
-	said := &lineTalk{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
+	t := discussions{At: p.Path, Base: p.Base, Noun: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
+	said := &lineThreads{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
 	if t.May {
 		said.Action, said.Token = p.Path+"/diff_notes", v.csrf()
 	}
@@ -92,9 +92,9 @@ func (w *Web) lineTalk(v *visit, p *mergePage, version *merge.Version) (*lineTal
 	return said, nil
 }
 
-// sayOnLine begins a thread about a line of the changes. The form names the line
+// createDiffNote begins a thread about a line of the changes. The form names the line
 // on one side; where it stands on the other the diff says.
-func (w *Web) sayOnLine(v *visit, ref project.Ref) error {
+func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	p, err := w.mergeRequest(v, ref)
 	if err != nil {
 		return err
