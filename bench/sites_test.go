@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"svc/internal/app"
-	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/config"
 	"svc/internal/git/gittest"
 )
@@ -89,7 +89,7 @@ func publish(b testing.TB, s *app.Server, files map[string]string) {
 		check(b, err)
 	}
 	check(b, z.Close())
-	_, _, err = s.CI.AddArtifact(b.Context(), j.ID, j.Token, ci.Upload{Kind: ci.ArchiveFile, Content: &archive})
+	_, _, err = s.CI.AddArtifact(b.Context(), j.ID, j.Token, artifact.Upload{Kind: artifact.Archive, Content: &archive})
 	check(b, err)
 	check(b, r.state(j, "success", nil))
 	check(b, s.Queue.Idle(b.Context()))

@@ -84,7 +84,7 @@ func (a *API) groupStatistics(c *call, list []*project.Namespace) (map[int64]*gr
 	if len(sums) == 0 || err != nil {
 		return nil, err
 	}
-	artifacts, err := a.CI.GroupArtifactSizes(c, ids)
+	artifacts, err := a.CI.Artifacts.GroupSizes(c, ids)
 	shown := make(map[int64]*groupStatisticsJSON, len(sums))
 	for id, s := range sums {
 		s.ArtifactsSize = artifacts[id]

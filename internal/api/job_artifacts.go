@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"path"
 
-	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/project"
 )
 
@@ -22,7 +22,7 @@ func (a *API) jobArtifactRoutes() {
 }
 
 // sendFile sends a stored file, or the requested range of it.
-func (a *API) sendFile(c *call, f *ci.FileContent) (streamed, error) {
+func (a *API) sendFile(c *call, f *artifact.Content) (streamed, error) {
 	defer f.Close()
 	h := c.w.Header()
 	h.Set("Content-Type", "application/zip")
@@ -69,7 +69,7 @@ func (a *API) downloadArtifactFile(c *call, p artifactFileParams) (streamed, err
 
 // sendEntry sends a file of an archive as an attachment. It is untrusted, so the
 // browser must not render it.
-func (a *API) sendEntry(c *call, f *ci.ArchiveEntry) (streamed, error) {
+func (a *API) sendEntry(c *call, f *artifact.Entry) (streamed, error) {
 	defer f.Close()
 	return a.sendAttachment(c, f.Name, f.Size, f)
 }

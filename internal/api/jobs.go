@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/flow"
 	"svc/internal/user"
 )
@@ -253,7 +254,7 @@ func (a *API) toJob(c *call, j *ci.Job) jobJSON {
 	}
 	for _, f := range j.Artifacts {
 		out.Artifacts = append(out.Artifacts, artifactJSON{string(f.Kind), f.Size, f.Filename, textOrNull(string(f.Format))})
-		if f.Kind == ci.ArchiveFile {
+		if f.Kind == artifact.Archive {
 			out.ArtifactsFile = &jobFileJSON{f.Filename, f.Size}
 		}
 	}

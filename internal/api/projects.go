@@ -183,7 +183,7 @@ func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 	for i, p := range list {
 		ids[i] = p.ID
 	}
-	sizes, err := a.CI.ArtifactSizes(c, ids)
+	sizes, err := a.CI.Artifacts.Sizes(c, ids)
 	for _, p := range list {
 		p.Statistics.ArtifactsSize = sizes[p.ID]
 	}

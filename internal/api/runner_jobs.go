@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/errs"
 )
 
@@ -175,7 +176,7 @@ type uploadArtifactParams struct {
 
 // uploadArtifact stores an artifact file of a job while it is received.
 func (a *API) uploadArtifact(c *call, p uploadArtifactParams) (streamed, error) {
-	u := ci.Upload{Kind: ci.ArtifactKind(p.Type), Format: ci.ArtifactFormat(p.Format), ExpireIn: p.ExpireIn}
+	u := artifact.Upload{Kind: artifact.Kind(p.Type), Format: artifact.Format(p.Format), ExpireIn: p.ExpireIn}
 	part, noFile := uploadedFile(c)
 	if noFile == nil {
 		u.Content, u.Filename = part, bind.CleanName(part.FileName())

@@ -163,7 +163,7 @@ func (b *bench) upload(j *assigned, query string, content []byte, status int) ap
 func (b *bench) putAway() {
 	b.t.Helper()
 	b.s.Clock.Move(time.Minute)
-	if err := b.s.CI.SweepLogs(b.t.Context()); err != nil {
+	if err := b.s.CI.Artifacts.SweepLogs(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settled()

@@ -24,6 +24,8 @@ import (
 	"svc/internal/audit"
 	"svc/internal/blob"
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
+	"svc/internal/ci/joblog"
 	"svc/internal/ci/runners"
 	"svc/internal/config"
 	"svc/internal/db"
@@ -236,10 +238,16 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Runners = runners.New(runners.Deps{
 		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
 	})
+	artifacts := artifact.New(artifact.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Projects: a.Projects, Now: a.now,
+		Logs: joblog.New(joblog.Deps{
+			DB: a.DB, Blobs: a.Blobs, Notices: a.Notices, Settings: a.Settings, Dir: filepath.Join(a.Config.DataDir, logFiles), Now: a.now,
+		}),
+	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
+		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Runners: a.Runners, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
-		LogDir: filepath.Join(a.Config.DataDir, "logs"), TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
+		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 		},

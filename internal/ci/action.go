@@ -219,7 +219,7 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 		if !j.erasable() {
 			return errs.Forbidden("Job is not erasable!")
 		}
-		if err := s.eraseFiles(ctx, tx, []int64{id}); err != nil {
+		if err := s.Artifacts.Erase(ctx, tx, []int64{id}); err != nil {
 			return err
 		}
 		j.ErasedAt, j.ArtifactsExpireAt = &at, nil

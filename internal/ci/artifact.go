@@ -2,61 +2,24 @@ package ci
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"time"
+	"maps"
+	"slices"
 
 	"svc/internal/actor"
-	"svc/internal/blob"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/secret"
 )
 
-// Artifact is a file that a job has uploaded.
-type Artifact struct {
-	ID        int64
-	JobID     int64
-	ProjectID int64
-	Kind      ArtifactKind
-	Format    ArtifactFormat
-	Filename  string
-	Size      int64
-	SHA256    string
-	ExpiresAt *time.Time
-	CreatedAt time.Time
-
-	blob string // its key in the store
-}
-
-// artifactKey is a new key for a file of a job. Keys are spread, because a
-// store on disk reads a directory whole.
-func artifactKey(jobID, projectID int64, kind ArtifactKind) string {
-	return fmt.Sprintf("ci/%02x/%d/%d/%s-%s", uint8(jobID), projectID, jobID, kind, secret.Token("")[:12])
-}
-
-// Upload is an artifact as a runner sends it.
-type Upload struct {
-	Kind     ArtifactKind
-	Format   ArtifactFormat
-	Filename string
-	ExpireIn string
-	Content  io.Reader
-}
-
-// AddArtifact stores a file of a job that runs, sent by its runner. Forbidden
-// when the token is another one or the job does not run, TooLarge over the
-// limit, Invalid when the file cannot be what it says or there is another one
-// of its kind.
-func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u Upload) (*Artifact, *Job, error) {
+// AddArtifact stores a file of a running job, sent by its runner. Forbidden if the
+// token is invalid or the job is not running, TooLarge over the limit, Invalid if the
+// file is not what it claims to be or the job has another file of its kind.
+func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u artifact.Upload) (*artifact.File, *Job, error) {
 	j, err := s.runnersJob(ctx, jobID, token)
 	if err != nil {
 		return nil, nil, err
@@ -64,241 +27,13 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	if j.Status != flow.Running && !j.Canceling {
 		return nil, j, errs.Forbidden("Job is not running")
 	}
-	if u.Content == nil {
-		return nil, j, errs.Invalid("the file is missing")
-	}
-	a, err := s.newArtifact(ctx, j, &u)
-	if err != nil {
-		return nil, j, err
-	}
-	files := []*Artifact{a}
-	if err = s.storeArtifact(ctx, a, u.Content); err != nil {
-		err = fmt.Errorf("store artifact: %w", err)
-	}
-	if err == nil {
-		err = s.checkReport(ctx, a)
-	}
-	if err == nil {
-		var index *Artifact
-		if index, err = s.indexArtifact(ctx, a); index != nil {
-			files = append(files, index)
-		}
-	}
-	if err == nil {
-		err = s.saveArtifact(ctx, j, files...)
-	}
-	if errors.Is(err, errSameArtifact) {
-		return a, j, s.dropBlobs(ctx, files)
-	}
-	if err != nil {
-		return nil, j, errors.Join(err, s.dropBlobs(context.WithoutCancel(ctx), files))
-	}
-	return a, j, nil
-}
-
-// indexArtifact makes what requests read in place of a file that is expensive to
-// read; nil for other files.
-func (s *Service) indexArtifact(ctx context.Context, a *Artifact) (*Artifact, error) {
-	switch a.Kind {
-	case ArchiveFile:
-		return s.indexArchive(ctx, a)
-	case JUnitFile:
-		return s.indexReport(ctx, a)
-	}
-	return nil, nil
-}
-
-// dropBlobs removes files that no row names.
-func (s *Service) dropBlobs(ctx context.Context, files []*Artifact) error {
-	var faults []error
-	for _, a := range files {
-		faults = append(faults, s.dropUpload(ctx, a.blob))
-	}
-	return errors.Join(faults...)
-}
-
-func (s *Service) dropUpload(ctx context.Context, blob string) error {
-	if err := s.Blobs.Delete(ctx, blob); err != nil {
-		return fmt.Errorf("remove %s: %w", blob, err)
-	}
-	return forgetUpload(ctx, s.DB, blob)
-}
-
-// uploadTime is how long a file may take to come.
-const uploadTime = 24 * time.Hour
-
-// sweepUploads removes what a crash left of files that were being sent.
-func (s *Service) sweepUploads(ctx context.Context) error {
-	left, err := findUploads(ctx, s.DB, s.Now().Add(-uploadTime), removedAtOnce)
-	if err != nil {
-		return fmt.Errorf("sweep uploads: %w", err)
-	}
-	for _, blob := range left {
-		if err := s.dropUpload(ctx, blob); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Service) newArtifact(ctx context.Context, j *Job, u *Upload) (*Artifact, error) {
-	form, known := artifactForms()[u.Kind]
-	if !known || u.Kind == TraceFile || u.Kind == MetadataFile { // those are made here
-		return nil, errs.Invalid("there is no such type of artifact")
-	}
-	if u.Format == "" {
-		u.Format = form.format
-	}
-	if u.Format != form.format {
-		return nil, errs.Invalid("Invalid file format with specified file type")
-	}
-	settings, err := s.Settings.Current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a := &Artifact{
-		JobID: j.ID, ProjectID: j.ProjectID, Kind: u.Kind, Format: u.Format, Filename: u.Filename, CreatedAt: s.Now(), blob: artifactKey(j.ID, j.ProjectID, u.Kind),
-	}
-	if a.Filename == "" {
-		a.Filename = form.name
-	}
-	if a.ExpiresAt, err = expiry(u.ExpireIn, settings.ArtifactDays, a.CreatedAt); err != nil {
-		return nil, err
-	}
-	limit := int64(settings.MaxArtifactMegabytes) << 20
-	u.Content = &limitedReader{r: u.Content, left: limit, over: errs.TooLarge("an artifact may have %d MB", settings.MaxArtifactMegabytes)}
-	return a, nil
-}
-
-// expiry is when artifacts go that are to be kept as long as a job says.
-func expiry(in string, days int, now time.Time) (*time.Time, error) {
-	in = strings.TrimSpace(in)
-	switch {
-	case in == "never", in == "" && days == 0:
-		return nil, nil
-	case in == "":
-		at := now.AddDate(0, 0, days)
-		return &at, nil
-	}
-	d, err := config.ParseDuration(in)
-	if err != nil {
-		return nil, errs.Invalid("expire_in is not a duration").Because(err)
-	}
-	if d <= 0 {
-		return nil, nil
-	}
-	at := now.Add(d)
-	return &at, nil
-}
-
-// limitedReader ends in an error where there is more than is allowed.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-	over error
-}
-
-// Read implements io.Reader.
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, l.over
-	}
-	return n, err
-}
-
-// storeArtifact writes a file that has no row yet.
-func (s *Service) storeArtifact(ctx context.Context, a *Artifact, content io.Reader) error {
-	if err := insertUpload(ctx, s.DB, a.blob, a.CreatedAt); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	size, err := s.Blobs.Put(ctx, a.blob, io.TeeReader(content, sum), blob.Options{})
-	if err != nil {
-		return err
-	}
-	a.Size, a.SHA256 = size, hex.EncodeToString(sum.Sum(nil))
-	return nil
-}
-
-// checkReport refuses a report that the server cannot use.
-func (s *Service) checkReport(ctx context.Context, a *Artifact) error {
-	if a.Kind != DotenvFile {
-		return nil
-	}
-	if a.Size > report.MaxDotenv {
-		return report.DotenvTooLarge()
-	}
-	r, err := s.openPlain(ctx, a, report.MaxDotenv+1)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return report.CheckDotenv(r)
-}
-
-// errSameArtifact says that a job has this very file already: a runner that
-// did not hear our answer sends it again.
-var errSameArtifact = errors.New("the job has this file already")
-
-// saveArtifact writes down a file of a job, and those that were made of it.
-func (s *Service) saveArtifact(ctx context.Context, j *Job, files ...*Artifact) error {
-	a := files[0]
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "jobs", j.ID); err != nil {
-			return err
-		}
-		now, err := findAnyJob(ctx, tx, j.ID)
-		if err != nil {
-			return err
-		}
-		if now.Status != flow.Running && !now.Canceling {
-			return errs.Forbidden("Job is not running")
-		}
-		have, err := findArtifact(ctx, tx, j.ID, a.Kind)
-		if err == nil {
-			if have.SHA256 == a.SHA256 {
-				return errSameArtifact
-			}
-			return errs.Invalid("another artifact of the same type already exists")
-		}
-		if !errs.Is(err, errs.KindNotFound) {
-			return err
-		}
-		for _, f := range files {
-			if err := deleteUpload(ctx, tx, f.blob); err != nil {
-				return err
-			}
-			if err := insertArtifact(ctx, tx, f); err != nil {
-				return err
-			}
-		}
-		if a.Kind != ArchiveFile {
-			return nil
-		}
-		return db.ExecOne(ctx, tx, `UPDATE jobs SET artifacts_expire_at = ? WHERE id = ?`, a.ExpiresAt, j.ID)
-	})
-	if err != nil {
-		return fmt.Errorf("save artifact of job %d: %w", j.ID, err)
-	}
-	return nil
-}
-
-// FileContent is the content of an artifact; the caller closes it.
-type FileContent struct {
-	Name    string
-	Size    int64
-	ModTime time.Time
-	ETag    string
-	io.ReadSeekCloser
+	a, err := s.Artifacts.Add(ctx, j.ID, j.ProjectID, u)
+	return a, j, err
 }
 
 // JobArchive opens the archive of a job, for its runner or one that needs it:
 // Forbidden if the token is invalid, NotFound when there is none.
-func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*FileContent, error) {
+func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*artifact.Content, error) {
 	by, err := s.JobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
 		return nil, errs.Forbidden("")
@@ -323,7 +58,7 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	if err != nil {
 		return nil, err
 	}
-	return s.openArchive(ctx, j)
+	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
 // jobReads checks that the token of a job reads the artifacts of another job,
@@ -344,22 +79,22 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 
 // Archive opens the archive of a job, for those who may read the artifacts of
 // the job. NotFound when there is none.
-func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*FileContent, error) {
+func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*artifact.Content, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
 		return nil, err
 	}
-	return s.openArchive(ctx, j)
+	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
 // ArchiveAt opens the archive of the newest successful pipeline of a ref that
 // has a job of the name.
-func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*FileContent, error) {
+func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*artifact.Content, error) {
 	j, err := s.artifactJobAt(ctx, by, ref, at, name)
 	if err != nil {
 		return nil, err
 	}
-	return s.openArchive(ctx, j)
+	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
 func (s *Service) artifactJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
@@ -419,14 +154,133 @@ func (s *Service) readArtifacts(by actor.Actor, p *project.Project, j *Job) erro
 	return errs.Forbidden("")
 }
 
-func (s *Service) openArchive(ctx context.Context, j *Job) (*FileContent, error) {
-	a, err := findArtifact(ctx, s.DB, j.ID, ArchiveFile)
+// ArtifactEntry returns one file out of the archive of a job, without unpacking
+// the others, for those who may read its artifacts. NotFound.
+func (s *Service) ArtifactEntry(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, name string) (*artifact.Entry, error) {
+	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Blobs.Get(ctx, a.blob)
+	return s.Artifacts.OpenEntry(ctx, j.ID, name)
+}
+
+// ArtifactEntryAt is ArtifactEntry for the job that ArchiveAt finds.
+func (s *Service) ArtifactEntryAt(ctx context.Context, by actor.Actor, ref project.Ref, at, job, name string) (*artifact.Entry, error) {
+	j, err := s.artifactJobAt(ctx, by, ref, at, job)
 	if err != nil {
-		return nil, fmt.Errorf("open artifacts of job %d: %w", j.ID, err)
+		return nil, err
 	}
-	return &FileContent{Name: a.Filename, Size: a.Size, ModTime: a.CreatedAt, ETag: `"` + a.SHA256 + `"`, ReadSeekCloser: o}, nil
+	return s.Artifacts.OpenEntry(ctx, j.ID, name)
+}
+
+// ArtifactDir is a directory of the archive of a job.
+type ArtifactDir struct {
+	Job *Job
+	*artifact.Dir
+}
+
+// ArtifactTree lists a directory of the archive of a job, the root if it is empty, for
+// users who may read its artifacts. NotFound; Unprocessable if the archive cannot be
+// read.
+func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, dir string) (*ArtifactDir, error) {
+	j, err := s.artifactJob(ctx, by, ref, jobID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Artifacts.Tree(ctx, j.ID, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &ArtifactDir{j, d}, s.fillJobs(ctx, by, []*Job{j})
+}
+
+// KeepArtifacts keeps the artifacts of a job forever. Developers only; NotFound
+// when there are none.
+func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		j, err := findJob(ctx, tx, p.ID, jobID)
+		if err != nil {
+			return err
+		}
+		return s.Artifacts.Keep(ctx, tx, j.ID)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keep artifacts of job %d: %w", jobID, err)
+	}
+	return s.Job(ctx, by, ref, jobID)
+}
+
+// DeleteArtifacts removes the artifacts of a job, but not its log. Maintainers
+// only; NotFound when there are none.
+func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		j, err := findJob(ctx, tx, p.ID, jobID)
+		if err != nil {
+			return err
+		}
+		return s.Artifacts.Delete(ctx, tx, j.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("delete artifacts of job %d: %w", jobID, err)
+	}
+	return nil
+}
+
+// DeleteAllArtifacts removes the artifacts of a project, as far as they may
+// go; the queue does it. Maintainers only.
+func (s *Service) DeleteAllArtifacts(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Artifacts.DeleteAll(ctx, tx, p.ID) })
+}
+
+// TestReport returns the test report of a pipeline, for users who can see the
+// pipelines of the project. Without cases it has only the numbers. NotFound.
+func (s *Service) TestReport(ctx context.Context, by actor.Actor, ref project.Ref, pipelineID int64, cases bool) (*report.TestReport, error) {
+	p, err := s.seePipelines(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	pipeline, err := s.visiblePipeline(ctx, by, p, pipelineID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Artifacts.TestReport(ctx, pipeline.ID, cases)
+}
+
+// artifactUses returns what a runner uploads.
+func artifactUses(a *config.Artifacts) []ArtifactUse {
+	if a == nil {
+		return nil
+	}
+	var uses []ArtifactUse
+	if len(a.Paths) > 0 || a.Untracked {
+		uses = append(uses, ArtifactUse{
+			Name: a.Name, Untracked: a.Untracked, Paths: a.Paths, Exclude: a.Exclude, When: string(a.When),
+			Kind: artifact.Archive, Format: artifact.Zip, ExpireIn: a.ExpireIn,
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Reports)) {
+		uses = append(uses, reportUse(artifact.Kind(name), a.Reports[name], a.ExpireIn))
+	}
+	if c := a.CoverageReport; c != nil {
+		uses = append(uses, reportUse(artifact.Kind(c.Format), []string{c.Path}, a.ExpireIn))
+	}
+	return uses
+}
+
+// reportUse is a report, which is uploaded whatever the result of the job is.
+func reportUse(kind artifact.Kind, paths []string, expireIn string) ArtifactUse {
+	format, name := artifact.FormOf(kind)
+	return ArtifactUse{Name: name, Paths: paths, When: string(config.Always), Kind: kind, Format: format, ExpireIn: expireIn}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
@@ -45,7 +46,7 @@ type Assignment struct {
 // Dependency is a job whose artifacts are downloaded first.
 type Dependency struct {
 	Job  *Job
-	File *Artifact // the archive, nil when there is none
+	File *artifact.File // the archive, nil when there is none
 }
 
 // CacheUse is a cache of a job, with its key resolved.
@@ -62,8 +63,8 @@ type ArtifactUse struct {
 	Paths     []string
 	Exclude   []string
 	When      string
-	Kind      ArtifactKind
-	Format    ArtifactFormat
+	Kind      artifact.Kind
+	Format    artifact.Format
 	ExpireIn  string
 }
 
@@ -118,7 +119,7 @@ func unsupported(j *Job, m *runners.Manager) FailureReason {
 func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 	now := s.Now()
 	for _, d := range deps {
-		j, file := d.job, d.archive
+		j, file := d.job, d.Archive
 		if file == nil {
 			gone := j.ErasedAt != nil || j.ArtifactsExpireAt != nil && !now.Before(*j.ArtifactsExpireAt)
 			if gone && j.Options.Artifacts != nil {

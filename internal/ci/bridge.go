@@ -227,7 +227,7 @@ func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, pa
 		if j == nil {
 			return nil, fs.ErrNotExist
 		}
-		entry, err := s.openEntry(ctx, j, path)
+		entry, err := s.Artifacts.OpenEntry(ctx, j.ID, path)
 		if kind := errs.KindOf(err); kind != 0 && kind != errs.KindUnavailable || errors.Is(err, db.ErrNoRows) {
 			return nil, fmt.Errorf("artifacts of %s: %w", job, fs.ErrNotExist)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"svc/internal/actor"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -17,9 +18,8 @@ import (
 
 // dependency is a job whose artifacts another one gets.
 type dependency struct {
-	job     *Job
-	archive *Artifact // nil when there is none
-	dotenv  *Artifact // the variables that it has reported, nil as well
+	job *Job
+	artifact.Input
 }
 
 // dependenciesOf returns the jobs whose artifacts a job downloads, in the order
@@ -33,13 +33,13 @@ func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]depe
 	for _, d := range jobs {
 		ids = append(ids, d.ID)
 	}
-	files, err := findHandedOn(ctx, s.DB, ids)
+	files, err := s.Artifacts.Inputs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
 	}
 	var found []dependency
 	for _, d := range jobs {
-		found = append(found, dependency{d, files[handedOn{d.ID, ArchiveFile}], files[handedOn{d.ID, "dotenv"}]})
+		found = append(found, dependency{d, files[d.ID]})
 	}
 	return found, nil
 }

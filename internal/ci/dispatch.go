@@ -200,7 +200,7 @@ func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manage
 
 // failClaimed fails a claimed job that cannot be run. Its log says why.
 func (s *Service) failClaimed(ctx context.Context, j *Job, why *unrunnable) error {
-	_, err := s.logs.Append(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
+	_, err := s.Artifacts.Logs.Append(ctx, j.ID, 0, []byte("\x1b[31;1mERROR: "+why.text+"\x1b[0;m\n"))
 	if _, there := errors.AsType[*joblog.GapError](err); err != nil && !there { // a previous attempt wrote it
 		return fmt.Errorf("log of job %d: %w", j.ID, err)
 	}

@@ -37,11 +37,11 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value})
 	}
 	// Often the job itself found out where it put what it deployed.
-	own, err := findHandedOn(ctx, s.DB, []int64{j.ID})
+	own, err := s.Artifacts.Inputs(ctx, []int64{j.ID})
 	if err != nil {
 		return err
 	}
-	reported, err := s.reported(ctx, own[handedOn{j.ID, "dotenv"}])
+	reported, err := s.Artifacts.Dotenv(ctx, own[j.ID].Dotenv)
 	if err != nil {
 		return err
 	}

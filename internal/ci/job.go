@@ -3,6 +3,7 @@ package ci
 import (
 	"time"
 
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/runners"
@@ -74,7 +75,7 @@ type Job struct {
 	Downstream *Pipeline // of a bridge
 	// DownstreamPath is the full path of the project of Downstream.
 	DownstreamPath string
-	Artifacts      []*Artifact
+	Artifacts      []*artifact.File
 	Runner         *runners.Runner  // nil also when it is gone
 	Manager        *runners.Manager // of the runner
 }

@@ -38,7 +38,7 @@ type JobReply struct {
 }
 
 func (s *Service) jobReply(j *JobState, size int64) *JobReply {
-	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.logs.Interval(j.ID)}
+	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.Artifacts.Logs.Interval(j.ID)}
 }
 
 // statusOf is the state that runners see: "canceling" while a canceled job
@@ -132,7 +132,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 		reply.Mismatch = true
 		return reply, nil
 	}
-	if err := s.logs.Sync(ctx, j.ID); err != nil {
+	if err := s.Artifacts.Logs.Sync(ctx, j.ID); err != nil {
 		return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
 	end := End{Status: flow.Status(u.State), ExitCode: u.ExitCode}
@@ -159,7 +159,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 	if err != nil {
 		return s.refusedFor(ctx, h.ID, err)
 	}
-	s.logs.Changed(j.ID)
+	s.Artifacts.Logs.Changed(j.ID)
 	return s.jobReply(&ended.JobState, 0), nil
 }
 
@@ -180,7 +180,7 @@ func (s *Service) sameLog(ctx context.Context, jobID int64, u JobUpdate) (bool, 
 	if !ok {
 		return true, nil
 	}
-	return s.logs.Verify(ctx, jobID, u.Size, crc)
+	return s.Artifacts.Logs.Verify(ctx, jobID, u.Size, crc)
 }
 
 func parseChecksum(text string) (uint32, bool) {
@@ -261,7 +261,7 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 		}
 	}
-	size, err := s.logs.Append(ctx, j.ID, p.At, p.Text)
+	size, err := s.Artifacts.Logs.Append(ctx, j.ID, p.At, p.Text)
 	reply := s.jobReply(j, size)
 	if gap, ok := errors.AsType[*joblog.GapError](err); ok {
 		reply.Gap, reply.Size = true, gap.Size

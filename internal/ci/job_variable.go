@@ -7,7 +7,6 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
-	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -78,7 +77,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	open(sc.job(j, env))
 	open(j.Options.Variables)
 	for _, d := range deps {
-		reported, err := s.reported(ctx, d.dotenv)
+		reported, err := s.Artifacts.Dotenv(ctx, d.Dotenv)
 		if err != nil {
 			return nil, err
 		}
@@ -254,20 +253,4 @@ func (s *Service) saveJobVariables(ctx context.Context, tx *db.Tx, jobID int64, 
 		return err
 	}
 	return setJobSealed(ctx, tx, jobID, sealed)
-}
-
-// reported returns the variables of a dotenv report, if there is one.
-func (s *Service) reported(ctx context.Context, a *Artifact) ([]config.Variable, error) {
-	if a == nil {
-		return nil, nil
-	}
-	in, err := s.openPlain(ctx, a, report.MaxDotenv)
-	if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindInvalid) { // it has expired meanwhile, or is broken
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("dotenv report of job %d: %w", a.JobID, err)
-	}
-	defer in.Close()
-	return report.ParseDotenv(in), nil
 }

@@ -145,7 +145,7 @@ func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 			managerIDs = append(managerIDs, *j.ManagerID)
 		}
 	}
-	artifacts, err := s.Artifacts(ctx, ids)
+	artifacts, err := s.Artifacts.ByJob(ctx, ids)
 	if err != nil {
 		return fmt.Errorf("artifacts of jobs: %w", err)
 	}

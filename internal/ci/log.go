@@ -2,16 +2,11 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"sync"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"svc/internal/actor"
 	"svc/internal/ci/joblog"
+	"svc/internal/ci/report"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -37,7 +32,7 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 		return nil, err
 	}
 	if !j.settled() {
-		if err := s.logs.Watch(ctx, j.ID); err != nil {
+		if err := s.Artifacts.Logs.Watch(ctx, j.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -95,19 +90,13 @@ func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return p, j, nil
 }
 
-// openLog opens a log wherever it is, nil when there is none. The log of a job that was
+// openLog opens a log wherever it is, nil if there is none. The log of a job that was
 // erased is being removed.
 func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 	if j.ErasedAt != nil {
 		return nil, nil
 	}
-	l, err := s.logs.Open(ctx, j.ID, j.settled(), func() (*joblog.Reader, error) {
-		a, err := findArtifact(ctx, s.DB, j.ID, TraceFile)
-		if err != nil {
-			return nil, ignoreNotFound(err)
-		}
-		return s.logs.OpenPacked(ctx, a.blob, a.Size), nil
-	})
+	l, err := s.Artifacts.OpenLog(ctx, j.ID, j.settled())
 	if l == nil || err != nil {
 		return nil, err
 	}
@@ -117,118 +106,16 @@ func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 // settled reports whether a job has ended, its runner too.
 func (j *Job) settled() bool { return j.Status.Done() && !j.Canceling }
 
-// logLimit is the size up to which a log is kept.
-func (s *Service) logLimit(ctx context.Context) (int64, error) {
-	settings, err := s.Settings.Current(ctx)
-	return int64(settings.MaxLogMegabytes) << 20, err
-}
-
-// keepLog packs the log of a job that has ended into the store; then the live
-// one goes. It may be done again at any point.
-func (s *Service) keepLog(ctx context.Context, jobID int64) error {
-	j, err := findAnyJob(ctx, s.DB, jobID)
-	if errs.Is(err, errs.KindNotFound) {
-		return s.logs.Remove(ctx, jobID)
+// coverage returns the coverage in the log of a job that has a pattern for it. Nil
+// if there is none.
+func (s *Service) coverage(ctx context.Context, j *Job) (*float64, error) {
+	if j.Options.Coverage == "" {
+		return nil, nil
 	}
-	if err != nil {
-		return err
+	l, err := s.Artifacts.Logs.OpenLive(ctx, j.ID)
+	if l == nil || err != nil {
+		return nil, err
 	}
-	_, err = findArtifact(ctx, s.DB, j.ID, TraceFile)
-	if errs.Is(err, errs.KindNotFound) && j.ErasedAt == nil {
-		err = s.packLog(ctx, j)
-	}
-	if err != nil && !errs.Is(err, errs.KindNotFound) {
-		return fmt.Errorf("keep log of job %d: %w", j.ID, err)
-	}
-	return s.logs.Remove(ctx, j.ID)
-}
-
-func (s *Service) packLog(ctx context.Context, j *Job) error {
-	live, err := s.logs.OpenLive(ctx, j.ID)
-	if live == nil || err != nil {
-		return err
-	}
-	defer live.Close()
-	a := &Artifact{
-		JobID: j.ID, ProjectID: j.ProjectID, Kind: TraceFile, Format: RawFormat, Filename: "job.log", Size: live.Size,
-		CreatedAt: s.Now(), blob: logKey(j),
-	}
-	// The file goes first: a row promises that it is there.
-	if err := s.logs.Pack(ctx, a.blob, live); err != nil {
-		return err
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "jobs", j.ID); err != nil {
-			return err
-		}
-		now, err := findAnyJob(ctx, tx, j.ID)
-		if err != nil {
-			return err
-		}
-		if now.ErasedAt != nil { // while we packed
-			return errs.NotFound("Log")
-		}
-		return insertArtifact(ctx, tx, a)
-	})
-	switch {
-	case db.IsUnique(err, "job_artifacts_job_id_kind"): // another node put the same bytes there
-		return nil
-	case errs.Is(err, errs.KindNotFound):
-		return errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), a.blob))
-	}
-	return err
-}
-
-// logKey is where a log is put away: always the same place, so that what a
-// crash cut off is written over and does not lie about.
-func logKey(j *Job) string {
-	return fmt.Sprintf("ci/%02x/%d/%d/%s", uint8(j.ID), j.ProjectID, j.ID, TraceFile)
-}
-
-const (
-	// logRest is how long the log of a job that ended stays where it is: it is
-	// read most often then, and a burst of jobs is not slowed down by it.
-	logRest = time.Minute
-	// logsAtOnce is how many logs are asked about at once, and packersAtOnce how
-	// many are put away at the same time: that is mostly a wait for the store.
-	logsAtOnce    = 200
-	packersAtOnce = 4
-)
-
-// SweepLogs puts away the logs of jobs that ended a while ago. The queue calls
-// it every minute. A log that cannot be put away does not hold up the others.
-func (s *Service) SweepLogs(ctx context.Context) error {
-	ids, err := s.logs.Jobs(ctx)
-	if err != nil {
-		return fmt.Errorf("sweep logs: %w", err)
-	}
-	var mu sync.Mutex
-	var faults []error
-	packers := new(errgroup.Group)
-	packers.SetLimit(packersAtOnce)
-	for part := range slices.Chunk(ids, logsAtOnce) {
-		unsettled, err := unsettledJobs(ctx, s.DB, part, s.Now().Add(-logRest))
-		if err != nil {
-			faults = append(faults, err)
-			break
-		}
-		for _, id := range part {
-			if slices.Contains(unsettled, id) {
-				continue
-			}
-			packers.Go(func() error {
-				if err := s.keepLog(ctx, id); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					faults = append(faults, err)
-				}
-				return nil
-			})
-		}
-		_ = packers.Wait() // the faults are gathered
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("sweep logs: %w", errors.Join(faults...))
-	}
-	return nil
+	defer l.Close()
+	return report.Coverage(l, l.Size, j.Options.Coverage)
 }

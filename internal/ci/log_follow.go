@@ -48,10 +48,10 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 	if err != nil {
 		return err
 	}
-	wake, stop := s.logs.Follow(j.ID)
+	wake, stop := s.Artifacts.Logs.Follow(j.ID)
 	defer stop()
 	for waited := false; ; waited = true {
-		if err := s.logs.Watch(ctx, j.ID); err != nil {
+		if err := s.Artifacts.Logs.Watch(ctx, j.ID); err != nil {
 			return err
 		}
 		// First the state, then the log: what ended has no more to say. Whether one may

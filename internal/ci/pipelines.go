@@ -183,7 +183,7 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 		return err
 	}
 	if len(jobs) > 0 {
-		if err := s.eraseFiles(ctx, tx, jobs); err != nil {
+		if err := s.Artifacts.Erase(ctx, tx, jobs); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
-	"svc/internal/blob"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
@@ -31,21 +31,20 @@ import (
 // Deps are the dependencies of the service. They are many: a pipeline touches
 // nearly everything that the instance has.
 type Deps struct {
-	DB       *db.DB
-	Queue    *queue.Queue
-	Blobs    blob.Store
-	Keys     *secret.Keyring
-	Signing  *signing.Service
-	Notices  *notice.Bus
-	Settings *setting.Service
-	Users    *user.Service
-	Projects *project.Service
-	Runners  *runners.Service
-	Repos    *repo.Service
-	Merges   *merge.Service
-	Notify   *notify.Service
-	Site     Site
-	LogDir   string // for logs of running jobs, where there is one node
+	DB        *db.DB
+	Queue     *queue.Queue
+	Keys      *secret.Keyring
+	Signing   *signing.Service
+	Notices   *notice.Bus
+	Settings  *setting.Service
+	Users     *user.Service
+	Projects  *project.Service
+	Artifacts *artifact.Service
+	Runners   *runners.Service
+	Repos     *repo.Service
+	Merges    *merge.Service
+	Notify    *notify.Service
+	Site      Site
 	// TemplateDir is where the operator puts CI templates; it may be missing.
 	TemplateDir string
 	Now         func() time.Time
@@ -66,7 +65,6 @@ type Service struct {
 	nodeState
 	listeners       []Listener
 	variableSources []VariableSource
-	indexing        gate // of archives and reports
 	limits          map[int64]RunnerLimit
 
 	compilations *limit.Share
@@ -89,7 +87,7 @@ func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.v
 // New returns the service, registers its background jobs, and follows pushes
 // and merge requests.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, indexing: newGate()}
+	s := &Service{Deps: d}
 	s.LimitCompilations(compilationWait)
 	s.handleWork()
 	s.serveRunners()

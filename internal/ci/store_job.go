@@ -111,11 +111,14 @@ func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c 
 	return c, err
 }
 
-// unsettledJobs are those of the jobs that run, or whose runner does, or that
-// ended after a point of time.
-func unsettledJobs(ctx context.Context, q db.Q, ids []int64, after time.Time) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `
-		SELECT id FROM jobs WHERE id IN `+db.In(len(ids))+` AND (canceling OR finished_at IS NULL OR finished_at > ?)`, append(db.Any(ids), after)...)
+// latestArchived finds the job of a name with an archive in the newest
+// successful pipeline of a ref that has one.
+func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
+	return scanJob(q.QueryRowContext(ctx, `
+		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
+		WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.status = 'success' AND NOT p.child
+			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind = 'archive')
+		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref, tag))
 }
 
 // digest returns the digest of a token as stored in a column of bytes.

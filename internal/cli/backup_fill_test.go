@@ -199,7 +199,7 @@ func (f *filled) jobs(t *testing.T, at string) {
 		f.ask(f.alice, fmt.Sprintf("%s/jobs/%d", at, job.ID))
 		if i == 0 {
 			f.Clock.Move(2 * time.Minute)
-			if err := f.CI.SweepLogs(t.Context()); err != nil {
+			if err := f.CI.Artifacts.SweepLogs(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -125,7 +125,7 @@ func (s *Service) writePack(ctx context.Context, site *Site) error {
 	if err != nil {
 		return err
 	}
-	from, err := s.CI.ReadArchive(ctx, site.JobID)
+	from, _, err := s.CI.Artifacts.ReadArchive(ctx, site.JobID)
 	if errs.Is(err, errs.KindNotFound) {
 		return errs.Unprocessable("The job has no artifacts").Because(err)
 	}

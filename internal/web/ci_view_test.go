@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
@@ -48,10 +49,10 @@ func ciContents() []content {
 	done.Status = flow.Canceled
 	environment := &ci.Environment{ID: 1, Name: "production", State: ci.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
 		Last: &ci.Deployment{Ref: "main", SHA: "0123456789", User: u, Job: failed}}
-	archive := &ci.Artifact{Kind: ci.ArchiveFile, Size: 1, ExpiresAt: &now}
+	archive := &artifact.File{Kind: artifact.Archive, Size: 1, ExpiresAt: &now}
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)
-	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*ci.Artifact{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
+	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*artifact.File{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
 	schedule := scheduleRow{Schedule: &ci.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: pipeline}, Can: ci.ScheduleCan{Play: true, Edit: true, Take: true, Delete: true}}
 	wrong := form{Values: map[string][]string{"ref": {"gone"}}, Errors: map[string][]string{"cron": {"x"}}, Error: "no"}
 	stats := []ci.DayStats{{Day: now, Success: 3, Failed: 2, Other: 1, Took: time.Minute}, {Day: now}}
@@ -63,8 +64,8 @@ func ciContents() []content {
 		jobsPage{ciHead: h, Jobs: graph.Jobs, Statuses: []flow.Status{flow.Running}, Status: "running"}, jobsPage{ciHead: h},
 		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []ci.PipelineVariable{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
 		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},
-		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Archive: archive, Entries: []ci.ArtifactItem{{Name: "d", Dir: true}, {Name: "f"}}, More: true}, Path: "a/b", Steps: steps("a/b")},
-		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Archive: archive}},
+		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive, Entries: []artifact.Item{{Name: "d", Dir: true}, {Name: "f"}}, More: true}}, Path: "a/b", Steps: steps("a/b")},
+		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive}}},
 		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Code: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
 		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []ci.PipelineVariable{{}}, Asks: &ci.PipelineForm{MaySet: true,
 			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},

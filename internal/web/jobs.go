@@ -5,6 +5,7 @@ import (
 	"html/template"
 
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/ci/flow"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -71,8 +72,8 @@ type jobPage struct {
 	*ci.Job
 	Log       logPart
 	Attempts  []*ci.Job
-	Archive   *ci.Artifact
-	Reports   []*ci.Artifact
+	Archive   *artifact.File
+	Reports   []*artifact.File
 	MayRun    bool
 	SetsVars  bool // the visitor may start it with variables
 	MayErase  bool
@@ -126,9 +127,9 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 	}
 	for _, a := range p.Artifacts {
 		switch a.Kind {
-		case ci.ArchiveFile:
+		case artifact.Archive:
 			p.Archive = a
-		case ci.TraceFile, ci.MetadataFile:
+		case artifact.Trace, artifact.Metadata:
 		default:
 			p.Reports = append(p.Reports, a)
 		}

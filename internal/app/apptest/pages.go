@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"svc/internal/ci"
+	"svc/internal/ci/artifact"
 	"svc/internal/config"
 	"svc/internal/git/gittest"
 	"svc/internal/project"
@@ -86,7 +87,7 @@ func (s *Server) PublishBy(t testing.TB, projectID int64, yaml string, files map
 		Token string
 	}
 	s.Check(t, Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"system_id":"s_1"}`, runner.Token), Status: 201}).JSON(t, &job)
-	if _, _, err := s.CI.AddArtifact(t.Context(), job.ID, job.Token, ci.Upload{Kind: ci.ArchiveFile, Content: Zip(t, files)}); err != nil {
+	if _, _, err := s.CI.AddArtifact(t.Context(), job.ID, job.Token, artifact.Upload{Kind: artifact.Archive, Content: Zip(t, files)}); err != nil {
 		t.Fatal(err)
 	}
 	s.Check(t, Call{Do: fmt.Sprintf("PUT /jobs/%d", job.ID), Header: map[string]string{"JOB-TOKEN": job.Token}, JSON: `{"state":"success"}`, Status: 200})

@@ -18,18 +18,17 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/notice"
+	"svc/internal/setting"
 )
 
 // Deps are the dependencies of the store.
 type Deps struct {
-	DB      *db.DB
-	Blobs   blob.Store
-	Notices *notice.Bus
-	// Dir is the directory of live logs on a single node.
-	Dir string
-	// Limit returns the maximum size of a log in bytes.
-	Limit func(context.Context) (int64, error)
-	Now   func() time.Time
+	DB       *db.DB
+	Blobs    blob.Store
+	Notices  *notice.Bus
+	Settings *setting.Service
+	Dir      string // of live logs on a single node
+	Now      func() time.Time
 }
 
 // Store stores job logs.
@@ -58,6 +57,12 @@ type GapError struct{ Size int64 }
 
 func (e *GapError) Error() string { return fmt.Sprintf("the log has %d bytes", e.Size) }
 
+// limit returns the maximum size of a log in bytes.
+func (s *Store) limit(ctx context.Context) (int64, error) {
+	settings, err := s.Settings.Current(ctx)
+	return int64(settings.MaxLogMegabytes) << 20, err
+}
+
 // cutNotice is the last line of a log that exceeds the limit.
 func cutNotice(limit int64) []byte {
 	return fmt.Appendf(nil, "\n\x1b[31;1mThe log is over its limit of %d MiB. The job goes on, but what it writes is not kept.\x1b[0;m\n", limit>>20)
@@ -67,7 +72,7 @@ func cutNotice(limit int64) []byte {
 // returns a GapError with the size. It returns the new size as the runner counts
 // it: bytes over the limit count, though they are not stored.
 func (s *Store) Append(ctx context.Context, jobID, at int64, p []byte) (int64, error) {
-	limit, err := s.Limit(ctx)
+	limit, err := s.limit(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +130,7 @@ func (s *Store) Verify(ctx context.Context, jobID, size int64, crc uint32) (bool
 // matches reports whether a live log has a size and checksum. A log that was cut
 // cannot be compared.
 func (s *Store) matches(ctx context.Context, jobID, size int64, crc uint32) (bool, error) {
-	limit, err := s.Limit(ctx)
+	limit, err := s.limit(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package ci
+package artifact
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"time"
 
+	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
 )
 
-const artifactColumns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
+const columns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
 
-func sumArtifacts(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
+func sumByProject(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
 	return sumSizes(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM job_artifacts WHERE kind <> 'test_cases' AND project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
 }
 
-func sumGroupArtifacts(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
+func sumByGroup(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
 	return sumSizes(ctx, q, `SELECT t.ancestor_id, CAST(SUM(a.size) AS BIGINT)
 		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN job_artifacts a ON a.project_id = p.id
 		WHERE a.kind <> 'test_cases' AND p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
@@ -38,75 +39,43 @@ func sumSizes(ctx context.Context, q db.Q, query string, ids []int64) (map[int64
 	return found, err
 }
 
-func scanArtifact(s db.Scanner) (*Artifact, error) {
-	a := &Artifact{}
+func scan(s db.Scanner) (*File, error) {
+	a := &File{}
 	err := s.Scan(&a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))
 	return a, err
 }
 
-func findArtifact(ctx context.Context, q db.Q, jobID int64, kind ArtifactKind) (*Artifact, error) {
-	a, err := scanArtifact(q.QueryRowContext(ctx, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.job_id = ? AND a.kind = ?`, jobID, string(kind)))
-	return a, notFound(err, "")
+func find(ctx context.Context, q db.Q, jobID int64, kind Kind) (*File, error) {
+	a, err := scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM job_artifacts a WHERE a.job_id = ? AND a.kind = ?`, jobID, string(kind)))
+	return a, db.NotFound(err, "")
 }
 
-func insertArtifact(ctx context.Context, tx *db.Tx, a *Artifact) error {
+func insert(ctx context.Context, tx *db.Tx, a *File) error {
 	return tx.QueryRowContext(ctx, `
 		INSERT INTO job_artifacts (job_id, project_id, kind, format, filename, size, sha256, blob, expires_at, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		a.JobID, a.ProjectID, string(a.Kind), string(a.Format), a.Filename, a.Size, a.SHA256, a.blob, a.ExpiresAt, a.CreatedAt).Scan(&a.ID)
 }
 
-// replaceArtifact puts another file in place of one; db.ErrNoRows when it is not
+// replace puts another file in place of one; db.ErrNoRows when it is not
 // there any more.
-func replaceArtifact(ctx context.Context, tx *db.Tx, old, now *Artifact) error {
+func replace(ctx context.Context, tx *db.Tx, old, now *File) error {
 	now.ID = old.ID
 	return db.ExecOne(ctx, tx, `UPDATE job_artifacts SET size = ?, sha256 = ?, blob = ? WHERE id = ? AND blob = ?`, now.Size, now.SHA256, now.blob, old.ID, old.blob)
 }
 
-// handedOn names a file that jobs hand on to later ones.
-type handedOn struct {
-	job  int64
-	kind ArtifactKind
+func findByJobs(ctx context.Context, q db.Q, jobs []int64) ([]*File, error) {
+	return db.All(ctx, q, scan, `SELECT `+columns+` FROM job_artifacts a WHERE a.kind <> 'test_cases' AND a.job_id IN `+db.In(len(jobs))+` ORDER BY a.id`, db.Any(jobs)...)
 }
 
-// findHandedOn returns the archives and the reported variables of jobs.
-func findHandedOn(ctx context.Context, q db.Q, jobs []int64) (map[handedOn]*Artifact, error) {
-	found := map[handedOn]*Artifact{}
-	list, err := db.All(ctx, q, scanArtifact, `
-		SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.kind IN ('archive', 'dotenv') AND a.job_id IN `+db.In(len(jobs)), db.Any(jobs)...)
-	for _, a := range list {
-		found[handedOn{a.JobID, a.Kind}] = a
-	}
-	return found, err
+// findInputs returns the archives and dotenv reports of jobs.
+func findInputs(ctx context.Context, q db.Q, jobs []int64) ([]*File, error) {
+	return db.All(ctx, q, scan, `
+		SELECT `+columns+` FROM job_artifacts a WHERE a.kind IN ('archive', 'dotenv') AND a.job_id IN `+db.In(len(jobs)), db.Any(jobs)...)
 }
 
-// Artifacts returns what jobs left behind, by job, in the order in which it
-// came.
-func (s *Service) Artifacts(ctx context.Context, jobs []int64) (map[int64][]*Artifact, error) {
-	found := map[int64][]*Artifact{}
-	if len(jobs) == 0 {
-		return found, nil
-	}
-	list, err := db.All(ctx, s.DB, scanArtifact, `SELECT `+artifactColumns+` FROM job_artifacts a WHERE a.kind <> 'test_cases' AND a.job_id IN `+db.In(len(jobs))+` ORDER BY a.id`, db.Any(jobs)...)
-	for _, a := range list {
-		found[a.JobID] = append(found[a.JobID], a)
-	}
-	return found, err
-}
-
-// latestArchived finds the job of a name with an archive in the newest
-// successful pipeline of a ref that has one.
-func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
-	return scanJob(q.QueryRowContext(ctx, `
-		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
-		WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.status = 'success' AND NOT p.child
-			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind = 'archive')
-		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref, tag))
-}
-
-// artifactBlobs are the keys of the files of jobs, with those of their logs or
-// without.
-func artifactBlobs(ctx context.Context, q db.Q, jobs []int64, logs bool) ([]string, error) {
+// keysOf returns the keys of the files of jobs, with or without those of their logs.
+func keysOf(ctx context.Context, q db.Q, jobs []int64, logs bool) ([]string, error) {
 	query := `SELECT blob FROM job_artifacts WHERE job_id IN ` + db.In(len(jobs)) + ``
 	if !logs {
 		query += ` AND kind <> 'trace'`
@@ -142,18 +111,18 @@ func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]st
 // storedReport is the report of a job with the name of its suite.
 type storedReport struct {
 	suite string
-	file  *Artifact
+	file  *File
 }
 
 // findReports returns the JUnit reports of a pipeline.
 func findReports(ctx context.Context, q db.Q, pipelineID int64, limit int) ([]storedReport, error) {
 	return db.All(ctx, q, scanReport, `
-		SELECT j.options, `+"`+artifactColumns+`"+` FROM jobs j JOIN job_artifacts a ON a.job_id = j.id AND a.kind = 'junit'
+		SELECT j.options, `+columns+` FROM jobs j JOIN job_artifacts a ON a.job_id = j.id AND a.kind = 'junit'
 		WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, limit)
 }
 
 func scanReport(s db.Scanner) (storedReport, error) {
-	a := &Artifact{}
+	a := &File{}
 	var options string
 	err := s.Scan(&options, &a.ID, &a.JobID, &a.ProjectID, &a.Kind, &a.Format, &a.Filename, &a.Size, &a.SHA256, &a.blob, db.NullTime(&a.ExpiresAt), db.Time(&a.CreatedAt))
 	if err != nil {
@@ -170,4 +139,43 @@ func scanReport(s db.Scanner) (storedReport, error) {
 		job.Group = job.Name
 	}
 	return storedReport{suite: job.Group, file: a}, nil
+}
+
+// job is what the files of a job depend on.
+type job struct {
+	id, projectID, pipelineID int64
+	status                    flow.Status
+	canceling, erased         bool
+	ref                       string
+	tag                       bool
+}
+
+// running reports whether the runner of the job may upload files.
+func (j *job) running() bool { return j.status == flow.Running || j.canceling }
+
+func findJob(ctx context.Context, q db.Q, id int64) (*job, error) {
+	j := &job{id: id}
+	err := q.QueryRowContext(ctx, `
+		SELECT project_id, pipeline_id, status, canceling, erased_at IS NOT NULL, ref, tag FROM jobs WHERE id = ?`, id).
+		Scan(&j.projectID, &j.pipelineID, &j.status, &j.canceling, &j.erased, &j.ref, &j.tag)
+	return j, db.NotFound(err, "Job")
+}
+
+// setJobExpiry sets the expiration time that is shown with a job.
+func setJobExpiry(ctx context.Context, tx *db.Tx, jobID int64, at *time.Time) error {
+	return db.ExecOne(ctx, tx, `UPDATE jobs SET artifacts_expire_at = ? WHERE id = ?`, at, jobID)
+}
+
+// unsettledJobs returns those of the jobs that have not ended, whose runner has not
+// stopped, or that ended after a time.
+func unsettledJobs(ctx context.Context, q db.Q, ids []int64, after time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM jobs WHERE id IN `+db.In(len(ids))+` AND (canceling OR finished_at IS NULL OR finished_at > ?)`, append(db.Any(ids), after)...)
+}
+
+// newestSuccess returns the newest successful pipeline of the ref of a job, nil if there
+// is none.
+func newestSuccess(ctx context.Context, q db.Q, j *job) (id *int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT MAX(id) FROM pipelines WHERE project_id = ? AND ref = ? AND tag = ? AND status = 'success' AND NOT child`, j.projectID, j.ref, j.tag).Scan(&id)
+	return id, err
 }

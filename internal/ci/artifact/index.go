@@ -1,4 +1,4 @@
-package ci
+package artifact
 
 import (
 	"archive/zip"
@@ -14,20 +14,20 @@ import (
 	"svc/internal/errs"
 )
 
-// noIndex begins the object that stands in for the index of an archive that has
-// none. The reason follows, for those who look for a file.
+// noIndex is the beginning of the object that is stored instead of an index if an
+// archive exceeds the limits of indexes. The reason follows.
 const noIndex = "no index\n"
 
 const unreadable = "The archive cannot be read"
 
-// indexArchive stores the index of an archive that was stored, under the name
-// that public clients know for the list of its files. It is nil when the archive
-// cannot be read: it is kept as it is then.
-func (s *Service) indexArchive(ctx context.Context, file *Artifact) (*Artifact, error) {
-	form := artifactForms()[MetadataFile]
-	index := &Artifact{
-		JobID: file.JobID, ProjectID: file.ProjectID, Kind: MetadataFile, Format: form.format, Filename: form.name,
-		ExpiresAt: file.ExpiresAt, CreatedAt: s.Now(), blob: artifactKey(file.JobID, file.ProjectID, MetadataFile),
+// indexArchive stores the index of an archive as its file of kind metadata, which
+// public clients know as the list of its files. It is nil if the archive cannot be
+// read; the archive is kept.
+func (s *Service) indexArchive(ctx context.Context, file *File) (*File, error) {
+	f := forms()[Metadata]
+	index := &File{
+		JobID: file.JobID, ProjectID: file.ProjectID, Kind: Metadata, Format: f.format, Filename: f.name,
+		ExpiresAt: file.ExpiresAt, CreatedAt: s.Now(), blob: newKey(file.JobID, file.ProjectID, Metadata),
 	}
 	if err := s.indexing.enter(ctx); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Service) indexArchive(ctx context.Context, file *Artifact) (*Artifact, 
 		written <- err
 		to.CloseWithError(err)
 	}()
-	err := s.storeArtifact(ctx, index, out)
+	err := s.put(ctx, index, out)
 	_ = out.Close() // ends the writer, if the store gave up
 	cause := <-written
 	if limit, ok := errors.AsType[*archive.LimitError](cause); ok {
@@ -49,8 +49,8 @@ func (s *Service) indexArchive(ctx context.Context, file *Artifact) (*Artifact, 
 		if err := s.dropUpload(context.WithoutCancel(ctx), index.blob); err != nil {
 			return nil, err
 		}
-		index.blob = artifactKey(file.JobID, file.ProjectID, MetadataFile)
-		return index, s.storeArtifact(ctx, index, strings.NewReader(noIndex+limit.Reason))
+		index.blob = newKey(file.JobID, file.ProjectID, Metadata)
+		return index, s.put(ctx, index, strings.NewReader(noIndex+limit.Reason))
 	}
 	if errors.Is(cause, zip.ErrFormat) {
 		return nil, s.dropUpload(context.WithoutCancel(ctx), index.blob)
@@ -64,14 +64,14 @@ func (s *Service) indexArchive(ctx context.Context, file *Artifact) (*Artifact, 
 	return index, nil
 }
 
-// openArchiveOf opens the archive of a job by its index. NotFound; Unprocessable
-// when the archive has no index. It is for one goroutine, while ctx lasts.
-func (s *Service) openArchiveOf(ctx context.Context, jobID int64) (*archive.Reader, *Artifact, error) {
-	file, err := findArtifact(ctx, s.DB, jobID, ArchiveFile)
+// ReadArchive opens the archive of a job by its index. NotFound; Unprocessable if the
+// archive has no index. The reader is for one goroutine, while ctx lasts.
+func (s *Service) ReadArchive(ctx context.Context, jobID int64) (*archive.Reader, *File, error) {
+	file, err := find(ctx, s.DB, jobID, Archive)
 	if err != nil {
 		return nil, nil, err
 	}
-	index, err := findArtifact(ctx, s.DB, jobID, MetadataFile)
+	index, err := find(ctx, s.DB, jobID, Metadata)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil, errs.Unprocessable(unreadable)
 	}
@@ -91,8 +91,8 @@ func (s *Service) openArchiveOf(ctx context.Context, jobID int64) (*archive.Read
 	return &archive.Reader{Tree: tree, In: in, Size: file.Size}, file, nil
 }
 
-// openIndex opens an index: Unprocessable for what stands in for one.
-func (s *Service) openIndex(ctx context.Context, index *Artifact) (*archive.Tree, error) {
+// openIndex opens an index. Unprocessable if the archive has none.
+func (s *Service) openIndex(ctx context.Context, index *File) (*archive.Tree, error) {
 	part := func() io.ReaderAt {
 		return &rangeReader{ctx: ctx, store: s.Blobs, key: index.blob, size: index.Size, block: indexBlock}
 	}
@@ -108,8 +108,8 @@ func (s *Service) openIndex(ctx context.Context, index *Artifact) (*archive.Tree
 	return archive.OpenIndex(part(), part(), index.Size)
 }
 
-// replaceIndex makes the index of an archive that has a list of another form.
-func (s *Service) replaceIndex(ctx context.Context, file, old *Artifact) (*Artifact, error) {
+// replaceIndex replaces an index that has the format of an older version.
+func (s *Service) replaceIndex(ctx context.Context, file, old *File) (*File, error) {
 	index, err := s.indexArchive(ctx, file)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *Service) replaceIndex(ctx context.Context, file, old *Artifact) (*Artif
 		return nil, errs.Unprocessable(unreadable)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := replaceArtifact(ctx, tx, old, index); err != nil {
+		if err := replace(ctx, tx, old, index); err != nil {
 			return err
 		}
 		if err := deleteUpload(ctx, tx, index.blob); err != nil {
@@ -130,12 +130,12 @@ func (s *Service) replaceIndex(ctx context.Context, file, old *Artifact) (*Artif
 		if err := s.dropUpload(ctx, index.blob); err != nil {
 			return nil, err
 		}
-		return findArtifact(ctx, s.DB, file.JobID, MetadataFile)
+		return find(ctx, s.DB, file.JobID, Metadata)
 	}
 	return index, err
 }
 
-// missing turns an entry that an archive does not have into NotFound.
+// missing turns fs.ErrNotExist into NotFound.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errs.NotFound("")
@@ -143,7 +143,7 @@ func missing(err error) error {
 	return err
 }
 
-// gate lets one piece of expensive work in at a time.
+// gate is a lock whose wait ends with the context.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }
