@@ -75,7 +75,7 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	// The token is checked before the body is read.
 	k, _ := alertEndpoint(c.r.URL.Path)
 	k.Token = alertToken(c.r)
-	door, err := a.Alerts.Admit(c, k)
+	integration, err := a.Alerts.Admit(c, k)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	}
 	// The rate is checked before the body is read, so that a sender in a loop is
 	// cheap.
-	if err := a.takeToken(c, "alert_integration:"+strconv.FormatInt(door.IntegrationID(), 10), perMinute("alerts", settings.AlertPayloadsPerMinute)); err != nil {
+	if err := a.takeToken(c, "alert_integration:"+strconv.FormatInt(integration.IntegrationID(), 10), perMinute("alerts", settings.AlertPayloadsPerMinute)); err != nil {
 		return nil, err
 	}
 	media, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
@@ -96,7 +96,7 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Alerts.Take(c, door, []byte(body))
+	list, err := a.Alerts.Take(c, integration, []byte(body))
 	if err != nil {
 		return nil, err
 	}

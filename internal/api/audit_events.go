@@ -170,7 +170,7 @@ func (a *API) toAuditEvent(e audit.Event) auditEventJSON {
 		ID: e.ID, AuthorID: e.By.ID, EntityID: e.Entity.ID, EntityType: string(e.Entity.Type), CreatedAt: toStamp(e.CreatedAt), EventType: e.Type,
 		Details: auditDetailsJSON{
 			CustomMessage: e.Details.Message, Add: e.Details.Add, Remove: e.Details.Remove, Change: e.Details.Change,
-			From: e.Details.From, To: e.Details.To, ImpersonatedBy: e.Details.Behind,
+			From: e.Details.From, To: e.Details.To, ImpersonatedBy: e.Details.Impersonator,
 			AuthorName: e.By.Name, AuthorEmail: e.By.Email, AuthorClass: e.By.Class,
 			TargetID: e.Target.ID, TargetType: e.Target.Type, TargetDetails: e.Target.Details, IPAddress: e.IP, EntityPath: e.Entity.Path,
 		},

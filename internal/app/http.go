@@ -17,7 +17,7 @@ import (
 	"svc/internal/limit"
 )
 
-// handler joins the doors: who answers which path, and what every answer has
+// handler joins the interfaces: which one answers which path, and what every answer has
 // in common.
 func (s *Server) handler(metrics *metrics) http.Handler {
 	rest, pages := s.interfaces(s.sampler.list)

@@ -70,8 +70,8 @@ type Details struct {
 	Change  string `json:"change,omitempty"` // the attribute that changed
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`
-	// Behind is the administrator who acted as the author by sudo.
-	Behind string `json:"impersonated_by,omitempty"`
+	// Impersonator is the administrator who acted as the author by sudo.
+	Impersonator string `json:"impersonated_by,omitempty"`
 }
 
 // Record writes an event for the actor. IDs and the time are filled in here.
@@ -85,7 +85,7 @@ func Record(ctx context.Context, tx *db.Tx, by actor.Actor, now time.Time, e Eve
 	}
 	e.IP, e.CreatedAt = by.IP, now
 	if by.Impersonator != nil {
-		e.Details.Behind = by.Impersonator.Username
+		e.Details.Impersonator = by.Impersonator.Username
 	}
 	if e.Target.Type == "" {
 		e.Target = Target{Type: string(e.Entity.Type), ID: e.Entity.ID, Details: e.Entity.Path}

@@ -19,7 +19,7 @@ import (
 // Kind says what sort of refusal an Error is.
 type Kind int
 
-// The kinds. A door maps each to one status of its protocol.
+// The kinds. An interface maps each to one status of its protocol.
 const (
 	KindInvalid       Kind = iota + 1 // the input cannot be accepted
 	KindUnauthorized                  // the caller is not known
@@ -43,7 +43,7 @@ type Error struct {
 	// Fields holds what is wrong with each named attribute of a model; it
 	// goes with KindInvalid or KindConflict and replaces Text.
 	Fields map[string][]string
-	// Bare says that Text stands alone: a door puts nothing before it.
+	// Bare says that Text stands alone: an interface puts nothing before it.
 	Bare bool
 	// Listed says that clients know Text as one of a list; it goes with
 	// KindConflict or KindUnprocessable.

@@ -18,7 +18,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the door needs.
+// Deps are the dependencies.
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service

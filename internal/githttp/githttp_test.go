@@ -323,8 +323,8 @@ func TestProtocol(t *testing.T) {
 		})
 		counted := s.Send(t, apptest.Call{Do: "GET //-/metrics"})
 		for _, line := range []string{
-			`svc_git_requests_total{door="http",outcome="ok",service="git-upload-pack"}`,
-			`svc_git_requests_total{door="http",outcome="refused",service="git-upload-pack"}`,
+			`svc_git_requests_total{outcome="ok",protocol="http",service="git-upload-pack"}`,
+			`svc_git_requests_total{outcome="refused",protocol="http",service="git-upload-pack"}`,
 		} {
 			if !strings.Contains(string(counted.Body), line) {
 				t.Errorf("%s is not counted", line)

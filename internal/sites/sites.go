@@ -22,7 +22,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are what the door needs.
+// Deps are the dependencies.
 type Deps struct {
 	Pages *pages.Service
 	OAuth *oauth.Service

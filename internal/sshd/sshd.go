@@ -50,7 +50,7 @@ func (l Limits) filled() Limits {
 	}
 }
 
-// Deps are what the door needs.
+// Deps are the dependencies.
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service

@@ -200,7 +200,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("after the key was removed: %v %q", err, said)
 		}
 		counted := s.Send(t, apptest.Call{Do: "GET //-/metrics"})
-		if line := `svc_git_requests_total{door="ssh",outcome="ok",service="git-upload-pack"}`; !strings.Contains(string(counted.Body), line) {
+		if line := `svc_git_requests_total{outcome="ok",protocol="ssh",service="git-upload-pack"}`; !strings.Contains(string(counted.Body), line) {
 			t.Errorf("%s is not counted", line)
 		}
 	}, apptest.SSH)
@@ -260,7 +260,7 @@ func TestShutdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		door := sshd.New(sshd.Deps{
+		server := sshd.New(sshd.Deps{
 			Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: "svc", Log: s.Server.Log,
 			Trace: func(ctx context.Context) context.Context { return ctx }, Count: func(string, string) {},
 		})
@@ -269,7 +269,7 @@ func TestShutdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := make(chan error, 1)
-		go func() { served <- door.Serve(l) }()
+		go func() { served <- server.Serve(l) }()
 
 		idle, err := dial(l.Addr().String(), ssh.PublicKeys(signer))
 		if err != nil {
@@ -300,7 +300,7 @@ func TestShutdown(t *testing.T) {
 		stopped := make(chan error, 1)
 		var finishing atomic.Bool
 		go func() {
-			err := door.Shutdown(t.Context())
+			err := server.Shutdown(t.Context())
 			if !finishing.Load() {
 				t.Error("Shutdown did not wait for the command")
 			}

@@ -105,7 +105,7 @@ func (s *Service) sessionActor(ctx context.Context, session *Session, ip string)
 }
 
 // Visited notes that the user of a session was active today. Not every use of
-// a session is activity: the doors say which is.
+// a session is activity: the interfaces decide which is.
 func (s *Service) Visited(ctx context.Context, session *Session) error {
 	who := session.User
 	if session.Impersonator != nil { // it is they who sit there

@@ -37,7 +37,7 @@ type TwoFactorRequired struct {
 // Error returns the text for logs.
 func (TwoFactorRequired) Error() string { return "two-factor code required" }
 
-// Unwrap makes it a refusal for doors that have no second step.
+// Unwrap makes it a refusal for interfaces that have no second step.
 func (TwoFactorRequired) Unwrap() error {
 	return errs.Unauthorized("Two-factor authentication code is required.")
 }

@@ -15,14 +15,14 @@ import (
 )
 
 func (w *Web) activityPages() {
-	w.projectPage("GET activity", anybody, w.projectActivity)
-	w.groupPage("GET activity", anybody, w.groupActivity)
+	w.projectPage("GET activity", anyone, w.projectActivity)
+	w.groupPage("GET activity", anyone, w.groupActivity)
 	w.page("GET /dashboard/activity", signedIn, w.ownActivity)
-	w.page("GET /users/{username}/activity", anybody, w.userActivity)
+	w.page("GET /users/{username}/activity", anyone, w.userActivity)
 }
 
 // activityPage is what was done in a project, in a group, or in all projects
-// that somebody is in.
+// that the user is a member of.
 type activityPage struct {
 	P      *head
 	G      *groupHead
@@ -75,7 +75,7 @@ func (w *Web) showActivity(v *visit, p activityPage, read func(activity.Filter, 
 	if p.Events, err = w.eventViews(v, page.Items); err != nil {
 		return err
 	}
-	if p.P != nil { // where it was is said above
+	if p.P != nil { // the page shows the project above
 		for i := range p.Events {
 			if p.Events[i].What != "" {
 				p.Events[i].In = nil
@@ -115,7 +115,7 @@ func (w *Web) ownActivity(v *visit) error {
 	})
 }
 
-// userActivity is the address that people know from v4.
+// userActivity is the address of GitLab.
 func (w *Web) userActivity(v *visit) error {
 	return v.redirect(pathTo(chi.URLParam(v.r, "username")) + "?tab=activity")
 }
@@ -126,7 +126,7 @@ type eventView struct {
 	Verb  string
 	What  string // the thing, if it has a name
 	Path  string // of the thing; empty without a page
-	More  string // a sentence of what was done or said
+	More  string // a sentence about the change
 	In    *project.Project
 	Icon  string
 	Title string // behind the thing
@@ -134,13 +134,13 @@ type eventView struct {
 
 // eventViews finds words and addresses for events that the visitor may know of.
 func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) {
-	var ids, said []int64
+	var ids, noteIDs []int64
 	for _, e := range list {
 		if e.ProjectID != nil {
 			ids = append(ids, *e.ProjectID)
 		}
 		if e.Action == activity.Commented && e.TargetID != nil {
-			said = append(said, *e.TargetID)
+			noteIDs = append(noteIDs, *e.TargetID)
 		}
 	}
 	projects, err := w.Projects.Among(v, v.actor, ids)
@@ -151,7 +151,7 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 	for _, p := range projects {
 		byID[p.ID] = p
 	}
-	notes, err := w.Plan.NotesOf(v, said)
+	notes, err := w.Plan.NotesOf(v, noteIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +163,14 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 				continue // it has gone since
 			}
 		}
-		one.tell(notes)
+		one.describe(notes)
 		views = append(views, one)
 	}
 	return views, nil
 }
 
-// tell finds the words of an event.
-func (e *eventView) tell(notes map[int64]*plan.Note) {
+// describe sets the texts of an event.
+func (e *eventView) describe(notes map[int64]*plan.Note) {
 	base := "/-/" // of things outside of projects
 	if e.In != nil {
 		base = "/" + e.In.FullPath + "/-/"

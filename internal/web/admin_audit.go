@@ -42,7 +42,7 @@ func (w *Web) auditLog(v *visit) error {
 	return v.showForm(p, p.Form)
 }
 
-// auditFilter reads what the form asks for; not ok when it names somebody or
+// auditFilter reads what the form asks for; not ok when it names a user or
 // something that is not there.
 func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err error) {
 	if name := v.param("author"); name != "" {

@@ -62,7 +62,7 @@ func (adminSettingsPage) Demands() []option {
 	}
 }
 
-// settingSections tell people of the settings. The names are those of the
+// settingSections describe the settings. The names are those of the
 // feature, which names what is wrong by them.
 func settingSections(s *setting.Settings) []settingSection {
 	return []settingSection{

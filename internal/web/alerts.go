@@ -38,7 +38,7 @@ func (p alertsPage) title() string { return "Alerts · " + p.Project.FullName() 
 // alertTab chooses alerts by their status.
 type alertTab struct {
 	Name, Label string
-	Count       string // empty where nobody counts
+	Count       string // empty if there is no count
 	statuses    []alert.Status
 }
 
@@ -56,7 +56,7 @@ func alertTabs() []alertTab {
 // alertQuery is how a list of alerts is narrowed and ordered.
 type alertQuery struct{ Status, Severity, Search, Assignee, Sort string }
 
-// Narrow tells whether there may be more without the filter.
+// Narrow reports whether there may be more without the filter.
 func (q alertQuery) Narrow() bool { return q.Severity != "" || q.Search != "" || q.Assignee != "" }
 
 // With is the address of the list with another status.
@@ -161,7 +161,7 @@ type alertPage struct {
 	Form     form
 }
 
-// alertNote is what somebody did to an alert.
+// alertNote is a change of an alert.
 type alertNote struct {
 	*plan.Note
 	Text template.HTML

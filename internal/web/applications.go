@@ -19,7 +19,7 @@ const (
 
 func (w *Web) applicationPages() {
 	for _, base := range []string{ownApplications, adminApplications} {
-		s := shelf{w, base}
+		s := applicationOwner{w, base}
 		who := signedIn
 		if s.admin() {
 			who = admins
@@ -34,13 +34,13 @@ func (w *Web) applicationPages() {
 	w.page("POST "+ownApplications+"/authorized/{id}/revoke", signedIn, w.revokeAuthorization)
 }
 
-// shelf is one of the places: the user's own, or the installation's.
-type shelf struct {
+// applicationOwner serves the applications of the user or of the instance.
+type applicationOwner struct {
 	*Web
 	base string
 }
 
-func (s shelf) admin() bool { return s.base == adminApplications }
+func (s applicationOwner) admin() bool { return s.base == adminApplications }
 
 type applicationsPage struct {
 	Base       string
@@ -55,11 +55,11 @@ type applicationsPage struct {
 func (applicationsPage) view() string  { return "shared/applications" }
 func (applicationsPage) title() string { return "Applications" }
 
-func (s shelf) list(v *visit) error {
+func (s applicationOwner) list(v *visit) error {
 	return s.showList(v, filled("confidential", "1"))
 }
 
-func (s shelf) showList(v *visit, f form) error {
+func (s applicationOwner) showList(v *visit, f form) error {
 	f.only("name", "redirect_uri", "scopes")
 	p := applicationsPage{Base: s.base, Admin: s.admin(), Form: f, Scopes: applicationScopes()}
 	var page db.Page[*oauth.Application]
@@ -84,7 +84,7 @@ func applicationScopes() []scope {
 	return list
 }
 
-func (s shelf) create(v *visit) error {
+func (s applicationOwner) create(v *visit) error {
 	n := oauth.NewApplication{
 		Name: v.text("name"), RedirectURIs: v.text("redirect_uri"), Scopes: v.r.PostForm["scopes"],
 		Confidential: v.text("confidential") != "", Trusted: v.text("trusted") != "",
@@ -127,14 +127,14 @@ func formOf(app *oauth.Application) form {
 	return f
 }
 
-func (s shelf) show(v *visit, app *oauth.Application, f form) error {
+func (s applicationOwner) show(v *visit, app *oauth.Application, f form) error {
 	f.only("name", "redirect_uri", "scopes")
 	p := applicationPage{s.base, s.admin(), app, f, applicationScopes()}
 	return v.showForm(p, f)
 }
 
 // find gives the application of the address, if it is in this place.
-func (s shelf) find(v *visit) (*oauth.Application, error) {
+func (s applicationOwner) find(v *visit) (*oauth.Application, error) {
 	id, err := v.number("id")
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (s shelf) find(v *visit) (*oauth.Application, error) {
 	return app, err
 }
 
-func (s shelf) one(v *visit) error {
+func (s applicationOwner) one(v *visit) error {
 	app, err := s.find(v)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s shelf) one(v *visit) error {
 	return s.show(v, app, formOf(app))
 }
 
-func (s shelf) update(v *visit) error {
+func (s applicationOwner) update(v *visit) error {
 	app, err := s.find(v)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s shelf) update(v *visit) error {
 	return v.done("The application was saved.", s.base+"/"+strconv.FormatInt(app.ID, 10))
 }
 
-func (s shelf) renew(v *visit) error {
+func (s applicationOwner) renew(v *visit) error {
 	app, err := s.find(v)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s shelf) renew(v *visit) error {
 	return s.show(v, app, formOf(app))
 }
 
-func (s shelf) delete(v *visit) error {
+func (s applicationOwner) delete(v *visit) error {
 	app, err := s.find(v)
 	if err != nil {
 		return err

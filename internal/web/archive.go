@@ -11,7 +11,7 @@ import (
 )
 
 func (w *Web) archivePages() {
-	w.projectPage("GET archive/*", anybody, w.archive)
+	w.projectPage("GET archive/*", anyone, w.archive)
 }
 
 // archiveForms are the forms of archives, by the ends of their names.

@@ -13,11 +13,11 @@ import (
 )
 
 func (w *Web) artifactPages() {
-	w.projectPage("GET jobs/{id}/artifacts/browse", anybody, w.browseArtifacts)
-	w.projectPage("GET jobs/{id}/artifacts/browse/*", anybody, w.browseArtifacts)
-	w.projectPage("GET jobs/{id}/artifacts/file/*", anybody, w.artifactFile)
-	w.projectPage("GET jobs/{id}/artifacts/raw/*", anybody, w.rawArtifact)
-	w.projectPage("GET jobs/{id}/artifacts/download", anybody, w.downloadArtifacts)
+	w.projectPage("GET jobs/{id}/artifacts/browse", anyone, w.browseArtifacts)
+	w.projectPage("GET jobs/{id}/artifacts/browse/*", anyone, w.browseArtifacts)
+	w.projectPage("GET jobs/{id}/artifacts/file/*", anyone, w.artifactFile)
+	w.projectPage("GET jobs/{id}/artifacts/raw/*", anyone, w.rawArtifact)
+	w.projectPage("GET jobs/{id}/artifacts/download", anyone, w.downloadArtifacts)
 	w.projectPage("POST jobs/{id}/artifacts/keep", signedIn, w.keepArtifacts)
 	w.projectPage("POST jobs/{id}/artifacts/delete", signedIn, w.deleteArtifacts)
 }

@@ -15,9 +15,9 @@ import (
 )
 
 func (w *Web) blobPages() {
-	w.projectPage("GET blob/*", anybody, w.blob)
-	w.projectPage("GET blame/*", anybody, w.blame)
-	w.projectPage("GET raw/*", anybody, w.raw)
+	w.projectPage("GET blob/*", anyone, w.blob)
+	w.projectPage("GET blame/*", anyone, w.blame)
+	w.projectPage("GET raw/*", anyone, w.raw)
 }
 
 // blobPage is a file.

@@ -15,7 +15,7 @@ type boardFormPage struct {
 	Board  *plan.Board
 	Form   form
 	Labels []option
-	People []option
+	Users  []option
 	Goals  []option
 }
 
@@ -53,7 +53,7 @@ func (w *Web) showBoardForm(v *visit, of boardPage, f form) error {
 		return err
 	}
 	for _, m := range members.Items {
-		p.People = append(p.People, option{strconv.FormatInt(m.UserID, 10), m.User.Name + " @" + m.User.Username})
+		p.Users = append(p.Users, option{strconv.FormatInt(m.UserID, 10), m.User.Name + " @" + m.User.Username})
 	}
 	goals, err := w.goalOptions(v, of.Place, nil)
 	if err != nil {

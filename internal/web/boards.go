@@ -13,16 +13,16 @@ import (
 )
 
 func (w *Web) boardPages() {
-	w.placePage("GET boards", anybody, w.boards)
+	w.placePage("GET boards", anyone, w.boards)
 	w.placePage("POST boards", signedIn, w.createBoard)
-	w.placePage("GET boards/{id}", anybody, w.board)
+	w.placePage("GET boards/{id}", anyone, w.board)
 	w.placePage("GET boards/{id}/edit", signedIn, w.editBoard)
 	w.placePage("POST boards/{id}", signedIn, w.updateBoard)
 	w.placePage("POST boards/{id}/delete", signedIn, w.deleteBoard)
 	w.placePage("POST boards/{id}/lists", signedIn, w.addList)
 	w.placePage("POST boards/{id}/lists/{list}/move", signedIn, w.moveList)
 	w.placePage("POST boards/{id}/lists/{list}/delete", signedIn, w.deleteList)
-	w.placePage("GET boards/{id}/columns/{key}", anybody, w.column)
+	w.placePage("GET boards/{id}/columns/{key}", anyone, w.column)
 	w.placePage("GET boards/{id}/cards/{card}", signedIn, w.askCard)
 	w.placePage("POST boards/{id}/cards/{card}", signedIn, w.moveCard)
 }

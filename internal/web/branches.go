@@ -9,7 +9,7 @@ import (
 )
 
 func (w *Web) branchPages() {
-	w.projectPage("GET branches", anybody, w.branches)
+	w.projectPage("GET branches", anyone, w.branches)
 	w.projectPage("POST branches", signedIn, w.createBranch)
 	w.projectPage("POST branches/delete", signedIn, w.deleteBranch)
 }

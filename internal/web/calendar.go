@@ -9,7 +9,7 @@ import (
 	"svc/internal/user"
 )
 
-// calendar is what somebody contributed in the last year, as far as the visitor
+// calendar is the contributions of a user in the last year, as far as the visitor
 // may know.
 type calendar struct {
 	Total  int

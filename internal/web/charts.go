@@ -91,13 +91,13 @@ func drawBars(days []ci.DayStats, of func(ci.DayStats) []piece, say func(float64
 	step := (width - left) / float64(len(days))
 	for i, d := range days {
 		x, y := left+step*float64(i)+step*.15, height-bottom
-		var said []string
+		var texts []string
 		for _, p := range of(d) {
 			if p.n > 0 {
-				said = append(said, strings.TrimSpace(say(p.n)+" "+p.word))
+				texts = append(texts, strings.TrimSpace(say(p.n)+" "+p.word))
 			}
 		}
-		fmt.Fprintf(&b, `<g><title>%s: %s</title><rect class="hover" x="%.1f" y="%g" width="%.1f" height="%g"/>`, d.Day.Format("2 January"), strings.Join(said, ", "),
+		fmt.Fprintf(&b, `<g><title>%s: %s</title><rect class="hover" x="%.1f" y="%g" width="%.1f" height="%g"/>`, d.Day.Format("2 January"), strings.Join(texts, ", "),
 			left+step*float64(i), top, step, height-bottom-top)
 		for _, p := range of(d) {
 			h := (height - bottom - top) * p.n / most

@@ -59,7 +59,7 @@ func (h head) in() project.Ref { return project.RefTo(h.Project.ID) }
 // name is the place for the title of a page.
 func (h codeHead) name() string { return strings.TrimPrefix(h.Path+" at "+h.Ref, " at ") }
 
-// split tells the name of a branch, tag or commit from the path behind it:
+// split separates the name of a branch, tag or commit from the path after it:
 // both may have slashes. Git has no branch a beside a branch a/b, so the
 // shortest name that there is is the one, but for what may be the beginning of
 // an id: a branch named be/an is meant before a commit be.
@@ -86,7 +86,7 @@ func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id 
 	return rev, at, id, err
 }
 
-// shown makes a name or line of somebody harmless to look at: what can not be
+// shown makes a name or line safe to show: characters that cannot be
 // seen, or turns the direction of what stands around it, is spelled out.
 // A line is shown up to its first maxLine bytes.
 func shown(text string) string {

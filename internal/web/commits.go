@@ -14,12 +14,12 @@ import (
 )
 
 func (w *Web) commitPages() {
-	w.projectPage("GET commits", anybody, w.defaultCommits)
-	w.projectPage("GET commits/*", anybody, w.commits)
-	w.projectPage("GET commit/{id}", anybody, w.commit)
+	w.projectPage("GET commits", anyone, w.defaultCommits)
+	w.projectPage("GET commits/*", anyone, w.commits)
+	w.projectPage("GET commit/{id}", anyone, w.commit)
 }
 
-// byline is a commit with the account of its author, if he has one, and the
+// byline is a commit with the account of its author, if there is one, and the
 // state of its newest pipeline, if there is one.
 type byline struct {
 	*git.Commit

@@ -12,8 +12,8 @@ import (
 )
 
 func (w *Web) comparePages() {
-	w.projectPage("GET compare", anybody, w.chooseCompare)
-	w.projectPage("GET compare/*", anybody, w.compare)
+	w.projectPage("GET compare", anyone, w.chooseCompare)
+	w.projectPage("GET compare/*", anyone, w.compare)
 }
 
 // comparePage is what one revision has and another has not.

@@ -27,8 +27,8 @@ var packers = sync.Pool{New: func() any {
 // answer sends a whole text that is made here, compressed if it is long. Its
 // type is set; what others wrote, in their files, does not come this way.
 //
-// Tokens of forms are masked, so that the length of a page does not tell them
-// to somebody who has others load it with guesses of his (BREACH).
+// Tokens of forms are masked, so that the length of a page does not reveal them
+// to an attacker who has users load it with guesses (BREACH).
 //
 // It takes over the buffer. A long answer is written through the spool, so that
 // no client holds memory by reading slowly.

@@ -12,19 +12,19 @@ import (
 )
 
 func (w *Web) contributorPages() {
-	w.projectPage("GET graphs", anybody, w.contributors)
-	w.projectPage("GET graphs/*", anybody, w.contributors)
+	w.projectPage("GET graphs", anyone, w.contributors)
+	w.projectPage("GET graphs/*", anyone, w.contributors)
 }
 
 // contributorsPage is who wrote the code, and when.
 type contributorsPage struct {
 	head
-	Ref     string
-	Plot    template.HTML
-	Span    string
-	People  []person
-	Count   int // of people
-	Commits int
+	Ref          string
+	Plot         template.HTML
+	Span         string
+	Contributors []person
+	Count        int // of contributors
+	Commits      int
 }
 
 // person is one who wrote commits.
@@ -76,7 +76,7 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 		return err
 	}
 	for _, c := range list {
-		p.People = append(p.People, person{c, users[strings.ToLower(c.Email)], plot(c.Weeks, first, last, "Commits of "+shown(c.Name)+" over time")})
+		p.Contributors = append(p.Contributors, person{c, users[strings.ToLower(c.Email)], plot(c.Weeks, first, last, "Commits of "+shown(c.Name)+" over time")})
 	}
 	return v.show(p)
 }

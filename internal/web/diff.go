@@ -291,7 +291,7 @@ func hunk(line string) (old, now int) {
 	return old, now
 }
 
-// drawnDiff is drawDiff for a text that may have been drawn before, if nobody
+// drawnDiff is drawDiff for a text that may have been drawn before, if no one
 // says anything about its lines.
 func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
 	if len(below) > 0 {
@@ -310,7 +310,7 @@ func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, b
 
 // drawDiff makes the rows of a table. There may be thousands, so they are
 // drawn without a template, and numbers and signs are left to the stylesheet:
-// who copies lines gets the lines alone. What is said about a line stands below
+// who copies lines gets the lines alone. The threads on a line are below
 // it.
 func (w *Web) drawDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
 	var b strings.Builder

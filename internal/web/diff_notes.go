@@ -16,15 +16,15 @@ import (
 // one, 0 where it is not.
 type lineAt struct{ old, new int }
 
-// lineThreads is what is said about the lines of a diff, and where more is sent.
+// lineThreads has the threads on the lines of a diff, and the form for new ones.
 type lineThreads struct {
-	Action  string // empty: the visitor may say nothing
+	Action  string // empty if the user may not comment
 	Token   string
 	Version int64
 	threads map[string]map[lineAt]template.HTML // by file
 }
 
-// below is what is said about the lines of a file.
+// below returns the threads on the lines of a file.
 func (t *lineThreads) below(path string) map[lineAt]template.HTML {
 	if t == nil {
 		return nil
@@ -32,7 +32,7 @@ func (t *lineThreads) below(path string) map[lineAt]template.HTML {
 	return t.threads[path]
 }
 
-// drawBelow writes what is said about a line behind it.
+// drawBelow writes the threads on a line below it.
 func drawBelow(b *strings.Builder, columns string, below map[lineAt]template.HTML, l *diffLine) {
 	if l == nil || below == nil {
 		return
@@ -45,7 +45,7 @@ func drawBelow(b *strings.Builder, columns string, below map[lineAt]template.HTM
 // maxThreads is how many discussions are looked through for those about lines.
 const maxThreads = 500
 
-// lineThreads reads what is said about the lines of a version of a merge request.
+// lineThreads reads the threads on the lines of a version of a merge request.
 func (w *Web) lineThreads(v *visit, p *mergePage, version *merge.Version) (*lineThreads, error) {
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
@@ -66,30 +66,30 @@ func (w *Web) lineThreads(v *visit, p *mergePage, version *merge.Version) (*line
 		return nil, err
 	}
 	t := discussions{At: p.Path, Base: p.Base, Noun: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
-	said := &lineThreads{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
+	found := &lineThreads{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
 	if t.May {
-		said.Action, said.Token = p.Path+"/diff_notes", v.csrf()
+		found.Action, found.Token = p.Path+"/diff_notes", v.csrf()
 	}
 	for _, one := range threads {
-		place := one.Notes[0].Position
+		position := one.Notes[0].Position
 		at := lineAt{}
-		if place.OldLine != nil {
-			at.old = int(*place.OldLine)
+		if position.OldLine != nil {
+			at.old = int(*position.OldLine)
 		}
-		if place.NewLine != nil {
-			at.new = int(*place.NewLine)
+		if position.NewLine != nil {
+			at.new = int(*position.NewLine)
 		}
 		one.There = "" // it is here
 		html, err := w.part("project/merge", "thread", pair{frame{visit: v, Now: w.Now()}, pair{t, one}})
 		if err != nil {
 			return nil, err
 		}
-		if said.threads[place.NewPath] == nil {
-			said.threads[place.NewPath] = map[lineAt]template.HTML{}
+		if found.threads[position.NewPath] == nil {
+			found.threads[position.NewPath] = map[lineAt]template.HTML{}
 		}
-		said.threads[place.NewPath][at] += `<div class="thread">` + html + "</div>"
+		found.threads[position.NewPath][at] += `<div class="thread">` + html + "</div>"
 	}
-	return said, nil
+	return found, nil
 }
 
 // createDiffNote begins a thread about a line of the changes. The form names the line
@@ -108,34 +108,34 @@ func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	place := &plan.Position{BaseSHA: found.Version.Base, StartSHA: found.Version.Start, HeadSHA: found.Version.Head, Type: plan.OnText, NewPath: f.Get("path")}
+	position := &plan.Position{BaseSHA: found.Version.Base, StartSHA: found.Version.Start, HeadSHA: found.Version.Head, Type: plan.OnText, NewPath: f.Get("path")}
 	for _, file := range found.Diff.Files {
-		if file.NewPath != place.NewPath {
+		if file.NewPath != position.NewPath {
 			continue
 		}
-		place.OldPath = file.OldPath
+		position.OldPath = file.OldPath
 		for l := range file.Lines() {
 			old := v.text("side") == "old"
 			if old && l.Kind != '+' && l.Old == line || !old && l.Kind != '-' && l.New == line {
 				if l.Kind != '+' {
-					place.OldLine = &l.Old
+					position.OldLine = &l.Old
 				}
 				if l.Kind != '-' {
-					place.NewLine = &l.New
+					position.NewLine = &l.New
 				}
 				break
 			}
 		}
 	}
 	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, found.Version.ID)
-	if place.OldLine == nil && place.NewLine == nil {
+	if position.OldLine == nil && position.NewLine == nil {
 		return v.redirectWithFlash(errs.Invalid("The line is not part of the diff."), "", to)
 	}
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
 		return err
 	}
-	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: place})
+	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: position})
 	if err != nil {
 		return v.redirectWithFlash(err, "", to)
 	}

@@ -40,7 +40,7 @@ func (w *Web) commentPages(c commentable) {
 	w.projectPage("POST "+c.at+"/notes/{note}/delete", signedIn, w.deleteNote(c))
 }
 
-// talk is what was said about a thing, and who may say more.
+// discussions has the discussions of an object, and what the user may do with them.
 type discussions struct {
 	At      string // address of the thing
 	Base    string // "/group/project/-/"
@@ -55,7 +55,7 @@ type discussions struct {
 	Event   string // close or reopen, if the visitor may
 }
 
-// Blank is a form that nobody has filled in.
+// Blank is an empty form.
 func (discussions) Blank() form { return form{} }
 
 // thread is notes that belong together.
@@ -84,7 +84,7 @@ const (
 	maxNotes       = 1000
 )
 
-// talk reads a page of what was said. The first texts are those of the page
+// discussions reads a page of discussions. The first texts are those of the page
 // itself; they are given back as HTML.
 func (w *Web) discussions(v *visit, on plan.Noteable, c commentable, texts ...plan.Text) (discussions, []template.HTML, error) {
 	base := "/" + on.In.FullPath + "/-/"
@@ -144,8 +144,8 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 			if one.Together = first.Together(); one.Together && first.ResolvedAt != nil {
 				one.Settled = first
 			}
-			if place := first.Position; place != nil {
-				one.Where, one.There = positionText(place), at+"/diffs?"+url.Values{"file": {place.NewPath}}.Encode()
+			if position := first.Position; position != nil {
+				one.Where, one.There = positionText(position), at+"/diffs?"+url.Values{"file": {position.NewPath}}.Encode()
 			}
 			threads = append(threads, one)
 		}
@@ -153,7 +153,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 	return threads, safe[:shown], nil
 }
 
-// positionText names a place in a diff for people.
+// positionText names a position in a diff.
 func positionText(p *plan.Position) string {
 	switch {
 	case p.NewLine != nil:
@@ -164,12 +164,12 @@ func positionText(p *plan.Position) string {
 	return p.NewPath
 }
 
-// targetPath is the address of a thing that people talk about.
+// targetPath is the address of an object with comments.
 func targetPath(on plan.Noteable, c commentable) string {
 	return fmt.Sprintf("/%s/-/%s/%d", on.In.FullPath, c.path(), on.IID)
 }
 
-// say adds a note, begins a thread, or closes the thing, with a note or
+// createNote adds a note, starts a thread, or closes the object, with a note or
 // without.
 func (w *Web) createNote(c commentable) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
@@ -229,7 +229,7 @@ func (w *Web) reply(c commentable) func(*visit, project.Ref) error {
 	}
 }
 
-// backTo is the page of a talk that a form was on.
+// backTo is the page of the discussions that a form was on.
 func (v *visit) backTo(at string, note int64) string {
 	if page := v.text("page"); page != "" && page != "1" && len(page) < 5 && clean(page) {
 		at += "?page=" + template.URLQueryEscaper(page)
@@ -251,7 +251,7 @@ func (w *Web) resolve(c commentable) func(*visit, project.Ref) error {
 	}
 }
 
-// writing is the page of a text that somebody writes: a note that is changed,
+// writing is the page of a comment: a note that is edited,
 // or one that was refused or is to be looked at before it is sent.
 type writing struct {
 	planHead

@@ -44,7 +44,7 @@ func (p editPage) Verb() string {
 }
 
 // editPage finds out where a change may go. Who may not push at all is
-// refused here, before he has written anything.
+// refused here, before they have written anything.
 func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, error) {
 	h, err := w.head(v, ref, "files")
 	if err != nil {

@@ -59,7 +59,7 @@ func (w *Web) renderAll(v *visit, in project.Place, texts ...plan.Text) ([]templ
 	return safe, nil
 }
 
-// sendUpload keeps a file that somebody dropped into a text, and gives the
+// sendUpload stores a file that was dropped into a text, and returns the
 // script what to write there.
 func (w *Web) sendUpload(v *visit, ref project.Ref) error {
 	name := path.Base(strings.ReplaceAll(v.param("name"), `\`, "/"))

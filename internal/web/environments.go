@@ -8,8 +8,8 @@ import (
 )
 
 func (w *Web) environmentPages() {
-	w.projectPage("GET environments", anybody, w.environments)
-	w.projectPage("GET environments/{id}", anybody, w.environment)
+	w.projectPage("GET environments", anyone, w.environments)
+	w.projectPage("GET environments/{id}", anyone, w.environment)
 	w.projectPage("POST environments/{id}/stop", signedIn, w.stopEnvironment)
 	w.projectPage("POST environments/{id}/delete", signedIn, w.deleteEnvironment)
 }

@@ -93,7 +93,7 @@ func (errorQuery) Sorts() []option {
 	}
 }
 
-// Narrow tells whether something is looked for.
+// Narrow reports whether something is looked for.
 func (q errorQuery) Narrow() bool { return q.Environment+q.Search != "" }
 
 // With is the address of the same list with another value.
@@ -150,15 +150,15 @@ func (p errorPage) Name() string {
 	return p.Error.Title
 }
 
-// People says how many have met it.
-func (p errorPage) People() string {
+// UserCount is the number of affected users.
+func (p errorPage) UserCount() string {
 	if p.Users >= errortrack.CountedUsers {
 		return "10,000+"
 	}
 	return strconv.FormatInt(p.Users, 10)
 }
 
-// Trimmed tells whether there were more events than are kept.
+// Trimmed reports whether there were more events than are kept.
 func (p errorPage) Trimmed() bool { return p.Events > int64(p.Kept) }
 
 func (w *Web) errorDetails(v *visit, ref project.Ref) error {
@@ -192,7 +192,7 @@ type stackView struct {
 	More  int // calls that are not shown
 }
 
-// Fatal tells whether nothing caught it.
+// Fatal reports whether nothing caught it.
 func (s stackView) Fatal() bool { return s.Caught != nil && !*s.Caught }
 
 // callView is a call of a stack; the source of the first calls of the program

@@ -23,7 +23,7 @@ type events struct {
 func (v *visit) events() *events { return &events{v: v, flush: http.NewResponseController(v.w)} }
 
 // send sends an event with data; without a name it only finds out whether
-// anybody listens.
+// a client listens.
 func (e *events) send(name string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *events) send(name string, data any) error {
 	return nil
 }
 
-// errListenerGone says that nobody takes events any more.
+// errListenerGone reports that no client reads events any more.
 var errListenerGone = errors.New("the listener has gone")
 
 // end gives an error to be shown when nothing was sent yet. Later ones can

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// foreign sets the headers of something that people, or their jobs, have
+// foreign sets the headers of a file that users, or their jobs, have
 // written: whatever it holds, no browser takes it for a page of ours.
 func foreign(h http.Header, media, cache string) {
 	h.Set("Content-Type", media)

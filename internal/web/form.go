@@ -34,7 +34,7 @@ func filled(pairs ...string) form {
 func (v *visit) text(name string) string { return strings.TrimSpace(v.prose(name)) }
 
 // prose is a text of several lines as it was written. Browsers end lines in
-// another way than everybody else here.
+// another way than all others here.
 func (v *visit) prose(name string) string { return lines(v.r.PostForm.Get(name), "") }
 
 // Get is a value.
@@ -63,7 +63,7 @@ func (f *form) refused(err error) error {
 }
 
 // only names the fields that the page shows: what is wrong with others is
-// told above the form.
+// shown above the form.
 func (f *form) only(shown ...string) {
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(f.Errors)) {
@@ -76,7 +76,7 @@ func (f *form) only(shown ...string) {
 	}
 }
 
-// sentence is a refusal for people.
+// sentence is the text of a refusal.
 func sentence(e *errs.Error) string {
 	if len(e.Fields) == 0 {
 		return e.Text

@@ -5,13 +5,13 @@ import (
 )
 
 func (w *Web) homePages() {
-	w.page("GET /", anybody, w.home)
+	w.page("GET /", anyone, w.home)
 	w.page("GET /dashboard", signedIn, w.dashboard)
 	w.page("GET /dashboard/projects", signedIn, w.dashboard)
 	w.page("GET /dashboard/groups", signedIn, w.ownGroups)
-	w.page("GET /explore", anybody, w.explore)
-	w.page("GET /explore/projects", anybody, w.explore)
-	w.page("GET /explore/groups", anybody, w.exploreGroups)
+	w.page("GET /explore", anyone, w.explore)
+	w.page("GET /explore/projects", anyone, w.explore)
+	w.page("GET /explore/groups", anyone, w.exploreGroups)
 }
 
 // home leads to what there is to see.
@@ -33,7 +33,7 @@ type listPage struct {
 	Pager    pager
 	Filtered bool
 	Starred  bool
-	User     bool // somebody has signed in
+	User     bool // signed in
 }
 
 func (listPage) view() string { return "shared/list" }

@@ -228,7 +228,7 @@ func userIDs(users []*user.User) (list []string) {
 	return list
 }
 
-// digest tells one text from another: a form says with it which one it began
+// digest identifies a text: a form sends the digest of the text that it started
 // with.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))

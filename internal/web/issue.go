@@ -15,7 +15,7 @@ import (
 )
 
 func (w *Web) issuePages() {
-	w.projectPage("GET issues/{id}", anybody, w.issue)
+	w.projectPage("GET issues/{id}", anyone, w.issue)
 	w.projectPage("POST issues/{id}/tasks", signedIn, w.tickTask(w.issueKind()))
 	w.projectPage("GET issues/{id}/move", signedIn, w.askMove)
 	w.projectPage("POST issues/{id}/move", signedIn, w.moveIssue)

@@ -33,13 +33,13 @@ func (w *Web) newGroupIssue(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	said := v.r.URL.Query()
-	said.Del("search")
-	said.Del("page")
+	query := v.r.URL.Query()
+	query.Del("search")
+	query.Del("page")
 	for _, in := range found.Items {
 		to := pathTo(in.FullPath) + "/-/issues/new"
-		if len(said) > 0 {
-			to += "?" + said.Encode()
+		if len(query) > 0 {
+			to += "?" + query.Encode()
 		}
 		p.Rows = append(p.Rows, whereRow{in, to})
 	}

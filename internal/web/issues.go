@@ -6,7 +6,7 @@ import (
 )
 
 func (w *Web) issueListPages() {
-	w.placePage("GET issues", anybody, w.issues)
+	w.placePage("GET issues", anyone, w.issues)
 	w.page("GET /dashboard/issues", signedIn, w.ownIssues)
 }
 

@@ -223,7 +223,7 @@ func (w *Web) followLog(v *visit, ref project.Ref) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// It ends with the log, which tells why.
+		// It ends with the log, which has the reason.
 		_ = w.CI.FollowPipelines(ctx, out.reader, ref, j.PipelineID, out.changed)
 	}()
 	err = w.CI.FollowLog(ctx, out.reader, ref, id, at, out.take)
@@ -244,7 +244,7 @@ type logEvents struct {
 	dirty  bool // there is more
 }
 
-// take is told of what was written. It comes in pieces, of which the last one
+// take receives what was written. It comes in pieces, of which the last one
 // is short: then the lines are sent.
 func (e *logEvents) take(part ci.LogPart) error {
 	const piece = 64 << 10

@@ -13,12 +13,12 @@ import (
 )
 
 func (w *Web) jobPages() {
-	w.projectPage("GET jobs", anybody, w.jobs)
-	w.projectPage("GET jobs/{id}", anybody, w.job)
-	w.projectPage("GET jobs/{id}/raw", anybody, w.rawLog)
-	w.projectPage("GET jobs/{id}/log", anybody, w.logWindow)
-	w.projectPage("GET jobs/{id}/log/search", anybody, w.searchLog)
-	w.projectPage("GET jobs/{id}/log/events", anybody, w.followLog)
+	w.projectPage("GET jobs", anyone, w.jobs)
+	w.projectPage("GET jobs/{id}", anyone, w.job)
+	w.projectPage("GET jobs/{id}/raw", anyone, w.rawLog)
+	w.projectPage("GET jobs/{id}/log", anyone, w.logWindow)
+	w.projectPage("GET jobs/{id}/log/search", anyone, w.searchLog)
+	w.projectPage("GET jobs/{id}/log/events", anyone, w.followLog)
 	w.projectPage("POST jobs/{id}/retry", signedIn, w.actOnJob("The job was retried.", w.retryJob))
 	w.projectPage("POST jobs/{id}/cancel", signedIn, w.actOnJob("The job was canceled.", w.cancelJob))
 	w.projectPage("POST jobs/{id}/play", signedIn, w.actOnJob("The job was started.", w.playJob))

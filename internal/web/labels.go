@@ -9,7 +9,7 @@ import (
 )
 
 func (w *Web) labelPages() {
-	w.placePage("GET labels", anybody, w.labels)
+	w.placePage("GET labels", anyone, w.labels)
 	w.placePage("GET labels/new", signedIn, w.newLabel)
 	w.placePage("POST labels", signedIn, w.createLabel)
 	w.placePage("GET labels/{id}/edit", signedIn, w.editLabel)
@@ -55,7 +55,7 @@ func (w *Web) labels(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// owns tells whether something of a project or group is of this one.
+// owns reports whether an object belongs to this project or group itself.
 func (h planHead) owns(projectID, groupID *int64) bool {
 	if h.G != nil {
 		return groupID != nil && *groupID == h.G.Group.ID
@@ -63,7 +63,7 @@ func (h planHead) owns(projectID, groupID *int64) bool {
 	return projectID != nil && *projectID == h.P.Project.ID
 }
 
-// grouped tells whether this is a project of a group.
+// grouped reports whether this is a project of a group.
 func (h planHead) grouped() bool {
 	return h.P != nil && h.P.Project.Namespace.Kind == project.GroupNamespace
 }

@@ -16,10 +16,10 @@ import (
 )
 
 func (w *Web) mergeOnePages() {
-	w.projectPage("GET merge_requests/{id}", anybody, w.mergeTab("overview"))
-	w.projectPage("GET merge_requests/{id}/commits", anybody, w.mergeTab("commits"))
-	w.projectPage("GET merge_requests/{id}/pipelines", anybody, w.mergeTab("pipelines"))
-	w.projectPage("GET merge_requests/{id}/diffs", anybody, w.mergeTab("changes"))
+	w.projectPage("GET merge_requests/{id}", anyone, w.mergeTab("overview"))
+	w.projectPage("GET merge_requests/{id}/commits", anyone, w.mergeTab("commits"))
+	w.projectPage("GET merge_requests/{id}/pipelines", anyone, w.mergeTab("pipelines"))
+	w.projectPage("GET merge_requests/{id}/diffs", anyone, w.mergeTab("changes"))
 	w.projectPage("POST merge_requests/{id}/diff_notes", signedIn, w.createDiffNote)
 	w.mergeActions()
 	w.issuablePages(w.mergeKind())
@@ -256,7 +256,7 @@ func (p mergePage) SourcePath() string { return branchOf(p.Source, p.SourceBranc
 // TargetPath leads to the target branch.
 func (p mergePage) TargetPath() string { return branchOf(p.P.Project, p.TargetBranch) }
 
-// Fetch is how the source branch comes to one who wants to try it or to mend
+// Fetch is the command that fetches the source branch, to try it or to resolve
 // what clashes.
 func (p mergePage) Fetch() string {
 	return "git fetch origin merge-requests/" + strings.TrimPrefix(p.Ref, "!") + "/head"

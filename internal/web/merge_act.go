@@ -14,7 +14,7 @@ func (w *Web) mergeActions() {
 }
 
 // acceptMerge merges, now or when the pipeline has succeeded. The head that the
-// visitor saw is sent along: what nobody looked at is not merged.
+// user saw is sent along, so that unseen commits are not merged.
 func (w *Web) acceptMerge(v *visit, ref project.Ref) error {
 	squash, remove := v.ticked("squash"), v.ticked("remove")
 	a := merge.Acceptance{SHA: v.text("sha"), MergeMessage: v.text("message"), Auto: v.ticked("auto")}

@@ -4,7 +4,7 @@ import (
 	"svc/internal/merge"
 )
 
-// mergeBox tells whether a merge request can be merged, in words, and has the
+// mergeBox shows whether a merge request can be merged, and has the
 // buttons that the visitor may press.
 type mergeBox struct {
 	Kind    string // ok, wait, warn or done: how it looks
@@ -80,7 +80,7 @@ func (w *Web) headState(v *visit, p *mergePage) (*ciStatus, error) {
 	return stateOf(p.P.Project, found), err
 }
 
-// mergeWords says how it stands with a merge request, for people.
+// mergeWords describes the state of a merge request.
 func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) {
 	target := shown(m.TargetBranch)
 	switch m.State {

@@ -8,7 +8,7 @@ import (
 )
 
 func (w *Web) mergePages() {
-	w.placePage("GET merge_requests", anybody, w.merges)
+	w.placePage("GET merge_requests", anyone, w.merges)
 	w.page("GET /dashboard/merge_requests", signedIn, w.ownMerges)
 	w.mergeFormPages()
 	w.mergeOnePages()
@@ -41,7 +41,7 @@ func mergePath(m *merge.MergeRequest) string {
 	return "/" + m.ProjectPath + "/-/merge_requests/" + strconv.FormatInt(m.IID, 10)
 }
 
-// Clash tells whether git is known to be unable to merge an open one.
+// Clash reports whether git is known to be unable to merge an open one.
 func (r mergeRow) Clash() bool { return r.State == merge.Opened && r.Status.Conflicting() }
 
 // mergesPage is a list of merge requests.

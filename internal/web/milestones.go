@@ -12,10 +12,10 @@ import (
 )
 
 func (w *Web) milestonePages() {
-	w.placePage("GET milestones", anybody, w.milestones)
+	w.placePage("GET milestones", anyone, w.milestones)
 	w.placePage("GET milestones/new", signedIn, w.newMilestone)
 	w.placePage("POST milestones", signedIn, w.createMilestone)
-	w.placePage("GET milestones/{id}", anybody, w.milestone)
+	w.placePage("GET milestones/{id}", anyone, w.milestone)
 	w.placePage("GET milestones/{id}/edit", signedIn, w.editMilestone)
 	w.placePage("POST milestones/{id}", signedIn, w.updateMilestone)
 	w.placePage("POST milestones/{id}/turn", signedIn, w.turnMilestone)

@@ -16,9 +16,9 @@ func (w *Web) notificationPages() {
 	w.placePage("GET notifications", signedIn, w.placeNotifications)
 	w.placePage("POST notifications", signedIn, w.savePlaceNotifications)
 	const leave = "/-/sent_notifications/{token}/unsubscribe"
-	w.page("GET "+leave, anybody, w.leavePage)
+	w.page("GET "+leave, anyone, w.leavePage)
 	// Mail programs send this by themselves, so it is in no table of forms: who
-	// knows the address has the letter.
+	// knows the address has the email.
 	w.router.Post(leave, w.handler(leave, holder, w.unsubscribe))
 }
 
@@ -80,7 +80,7 @@ func eventGroups(t notify.Setting) []eventGroup {
 	return list
 }
 
-// levelName is a level for people.
+// levelName is the text of a level.
 func levelName(l notify.Level) string {
 	for _, c := range levelChoices(false) {
 		if c.Level == l {
@@ -165,7 +165,7 @@ func (w *Web) saveNotifications(v *visit) error {
 	return v.done("Your notification settings were saved.", "/-/user_settings/notifications")
 }
 
-// bell is what the button of a place needs that shows how much of it is told.
+// bell is the button with the notification level of a project or group.
 type bell struct {
 	Frame  frame
 	Base   string // path of the place, for its pages
@@ -175,7 +175,7 @@ type bell struct {
 
 func newBell(f frame, base string, l notify.Level) bell { return bell{f, base, l, levelChoices(false)} }
 
-// Name is the level for people.
+// Name is the text of the level.
 func (b bell) Name() string { return levelName(b.Level) }
 
 // Token is what the form repeats.
@@ -226,8 +226,8 @@ func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
 	return v.redirectWithFlash(err, "Your notification settings were saved.", to)
 }
 
-// leavePage asks somebody who came from a letter whether he wants no more of
-// them. Whoever looks at letters on the way follows links, but sends no forms.
+// leavePage asks a user who followed a link in an email whether to unsubscribe.
+// It is a form, because scanners of email follow links but send no forms.
 type leavePage struct {
 	Leaving *notify.Unsubscription
 	Action  string

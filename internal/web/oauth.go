@@ -13,16 +13,16 @@ import (
 )
 
 func (w *Web) oauthPages() {
-	w.page("GET /oauth/authorize", anybody, w.consentPage)
+	w.page("GET /oauth/authorize", anyone, w.consentPage)
 	w.page("POST /oauth/authorize", signedIn, w.consent)
 }
 
-// consentPage asks a user whether an application may act for him.
+// consentPage asks a user whether an application may act for them.
 type consentPage struct {
 	App    *oauth.Application
 	Owner  *user.User // nil: the installation
 	Scopes []oauth.Scope
-	To     string     // where the browser goes then, for people
+	To     string     // where the browser goes next, as text
 	Fields []hidden   // the request, which the form repeats
 	User   *user.User // who is asked
 }
@@ -94,7 +94,7 @@ func (w *Web) askConsent(v *visit, r *oauth.Request, values url.Values) error {
 	return v.show(p)
 }
 
-// place is where an address leads, for people.
+// place is the host of an address, as text.
 func place(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Host == "" {
@@ -141,7 +141,7 @@ func (w *Web) consent(v *visit) error {
 }
 
 // refuseApplication answers for a refusal: by sending it to the application
-// when that may be told, else on a page.
+// if that is allowed, else on a page.
 func (v *visit) refuseApplication(err error) error {
 	refused, ok := errors.AsType[*oauth.Error](err)
 	if !ok {

@@ -23,12 +23,12 @@ import (
 	"svc/internal/user"
 )
 
-// access says for whom a page is. What he may do there is for the feature to
+// access says who may open a page. What they may do there is for the feature to
 // say.
 type access int
 
 const (
-	anybody    access = iota
+	anyone     access = iota
 	signedIn          // others sign in first
 	visitor           // those who have not signed in; others are led home
 	unfinished        // like signedIn, also while the password has to be changed
@@ -249,7 +249,7 @@ type problemPage struct {
 	Status int
 	Head   string
 	Text   string
-	Public bool // nobody has signed in
+	Public bool // not signed in
 }
 
 func (problemPage) view() string    { return "shared/problem" }

@@ -15,15 +15,15 @@ func (w *Web) passwordPages() {
 	w.page("POST /users/password/edit", visitor, w.reset)
 	w.page("GET /users/unlock/new", visitor, w.lockedForm)
 	w.page("POST /users/unlock/new", visitor, w.locked)
-	w.page("GET /users/unlock", anybody, w.unlockForm)
-	w.page("POST /users/unlock", anybody, w.unlock)
-	w.page("GET /users/confirmation/new", anybody, w.unconfirmedForm)
-	w.page("POST /users/confirmation/new", anybody, w.unconfirmed)
-	w.page("GET /users/confirmation", anybody, w.confirmForm)
-	w.page("POST /users/confirmation", anybody, w.confirm)
+	w.page("GET /users/unlock", anyone, w.unlockForm)
+	w.page("POST /users/unlock", anyone, w.unlock)
+	w.page("GET /users/confirmation/new", anyone, w.unconfirmedForm)
+	w.page("POST /users/confirmation/new", anyone, w.unconfirmed)
+	w.page("GET /users/confirmation", anyone, w.confirmForm)
+	w.page("POST /users/confirmation", anyone, w.confirm)
 }
 
-// askPage asks for a login or an address, to which a letter goes.
+// askPage asks for a login or an address, to which an email is sent.
 type askPage struct {
 	Form               form
 	Head, Text, Button string
@@ -67,8 +67,8 @@ func (w *Web) unconfirmed(v *visit) error {
 	return w.ask(v, unconfirmedPage, w.Users.AskConfirmation)
 }
 
-// ask has a letter sent, if there is somebody to send it to. The answer is
-// the same if there is nobody.
+// ask sends an email if there is such a user. The answer is
+// the same if there is none.
 func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Context, login string) error) error {
 	login := v.text("login")
 	if err := v.throttle("letter", login); err != nil {

@@ -22,7 +22,7 @@ func (w *Web) pictureRoutes() {
 	w.router.Get("/uploads/-/system/topic/avatar/{id}/{name}", w.avatar(w.Projects.OpenTopicAvatar))
 }
 
-// avatar serves a picture to anybody who knows its name. Each upload has a
+// avatar serves a picture to anyone who knows its name. Each upload has a
 // name of its own, so that it may be kept for ever.
 func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blob.Object, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {

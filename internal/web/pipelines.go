@@ -15,24 +15,24 @@ import (
 )
 
 func (w *Web) pipelinePages() {
-	w.projectPage("GET pipelines", anybody, w.pipelines)
-	w.projectPage("GET pipelines/events", anybody, w.pipelinesEvents)
+	w.projectPage("GET pipelines", anyone, w.pipelines)
+	w.projectPage("GET pipelines/events", anyone, w.pipelinesEvents)
 	w.projectPage("GET pipelines/new", signedIn, w.runPage)
 	w.projectPage("POST pipelines", signedIn, w.runPipeline)
-	w.projectPage("GET pipelines/charts", anybody, w.charts)
-	w.projectPage("GET pipelines/latest", anybody, w.latestPipeline)
-	w.projectPage("GET pipelines/{id}", anybody, w.pipelineTab("graph"))
-	w.projectPage("GET pipelines/{id}/builds", anybody, w.pipelineTab("jobs"))
-	w.projectPage("GET pipelines/{id}/failures", anybody, w.pipelineTab("failures"))
-	w.projectPage("GET pipelines/{id}/test_report", anybody, w.pipelineTab("tests"))
+	w.projectPage("GET pipelines/charts", anyone, w.charts)
+	w.projectPage("GET pipelines/latest", anyone, w.latestPipeline)
+	w.projectPage("GET pipelines/{id}", anyone, w.pipelineTab("graph"))
+	w.projectPage("GET pipelines/{id}/builds", anyone, w.pipelineTab("jobs"))
+	w.projectPage("GET pipelines/{id}/failures", anyone, w.pipelineTab("failures"))
+	w.projectPage("GET pipelines/{id}/test_report", anyone, w.pipelineTab("tests"))
 	w.projectPage("GET pipelines/{id}/variables", signedIn, w.pipelineTab("variables"))
-	w.projectPage("GET pipelines/{id}/events", anybody, w.pipelineEvents)
+	w.projectPage("GET pipelines/{id}/events", anyone, w.pipelineEvents)
 	w.projectPage("POST pipelines/{id}/retry", signedIn, w.retryPipeline)
 	w.projectPage("POST pipelines/{id}/cancel", signedIn, w.cancelPipeline)
 	w.projectPage("POST pipelines/{id}/delete", signedIn, w.deletePipeline)
-	w.projectPage("GET ci/lint", anybody, w.lintPage)
+	w.projectPage("GET ci/lint", anyone, w.lintPage)
 	w.projectPage("POST ci/lint", signedIn, w.lint)
-	w.projectPage("GET badges/*", anybody, w.badge)
+	w.projectPage("GET badges/*", anyone, w.badge)
 }
 
 // pipelinesPage is the list of pipelines.
@@ -241,7 +241,7 @@ type lintPage struct {
 func (lintPage) view() string    { return "project/ci_lint" }
 func (p lintPage) title() string { return "CI Lint · " + p.Project.FullName() }
 
-// lintPage shows what is to be said of the file of the project.
+// lintPage shows the result of CI Lint for the file of the project.
 func (w *Web) lintPage(v *visit, ref project.Ref) error {
 	h, err := w.ciHead(v, ref, "lint")
 	if err != nil {

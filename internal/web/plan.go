@@ -30,8 +30,8 @@ type planHead struct {
 	Base  string // "/group/project/-/" or "/groups/group/-/"
 	Part  string // issues, boards, labels, milestones, snippets, or merges: merge requests
 	Plans bool   // the visitor may change what is planned
-	User  bool   // somebody has signed in
-	Adds  bool   // he may make issues, or merge requests
+	User  bool   // signed in
+	Adds  bool   // the user may create issues, or merge requests
 }
 
 func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
@@ -73,7 +73,7 @@ func (h planHead) Name() string {
 	return h.P.Project.FullName()
 }
 
-// Uploads tells whether texts here can link to files.
+// Uploads reports whether texts here can link to files.
 func (h planHead) Uploads() bool { return h.P != nil }
 
 // planned is pages of the planned work of a project, whose issues the visitor
@@ -115,7 +115,7 @@ func issuePath(i *plan.Issue) string {
 	return "/" + i.ProjectPath + "/-/issues/" + strconv.FormatInt(i.IID, 10)
 }
 
-// late tells whether a day is over.
+// late reports whether a day is over.
 func (w *Web) late(day string) bool { return day != "" && day < w.Now().UTC().Format("2006-01-02") }
 
 // milestonePath is where a milestone has its page.

@@ -56,7 +56,7 @@ func planContents() []content {
 		milestonePage{planHead: at("milestones"), goalRow: reached, Text: "<p>x</p>", Shown: "opened", Issues: rows, Merges: requests, More: true, Promotes: true}, milestonePage{planHead: at("milestones"), goalRow: goalRow{Milestone: goal}, Shown: "closed"},
 		milestoneForm{planHead: at("milestones"), Form: bad, Look: "<p>x</p>"}, milestoneForm{planHead: at("milestones"), IID: 1, Form: filled("title", "1.0")},
 		boardPage{planHead: at("boards"), Board: board, Boards: []*plan.Board{board, {ID: 2, Name: "Other"}}, Columns: columns}, boardPage{planHead: at("boards"), Board: board, Columns: columns[:1], Only: true},
-		boardFormPage{planHead: at("boards"), Board: board, Form: bad, Labels: goals, People: goals, Goals: goals},
+		boardFormPage{planHead: at("boards"), Board: board, Form: bad, Labels: goals, Users: goals, Goals: goals},
 		cardPage{boardPage: boardPage{planHead: at("boards"), Board: board}, Card: 1, Title: "T", From: "open", Targets: goals},
 		activityPage{P: &head{Project: in}, Kind: "issue"}, activityPage{G: group}, activityPage{},
 		badgesPage{setup: setup{P: &head{Project: in}, Base: "/g/p/-/"}, Form: bad, Badges: []badgeView{{Badge: &plan.Badge{ID: 1, Name: "build"}, Own: true}, {Badge: &plan.Badge{ID: 2}, Picture: true}}},

@@ -98,7 +98,7 @@ func drawCurve(values []float64, most float64, text string) template.HTML {
 		plotWidth, plotHeight, template.HTMLEscapeString(text), drawn))
 }
 
-// drawColumns draws counts as columns, each with what say tells of it, in a
+// drawColumns draws counts as columns, each with the text that say returns for it, in a
 // picture that is so many columns wide.
 func drawColumns(counts []int64, width int, class, label string, say func(i int) string) template.HTML {
 	most := slices.Max(append([]int64{1}, counts...))

@@ -23,7 +23,7 @@ import (
 func isMoved(err error) (*project.Moved, bool) { return errors.AsType[*project.Moved](err) }
 
 func (w *Web) treePages() {
-	w.projectPage("GET tree/*", anybody, w.tree)
+	w.projectPage("GET tree/*", anyone, w.tree)
 	w.projectPage("POST star", signedIn, w.star)
 	w.projectPage("POST unstar", signedIn, w.unstar)
 }
@@ -33,19 +33,19 @@ type head struct {
 	Project  *project.Project
 	Parents  []crumb
 	Tab      string
-	User     bool   // somebody has signed in
-	Builds   bool   // he sees the pipelines
-	Code     bool   // he may read the code
-	Issues   bool   // he sees the issues
+	User     bool   // signed in
+	Builds   bool   // the user sees the pipelines
+	Code     bool   // the user may read the code
+	Issues   bool   // the user sees the issues
 	Open     string // how many of those are open
-	Wiki     bool   // he may read the wiki
+	Wiki     bool   // the user may read the wiki
 	Snippets bool   // and the snippets
-	Merges   bool   // he sees the merge requests
+	Merges   bool   // the user sees the merge requests
 	Pending  string // how many of those are open
-	Watches  bool   // he sees the errors
+	Watches  bool   // the user sees the errors
 	MayPush  bool
 	Proposes bool // the visitor may create merge requests from its branches
-	Alarmed  bool // he sees the alerts
+	Alarmed  bool // the user sees the alerts
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
 	SSH      string
@@ -116,7 +116,7 @@ type treePage struct {
 	Hidden            bool // the code is not for this person
 	passing           bool // something could not be found out now
 	Starred           bool
-	Standing          project.MembershipState
+	Membership        project.MembershipState
 	Badges            []badgeView
 	NotificationLevel notify.Level // of the visitor, in this project or group
 }
@@ -155,7 +155,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	p.Badges = w.badgeViews(badges.Items, false)
 	if h.User {
 		at := project.Place{Ref: project.RefTo(h.Project.ID)}
-		if p.Standing, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
+		if p.Membership, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
 		}
 		if p.NotificationLevel, err = w.Notify.LevelAt(v, v.actor, at); err != nil {

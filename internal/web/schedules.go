@@ -10,7 +10,7 @@ import (
 )
 
 func (w *Web) schedulePages() {
-	w.projectPage("GET pipeline_schedules", anybody, w.schedules)
+	w.projectPage("GET pipeline_schedules", anyone, w.schedules)
 	w.projectPage("GET pipeline_schedules/new", signedIn, w.newSchedule)
 	w.projectPage("POST pipeline_schedules", signedIn, w.createSchedule)
 	w.projectPage("GET pipeline_schedules/{id}/edit", signedIn, w.editSchedule)

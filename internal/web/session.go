@@ -89,7 +89,7 @@ func (v *visit) reader() ci.Reader {
 	}
 }
 
-// visited notes that one who has signed in was active today: by his dashboard,
+// visited records that a signed-in user was active today: by the dashboard,
 // or by a page of a project.
 func (v *visit) visited() error {
 	if v.session == nil {
@@ -99,7 +99,7 @@ func (v *visit) visited() error {
 }
 
 // enter gives the browser a session that was opened just now. What it had
-// before ends: nobody who planted a cookie shares the new session.
+// before ends, so that a planted cookie does not share the new session.
 func (v *visit) enter(s *user.Session) error {
 	if old := v.cookie(v.web.sessionCookie()); old != "" {
 		if err := v.web.Users.SignOut(v, old); err != nil {
@@ -144,7 +144,7 @@ func (w *Web) visitorToken(visitor string) string {
 }
 
 // checkForm reads a form, and refuses one that does not come from a page of
-// ours: Invalid, so that somebody whose session has ended meanwhile learns
+// ours: Invalid, so that a user whose session has ended meanwhile learns
 // what to do.
 func (v *visit) checkForm() error {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)

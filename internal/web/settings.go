@@ -31,7 +31,7 @@ func ofProject(do func(*visit, project.Place) error) func(*visit, project.Ref) e
 }
 
 // settingsPages are those that lead elsewhere: to the first page of the
-// settings, and from the addresses that people know from v4.
+// settings, and from the addresses of GitLab.
 func (w *Web) settingsPages() {
 	for _, pattern := range []string{"GET settings", "GET edit"} {
 		w.settingsPage(pattern, func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "general")) })

@@ -159,7 +159,7 @@ func (w *Web) setArchived(archived bool) func(*visit, project.Ref) error {
 	}
 }
 
-// deletePlace removes a project or group whose path was typed: nobody does
+// deletePlace removes a project or group whose path was typed: no one does
 // that by mistake.
 func (w *Web) deletePlace(v *visit, in project.Place) error {
 	s, err := w.setup(v, in, "danger")

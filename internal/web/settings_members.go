@@ -33,7 +33,7 @@ type membersPage struct {
 }
 
 // memberRow is a member, who may belong to a group above or came by a share:
-// then he is changed there.
+// then they are changed there.
 type memberRow struct {
 	*project.Member
 	Inherited bool
@@ -82,7 +82,7 @@ func (w *Web) showMembers(v *visit, in project.Place, f form) error {
 	return v.showForm(p, f)
 }
 
-// memberRows tells those apart who are members here from those who come by
+// memberRows separates direct members from those who come by
 // another place.
 func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow, error) {
 	if len(list) == 0 {
@@ -107,7 +107,7 @@ func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow
 	return rows, nil
 }
 
-// findUser finds somebody by the username that was typed, with or without @.
+// findUser finds a user by the username that was typed, with or without @.
 func (w *Web) findUser(v *visit, username string) (*user.User, error) {
 	username = strings.TrimPrefix(username, "@")
 	u, err := w.Users.Find(v, v.actor, user.Ref(username))

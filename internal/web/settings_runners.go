@@ -48,8 +48,8 @@ type runnerRow struct {
 	*runners.Runner
 	Status runners.Status
 	Kept   bool   // the visitor may change it here
-	Lent   bool   // by another project: it may be given back
-	Scope  string // whose jobs it takes, for people
+	Shared bool   // from another project: it can be removed here
+	Scope  string // whose jobs it takes, as text
 }
 
 // TagList is what the form shows of the tags.
@@ -136,7 +136,7 @@ func (w *Web) runnerRow(v *visit, s setup, r *runners.Runner) runnerRow {
 	case runners.GroupType:
 		row.Scope, row.Kept = "Group", s.Base == "" || s.G != nil && r.GroupID != nil && *r.GroupID == s.G.Group.ID
 	default:
-		row.Scope, row.Kept, row.Lent = "Project", true, s.P != nil && r.OwnerProjectID != s.P.Project.ID
+		row.Scope, row.Kept, row.Shared = "Project", true, s.P != nil && r.OwnerProjectID != s.P.Project.ID
 	}
 	return row
 }

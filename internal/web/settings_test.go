@@ -188,7 +188,7 @@ func TestGeneralSettings(t *testing.T) {
 
 		const of = "/groups/g/-/settings/general"
 		b.submit(of, of, "name", "Gear", "visibility", "private", "project_creation_level", "owner", "subgroup_creation_level", "owner").want(422, "higher visibility")
-		b.submit(of, of, "name", "Gear", "visibility", "public", "project_creation_level", "anybody", "subgroup_creation_level", "owner").want(422, "is not included in the list")
+		b.submit(of, of, "name", "Gear", "visibility", "public", "project_creation_level", "anyone", "subgroup_creation_level", "owner").want(422, "is not included in the list")
 		b.submit(of, of, "name", "Gear", "visibility", "public", "project_creation_level", "owner", "subgroup_creation_level", "owner").leads(of)
 		b.get("/g").want(200, "Gear")
 		c.as["developer"].get("/g").want(200).not("namespace_id=")

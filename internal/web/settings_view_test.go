@@ -87,7 +87,7 @@ func adminContents() []content {
 			Moves:    []*repo.StorageMove{{Kind: repo.ProjectMove, State: repo.MoveFinished, StartedAt: &now, EndedAt: &now}, {Kind: repo.GroupMove, State: repo.MoveStarted}, {Kind: repo.SnippetMove, State: repo.MoveFailed, Error: "a\nb"}}},
 		storagesPage{},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
-		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Behind: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},
+		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Impersonator: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},
 		adminSettingsPage{bad, settingSections(&setting.Settings{})},
 		applicationsPage{Admin: true},
 	)

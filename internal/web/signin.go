@@ -80,7 +80,7 @@ func (w *Web) signIn(v *visit) error {
 	return v.redirect(to)
 }
 
-// entryRefusal is what somebody is told who is not let in; empty for an error
+// entryRefusal is the message for a user who cannot sign in; empty for an error
 // of another kind.
 func entryRefusal(err error) string {
 	e, ok := errors.AsType[*errs.Error](err)

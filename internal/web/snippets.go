@@ -20,15 +20,15 @@ import (
 )
 
 func (w *Web) snippetPages() {
-	w.page("GET /explore/snippets", anybody, w.exploreSnippets)
+	w.page("GET /explore/snippets", anyone, w.exploreSnippets)
 	w.page("GET /dashboard/snippets", signedIn, w.ownSnippets)
-	w.page("GET /-/snippets", anybody, func(v *visit) error { return v.redirect("/dashboard/snippets") })
-	w.projectPage("GET snippets", anybody, w.projectSnippets)
+	w.page("GET /-/snippets", anyone, func(v *visit) error { return v.redirect("/dashboard/snippets") })
+	w.projectPage("GET snippets", anyone, w.projectSnippets)
 	w.snippetPage("GET snippets/new", signedIn, w.newSnippetForm)
 	w.snippetPage("POST snippets", signedIn, w.newSnippet)
-	w.snippetPage("GET snippets/{id}", anybody, w.snippet)
-	w.snippetPage("GET snippets/{id}/raw", anybody, w.rawSnippet)
-	w.snippetPage("GET snippets/{id}/raw/{ref}/*", anybody, w.rawSnippet)
+	w.snippetPage("GET snippets/{id}", anyone, w.snippet)
+	w.snippetPage("GET snippets/{id}/raw", anyone, w.rawSnippet)
+	w.snippetPage("GET snippets/{id}/raw/{ref}/*", anyone, w.rawSnippet)
 	w.snippetPage("GET snippets/{id}/edit", signedIn, w.editSnippetForm)
 	w.snippetPage("POST snippets/{id}", signedIn, w.editSnippet)
 	w.snippetPage("POST snippets/{id}/delete", signedIn, w.deleteSnippet)
@@ -57,7 +57,7 @@ func (w *Web) snippetPage(pattern string, who access, do func(v *visit, in *proj
 	w.page(method+" /-/"+path, who, func(v *visit) error { return do(v, nil) })
 }
 
-// snippetsPage is a list of snippets: of a project, one's own, or for everybody.
+// snippetsPage is a list of snippets: of a project, of the user, or all public ones.
 type snippetsPage struct {
 	head     // without a project for those of users
 	Own      bool
@@ -176,7 +176,7 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 		p.SSH = sshAddress(w.Site, s.Path(""))
 	}
 	if in != nil {
-		err = w.snippetSaid(v, *in, &p)
+		err = w.fillSnippet(v, *in, &p)
 	} else if s.Description != "" {
 		var text string
 		text, err = w.Plan.Render(v, v.actor, nil, s.Description)
@@ -199,18 +199,18 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	return v.show(p)
 }
 
-// snippetSaid adds the texts of a snippet of a project: its own, and what was
-// said about it.
-func (w *Web) snippetSaid(v *visit, in project.Ref, p *snippetView) error {
+// fillSnippet adds the texts of a snippet of a project: its description and its
+// comments.
+func (w *Web) fillSnippet(v *visit, in project.Ref, p *snippetView) error {
 	on, err := w.Snippets.OnSnippet(v, v.actor, in, p.Snippet.ID)
 	if err != nil {
 		return err
 	}
-	said, texts, err := w.discussions(v, on, w.snippetComments(), plan.Text{Source: p.Snippet.Description})
+	comments, texts, err := w.discussions(v, on, w.snippetComments(), plan.Text{Source: p.Snippet.Description})
 	if err != nil {
 		return err
 	}
-	p.Comments, p.Text = &said, texts[0]
+	p.Comments, p.Text = &comments, texts[0]
 	return nil
 }
 

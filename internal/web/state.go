@@ -18,7 +18,7 @@ type ciStatus struct {
 // newState makes one in a template.
 func newState(status any, url string) ciStatus { return ciStatus{fmt.Sprint(status), url} }
 
-// Word is what people call the state.
+// Word is the text of the state.
 func (s ciStatus) Word() string {
 	switch flow.Status(s.Status) {
 	case flow.Success:
@@ -50,7 +50,7 @@ func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
 	return &ciStatus{string(p.Status), fmt.Sprintf("/%s/-/pipelines/%d", in.FullPath, p.ID)}
 }
 
-// text tells states apart, also from nothing.
+// text identifies the states; it is not empty.
 func (s *ciStatus) text() string {
 	if s == nil {
 		return ""
@@ -122,10 +122,10 @@ func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
 	return ciHead{head: h, Part: part, Base: "/" + h.Project.FullPath + "/-", May: ci.CanRun(v.actor, h.Project), at: w.Now()}, nil
 }
 
-// MayOn tells whether somebody may act on what runs on a ref.
+// MayOn reports whether the user may act on the jobs of a ref.
 func (h ciHead) MayOn(ref string, tag bool) bool { return h.runs[ci.RunRef{Name: ref, Tag: tag}] }
 
-// ask finds out on which refs somebody may act, who may at all.
+// ask finds out on which refs the user may act.
 func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	if h.May {
 		h.runs, err = v.web.CI.MayRun(v, v.actor, h.in(), refs...)

@@ -6,7 +6,7 @@ import (
 )
 
 func (w *Web) tagPages() {
-	w.projectPage("GET tags", anybody, w.tags)
+	w.projectPage("GET tags", anyone, w.tags)
 	w.projectPage("POST tags", signedIn, w.createTag)
 	w.projectPage("POST tags/delete", signedIn, w.deleteTag)
 }

@@ -9,11 +9,11 @@ import (
 )
 
 func (w *Web) uploadPages() {
-	w.page("GET /-/project/{id}/uploads/{secret}/{name}", anybody, w.upload)
+	w.page("GET /-/project/{id}/uploads/{secret}/{name}", anyone, w.upload)
 }
 
 // upload serves a file that a text of a project links to, to those who see the
-// project. Pictures are shown, everything else is saved: it is somebody's.
+// project. Pictures are shown, everything else is downloaded, because users uploaded it.
 func (w *Web) upload(v *visit) error {
 	id, err := v.number("id")
 	if err != nil {

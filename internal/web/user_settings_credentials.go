@@ -139,7 +139,7 @@ func (w *Web) revokeToken(v *visit) error {
 	if err != nil {
 		return err
 	}
-	// Administrators can revoke anybody's: here only one's own is meant.
+	// Administrators can revoke all tokens; this page revokes only the user's own.
 	t, err := w.Users.Token(v, v.actor, id)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func (w *Web) profilePages() {
 	w.page("POST /-/user_settings/confirmation", signedIn, w.resendOwn)
 }
 
-// allOf is a page of what nobody has so much of that he needs another page.
+// allOf is a page that is large enough for lists that stay short.
 func allOf() db.Paging { return db.Paging{Limit: 200} }
 
 type profilePage struct {

@@ -193,7 +193,7 @@ func (w *Web) sessionsPage(v *visit) error {
 	return v.show(p)
 }
 
-// browserOf tells browsers and systems apart as far as a person would: what
+// browserOf recognizes common browsers and systems: what
 // they say of themselves names several.
 func browserOf(agent string) (name string, phone bool) {
 	browser, system := "Unknown browser", ""

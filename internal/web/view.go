@@ -102,19 +102,19 @@ func (w *Web) source(file string) string {
 
 // frame is what the layout needs beside the content.
 type frame struct {
-	Site     *Site
-	Title    string
-	User     *user.User // nil for one who has not signed in
-	Behind   *user.User // the administrator who acts as the user
-	Flash    *flash
-	Theme    string // dark, light, or empty for that of the system
-	Path     string // of this page
-	Links    template.HTML
-	Now      time.Time
-	SignUp   bool
-	NoMail   bool
-	Unproven bool // the address of the user is not confirmed
-	Page     content
+	Site         *Site
+	Title        string
+	User         *user.User // nil for one who has not signed in
+	Impersonator *user.User // the administrator who acts as the user
+	Flash        *flash
+	Theme        string // dark, light, or empty for that of the system
+	Path         string // of this page
+	Links        template.HTML
+	Now          time.Time
+	SignUp       bool
+	NoMail       bool
+	Unproven     bool // the address of the user is not confirmed
+	Page         content
 
 	visit *visit
 }
@@ -140,8 +140,8 @@ func (v *visit) render(status int, c content) error {
 		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
 	if v.session != nil {
-		f.User, f.Behind = v.session.User, v.session.Impersonator
-		f.Unproven = f.User.ConfirmedAt == nil && f.Behind == nil
+		f.User, f.Impersonator = v.session.User, v.session.Impersonator
+		f.Unproven = f.User.ConfirmedAt == nil && f.Impersonator == nil
 	}
 	f.Links = mainLinks(f.Path, f.User != nil)
 	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
@@ -296,7 +296,7 @@ func byteSize(n int64) string {
 
 func shortID(id string) string { return id[:min(8, len(id))] }
 
-// portrait is the picture of a person or a thing, or a letter in its stead.
+// portrait is the picture of a user, project or group, or its initial.
 type portrait struct {
 	Name, URL, Size string
 	Hue             int64
@@ -342,11 +342,11 @@ func newSideLink(to, icon, label, part, own string) sideLink {
 	return sideLink{to, icon, label, part == own}
 }
 
-// join is what the buttons need by which somebody comes and goes.
+// join has the buttons to request access and to leave.
 type join struct {
 	Frame      frame
 	Base, Name string
-	Standing   project.MembershipState
+	Membership project.MembershipState
 }
 
 func newJoin(f frame, base, name string, s project.MembershipState) join {

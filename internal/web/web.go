@@ -1,4 +1,4 @@
-// Package web is the door for browsers: pages made on the server, the forms on
+// Package web is the interface for browsers: pages rendered on the server, the forms on
 // them, and the few files that they need.
 //
 // The pages stand in tables (method, path, who may, handler) at the top of the
@@ -75,11 +75,11 @@ type Deps struct {
 	Spool func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 
 	// Health gives the latest looks at this node, the oldest first; nil where
-	// nobody looks.
+	// no one looks.
 	Health func() []Sample
 }
 
-// Site is what pages tell of the installation.
+// Site is what pages show of the instance.
 type Site struct {
 	URL     string // without a slash at the end
 	Name    string
@@ -100,14 +100,14 @@ type Web struct {
 	rendered                 *texts // pieces of files and directories
 	painted                  *texts // files and changes, in colours
 	drawn                    *texts // pages
-	logs                     *joblog.Shelf
+	logs                     *joblog.Cache
 	visitors                 []byte // key of the CSRF tokens of those who have not signed in
 }
 
 // New builds the routes.
 func New(d Deps) *Web {
 	w := &Web{Deps: d, router: chi.NewRouter(), projectPages: chi.NewRouter(), groupPages: chi.NewRouter(), assets: loadAssets(), rendered: newTexts(), painted: newTexts(), drawn: newTexts(), visitors: d.Keys.Derive("web visitors")}
-	w.logs = joblog.NewShelf(maxLogIndex)
+	w.logs = joblog.NewCache(maxLogIndex)
 	w.views = w.parseViews()
 	w.assetRoutes()
 	w.pictureRoutes()

@@ -35,7 +35,7 @@ func contents() []content {
 		listPage{Own: true, User: true}, listPage{Own: true, Starred: true}, listPage{Own: true, OfGroups: true}, listPage{},
 		newProjectPage{Form: bad, Places: []*project.Namespace{g}}, newGroupPage{Form: bad, Places: []*project.Namespace{g}},
 		profileView{User: u, Whole: true, Self: true, Projects: []*project.Project{p}}, profileView{User: u},
-		groupView{groupHead: groupHead{Group: g, Tab: "projects", MayAdd: true, MayNest: true, MaySet: true, SignedIn: true}, Projects: []*project.Project{p}, Standing: project.MembershipState{MayLeave: true}},
+		groupView{groupHead: groupHead{Group: g, Tab: "projects", MayAdd: true, MayNest: true, MaySet: true, SignedIn: true}, Projects: []*project.Project{p}, Membership: project.MembershipState{MayLeave: true}},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}, Members: []*project.Member{{User: u, Level: project.Owner, ExpiresAt: "2027-01-01"}}},
 		groupView{groupHead: groupHead{Group: g, Tab: "subgroups"}}, groupView{groupHead: groupHead{Group: g}, Search: "x"},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},
@@ -53,7 +53,7 @@ func contents() []content {
 		branchesPage{head: h, MayAdd: true, Rows: []branchRow{{Branch: repo.Branch{Name: "x", Commit: commit, Protected: true, CanDelete: true}, Known: true}}}, branchesPage{head: h, State: "stale"},
 		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m", CanDelete: true}, Signed: &repo.Signature{}}, {}}}, tagsPage{head: h},
 		comparePage{head: h, From: "a", To: "b", Done: true, Count: 60, Commits: days([]byline{{Commit: commit, By: u}})}, comparePage{head: h}, comparePage{head: h, Error: "x"}, comparePage{head: h, Done: true},
-		contributorsPage{head: h, People: []person{{Contributor: git.Contributor{Name: "x"}, Plot: "<svg></svg>"}, {By: u}}, Count: 60}, contributorsPage{head: h},
+		contributorsPage{head: h, Contributors: []person{{Contributor: git.Contributor{Name: "x"}, Plot: "<svg></svg>"}, {By: u}}, Count: 60}, contributorsPage{head: h},
 		editPage{codeHead: at, Action: "edit", Form: bad}, editPage{codeHead: at, Action: "new", Branch: true}, editPage{codeHead: at, Action: "delete", Branch: true, MayHere: true},
 		profilePage{Form: bad, User: u, Emails: []string{u.Email}}, emailsPage{Form: bad, User: u, Emails: []user.Email{{Address: "x@example.org", CreatedAt: now}, {ConfirmedAt: &now}}},
 		passwordPage{Form: bad}, passwordPage{Forced: true},
@@ -75,7 +75,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), shelfContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents(), transferContents()) {
+	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents(), transferContents()) {
 		seen[c.view()] = true
 		if p, ok := c.(treePage); ok { // made of two parts
 			if p.Body, err = w.part("project/tree", "treebody", p); err != nil {

@@ -16,11 +16,11 @@ import (
 )
 
 func (w *Web) wikiPages() {
-	w.placePage("GET wikis", anybody, func(v *visit, in project.Place) error { return v.redirect(wikiAt(in, wiki.Home)) })
-	w.placePage("GET wikis/pages", anybody, w.wikiList)
+	w.placePage("GET wikis", anyone, func(v *visit, in project.Place) error { return v.redirect(wikiAt(in, wiki.Home)) })
+	w.placePage("GET wikis/pages", anyone, w.wikiList)
 	w.placePage("GET wikis/new", signedIn, w.newWikiForm)
 	w.placePage("POST wikis", signedIn, w.newWikiPage)
-	w.placePage("GET wikis/*", anybody, w.wikiRead)
+	w.placePage("GET wikis/*", anyone, w.wikiRead)
 	w.placePage("POST wikis/*", signedIn, w.wikiWrite)
 }
 

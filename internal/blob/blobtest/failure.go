@@ -51,7 +51,7 @@ func testBodyBreaksOff(t *testing.T, s blob.Store) {
 			afterFailure(t, s)
 		}
 	}
-	// An error of a kind keeps it, so that a door can answer by it.
+	// An error of a kind keeps it, so that an interface can answer by it.
 	_, err := s.Put(t.Context(), "new", failing{errs.TooLarge("too large")}, blob.Options{})
 	checkKind(t, "body over its limit", err, errs.KindTooLarge)
 	afterFailure(t, s)

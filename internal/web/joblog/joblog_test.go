@@ -13,7 +13,7 @@ import (
 // shown is what a window of all lines shows.
 func shown(t *testing.T, text string) []string {
 	t.Helper()
-	w, err := NewShelf(1<<20).Window(1, strings.NewReader(text), int64(len(text)), 1, MaxLines)
+	w, err := NewCache(1<<20).Window(1, strings.NewReader(text), int64(len(text)), 1, MaxLines)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestSections(t *testing.T) {
 		"section_end:4000:outer\r\x1b[0K\n" + // 6, ends next as well
 		"section_end:1:unknown\r\x1b[0K\n" +
 		"section_start:1:open\r\x1b[0K\n"
-	w, err := NewShelf(1<<20).Window(1, strings.NewReader(text), int64(len(text)), 1, 10)
+	w, err := NewCache(1<<20).Window(1, strings.NewReader(text), int64(len(text)), 1, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestWindow(t *testing.T) {
 	}
 	text.WriteString("the end")
 	log := []byte(text.String())
-	shelf := NewShelf(1 << 20)
+	cache := NewCache(1 << 20)
 	whole, err := render(bytes.NewReader(log), mark{}, 0, 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWindow(t *testing.T) {
 		t.Fatalf("%d lines", len(whole))
 	}
 	for from := 1; from < len(whole); from += 97 {
-		w, err := shelf.Window(1, bytes.NewReader(log), int64(len(log)), from, 50)
+		w, err := cache.Window(1, bytes.NewReader(log), int64(len(log)), from, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,16 +113,16 @@ func TestWindow(t *testing.T) {
 			t.Fatalf("window at %d of %d: %d lines", from, w.Total, len(w.Lines))
 		}
 	}
-	w, err := shelf.Window(1, bytes.NewReader(log), int64(len(log)), Tail, 2)
+	w, err := cache.Window(1, bytes.NewReader(log), int64(len(log)), Tail, 2)
 	if err != nil || w.From != len(whole)-1 || !strings.Contains(w.Lines[1], "the end") {
 		t.Errorf("tail %+v %v", w.Lines, err)
 	}
 	for _, c := range [][2]int{{0, 1}, {-7, 1}, {1 << 40, len(whole)}} {
-		if w, err := shelf.Window(1, bytes.NewReader(log), int64(len(log)), c[0], 1); err != nil || w.From != c[1] || len(w.Lines) != 1 {
+		if w, err := cache.Window(1, bytes.NewReader(log), int64(len(log)), c[0], 1); err != nil || w.From != c[1] || len(w.Lines) != 1 {
 			t.Errorf("from %d: %d with %d lines, %v", c[0], w.From, len(w.Lines), err)
 		}
 	}
-	if w, err := shelf.Window(2, bytes.NewReader(nil), 0, Tail, 5); err != nil || w.Total != 0 || len(w.Lines) != 0 {
+	if w, err := cache.Window(2, bytes.NewReader(nil), 0, Tail, 5); err != nil || w.Total != 0 || len(w.Lines) != 0 {
 		t.Errorf("an empty log: %+v %v", w, err)
 	}
 }
@@ -130,10 +130,10 @@ func TestWindow(t *testing.T) {
 // TestGrowing reads a log on as it grows, and anew when it is another one.
 func TestGrowing(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(1 << 20)
+	cache := NewCache(1 << 20)
 	text := "section_start:1:a\r\x1b[0KA\n\x1b[31mone\ntwo\x1b[0m thr" + strings.Repeat("ee\nfour\n", 400) + "section_end:9:a\r\x1b[0K\nfive\n"
 	for size := 1; size <= len(text); size += 1 + size/50 {
-		now, err := shelf.Window(1, strings.NewReader(text[:size]), int64(size), 1, 500)
+		now, err := cache.Window(1, strings.NewReader(text[:size]), int64(size), 1, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,26 +141,26 @@ func TestGrowing(t *testing.T) {
 			t.Fatalf("at %d: %q, want %q", size, now.Lines, want)
 		}
 	}
-	if w, _ := shelf.Window(1, strings.NewReader(text), int64(len(text)), 1, 1); len(w.Sections) != 1 || w.Sections[0].Took != "00:08" {
+	if w, _ := cache.Window(1, strings.NewReader(text), int64(len(text)), 1, 1); len(w.Sections) != 1 || w.Sections[0].Took != "00:08" {
 		t.Errorf("sections %+v", w.Sections)
 	}
 	other := strings.Repeat("another\n", 600)
-	w, err := shelf.Window(1, strings.NewReader(other), int64(len(other)), 1, 2)
+	w, err := cache.Window(1, strings.NewReader(other), int64(len(other)), 1, 2)
 	if err != nil || w.Total != 600 || w.Lines[0] != "another" || len(w.Sections) != 0 {
 		t.Errorf("another log: %+v %v", w, err)
 	}
 }
 
-func TestShelfForgets(t *testing.T) {
+func TestCacheForgets(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(10_000)
+	cache := NewCache(10_000)
 	for key := range int64(100) {
-		if _, err := shelf.Window(key, strings.NewReader("x\n"), 2, 1, 1); err != nil {
+		if _, err := cache.Window(key, strings.NewReader("x\n"), 2, 1, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := shelf.known.Len(); n == 0 || n > 10 || shelf.known.Used() > 10_000 {
-		t.Errorf("%d logs are remembered, with %d bytes", n, shelf.known.Used())
+	if n := cache.known.Len(); n == 0 || n > 10 || cache.known.Used() > 10_000 {
+		t.Errorf("%d logs are remembered, with %d bytes", n, cache.known.Used())
 	}
 }
 
@@ -203,9 +203,9 @@ func FuzzLines(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, log []byte, cut int) {
-		shelf := NewShelf(1 << 20)
+		cache := NewCache(1 << 20)
 		size := int64(len(log))
-		w, err := shelf.Window(1, bytes.NewReader(log), size, 1, MaxLines)
+		w, err := cache.Window(1, bytes.NewReader(log), size, 1, MaxLines)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,10 +223,10 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 		part := int64(max(cut, 0)) % (size + 1)
-		if _, err := shelf.Window(2, bytes.NewReader(log[:part]), part, Tail, 10); err != nil {
+		if _, err := cache.Window(2, bytes.NewReader(log[:part]), part, Tail, 10); err != nil {
 			t.Fatal(err)
 		}
-		again, err := shelf.Window(2, bytes.NewReader(log), size, 1, MaxLines)
+		again, err := cache.Window(2, bytes.NewReader(log), size, 1, MaxLines)
 		if err != nil || !slices.Equal(again.Lines, w.Lines) || fmt.Sprint(again.Sections) != fmt.Sprint(w.Sections) {
 			t.Fatalf("read in two parts: %q, want %q, %v", again.Lines, w.Lines, err)
 		}
@@ -244,7 +244,7 @@ func BenchmarkIndex(b *testing.B) {
 	text := []byte(strings.Repeat("\x1b[0;33mwarning\x1b[0m: something that is of no use was found in line 123 of a file\n", 100_000))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := NewShelf(1<<20).Window(1, bytes.NewReader(text), int64(len(text)), Tail, 100); err != nil {
+		if _, err := NewCache(1<<20).Window(1, bytes.NewReader(text), int64(len(text)), Tail, 100); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func (s *style) apply(params []byte) {
 		case p == 38 || p == 48:
 			c, used := extended(list[i+1 : n])
 			if i += used; used == 0 {
-				return // nobody knows what belongs to it
+				return // unknown where it ends
 			}
 			if p == 38 {
 				s.fg = c
@@ -98,7 +98,7 @@ func numbers(params []byte, into []int) int {
 }
 
 // extended reads a colour out of the 256, or one of red, green and blue, and
-// tells how many parameters that took; 0 when it is none.
+// returns how many parameters that took; 0 when it is none.
 func extended(p []int) (colour, int) {
 	switch {
 	case len(p) >= 2 && p[0] == 5 && p[1] < 256:
@@ -178,7 +178,7 @@ func (s style) open(b *strings.Builder) {
 	b.WriteByte('>')
 }
 
-// exact tells the script of a colour that has no name.
+// exact marks a color without a name for the script.
 func exact(b *strings.Builder, name string, c colour) {
 	if c < trueColour {
 		return

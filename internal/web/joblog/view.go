@@ -22,23 +22,23 @@ type Window struct {
 // MaxLines is the most lines of a window.
 const MaxLines = 500
 
-// Shelf remembers where the lines of logs are, of those that were looked at
+// Cache remembers where the lines of logs are, of those that were read
 // last. It is safe for concurrent use.
-type Shelf struct {
+type Cache struct {
 	mu    sync.Mutex
-	known *lru.Map[int64, *shelved] // its costs are bytes, about
+	known *lru.Map[int64, *entry] // its costs are bytes, about
 }
 
-// shelved is the index of one log; its lock is held while the log is read.
-type shelved struct {
+// entry is the index of one log; its lock is held while the log is read.
+type entry struct {
 	mu  sync.Mutex
 	key int64
 	x   index
 }
 
-// NewShelf makes a shelf that takes about so many bytes.
-func NewShelf(limit int) *Shelf {
-	return &Shelf{known: lru.New[int64, *shelved](limit, nil)}
+// NewCache returns a cache of about limit bytes.
+func NewCache(limit int) *Cache {
+	return &Cache{known: lru.New[int64, *entry](limit, nil)}
 }
 
 // Tail stands for the last lines of a log.
@@ -47,7 +47,7 @@ const Tail = -1
 // Window gives count lines of the log of a key from a line on, counted from 1,
 // or the last ones. The first look at a log reads it through once, without
 // keeping it.
-func (s *Shelf) Window(key int64, log io.ReadSeeker, size int64, from, count int) (Window, error) {
+func (s *Cache) Window(key int64, log io.ReadSeeker, size int64, from, count int) (Window, error) {
 	one := s.of(key)
 	one.mu.Lock()
 	err := one.x.follow(log, size)
@@ -75,19 +75,19 @@ func (s *Shelf) Window(key int64, log io.ReadSeeker, size int64, from, count int
 }
 
 // of gives the index of a log.
-func (s *Shelf) of(key int64) *shelved {
+func (s *Cache) of(key int64) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one, ok := s.known.Get(key); ok {
 		return one
 	}
-	one := &shelved{key: key}
+	one := &entry{key: key}
 	s.known.Put(key, one, 0)
 	return one
 }
 
 // settle notes what an index takes, and forgets others for it.
-func (s *Shelf) settle(one *shelved, cost int) {
+func (s *Cache) settle(one *entry, cost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have, _ := s.known.Peek(one.key); have == one { // else it was evicted meanwhile
@@ -155,7 +155,7 @@ type Found struct {
 	More  bool  // there are more
 }
 
-// Search finds the lines that hold a text, whatever the case of its letters.
+// Search finds the lines that contain a text, without regard to case.
 // It reads the log through, and stops at the most that are wanted.
 func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error) {
 	var found Found
@@ -189,7 +189,7 @@ func Search(log io.ReadSeeker, size int64, text string, most int) (Found, error)
 	}
 }
 
-// plain gives the text of a line in small letters. Most lines need no
+// plain returns the text of a line in lower case. Most lines need no
 // terminal for that.
 func (t *screen) plain(into, line []byte) []byte {
 	if simple(line) {
@@ -209,7 +209,7 @@ func (t *screen) plain(into, line []byte) []byte {
 	return foldCase(into, t.text(nil))
 }
 
-// simple tells whether nothing on a line is written over: what is read is what
+// simple reports whether nothing on a line is written over: what is read is what
 // is shown.
 func simple(line []byte) bool {
 	if bytes.IndexByte(line, '\r') >= 0 || bytes.IndexByte(line, '\b') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
@@ -228,7 +228,7 @@ func simple(line []byte) bool {
 	}
 }
 
-// foldCase adds p in small letters.
+// foldCase appends p in lower case.
 func foldCase(into, p []byte) []byte {
 	from := len(into)
 	into = append(into, p...)

@@ -120,9 +120,9 @@ func TestWikiPages(t *testing.T) {
 	})
 }
 
-// TestShelfPageRoles visits the pages of snippets and wikis as everybody, in
+// TestSnippetAndWikiRoles visits the pages of snippets and wikis as everybody, in
 // projects of each visibility and where these parts are for members.
-func TestShelfPageRoles(t *testing.T) {
+func TestSnippetAndWikiRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, owner := s.User(t, "owner")

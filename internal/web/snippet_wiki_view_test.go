@@ -10,8 +10,8 @@ import (
 	"svc/internal/wiki"
 )
 
-// shelfContents are the pages of snippets and wikis, with something in each.
-func shelfContents() []content {
+// snippetContents are the pages of snippets and wikis, with something in each.
+func snippetContents() []content {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Visibility: project.Public, Namespace: project.Namespace{FullPath: "g", FullName: "G"}}

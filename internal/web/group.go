@@ -1,0 +1,109 @@
+package web
+
+import (
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/notify"
+	"svc/internal/project"
+)
+
+// groupHead is what every page of a group begins with.
+type groupHead struct {
+	Group    *project.Namespace
+	Parents  []crumb
+	Tab      string // projects, subgroups, members or settings
+	MayAdd   bool
+	MayNest  bool
+	MaySet   bool // the visitor may change its settings
+	MayPlan  bool // and its labels, milestones and boards
+	Wiki     bool // the user may read its wiki
+	SignedIn bool
+}
+
+func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error) {
+	n, err := w.Projects.Group(v, v.actor, ref)
+	if err != nil {
+		return groupHead{}, err
+	}
+	h := groupHead{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Tab: tab, SignedIn: v.session != nil}
+	may, err := w.Projects.RightsIn(v, v.actor, n)
+	h.MayAdd, h.MayNest, h.MaySet, h.MayPlan = may.AddProjects, may.AddGroups, may.ChangeSettings, may.Plan
+	if err == nil {
+		h.Wiki, err = w.Wikis.Sees(v, v.actor, n)
+	}
+	return h, err
+}
+
+// groupView is a group with what is in it.
+type groupView struct {
+	groupHead
+	Subgroups         []*project.Namespace
+	Projects          []*project.Project
+	Members           []*project.Member
+	Pager             pager
+	Search            string
+	Membership        project.MembershipState
+	NotificationLevel notify.Level // of the visitor, in this project or group
+}
+
+// crumb is a step of the way to a page.
+type crumb struct{ Name, Path string }
+
+func (groupView) view() string    { return "group/group" }
+func (p groupView) title() string { return p.Group.FullName }
+
+func (w *Web) group(v *visit, ref project.Ref) error {
+	h, err := w.groupHead(v, ref, v.param("tab"))
+	if err != nil {
+		return err
+	}
+	p := groupView{groupHead: h, Search: v.param("search")}
+	if h.SignedIn {
+		at := project.Place{Ref: ref, Group: true}
+		if p.Membership, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
+			return err
+		}
+		if p.NotificationLevel, err = w.Notify.LevelAt(v, v.actor, at); err != nil {
+			return err
+		}
+	}
+	more := false
+	switch p.Tab {
+	case "subgroups":
+		var page db.Page[*project.Namespace]
+		page, err = w.Projects.Subgroups(v, v.actor, ref, false, project.GroupsFilter{AllAvailable: true, Search: p.Search}, project.Sort{By: "name"}, v.paging())
+		p.Subgroups, more = page.Items, page.More
+	case "members":
+		var page db.Page[*project.Member]
+		page, err = w.Projects.Members(v, v.actor, project.Place{Ref: ref, Group: true}, project.MemberFilter{All: true, Query: p.Search}, v.paging())
+		p.Members, more = page.Items, page.More
+	default:
+		p.Tab = "projects"
+		var page db.Page[*project.Project]
+		page, err = w.Projects.GroupProjects(v, v.actor, ref, project.GroupFilter{WithShared: true}, project.Filter{Search: p.Search}, orders()[""], v.paging())
+		p.Projects, more = page.Items, page.More
+	}
+	if err != nil {
+		return err
+	}
+	p.Pager = v.pager(more)
+	return v.show(p)
+}
+
+// above leaves out the last step.
+func above(list []crumb) []crumb { return list[:len(list)-1] }
+
+// crumbs are the steps to a group: the names of all above it, and its own.
+func crumbs(fullPath, fullName string) []crumb {
+	paths, names := strings.Split(fullPath, "/"), strings.Split(fullName, " / ")
+	var list []crumb
+	for i := range paths {
+		name := paths[i]
+		if len(names) == len(paths) {
+			name = names[i]
+		}
+		list = append(list, crumb{name, "/" + strings.Join(paths[:i+1], "/")})
+	}
+	return list
+}

@@ -1,0 +1,134 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// projectPage adds a page below a project: "GET tree/*" is what stands behind
+// "/-/" there.
+func (w *Web) projectPage(pattern string, who access, do func(*visit, project.Ref) error) {
+	w.below(w.projectPages, "/{project}", pattern, who, do)
+}
+
+// groupPage adds a page below a group: "GET settings" is /groups/x/-/settings.
+func (w *Web) groupPage(pattern string, who access, do func(*visit, project.Ref) error) {
+	w.below(w.groupPages, "/groups/{group}", pattern, who, do)
+}
+
+func (w *Web) below(table *chi.Mux, place, pattern string, who access, do func(*visit, project.Ref) error) {
+	method, path, _ := strings.Cut(pattern, " ")
+	name := place + "/-/" + path
+	w.pages = append(w.pages, route{method, name, who})
+	table.Method(method, "/"+path, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		place := r.Context().Value(placeKey{}).(project.Ref)
+		w.handler(name, who, func(v *visit) error { return do(v, place) })(rw, r)
+	}))
+}
+
+// placeKey is where a request keeps the project or group whose page it wants.
+type placeKey struct{}
+
+// splitPlace separates the path of a project or group from the page.
+func splitPlace(path string) (place, page string, found bool) {
+	return strings.Cut(strings.Trim(path, "/"), "/-/")
+}
+
+// findPlace serves what no table has: pages of a project or a group, and
+// those themselves.
+func (w *Web) findPlace(rw http.ResponseWriter, r *http.Request) {
+	place, page, found := splitPlace(r.URL.Path)
+	if !found || !validPath(place) {
+		w.handler("place", anyone, w.place)(rw, r)
+		return
+	}
+	table := w.projectPages
+	if group, ok := strings.CutPrefix(place, "groups/"); ok {
+		place, table = group, w.groupPages
+	}
+	ctx := context.WithValue(r.Context(), placeKey{}, project.Ref(place))
+	// A table of its own matches what is behind "/-/", with what it takes from
+	// the path as parameters of its own.
+	routes := chi.NewRouteContext()
+	routes.RoutePath = "/" + page
+	table.ServeHTTP(rw, r.WithContext(context.WithValue(ctx, chi.RouteCtxKey, routes)))
+}
+
+// noPage answers for a page that no table has.
+func (w *Web) noPage() http.HandlerFunc {
+	return w.handler("place", anyone, func(*visit) error { return errs.NotFound("") })
+}
+
+// rest is what the * of a page's pattern stands for.
+func (v *visit) rest() string { return chi.URLParam(v.r, "*") }
+
+// number is a number in the path of a page; what is none is not found.
+func (v *visit) number(name string) (int64, error) {
+	n, err := strconv.ParseInt(chi.URLParam(v.r, name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, errs.NotFound("")
+	}
+	return n, nil
+}
+
+// place finds what a path names that no table has: a user, a group or a
+// project.
+func (w *Web) place(v *visit) error {
+	path := strings.Trim(v.r.URL.Path, "/")
+	if path == "" || !validPath(path) {
+		return errs.NotFound("")
+	}
+	if v.r.Method != http.MethodGet {
+		return errs.NotFound("")
+	}
+	if strings.HasSuffix(v.r.URL.Path, "/") {
+		return v.redirect(local(strings.TrimRight(v.r.URL.EscapedPath(), "/")))
+	}
+	if !strings.Contains(path, "/") {
+		err := w.group(v, project.Ref(path))
+		if !errs.Is(err, errs.KindNotFound) {
+			return err
+		}
+		if _, moved := isMoved(err); moved {
+			return err
+		}
+		return w.profile(v, user.Ref(path))
+	}
+	err := w.project(v, project.Ref(path))
+	if !errs.Is(err, errs.KindNotFound) {
+		return err
+	}
+	if _, moved := isMoved(err); moved {
+		return err
+	}
+	return w.group(v, project.Ref(path))
+}
+
+// validPath refuses what can be no path of ours before the database is asked.
+// A number would be taken for an id.
+func validPath(path string) bool {
+	return len(path) < 4096 && clean(path) && strings.Trim(path, "0123456789") != ""
+}
+
+// pathTo joins the parts of an address below a project, each as it must be
+// written: names of files and branches may hold anything.
+func pathTo(parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		for _, segment := range strings.Split(strings.Trim(part, "/"), "/") {
+			if segment != "" {
+				b.WriteString("/" + url.PathEscape(segment))
+			}
+		}
+	}
+	return b.String()
+}
