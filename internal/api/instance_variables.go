@@ -1,6 +1,6 @@
 package api
 
-import "svc/internal/ci"
+import "svc/internal/ci/variable"
 
 func (a *API) instanceVariableRoutes() {
 	a.tag("Instance variables")
@@ -13,11 +13,11 @@ func (a *API) instanceVariableRoutes() {
 
 // listInstanceVariables: https://docs.gitlab.com/api/instance_level_ci_variables/#list-all-instance-variables
 func (a *API) listInstanceVariables(c *call, p pageParams) (page[variableJSON], error) {
-	list, err := a.CI.InstanceVariables(c, c.actor, p.paging())
+	list, err := a.CI.Variables.ListInstance(c, c.actor, p.paging())
 	if err != nil {
 		return page[variableJSON]{}, err
 	}
-	return offsetPage(p, list, func(v ci.Variable) variableJSON { return toVariable(&v) }), nil
+	return offsetPage(p, list, func(v variable.Variable) variableJSON { return toVariable(&v) }), nil
 }
 
 type variableParams struct {
@@ -26,20 +26,20 @@ type variableParams struct {
 
 // getInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#show-instance-variable-details
 func (a *API) getInstanceVariable(c *call, p variableParams) (variableJSON, error) {
-	return presented(a.CI.InstanceVariable(c, c.actor, p.Key))
+	return presented(a.CI.Variables.GetInstance(c, c.actor, p.Key))
 }
 
 type variableFieldParams struct {
-	Value       string           `param:"value,required,blank" secret:"true" doc:"Value of the variable, at most 10,000 characters."`
-	Description *string          `param:"description"`
-	Type        *ci.VariableType `param:"variable_type" enum:"env_var,file"`
-	Protected   *bool            `param:"protected"`
-	Masked      *bool            `param:"masked"`
-	Raw         *bool            `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
+	Value       string         `param:"value,required,blank" secret:"true" doc:"Value of the variable, at most 10,000 characters."`
+	Description *string        `param:"description"`
+	Type        *variable.Type `param:"variable_type" enum:"env_var,file"`
+	Protected   *bool          `param:"protected"`
+	Masked      *bool          `param:"masked"`
+	Raw         *bool          `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
 }
 
-func (p *variableFieldParams) change() ci.VariableChange {
-	return ci.VariableChange{Value: &p.Value, Description: p.Description, Type: p.Type, Protected: p.Protected, Masked: p.Masked, Raw: p.Raw}
+func (p *variableFieldParams) change() variable.Change {
+	return variable.Change{Value: &p.Value, Description: p.Description, Type: p.Type, Protected: p.Protected, Masked: p.Masked, Raw: p.Raw}
 }
 
 type createVariableParams struct {
@@ -49,7 +49,7 @@ type createVariableParams struct {
 
 // createInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#create-instance-variable
 func (a *API) createInstanceVariable(c *call, p createVariableParams) (variableJSON, error) {
-	return presented(a.CI.CreateInstanceVariable(c, c.actor, p.Key, p.change()))
+	return presented(a.CI.Variables.CreateInstance(c, c.actor, p.Key, p.change()))
 }
 
 type updateVariableParams struct {
@@ -59,12 +59,12 @@ type updateVariableParams struct {
 
 // updateInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#update-instance-variable
 func (a *API) updateInstanceVariable(c *call, p updateVariableParams) (variableJSON, error) {
-	return presented(a.CI.UpdateInstanceVariable(c, c.actor, p.Key, p.change()))
+	return presented(a.CI.Variables.UpdateInstance(c, c.actor, p.Key, p.change()))
 }
 
 // deleteInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#remove-instance-variable
 func (a *API) deleteInstanceVariable(c *call, p variableParams) (none, error) {
-	return none{}, a.CI.DeleteInstanceVariable(c, c.actor, p.Key, c.unmodifiedSince())
+	return none{}, a.CI.Variables.DeleteInstance(c, c.actor, p.Key, c.unmodifiedSince())
 }
 
 type variableJSON struct {
@@ -77,13 +77,13 @@ type variableJSON struct {
 	Raw         bool    `json:"raw"`
 }
 
-func presented(v *ci.Variable, err error) (variableJSON, error) {
+func presented(v *variable.Variable, err error) (variableJSON, error) {
 	if err != nil {
 		return variableJSON{}, err
 	}
 	return toVariable(v), nil
 }
 
-func toVariable(v *ci.Variable) variableJSON {
+func toVariable(v *variable.Variable) variableJSON {
 	return variableJSON{v.Key, v.Description, string(v.Type), v.Value, v.Protected, v.Masked, v.Raw}
 }

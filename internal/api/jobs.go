@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/user"
 )
 
@@ -132,15 +133,15 @@ type playJobParams struct {
 }
 
 type givenVariableParams struct {
-	Key   string          `param:"key,required"`
-	Value string          `param:"value" secret:"true"`
-	Type  ci.VariableType `param:"variable_type" enum:"env_var,file" default:"env_var"`
-	Raw   bool            `param:"raw"`
+	Key   string        `param:"key,required"`
+	Value string        `param:"value" secret:"true"`
+	Type  variable.Type `param:"variable_type" enum:"env_var,file" default:"env_var"`
+	Raw   bool          `param:"raw"`
 }
 
-func toGiven(list []givenVariableParams) []ci.PipelineVariable {
-	return mapped(list, func(v givenVariableParams) ci.PipelineVariable {
-		return ci.PipelineVariable{Key: v.Key, Value: v.Value, Type: v.Type, Raw: v.Raw}
+func toGiven(list []givenVariableParams) []variable.Given {
+	return mapped(list, func(v givenVariableParams) variable.Given {
+		return variable.Given{Key: v.Key, Value: v.Value, Type: v.Type, Raw: v.Raw}
 	})
 }
 

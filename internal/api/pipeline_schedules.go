@@ -1,6 +1,9 @@
 package api
 
-import "svc/internal/ci"
+import (
+	"svc/internal/ci"
+	"svc/internal/ci/variable"
+)
 
 func (a *API) pipelineScheduleRoutes() {
 	a.tag("Pipeline schedules")
@@ -116,15 +119,15 @@ type schedulePlayedJSON struct {
 
 type createScheduleVariableParams struct {
 	scheduleParams
-	Key   string          `param:"key,required"`
-	Value string          `param:"value,required,blank" secret:"true"`
-	Type  ci.VariableType `param:"variable_type" enum:"env_var,file" default:"env_var"`
-	Raw   bool            `param:"raw"`
+	Key   string        `param:"key,required"`
+	Value string        `param:"value,required,blank" secret:"true"`
+	Type  variable.Type `param:"variable_type" enum:"env_var,file" default:"env_var"`
+	Raw   bool          `param:"raw"`
 }
 
 // createScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#create-a-new-pipeline-schedule-variable
 func (a *API) createScheduleVariable(c *call, p createScheduleVariableParams) (pipelineVariableJSON, error) {
-	v := ci.PipelineVariable{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
+	v := variable.Given{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
 	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, false))
 }
 
@@ -135,14 +138,14 @@ type scheduleVariableParams struct {
 
 type updateScheduleVariableParams struct {
 	scheduleVariableParams
-	Value string          `param:"value,required,blank" secret:"true"`
-	Type  ci.VariableType `param:"variable_type" enum:"env_var,file"`
-	Raw   bool            `param:"raw"`
+	Value string        `param:"value,required,blank" secret:"true"`
+	Type  variable.Type `param:"variable_type" enum:"env_var,file"`
+	Raw   bool          `param:"raw"`
 }
 
 // updateScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#edit-a-pipeline-schedule-variable
 func (a *API) updateScheduleVariable(c *call, p updateScheduleVariableParams) (pipelineVariableJSON, error) {
-	v := ci.PipelineVariable{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
+	v := variable.Given{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
 	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, true))
 }
 
@@ -151,7 +154,7 @@ func (a *API) deleteScheduleVariable(c *call, p scheduleVariableParams) (pipelin
 	return presentScheduleVariable(a.CI.DeleteScheduleVariable(c, c.actor, p.Project, p.Schedule, p.Key))
 }
 
-func presentScheduleVariable(v *ci.PipelineVariable, err error) (pipelineVariableJSON, error) {
+func presentScheduleVariable(v *variable.Given, err error) (pipelineVariableJSON, error) {
 	if err != nil {
 		return pipelineVariableJSON{}, err
 	}

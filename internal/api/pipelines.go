@@ -7,6 +7,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/project"
 )
 
@@ -84,10 +85,10 @@ type pipelineVariableJSON struct {
 	Raw   bool   `json:"raw"`
 }
 
-func toPipelineVariable(v ci.PipelineVariable) pipelineVariableJSON {
+func toPipelineVariable(v variable.Given) pipelineVariableJSON {
 	out := pipelineVariableJSON{v.Key, string(v.Type), v.Value, v.Raw}
 	if out.Type == "" {
-		out.Type = string(ci.EnvVar)
+		out.Type = string(variable.EnvVar)
 	}
 	return out
 }

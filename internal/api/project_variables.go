@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/ci"
+	"svc/internal/ci/variable"
 )
 
 // placeVariableRoutes adds the routes of project and group variables.
@@ -28,11 +28,11 @@ type placeVariablesParams struct {
 
 // listVariables: https://docs.gitlab.com/api/project_level_variables/#list-project-variables
 func (m parentEndpoints) listVariables(c *call, p placeVariablesParams) (page[placeVariableJSON], error) {
-	list, err := m.api.CI.Variables(c, c.actor, m.at(p.Ref), p.paging())
+	list, err := m.api.CI.Variables.List(c, c.actor, m.at(p.Ref), p.paging())
 	if err != nil {
 		return page[placeVariableJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(v ci.Variable) placeVariableJSON { return toPlaceVariable(&v) }), nil
+	return offsetPage(p.pageParams, list, func(v variable.Variable) placeVariableJSON { return toPlaceVariable(&v) }), nil
 }
 
 type placeVariableParams struct {
@@ -51,20 +51,20 @@ func (p *placeVariableParams) scope() *string {
 
 // getVariable: https://docs.gitlab.com/api/project_level_variables/#get-a-single-variable
 func (m parentEndpoints) getVariable(c *call, p placeVariableParams) (placeVariableJSON, error) {
-	return presentPlaceVariable(m.api.CI.Variable(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
+	return presentPlaceVariable(m.api.CI.Variables.Get(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
 }
 
 type placeVariableFieldParams struct {
-	Description *string          `param:"description"`
-	Type        *ci.VariableType `param:"variable_type" enum:"env_var,file"`
-	Protected   *bool            `param:"protected" doc:"Whether the variable is protected: only passed to jobs of protected branches and tags."`
-	Masked      *bool            `param:"masked" doc:"Whether the value is masked in job logs."`
-	Raw         *bool            `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
-	Scope       *string          `param:"environment_scope" doc:"Environment scope of the variable; * is a wildcard."`
+	Description *string        `param:"description"`
+	Type        *variable.Type `param:"variable_type" enum:"env_var,file"`
+	Protected   *bool          `param:"protected" doc:"Whether the variable is protected: only passed to jobs of protected branches and tags."`
+	Masked      *bool          `param:"masked" doc:"Whether the value is masked in job logs."`
+	Raw         *bool          `param:"raw" doc:"Whether the value is treated as a raw string and not expanded."`
+	Scope       *string        `param:"environment_scope" doc:"Environment scope of the variable; * is a wildcard."`
 }
 
-func (p *placeVariableFieldParams) change() ci.VariableChange {
-	return ci.VariableChange{Description: p.Description, Type: p.Type, Protected: p.Protected, Masked: p.Masked, Raw: p.Raw, Scope: p.Scope}
+func (p *placeVariableFieldParams) change() variable.Change {
+	return variable.Change{Description: p.Description, Type: p.Type, Protected: p.Protected, Masked: p.Masked, Raw: p.Raw, Scope: p.Scope}
 }
 
 type createPlaceVariableParams struct {
@@ -79,7 +79,7 @@ type createPlaceVariableParams struct {
 func (m parentEndpoints) createVariable(c *call, p createPlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value, change.Hidden = &p.Value, &p.Hidden
-	return presentPlaceVariable(m.api.CI.CreateVariable(c, c.actor, m.at(p.Ref), p.Key, change))
+	return presentPlaceVariable(m.api.CI.Variables.Create(c, c.actor, m.at(p.Ref), p.Key, change))
 }
 
 type updatePlaceVariableParams struct {
@@ -92,12 +92,12 @@ type updatePlaceVariableParams struct {
 func (m parentEndpoints) updateVariable(c *call, p updatePlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value = p.Value
-	return presentPlaceVariable(m.api.CI.UpdateVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
+	return presentPlaceVariable(m.api.CI.Variables.Update(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
 }
 
 // deleteVariable: https://docs.gitlab.com/api/project_level_variables/#delete-a-variable
 func (m parentEndpoints) deleteVariable(c *call, p placeVariableParams) (none, error) {
-	return none{}, m.api.CI.DeleteVariable(c, c.actor, m.at(p.Ref), p.Key, p.scope(), c.unmodifiedSince())
+	return none{}, m.api.CI.Variables.Delete(c, c.actor, m.at(p.Ref), p.Key, p.scope(), c.unmodifiedSince())
 }
 
 type placeVariableJSON struct {
@@ -112,14 +112,14 @@ type placeVariableJSON struct {
 	Description *string `json:"description"`
 }
 
-func presentPlaceVariable(v *ci.Variable, err error) (placeVariableJSON, error) {
+func presentPlaceVariable(v *variable.Variable, err error) (placeVariableJSON, error) {
 	if err != nil {
 		return placeVariableJSON{}, err
 	}
 	return toPlaceVariable(v), nil
 }
 
-func toPlaceVariable(v *ci.Variable) placeVariableJSON {
+func toPlaceVariable(v *variable.Variable) placeVariableJSON {
 	out := placeVariableJSON{
 		Type: string(v.Type), Key: v.Key, Hidden: v.Hidden, Protected: v.Protected, Masked: v.Masked, Raw: v.Raw, Scope: v.Scope, Description: v.Description,
 	}

@@ -15,8 +15,8 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
-	"svc/internal/ci"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/variable"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -427,7 +427,7 @@ func (c *cast) create(t *testing.T, name string) string {
 	case "{var}":
 		key := fmt.Sprintf("KEPT_%d_%d", c.n, c.serial)
 		value := "x"
-		if _, err := s.CI.CreateInstanceVariable(t.Context(), actor.System(), key, ci.VariableChange{Value: &value}); err != nil {
+		if _, err := s.CI.Variables.CreateInstance(t.Context(), actor.System(), key, variable.Change{Value: &value}); err != nil {
 			t.Fatal(err)
 		}
 		return key

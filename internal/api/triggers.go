@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"svc/internal/ci"
+	"svc/internal/ci/variable"
 	"svc/internal/project"
 )
 
@@ -80,7 +81,7 @@ type triggerPipelineParams struct {
 func (a *API) triggerPipeline(c *call, p triggerPipelineParams) (pipelineDetailJSON, error) {
 	n := ci.NewPipeline{Ref: p.Ref, Inputs: toInputs(p.Inputs)}
 	for _, key := range slices.Sorted(maps.Keys(p.Variables)) {
-		n.Variables = append(n.Variables, ci.PipelineVariable{Key: key, Value: p.Variables[key]})
+		n.Variables = append(n.Variables, variable.Given{Key: key, Value: p.Variables[key]})
 	}
 	proj, made, err := a.CI.TriggerPipeline(c, p.Project, p.Token, c.actor.IP, n)
 	return a.presentPipeline(c, proj, made, err)

@@ -27,6 +27,7 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/joblog"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/variable"
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/errortrack"
@@ -244,8 +245,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 			DB: a.DB, Blobs: a.Blobs, Notices: a.Notices, Settings: a.Settings, Dir: filepath.Join(a.Config.DataDir, logFiles), Now: a.now,
 		}),
 	})
+	variables := variable.New(variable.Deps{DB: a.DB, Keys: a.Keys, Settings: a.Settings, Projects: a.Projects, Now: a.now})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
+		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Variables: variables, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Runners: a.Runners, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{

@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -139,16 +140,16 @@ func (j *Job) Retryable() bool {
 // Play starts a job that waits to be started by hand, or for its time, for
 // those who may cancel it; with variables for this one job, for those who may set
 // them. Invalid for any other job; NotFound; Forbidden.
-func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id int64, given []PipelineVariable) (*Job, error) {
-	if err := checkVariables(given); err != nil {
+func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id int64, given []variable.Given) (*Job, error) {
+	if err := variable.Check(given); err != nil {
 		return nil, err
 	}
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
 		return nil, err
 	}
-	if len(given) > 0 && !MaySetVariables(by, proj) {
-		return nil, errs.Forbidden(noVariables)
+	if len(given) > 0 && !variable.MayGive(by, proj) {
+		return nil, errs.Forbidden(variable.NotAllowed)
 	}
 	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if j.Status != flow.Manual && j.Status != flow.Scheduled {
@@ -162,7 +163,7 @@ func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id i
 	return j, nil
 }
 
-func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64, given []PipelineVariable) error {
+func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64, given []variable.Given) error {
 	if err := db.ExecOne(ctx, tx, `UPDATE jobs SET user_id = ?, scheduled_at = NULL WHERE id = ?`, userID, j.ID); err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	}
 	j, err := latestArchived(ctx, s.DB, p.ID, at, tag, name)
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	return j, jobRefusal(by, s.readArtifacts(as, p, j))
 }

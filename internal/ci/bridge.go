@@ -12,6 +12,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -149,8 +150,8 @@ func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job,
 }
 
 // forwarded are the variables that a trigger job hands on.
-func (s *Service) forwarded(j *Job, p *Pipeline, texts expansion) ([]PipelineVariable, error) {
-	var out []PipelineVariable
+func (s *Service) forwarded(j *Job, p *Pipeline, texts expansion) ([]variable.Given, error) {
+	var out []variable.Given
 	t := j.Options.Trigger
 	if t.Forward.PipelineVariables {
 		given, err := s.pipelineVariables(p)
@@ -165,7 +166,7 @@ func (s *Service) forwarded(j *Job, p *Pipeline, texts expansion) ([]PipelineVar
 			if !v.Raw {
 				value = texts.Existing(value)
 			}
-			out = append(out, PipelineVariable{Key: v.Key, Value: value, Raw: v.Raw})
+			out = append(out, variable.Given{Key: v.Key, Value: value, Raw: v.Raw})
 		}
 	}
 	return out, texts.err()

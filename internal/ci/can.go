@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -31,7 +32,7 @@ type JobCan struct {
 func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project, j *Job) (JobCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, j.Ref, j.Tag)
 	return JobCan{
-		Run: run, SetVariables: run && MaySetVariables(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
+		Run: run, SetVariables: run && variable.MayGive(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
 		Erase: run && j.erasable() && ownOrMaintain(by, p, j.UserID) == nil,
 	}, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/outbound"
@@ -22,7 +23,7 @@ type making struct {
 	src       *repo.Source
 	pipeline  *Pipeline // as far as it is known
 	commit    *git.Commit
-	variables []PipelineVariable
+	variables []variable.Given
 	inputs    map[string]any
 	skip      bool // the user who pushes wants no jobs
 	// content is the configuration of a child pipeline, with the jobs of its
@@ -118,11 +119,11 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 	var kept []config.Variable
 	if !m.outsider {
 		var err error
-		if kept, err = s.keptVariables(ctx, m.src.Project, m.pipeline.Protected, ""); err != nil {
+		if kept, err = s.Variables.ForJobs(ctx, m.src.Project, m.pipeline.Protected, ""); err != nil {
 			return err
 		}
 	}
-	src.Input.Variables = append(kept, plain(m.variables)...)
+	src.Input.Variables = append(kept, variable.Config(m.variables)...)
 	src.Input.Changed = func(ctx context.Context, compareTo string) ([]string, bool, error) {
 		if compareTo != "" {
 			ref, err := m.src.Find(ctx, compareTo)

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/expand"
@@ -86,7 +87,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 			return err
 		}
 		var err error
-		if p.variables, err = s.seal(m.variables, pipelinePlace(p.ID)); err != nil {
+		if p.variables, err = s.Variables.Seal(m.variables, pipelinePlace(p.ID)); err != nil {
 			return err
 		}
 		if p.variables != "" {
@@ -139,7 +140,7 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 			{Key: "CI_ENVIRONMENT_NAME", Value: j.Environment.Name},
 			{Key: "CI_ENVIRONMENT_SLUG", Value: environmentSlug(j.Environment.Name)},
 		}
-		known, err := config.Resolve(budget, append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, plain(m.variables)...)...))
+		known, err := config.Resolve(budget, append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, variable.Config(m.variables)...)...))
 		if err != nil {
 			continue
 		}
@@ -214,7 +215,7 @@ func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j
 // NewPipeline has the fields of a pipeline that a user creates.
 type NewPipeline struct {
 	Ref       string
-	Variables []PipelineVariable
+	Variables []variable.Given
 	Inputs    map[string]any
 }
 
@@ -244,7 +245,7 @@ func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project
 // propose prepares a pipeline of the head of a ref: Invalid when the ref is not
 // there or the actor may not run pipelines on it.
 func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*making, error) {
-	if err := checkVariables(n.Variables); err != nil {
+	if err := variable.Check(n.Variables); err != nil {
 		return nil, err
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
@@ -303,32 +304,11 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 // child pipeline gets those that its parent was given, and what the file of the
 // same project says; they were checked when they entered the parent.
 func (m *making) mayGive() error {
-	if len(m.variables) == 0 || m.parent != nil || MaySetVariables(m.by, m.src.Project) {
+	if len(m.variables) == 0 || m.parent != nil || variable.MayGive(m.by, m.src.Project) {
 		return nil
 	}
 	if m.pipeline.ParentJobID != nil {
-		return errs.Forbidden(noVariables)
+		return errs.Forbidden(variable.NotAllowed)
 	}
-	return errs.InvalidField("base", noVariables)
-}
-
-// noVariables answers those who may not set variables of pipelines and jobs.
-const noVariables = "Insufficient permissions to set pipeline variables"
-
-// MaySetVariables reports whether the actor may give pipelines and jobs of a
-// project variables, as far as the actor may start them.
-func MaySetVariables(by actor.Actor, p *project.Project) bool {
-	level := p.Access.Level()
-	if by.Admin {
-		level = project.Owner
-	}
-	switch p.Settings.CIPipelineVariablesMinimumOverrideRole {
-	case "maintainer":
-		return level >= project.Maintainer
-	case "owner":
-		return level >= project.Owner
-	case "no_one_allowed":
-		return false
-	}
-	return level >= project.Developer
+	return errs.InvalidField("base", variable.NotAllowed)
 }

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -101,7 +102,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if err != nil {
 		return nil, err
 	}
-	texts := flatExpansion(ctx, config.LookupIn(sc.predefined(), j.Options.Variables, plain(given)))
+	texts := flatExpansion(ctx, config.LookupIn(sc.predefined(), j.Options.Variables, variable.Config(given)))
 	name, pipeline, in, ref := texts.All(need.Job), texts.All(need.Pipeline), project.Ref(texts.All(need.Project)), texts.All(need.Ref)
 	if err := texts.err(); err != nil {
 		return nil, err

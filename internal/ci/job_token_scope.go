@@ -186,7 +186,7 @@ func (s *Service) Disallow(ctx context.Context, by actor.Actor, ref project.Ref,
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := db.ExecOne(ctx, tx, `DELETE FROM job_token_allowlist WHERE project_id = ? AND `+column+` = ?`, p.ID, id); err != nil {
-			return notFound(err, "")
+			return db.NotFound(err, "")
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 			Type: "secure_ci_job_token_" + kind + "_removed", Entity: projectEntity(p), Target: audit.Target{Type: kind, ID: id},

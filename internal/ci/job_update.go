@@ -111,7 +111,7 @@ func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*Jo
 	}
 	now, err := findHeld(ctx, s.DB, jobID)
 	if err != nil {
-		return nil, notFound(err, "Job")
+		return nil, db.NotFound(err, "Job")
 	}
 	return s.jobReply(&now.JobState, 0), errs.Forbidden("Job is not running").Because(cause)
 }

@@ -2,11 +2,11 @@ package ci
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -87,7 +87,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	if j.Options.Environment != nil {
 		name = j.Options.Environment.Name
 	}
-	kept, err := s.keptVariables(ctx, sc.project, sc.pipeline.Protected, name)
+	kept, err := s.Variables.ForJobs(ctx, sc.project, sc.pipeline.Protected, name)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +96,12 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	if err != nil {
 		return nil, err
 	}
-	secret(plain(given))
+	secret(variable.Config(given))
 	byHand, err := s.startVariables(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	secret(plain(byHand))
+	secret(variable.Config(byHand))
 	return out, nil
 }
 
@@ -131,106 +131,21 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 	return sc, nil
 }
 
-// keptVariables are those of the instance, of the groups and of the project
-// that a job of an environment may see, in the order in which later ones win.
-// Protected ones are for protected refs only.
-func (s *Service) keptVariables(ctx context.Context, p *project.Project, protected bool, environment string) ([]config.Variable, error) {
-	instance, places, err := findAllVariables(ctx, s.DB, p.NamespaceID, p.ID)
-	if err != nil {
-		return nil, err
-	}
-	var out []config.Variable
-	add := func(v *Variable) {
-		out = append(out, config.Variable{Key: v.Key, Value: v.Value, File: v.Type == File, Masked: v.Masked, Raw: v.Raw})
-	}
-	for i := range instance {
-		v := &instance[i]
-		if v.Protected && !protected {
-			continue
-		}
-		if err := s.open(v); err != nil {
-			return nil, err
-		}
-		add(v)
-	}
-	for i := range places {
-		v := &places[i]
-		if v.Protected && !protected || !v.inScope(environment) {
-			continue
-		}
-		if err := s.openPlace(v); err != nil {
-			return nil, err
-		}
-		add(v)
-	}
-	return out, nil
-}
-
-// PipelineVariable is a variable that a pipeline, a schedule or a job was given
-// when it was started. It is stored as JSON, sealed.
-type PipelineVariable struct {
-	Key   string       `json:"key"`
-	Value string       `json:"value"`
-	Type  VariableType `json:"type,omitempty"`
-	Raw   bool         `json:"raw,omitempty"`
-}
-
-func plain(list []PipelineVariable) []config.Variable {
-	var out []config.Variable
-	for _, v := range list {
-		out = append(out, config.Variable{Key: v.Key, Value: v.Value, File: v.Type == File, Raw: v.Raw})
-	}
-	return out
-}
-
-// checkVariables says what cannot be in given variables.
-func checkVariables(list []PipelineVariable) error {
-	for _, v := range list {
-		if !config.ValidKey(v.Key) {
-			return errs.InvalidField("variables.key", "can contain only letters, digits and '_'.")
-		}
-	}
-	return nil
-}
-
-func (s *Service) seal(list []PipelineVariable, place string) (string, error) {
-	if len(list) == 0 {
-		return "", nil
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		return "", err
-	}
-	return s.Keys.Seal(text, place), nil
-}
-
-func (s *Service) unseal(sealed, place string) ([]PipelineVariable, error) {
-	if sealed == "" {
-		return nil, nil
-	}
-	text, err := s.Keys.Open(sealed, place)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", place, err)
-	}
-	var list []PipelineVariable
-	return list, json.Unmarshal(text, &list)
-}
-
 func pipelinePlace(id int64) string { return fmt.Sprintf("pipelines/variables/%d", id) }
 func jobPlace(id int64) string      { return fmt.Sprintf("jobs/variables/%d", id) }
 
 // pipelineVariables are those that a pipeline was made with.
-func (s *Service) pipelineVariables(p *Pipeline) ([]PipelineVariable, error) {
-	return s.unseal(p.variables, pipelinePlace(p.ID))
+func (s *Service) pipelineVariables(p *Pipeline) ([]variable.Given, error) {
+	return s.Variables.Open(p.variables, pipelinePlace(p.ID))
 }
 
 // startVariables are those that a job was started with by hand.
-func (s *Service) startVariables(ctx context.Context, j *Job) ([]PipelineVariable, error) {
+func (s *Service) startVariables(ctx context.Context, j *Job) ([]variable.Given, error) {
 	sealed, err := jobSealed(ctx, s.DB, j.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.unseal(sealed, jobPlace(j.ID))
+	return s.Variables.Open(sealed, jobPlace(j.ID))
 }
 
 // copyJobVariables gives another try of a job the variables that it was
@@ -240,15 +155,15 @@ func (s *Service) copyJobVariables(ctx context.Context, tx *db.Tx, from, to *Job
 	if err != nil || sealed == "" {
 		return err
 	}
-	list, err := s.unseal(sealed, jobPlace(from.ID))
+	list, err := s.Variables.Open(sealed, jobPlace(from.ID))
 	if err != nil {
 		return err
 	}
 	return s.saveJobVariables(ctx, tx, to.ID, list)
 }
 
-func (s *Service) saveJobVariables(ctx context.Context, tx *db.Tx, jobID int64, list []PipelineVariable) error {
-	sealed, err := s.seal(list, jobPlace(jobID))
+func (s *Service) saveJobVariables(ctx context.Context, tx *db.Tx, jobID int64, list []variable.Given) error {
+	sealed, err := s.Variables.Seal(list, jobPlace(jobID))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/variable"
 	"svc/internal/project"
 )
 
@@ -35,7 +36,7 @@ func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return nil, err
 	}
-	form := &PipelineForm{Ref: m.pipeline.Ref, MaySet: MaySetVariables(by, proj)}
+	form := &PipelineForm{Ref: m.pipeline.Ref, MaySet: variable.MayGive(by, proj)}
 	src, err := s.configSource(ctx, m)
 	if errors.Is(err, errNoConfig) {
 		form.Fault = err

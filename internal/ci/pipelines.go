@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -94,14 +95,14 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.sha = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
 		proj.ID, head.Name, head.Tag, string(head.Commit)))
 	if err != nil {
-		return nil, nil, notFound(err, "Pipeline")
+		return nil, nil, db.NotFound(err, "Pipeline")
 	}
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
 // PipelineVariables returns the variables that a pipeline was made with, to the
 // one who made it and to Maintainers. NotFound; Forbidden.
-func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in project.Ref, id int64) ([]PipelineVariable, error) {
+func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in project.Ref, id int64) ([]variable.Given, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project
 	}
 	err = db.ExecOne(ctx, s.DB, `UPDATE pipelines SET name = ?, updated_at = ? WHERE id = ? AND project_id = ?`, name, s.Now(), id, proj.ID)
 	if err != nil {
-		return nil, nil, notFound(err, "Pipeline")
+		return nil, nil, db.NotFound(err, "Pipeline")
 	}
 	p, err := findPipeline(ctx, s.DB, proj.ID, id)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -74,11 +75,11 @@ func hasOption(options []string, name string) bool {
 }
 
 // optionVariables reads -o ci.variable="NAME=value".
-func optionVariables(options []string) []PipelineVariable {
-	var list []PipelineVariable
+func optionVariables(options []string) []variable.Given {
+	var list []variable.Given
 	for key, value := range optionPairs(options, "ci.variable=") {
 		if config.ValidKey(key) {
-			list = append(list, PipelineVariable{Key: key, Value: value})
+			list = append(list, variable.Given{Key: key, Value: value})
 		}
 	}
 	return list

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"svc/internal/ci/config"
+	"svc/internal/ci/variable"
 )
 
 func TestPushOptions(t *testing.T) {
 	t.Parallel()
 	options := []string{"ci.skip", `ci.variable="MAX=10"`, "ci.variable=TEXT=a=b", "ci.variable=no", "ci.variable=$X=1", "ci.input=size=1=2", "merge_request.create"}
-	want := []PipelineVariable{{Key: "MAX", Value: "10"}, {Key: "TEXT", Value: "a=b"}}
+	want := []variable.Given{{Key: "MAX", Value: "10"}, {Key: "TEXT", Value: "a=b"}}
 	if got := optionVariables(options); !reflect.DeepEqual(got, want) {
 		t.Errorf("variables are %v", got)
 	}

@@ -9,9 +9,11 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/user"
@@ -37,8 +39,8 @@ type Schedule struct {
 	// Read by Service.Schedule and the like.
 	Owner        *user.User
 	LastPipeline *Pipeline
-	Variables    []PipelineVariable // for its owner and Maintainers only
-	CanEdit      bool               // the one who asks
+	Variables    []variable.Given // for its owner and Maintainers only
+	CanEdit      bool             // the one who asks
 }
 
 // ScheduleChange is what is set in a schedule; nil leaves the default or the
@@ -49,7 +51,7 @@ type ScheduleChange struct {
 	Cron        *string
 	Timezone    *string
 	Active      *bool
-	Variables   *[]PipelineVariable // instead of all that it had
+	Variables   *[]variable.Given // instead of all that it had
 }
 
 // Schedules lists the schedules of a project, for those who see its pipelines.
@@ -182,7 +184,7 @@ func (s *Service) DeleteSchedule(ctx context.Context, by actor.Actor, in project
 			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM pipeline_schedules WHERE id = ?`, id); err != nil {
-			return notFound(err, "Pipeline Schedule")
+			return db.NotFound(err, "Pipeline Schedule")
 		}
 		return s.recordSchedule(ctx, tx, by, proj, sch, "pipeline_schedule_deleted", audit.Details{Remove: "pipeline schedule"})
 	})
@@ -227,19 +229,19 @@ func (s *Service) PlaySchedule(ctx context.Context, by actor.Actor, in project.R
 
 // SetScheduleVariable adds a variable to a schedule, or changes one when must
 // says that it is there; for its owner. NotFound; Forbidden; Invalid.
-func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, v PipelineVariable, must bool) (*PipelineVariable, error) {
-	if err := checkVariables([]PipelineVariable{v}); err != nil {
+func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, v variable.Given, must bool) (*variable.Given, error) {
+	if err := variable.Check([]variable.Given{v}); err != nil {
 		return nil, err
 	}
 	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(proj *project.Project, sch *Schedule) error {
-		if !MaySetVariables(by, proj) {
-			return errs.Forbidden(noVariables)
+		if !variable.MayGive(by, proj) {
+			return errs.Forbidden(variable.NotAllowed)
 		}
 		list, err := s.scheduleVariables(sch)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(list, func(o PipelineVariable) bool { return o.Key == v.Key })
+		i := slices.IndexFunc(list, func(o variable.Given) bool { return o.Key == v.Key })
 		switch {
 		case i < 0 && must:
 			return errs.NotFound("Pipeline Schedule Variable")
@@ -253,7 +255,7 @@ func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in pr
 			}
 			list[i] = v
 		}
-		sch.variables, err = s.seal(list, schedulePlace(sch.ID))
+		sch.variables, err = s.Variables.Seal(list, schedulePlace(sch.ID))
 		return err
 	})
 	return &v, err
@@ -261,19 +263,19 @@ func (s *Service) SetScheduleVariable(ctx context.Context, by actor.Actor, in pr
 
 // DeleteScheduleVariable removes a variable of a schedule, for its owner;
 // NotFound; Forbidden.
-func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, key string) (*PipelineVariable, error) {
-	var gone PipelineVariable
+func (s *Service) DeleteScheduleVariable(ctx context.Context, by actor.Actor, in project.Ref, id int64, key string) (*variable.Given, error) {
+	var gone variable.Given
 	_, err := s.changeSchedule(ctx, by, in, id, ownsSchedule, audit.Details{Change: "variables"}, func(_ *project.Project, sch *Schedule) error {
 		list, err := s.scheduleVariables(sch)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(list, func(o PipelineVariable) bool { return o.Key == key })
+		i := slices.IndexFunc(list, func(o variable.Given) bool { return o.Key == key })
 		if i < 0 {
 			return errs.NotFound("Pipeline Schedule Variable")
 		}
 		gone = list[i]
-		sch.variables, err = s.seal(slices.Delete(list, i, i+1), schedulePlace(sch.ID))
+		sch.variables, err = s.Variables.Seal(slices.Delete(list, i, i+1), schedulePlace(sch.ID))
 		return err
 	})
 	return &gone, err
@@ -331,10 +333,10 @@ func ownsSchedule(by actor.Actor, p *project.Project, sch *Schedule) bool {
 
 // applySchedule sets what is given, and says what cannot be.
 func (s *Service) applySchedule(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, c ScheduleChange) error {
-	set(&sch.Description, c.Description)
-	set(&sch.Cron, c.Cron)
-	set(&sch.Timezone, c.Timezone)
-	set(&sch.Active, c.Active)
+	patch.Set(&sch.Description, c.Description)
+	patch.Set(&sch.Cron, c.Cron)
+	patch.Set(&sch.Timezone, c.Timezone)
+	patch.Set(&sch.Active, c.Active)
 	wrong := map[string][]string{}
 	if strings.TrimSpace(sch.Description) == "" {
 		wrong["description"] = []string{"can't be blank"}
@@ -397,8 +399,8 @@ func shortName(full string) (name string, tag bool) {
 
 func schedulePlace(id int64) string { return fmt.Sprintf("pipeline_schedules/variables/%d", id) }
 
-func (s *Service) scheduleVariables(sch *Schedule) ([]PipelineVariable, error) {
-	return s.unseal(sch.variables, schedulePlace(sch.ID))
+func (s *Service) scheduleVariables(sch *Schedule) ([]variable.Given, error) {
+	return s.Variables.Open(sch.variables, schedulePlace(sch.ID))
 }
 
 func (s *Service) recordSchedule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, sch *Schedule, kind string, d audit.Details) error {

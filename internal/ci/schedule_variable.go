@@ -4,23 +4,24 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
 
 // checkScheduleVariables says what is wrong with the variables of a change.
-func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]PipelineVariable) error {
+func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]variable.Given) error {
 	if given == nil {
 		return nil
 	}
-	if len(*given) > 0 && !MaySetVariables(by, p) {
-		return errs.InvalidField("base", noVariables)
+	if len(*given) > 0 && !variable.MayGive(by, p) {
+		return errs.InvalidField("base", variable.NotAllowed)
 	}
-	if err := checkVariables(*given); err != nil {
+	if err := variable.Check(*given); err != nil {
 		return err
 	}
 	for i, v := range *given {
-		if slices.ContainsFunc((*given)[:i], func(o PipelineVariable) bool { return o.Key == v.Key }) {
+		if slices.ContainsFunc((*given)[:i], func(o variable.Given) bool { return o.Key == v.Key }) {
 			return errs.InvalidField("variables", "have duplicate values (%s)", v.Key)
 		}
 	}
@@ -28,7 +29,7 @@ func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]Pipelin
 }
 
 // giveVariables replaces the variables of a schedule, unless none are given.
-func (s *Service) giveVariables(sch *Schedule, given *[]PipelineVariable) error {
+func (s *Service) giveVariables(sch *Schedule, given *[]variable.Given) error {
 	if given == nil {
 		return nil
 	}
@@ -38,19 +39,19 @@ func (s *Service) giveVariables(sch *Schedule, given *[]PipelineVariable) error 
 	}
 	list := slices.Clone(*given)
 	for i, v := range list { // who replaces them knows nothing of it
-		if at := slices.IndexFunc(was, func(o PipelineVariable) bool { return o.Key == v.Key }); at >= 0 {
+		if at := slices.IndexFunc(was, func(o variable.Given) bool { return o.Key == v.Key }); at >= 0 {
 			list[i].Raw = was[at].Raw
 		}
 	}
-	sch.variables, err = s.seal(list, schedulePlace(sch.ID))
+	sch.variables, err = s.Variables.Seal(list, schedulePlace(sch.ID))
 	return err
 }
 
 // shownVariables are those of a schedule; an empty list for none.
-func (s *Service) shownVariables(sch *Schedule) ([]PipelineVariable, error) {
+func (s *Service) shownVariables(sch *Schedule) ([]variable.Given, error) {
 	list, err := s.scheduleVariables(sch)
 	if list == nil {
-		list = []PipelineVariable{}
+		list = []variable.Given{}
 	}
 	return list, err
 }

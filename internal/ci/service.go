@@ -13,6 +13,7 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/limit"
@@ -41,6 +42,7 @@ type Deps struct {
 	Projects  *project.Service
 	Artifacts *artifact.Service
 	Runners   *runners.Service
+	Variables *variable.Service
 	Repos     *repo.Service
 	Merges    *merge.Service
 	Notify    *notify.Service

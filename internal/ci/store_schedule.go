@@ -25,7 +25,7 @@ func scanSchedule(r db.Scanner) (*Schedule, error) {
 func findSchedule(ctx context.Context, q db.Q, projectID, id int64) (*Schedule, error) {
 	s, err := scanSchedule(q.QueryRowContext(ctx, `
 		SELECT `+scheduleColumns+` FROM pipeline_schedules s WHERE s.id = ? AND s.project_id = ?`, id, projectID))
-	return s, notFound(err, "Pipeline Schedule")
+	return s, db.NotFound(err, "Pipeline Schedule")
 }
 
 func listSchedules(ctx context.Context, d *db.DB, projectID int64, active *bool, p db.Paging) (db.Page[*Schedule], error) {

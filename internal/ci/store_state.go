@@ -13,13 +13,13 @@ import (
 // findAnyJob finds a job whatever project it is of.
 func findAnyJob(ctx context.Context, q db.Q, id int64) (*Job, error) {
 	j, err := scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.id = ?`, id))
-	return j, notFound(err, "Job")
+	return j, db.NotFound(err, "Job")
 }
 
 // findAnyPipeline finds a pipeline whatever project it is of.
 func findAnyPipeline(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
 	p, err := scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
-	return p, notFound(err, "Pipeline")
+	return p, db.NotFound(err, "Pipeline")
 }
 
 // startJob writes that a job runs, by compare-and-set: of a job that was given

@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/limit"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/secret"
 	"svc/internal/user"
@@ -110,7 +111,7 @@ func (s *Service) UpdateTrigger(ctx context.Context, by actor.Actor, in project.
 			return errs.Forbidden("")
 		}
 		was := t.Description
-		set(&t.Description, description)
+		patch.Set(&t.Description, description)
 		t.UpdatedAt = s.Now()
 		if err := db.ExecOne(ctx, tx, `UPDATE pipeline_triggers SET description = ?, updated_at = ? WHERE id = ?`, t.Description, t.UpdatedAt, id); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (s *Service) DeleteTrigger(ctx context.Context, by actor.Actor, in project.
 			return err
 		}
 		if err := db.ExecOne(ctx, tx, `DELETE FROM pipeline_triggers WHERE id = ?`, id); err != nil {
-			return notFound(err, "Trigger")
+			return db.NotFound(err, "Trigger")
 		}
 		return s.recordTrigger(ctx, tx, by, proj, t, "pipeline_trigger_deleted", audit.Details{Remove: "pipeline trigger"})
 	})
@@ -159,7 +160,7 @@ func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip
 	t, err := scanTrigger(s.DB.QueryRowContext(ctx, `
 		SELECT `+triggerColumns+` FROM pipeline_triggers t WHERE t.digest = ?`, []byte(secret.Digest(token))))
 	if err != nil {
-		return nil, nil, notFound(err, "")
+		return nil, nil, db.NotFound(err, "")
 	}
 	by, err := s.Users.As(ctx, t.OwnerID)
 	if err != nil {
@@ -278,5 +279,5 @@ func scanTrigger(s db.Scanner) (*Trigger, error) {
 
 func findTrigger(ctx context.Context, q db.Q, projectID, id int64) (*Trigger, error) {
 	t, err := scanTrigger(q.QueryRowContext(ctx, `SELECT `+triggerColumns+` FROM pipeline_triggers t WHERE t.id = ? AND t.project_id = ?`, id, projectID))
-	return t, notFound(err, "Trigger")
+	return t, db.NotFound(err, "Trigger")
 }

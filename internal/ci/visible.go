@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"svc/internal/actor"
+	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -39,3 +41,7 @@ func (s *Service) visibleJob(ctx context.Context, by actor.Actor, p *project.Pro
 	}
 	return j, err
 }
+
+func notFound(err error, thing string) error { return db.NotFound(err, thing) }
+
+func set[T any](to, from *T) { patch.Set(to, from) }

@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/variable"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -44,7 +45,7 @@ func ciContents() []content {
 	failures.Failures = []failure{{Job: failed}, {Job: manual, Log: nil}}
 	tests.Report = &report.TestReport{Counts: report.TestCounts{Total: 1}, Suites: []*report.TestSuite{{Name: "s", Fault: "f", Cases: []report.TestCase{{Status: report.TestFailed, Output: "o", File: "f"}, {Status: report.TestSkipped}}}}}
 	tests.Suites = suites(tests.Report)
-	variables.Variables, list.List = []ci.PipelineVariable{{Key: "K", Value: "v", Type: ci.File}}, graph.Jobs
+	variables.Variables, list.List = []variable.Given{{Key: "K", Value: "v", Type: variable.File}}, graph.Jobs
 	done := *pipeline
 	done.Status = flow.Canceled
 	environment := &ci.Environment{ID: 1, Name: "production", State: ci.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
@@ -62,15 +63,15 @@ func ciContents() []content {
 		whole, failures, tests, variables, list, page("jobs"), page("variables"), pipelinePage{ciHead: h, Graph: &ci.Graph{PipelineRow: &ci.PipelineRow{Pipeline: &done}}, Shows: "graph", MayRun: true},
 		pipelinePage{ciHead: h, Graph: graph, Shows: "tests", Report: &report.TestReport{}},
 		jobsPage{ciHead: h, Jobs: graph.Jobs, Statuses: []flow.Status{flow.Running}, Status: "running"}, jobsPage{ciHead: h},
-		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []ci.PipelineVariable{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
+		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []variable.Given{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
 		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive, Entries: []artifact.Item{{Name: "d", Dir: true}, {Name: "f"}}, More: true}}, Path: "a/b", Steps: steps("a/b")},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive}}},
 		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Code: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
-		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []ci.PipelineVariable{{}}, Asks: &ci.PipelineForm{MaySet: true,
+		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []variable.Given{{}}, Asks: &ci.PipelineForm{MaySet: true,
 			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},
 		schedulesPage{ciHead: h, Schedules: []scheduleRow{schedule, {Schedule: &ci.Schedule{}}}}, schedulesPage{ciHead: h},
-		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, SetsVars: true, Rows: []ci.PipelineVariable{{Type: ci.File}}}, schedulePage{ciHead: h, ID: 1},
+		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, SetsVars: true, Rows: []variable.Given{{Type: variable.File}}}, schedulePage{ciHead: h, ID: 1},
 		environmentsPage{ciHead: h, Environments: []*ci.Environment{environment, {State: ci.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
 		environmentPage{ciHead: h, Environment: environment, Deployments: []*ci.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},
 		chartsPage{ciHead: h, Days: 7, Total: 1, Counts: drawBars(stats, func(d ci.DayStats) []piece { return []piece{{"ok", float64(d.Success), "passed"}} }, func(float64) string { return "x" })}, chartsPage{ciHead: h},

@@ -7,6 +7,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/web/joblog"
@@ -80,7 +81,7 @@ type jobPage struct {
 	MayKeep   bool
 	MayDelete bool // its artifacts
 	MayRead   bool // its log
-	Rows      []ci.PipelineVariable
+	Rows      []variable.Given
 }
 
 // logPart is a window of a log, and where the ones before and after it are.
@@ -118,7 +119,7 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p := jobPage{ciHead: h, MayRead: true, Rows: []ci.PipelineVariable{{}}}
+	p := jobPage{ciHead: h, MayRead: true, Rows: []variable.Given{{}}}
 	if p.Job, err = w.CI.Job(v, v.actor, h.in(), id); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -27,7 +28,7 @@ type pipelinePage struct {
 	Suites    []suite
 	List      []*ci.Job // of the tab of jobs
 	Pager     pager
-	Variables []ci.PipelineVariable
+	Variables []variable.Given
 	MayRun    bool
 	MaySee    bool // its variables
 	MayDelete bool

@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/config"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -107,7 +108,7 @@ type runPage struct {
 	Ref      string
 	Branches []string
 	Tags     []string
-	Rows     []ci.PipelineVariable // further variables
+	Rows     []variable.Given // further variables
 }
 
 func (runPage) view() string    { return "project/run_pipeline" }
@@ -122,7 +123,7 @@ func (w *Web) showRun(v *visit, ref project.Ref, f form) error {
 	if err != nil {
 		return err
 	}
-	p := runPage{ciHead: h, Form: f, Rows: append(v.pairs(), ci.PipelineVariable{})}
+	p := runPage{ciHead: h, Form: f, Rows: append(v.pairs(), variable.Given{})}
 	if p.Branches, p.Tags, err = w.refNames(v, h.in()); err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (w *Web) runPipeline(v *visit, ref project.Ref) error {
 	n.Variables = v.pairs()
 	for name, values := range v.r.PostForm {
 		if key, ok := strings.CutPrefix(name, "described_"); ok && values[0] != "" {
-			n.Variables = append(n.Variables, ci.PipelineVariable{Key: key, Value: values[0], Type: ci.EnvVar})
+			n.Variables = append(n.Variables, variable.Given{Key: key, Value: values[0], Type: variable.EnvVar})
 		}
 		if key, ok := strings.CutPrefix(name, "input_"); ok && values[0] != "" {
 			n.Inputs[key] = config.Texts(values)

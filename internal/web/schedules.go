@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"svc/internal/ci"
+	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -70,7 +71,7 @@ type schedulePage struct {
 	Branches []string
 	Tags     []string
 	SetsVars bool // the visitor may set variables
-	Rows     []ci.PipelineVariable
+	Rows     []variable.Given
 }
 
 func (schedulePage) view() string { return "project/schedule" }
@@ -96,7 +97,7 @@ func (w *Web) newSchedule(v *visit, ref project.Ref) error {
 	return w.showSchedule(v, ref, 0, filled("cron", "0 4 * * *", "cron_timezone", "UTC", "active", "1"), nil)
 }
 
-func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []ci.PipelineVariable) error {
+func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []variable.Given) error {
 	h, err := w.ciHead(v, ref, "schedules")
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (w *Web) showSchedule(v *visit, ref project.Ref, id int64, f form, rows []c
 		return errs.Forbidden("")
 	}
 	f.only("description", "cron", "cron_timezone", "ref")
-	p := schedulePage{ciHead: h, ID: id, Form: f, SetsVars: ci.MaySetVariables(v.actor, h.Project), Rows: append(slices.Clone(rows), ci.PipelineVariable{})}
+	p := schedulePage{ciHead: h, ID: id, Form: f, SetsVars: variable.MayGive(v.actor, h.Project), Rows: append(slices.Clone(rows), variable.Given{})}
 	if p.Branches, p.Tags, err = w.refNames(v, h.in()); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package web
 import (
 	"net/url"
 
-	"svc/internal/ci"
+	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/project"
 )
@@ -28,10 +28,10 @@ func (w *Web) variablePages() {
 type drawer interface {
 	setup() setup // empty for the installation
 	at() string
-	list(v *visit, p db.Paging) (db.Page[ci.Variable], error)
-	one(v *visit, key, scope string) (*ci.Variable, error)
-	create(v *visit, key string, c ci.VariableChange) error
-	update(v *visit, key, scope string, c ci.VariableChange) error
+	list(v *visit, p db.Paging) (db.Page[variable.Variable], error)
+	one(v *visit, key, scope string) (*variable.Variable, error)
+	create(v *visit, key string, c variable.Change) error
+	update(v *visit, key, scope string, c variable.Change) error
 	delete(v *visit, key, scope string) error
 }
 
@@ -42,46 +42,46 @@ type placeDrawer struct {
 
 func (d placeDrawer) setup() setup { return d.s }
 func (d placeDrawer) at() string   { return d.s.Base + "variables" }
-func (d placeDrawer) list(v *visit, p db.Paging) (db.Page[ci.Variable], error) {
-	return d.w.CI.Variables(v, v.actor, d.s.Place, p)
+func (d placeDrawer) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
+	return d.w.CI.Variables.List(v, v.actor, d.s.Place, p)
 }
-func (d placeDrawer) one(v *visit, key, scope string) (*ci.Variable, error) {
-	return d.w.CI.Variable(v, v.actor, d.s.Place, key, &scope)
+func (d placeDrawer) one(v *visit, key, scope string) (*variable.Variable, error) {
+	return d.w.CI.Variables.Get(v, v.actor, d.s.Place, key, &scope)
 }
-func (d placeDrawer) create(v *visit, key string, c ci.VariableChange) error {
-	_, err := d.w.CI.CreateVariable(v, v.actor, d.s.Place, key, c)
+func (d placeDrawer) create(v *visit, key string, c variable.Change) error {
+	_, err := d.w.CI.Variables.Create(v, v.actor, d.s.Place, key, c)
 	return err
 }
-func (d placeDrawer) update(v *visit, key, scope string, c ci.VariableChange) error {
-	_, err := d.w.CI.UpdateVariable(v, v.actor, d.s.Place, key, &scope, c)
+func (d placeDrawer) update(v *visit, key, scope string, c variable.Change) error {
+	_, err := d.w.CI.Variables.Update(v, v.actor, d.s.Place, key, &scope, c)
 	return err
 }
 func (d placeDrawer) delete(v *visit, key, scope string) error {
-	return d.w.CI.DeleteVariable(v, v.actor, d.s.Place, key, &scope, nil)
+	return d.w.CI.Variables.Delete(v, v.actor, d.s.Place, key, &scope, nil)
 }
 
 type adminDrawer struct{ w *Web }
 
 func (d adminDrawer) setup() setup { return setup{} }
 func (d adminDrawer) at() string   { return "/admin/variables" }
-func (d adminDrawer) list(v *visit, p db.Paging) (db.Page[ci.Variable], error) {
-	return d.w.CI.InstanceVariables(v, v.actor, p)
+func (d adminDrawer) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
+	return d.w.CI.Variables.ListInstance(v, v.actor, p)
 }
-func (d adminDrawer) one(v *visit, key, _ string) (*ci.Variable, error) {
-	return d.w.CI.InstanceVariable(v, v.actor, key)
+func (d adminDrawer) one(v *visit, key, _ string) (*variable.Variable, error) {
+	return d.w.CI.Variables.GetInstance(v, v.actor, key)
 }
-func (d adminDrawer) create(v *visit, key string, c ci.VariableChange) error {
+func (d adminDrawer) create(v *visit, key string, c variable.Change) error {
 	c.Scope, c.Hidden = nil, nil
-	_, err := d.w.CI.CreateInstanceVariable(v, v.actor, key, c)
+	_, err := d.w.CI.Variables.CreateInstance(v, v.actor, key, c)
 	return err
 }
-func (d adminDrawer) update(v *visit, key, _ string, c ci.VariableChange) error {
+func (d adminDrawer) update(v *visit, key, _ string, c variable.Change) error {
 	c.Scope, c.Hidden = nil, nil
-	_, err := d.w.CI.UpdateInstanceVariable(v, v.actor, key, c)
+	_, err := d.w.CI.Variables.UpdateInstance(v, v.actor, key, c)
 	return err
 }
 func (d adminDrawer) delete(v *visit, key, _ string) error {
-	return d.w.CI.DeleteInstanceVariable(v, v.actor, key, nil)
+	return d.w.CI.Variables.DeleteInstance(v, v.actor, key, nil)
 }
 
 type variablesPage struct {
@@ -91,12 +91,12 @@ type variablesPage struct {
 	Form      form
 	Variables []variableRow
 	Types     []option
-	Edit      *ci.Variable // that is shown with its value
+	Edit      *variable.Variable // that is shown with its value
 	Pager     pager
 }
 
 type variableRow struct {
-	ci.Variable
+	variable.Variable
 	Open string // the address that shows its value
 }
 
@@ -130,7 +130,7 @@ func (w *Web) variables(v *visit, d drawer) error {
 	return w.showVariables(v, d, f, one)
 }
 
-func (w *Web) showVariables(v *visit, d drawer, f form, edit *ci.Variable) error {
+func (w *Web) showVariables(v *visit, d drawer, f form, edit *variable.Variable) error {
 	page, err := d.list(v, v.paging())
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (w *Web) showVariables(v *visit, d drawer, f form, edit *ci.Variable) error
 	f.only("key", "value", "variable_type", "environment_scope", "description")
 	s := d.setup()
 	p := variablesPage{setup: s, Admin: s.Base == "", At: d.at(), Form: f, Edit: edit, Pager: v.pager(page.More),
-		Types: []option{{string(ci.EnvVar), "Variable"}, {string(ci.File), "File (the variable is the path of a file with the value)"}}}
+		Types: []option{{string(variable.EnvVar), "Variable"}, {string(variable.File), "File (the variable is the path of a file with the value)"}}}
 	for _, one := range page.Items {
 		open := url.Values{"key": {one.Key}, "scope": {one.Scope}}
 		one.Value = "" // a page does not hold more secrets than were asked for
@@ -148,11 +148,11 @@ func (w *Web) showVariables(v *visit, d drawer, f form, edit *ci.Variable) error
 }
 
 // variableChange is what the form says.
-func (v *visit) variableChange() ci.VariableChange {
-	kind, scope, description := ci.VariableType(v.text("variable_type")), v.text("environment_scope"), v.text("description")
+func (v *visit) variableChange() variable.Change {
+	kind, scope, description := variable.Type(v.text("variable_type")), v.text("environment_scope"), v.text("description")
 	protected, masked, raw, hidden := v.ticked("protected"), v.ticked("masked"), v.ticked("raw"), v.ticked("hidden")
 	value := v.r.PostForm.Get("value")
-	return ci.VariableChange{
+	return variable.Change{
 		Value: &value, Type: &kind, Scope: &scope, Description: &description, Protected: &protected, Masked: &masked, Raw: &raw, Hidden: &hidden,
 	}
 }

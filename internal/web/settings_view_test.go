@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"svc/internal/audit"
-	"svc/internal/ci"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/variable"
 	"svc/internal/instance"
 	"svc/internal/pages"
 	"svc/internal/project"
@@ -31,8 +31,8 @@ func settingsContents() []content {
 	runner := &runners.Runner{ID: 1, Description: "d", Tags: []string{"a"}, Paused: true, Busy: true, RunUntagged: true, ProtectedOnly: true, Locked: true,
 		MaximumTimeout: &seconds, ContactedAt: &now, Manager: &runners.Manager{}, Projects: []*project.Project{p, p}}
 	text := "d"
-	variable := ci.Variable{Key: "K", Description: &text, Type: ci.File, Protected: true, Masked: true, Raw: true, Scope: "x"}
-	hidden := ci.Variable{Key: "H", Masked: true, Hidden: true, Scope: "*"}
+	shown := variable.Variable{Key: "K", Description: &text, Type: variable.File, Protected: true, Masked: true, Raw: true, Scope: "x"}
+	hidden := variable.Variable{Key: "H", Masked: true, Hidden: true, Scope: "*"}
 	token := user.Token{Name: "t", Scopes: []string{"api"}, CreatedAt: now, LastUsedAt: &now, ExpiresAt: "2027-01-01", Secret: "s"}
 	rule := &repo.Protected{Name: "main", AllowForcePush: true, Access: []repo.RefAccess{{Action: repo.PushTo, Level: 40}, {Action: repo.PushTo, Level: 30}, {Action: repo.MergeInto}, {Action: repo.CreateRef}}}
 	archived := *p
@@ -56,7 +56,7 @@ func settingsContents() []content {
 		deployTokensPage{setup: in, Form: bad, Tokens: []project.DeployToken{{Name: "n", Scopes: []string{"x"}, ExpiresAt: &now}}, Made: &project.DeployToken{Secret: "s"}, Scopes: []scope{{"api", "t"}}},
 		deployTokensPage{setup: of},
 		deployKeysPage{setup: in, Form: bad, Keys: []project.DeployKey{{Title: "t", CanPush: true, Public: true, LastUsedAt: &now, ExpiresAt: &now}, {}}, Public: []project.DeployKey{{Title: "p"}}}, deployKeysPage{setup: in},
-		variablesPage{setup: in, Form: bad, Variables: []variableRow{{variable, "?key=K"}, {hidden, "?key=H"}}, Types: some, Edit: &hidden}, variablesPage{setup: of}, variablesPage{Admin: true, At: "/admin/variables"},
+		variablesPage{setup: in, Form: bad, Variables: []variableRow{{shown, "?key=K"}, {hidden, "?key=H"}}, Types: some, Edit: &hidden}, variablesPage{setup: of}, variablesPage{Admin: true, At: "/admin/variables"},
 		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: runners.Online}, {Runner: &runners.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &runners.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},
 		runnersPage{setup: of}, runnersPage{Admin: true, Status: "online"},
 		protectedPage{setup: in, Form: bad, Branches: []*repo.Protected{rule, {Name: "x"}}, Tags: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: in},

@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/variable"
 	"svc/internal/project"
 )
 
@@ -135,16 +136,16 @@ func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 
 // pairs reads the variables of a form: the fields of one name belong to those
 // of the other, in their order. Rows without a name are left out.
-func (v *visit) pairs() []ci.PipelineVariable {
-	var list []ci.PipelineVariable
+func (v *visit) pairs() []variable.Given {
+	var list []variable.Given
 	values, kinds := v.r.PostForm["variable_value"], v.r.PostForm["variable_type"]
 	for i, key := range v.r.PostForm["variable_key"] {
 		if key == "" || i >= len(values) {
 			continue
 		}
-		one := ci.PipelineVariable{Key: key, Value: values[i], Type: ci.EnvVar}
-		if i < len(kinds) && kinds[i] == string(ci.File) {
-			one.Type = ci.File
+		one := variable.Given{Key: key, Value: values[i], Type: variable.EnvVar}
+		if i < len(kinds) && kinds[i] == string(variable.File) {
+			one.Type = variable.File
 		}
 		list = append(list, one)
 	}

@@ -1,4 +1,4 @@
-package ci
+package variable
 
 import (
 	"context"
@@ -8,32 +8,32 @@ import (
 	"svc/internal/errs"
 )
 
-const variableColumns = `id, key, description, variable_type, value, protected, masked, raw`
+const instanceColumns = `id, key, description, variable_type, value, protected, masked, raw`
 
-func scanVariable(s db.Scanner) (Variable, error) {
+func scanInstance(s db.Scanner) (Variable, error) {
 	var v Variable
 	err := s.Scan(&v.ID, &v.Key, &v.Description, &v.Type, &v.Value, &v.Protected, &v.Masked, &v.Raw)
 	return v, err
 }
 
-func findVariable(ctx context.Context, q db.Q, key string) (Variable, error) {
-	v, err := scanVariable(q.QueryRowContext(ctx, `SELECT `+variableColumns+` FROM instance_variables WHERE key = ?`, key))
-	return v, notFound(err, "InstanceVariable")
+func findInstance(ctx context.Context, q db.Q, key string) (Variable, error) {
+	v, err := scanInstance(q.QueryRowContext(ctx, `SELECT `+instanceColumns+` FROM instance_variables WHERE key = ?`, key))
+	return v, db.NotFound(err, "InstanceVariable")
 }
 
-func listVariables(ctx context.Context, d *db.DB, p db.Paging) (db.Page[Variable], error) {
+func listInstance(ctx context.Context, d *db.DB, p db.Paging) (db.Page[Variable], error) {
 	return db.List(ctx, d, db.Query[Variable]{
-		Columns: variableColumns, From: "instance_variables", Order: []db.Order{{Name: "id"}},
-		Scan: scanVariable, Keys: func(v Variable) []any { return []any{v.ID} },
+		Columns: instanceColumns, From: "instance_variables", Order: []db.Order{{Name: "id"}},
+		Scan: scanInstance, Keys: func(v Variable) []any { return []any{v.ID} },
 	}, p)
 }
 
-func countVariables(ctx context.Context, q db.Q) (n int, err error) {
+func countInstance(ctx context.Context, q db.Q) (n int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM instance_variables`).Scan(&n)
 	return n, err
 }
 
-func insertVariable(ctx context.Context, q db.Q, v *Variable, now time.Time) error {
+func insertInstance(ctx context.Context, q db.Q, v *Variable, now time.Time) error {
 	err := q.QueryRowContext(ctx, `
 		INSERT INTO instance_variables (key, value, created_at, updated_at) VALUES (?, '', ?, ?) RETURNING id`,
 		v.Key, now, now).Scan(&v.ID)
@@ -43,17 +43,17 @@ func insertVariable(ctx context.Context, q db.Q, v *Variable, now time.Time) err
 	return err
 }
 
-func saveVariable(ctx context.Context, q db.Q, v *Variable, sealed string, now time.Time) error {
+func updateInstance(ctx context.Context, q db.Q, v *Variable, sealed string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE instance_variables SET description = ?, variable_type = ?, value = ?, protected = ?, masked = ?, raw = ?, updated_at = ?
 		WHERE id = ?`, v.Description, string(v.Type), sealed, v.Protected, v.Masked, v.Raw, now, v.ID)
 }
 
-func variableUpdatedAt(ctx context.Context, q db.Q, id int64) (at time.Time, err error) {
+func instanceUpdatedAt(ctx context.Context, q db.Q, id int64) (at time.Time, err error) {
 	err = q.QueryRowContext(ctx, `SELECT updated_at FROM instance_variables WHERE id = ?`, id).Scan(db.Time(&at))
 	return at, err
 }
 
-func deleteVariable(ctx context.Context, q db.Q, id int64) error {
+func deleteInstance(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM instance_variables WHERE id = ?`, id)
 }
