@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"svc/internal/glob"
 )
 
 // selection says which files of the working tree are meant.
@@ -28,7 +30,11 @@ func (j *job) collect(sel selection) ([]string, error) {
 		return nil, err
 	}
 	defer root.Close()
-	c := &collector{root: root, exclude: cleaned(j.dir, sel.exclude), found: map[string]bool{}}
+	c := &collector{root: root, found: map[string]bool{}}
+	for _, pattern := range cleaned(j.dir, sel.exclude) {
+		g, _ := glob.Parse(pattern) // an invalid one matches nothing
+		c.exclude = append(c.exclude, g)
+	}
 	for _, given := range sel.paths {
 		pattern, ok := clean(j.dir, given)
 		if !ok {
@@ -87,7 +93,7 @@ func cleaned(dir string, list []string) []string {
 
 type collector struct {
 	root    *os.Root
-	exclude []string
+	exclude []glob.Glob
 	found   map[string]bool
 }
 
@@ -100,7 +106,8 @@ func (c *collector) add(pattern string) error {
 	if start == "" {
 		start = "."
 	}
-	return c.walk(start, false, func(name string) bool { return match(pattern, name) }, pattern)
+	g, _ := glob.Parse(pattern) // an invalid one matches nothing
+	return c.walk(start, false, g.Match, pattern)
 }
 
 // walk goes through a directory. Once something fits, all below it is taken.
@@ -135,10 +142,8 @@ func (c *collector) take(name string, kind fs.FileMode) {
 	if name == "." || kind&^(fs.ModeDir|fs.ModeSymlink) != 0 {
 		return
 	}
-	for _, pattern := range c.exclude {
-		if match(pattern, name) {
-			return
-		}
+	if slices.ContainsFunc(c.exclude, func(g glob.Glob) bool { return g.Match(name) }) {
+		return
 	}
 	c.found[name] = true
 }

@@ -1,0 +1,92 @@
+// Package glob matches paths against patterns: * and ? stay within a name, **/
+// stands for any number of directories, [a-z] for one of some characters, and
+// {a,b} for one of some texts.
+//
+// The matching is that of doublestar, except for braces: it tries them one inside
+// the other, so that twenty pairs take seconds. Here they are expanded first, up
+// to a bound, since patterns come from CI files that anybody can push.
+package glob
+
+import "github.com/bmatcuk/doublestar/v4"
+
+// maxAlternatives is how many patterns one with braces may stand for.
+const maxAlternatives = 256
+
+// Glob is a pattern, as alternatives without braces. The zero value matches
+// nothing.
+type Glob []string
+
+// Parse reads a pattern. It returns false for one that is invalid, or that stands
+// for too many.
+func Parse(pattern string) (Glob, bool) {
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, false
+	}
+	expanded, todo := Glob{}, []string{pattern}
+	for len(todo) > 0 {
+		one := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		before, choices, after, ok := firstBraces(one)
+		if !ok {
+			expanded = append(expanded, one)
+			continue
+		}
+		for _, choice := range choices {
+			todo = append(todo, before+choice+after)
+		}
+		if len(expanded)+len(todo) > maxAlternatives {
+			return nil, false
+		}
+	}
+	return expanded, true
+}
+
+// Match reports whether a path matches.
+func (g Glob) Match(path string) bool {
+	for _, pattern := range g {
+		if doublestar.MatchUnvalidated(pattern, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstBraces splits a pattern at its first pair of braces. Their texts may have
+// braces of their own.
+func firstBraces(pattern string) (before string, choices []string, after string, ok bool) {
+	depth, start := 0, 0
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == '[':
+			i += max(0, classEnd(pattern[i:]))
+		case c == '{':
+			if depth++; depth == 1 {
+				before, start = pattern[:i], i+1
+			}
+		case c == ',' && depth == 1:
+			choices = append(choices, pattern[start:i])
+			start = i + 1
+		case c == '}' && depth > 0:
+			if depth--; depth == 0 {
+				return before, append(choices, pattern[start:i]), pattern[i+1:], true
+			}
+		}
+	}
+	return "", nil, "", false
+}
+
+// classEnd returns the index of the bracket that closes a class of characters,
+// which may not be the first one of it; -1 when there is none.
+func classEnd(class string) int {
+	for i := 1; i < len(class); i++ {
+		switch {
+		case class[i] == '\\':
+			i++
+		case class[i] == ']' && i > 1:
+			return i
+		}
+	}
+	return -1
+}
