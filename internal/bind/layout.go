@@ -82,26 +82,41 @@ func (f *Field) Location(method string) Location {
 // NewLayout reads a parameters struct. path names the parameters that are
 // segments of the endpoint's route; each must have a field. The error is a
 // fault of the program: a tag that says nothing, or a type that cannot be
-// bound. Layouts are kept: each server of a process, as tests start them, has the
-// same ones.
+// bound.
 func NewLayout(t reflect.Type, path ...string) (*Layout, error) {
-	key := layoutKey{t, strings.Join(path, "/")}
-	if l, ok := layouts.Load(key); ok {
-		return l.(*Layout), nil
-	}
-	l, err := newLayout(t, path)
-	if err == nil {
-		layouts.Store(key, l)
-	}
-	return l, err
+	return rememberedLayout(layoutKey{t, strings.Join(path, "/")})
 }
 
+// layoutKey is what a layout depends on.
 type layoutKey struct {
-	t    reflect.Type
-	path string
+	params reflect.Type
+	path   string // the names, with slashes between them
 }
 
-var layouts sync.Map // of layoutKey to *Layout
+// rememberedLayout returns the same layout for the same key: each server of a
+// process has the same endpoints, and tests start hundreds of servers.
+var rememberedLayout = remember(func(k layoutKey) (*Layout, error) {
+	var names []string
+	if k.path != "" {
+		names = strings.Split(k.path, "/")
+	}
+	return newLayout(k.params, names)
+})
+
+// remember returns a function that calls f once for each key, unless it fails.
+func remember[K comparable, V any](f func(K) (V, error)) func(K) (V, error) {
+	var known sync.Map
+	return func(key K) (V, error) {
+		if v, ok := known.Load(key); ok {
+			return v.(V), nil
+		}
+		v, err := f(key)
+		if err == nil {
+			known.Store(key, v)
+		}
+		return v, err
+	}
+}
 
 func newLayout(t reflect.Type, path []string) (*Layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
