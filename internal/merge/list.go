@@ -75,8 +75,7 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w d
 	if err != nil {
 		return w, err
 	}
-	w.And(`i.project_id = ?`, in.ID)
-	return w, nil
+	return inProject(in.ID), nil
 }
 
 func (s *Service) list(ctx context.Context, w db.Where, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
@@ -167,9 +166,8 @@ func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Pro
 	if !in.MayRead(by, project.MergePart) {
 		return 0, false, nil
 	}
-	var w db.Where
-	w.And(`i.project_id = ?`, in.ID)
-	w.And(`i.state = ?`, string(Opened))
+	w := inProject(in.ID)
+	plan.Narrow(&w, plan.MergeKind, by, plan.Filter{State: Opened})
 	if n, over, err = totalRequests(ctx, s.DB, w); err != nil {
 		return 0, false, fmt.Errorf("count open merge requests of project %d: %w", in.ID, err)
 	}

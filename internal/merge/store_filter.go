@@ -21,6 +21,12 @@ func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 	return w
 }
 
+// inProject is the condition on the merge requests i of a project.
+func inProject(id int64) (w db.Where) {
+	w.And(`i.project_id = ?`, id)
+	return w
+}
+
 // narrow adds the conditions of a filter.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	plan.Narrow(w, plan.MergeKind, by, f.Filter)
@@ -74,8 +80,7 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, by plan.Sort, p db.
 // listOfCommit knows the commits that requests ended with: heads of versions,
 // and what merging them made.
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
-	var w db.Where
-	w.And(`i.project_id = ?`, projectID)
+	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
 	return listRequests(ctx, d, w, plan.Sort{By: "created_at", Desc: true}, p)
 }

@@ -141,7 +141,7 @@ func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (d
 	case key == Backlog:
 		for _, l := range b.Lists {
 			cond, args := l.where()
-			w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...)
+			Not(&w)(cond, args...)
 		}
 	}
 	return w, nil

@@ -155,7 +155,7 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 		return []*Issue{}, nil
 	}
 	w := s.issuesIn(by, place{})
-	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
+	s.narrow(&w, by, IssueFilter{IDs: ids})
 	page, err := listIssues(ctx, s.DB, w, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("find issues: %w", err)
