@@ -59,7 +59,7 @@ type artifactPage struct {
 	Path     string
 	Steps    []crumb
 	Size     int64
-	Code     template.HTML
+	Source   template.HTML
 	Image    bool
 	Binary   bool
 	TooLarge bool
@@ -102,7 +102,7 @@ func (w *Web) artifactFile(v *visit, ref project.Ref) error {
 		if err != nil {
 			return err
 		}
-		p.Code = anchored(lines, excerpt{First: 1, Last: len(lines)})
+		p.Source = anchored(lines, excerpt{First: 1, Last: len(lines)})
 	}
 	return v.show(p)
 }

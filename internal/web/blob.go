@@ -27,7 +27,7 @@ type blobPage struct {
 	Commit   *git.Commit
 	Lines    int
 	Span     excerpt
-	Code     template.HTML
+	Source   template.HTML
 	Rendered template.HTML
 	Image    bool
 	Binary   bool
@@ -35,7 +35,7 @@ type blobPage struct {
 	CRLF     bool // lines end as on Windows
 	Plain    bool // the source was asked for, though it could be rendered
 	Long     bool // it could be rendered, but for its length
-	Blame    bool // Code is the lines of a table, each with its commit
+	Blame    bool // Source is the rows of a table, each with its commit
 }
 
 func (blobPage) view() string    { return "project/blob" }
@@ -113,7 +113,7 @@ func (w *Web) blob(v *visit, ref project.Ref) error {
 		var lines []string
 		lines, err = w.highlighted(v, p.Path, text, p.File.BlobID)
 		p.Lines, p.Span = len(lines), v.span(len(lines), lineCount(lines, maxLines, 80))
-		p.Code = anchored(lines, p.Span)
+		p.Source = anchored(lines, p.Span)
 	}
 	return orShow(v, p, err)
 }
@@ -169,7 +169,7 @@ func (w *Web) blame(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p.Code = w.blameTable(p.codeHead, ranges, lines)
+	p.Source = w.blameTable(p.codeHead, ranges, lines)
 	return v.show(p)
 }
 

@@ -46,7 +46,7 @@ type columnView struct {
 	At    string // address of the column alone
 	Base  string // of the board
 	Adds  string // address of a new issue for it
-	More  string // address of the next ones
+	Next  string // address of the next page
 	Plans bool
 }
 
@@ -134,7 +134,7 @@ func (w *Web) columnView(p boardPage, c *plan.Column, page int) columnView {
 		Column: c, Cards: w.issueRows(c.Issues, p.G != nil), Name: columnName(c.Key, c.List), Plans: p.Plans, Base: p.At(), At: p.At() + "/columns/" + c.Key,
 	}
 	if c.More {
-		view.More = view.At + p.Query.With("page", strconv.Itoa(page+1))
+		view.Next = view.At + p.Query.With("page", strconv.Itoa(page+1))
 	}
 	if p.Adds && c.Key != plan.Done {
 		view.Adds = p.Base + "issues/new"

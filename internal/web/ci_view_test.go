@@ -24,7 +24,7 @@ func ciContents() []content {
 	id, share := int64(1), 12.5
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Visibility: project.Public, DefaultBranch: "main", Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
-	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", User: true, Builds: true}, Base: "/g/p/-", May: true, at: now, runs: map[ci.RunRef]bool{{Name: "main"}: true, {Name: "main", Tag: true}: true}}
+	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", SignedIn: true, Builds: true}, Base: "/g/p/-", May: true, at: now, runs: map[ci.RunRef]bool{{Name: "main"}: true, {Name: "main", Tag: true}: true}}
 	commit := &git.Commit{ID: "0123456789", Title: "t"}
 	pipeline := &ci.Pipeline{ID: 1, Ref: "main", SHA: "0123456789", Source: ci.FromPush, Status: flow.Failed, User: u, UserID: &id, CreatedAt: now, StartedAt: &now, FinishedAt: &now, Coverage: &share, YAMLErrors: "e", Archived: true}
 	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, Along: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}
@@ -67,7 +67,7 @@ func ciContents() []content {
 		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive, Entries: []artifact.Item{{Name: "d", Dir: true}, {Name: "f"}}, More: true}}, Path: "a/b", Steps: steps("a/b")},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive}}},
-		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Code: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
+		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Source: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
 		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []variable.Given{{}}, Asks: &ci.PipelineForm{MaySet: true,
 			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},
 		schedulesPage{ciHead: h, Schedules: []scheduleRow{schedule, {Schedule: &ci.Schedule{}}}}, schedulesPage{ciHead: h},

@@ -135,8 +135,8 @@ func (w *Web) errors(v *visit, ref project.Ref) error {
 type errorPage struct {
 	head
 	*errortrack.Story
-	Days, Hours template.HTML
-	MayAct      bool
+	DayPlot, HourPlot template.HTML
+	MayAct            bool
 }
 
 func (errorPage) view() string    { return "project/error" }
@@ -176,10 +176,10 @@ func (w *Web) errorDetails(v *visit, ref project.Ref) error {
 	}
 	now := w.Now().UTC()
 	days, hours := p.Frequency.Days, p.Frequency.Hours
-	p.Days = drawColumns(days, len(days), "plot", "Events of the last 30 days", func(i int) string {
+	p.DayPlot = drawColumns(days, len(days), "plot", "Events of the last 30 days", func(i int) string {
 		return plural(int(days[i]), "event") + " on " + now.AddDate(0, 0, i+1-len(days)).Format("2 January")
 	})
-	p.Hours = drawColumns(hours, len(hours), "plot", "Events of the last 24 hours", func(i int) string {
+	p.HourPlot = drawColumns(hours, len(hours), "plot", "Events of the last 24 hours", func(i int) string {
 		return plural(int(hours[i]), "event") + " from " + now.Add(time.Duration(i+1-len(hours))*time.Hour).Format("15:00 UTC")
 	})
 	return v.show(p)

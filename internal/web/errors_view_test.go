@@ -12,7 +12,7 @@ func errorContents() []content {
 	now := time.Unix(1e9, 0)
 	no := false
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main", Namespace: project.Namespace{Name: "G", FullPath: "g"}}
-	h := head{Project: in, Tab: "monitor", User: true, Watches: true, Alarmed: true, MaySet: true}
+	h := head{Project: in, Tab: "monitor", SignedIn: true, Watches: true, Alarmed: true, MaySet: true}
 	e := &errortrack.Error{ID: 1, Type: "E", Title: "t", Culprit: "f in m", Level: "fatal", Status: errortrack.Resolved, Events: 99, Users: 10_000, FirstSeenAt: now, LastSeenAt: now, LastRelease: "1", FirstRelease: "1", Platform: "go"}
 	message := &errortrack.Error{ID: 2, Title: "m", Level: "warning", Status: errortrack.Unresolved, Events: 1, Users: 1}
 	frame := errortrack.Frame{Function: "f", Module: "m", File: "f.go", Line: 3, Column: 1, InApp: true, Before: []string{"a"}, Source: "b", After: []string{"c"}}
@@ -31,7 +31,7 @@ func errorContents() []content {
 		errorsPage{head: h, Query: errorQuery{Status: "unresolved"}, Rows: rows, About: busy}, errorsPage{head: h, Query: errorQuery{Status: "all", Search: "x"}, About: busy},
 		errorsPage{head: h, Query: errorQuery{Status: "unresolved"}, About: busy}, errorsPage{head: h, Query: errorQuery{Status: "all"}, About: busy},
 		errorsPage{head: h, About: &errortrack.Overview{Active: true}}, errorsPage{head: h, About: &errortrack.Overview{}},
-		errorPage{head: h, Story: whole, Days: drawColumns([]int64{3}, 1, "plot", "x", func(int) string { return "y" }), MayAct: true},
+		errorPage{head: h, Story: whole, DayPlot: drawColumns([]int64{3}, 1, "plot", "x", func(int) string { return "y" }), MayAct: true},
 		errorPage{head: h, Story: &errortrack.Story{Error: message, Event: &errortrack.Event{}}, MayAct: true},
 		errorSetupPage{setup: s, Form: form{Errors: map[string][]string{"api_url": {"is wrong"}}, Error: "no"}, Active: true, Integrated: true, HasToken: true, Keys: []errorKey{{key, "https://k@h/1"}, {&errortrack.Key{}, ""}}},
 		errorSetupPage{setup: s, Form: filled()}, errorSetupPage{setup: s, Form: filled(), Active: true},

@@ -91,8 +91,8 @@ type issuePage struct {
 // linkRow is an issue that has to do with this one.
 type linkRow struct {
 	issueRow
-	ID  int64
-	How string
+	LinkID int64
+	How    string
 }
 
 func (issuePage) view() string    { return "project/issue" }

@@ -16,7 +16,7 @@ func mergeContents() []content {
 	now := time.Unix(1e9, 0)
 	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main"}
-	h := planHead{P: &head{Project: in, Merges: true, Pending: "2", Builds: true, User: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: "merges", Plans: true, User: true, Adds: true}
+	h := planHead{P: &head{Project: in, Merges: true, Pending: "2", Builds: true, SignedIn: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: "merges", Plans: true, SignedIn: true, Adds: true}
 	sure := true
 	m := &merge.MergeRequest{
 		Issuable: plan.Issuable{

@@ -34,7 +34,7 @@ type milestonesPage struct {
 type goalRow struct {
 	*plan.Milestone
 	plan.Counts
-	Path string
+	Page string // its address
 	Late bool
 	Own  bool // of this place itself
 }

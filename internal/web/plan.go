@@ -24,18 +24,18 @@ func (w *Web) planPages() {
 // planHead is what the pages of the planned work of a project or group begin
 // with.
 type planHead struct {
-	P     *head
-	G     *groupHead
-	Place project.Place
-	Base  string // "/group/project/-/" or "/groups/group/-/"
-	Part  string // issues, boards, labels, milestones, snippets, or merges: merge requests
-	Plans bool   // the visitor may change what is planned
-	User  bool   // signed in
-	Adds  bool   // the user may create issues, or merge requests
+	P        *head
+	G        *groupHead
+	Place    project.Place
+	Base     string // "/group/project/-/" or "/groups/group/-/"
+	Part     string // issues, boards, labels, milestones, snippets, or merges: merge requests
+	Plans    bool   // the visitor may change what is planned
+	SignedIn bool
+	Adds     bool // the user may create issues, or merge requests
 }
 
 func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
-	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", User: v.session != nil}
+	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", SignedIn: v.session != nil}
 	tab := "issues"
 	switch part {
 	case "merges":
@@ -48,7 +48,7 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 		if err != nil {
 			return p, err
 		}
-		p.G, p.Adds = &g, p.User && tab == "issues"
+		p.G, p.Adds = &g, p.SignedIn && tab == "issues"
 		p.Plans = g.MayPlan
 		return p, nil
 	}

@@ -16,7 +16,7 @@ func planContents() []content {
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main", Namespace: project.Namespace{Name: "G", FullPath: "g"}}
 	group := &groupHead{Group: &project.Namespace{ID: 2, Name: "G", FullPath: "g"}}
 	at := func(part string) planHead {
-		return planHead{P: &head{Project: in, Issues: true, Open: "2", User: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: part, Plans: true, User: true, Adds: true}
+		return planHead{P: &head{Project: in, Issues: true, Open: "2", SignedIn: true}, Place: project.Place{Ref: "g/p"}, Base: "/g/p/-/", Part: part, Plans: true, SignedIn: true, Adds: true}
 	}
 	above := planHead{G: group, Place: project.Place{Ref: "g", Group: true}, Base: "/groups/g/-/", Part: "issues"}
 	yes, label := true, &plan.Label{ID: 1, Name: "bug", Color: "#ff0000", Description: "wrong"}
@@ -35,8 +35,8 @@ func planContents() []content {
 	bad := form{Errors: map[string][]string{"title": {"is wrong"}, "name": {"is wrong"}}, Error: "no"}
 	boxes, goals := []choice{{Value: "1", Label: "x", On: true, Chip: label}, {Value: "2", Label: "Ada", User: ada}}, []option{{"0", "None"}, {"1", "1.0"}}
 	board := &plan.Board{ID: 1, Name: "Development", Lists: []*plan.BoardList{{ID: 1, Label: label}}}
-	columns := []columnView{{Column: &plan.Column{}, Cards: rows, Name: "Open", At: "/x", Base: "/y", Adds: "/z", More: "/m", Plans: true}, {Column: &plan.Column{}, Name: "Closed"}}
-	reached := goalRow{Milestone: goal, Counts: plan.Counts{All: 2, Opened: 1, Closed: 1}, Path: "/g/p/-/milestones/1", Late: true, Own: true}
+	columns := []columnView{{Column: &plan.Column{}, Cards: rows, Name: "Open", At: "/x", Base: "/y", Adds: "/z", Next: "/m", Plans: true}, {Column: &plan.Column{}, Name: "Closed"}}
+	reached := goalRow{Milestone: goal, Counts: plan.Counts{All: 2, Opened: 1, Closed: 1}, Page: "/g/p/-/milestones/1", Late: true, Own: true}
 	return []content{
 		issuesPage{issuableList: issuableList{planHead: at("issues"), Query: issuableQuery{State: "opened", Labels: []string{"bug"}}, Counts: plan.Counts{All: 2}, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, Rows: rows},
 		issuesPage{issuableList: issuableList{planHead: above, Query: issuableQuery{State: "all"}}}, issuesPage{issuableList: issuableList{Own: true, Query: issuableQuery{Scope: "assigned_to_me"}}},

@@ -33,7 +33,7 @@ type head struct {
 	Project  *project.Project
 	Parents  []crumb
 	Tab      string
-	User     bool   // signed in
+	SignedIn bool
 	Builds   bool   // the user sees the pipelines
 	Code     bool   // the user may read the code
 	Issues   bool   // the user sees the issues
@@ -61,7 +61,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	}
 	may := p.Can(v.actor)
 	h := head{
-		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, User: v.session != nil,
+		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
@@ -153,7 +153,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Badges = w.badgeViews(badges.Items, false)
-	if h.User {
+	if h.SignedIn {
 		at := project.Place{Ref: project.RefTo(h.Project.ID)}
 		if p.Membership, err = w.Projects.MembershipState(v, v.actor, at); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.User, p.Code, p.MayPush, p.Alarmed, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.Watches, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.SignedIn, p.Code, p.MayPush, p.Alarmed, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.Watches, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

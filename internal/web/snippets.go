@@ -59,12 +59,12 @@ func (w *Web) snippetPage(pattern string, who access, do func(v *visit, in *proj
 
 // snippetsPage is a list of snippets: of a project, of the user, or all public ones.
 type snippetsPage struct {
-	head     // without a project for those of users
-	Own      bool
-	Search   string
-	Snippets []*snippet.Snippet
-	MayAdd   bool
-	Pager    pager
+	head   // without a project for those of users
+	Own    bool
+	Search string
+	Rows   []*snippet.Snippet
+	MayAdd bool
+	Pager  pager
 }
 
 func (snippetsPage) view() string { return "shared/snippets" }
@@ -95,8 +95,8 @@ func (w *Web) snippetList(v *visit, p snippetsPage, list func(snippet.Filter, db
 	if err != nil {
 		return err
 	}
-	p.User = v.session != nil
-	p.Snippets, p.Pager, p.MayAdd = found.Items, v.pager(found.More), snippet.MayCreate(v.actor, p.Project)
+	p.SignedIn = v.session != nil
+	p.Rows, p.Pager, p.MayAdd = found.Items, v.pager(found.More), snippet.MayCreate(v.actor, p.Project)
 	return v.show(p)
 }
 
@@ -130,8 +130,7 @@ type snippetView struct {
 	Files    []snippetFile
 	Base     string // its own address
 	MayEdit  bool
-	Clone    string
-	SSH      string
+	Clone    cloneURLs
 	Comments *discussions // nil for a personal snippet
 }
 
@@ -154,7 +153,7 @@ func (p snippetView) title() string { return p.Snippet.Title + " · Snippets" }
 // snippetHead is the head of the project of a snippet, if it has one.
 func (w *Web) snippetHead(v *visit, in *project.Ref) (head, error) {
 	if in == nil {
-		return head{User: v.session != nil}, nil
+		return head{SignedIn: v.session != nil}, nil
 	}
 	return w.head(v, *in, "snippets")
 }
@@ -171,10 +170,7 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	if p.head, err = w.snippetHead(v, in); err != nil {
 		return err
 	}
-	p.Clone = w.Site.URL + "/" + s.Path("") + ".git"
-	if w.Site.SSHPort != "" {
-		p.SSH = sshAddress(w.Site, s.Path(""))
-	}
+	p.Clone = w.cloneURLs(s.Path(""))
 	if in != nil {
 		err = w.fillSnippet(v, *in, &p)
 	} else if s.Description != "" {

@@ -23,7 +23,7 @@ func contents() []content {
 	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Description: "d", Visibility: project.Public, DefaultBranch: "main",
 		Topics: []string{"t"}, LastActivityAt: now, Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
 	g := &project.Namespace{ID: 1, Name: "G", FullPath: "g", FullName: "G", Visibility: project.Private, Description: "d"}
-	h := head{Project: p, Parents: crumbs("g", "G"), Tab: "overview", User: true, HTTP: "http://example.org/g/p.git", SSH: "git@example.org:g/p.git"}
+	h := head{Project: p, Parents: crumbs("g", "G"), Tab: "overview", SignedIn: true, HTTP: "http://example.org/g/p.git", SSH: "git@example.org:g/p.git"}
 	commit := &git.Commit{ID: "0123456789", Title: "t", Author: git.Signature{Name: "Ada", When: now}, Committer: git.Signature{When: now}}
 	h.Code, h.MayPush = true, true
 	at := codeHead{head: h, Ref: "main", Path: "a/b", Steps: steps("a/b"), At: "0123456789"}
@@ -42,8 +42,8 @@ func contents() []content {
 		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
 			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", Pager: pager{"?page=1", "?page=3"}},
 		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
-		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Code: "x", Lines: 1, CRLF: true},
-		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Code: "<tr></tr>", Lines: 1, Blame: true},
+		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "x", Lines: 1, CRLF: true},
+		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "<tr></tr>", Lines: 1, Blame: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Image: true}, blobPage{codeHead: at, Commit: commit, File: &repo.File{}, TooLarge: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true},
 		commitsPage{codeHead: at, Days: days([]byline{{Commit: commit, By: u, CI: &ciStatus{"failed", "/x"}}, {Commit: commit}}), Branches: []string{"main", "x"}}, commitsPage{codeHead: at, Search: "x"},
@@ -64,6 +64,12 @@ func contents() []content {
 	}
 }
 
+// allContents are the pages of all files.
+func allContents() []content {
+	return slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(),
+		notificationContents(), alertContents(), errorContents(), transferContents())
+}
+
 // TestViews renders each page, signed in and not: no template stumbles, none
 // is without a page, and none uses an icon that is not drawn.
 func TestViews(t *testing.T) {
@@ -75,7 +81,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, c := range slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(), notificationContents(), alertContents(), errorContents(), transferContents()) {
+	for _, c := range allContents() {
 		seen[c.view()] = true
 		if p, ok := c.(treePage); ok { // made of two parts
 			if p.Body, err = w.part("project/tree", "treebody", p); err != nil {

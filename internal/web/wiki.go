@@ -36,8 +36,7 @@ type wikiHead struct {
 	Wiki     *wiki.Wiki
 	Base     string // the address of the wiki
 	MayWrite bool
-	Clone    string
-	SSH      string
+	Clone    cloneURLs
 }
 
 // Name is that of the project or group.
@@ -53,10 +52,7 @@ func (w *Web) wikiHead(v *visit, in project.Place) (wikiHead, error) {
 	if err != nil {
 		return wikiHead{}, err
 	}
-	h := wikiHead{Wiki: found, Base: wikiAt(in), MayWrite: found.MayWrite, Clone: w.Site.URL + "/" + found.Clone() + ".git"}
-	if w.Site.SSHPort != "" {
-		h.SSH = sshAddress(w.Site, found.Clone())
-	}
+	h := wikiHead{Wiki: found, Base: wikiAt(in), MayWrite: found.MayWrite, Clone: w.cloneURLs(found.Clone())}
 	if in.Group {
 		g, err := w.groupHead(v, in.Ref, "wiki")
 		h.G = &g
@@ -256,4 +252,18 @@ func (w *Web) wikiDiff(v *visit, in project.Place, slug string) error {
 		files.Items, files.More = files.Items[:p.Limit], true
 	}
 	return v.show(wikiDiffPage{wikiHead: h, Slug: slug, At: wikiAt(in, slug), Commit: byline{Commit: commit}, Diff: v.diffView(head{}, files, "", "", nil)})
+}
+
+// cloneURLs are the addresses of an auxiliary repository for git clients.
+type cloneURLs struct {
+	HTTP string
+	SSH  string // empty if the server has no SSH
+}
+
+func (w *Web) cloneURLs(path string) cloneURLs {
+	urls := cloneURLs{HTTP: w.Site.URL + "/" + path + ".git"}
+	if w.Site.SSHPort != "" {
+		urls.SSH = sshAddress(w.Site, path)
+	}
+	return urls
 }
