@@ -21,7 +21,7 @@ func TestArchivedProjectSchedules(t *testing.T) {
 		aDay := func() {
 			t.Helper()
 			s.Clock.Move(24 * time.Hour)
-			if err := s.CI.RunSchedules(t.Context()); err != nil {
+			if err := s.CI.Schedules.RunDue(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			b.settled()

@@ -236,11 +236,11 @@ func TestPipelineSchedules(t *testing.T) {
 			{Do: "PUT " + one + "?description=nightly", As: w.owner, Status: 200},
 		})
 		s.Clock.Move(25 * time.Hour)
-		if err := s.CI.RunSchedules(t.Context()); err != nil {
+		if err := s.CI.Schedules.RunDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.settled()
-		if err := s.CI.RunSchedules(t.Context()); err != nil { // its next time is tomorrow
+		if err := s.CI.Schedules.RunDue(t.Context()); err != nil { // its next time is tomorrow
 			t.Fatal(err)
 		}
 		w.settled()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/ci"
+	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
 )
 
@@ -34,11 +35,11 @@ func (a *API) listSchedules(c *call, p schedulesParams) (page[scheduleJSON], err
 		is := p.Scope == "active"
 		active = &is
 	}
-	list, err := a.CI.Schedules(c, c.actor, p.Project, active, p.paging())
+	list, err := a.CI.Schedules.List(c, c.actor, p.Project, active, p.paging())
 	if err != nil {
 		return page[scheduleJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(s *ci.Schedule) scheduleJSON { return a.toSchedule(c, s) }), nil
+	return offsetPage(p.pageParams, list, func(s *schedule.Schedule) scheduleJSON { return a.toSchedule(c, s) }), nil
 }
 
 type scheduleParams struct {
@@ -48,7 +49,7 @@ type scheduleParams struct {
 
 // getSchedule: https://docs.gitlab.com/api/pipeline_schedules/#get-a-single-pipeline-schedule
 func (a *API) getSchedule(c *call, p scheduleParams) (scheduleDetailJSON, error) {
-	return a.presentSchedule(c)(a.CI.Schedule(c, c.actor, p.Project, p.Schedule))
+	return a.presentSchedule(c)(a.CI.Schedules.Get(c, c.actor, p.Project, p.Schedule))
 }
 
 type schedulePipelinesParams struct {
@@ -76,7 +77,7 @@ type createScheduleParams struct {
 
 // createSchedule: https://docs.gitlab.com/api/pipeline_schedules/#create-a-new-pipeline-schedule
 func (a *API) createSchedule(c *call, p createScheduleParams) (scheduleDetailJSON, error) {
-	return a.presentSchedule(c)(a.CI.CreateSchedule(c, c.actor, p.Project, ci.ScheduleChange{
+	return a.presentSchedule(c)(a.CI.Schedules.Create(c, c.actor, p.Project, schedule.Change{
 		Description: &p.Description, Ref: &p.Ref, Cron: &p.Cron, Timezone: p.Timezone, Active: p.Active,
 	}))
 }
@@ -92,24 +93,24 @@ type updateScheduleParams struct {
 
 // updateSchedule: https://docs.gitlab.com/api/pipeline_schedules/#edit-a-pipeline-schedule
 func (a *API) updateSchedule(c *call, p updateScheduleParams) (scheduleDetailJSON, error) {
-	return a.presentSchedule(c)(a.CI.UpdateSchedule(c, c.actor, p.Project, p.Schedule, ci.ScheduleChange{
+	return a.presentSchedule(c)(a.CI.Schedules.Update(c, c.actor, p.Project, p.Schedule, schedule.Change{
 		Description: p.Description, Ref: p.Ref, Cron: p.Cron, Timezone: p.Timezone, Active: p.Active,
 	}))
 }
 
 // takeSchedule: https://docs.gitlab.com/api/pipeline_schedules/#take-ownership-of-a-pipeline-schedule
 func (a *API) takeSchedule(c *call, p scheduleParams) (scheduleDetailJSON, error) {
-	return a.presentSchedule(c)(a.CI.TakeSchedule(c, c.actor, p.Project, p.Schedule))
+	return a.presentSchedule(c)(a.CI.Schedules.TakeOwnership(c, c.actor, p.Project, p.Schedule))
 }
 
 // deleteSchedule: https://docs.gitlab.com/api/pipeline_schedules/#delete-a-pipeline-schedule
 func (a *API) deleteSchedule(c *call, p scheduleParams) (none, error) {
-	return none{}, a.CI.DeleteSchedule(c, c.actor, p.Project, p.Schedule, c.unmodifiedSince())
+	return none{}, a.CI.Schedules.Delete(c, c.actor, p.Project, p.Schedule, c.unmodifiedSince())
 }
 
 // playSchedule: https://docs.gitlab.com/api/pipeline_schedules/#run-a-scheduled-pipeline-immediately
 func (a *API) playSchedule(c *call, p scheduleParams) (schedulePlayedJSON, error) {
-	return schedulePlayedJSON{"201 Created"}, a.CI.PlaySchedule(c, c.actor, p.Project, p.Schedule)
+	return schedulePlayedJSON{"201 Created"}, a.CI.Schedules.Play(c, c.actor, p.Project, p.Schedule)
 }
 
 // schedulePlayedJSON is the response when a pipeline was created.
@@ -128,7 +129,7 @@ type createScheduleVariableParams struct {
 // createScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#create-a-new-pipeline-schedule-variable
 func (a *API) createScheduleVariable(c *call, p createScheduleVariableParams) (pipelineVariableJSON, error) {
 	v := variable.Given{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
-	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, false))
+	return presentScheduleVariable(a.CI.Schedules.SetVariable(c, c.actor, p.Project, p.Schedule, v, false))
 }
 
 type scheduleVariableParams struct {
@@ -146,12 +147,12 @@ type updateScheduleVariableParams struct {
 // updateScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#edit-a-pipeline-schedule-variable
 func (a *API) updateScheduleVariable(c *call, p updateScheduleVariableParams) (pipelineVariableJSON, error) {
 	v := variable.Given{Key: p.Key, Value: p.Value, Type: p.Type, Raw: p.Raw}
-	return presentScheduleVariable(a.CI.SetScheduleVariable(c, c.actor, p.Project, p.Schedule, v, true))
+	return presentScheduleVariable(a.CI.Schedules.SetVariable(c, c.actor, p.Project, p.Schedule, v, true))
 }
 
 // deleteScheduleVariable: https://docs.gitlab.com/api/pipeline_schedules/#delete-a-pipeline-schedule-variable
 func (a *API) deleteScheduleVariable(c *call, p scheduleVariableParams) (pipelineVariableJSON, error) {
-	return presentScheduleVariable(a.CI.DeleteScheduleVariable(c, c.actor, p.Project, p.Schedule, p.Key))
+	return presentScheduleVariable(a.CI.Schedules.DeleteVariable(c, c.actor, p.Project, p.Schedule, p.Key))
 }
 
 func presentScheduleVariable(v *variable.Given, err error) (pipelineVariableJSON, error) {
@@ -188,7 +189,7 @@ type schedulePipelineJSON struct {
 	Status string `json:"status"`
 }
 
-func (a *API) toSchedule(c *call, s *ci.Schedule) scheduleJSON {
+func (a *API) toSchedule(c *call, s *schedule.Schedule) scheduleJSON {
 	out := scheduleJSON{
 		ID: s.ID, Description: s.Description, Ref: s.Ref, Cron: s.Cron, Timezone: s.Timezone, NextRunAt: toStampOrNull(s.NextRunAt), Active: s.Active,
 		CreatedAt: toStamp(s.CreatedAt), UpdatedAt: toStamp(s.UpdatedAt),
@@ -200,8 +201,8 @@ func (a *API) toSchedule(c *call, s *ci.Schedule) scheduleJSON {
 	return out
 }
 
-func (a *API) presentSchedule(c *call) func(*ci.Schedule, error) (scheduleDetailJSON, error) {
-	return func(s *ci.Schedule, err error) (scheduleDetailJSON, error) {
+func (a *API) presentSchedule(c *call) func(*schedule.Schedule, error) (scheduleDetailJSON, error) {
+	return func(s *schedule.Schedule, err error) (scheduleDetailJSON, error) {
 		if err != nil {
 			return scheduleDetailJSON{}, err
 		}

@@ -27,6 +27,7 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/joblog"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
 	"svc/internal/config"
 	"svc/internal/db"
@@ -246,8 +247,11 @@ func (a *App) open(ctx context.Context, o Options) error {
 		}),
 	})
 	variables := variable.New(variable.Deps{DB: a.DB, Keys: a.Keys, Settings: a.Settings, Projects: a.Projects, Now: a.now})
+	schedules := schedule.New(schedule.Deps{
+		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Variables: variables, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Variables: variables, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
+		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Variables: variables, Schedules: schedules, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
 		Projects: a.Projects, Runners: a.Runners, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{

@@ -77,36 +77,3 @@ func (s *Service) PipelineCan(ctx context.Context, by actor.Actor, p *project.Pr
 		SeeVariables: p.Enough(by, project.Developer) == nil && ownOrMaintain(by, p, l.UserID) == nil,
 	}, err
 }
-
-// ScheduleCan is what an actor may do with a schedule.
-type ScheduleCan struct {
-	Play   bool // run it now
-	Edit   bool
-	Take   bool // become its owner, which is someone else
-	Delete bool
-}
-
-// SchedulesCan says what an actor may do with each of some schedules of a project
-// that was given to them.
-func (s *Service) SchedulesCan(ctx context.Context, by actor.Actor, p *project.Project, list []*Schedule) ([]ScheduleCan, error) {
-	cans := make([]ScheduleCan, len(list))
-	if !CanRun(by, p) {
-		return cans, nil
-	}
-	refs := make([]RunRef, len(list))
-	for i, sch := range list {
-		refs[i].Name, refs[i].Tag = shortName(sch.Ref)
-	}
-	may, err := s.MayRun(ctx, by, project.RefTo(p.ID), refs...)
-	if err != nil {
-		return nil, err
-	}
-	maintain := p.MayChange(by, project.BuildsPart, project.Maintainer)
-	for i, sch := range list {
-		mine := sch.OwnerID != nil && by.Is(*sch.OwnerID)
-		cans[i] = ScheduleCan{
-			Play: may[refs[i]], Edit: ownsSchedule(by, p, sch), Take: maintain && !mine, Delete: keepsSchedule(by, p, sch),
-		}
-	}
-	return cans, nil
-}

@@ -2,72 +2,33 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
+	"svc/internal/actor"
+	"svc/internal/ci/schedule"
 	"svc/internal/db"
 	"svc/internal/project"
-	"svc/internal/queue"
 )
 
-// RunSchedules adds the work of the schedules whose time has come. The queue
-// calls it every minute or so.
-func (s *Service) RunSchedules(ctx context.Context) error {
-	due, err := db.All(ctx, s.DB, scanSchedule, `
-		SELECT `+scheduleColumns+` FROM pipeline_schedules s WHERE s.next_run_at IS NOT NULL AND s.next_run_at <= ? ORDER BY s.next_run_at LIMIT 100`, s.Now())
+// SchedulePipelines lists the pipelines of a schedule, for users who can see them.
+// NotFound.
+func (s *Service) SchedulePipelines(ctx context.Context, by actor.Actor, in project.Ref, id int64, p db.Paging) (*project.Project, db.Page[*Pipeline], error) {
+	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
-		return fmt.Errorf("find schedules: %w", err)
+		return nil, db.Page[*Pipeline]{}, err
 	}
-	var faults []error
-	for _, sch := range due {
-		faults = append(faults, s.runSchedule(ctx, sch))
+	if err := s.Schedules.Exists(ctx, proj.ID, id); err != nil {
+		return nil, db.Page[*Pipeline]{}, err
 	}
-	return errors.Join(faults...)
+	page, err := listSchedulePipelines(ctx, s.DB, id, p)
+	return proj, page, err
 }
 
-func (s *Service) runSchedule(ctx context.Context, sch *Schedule) error {
-	at := *sch.NextRunAt
-	var next *time.Time
-	if rule, err := parseCron(sch.Cron); err == nil {
-		zone, err := time.LoadLocation(sch.Timezone)
-		if err != nil {
-			zone = time.UTC
-		}
-		if t, ok := rule.next(s.Now().In(zone)); ok { // what was missed is made up for once
-			next = &t
-		}
-	}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		err := db.ExecOne(ctx, tx, `UPDATE pipeline_schedules SET next_run_at = ? WHERE id = ? AND next_run_at = ?`, next, sch.ID, at)
-		if err != nil {
-			return ignoreNoRows(err) // someone else took it
-		}
-		if sch.OwnerID == nil {
-			return nil
-		}
-		return s.Queue.Add(ctx, tx, scheduleWork{ScheduleID: sch.ID, UserID: *sch.OwnerID, At: at}, queue.In(lane))
-	})
-	if err != nil {
-		return fmt.Errorf("run schedule %d: %w", sch.ID, err)
-	}
-	return nil
-}
-
-// scheduleWork makes the pipeline of a schedule.
-type scheduleWork struct {
-	ScheduleID int64     `json:"schedule_id"`
-	UserID     int64     `json:"user_id"`
-	At         time.Time `json:"at"`
-}
-
-// Kind implements queue.Work.
-func (scheduleWork) Kind() string { return "ci_schedule" }
-
-func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {
-	sch, err := scanSchedule(s.DB.QueryRowContext(ctx, `SELECT `+scheduleColumns+` FROM pipeline_schedules s WHERE s.id = ?`, w.ScheduleID))
-	if err != nil {
-		return ignoreNoRows(err)
+// workSchedule creates a pipeline of a schedule.
+func (s *Service) workSchedule(ctx context.Context, w schedule.Work) error {
+	sch, err := s.Schedules.Find(ctx, w.ScheduleID)
+	if sch == nil || err != nil {
+		return err
 	}
 	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
@@ -81,7 +42,7 @@ func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	if m.variables, err = s.scheduleVariables(sch); err != nil {
+	if m.variables, err = s.Schedules.VariablesOf(sch); err != nil {
 		return err
 	}
 	origin := fmt.Sprintf("schedule/%d/%d/%d", sch.ID, w.UserID, w.At.UnixMicro())
@@ -90,6 +51,5 @@ func (s *Service) workSchedule(ctx context.Context, w scheduleWork) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	_, err = s.DB.ExecContext(ctx, `UPDATE pipeline_schedules SET last_pipeline_id = ? WHERE id = ?`, p.ID, sch.ID)
-	return err
+	return s.Schedules.SetLastPipeline(ctx, sch.ID, p.ID)
 }

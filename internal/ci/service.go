@@ -13,6 +13,7 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -43,6 +44,7 @@ type Deps struct {
 	Artifacts *artifact.Service
 	Runners   *runners.Service
 	Variables *variable.Service
+	Schedules *schedule.Service
 	Repos     *repo.Service
 	Merges    *merge.Service
 	Notify    *notify.Service
@@ -102,15 +104,14 @@ func New(d Deps) *Service {
 }
 
 // leaveUser takes part when a user is deleted: what they started stays, under
-// the name of the ghost, and nothing more runs in their name.
+// the name of the ghost.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, _ bool) error {
 	for _, table := range []string{"pipelines", "jobs", "deployments"} {
 		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, ghostID, userID); err != nil {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE pipeline_schedules SET active = FALSE, next_run_at = NULL, owner_id = NULL WHERE owner_id = ?`, userID)
-	return err
+	return nil
 }
 
 // person returns an account with its profile; nil when it is gone.

@@ -146,3 +146,12 @@ func moveJob(ctx context.Context, tx *db.Tx, id int64, from, to flow.Status, at 
 	}
 	return err == nil, err
 }
+
+func listSchedulePipelines(ctx context.Context, d *db.DB, scheduleID int64, p db.Paging) (db.Page[*Pipeline], error) {
+	var where db.Where
+	where.And("p.schedule_id = ?", scheduleID)
+	return db.List(ctx, d, db.Query[*Pipeline]{
+		Columns: pipelineColumns, From: "pipelines p", Where: where, Order: []db.Order{{Name: "p.id"}}, Scan: scanPipeline,
+		Keys: func(p *Pipeline) []any { return []any{p.ID} },
+	}, p)
+}

@@ -21,7 +21,6 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.workOutdated)
 	queue.Handle(s.Queue, s.workSchedule)
 	s.Queue.Every("ci_sweep", 10*time.Second, s.Sweep)
-	s.Queue.Every("ci_schedules", 30*time.Second, s.RunSchedules)
 }
 
 // topicQueued is the notice that a job waits for a runner; its key has the

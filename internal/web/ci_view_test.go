@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
 	"svc/internal/ci/runners"
+	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -54,7 +55,7 @@ func ciContents() []content {
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)
 	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*artifact.File{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
-	schedule := scheduleRow{Schedule: &ci.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: pipeline}, Can: ci.ScheduleCan{Play: true, Edit: true, Take: true, Delete: true}}
+	scheduled := scheduleRow{Schedule: &schedule.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: &schedule.Pipeline{ID: 1, Status: flow.Success}}, Can: schedule.Can{Play: true, Edit: true, Take: true, Delete: true}}
 	wrong := form{Values: map[string][]string{"ref": {"gone"}}, Errors: map[string][]string{"cron": {"x"}}, Error: "no"}
 	stats := []ci.DayStats{{Day: now, Success: 3, Failed: 2, Other: 1, Took: time.Minute}, {Day: now}}
 	lintErrors := config.Errors{{Message: "m"}}
@@ -70,7 +71,7 @@ func ciContents() []content {
 		artifactPage{ciHead: h, Path: "a/b", Steps: steps("a/b"), Source: "x", Size: 1}, artifactPage{ciHead: h, Image: true}, artifactPage{ciHead: h, Binary: true}, artifactPage{ciHead: h, TooLarge: true}, artifactPage{ciHead: h},
 		runPage{ciHead: h, Form: wrong, Fault: "f", Ref: "gone", Branches: []string{"main"}, Tags: []string{"v1"}, Rows: []variable.Given{{}}, Asks: &ci.PipelineForm{MaySet: true,
 			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},
-		schedulesPage{ciHead: h, Schedules: []scheduleRow{schedule, {Schedule: &ci.Schedule{}}}}, schedulesPage{ciHead: h},
+		schedulesPage{ciHead: h, Schedules: []scheduleRow{scheduled, {Schedule: &schedule.Schedule{}}}}, schedulesPage{ciHead: h},
 		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, SetsVars: true, Rows: []variable.Given{{Type: variable.File}}}, schedulePage{ciHead: h, ID: 1},
 		environmentsPage{ciHead: h, Environments: []*ci.Environment{environment, {State: ci.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
 		environmentPage{ciHead: h, Environment: environment, Deployments: []*ci.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},

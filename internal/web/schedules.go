@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"svc/internal/ci"
+	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -30,9 +30,9 @@ type schedulesPage struct {
 
 // scheduleRow is a schedule with what one may do with it.
 type scheduleRow struct {
-	*ci.Schedule
+	*schedule.Schedule
 	RefName string
-	Can     ci.ScheduleCan
+	Can     schedule.Can
 }
 
 func (schedulesPage) view() string    { return "project/schedules" }
@@ -43,12 +43,12 @@ func (w *Web) schedules(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	found, err := w.CI.Schedules(v, v.actor, h.in(), nil, v.paging())
+	found, err := w.CI.Schedules.List(v, v.actor, h.in(), nil, v.paging())
 	if err != nil {
 		return err
 	}
 	p := schedulesPage{ciHead: h, Pager: v.pager(found.More)}
-	can, err := w.CI.SchedulesCan(v, v.actor, h.Project, found.Items)
+	can, err := w.CI.Schedules.Can(v, v.actor, h.Project, found.Items)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.CI.Schedule(v, v.actor, ref, id)
+	s, err := w.CI.Schedules.Get(v, v.actor, ref, id)
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 }
 
 // scheduleChange is what the form says.
-func (v *visit) scheduleChange() ci.ScheduleChange {
+func (v *visit) scheduleChange() schedule.Change {
 	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
-	c := ci.ScheduleChange{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
+	c := schedule.Change{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
 	if v.r.PostForm.Has("variable_key") { // the form has them for those who may set them
 		variables := v.pairs()
 		c.Variables = &variables
@@ -147,7 +147,7 @@ func (v *visit) scheduleChange() ci.ScheduleChange {
 }
 
 func (w *Web) createSchedule(v *visit, ref project.Ref) error {
-	if _, err := w.CI.CreateSchedule(v, v.actor, ref, v.scheduleChange()); err != nil {
+	if _, err := w.CI.Schedules.Create(v, v.actor, ref, v.scheduleChange()); err != nil {
 		return w.scheduleAgain(v, ref, 0, err)
 	}
 	return w.doneWith(v, ref, "The schedule was created.", "pipeline_schedules")
@@ -158,7 +158,7 @@ func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.CI.UpdateSchedule(v, v.actor, ref, id, v.scheduleChange()); err != nil {
+	if _, err := w.CI.Schedules.Update(v, v.actor, ref, id, v.scheduleChange()); err != nil {
 		return w.scheduleAgain(v, ref, id, err)
 	}
 	return w.doneWith(v, ref, "The schedule was updated.", "pipeline_schedules")
@@ -174,18 +174,18 @@ func (w *Web) scheduleAgain(v *visit, ref project.Ref, id int64, fault error) er
 }
 
 func (w *Web) playSchedule(v *visit, ref project.Ref) error {
-	return w.onSchedule(v, ref, "The pipeline of the schedule was started.", func(id int64) error { return w.CI.PlaySchedule(v, v.actor, ref, id) })
+	return w.onSchedule(v, ref, "The pipeline of the schedule was started.", func(id int64) error { return w.CI.Schedules.Play(v, v.actor, ref, id) })
 }
 
 func (w *Web) takeSchedule(v *visit, ref project.Ref) error {
 	return w.onSchedule(v, ref, "You are now the owner of the schedule.", func(id int64) error {
-		_, err := w.CI.TakeSchedule(v, v.actor, ref, id)
+		_, err := w.CI.Schedules.TakeOwnership(v, v.actor, ref, id)
 		return err
 	})
 }
 
 func (w *Web) deleteSchedule(v *visit, ref project.Ref) error {
-	return w.onSchedule(v, ref, "The schedule was deleted.", func(id int64) error { return w.CI.DeleteSchedule(v, v.actor, ref, id, nil) })
+	return w.onSchedule(v, ref, "The schedule was deleted.", func(id int64) error { return w.CI.Schedules.Delete(v, v.actor, ref, id, nil) })
 }
 
 func (w *Web) onSchedule(v *visit, ref project.Ref, text string, do func(id int64) error) error {

@@ -1,4 +1,4 @@
-package ci
+package schedule
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"svc/internal/project"
 )
 
-// checkScheduleVariables says what is wrong with the variables of a change.
-func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]variable.Given) error {
+// checkVariables checks the variables of a change. Invalid.
+func checkVariables(by actor.Actor, p *project.Project, given *[]variable.Given) error {
 	if given == nil {
 		return nil
 	}
@@ -28,28 +28,28 @@ func checkScheduleVariables(by actor.Actor, p *project.Project, given *[]variabl
 	return nil
 }
 
-// giveVariables replaces the variables of a schedule, unless none are given.
-func (s *Service) giveVariables(sch *Schedule, given *[]variable.Given) error {
+// replaceVariables replaces the variables of a schedule, unless given is nil.
+func (s *Service) replaceVariables(sch *Schedule, given *[]variable.Given) error {
 	if given == nil {
 		return nil
 	}
-	was, err := s.scheduleVariables(sch)
+	was, err := s.VariablesOf(sch)
 	if err != nil {
 		return err
 	}
 	list := slices.Clone(*given)
-	for i, v := range list { // who replaces them knows nothing of it
+	for i, v := range list { // clients do not send it
 		if at := slices.IndexFunc(was, func(o variable.Given) bool { return o.Key == v.Key }); at >= 0 {
 			list[i].Raw = was[at].Raw
 		}
 	}
-	sch.variables, err = s.Variables.Seal(list, schedulePlace(sch.ID))
+	sch.variables, err = s.Variables.Seal(list, sealPlace(sch.ID))
 	return err
 }
 
-// shownVariables are those of a schedule; an empty list for none.
+// shownVariables returns the variables of a schedule; an empty list for none.
 func (s *Service) shownVariables(sch *Schedule) ([]variable.Given, error) {
-	list, err := s.scheduleVariables(sch)
+	list, err := s.VariablesOf(sch)
 	if list == nil {
 		list = []variable.Given{}
 	}
