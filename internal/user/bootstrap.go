@@ -94,8 +94,3 @@ func (s *Service) insertFirst(ctx context.Context, tx *db.Tx, hash, token string
 func firstExpiry(now time.Time) string {
 	return now.UTC().AddDate(0, 0, setting.Default().MaxTokenLifetimeDays).Format(time.DateOnly)
 }
-
-func noUsers(ctx context.Context, q db.Q) (bool, error) {
-	any, err := db.Exists(ctx, q, `SELECT 1 FROM users LIMIT 1`)
-	return !any, err
-}

@@ -24,14 +24,6 @@ type BotOf struct {
 	NamespaceID *int64
 }
 
-func (o BotOf) where(w *db.Where) {
-	if o.ProjectID != nil {
-		w.And("b.project_id = ?", *o.ProjectID)
-		return
-	}
-	w.And("b.namespace_id = ?", o.NamespaceID)
-}
-
 // BotScopes are the scopes that the token of a bot may have: none that reads
 // personal data or allows sudo.
 func BotScopes() []string {
@@ -113,17 +105,6 @@ func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, 
 	return &t, nil
 }
 
-const (
-	botTokenColumns = tokenColumns + `, b.access_level`
-	botTokenTables  = `access_tokens t JOIN bots b ON b.user_id = t.user_id`
-)
-
-func scanBotToken(s db.Scanner) (BotToken, error) {
-	var t BotToken
-	err := scanTokenInto(s, &t.Token, &t.Level)
-	return t, err
-}
-
 // RevokeBotToken ends a token of a bot; changed is false when it had ended
 // before.
 func (s *Service) RevokeBotToken(ctx context.Context, tx *db.Tx, t *Token) (changed bool, err error) {
@@ -171,13 +152,6 @@ func (s *Service) IdleBots(ctx context.Context, q db.Q, limit int) ([]int64, err
 	return db.All(ctx, q, scanID, `
 		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, s.today(), limit)
 }
-
-// workingToken finds an access token of the group or project, of a row of bots,
-// that works on a day. Other tokens of the bot do not count: those who manage
-// the group or project cannot see or revoke them.
-const workingToken = `SELECT 1 FROM access_tokens t WHERE t.user_id = bots.user_id AND t.kind = 'bot' AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)`
-
-func scanID(s db.Scanner) (id int64, err error) { return id, s.Scan(&id) }
 
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 

@@ -50,23 +50,3 @@ func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error
 	}
 	return taken(saveIdentity(ctx, tx, userID, i))
 }
-
-// identitiesOfAll returns the identities of several users, by provider; those
-// without any have an empty list.
-func identitiesOfAll(ctx context.Context, q db.Q, ids []int64) (map[int64][]Identity, error) {
-	return ofAll(ctx, q, ids, func(i *Identity) []any { return []any{&i.Provider, &i.ExternUID, &i.SAMLProviderID} }, `
-		SELECT user_id, provider, extern_uid, saml_provider_id FROM identities
-		WHERE user_id IN `+db.In(len(ids))+` ORDER BY user_id, provider`)
-}
-
-func saveIdentity(ctx context.Context, q db.Q, userID int64, i Identity) error {
-	_, err := q.ExecContext(ctx, `
-		INSERT INTO identities (user_id, provider, extern_uid, saml_provider_id) VALUES (?, ?, ?, ?)
-		ON CONFLICT (user_id, provider) DO UPDATE SET extern_uid = excluded.extern_uid, saml_provider_id = excluded.saml_provider_id`,
-		userID, i.Provider, i.ExternUID, i.SAMLProviderID)
-	return err
-}
-
-func deleteIdentity(ctx context.Context, q db.Q, userID int64, provider string) error {
-	return db.ExecOne(ctx, q, `DELETE FROM identities WHERE user_id = ? AND provider = ?`, userID, provider)
-}

@@ -51,23 +51,6 @@ type keyCredential struct {
 	active                string // last_activity_on
 }
 
-func findKeyCredential(ctx context.Context, q db.Q, fingerprint string) (*keyCredential, error) {
-	var c keyCredential
-	a := &c.actor
-	err := q.QueryRowContext(ctx, `
-		SELECT k.id, k.usage_type, k.expires_at, k.last_used_at,
-			u.id, u.username, u.name, u.email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')
-		FROM ssh_keys k JOIN users u ON u.id = k.user_id WHERE k.sha256 = ? AND u.kind = ? AND u.deleted_at IS NULL`, fingerprint, string(Human)).
-		Scan(&c.id, &c.usage, db.NullTime(&c.expiresAt), db.NullTime(&c.lastUsedAt),
-			&a.ID, &a.Username, &a.Name, &a.Email, &a.Admin, &a.Auditor, &a.External, &c.state, &c.active)
-	return &c, err
-}
-
-func touchKey(ctx context.Context, q db.Q, id int64, now time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE ssh_keys SET last_used_at = ? WHERE id = ? AND COALESCE(last_used_at, 0) < ?`, now, id, now)
-	return err
-}
-
 // requireNoDeployKey refuses a key that opens projects by itself: whose key a
 // connection comes with must be clear.
 func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-
-	"svc/internal/db"
 )
 
 // Person is a user as the export of another instance names them, without their
@@ -67,27 +65,4 @@ func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]i
 		return fmt.Errorf("recognise users: %w", err)
 	}
 	return nil
-}
-
-func findPersons(ctx context.Context, q db.Q, ids []int64) ([]*User, error) {
-	return db.All(ctx, q, func(s db.Scanner) (*User, error) {
-		u := &User{}
-		return u, s.Scan(&u.ID, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt))
-	}, `SELECT id, username, name, email, confirmed_at FROM users WHERE deleted_at IS NULL AND kind = 'human' AND id IN `+db.In(len(ids)), db.Any(ids)...)
-}
-
-// eachConfirmed reads all confirmed addresses of users.
-func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
-	type row struct {
-		id      int64
-		address string
-	}
-	return db.Each(ctx, q, func(s db.Scanner) (r row, err error) {
-		err = s.Scan(&r.id, &r.address)
-		return r, err
-	}, func(r row) error {
-		f(r.id, r.address)
-		return nil
-	}, `SELECT e.user_id, e.email FROM emails e JOIN users u ON u.id = e.user_id
-		WHERE e.confirmed_at IS NOT NULL AND u.deleted_at IS NULL AND u.kind = 'human'`)
 }

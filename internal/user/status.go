@@ -169,14 +169,3 @@ func (s *Service) clearStatuses(ctx context.Context) error {
 		}
 	}
 }
-
-func endedStatuses(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT id FROM users WHERE status_clear_at <= ? LIMIT ?`, now, limit)
-}
-
-func clearStatus(ctx context.Context, q db.Q, ids []int64, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
-		UPDATE users SET status_emoji = '', status_message = '', status_availability = 'not_set', status_clear_at = NULL
-		WHERE status_clear_at <= ? AND id IN `+db.In(len(ids)), append([]any{now}, db.Any(ids)...)...)
-	return err
-}

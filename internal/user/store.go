@@ -313,3 +313,26 @@ func ofAll[T any](ctx context.Context, q db.Q, ids []int64, places func(*T) []an
 }
 
 func emailTaken() *errs.Error { return errs.Conflict("Email has already been taken") }
+
+func noUsers(ctx context.Context, q db.Q) (bool, error) {
+	any, err := db.Exists(ctx, q, `SELECT 1 FROM users LIMIT 1`)
+	return !any, err
+}
+
+func findPersons(ctx context.Context, q db.Q, ids []int64) ([]*User, error) {
+	return db.All(ctx, q, func(s db.Scanner) (*User, error) {
+		u := &User{}
+		return u, s.Scan(&u.ID, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt))
+	}, `SELECT id, username, name, email, confirmed_at FROM users WHERE deleted_at IS NULL AND kind = 'human' AND id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+func endedStatuses(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM users WHERE status_clear_at <= ? LIMIT ?`, now, limit)
+}
+
+func clearStatus(ctx context.Context, q db.Q, ids []int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE users SET status_emoji = '', status_message = '', status_availability = 'not_set', status_clear_at = NULL
+		WHERE status_clear_at <= ? AND id IN `+db.In(len(ids)), append([]any{now}, db.Any(ids)...)...)
+	return err
+}

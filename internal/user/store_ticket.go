@@ -69,11 +69,6 @@ func renewConfirmation(ctx context.Context, q db.Q, address, digest string) erro
 		UPDATE emails SET confirmation_digest = ? WHERE lower(email) = lower(?) AND confirmed_at IS NULL`, digest, address)
 }
 
-func deleteOtherSessions(ctx context.Context, q db.Q, userID, keep int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM sessions WHERE user_id = ? AND id <> ?`, userID, keep)
-	return err
-}
-
 func passwordHash(ctx context.Context, q db.Q, userID int64) (string, error) {
 	var hash string
 	err := q.QueryRowContext(ctx, `SELECT password_hash FROM users WHERE id = ?`, userID).Scan(&hash)

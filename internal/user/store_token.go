@@ -132,14 +132,16 @@ func revokeNonBotTokens(ctx context.Context, q db.Q, userID int64, now time.Time
 	return err
 }
 
-// deleteKeys removes all SSH keys of a user.
-func deleteKeys(ctx context.Context, q db.Q, userID int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM ssh_keys WHERE user_id = ?`, userID)
-	return err
-}
-
 // blockUser blocks an active account.
 func blockUser(ctx context.Context, q db.Q, userID int64, now time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE users SET state = ?, updated_at = ? WHERE id = ? AND state = ?`, string(Blocked), now, userID, string(Active))
 	return err
+}
+
+// splitScopes reads the scopes column.
+func splitScopes(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, " ")
 }

@@ -1,0 +1,109 @@
+package user
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+const emailColumns = `e.id, e.user_id, e.email, e.confirmed_at, e.created_at`
+
+// Every address is a row, the primary among them; users see the others as their
+// emails.
+const (
+	emailTables    = `emails e JOIN users u ON u.id = e.user_id`
+	secondaryEmail = `lower(e.email) <> lower(u.email)`
+)
+
+func scanEmail(s db.Scanner) (Email, error) {
+	var e Email
+	err := s.Scan(&e.ID, &e.UserID, &e.Address, db.NullTime(&e.ConfirmedAt), db.Time(&e.CreatedAt))
+	return e, err
+}
+
+func listEmails(ctx context.Context, d *db.DB, userID int64, p db.Paging) (db.Page[Email], error) {
+	var where db.Where
+	where.And("e.user_id = ?", userID)
+	where.And(secondaryEmail)
+	return db.List(ctx, d, db.Query[Email]{
+		Columns: emailColumns, From: emailTables, Where: where, Order: []db.Order{{Name: "e.id"}},
+		Scan: scanEmail, Keys: func(e Email) []any { return []any{e.ID} },
+	}, p)
+}
+
+func findEmail(ctx context.Context, q db.Q, userID, id int64) (*Email, error) {
+	e, err := scanEmail(q.QueryRowContext(ctx, `
+		SELECT `+emailColumns+` FROM `+emailTables+` WHERE e.id = ? AND e.user_id = ? AND `+secondaryEmail, id, userID))
+	if err != nil {
+		return nil, db.NotFound(err, "Email")
+	}
+	return &e, nil
+}
+
+// findByPublicEmail goes by the addresses, which have an index: only their own
+// address can stand in a profile.
+func findByPublicEmail(ctx context.Context, q db.Q, address string) (*User, error) {
+	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
+		WHERE lower(e.email) = lower(?) AND lower(u.public_email) = lower(e.email) AND u.deleted_at IS NULL`, address))
+}
+
+// findUnconfirmed returns ErrNoRows for a digest that no one waits for. The
+// second condition is that of the index.
+func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) {
+	return scanEmail(q.QueryRowContext(ctx, `
+		SELECT `+emailColumns+` FROM `+emailTables+`
+		WHERE e.confirmation_digest = ? AND e.confirmation_digest <> '' AND u.deleted_at IS NULL`, digest))
+}
+
+// findAddress returns the owner of an address, how they wrote it, and when they
+// confirmed it; ErrNoRows when no one has it.
+func findAddress(ctx context.Context, q db.Q, address string) (owner int64, stored string, confirmed *time.Time, err error) {
+	err = q.QueryRowContext(ctx, `SELECT user_id, email, confirmed_at FROM emails WHERE lower(email) = lower(?)`, address).
+		Scan(&owner, &stored, db.NullTime(&confirmed))
+	return owner, stored, confirmed, err
+}
+
+func hasConfirmed(ctx context.Context, q db.Q, userID int64, address string) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM emails WHERE user_id = ? AND lower(email) = lower(?) AND confirmed_at IS NOT NULL`, userID, address)
+}
+
+func confirmAddress(ctx context.Context, q db.Q, address string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE lower(email) = lower(?)`, now, address)
+	return err
+}
+
+// insertEmail writes an address; a taken one breaks the index emails_email.
+func insertEmail(ctx context.Context, q db.Q, userID int64, address string, confirmedAt *time.Time, confirmationDigest string, now time.Time) (int64, error) {
+	var id int64
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO emails (user_id, email, confirmed_at, confirmation_digest, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		userID, address, confirmedAt, confirmationDigest, now).Scan(&id)
+	return id, err
+}
+
+func confirmEmail(ctx context.Context, q db.Q, id int64, digest string, now time.Time) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE id = ? AND confirmation_digest = ?`, now, id, digest)
+}
+
+func deleteEmail(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM emails WHERE id = ?`, id)
+}
+
+// eachConfirmed reads all confirmed addresses of users.
+func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
+	type row struct {
+		id      int64
+		address string
+	}
+	return db.Each(ctx, q, func(s db.Scanner) (r row, err error) {
+		err = s.Scan(&r.id, &r.address)
+		return r, err
+	}, func(r row) error {
+		f(r.id, r.address)
+		return nil
+	}, `SELECT e.user_id, e.email FROM emails e JOIN users u ON u.id = e.user_id
+		WHERE e.confirmed_at IS NOT NULL AND u.deleted_at IS NULL AND u.kind = 'human'`)
+}
