@@ -3,9 +3,6 @@ package user
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"svc/internal/db"
 )
 
 // FindByEmails returns the accounts that have confirmed the addresses, with
@@ -25,19 +22,7 @@ func (s *Service) FindByEmails(ctx context.Context, addresses []string) (map[str
 }
 
 func (s *Service) findByEmails(ctx context.Context, addresses []string, found map[string]*User) error {
-	type owner struct {
-		address string
-		id      int64
-	}
-	lower := make([]string, len(addresses))
-	for i, address := range addresses {
-		lower[i] = strings.ToLower(address)
-	}
-	owners, err := db.All(ctx, s.DB, func(s db.Scanner) (owner, error) {
-		var o owner
-		err := s.Scan(&o.address, &o.id)
-		return o, err
-	}, `SELECT lower(email), user_id FROM emails WHERE confirmed_at IS NOT NULL AND lower(email) IN `+db.In(len(lower)), db.Any(lower)...)
+	owners, err := findOwners(ctx, s.DB, addresses)
 	if err != nil {
 		return err
 	}

@@ -73,9 +73,7 @@ func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBo
 	if err := saveUser(ctx, tx, u); err != nil {
 		return nil, err
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO bots (user_id, project_id, namespace_id, access_level) VALUES (?, ?, ?, ?)`,
-		u.ID, n.Of.ProjectID, n.Of.NamespaceID, n.Level)
-	if err != nil {
+	if err := insertBot(ctx, tx, u.ID, n.Of, n.Level); err != nil {
 		return nil, err
 	}
 	t.UserID = u.ID
@@ -85,20 +83,13 @@ func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBo
 // BotTokens lists the tokens of the bots of a group or project, also those
 // that have ended as long as their bots are kept.
 func (s *Service) BotTokens(ctx context.Context, of BotOf, f TokenFilter, p db.Paging) (db.Page[BotToken], error) {
-	where := f.where(OfBot, s.Now())
-	of.where(&where)
-	return db.List(ctx, s.DB, db.Query[BotToken]{
-		Columns: botTokenColumns, From: botTokenTables, Where: where, Order: f.Sort.columns(), Desc: f.Sort.Desc, Scan: scanBotToken,
-	}, p)
+	return listBotTokens(ctx, s.DB, of, f, s.Now(), p)
 }
 
 // BotToken returns one token of a bot of the group or project; NotFound when it
 // has no such token.
 func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, error) {
-	var where db.Where
-	where.And("t.id = ? AND t.kind = ?", id, string(OfBot))
-	of.where(&where)
-	t, err := scanBotToken(s.DB.QueryRowContext(ctx, `SELECT `+botTokenColumns+` FROM `+botTokenTables+where.SQL(), where.Args()...))
+	t, err := findBotToken(ctx, s.DB, of, id)
 	if err != nil {
 		return nil, db.NotFound(err, "")
 	}
@@ -149,8 +140,7 @@ func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt stri
 // IdleBots gives some of the bots none of whose access tokens of the group or
 // project works any more and that have not been retired yet.
 func (s *Service) IdleBots(ctx context.Context, q db.Q, limit int) ([]int64, error) {
-	return db.All(ctx, q, scanID, `
-		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, s.today(), limit)
+	return idleBots(ctx, q, s.today(), limit)
 }
 
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
@@ -159,12 +149,7 @@ func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 // still works: then retired is false. Its account is blocked, its other tokens
 // and its keys end with it. The account is deleted some weeks later.
 func (s *Service) RetireBot(ctx context.Context, tx *db.Tx, userID int64) (retired bool, err error) {
-	err = db.ExecOne(ctx, tx, `
-		UPDATE bots SET retired_at = ? WHERE user_id = ? AND retired_at IS NULL AND NOT EXISTS (`+workingToken+`)`, s.Now(), userID, s.today())
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
+	if retired, err = retireBot(ctx, tx, userID, s.Now(), s.today()); err != nil || !retired {
 		return false, err
 	}
 	if err := s.blockBot(ctx, tx, userID); err != nil {
@@ -194,8 +179,7 @@ const botDays = 30
 // deleteBots removes the accounts of bots that were retired long ago. What
 // they made goes to the ghost user.
 func (s *Service) deleteBots(ctx context.Context) error {
-	old, err := db.All(ctx, s.DB, scanID, `SELECT b.user_id FROM bots b JOIN users u ON u.id = b.user_id
-		WHERE b.retired_at < ? AND u.deleted_at IS NULL ORDER BY b.retired_at LIMIT 1000`, s.Now().AddDate(0, 0, -botDays))
+	old, err := retiredBots(ctx, s.DB, s.Now().AddDate(0, 0, -botDays), 1000)
 	if err != nil {
 		return fmt.Errorf("delete bots: %w", err)
 	}

@@ -54,7 +54,7 @@ type keyCredential struct {
 // requireNoDeployKey refuses a key that opens projects by itself: whose key a
 // connection comes with must be clear.
 func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {
-	there, err := db.Exists(ctx, q, `SELECT 1 FROM deploy_keys WHERE sha256 = ?`, fingerprint)
+	there, err := hasDeployKey(ctx, q, fingerprint)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {
 // RequireNoKey refuses a key that a user has, for features that keep keys of
 // their own. It is asked in the transaction that adds the key.
 func (s *Service) RequireNoKey(ctx context.Context, q db.Q, fingerprint string) error {
-	there, err := db.Exists(ctx, q, `SELECT 1 FROM ssh_keys WHERE sha256 = ?`, fingerprint)
+	there, err := hasKey(ctx, q, fingerprint)
 	if err != nil {
 		return err
 	}

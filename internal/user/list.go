@@ -107,17 +107,5 @@ func (s *Service) Activities(ctx context.Context, by actor.Actor, from string, p
 	if from == "" {
 		from = s.Now().UTC().AddDate(0, -6, 0).Format(time.DateOnly)
 	}
-	var where db.Where
-	where.And("u.last_activity_on >= ?", from)
-	where.And("u.deleted_at IS NULL")
-	return db.List(ctx, s.DB, db.Query[Activity]{
-		Columns: "u.id, u.username, u.last_activity_on", From: "users u", Where: where,
-		Order: []db.Order{{Name: "u.last_activity_on", Text: true}, {Name: "u.id"}},
-		Scan: func(sc db.Scanner) (Activity, error) {
-			var a Activity
-			err := sc.Scan(&a.UserID, &a.Username, &a.On)
-			return a, err
-		},
-		Keys: func(a Activity) []any { return []any{a.On, a.UserID} },
-	}, p)
+	return listActivities(ctx, s.DB, from, p)
 }

@@ -194,7 +194,5 @@ func (s *Service) RecoveryCodesLeft(ctx context.Context, by actor.Actor) (int, e
 	if err := by.RequireUser(); err != nil {
 		return 0, err
 	}
-	var n int
-	err := s.DB.QueryRowContext(ctx, `SELECT count(*) FROM recovery_codes WHERE user_id = ?`, by.ID).Scan(&n)
-	return n, err
+	return countRecoveryCodes(ctx, s.DB, by.ID)
 }

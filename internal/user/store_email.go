@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"svc/internal/db"
@@ -106,4 +107,22 @@ func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address str
 		return nil
 	}, `SELECT e.user_id, e.email FROM emails e JOIN users u ON u.id = e.user_id
 		WHERE e.confirmed_at IS NOT NULL AND u.deleted_at IS NULL AND u.kind = 'human'`)
+}
+
+// owner is the user who has confirmed an address.
+type owner struct {
+	address string // in lower case
+	id      int64
+}
+
+func findOwners(ctx context.Context, q db.Q, addresses []string) ([]owner, error) {
+	lower := make([]string, len(addresses))
+	for i, address := range addresses {
+		lower[i] = strings.ToLower(address)
+	}
+	return db.All(ctx, q, func(s db.Scanner) (owner, error) {
+		var o owner
+		err := s.Scan(&o.address, &o.id)
+		return o, err
+	}, `SELECT lower(email), user_id FROM emails WHERE confirmed_at IS NOT NULL AND lower(email) IN `+db.In(len(lower)), db.Any(lower)...)
 }

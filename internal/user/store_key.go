@@ -55,3 +55,11 @@ func deleteKeys(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM ssh_keys WHERE user_id = ?`, userID)
 	return err
 }
+
+func hasKey(ctx context.Context, q db.Q, fingerprint string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM ssh_keys WHERE sha256 = ?`, fingerprint)
+}
+
+func hasDeployKey(ctx context.Context, q db.Q, fingerprint string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM deploy_keys WHERE sha256 = ?`, fingerprint)
+}

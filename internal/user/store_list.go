@@ -143,3 +143,19 @@ func (f *AdminFilter) where(w *db.Where) {
 		w.And(`u.id IN (SELECT a.user_id FROM user_custom_attributes a WHERE a.key = ? AND a.value = ?)`, key, f.Attributes[key])
 	}
 }
+
+func listActivities(ctx context.Context, d *db.DB, from string, p db.Paging) (db.Page[Activity], error) {
+	var where db.Where
+	where.And("u.last_activity_on >= ?", from)
+	where.And("u.deleted_at IS NULL")
+	return db.List(ctx, d, db.Query[Activity]{
+		Columns: "u.id, u.username, u.last_activity_on", From: "users u", Where: where,
+		Order: []db.Order{{Name: "u.last_activity_on", Text: true}, {Name: "u.id"}},
+		Scan: func(sc db.Scanner) (Activity, error) {
+			var a Activity
+			err := sc.Scan(&a.UserID, &a.Username, &a.On)
+			return a, err
+		},
+		Keys: func(a Activity) []any { return []any{a.On, a.UserID} },
+	}, p)
+}

@@ -35,3 +35,8 @@ func deleteRecoveryCodes(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM recovery_codes WHERE user_id = ?`, userID)
 	return err
 }
+
+func countRecoveryCodes(ctx context.Context, q db.Q, userID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM recovery_codes WHERE user_id = ?`, userID).Scan(&n)
+	return n, err
+}
