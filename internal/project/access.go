@@ -199,12 +199,3 @@ func (s *Service) groupLevel(ctx context.Context, q db.Q, by actor.Actor, groupI
 	all, err := namespaceLevels(ctx, q, by.ID, s.today(), []int64{groupID})
 	return all[groupID], err
 }
-
-// insideOf reports whether the actor is a member of something in a group.
-func (s *Service) insideOf(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (bool, error) {
-	if by.Anonymous() {
-		return false, nil
-	}
-	sql, args := insideGroups(by.ID, s.today())
-	return db.Exists(ctx, q, `SELECT 1 FROM namespaces n WHERE n.id = ? AND (`+sql+`)`, append([]any{groupID}, args...)...)
-}

@@ -173,17 +173,6 @@ func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Re
 	return s.listDeployKeys(ctx, w, p)
 }
 
-func (s *Service) listDeployKeys(ctx context.Context, w db.Where, p db.Paging) (db.Page[DeployKey], error) {
-	page, err := db.List(ctx, s.DB, db.Query[DeployKey]{
-		Columns: deployKeyColumns + `, FALSE`, From: "deploy_keys k", Where: w, Order: []db.Order{{Name: "k.id"}},
-		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
-	}, p)
-	if err != nil {
-		return page, fmt.Errorf("list deploy keys: %w", err)
-	}
-	return page, nil
-}
-
 // AuthenticateDeployKey returns the actor behind a deploy key with this
 // fingerprint, "SHA256:" and base64, for git over SSH. Unauthorized when there
 // is none or it has expired. What it opens is asked later: see ReadCode.
@@ -216,28 +205,3 @@ func (k *DeployKey) target() audit.Target {
 }
 
 const noDeployKey = "Deploy Key"
-
-// deployKeyColumns are followed by whether it may push.
-const deployKeyColumns = `k.id, k.title, k.key, k.fingerprint, k.sha256, k.public, k.created_by, k.created_at, k.expires_at, k.last_used_at`
-
-func scanDeployKey(s db.Scanner) (DeployKey, error) {
-	var k DeployKey
-	err := s.Scan(&k.ID, &k.Title, &k.Key, &k.Fingerprint, &k.SHA256, &k.Public, &k.CreatedBy, db.Time(&k.CreatedAt),
-		db.NullTime(&k.ExpiresAt), db.NullTime(&k.LastUsedAt), &k.CanPush)
-	return k, err
-}
-
-// insertDeployKey writes a key that neither a user nor a project has.
-func (s *Service) insertDeployKey(ctx context.Context, tx *db.Tx, k *DeployKey) error {
-	if err := s.Users.RequireNoKey(ctx, tx, k.SHA256); err != nil {
-		return err
-	}
-	err := tx.QueryRowContext(ctx, `
-		INSERT INTO deploy_keys (title, key, fingerprint, sha256, public, created_by, created_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		k.Title, k.Key, k.Fingerprint, k.SHA256, k.Public, k.CreatedBy, k.CreatedAt, k.ExpiresAt).Scan(&k.ID)
-	if db.IsUnique(err, "deploy_keys_sha256") {
-		return errs.InvalidField("fingerprint_sha256", hasBeenTaken).Because(err)
-	}
-	return err
-}

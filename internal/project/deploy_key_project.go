@@ -29,8 +29,6 @@ func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.
 	return page, nil
 }
 
-const enabledKeys = `deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id`
-
 // offered is how many keys a page offers.
 const offered = 100
 
@@ -55,15 +53,6 @@ func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int
 		return nil, err
 	}
 	return findEnabledKey(ctx, s.DB, in.ID, id)
-}
-
-func findEnabledKey(ctx context.Context, q db.Q, projectID, id int64) (*DeployKey, error) {
-	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, e.can_push FROM `+enabledKeys+`
-		WHERE e.project_id = ? AND k.id = ?`, projectID, id))
-	if err != nil {
-		return nil, db.NotFound(err, noDeployKey)
-	}
-	return &k, nil
 }
 
 // AddDeployKey enables a key in a project: a new one, or one that the actor may
@@ -120,22 +109,6 @@ func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		return nil, fmt.Errorf("enable deploy key %d: %w", id, err)
 	}
 	return findEnabledKey(ctx, s.DB, in.ID, id)
-}
-
-// reachableKey finds a key that the actor may enable.
-func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond string, arg any) (*DeployKey, error) {
-	var w db.Where
-	w.And(cond, arg)
-	if !by.Admin {
-		mine, args := memberProjects(by.ID, s.today(), Guest)
-		w.And(anyOf("k.public", `k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e JOIN projects p ON p.id = e.project_id
-			WHERE p.deleted_at IS NULL AND (`+mine+`))`), args...)
-	}
-	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k`+w.SQL(), w.Args()...))
-	if err != nil {
-		return nil, db.NotFound(err, noDeployKey)
-	}
-	return &k, nil
 }
 
 func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, k *DeployKey, canPush bool, event string) error {
@@ -199,14 +172,6 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		return nil, fmt.Errorf("update deploy key %d: %w", id, err)
 	}
 	return k, nil
-}
-
-func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) error {
-	if err := db.ExecOne(ctx, q, `UPDATE deploy_keys SET title = ? WHERE id = ?`, k.Title, k.ID); err != nil {
-		return db.NotFound(err, noDeployKey)
-	}
-	err := db.ExecOne(ctx, q, `UPDATE deploy_key_projects SET can_push = ? WHERE project_id = ? AND deploy_key_id = ?`, k.CanPush, projectID, k.ID)
-	return db.NotFound(err, noDeployKey)
 }
 
 func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, was, k *DeployKey) error {

@@ -76,24 +76,6 @@ func (s *Service) DeployTokens(ctx context.Context, by actor.Actor, place Place,
 	return s.listDeployTokens(ctx, w, active, p)
 }
 
-func (s *Service) listDeployTokens(ctx context.Context, w db.Where, active *bool, p db.Paging) (db.Page[DeployToken], error) {
-	if active != nil {
-		cond := "t.expires_at IS NULL OR t.expires_at > ?"
-		if !*active {
-			cond = "t.expires_at <= ?"
-		}
-		w.And(cond, s.Now())
-	}
-	page, err := db.List(ctx, s.DB, db.Query[DeployToken]{
-		Columns: deployTokenColumns, From: "deploy_tokens t", Where: w, Order: []db.Order{{Name: "t.id"}},
-		Scan: scanDeployToken, Keys: func(t DeployToken) []any { return []any{t.ID} },
-	}, p)
-	if err != nil {
-		return page, fmt.Errorf("list deploy tokens: %w", err)
-	}
-	return page, nil
-}
-
 // DeployToken returns one deploy token of a group or project. Maintainers only;
 // NotFound when it has no such token.
 func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, id int64) (*DeployToken, error) {
@@ -208,38 +190,3 @@ func (t *DeployToken) target() audit.Target {
 }
 
 const noDeployToken = "Deploy Token"
-
-const deployTokenColumns = `t.id, t.name, t.username, t.scopes, t.created_by, t.created_at, t.expires_at`
-
-func scanDeployToken(s db.Scanner) (DeployToken, error) {
-	var t DeployToken
-	var scopes string
-	err := s.Scan(&t.ID, &t.Name, &t.Username, &scopes, &t.CreatedBy, db.Time(&t.CreatedAt), db.NullTime(&t.ExpiresAt))
-	t.Scopes = strings.Fields(scopes)
-	return t, err
-}
-
-func findDeployToken(ctx context.Context, q db.Q, in source, id int64) (*DeployToken, error) {
-	column, of := in.column()
-	t, err := scanDeployToken(q.QueryRowContext(ctx, `
-		SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t`+column[1:]+` = ? AND t.id = ?`, of, id))
-	if err != nil {
-		return nil, db.NotFound(err, noDeployToken)
-	}
-	return &t, nil
-}
-
-// insertDeployToken writes a token; one without a username gets the stem and
-// its id.
-func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, stem string) error {
-	namespaceID, projectID := in.ids()
-	err := q.QueryRowContext(ctx, `
-		INSERT INTO deploy_tokens (project_id, namespace_id, name, username, scopes, digest, created_by, created_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		projectID, namespaceID, t.Name, t.Username, strings.Join(t.Scopes, " "), secret.Digest(t.Secret), t.CreatedBy, t.CreatedAt, t.ExpiresAt).Scan(&t.ID)
-	if err != nil || t.Username != "" {
-		return err
-	}
-	t.Username = stem + fmt.Sprint(t.ID)
-	return db.ExecOne(ctx, q, `UPDATE deploy_tokens SET username = ? WHERE id = ?`, t.Username, t.ID)
-}

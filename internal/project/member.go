@@ -321,10 +321,3 @@ func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID i
 func (s *Service) recordMember(ctx context.Context, tx *db.Tx, by actor.Actor, in source, u *user.User, kind string, d audit.Details) error {
 	return s.record(ctx, tx, by, kind, in.entity(), audit.Target{Type: "User", ID: u.ID, Details: u.Username}, d)
 }
-
-// userOf reads who a member is, for the record.
-func (s *Service) userOf(ctx context.Context, tx *db.Tx, id int64) (*user.User, error) {
-	u := &user.User{ID: id}
-	err := tx.QueryRowContext(ctx, `SELECT username, name FROM users WHERE id = ?`, id).Scan(&u.Username, &u.Name)
-	return u, db.NotFound(err, "User")
-}

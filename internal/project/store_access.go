@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"svc/internal/actor"
 	"svc/internal/db"
 )
 
@@ -161,4 +162,13 @@ func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member
 // findGranted returns the users to whom a query for grants gives at least a level.
 func findGranted(ctx context.Context, q db.Q, grants string, args []any, least Level) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT g.user_id FROM (`+grants+`) g GROUP BY g.user_id HAVING max(g.level) >= ? ORDER BY 1`, append(args, int64(least))...)
+}
+
+// insideOf reports whether the actor is a member of something in a group.
+func (s *Service) insideOf(ctx context.Context, q db.Q, by actor.Actor, groupID int64) (bool, error) {
+	if by.Anonymous() {
+		return false, nil
+	}
+	sql, args := insideGroups(by.ID, s.today())
+	return db.Exists(ctx, q, `SELECT 1 FROM namespaces n WHERE n.id = ? AND (`+sql+`)`, append([]any{groupID}, args...)...)
 }

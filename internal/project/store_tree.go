@@ -72,3 +72,17 @@ func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error
 		groupID, m.UserID, int64(Owner), m.UserID, m.CreatedAt)
 	return err
 }
+
+// widerBelow reports whether something in a group is more visible than the
+// group.
+func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
+	wider := map[Visibility]string{Private: `('internal', 'public')`, Internal: `('public')`}[n.Visibility]
+	if wider == "" {
+		return false, nil
+	}
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM namespaces n WHERE n.visibility IN `+wider+` AND n.deleted_at IS NULL AND n.id <> ? AND n.id IN `+below+`
+		UNION ALL
+		SELECT 1 FROM projects p WHERE p.visibility IN `+wider+` AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`,
+		n.ID, n.ID, n.ID)
+}

@@ -1,0 +1,164 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/secret"
+)
+
+// deployKeyColumns are followed by whether it may push.
+const deployKeyColumns = `k.id, k.title, k.key, k.fingerprint, k.sha256, k.public, k.created_by, k.created_at, k.expires_at, k.last_used_at`
+
+func scanDeployKey(s db.Scanner) (DeployKey, error) {
+	var k DeployKey
+	err := s.Scan(&k.ID, &k.Title, &k.Key, &k.Fingerprint, &k.SHA256, &k.Public, &k.CreatedBy, db.Time(&k.CreatedAt),
+		db.NullTime(&k.ExpiresAt), db.NullTime(&k.LastUsedAt), &k.CanPush)
+	return k, err
+}
+
+// insertDeployKey writes a key that neither a user nor a project has.
+func (s *Service) insertDeployKey(ctx context.Context, tx *db.Tx, k *DeployKey) error {
+	if err := s.Users.RequireNoKey(ctx, tx, k.SHA256); err != nil {
+		return err
+	}
+	err := tx.QueryRowContext(ctx, `
+		INSERT INTO deploy_keys (title, key, fingerprint, sha256, public, created_by, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		k.Title, k.Key, k.Fingerprint, k.SHA256, k.Public, k.CreatedBy, k.CreatedAt, k.ExpiresAt).Scan(&k.ID)
+	if db.IsUnique(err, "deploy_keys_sha256") {
+		return errs.InvalidField("fingerprint_sha256", hasBeenTaken).Because(err)
+	}
+	return err
+}
+
+func (s *Service) listDeployKeys(ctx context.Context, w db.Where, p db.Paging) (db.Page[DeployKey], error) {
+	page, err := db.List(ctx, s.DB, db.Query[DeployKey]{
+		Columns: deployKeyColumns + `, FALSE`, From: "deploy_keys k", Where: w, Order: []db.Order{{Name: "k.id"}},
+		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list deploy keys: %w", err)
+	}
+	return page, nil
+}
+
+const enabledKeys = `deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id`
+
+func findEnabledKey(ctx context.Context, q db.Q, projectID, id int64) (*DeployKey, error) {
+	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, e.can_push FROM `+enabledKeys+`
+		WHERE e.project_id = ? AND k.id = ?`, projectID, id))
+	if err != nil {
+		return nil, db.NotFound(err, noDeployKey)
+	}
+	return &k, nil
+}
+
+// reachableKey finds a key that the actor may enable.
+func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond string, arg any) (*DeployKey, error) {
+	var w db.Where
+	w.And(cond, arg)
+	if !by.Admin {
+		mine, args := memberProjects(by.ID, s.today(), Guest)
+		w.And(anyOf("k.public", `k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e JOIN projects p ON p.id = e.project_id
+			WHERE p.deleted_at IS NULL AND (`+mine+`))`), args...)
+	}
+	k, err := scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k`+w.SQL(), w.Args()...))
+	if err != nil {
+		return nil, db.NotFound(err, noDeployKey)
+	}
+	return &k, nil
+}
+
+func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) error {
+	if err := db.ExecOne(ctx, q, `UPDATE deploy_keys SET title = ? WHERE id = ?`, k.Title, k.ID); err != nil {
+		return db.NotFound(err, noDeployKey)
+	}
+	err := db.ExecOne(ctx, q, `UPDATE deploy_key_projects SET can_push = ? WHERE project_id = ? AND deploy_key_id = ?`, k.CanPush, projectID, k.ID)
+	return db.NotFound(err, noDeployKey)
+}
+
+// keyOpens asks whether a key is enabled in the project.
+func (s *Service) keyOpens(ctx context.Context, q db.Q, id int64, p *Project) (read, write bool, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT e.can_push FROM deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id
+		WHERE e.project_id = ? AND e.deploy_key_id = ? AND (k.expires_at IS NULL OR k.expires_at > ?)`,
+		p.ID, id, s.Now()).Scan(&write)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, false, nil
+	}
+	return err == nil, write, err
+}
+
+const deployTokenColumns = `t.id, t.name, t.username, t.scopes, t.created_by, t.created_at, t.expires_at`
+
+func scanDeployToken(s db.Scanner) (DeployToken, error) {
+	var t DeployToken
+	var scopes string
+	err := s.Scan(&t.ID, &t.Name, &t.Username, &scopes, &t.CreatedBy, db.Time(&t.CreatedAt), db.NullTime(&t.ExpiresAt))
+	t.Scopes = strings.Fields(scopes)
+	return t, err
+}
+
+func findDeployToken(ctx context.Context, q db.Q, in source, id int64) (*DeployToken, error) {
+	column, of := in.column()
+	t, err := scanDeployToken(q.QueryRowContext(ctx, `
+		SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t`+column[1:]+` = ? AND t.id = ?`, of, id))
+	if err != nil {
+		return nil, db.NotFound(err, noDeployToken)
+	}
+	return &t, nil
+}
+
+// insertDeployToken writes a token; one without a username gets the stem and
+// its id.
+func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, stem string) error {
+	namespaceID, projectID := in.ids()
+	err := q.QueryRowContext(ctx, `
+		INSERT INTO deploy_tokens (project_id, namespace_id, name, username, scopes, digest, created_by, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		projectID, namespaceID, t.Name, t.Username, strings.Join(t.Scopes, " "), secret.Digest(t.Secret), t.CreatedBy, t.CreatedAt, t.ExpiresAt).Scan(&t.ID)
+	if err != nil || t.Username != "" {
+		return err
+	}
+	t.Username = stem + fmt.Sprint(t.ID)
+	return db.ExecOne(ctx, q, `UPDATE deploy_tokens SET username = ? WHERE id = ?`, t.Username, t.ID)
+}
+
+func (s *Service) listDeployTokens(ctx context.Context, w db.Where, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+	if active != nil {
+		cond := "t.expires_at IS NULL OR t.expires_at > ?"
+		if !*active {
+			cond = "t.expires_at <= ?"
+		}
+		w.And(cond, s.Now())
+	}
+	page, err := db.List(ctx, s.DB, db.Query[DeployToken]{
+		Columns: deployTokenColumns, From: "deploy_tokens t", Where: w, Order: []db.Order{{Name: "t.id"}},
+		Scan: scanDeployToken, Keys: func(t DeployToken) []any { return []any{t.ID} },
+	}, p)
+	if err != nil {
+		return page, fmt.Errorf("list deploy tokens: %w", err)
+	}
+	return page, nil
+}
+
+// tokenOpens asks for a token of the project, or of a group above it.
+func (s *Service) tokenOpens(ctx context.Context, q db.Q, id int64, p *Project) (bool, error) {
+	var scopes string
+	err := q.QueryRowContext(ctx, `
+		SELECT t.scopes FROM deploy_tokens t
+		WHERE t.id = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND (t.project_id = ?
+			OR t.namespace_id IN (SELECT a.ancestor_id FROM namespace_tree a WHERE a.descendant_id = ?))`,
+		id, s.Now(), p.ID, p.NamespaceID).Scan(&scopes)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && slices.Contains(strings.Fields(scopes), ReadRepository), err
+}
