@@ -62,9 +62,7 @@ func (s *Service) withLevels(ctx context.Context, in source, list []user.BotToke
 		tokens[i] = AccessToken{Token: t.Token, Level: Level(t.Level)}
 		ids = append(ids, t.UserID)
 	}
-	column, id := in.column()
-	members, err := db.All(ctx, s.DB, scanMember, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id IN `+db.In(len(ids)),
-		append([]any{id}, db.Any(ids)...)...)
+	members, err := findMembers(ctx, s.DB, in, ids)
 	if err != nil {
 		return nil, fmt.Errorf("levels of bots: %w", err)
 	}
@@ -242,9 +240,7 @@ func (s *Service) rotate(ctx context.Context, by actor.Actor, in source, old *Ac
 	}
 	t, err := s.Users.RotateBotToken(ctx, &old.Token, expiresAt, func(tx *db.Tx, t *user.Token) error {
 		// The bot stays a member as long as its new token works.
-		column, id := in.column()
-		_, err := tx.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, textOrNull(t.ExpiresAt), id, t.UserID)
-		if err != nil {
+		if err := saveExpiry(ctx, tx, in, t.UserID, t.ExpiresAt); err != nil {
 			return err
 		}
 		return s.recordToken(ctx, tx, by, in, t, "rotated", audit.Details{Change: "access_token", From: fmt.Sprint(old.ID), To: fmt.Sprint(t.ID)})
@@ -266,8 +262,7 @@ func (s *Service) retire(ctx context.Context, tx *db.Tx, userID int64) error {
 	if err != nil || !retired {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `DELETE FROM members WHERE user_id = ?`, userID)
-	return err
+	return deleteMemberships(ctx, tx, userID)
 }
 
 // retireBots retires bots whose tokens have ended by themselves, or by other

@@ -37,12 +37,7 @@ func (in source) avatar() string {
 // name, which no one guesses; the caller closes it. NotFound unless the name is
 // that of the present picture.
 func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name string) (*blob.Object, error) {
-	table := "projects"
-	if group {
-		table = "namespaces"
-	}
-	var have string
-	err := s.DB.QueryRowContext(ctx, `SELECT avatar FROM `+table+` WHERE id = ? AND deleted_at IS NULL`, id).Scan(&have)
+	have, err := findAvatar(ctx, s.DB, group, id)
 	if err != nil {
 		return nil, db.NotFound(err, "Avatar")
 	}

@@ -196,7 +196,7 @@ func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Nam
 		return nil, err
 	}
 	if id == nil {
-		n, err := scanNamespace(s.DB.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.user_id = ?`, by.ID))
+		n, err := findUserNamespace(ctx, s.DB, by.ID)
 		return n, db.NotFound(err, "Namespace")
 	}
 	n, err := findNamespace(ctx, s.DB, *id)
@@ -237,11 +237,7 @@ func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) erro
 	if place.UserID == nil {
 		return nil
 	}
-	var limit, have int64
-	var external bool
-	err := q.QueryRowContext(ctx, `
-		SELECT u.external, u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
-		FROM users u WHERE u.id = ?`, place.ID, *place.UserID).Scan(&external, &limit, &have)
+	external, limit, have, err := projectLimit(ctx, q, *place.UserID, place.ID)
 	if err != nil {
 		return db.NotFound(err, "User")
 	}

@@ -39,11 +39,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifie
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// The suffix keeps the path of what is going apart from what may come.
-		err := db.ExecOne(ctx, tx, `
-			UPDATE projects SET deleted_at = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NULL`,
-			s.Now(), deletedSuffix(found.ID), deletedSuffix(found.ID), found.ID)
-		if err != nil {
+		if err := hideProject(ctx, tx, found.ID, deletedSuffix(found.ID), s.Now()); err != nil {
 			return db.NotFound(err, "Project")
 		}
 		if err := s.record(ctx, tx, by, "project_destroyed", found.Entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
@@ -62,11 +58,10 @@ func deletedSuffix(id int64) string { return fmt.Sprintf("-deleted-%d", id) }
 // finishDelete removes the rows of a project; what refers to them goes along.
 func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := s.remove(ctx, tx, `p.id = ? AND p.deleted_at IS NOT NULL`, w.ProjectID); err != nil {
+		if err := s.remove(ctx, tx, hiddenProject, w.ProjectID); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM projects WHERE id = ? AND deleted_at IS NOT NULL`, w.ProjectID)
-		return err
+		return deleteProject(ctx, tx, w.ProjectID)
 	})
 	if err != nil {
 		return fmt.Errorf("finish deletion of project %d: %w", w.ProjectID, err)
@@ -134,12 +129,7 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmo
 // deleteGroup hides a group with all that is in it, frees its path, and
 // leaves the rest to the background.
 func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
-	for _, table := range []string{"namespaces SET deleted_at = ? WHERE id IN ", "projects SET deleted_at = ? WHERE namespace_id IN "} {
-		if _, err := tx.ExecContext(ctx, `UPDATE `+table+below+` AND deleted_at IS NULL`, s.Now(), n.ID); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, `UPDATE namespaces SET path = path || ? WHERE id = ?`, deletedSuffix(n.ID), n.ID); err != nil {
+	if err := hideGroups(ctx, tx, n.ID, deletedSuffix(n.ID), s.Now()); err != nil {
 		return err
 	}
 	if err := moveBelow(ctx, tx, n.ID, n.FullPath, n.FullPath+deletedSuffix(n.ID), n.FullName, n.FullName); err != nil {
@@ -151,18 +141,16 @@ func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n 
 	return s.Queue.Add(ctx, tx, deleteGroupWork{n.ID})
 }
 
-// finishDeleteGroup removes the rows of a group and of all below it in one
-// statement, so that parents and children go together.
+// finishDeleteGroup removes the rows of a group and of all below it.
 func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := s.remove(ctx, tx, `p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NOT NULL AND n.id IN `+below+`)`, w.GroupID); err != nil {
+		if err := s.remove(ctx, tx, hiddenGroupProjects, w.GroupID); err != nil {
 			return err
 		}
 		if err := s.clearGroups(ctx, tx, w.GroupID); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, w.GroupID)
-		return err
+		return deleteGroups(ctx, tx, w.GroupID)
 	})
 	if err != nil {
 		return fmt.Errorf("finish deletion of group %d: %w", w.GroupID, err)
@@ -176,7 +164,7 @@ func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard b
 	if hard {
 		return nil
 	}
-	alone, err := db.Exists(ctx, tx, `SELECT 1 FROM namespaces n WHERE `+soleOwner+` LIMIT 1`, userID, s.today(), userID, s.today())
+	alone, err := isSoleOwner(ctx, tx, userID, s.today())
 	if err != nil {
 		return err
 	}
@@ -191,8 +179,7 @@ func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard b
 // alone owned. Their namespace and memberships go with the account.
 func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
 	if hard {
-		groups, err := db.All(ctx, tx, scanNamespace, `SELECT `+namespaceColumns+` FROM namespaces n WHERE `+soleOwner+` ORDER BY n.full_path`,
-			userID, s.today(), userID, s.today())
+		groups, err := solelyOwned(ctx, tx, userID, s.today())
 		if err != nil {
 			return err
 		}
@@ -209,28 +196,12 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 			}
 		}
 	}
-	if err := s.remove(ctx, tx, `p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.user_id = ?)`, userID); err != nil {
+	if err := s.remove(ctx, tx, userProjects, userID); err != nil {
 		return err
 	}
 	// Stars go with the account; the counts must follow.
-	for _, query := range []string{
-		`UPDATE projects SET star_count = star_count - 1 WHERE id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`,
-		`DELETE FROM stars WHERE user_id = ?`,
-	} {
-		if _, err := tx.ExecContext(ctx, query, userID); err != nil {
-			return err
-		}
+	if err := deleteStars(ctx, tx, userID); err != nil {
+		return err
 	}
-	for _, query := range []string{
-		`UPDATE projects SET creator_id = ? WHERE creator_id = ?`,
-		`UPDATE namespaces SET created_by = ? WHERE created_by = ?`,
-		`UPDATE members SET created_by = ? WHERE created_by = ?`,
-		`UPDATE deploy_tokens SET created_by = ? WHERE created_by = ?`,
-		`UPDATE deploy_keys SET created_by = ? WHERE created_by = ?`,
-	} {
-		if _, err := tx.ExecContext(ctx, query, ghostID, userID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return replaceCreator(ctx, tx, userID, ghostID)
 }

@@ -66,11 +66,7 @@ func (s *Service) AllDeployKeys(ctx context.Context, by actor.Actor, public bool
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployKey]{}, err
 	}
-	var w db.Where
-	if public {
-		w.And("k.public")
-	}
-	page, err := s.listDeployKeys(ctx, w, p)
+	page, err := s.listDeployKeys(ctx, allKeys(public), p)
 	if err != nil {
 		return page, err
 	}
@@ -88,15 +84,7 @@ func (s *Service) addOpened(ctx context.Context, list []DeployKey) error {
 		at[k.ID] = i
 		ids = append(ids, k.ID)
 	}
-	type pair struct {
-		key, project int64
-		canPush      bool
-	}
-	pairs, err := db.All(ctx, s.DB, func(sc db.Scanner) (pair, error) {
-		var p pair
-		err := sc.Scan(&p.key, &p.project, &p.canPush)
-		return p, err
-	}, `SELECT deploy_key_id, project_id, can_push FROM deploy_key_projects WHERE deploy_key_id IN `+db.In(len(ids))+` ORDER BY deploy_key_id, project_id`, db.Any(ids)...)
+	pairs, err := findOpened(ctx, s.DB, ids)
 	if err != nil || len(pairs) == 0 {
 		return err
 	}
@@ -104,8 +92,7 @@ func (s *Service) addOpened(ctx context.Context, list []DeployKey) error {
 	for _, p := range pairs {
 		wanted = append(wanted, p.project)
 	}
-	projects, err := db.All(ctx, s.DB, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+`
-		WHERE p.deleted_at IS NULL AND p.id IN `+db.In(len(wanted)), db.Any(wanted)...)
+	projects, err := findProjects(ctx, s.DB, wanted)
 	if err != nil {
 		return fmt.Errorf("projects of deploy keys: %w", err)
 	}
@@ -155,29 +142,22 @@ func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Re
 	if err != nil {
 		return db.Page[DeployKey]{}, err
 	}
-	common := `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL`
-	var args []any
-	for _, id := range []int64{by.ID, u.ID} {
-		sql, more := memberProjects(id, s.today(), Maintainer)
-		common, args = common+` AND (`+sql+`)`, append(args, more...)
-	}
-	some, err := db.Exists(ctx, s.DB, `SELECT 1 FROM (`+common+`) c LIMIT 1`, args...)
+	common, args := maintainedByBoth(by.ID, u.ID, s.today())
+	some, err := hasAny(ctx, s.DB, common, args)
 	if err != nil {
 		return db.Page[DeployKey]{}, fmt.Errorf("deploy keys of user %d: %w", u.ID, err)
 	}
 	if !some {
 		return db.Page[DeployKey]{}, errs.Forbidden("No common authorized project found")
 	}
-	var w db.Where
-	w.And(`k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e WHERE e.project_id IN (`+common+`))`, args...)
-	return s.listDeployKeys(ctx, w, p)
+	return s.listDeployKeys(ctx, keysEnabledIn(common, args), p)
 }
 
 // AuthenticateDeployKey returns the actor behind a deploy key with this
 // fingerprint, "SHA256:" and base64, for git over SSH. Unauthorized when there
 // is none or it has expired. What it opens is asked later: see ReadCode.
 func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 string) (actor.Actor, error) {
-	k, err := scanDeployKey(s.DB.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k WHERE k.sha256 = ?`, fingerprintSHA256))
+	k, err := findDeployKey(ctx, s.DB, fingerprintSHA256)
 	if errors.Is(err, db.ErrNoRows) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
@@ -190,7 +170,7 @@ func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 s
 	}
 	// Coalesced, so that reads do not become writes.
 	if k.LastUsedAt == nil || now.Sub(*k.LastUsedAt) >= keyTouch {
-		if _, err := s.DB.ExecContext(ctx, `UPDATE deploy_keys SET last_used_at = ? WHERE id = ?`, now, k.ID); err != nil {
+		if err := touchDeployKey(ctx, s.DB, k.ID, now); err != nil {
 			return actor.Actor{}, fmt.Errorf("authenticate deploy key: %w", err)
 		}
 	}

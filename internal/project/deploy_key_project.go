@@ -17,12 +17,7 @@ func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.
 	if err != nil {
 		return db.Page[DeployKey]{}, err
 	}
-	var w db.Where
-	w.And("e.project_id = ?", in.ID)
-	page, err := db.List(ctx, s.DB, db.Query[DeployKey]{
-		Columns: deployKeyColumns + `, e.can_push`, From: enabledKeys, Where: w, Order: []db.Order{{Name: "k.id"}},
-		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
-	}, p)
+	page, err := listEnabledKeys(ctx, s.DB, in.ID, p)
 	if err != nil {
 		return page, fmt.Errorf("list deploy keys: %w", err)
 	}
@@ -39,9 +34,7 @@ func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref
 	if err != nil {
 		return nil, err
 	}
-	var w db.Where
-	w.And("k.public AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = k.id AND e.project_id = ?)", in.ID)
-	page, err := s.listDeployKeys(ctx, w, db.Paging{Limit: offered})
+	page, err := s.listDeployKeys(ctx, publicKeysNotIn(in.ID), db.Paging{Limit: offered})
 	return page.Items, err
 }
 
@@ -69,7 +62,7 @@ func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n N
 	}
 	var id int64
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		old, err := s.reachableKey(ctx, tx, by, "k.sha256 = ?", made.SHA256)
+		old, err := s.reachableKey(ctx, tx, by, keyByDigest, made.SHA256)
 		switch {
 		case errs.Is(err, errs.KindNotFound):
 			if err := s.insertDeployKey(ctx, tx, made); err != nil {
@@ -99,7 +92,7 @@ func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		k, err := s.reachableKey(ctx, tx, by, "k.id = ?", id)
+		k, err := s.reachableKey(ctx, tx, by, keyByID, id)
 		if err != nil {
 			return err
 		}
@@ -112,9 +105,7 @@ func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 }
 
 func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, k *DeployKey, canPush bool, event string) error {
-	added, err := db.ExecAny(ctx, tx, `
-		INSERT INTO deploy_key_projects (deploy_key_id, project_id, can_push, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		k.ID, in.ID, canPush, s.Now())
+	added, err := enableKey(ctx, tx, in.ID, k.ID, canPush, s.Now())
 	if err != nil || !added {
 		return err
 	}
@@ -203,12 +194,7 @@ func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		if err != nil {
 			return err
 		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_key_projects WHERE project_id = ? AND deploy_key_id = ?`, in.ID, id); err != nil {
-			return db.NotFound(err, noDeployKey)
-		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM deploy_keys WHERE id = ? AND NOT public
-			AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = deploy_keys.id)`, id)
-		if err != nil {
+		if err := disableKey(ctx, tx, in.ID, id); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, "deploy_key_removed", in.Entity(), k.target(), audit.Details{Remove: "deploy_key"})

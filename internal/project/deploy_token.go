@@ -60,7 +60,7 @@ func (s *Service) AllDeployTokens(ctx context.Context, by actor.Actor, active *b
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployToken]{}, err
 	}
-	return s.listDeployTokens(ctx, db.Where{}, active, p)
+	return s.listDeployTokens(ctx, nil, active, p)
 }
 
 // DeployTokens lists the deploy tokens of a group or project itself, those
@@ -70,10 +70,7 @@ func (s *Service) DeployTokens(ctx context.Context, by actor.Actor, place Place,
 	if err != nil {
 		return db.Page[DeployToken]{}, err
 	}
-	var w db.Where
-	column, id := in.column()
-	w.And("t"+column[1:]+" = ?", id)
-	return s.listDeployTokens(ctx, w, active, p)
+	return s.listDeployTokens(ctx, &in, active, p)
 }
 
 // DeployToken returns one deploy token of a group or project. Maintainers only;
@@ -157,8 +154,8 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 		if err != nil {
 			return err
 		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM deploy_tokens WHERE id = ?`, id); err != nil {
-			return db.NotFound(err, noDeployToken)
+		if err := deleteDeployToken(ctx, tx, id); err != nil {
+			return err
 		}
 		return s.record(ctx, tx, by, in.kind("deploy_token_destroyed"), in.entity(), t.target(), audit.Details{Remove: "deploy_token"})
 	})
@@ -172,7 +169,7 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 // HTTP. Unauthorized when there is no such token, it has expired, or it has
 // another username. What it opens is asked later: see ReadCode.
 func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token string) (actor.Actor, error) {
-	t, err := scanDeployToken(s.DB.QueryRowContext(ctx, `SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t.digest = ?`, secret.Digest(token)))
+	t, err := findTokenByDigest(ctx, s.DB, secret.Digest(token))
 	if errors.Is(err, db.ErrNoRows) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}

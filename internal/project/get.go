@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"svc/internal/actor"
-	"svc/internal/db"
 )
 
 // Get returns a project to those who see it: NotFound otherwise, Moved for an
@@ -75,32 +74,19 @@ func (s *Service) topicsAndForks(ctx context.Context, list ...*Project) error {
 		byID[p.ID] = p
 		ids = append(ids, p.ID)
 	}
-	type topic struct {
-		id   int64
-		name string
-	}
-	topics, err := db.All(ctx, s.DB, func(s db.Scanner) (topic, error) {
-		var t topic
-		err := s.Scan(&t.id, &t.name)
-		return t, err
-	}, `SELECT project_id, name FROM project_topics WHERE project_id IN `+db.In(len(ids))+` ORDER BY project_id, position`, db.Any(ids)...)
+	topics, err := topicsOf(ctx, s.DB, ids)
 	if err != nil {
 		return err
 	}
 	for _, t := range topics {
-		byID[t.id].Topics = append(byID[t.id].Topics, t.name)
+		byID[t.projectID].Topics = append(byID[t.projectID].Topics, t.name)
 	}
-	type count struct{ id, forks int64 }
-	forks, err := db.All(ctx, s.DB, func(s db.Scanner) (count, error) {
-		var c count
-		err := s.Scan(&c.id, &c.forks)
-		return c, err
-	}, `SELECT forked_from_id, count(*) FROM projects WHERE deleted_at IS NULL AND forked_from_id IN `+db.In(len(ids))+` GROUP BY forked_from_id`, db.Any(ids)...)
+	forks, err := countForks(ctx, s.DB, ids)
 	if err != nil {
 		return err
 	}
 	for _, c := range forks {
-		byID[c.id].Forks = c.forks
+		byID[c.projectID].Forks = c.forks
 	}
 	return nil
 }

@@ -34,10 +34,6 @@ func (s *Service) Subgroups(ctx context.Context, by actor.Actor, ref Ref, descen
 		return db.Page[*Namespace]{}, err
 	}
 	w := s.groupsWhere(by, f)
-	if descendants {
-		w.And(`n.id <> ? AND n.id IN `+below, n.ID, n.ID)
-	} else {
-		w.And(`n.parent_id = ?`, n.ID)
-	}
+	onlyBelow(&w, n.ID, descendants)
 	return s.listGroups(ctx, w, order, p)
 }

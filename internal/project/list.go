@@ -3,7 +3,6 @@ package project
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -63,18 +62,7 @@ func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g 
 		return db.Page[*Project]{}, err
 	}
 	w := s.where(by, f)
-	cond, args := `p.namespace_id = ?`, []any{n.ID}
-	if g.Subgroups {
-		cond = `p.namespace_id IN ` + below
-	}
-	shared := `p.id IN (SELECT s.project_id FROM group_shares s WHERE s.group_id = ? AND s.project_id IS NOT NULL AND ` + activeShare + `)`
-	switch {
-	case g.OnlyShared:
-		cond, args = shared, []any{n.ID, s.today()}
-	case g.WithShared:
-		cond, args = anyOf(cond, shared), append(args, n.ID, s.today())
-	}
-	w.And(cond, args...)
+	onlyInGroup(&w, n.ID, g, s.today())
 	return s.list(ctx, by, w, order, p)
 }
 
@@ -86,7 +74,7 @@ func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref
 		return db.Page[*Project]{}, err
 	}
 	w := s.where(by, f)
-	w.And(`p.namespace_id = ?`, u.NamespaceID)
+	onlyInNamespace(&w, u.NamespaceID)
 	return s.list(ctx, by, w, order, p)
 }
 
@@ -102,7 +90,7 @@ func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.
 		return db.Page[*Project]{}, errs.NotFound("User")
 	}
 	w := s.where(by, f)
-	w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, u.ID)
+	onlyStarred(&w, u.ID)
 	return s.list(ctx, by, w, order, p)
 }
 
@@ -121,7 +109,7 @@ func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref u
 		return db.Page[*Project]{Items: []*Project{}}, err
 	}
 	w := s.where(by, f)
-	w.And(`p.id IN `+db.In(len(ids)), db.Any(ids)...)
+	onlyIDs(&w, ids)
 	return s.list(ctx, by, w, order, p)
 }
 
@@ -133,29 +121,12 @@ func (s *Service) Forks(ctx context.Context, by actor.Actor, ref Ref, f Filter, 
 		return db.Page[*Project]{}, err
 	}
 	w := s.where(by, f)
-	w.And(`p.forked_from_id = ?`, of.ID)
+	onlyForks(&w, of.ID)
 	return s.list(ctx, by, w, order, p)
 }
 
 func (s *Service) list(ctx context.Context, by actor.Actor, w db.Where, order Sort, p db.Paging) (db.Page[*Project], error) {
-	id := db.Order{Name: "p.id"}
-	q := db.Query[*Project]{
-		Columns: projectColumns, From: projectTables, CountFrom: "projects p", Where: w, Desc: order.Desc, Scan: scanProject,
-		Order: []db.Order{id}, Keys: func(p *Project) []any { return []any{p.ID} },
-	}
-	switch by := order.By; {
-	case by == "" || by == "id":
-	case slices.Contains([]string{"name", "path"}, by):
-		q.Order = []db.Order{{Name: "p." + by, Text: true}, id}
-	case slices.Contains([]string{"created_at", "updated_at", "last_activity_at", "star_count"}, by):
-		q.Order = []db.Order{{Name: "p." + by}, id}
-	default:
-		return db.Page[*Project]{}, errs.Invalid("order_by does not have a valid value")
-	}
-	if p.Keyset && len(q.Order) > 1 {
-		return db.Page[*Project]{}, errs.NotAllowed("Keyset pagination is not yet available for this type of request")
-	}
-	page, err := db.List(ctx, s.DB, q, p)
+	page, err := listProjects(ctx, s.DB, w, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list projects: %w", err)
 	}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -172,16 +173,11 @@ func (s *Service) checkMember(in source, level Level, expiresAt string) error {
 
 // atLeastInherited refuses a membership that would say less than one above.
 func (s *Service) atLeastInherited(ctx context.Context, q db.Q, in source, userID int64, level Level) error {
-	place, _ := in.tree()
-	var have Level
-	var name string
-	err := q.QueryRowContext(ctx, `
-		SELECT m.access_level, n.name FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN namespaces n ON n.id = m.namespace_id
-		WHERE t.descendant_id = ? AND m.user_id = ? AND (t.depth > 0 OR ?) AND m.access_level > 5 AND `+activeMember+`
-		ORDER BY m.access_level DESC LIMIT 1`, place, userID, in.project != nil, s.today()).Scan((*int64)(&have), &name)
-	if err := db.NotFound(err, ""); errs.Is(err, errs.KindNotFound) {
+	have, name, err := inheritedLevel(ctx, q, in, userID, s.today())
+	if errors.Is(err, db.ErrNoRows) {
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if level < have {
@@ -306,9 +302,7 @@ func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID i
 	if err := tx.Lock(ctx, "namespaces", in.group.ID); err != nil {
 		return err
 	}
-	other, err := db.Exists(ctx, tx, `
-		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
-		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, in.group.ID, userID, s.today())
+	other, err := hasOtherOwner(ctx, tx, in.group.ID, userID, s.today())
 	if err != nil {
 		return err
 	}

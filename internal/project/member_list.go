@@ -25,28 +25,7 @@ func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f Me
 	if err != nil {
 		return db.Page[*Member]{}, err
 	}
-	var w db.Where
-	if f.All {
-		sql, args := s.grants(by, in)
-		w.And(`m.id IN (SELECT r.id FROM (SELECT g.id, ROW_NUMBER() OVER (PARTITION BY g.user_id ORDER BY g.level DESC, g.depth, g.id) AS place
-			FROM (`+sql+`) g) r WHERE r.place = 1)`, args...)
-	} else {
-		column, id := in.column()
-		w.And(column+" = ? AND m.requested_at IS NULL", id)
-		w.And(`m.expires_at IS NULL OR m.expires_at > ?`, s.today())
-	}
-	w.And("u.deleted_at IS NULL")
-	if f.Query != "" {
-		w.And(`fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`,
-			db.Like(f.Query), db.Like(f.Query), f.Query)
-	}
-	if len(f.Users) > 0 {
-		w.And(`m.user_id IN `+db.In(len(f.Users)), db.Any(f.Users)...)
-	}
-	if len(f.Skip) > 0 {
-		w.And(`m.user_id NOT IN `+db.In(len(f.Skip)), db.Any(f.Skip)...)
-	}
-	page, err := listMembers(ctx, s.DB, w, p)
+	page, err := listMembers(ctx, s.DB, s.membersWhere(by, in, f), p)
 	if err != nil {
 		return page, fmt.Errorf("list members: %w", err)
 	}
@@ -85,25 +64,9 @@ func (s *Service) raise(ctx context.Context, by actor.Actor, in source, list []*
 	if len(list) == 0 {
 		return nil
 	}
-	sql, args := s.grants(by, in)
-	for _, m := range list {
-		args = append(args, m.UserID)
-	}
-	type row struct {
-		user  int64
-		level Level
-	}
-	rows, err := db.All(ctx, s.DB, func(sc db.Scanner) (row, error) {
-		var r row
-		err := sc.Scan(&r.user, (*int64)(&r.level))
-		return r, err
-	}, `SELECT g.user_id, MAX(g.level) FROM (`+sql+`) g WHERE g.user_id IN `+db.In(len(list))+` GROUP BY g.user_id`, args...)
+	levels, err := s.grantedLevels(ctx, by, in, list)
 	if err != nil {
 		return err
-	}
-	levels := map[int64]Level{}
-	for _, r := range rows {
-		levels[r.user] = r.level
 	}
 	for _, m := range list {
 		m.Level = levels[m.UserID]
@@ -135,8 +98,7 @@ func (s *Service) name(ctx context.Context, list ...*Member) error {
 
 // findMember reads a direct member after a change.
 func (s *Service) findMember(ctx context.Context, in source, userID int64) (*Member, error) {
-	column, id := in.column()
-	m, err := scanMember(s.DB.QueryRowContext(ctx, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID))
+	m, err := findMember(ctx, s.DB, in, userID)
 	if err != nil {
 		return nil, db.NotFound(err, "")
 	}

@@ -7,7 +7,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/user"
 )
 
@@ -30,30 +29,7 @@ func (s *Service) Memberships(ctx context.Context, by actor.Actor, userID int64,
 	if _, err := s.Users.Find(ctx, by, user.Ref(fmt.Sprint(userID))); err != nil {
 		return db.Page[Membership]{}, err
 	}
-	var w db.Where
-	w.And("m.user_id = ?", userID)
-	w.And(activeMember, s.today())
-	w.And("COALESCE(p.deleted_at, n.deleted_at) IS NULL")
-	switch kind {
-	case "":
-	case "Project":
-		w.And("m.project_id IS NOT NULL")
-	case "Namespace":
-		w.And("m.namespace_id IS NOT NULL")
-	default:
-		return db.Page[Membership]{}, errs.Invalid("type does not have a valid value")
-	}
-	page, err := db.List(ctx, s.DB, db.Query[Membership]{
-		Columns: "m.id, COALESCE(m.project_id, m.namespace_id), COALESCE(p.name, n.name), m.project_id IS NOT NULL, m.access_level",
-		From:    "members m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN namespaces n ON n.id = m.namespace_id",
-		Where:   w, Order: []db.Order{{Name: "m.id"}},
-		Scan: func(sc db.Scanner) (Membership, error) {
-			var m Membership
-			err := sc.Scan(&m.ID, &m.Source, &m.Name, &m.Project, (*int64)(&m.Level))
-			return m, err
-		},
-		Keys: func(m Membership) []any { return []any{m.ID} },
-	}, p)
+	page, err := listMemberships(ctx, s.DB, userID, kind, s.today(), p)
 	if err != nil {
 		return page, fmt.Errorf("list memberships: %w", err)
 	}

@@ -24,26 +24,7 @@ func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFil
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Namespace]{}, err
 	}
-	var w db.Where
-	w.And("n.deleted_at IS NULL")
-	if !by.Admin || f.OwnedOnly {
-		least := Guest
-		if f.OwnedOnly {
-			least = Owner
-		}
-		member, args := memberGroups(by.ID, s.today(), least)
-		w.And(anyOf("n.user_id = ?", member), append([]any{by.ID}, args...)...)
-	}
-	if f.Search != "" {
-		w.And(anyOf(`fold(n.name) LIKE ? ESCAPE '\'`, `fold(n.full_path) LIKE ? ESCAPE '\'`), db.Like(f.Search), db.Like(f.Search))
-	}
-	if f.TopLevelOnly {
-		w.And("n.parent_id IS NULL")
-	}
-	page, err := db.List(ctx, s.DB, db.Query[*Namespace]{
-		Columns: namespaceColumns, From: "namespaces n", Where: w, Order: []db.Order{{Name: "n.id"}},
-		Scan: scanNamespace, Keys: func(n *Namespace) []any { return []any{n.ID} },
-	}, p)
+	page, err := listNamespaces(ctx, s.DB, by, f, s.today(), p)
 	if err != nil {
 		return page, fmt.Errorf("list namespaces: %w", err)
 	}
@@ -81,17 +62,13 @@ func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path stri
 	if err := by.RequireUser(); err != nil {
 		return false, nil, err
 	}
-	there := func(path string) (bool, error) {
-		return db.Exists(ctx, s.DB, `
-			SELECT 1 FROM namespaces n WHERE lower(n.path) = lower(?) AND COALESCE(n.parent_id, 0) = ? AND n.deleted_at IS NULL`, path, orZero(parentID))
-	}
-	if taken, err = there(path); err != nil || !taken {
+	if taken, err = hasPath(ctx, s.DB, path, orZero(parentID)); err != nil || !taken {
 		return false, []string{}, err
 	}
 	base := strings.TrimRight(path, "0123456789")
 	for i := 1; i <= maxSuggestions; i++ {
 		other := base + strconv.Itoa(i)
-		used, err := there(other)
+		used, err := hasPath(ctx, s.DB, other, orZero(parentID))
 		if err != nil {
 			return true, nil, err
 		}

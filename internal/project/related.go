@@ -25,12 +25,7 @@ func (s *Service) RelatedGroups(ctx context.Context, by actor.Actor, ref Ref, f 
 		return db.Page[*Namespace]{}, err
 	}
 	w := s.groupsWhere(by, GroupsFilter{AllAvailable: true, Search: f.Search, Skip: f.Skip})
-	cond, args := `n.id IN (SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)`, []any{of.NamespaceID}
-	if f.Shared {
-		cond = anyOf(cond, `n.id IN (SELECT s.group_id FROM group_shares s WHERE s.project_id = ? AND s.access_level >= ? AND `+activeShare+`)`)
-		args = append(args, of.ID, int64(f.SharedMin), s.today())
-	}
-	w.And(cond, args...)
+	onlyRelated(&w, of, f, s.today())
 	return s.listGroups(ctx, w, Sort{}, p)
 }
 
@@ -50,24 +45,12 @@ func (s *Service) InvitedGroups(ctx context.Context, by actor.Actor, place Place
 	if err != nil {
 		return db.Page[*Namespace]{}, err
 	}
-	at, project := in.tree()
 	direct, inherited := slices.Contains(f.Relation, "direct"), slices.Contains(f.Relation, "inherited")
 	if len(f.Relation) == 0 {
 		direct, inherited = true, true
 	}
-	var conds []string
-	var args []any
-	if direct {
-		column, id := in.column()
-		conds, args = append(conds, "s"+column[1:]+" = ?"), append(args, id)
-	}
-	if inherited {
-		conds = append(conds, `s.namespace_id IN (SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ? AND (t.depth > 0 OR ?))`)
-		args = append(args, at, project != 0)
-	}
 	w := s.groupsWhere(by, GroupsFilter{AllAvailable: true, Search: f.Search})
-	w.And(`n.id IN (SELECT s.group_id FROM group_shares s WHERE s.access_level >= ? AND `+activeShare+` AND (`+anyOf(conds...)+`))`,
-		append([]any{int64(f.MinLevel), s.today()}, args...)...)
+	onlyInvited(&w, in, f.MinLevel, direct, inherited, s.today())
 	return s.listGroups(ctx, w, Sort{}, p)
 }
 

@@ -70,11 +70,7 @@ func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p d
 	if err != nil {
 		return db.Page[*Member]{}, err
 	}
-	column, id := in.column()
-	var w db.Where
-	w.And(column+" = ? AND m.requested_at IS NOT NULL", id)
-	w.And("u.deleted_at IS NULL")
-	page, err := listMembers(ctx, s.DB, w, p)
+	page, err := listRequests(ctx, s.DB, in, p)
 	if err != nil {
 		return page, fmt.Errorf("list requests: %w", err)
 	}

@@ -52,14 +52,7 @@ func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n 
 	_, sourceID := in.column()
 	share := &Share{SourceID: sourceID, GroupID: invited.ID, GroupName: invited.Name, GroupPath: invited.FullPath, Level: n.Level, ExpiresAt: n.ExpiresAt}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		namespaceID, projectID := in.ids()
-		err := tx.QueryRowContext(ctx, `
-			INSERT INTO group_shares (namespace_id, project_id, group_id, access_level, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-			namespaceID, projectID, invited.ID, int64(n.Level), textOrNull(n.ExpiresAt), s.Now()).Scan(&share.ID)
-		if db.IsUnique(err, "group_shares_namespace_id_group_id") || db.IsUnique(err, "group_shares_project_id_group_id") {
-			return errs.Conflict("Group has already been invited")
-		}
-		if err != nil {
+		if err := insertShare(ctx, tx, in, share, s.Now()); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, in.kind("group_link_created"), in.entity(), groupTarget(invited.ID, invited.FullPath),
@@ -110,17 +103,12 @@ func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, grou
 	if err != nil {
 		return err
 	}
-	column, id := in.column()
-	column = "s" + column[1:]
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		var shareID int64
-		var path string
-		err := tx.QueryRowContext(ctx, `SELECT s.id, n.full_path FROM group_shares s JOIN namespaces n ON n.id = s.group_id
-			WHERE `+column+` = ? AND s.group_id = ?`, id, groupID).Scan(&shareID, &path)
+		shareID, path, err := findShare(ctx, tx, in, groupID)
 		if err != nil {
 			return db.NotFound(err, "")
 		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM group_shares WHERE id = ?`, shareID); err != nil {
+		if err := deleteShare(ctx, tx, shareID); err != nil {
 			return db.NotFound(err, "")
 		}
 		return s.record(ctx, tx, by, in.kind("group_link_deleted"), in.entity(), groupTarget(groupID, path), audit.Details{Remove: "group_link"})
@@ -149,12 +137,5 @@ func (s *Service) shares(ctx context.Context, by actor.Actor, in source) ([]Shar
 	if in.have == NoAccess && !by.Admin && !by.Auditor {
 		return []Share{}, nil
 	}
-	column, id := in.column()
-	return db.All(ctx, s.DB, func(sc db.Scanner) (Share, error) {
-		h := Share{SourceID: id}
-		err := sc.Scan(&h.ID, &h.GroupID, &h.GroupName, &h.GroupPath, (*int64)(&h.Level), &h.ExpiresAt)
-		return h, err
-	}, `SELECT s.id, s.group_id, n.name, n.full_path, s.access_level, COALESCE(s.expires_at, '')
-		FROM group_shares s JOIN namespaces n ON n.id = s.group_id AND n.deleted_at IS NULL
-		WHERE s`+column[1:]+` = ? AND `+activeShare+` ORDER BY s.id`, id, s.today())
+	return findShares(ctx, s.DB, in, s.today())
 }

@@ -13,15 +13,15 @@ import (
 // Star marks a project for the actor, who has signed in and sees it; changed is
 // false when they have marked it before.
 func (s *Service) Star(ctx context.Context, by actor.Actor, ref Ref) (p *Project, changed bool, err error) {
-	return s.star(ctx, by, ref, 1, `INSERT INTO stars (project_id, user_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, s.Now())
+	return s.star(ctx, by, ref, func(tx *db.Tx, projectID int64) (bool, error) { return insertStar(ctx, tx, projectID, by.ID, s.Now()) })
 }
 
 // Unstar takes the mark away; changed is false when there was none.
 func (s *Service) Unstar(ctx context.Context, by actor.Actor, ref Ref) (p *Project, changed bool, err error) {
-	return s.star(ctx, by, ref, -1, `DELETE FROM stars WHERE project_id = ? AND user_id = ?`)
+	return s.star(ctx, by, ref, func(tx *db.Tx, projectID int64) (bool, error) { return deleteStar(ctx, tx, projectID, by.ID) })
 }
 
-func (s *Service) star(ctx context.Context, by actor.Actor, ref Ref, step int, query string, more ...any) (*Project, bool, error) {
+func (s *Service) star(ctx context.Context, by actor.Actor, ref Ref, change func(tx *db.Tx, projectID int64) (bool, error)) (*Project, bool, error) {
 	found, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
 		return nil, false, err
@@ -30,12 +30,8 @@ func (s *Service) star(ctx context.Context, by actor.Actor, ref Ref, step int, q
 		return nil, false, err
 	}
 	changed := false
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		var err error
-		if changed, err = db.ExecAny(ctx, tx, query, append([]any{found.ID, by.ID}, more...)...); err != nil || !changed {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE projects SET star_count = star_count + ? WHERE id = ?`, step, found.ID)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		changed, err = change(tx, found.ID)
 		return err
 	})
 	if err != nil {
@@ -58,25 +54,7 @@ func (s *Service) Starrers(ctx context.Context, by actor.Actor, ref Ref, search 
 	if err != nil {
 		return db.Page[Starrer]{}, err
 	}
-	var w db.Where
-	w.And("s.project_id = ?", found.ID)
-	w.And("u.deleted_at IS NULL AND u.state = 'active'")
-	if !by.Admin {
-		w.And("NOT u.private_profile OR u.id = ?", by.ID)
-	}
-	if search != "" {
-		w.And(`fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\'`, db.Like(search), db.Like(search))
-	}
-	page, err := db.List(ctx, s.DB, db.Query[Starrer]{
-		Columns: "u.id, s.created_at", From: "stars s JOIN users u ON u.id = s.user_id", Where: w,
-		Order: []db.Order{{Name: "s.user_id"}},
-		Scan: func(sc db.Scanner) (Starrer, error) {
-			r := Starrer{User: &user.User{}}
-			err := sc.Scan(&r.User.ID, db.Time(&r.Since))
-			return r, err
-		},
-		Keys: func(r Starrer) []any { return []any{r.User.ID} },
-	}, p)
+	page, err := listStarrers(ctx, s.DB, by, found.ID, search, p)
 	if err != nil {
 		return page, fmt.Errorf("list starrers: %w", err)
 	}

@@ -334,3 +334,23 @@ func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
 	}
 	return "", nil
 }
+
+func findUserNamespace(ctx context.Context, q db.Q, userID int64) (*Namespace, error) {
+	return scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.user_id = ?`, userID))
+}
+
+// projectLimit returns how many projects a user may have in their namespace, and
+// how many they have.
+func projectLimit(ctx context.Context, q db.Q, userID, namespaceID int64) (external bool, limit, have int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT u.external, u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)
+		FROM users u WHERE u.id = ?`, namespaceID, userID).Scan(&external, &limit, &have)
+	return external, limit, have, err
+}
+
+// hasPath reports whether a namespace has a path, in a group or at the top level
+// (0).
+func hasPath(ctx context.Context, q db.Q, path string, parentID int64) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM namespaces n WHERE lower(n.path) = lower(?) AND COALESCE(n.parent_id, 0) = ? AND n.deleted_at IS NULL`, path, parentID)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -131,7 +132,14 @@ func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, s
 	return db.ExecOne(ctx, q, `UPDATE deploy_tokens SET username = ? WHERE id = ?`, t.Username, t.ID)
 }
 
-func (s *Service) listDeployTokens(ctx context.Context, w db.Where, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+// listDeployTokens lists the tokens of a source, or of the instance when it is
+// nil.
+func (s *Service) listDeployTokens(ctx context.Context, in *source, active *bool, p db.Paging) (db.Page[DeployToken], error) {
+	var w db.Where
+	if in != nil {
+		column, id := in.column()
+		w.And("t"+column[1:]+" = ?", id)
+	}
 	if active != nil {
 		cond := "t.expires_at IS NULL OR t.expires_at > ?"
 		if !*active {
@@ -161,4 +169,106 @@ func (s *Service) tokenOpens(ctx context.Context, q db.Q, id int64, p *Project) 
 		return false, nil
 	}
 	return err == nil && slices.Contains(strings.Fields(scopes), ReadRepository), err
+}
+
+// keyByID and keyByDigest are conditions for reachableKey.
+const (
+	keyByID     = "k.id = ?"
+	keyByDigest = "k.sha256 = ?"
+)
+
+// findDeployKey finds a key by its SHA-256 fingerprint.
+func findDeployKey(ctx context.Context, q db.Q, fingerprint string) (DeployKey, error) {
+	return scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k WHERE k.sha256 = ?`, fingerprint))
+}
+
+func touchDeployKey(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE deploy_keys SET last_used_at = ? WHERE id = ?`, now, id)
+	return err
+}
+
+func listEnabledKeys(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db.Page[DeployKey], error) {
+	var w db.Where
+	w.And("e.project_id = ?", projectID)
+	return db.List(ctx, d, db.Query[DeployKey]{
+		Columns: deployKeyColumns + `, e.can_push`, From: enabledKeys, Where: w, Order: []db.Order{{Name: "k.id"}},
+		Scan: scanDeployKey, Keys: func(k DeployKey) []any { return []any{k.ID} },
+	}, p)
+}
+
+// allKeys selects all keys, or the public ones.
+func allKeys(public bool) (w db.Where) {
+	if public {
+		w.And("k.public")
+	}
+	return w
+}
+
+// publicKeysNotIn selects the public keys that are not enabled in a project.
+func publicKeysNotIn(projectID int64) (w db.Where) {
+	w.And("k.public AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = k.id AND e.project_id = ?)", projectID)
+	return w
+}
+
+// keysEnabledIn selects the keys that are enabled in the projects of a query.
+func keysEnabledIn(projects string, args []any) (w db.Where) {
+	w.And(`k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e WHERE e.project_id IN (`+projects+`))`, args...)
+	return w
+}
+
+// maintainedByBoth is a query for the projects in which both users are
+// Maintainers.
+func maintainedByBoth(first, second int64, today string) (query string, args []any) {
+	query = `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL`
+	for _, id := range []int64{first, second} {
+		sql, more := memberProjects(id, today, Maintainer)
+		query, args = query+` AND (`+sql+`)`, append(args, more...)
+	}
+	return query, args
+}
+
+// hasAny reports whether a query has rows.
+func hasAny(ctx context.Context, q db.Q, query string, args []any) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM (`+query+`) c LIMIT 1`, args...)
+}
+
+// openedBy is a project in which a key is enabled.
+type openedBy struct {
+	key, project int64
+	canPush      bool
+}
+
+func findOpened(ctx context.Context, q db.Q, keys []int64) ([]openedBy, error) {
+	return db.All(ctx, q, func(sc db.Scanner) (openedBy, error) {
+		var o openedBy
+		err := sc.Scan(&o.key, &o.project, &o.canPush)
+		return o, err
+	}, `SELECT deploy_key_id, project_id, can_push FROM deploy_key_projects WHERE deploy_key_id IN `+db.In(len(keys))+` ORDER BY deploy_key_id, project_id`, db.Any(keys)...)
+}
+
+// enableKey enables a key in a project, and reports whether it was not before.
+func enableKey(ctx context.Context, q db.Q, projectID, keyID int64, canPush bool, now time.Time) (bool, error) {
+	return db.ExecAny(ctx, q, `
+		INSERT INTO deploy_key_projects (deploy_key_id, project_id, can_push, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		keyID, projectID, canPush, now)
+}
+
+// disableKey disables a key in a project, and deletes a private one that is
+// enabled in no other. NotFound when it is not enabled there.
+func disableKey(ctx context.Context, q db.Q, projectID, keyID int64) error {
+	if err := db.ExecOne(ctx, q, `DELETE FROM deploy_key_projects WHERE project_id = ? AND deploy_key_id = ?`, projectID, keyID); err != nil {
+		return db.NotFound(err, noDeployKey)
+	}
+	_, err := q.ExecContext(ctx, `DELETE FROM deploy_keys WHERE id = ? AND NOT public
+		AND NOT EXISTS (SELECT 1 FROM deploy_key_projects e WHERE e.deploy_key_id = deploy_keys.id)`, keyID)
+	return err
+}
+
+// findTokenByDigest finds a deploy token by the digest of its secret.
+func findTokenByDigest(ctx context.Context, q db.Q, digest string) (DeployToken, error) {
+	return scanDeployToken(q.QueryRowContext(ctx, `SELECT `+deployTokenColumns+` FROM deploy_tokens t WHERE t.digest = ?`, digest))
+}
+
+func deleteDeployToken(ctx context.Context, q db.Q, id int64) error {
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM deploy_tokens WHERE id = ?`, id), noDeployToken)
 }

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -144,6 +145,90 @@ func (s *Service) seen(w *db.Where, by actor.Actor, f Filter) {
 		w.And(anyOf(open, cond), args...)
 	}
 	if f.Starred {
-		w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, by.ID)
+		onlyStarred(w, by.ID)
 	}
+}
+
+// listProjects returns a page of the projects. Invalid for an order that is
+// unknown, NotAllowed for one that has no keyset pages.
+func listProjects(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Project], error) {
+	id := db.Order{Name: "p.id"}
+	q := db.Query[*Project]{
+		Columns: projectColumns, From: projectTables, CountFrom: "projects p", Where: w, Desc: order.Desc, Scan: scanProject,
+		Order: []db.Order{id}, Keys: func(p *Project) []any { return []any{p.ID} },
+	}
+	switch by := order.By; {
+	case by == "" || by == "id":
+	case slices.Contains([]string{"name", "path"}, by):
+		q.Order = []db.Order{{Name: "p." + by, Text: true}, id}
+	case slices.Contains([]string{"created_at", "updated_at", "last_activity_at", "star_count"}, by):
+		q.Order = []db.Order{{Name: "p." + by}, id}
+	default:
+		return db.Page[*Project]{}, errs.Invalid("order_by does not have a valid value")
+	}
+	if p.Keyset && len(q.Order) > 1 {
+		return db.Page[*Project]{}, errs.NotAllowed("Keyset pagination is not yet available for this type of request")
+	}
+	return db.List(ctx, d, q, p)
+}
+
+// onlyBelow keeps to the groups directly below a group, or to all below it.
+func onlyBelow(w *db.Where, id int64, descendants bool) {
+	if descendants {
+		w.And(`n.id <> ? AND n.id IN `+below, id, id)
+		return
+	}
+	w.And(`n.parent_id = ?`, id)
+}
+
+// onlyInGroup keeps to the projects of a group.
+func onlyInGroup(w *db.Where, id int64, g GroupFilter, today string) {
+	cond, args := `p.namespace_id = ?`, []any{id}
+	if g.Subgroups {
+		cond = `p.namespace_id IN ` + below
+	}
+	shared := `p.id IN (SELECT s.project_id FROM group_shares s WHERE s.group_id = ? AND s.project_id IS NOT NULL AND ` + activeShare + `)`
+	switch {
+	case g.OnlyShared:
+		cond, args = shared, []any{id, today}
+	case g.WithShared:
+		cond, args = anyOf(cond, shared), append(args, id, today)
+	}
+	w.And(cond, args...)
+}
+
+func onlyInNamespace(w *db.Where, id int64) { w.And(`p.namespace_id = ?`, id) }
+
+// onlyStarred keeps to the projects that a user has starred.
+func onlyStarred(w *db.Where, userID int64) {
+	w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, userID)
+}
+
+func onlyIDs(w *db.Where, ids []int64) { w.And(`p.id IN `+db.In(len(ids)), db.Any(ids)...) }
+
+// onlyForks keeps to the forks of a project.
+func onlyForks(w *db.Where, id int64) { w.And(`p.forked_from_id = ?`, id) }
+
+// listNamespaces returns the namespaces in which the actor is a member.
+func listNamespaces(ctx context.Context, d *db.DB, by actor.Actor, f NamespaceFilter, today string, p db.Paging) (db.Page[*Namespace], error) {
+	var w db.Where
+	w.And("n.deleted_at IS NULL")
+	if !by.Admin || f.OwnedOnly {
+		least := Guest
+		if f.OwnedOnly {
+			least = Owner
+		}
+		member, args := memberGroups(by.ID, today, least)
+		w.And(anyOf("n.user_id = ?", member), append([]any{by.ID}, args...)...)
+	}
+	if f.Search != "" {
+		w.And(anyOf(`fold(n.name) LIKE ? ESCAPE '\'`, `fold(n.full_path) LIKE ? ESCAPE '\'`), db.Like(f.Search), db.Like(f.Search))
+	}
+	if f.TopLevelOnly {
+		w.And("n.parent_id IS NULL")
+	}
+	return db.List(ctx, d, db.Query[*Namespace]{
+		Columns: namespaceColumns, From: "namespaces n", Where: w, Order: []db.Order{{Name: "n.id"}},
+		Scan: scanNamespace, Keys: func(n *Namespace) []any { return []any{n.ID} },
+	}, p)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/user"
@@ -80,7 +81,7 @@ func saveMember(ctx context.Context, q db.Q, m *Member) error {
 }
 
 func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere bool) error {
-	if _, err := q.ExecContext(ctx, `DELETE FROM members WHERE id = ?`, m.ID); err != nil || in.group == nil || onlyThere {
+	if err := deleteMemberByID(ctx, q, m.ID); err != nil || in.group == nil || onlyThere {
 		return err
 	}
 	if _, err := q.ExecContext(ctx, `DELETE FROM members WHERE user_id = ? AND namespace_id IN `+below, m.UserID, in.group.ID); err != nil {
@@ -128,4 +129,157 @@ func (s *Service) userOf(ctx context.Context, tx *db.Tx, id int64) (*user.User, 
 	u := &user.User{ID: id}
 	err := tx.QueryRowContext(ctx, `SELECT username, name FROM users WHERE id = ?`, id).Scan(&u.Username, &u.Name)
 	return u, db.NotFound(err, "User")
+}
+
+// findMembers returns the direct members of the source among some users.
+func findMembers(ctx context.Context, q db.Q, in source, ids []int64) ([]*Member, error) {
+	column, id := in.column()
+	return db.All(ctx, q, scanMember, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id IN `+db.In(len(ids)),
+		append([]any{id}, db.Any(ids)...)...)
+}
+
+func findMember(ctx context.Context, q db.Q, in source, userID int64) (*Member, error) {
+	column, id := in.column()
+	return scanMember(q.QueryRowContext(ctx, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID))
+}
+
+// saveExpiry sets the day on which a membership ends; an empty day is never.
+func saveExpiry(ctx context.Context, q db.Q, in source, userID int64, day string) error {
+	column, id := in.column()
+	_, err := q.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, textOrNull(day), id, userID)
+	return err
+}
+
+// deleteMemberships deletes all memberships of a user.
+func deleteMemberships(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM members WHERE user_id = ?`, userID)
+	return err
+}
+
+func (s *Service) membersWhere(by actor.Actor, in source, f MemberFilter) db.Where {
+	var w db.Where
+	if f.All {
+		sql, args := s.grants(by, in)
+		w.And(`m.id IN (SELECT r.id FROM (SELECT g.id, ROW_NUMBER() OVER (PARTITION BY g.user_id ORDER BY g.level DESC, g.depth, g.id) AS place
+			FROM (`+sql+`) g) r WHERE r.place = 1)`, args...)
+	} else {
+		column, id := in.column()
+		w.And(column+" = ? AND m.requested_at IS NULL", id)
+		w.And(`m.expires_at IS NULL OR m.expires_at > ?`, s.today())
+	}
+	w.And("u.deleted_at IS NULL")
+	if f.Query != "" {
+		w.And(`fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`,
+			db.Like(f.Query), db.Like(f.Query), f.Query)
+	}
+	if len(f.Users) > 0 {
+		w.And(`m.user_id IN `+db.In(len(f.Users)), db.Any(f.Users)...)
+	}
+	if len(f.Skip) > 0 {
+		w.And(`m.user_id NOT IN `+db.In(len(f.Skip)), db.Any(f.Skip)...)
+	}
+	return w
+}
+
+// grantedLevels returns the levels that members have in the source.
+func (s *Service) grantedLevels(ctx context.Context, by actor.Actor, in source, list []*Member) (map[int64]Level, error) {
+	sql, args := s.grants(by, in)
+	for _, m := range list {
+		args = append(args, m.UserID)
+	}
+	levels := map[int64]Level{}
+	type row struct {
+		user  int64
+		level Level
+	}
+	err := db.Each(ctx, s.DB, func(sc db.Scanner) (row, error) {
+		var r row
+		err := sc.Scan(&r.user, (*int64)(&r.level))
+		return r, err
+	}, func(r row) error {
+		levels[r.user] = r.level
+		return nil
+	}, `SELECT g.user_id, MAX(g.level) FROM (`+sql+`) g WHERE g.user_id IN `+db.In(len(list))+` GROUP BY g.user_id`, args...)
+	return levels, err
+}
+
+// listRequests lists those who have requested access.
+func listRequests(ctx context.Context, d *db.DB, in source, p db.Paging) (db.Page[*Member], error) {
+	column, id := in.column()
+	var w db.Where
+	w.And(column+" = ? AND m.requested_at IS NOT NULL", id)
+	w.And("u.deleted_at IS NULL")
+	return listMembers(ctx, d, w, p)
+}
+
+// inheritedLevel returns the highest level that a user has by a group above the
+// source, and the name of that group; ErrNoRows without one.
+func inheritedLevel(ctx context.Context, q db.Q, in source, userID int64, today string) (level Level, group string, err error) {
+	place, _ := in.tree()
+	err = q.QueryRowContext(ctx, `
+		SELECT m.access_level, n.name FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN namespaces n ON n.id = m.namespace_id
+		WHERE t.descendant_id = ? AND m.user_id = ? AND (t.depth > 0 OR ?) AND m.access_level > 5 AND `+activeMember+`
+		ORDER BY m.access_level DESC LIMIT 1`, place, userID, in.project != nil, today).Scan((*int64)(&level), &group)
+	return level, group, err
+}
+
+// hasOtherOwner reports whether another user owns a group, there or above.
+func hasOtherOwner(ctx context.Context, q db.Q, groupID, userID int64, today string) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
+		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, groupID, userID, today)
+}
+
+// listMemberships lists the direct memberships of a user; Invalid for an unknown
+// kind.
+func listMemberships(ctx context.Context, d *db.DB, userID int64, kind, today string, p db.Paging) (db.Page[Membership], error) {
+	var w db.Where
+	w.And("m.user_id = ?", userID)
+	w.And(activeMember, today)
+	w.And("COALESCE(p.deleted_at, n.deleted_at) IS NULL")
+	switch kind {
+	case "":
+	case "Project":
+		w.And("m.project_id IS NOT NULL")
+	case "Namespace":
+		w.And("m.namespace_id IS NOT NULL")
+	default:
+		return db.Page[Membership]{}, errs.Invalid("type does not have a valid value")
+	}
+	return db.List(ctx, d, db.Query[Membership]{
+		Columns: "m.id, COALESCE(m.project_id, m.namespace_id), COALESCE(p.name, n.name), m.project_id IS NOT NULL, m.access_level",
+		From:    "members m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN namespaces n ON n.id = m.namespace_id",
+		Where:   w, Order: []db.Order{{Name: "m.id"}},
+		Scan: func(sc db.Scanner) (Membership, error) {
+			var m Membership
+			err := sc.Scan(&m.ID, &m.Source, &m.Name, &m.Project, (*int64)(&m.Level))
+			return m, err
+		},
+		Keys: func(m Membership) []any { return []any{m.ID} },
+	}, p)
+}
+
+// expired is a membership whose day has come.
+type expired struct {
+	id   int64
+	user audit.Target
+	in   audit.Entity
+}
+
+// findExpired returns some of the memberships that have expired.
+func findExpired(ctx context.Context, q db.Q, today string) ([]expired, error) {
+	return db.All(ctx, q, func(sc db.Scanner) (expired, error) {
+		var e expired
+		err := sc.Scan(&e.id, &e.user.ID, &e.user.Details, &e.in.Type, &e.in.ID, &e.in.Path)
+		return e, err
+	}, `
+		SELECT m.id, m.user_id, u.username, CASE WHEN m.project_id IS NULL THEN 'Group' ELSE 'Project' END,
+			COALESCE(m.project_id, m.namespace_id), COALESCE(p.full_path, n.full_path)
+		FROM members m JOIN users u ON u.id = m.user_id LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN namespaces n ON n.id = m.namespace_id
+		WHERE m.expires_at <= ? ORDER BY m.id LIMIT 1000`, today)
+}
+
+func deleteMemberByID(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM members WHERE id = ?`, id)
+	return err
 }

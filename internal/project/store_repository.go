@@ -162,3 +162,14 @@ func findActive(ctx context.Context, q db.Q, since time.Time, after int64, limit
 func savePlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
 	return db.NotFound(db.ExecOne(ctx, q, `UPDATE projects SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id), "Project")
 }
+
+// forkCount is the number of forks of a project.
+type forkCount struct{ projectID, forks int64 }
+
+func countForks(ctx context.Context, q db.Q, projects []int64) ([]forkCount, error) {
+	return db.All(ctx, q, func(s db.Scanner) (forkCount, error) {
+		var c forkCount
+		err := s.Scan(&c.projectID, &c.forks)
+		return c, err
+	}, `SELECT forked_from_id, count(*) FROM projects WHERE deleted_at IS NULL AND forked_from_id IN `+db.In(len(projects))+` GROUP BY forked_from_id`, db.Any(projects)...)
+}

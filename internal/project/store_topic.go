@@ -142,3 +142,18 @@ func countTopics(ctx context.Context, q db.Q, names ...string) error {
 	}
 	return nil
 }
+
+// topicOf is a topic of a project.
+type topicOf struct {
+	projectID int64
+	name      string
+}
+
+// topicsOf returns the topics of projects, in the order in which they were given.
+func topicsOf(ctx context.Context, q db.Q, projects []int64) ([]topicOf, error) {
+	return db.All(ctx, q, func(s db.Scanner) (topicOf, error) {
+		var t topicOf
+		err := s.Scan(&t.projectID, &t.name)
+		return t, err
+	}, `SELECT project_id, name FROM project_topics WHERE project_id IN `+db.In(len(projects))+` ORDER BY project_id, position`, db.Any(projects)...)
+}

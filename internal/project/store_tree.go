@@ -86,3 +86,16 @@ func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
 		SELECT 1 FROM projects p WHERE p.visibility IN `+wider+` AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`,
 		n.ID, n.ID, n.ID)
 }
+
+// isBelow reports whether a namespace is another one, or below it.
+func isBelow(ctx context.Context, q db.Q, id, above int64) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, above, id)
+}
+
+// depthBelow is the depth of the tree below a group plus the depth of its parent
+// to be.
+func depthBelow(ctx context.Context, q db.Q, id, parentID int64) (depth int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT COALESCE(MAX(t.depth), 0) + (SELECT COALESCE(MAX(a.depth), 0) FROM namespace_tree a WHERE a.descendant_id = ?)
+		FROM namespace_tree t WHERE t.ancestor_id = ?`, parentID, id).Scan(&depth)
+	return depth, err
+}

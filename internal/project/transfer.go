@@ -122,16 +122,14 @@ func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *in
 	if parentID == nil {
 		return nil
 	}
-	inside, err := db.Exists(ctx, tx, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, id, *parentID)
+	inside, err := isBelow(ctx, tx, *parentID, id)
 	if err != nil {
 		return err
 	}
 	if inside {
 		return errs.Invalid("Transfer failed: Cannot transfer group to one of its subgroup.")
 	}
-	var depth int
-	err = tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(t.depth), 0) + (SELECT COALESCE(MAX(a.depth), 0) FROM namespace_tree a WHERE a.descendant_id = ?)
-		FROM namespace_tree t WHERE t.ancestor_id = ?`, *parentID, id).Scan(&depth)
+	depth, err := depthBelow(ctx, tx, id, *parentID)
 	if err != nil {
 		return err
 	}

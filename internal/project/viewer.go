@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"svc/internal/actor"
-	"svc/internal/db"
 )
 
 // HasStarred reports whether the actor themselves has starred a project that
@@ -14,7 +13,7 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 	if by.Anonymous() {
 		return false, nil
 	}
-	starred, err := db.Exists(ctx, s.DB, `SELECT 1 FROM stars WHERE project_id = ? AND user_id = ?`, projectID, by.ID)
+	starred, err := hasStar(ctx, s.DB, projectID, by.ID)
 	if err != nil {
 		return false, fmt.Errorf("star of project %d: %w", projectID, err)
 	}
