@@ -22,7 +22,7 @@ func (a *App) claimKey(ctx context.Context) error {
 	ids := a.Keys.IDs()
 	var owner string
 	err := a.DB.Tx(ctx, func(tx *db.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`, keySetting, ids[0])
+		err := claimKey(ctx, tx, ids[0])
 		if err != nil {
 			return err
 		}
@@ -36,12 +36,6 @@ func (a *App) claimKey(ctx context.Context) error {
 		return fmt.Errorf("%s is not the key of this database, which was created with key %s: copy the key file of the first node here", a.KeyFile(), owner)
 	}
 	return nil
-}
-
-// keyOwner names the key that the database was made with.
-func keyOwner(ctx context.Context, q db.Q) (id string, err error) {
-	err = q.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&id)
-	return id, err
 }
 
 // claimData refuses to serve a data directory with an embedded database that

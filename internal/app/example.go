@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -72,21 +71,6 @@ func (s *Server) example(ctx context.Context) (made bool, err error) {
 		return false, err
 	}
 	return true, s.setExample(ctx, exampleDone)
-}
-
-func (s *Server) exampleState(ctx context.Context) (string, error) {
-	var state string
-	err := s.DB.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, exampleSetting).Scan(&state)
-	if errors.Is(err, db.ErrNoRows) {
-		return "", nil
-	}
-	return state, err
-}
-
-func (s *Server) setExample(ctx context.Context, state string) error {
-	_, err := s.DB.ExecContext(ctx, `
-		INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, exampleSetting, state)
-	return err
 }
 
 // untouched reports whether no one has used the instance: there is no account

@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-
-	"svc/internal/db"
 )
 
 // sealedColumn is a place where values are stored under the instance key.
@@ -31,19 +29,6 @@ func (a *App) sealed() []sealedColumn {
 	}
 }
 
-type sealedRow struct {
-	id   int64
-	text string
-}
-
-func (s sealedColumn) read(ctx context.Context, q db.Q) ([]sealedRow, error) {
-	return db.All(ctx, q, func(sc db.Scanner) (sealedRow, error) {
-		var r sealedRow
-		err := sc.Scan(&r.id, &r.text)
-		return r, err
-	}, `SELECT id, `+s.column+` FROM `+s.table+` WHERE `+s.column+` <> '' ORDER BY id`)
-}
-
 // RotateKey makes a new instance key and seals every stored value under it.
 // It gives their number. Values that change meanwhile are sealed under the
 // new key already, and kept.
@@ -65,7 +50,7 @@ func (a *App) RotateKey(ctx context.Context) (int, error) {
 			if !changed {
 				continue
 			}
-			if _, err := a.DB.ExecContext(ctx, `UPDATE `+s.table+` SET `+s.column+` = ? WHERE id = ? AND `+s.column+` = ?`, again, r.id, r.text); err != nil {
+			if err := s.replace(ctx, a.DB, r, again); err != nil {
 				return n, err
 			}
 			n++

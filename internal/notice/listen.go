@@ -142,14 +142,6 @@ func (b *Bus) take(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// beat sends a heartbeat through the connection that hears it.
-func (b *Bus) beat(ctx context.Context, conn *pgx.Conn, number uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	_, err := conn.Exec(ctx, "SELECT pg_notify($1, $2)", beatChannel+b.node, strconv.FormatUint(number, 10))
-	return err
-}
-
 // reconnect tries until it succeeds, and gives the time before it did; a nil
 // connection says that ctx has ended.
 func (b *Bus) reconnect(ctx context.Context) (*pgx.Conn, reading) {

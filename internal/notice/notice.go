@@ -74,7 +74,7 @@ func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
 		return fmt.Errorf("send notice: %w", err)
 	}
 	if b.DB.Postgres() {
-		if _, err := tx.ExecContext(ctx, "SELECT pg_notify(?, ?)", channel, payload); err != nil {
+		if err := notify(ctx, tx, payload); err != nil {
 			return fmt.Errorf("send notice: %w", err)
 		}
 	}

@@ -288,9 +288,7 @@ func (s *Service) Applications(ctx context.Context, by actor.Actor, p db.Paging)
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*Application]{}, err
 	}
-	var where db.Where
-	where.And("a.owner_id IS NULL")
-	return listApplications(ctx, s.DB, where, p)
+	return listApplications(ctx, s.DB, nil, p)
 }
 
 // OwnApplications lists those of the actor.
@@ -298,9 +296,7 @@ func (s *Service) OwnApplications(ctx context.Context, by actor.Actor, p db.Pagi
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Application]{}, err
 	}
-	var where db.Where
-	where.And("a.owner_id = ?", by.ID)
-	return listApplications(ctx, s.DB, where, p)
+	return listApplications(ctx, s.DB, &by.ID, p)
 }
 
 // record writes an audit event about an application: at its owner, or at the

@@ -166,7 +166,7 @@ func (s *Service) Info(ctx context.Context, text, ip string) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := findToken(ctx, s.DB, `t.digest = ?`, secret.Digest(text))
+	t, err := findTokenByDigest(ctx, s.DB, secret.Digest(text))
 	if err != nil {
 		return nil, fmt.Errorf("find token: %w", err)
 	}

@@ -34,7 +34,15 @@ func findByUID(ctx context.Context, q db.Q, uid string) (*Application, error) {
 	return a, db.NotFound(err, "Application")
 }
 
-func listApplications(ctx context.Context, d *db.DB, where db.Where, p db.Paging) (db.Page[*Application], error) {
+// listApplications lists the applications of a user, or of the instance when the
+// owner is nil.
+func listApplications(ctx context.Context, d *db.DB, ownerID *int64, p db.Paging) (db.Page[*Application], error) {
+	var where db.Where
+	if ownerID == nil {
+		where.And("a.owner_id IS NULL")
+	} else {
+		where.And("a.owner_id = ?", *ownerID)
+	}
 	return db.List(ctx, d, db.Query[*Application]{
 		Columns: applicationColumns, From: "oauth_applications a", Where: where, Order: []db.Order{{Name: "a.id"}}, Scan: scanApplication,
 		Keys: func(a *Application) []any { return []any{a.ID} },
@@ -239,6 +247,10 @@ func findRefresh(ctx context.Context, q db.Q, digest string) (*token, error) {
 	return findToken(ctx, q, `t.refresh_digest = ? AND t.refresh_digest <> ''`, digest)
 }
 
+func findTokenByDigest(ctx context.Context, q db.Q, digest string) (*token, error) {
+	return findToken(ctx, q, `t.digest = ?`, digest)
+}
+
 // findEither looks for an access or refresh token.
 func findEither(ctx context.Context, q db.Q, digest string) (*token, error) {
 	return findToken(ctx, q, `t.id IN (
@@ -262,8 +274,21 @@ func findOAuthToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToke
 	return &t, nil
 }
 
-// deleteOld deletes up to limit rows of a table that match a condition, which
-// has the time as its argument. It returns how many they were.
-func deleteOld(ctx context.Context, q db.Q, table, where string, before time.Time, limit int) (int64, error) {
-	return db.ExecCount(ctx, q, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE `+where+` LIMIT ?)`, before, limit)
+// oldRows are rows of a table that have ended before a time, the argument of the
+// condition.
+type oldRows struct{ table, where string }
+
+var (
+	expiredCodes  = oldRows{"oauth_codes", "expires_at <= ?"}
+	revokedTokens = oldRows{"oauth_tokens", "revoked_at <= ?"}
+	revokedGrants = oldRows{"oauth_grants", "revoked_at <= ?"}
+	unusedGrants  = oldRows{"oauth_grants", "used_at <= ?"}
+	// unusedPasswordGrants are grants without a redirect, as by the password of
+	// a user.
+	unusedPasswordGrants = oldRows{"oauth_grants", "redirect_uri = '' AND used_at <= ?"}
+)
+
+// deleteOld deletes up to limit old rows, and returns how many they were.
+func deleteOld(ctx context.Context, q db.Q, old oldRows, before time.Time, limit int) (int64, error) {
+	return db.ExecCount(ctx, q, `DELETE FROM `+old.table+` WHERE id IN (SELECT id FROM `+old.table+` WHERE `+old.where+` LIMIT ?)`, before, limit)
 }

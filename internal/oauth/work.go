@@ -19,19 +19,19 @@ const (
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.Now()
 	for _, old := range []struct {
-		table, where string
-		before       time.Time
+		rows   oldRows
+		before time.Time
 	}{
-		{"oauth_codes", "expires_at <= ?", now.Add(-keepCodes)},
-		{"oauth_tokens", "revoked_at <= ?", now.Add(-keepTokens)},
-		{"oauth_grants", "revoked_at <= ?", now.Add(-keepTokens)},
-		{"oauth_grants", "used_at <= ?", now.Add(-refreshLife)},
-		{"oauth_grants", "redirect_uri = '' AND used_at <= ?", now.Add(-keepCodes)},
+		{expiredCodes, now.Add(-keepCodes)},
+		{revokedTokens, now.Add(-keepTokens)},
+		{revokedGrants, now.Add(-keepTokens)},
+		{unusedGrants, now.Add(-refreshLife)},
+		{unusedPasswordGrants, now.Add(-keepCodes)},
 	} {
 		for more := true; more; {
-			n, err := deleteOld(ctx, s.DB, old.table, old.where, old.before, purgeBatch)
+			n, err := deleteOld(ctx, s.DB, old.rows, old.before, purgeBatch)
 			if err != nil {
-				return fmt.Errorf("purge %s: %w", old.table, err)
+				return fmt.Errorf("purge %s: %w", old.rows.table, err)
 			}
 			more = n == purgeBatch
 		}

@@ -101,43 +101,6 @@ func (q *Queue) insert(ctx context.Context, tx *db.Tx, it item, a addition) erro
 	return err
 }
 
-// insertPlain writes the row that River would write for work that may begin at
-// once. River has SQLite read the text of its statement again each time, within
-// a savepoint, while no one else may write.
-func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.InsertOpts) error {
-	var now *string // the database knows better, unless the time is not the real one
-	if at := (clock{q.Now}).NowUTCOrNil(); at != nil {
-		text := at.Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
-		now = &text
-	}
-	_, err := tx.ExecContext(ctx, `
-		INSERT INTO river_job (args, created_at, kind, max_attempts, metadata, priority, queue, scheduled_at, state, tags)
-		VALUES (?, COALESCE(?, datetime('now', 'subsec')), ?, ?, json('{}'), ?, ?, COALESCE(?, datetime('now', 'subsec')), 'available', json('[]'))`,
-		[]byte(it.args), now, it.kind, o.MaxAttempts, max(o.Priority, 1), o.Queue, now)
-	return err
-}
-
-// waits reports whether the same work waits in the lane, and keeps it waiting
-// until tx has ended, so that it sees what tx does. River's own way would wait
-// for running work to be written off, and so could tx and River for each
-// other. Nothing is waited for here: of two transactions that ask at once both
-// may add the work, which is then done once too often.
-func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
-	query := `SELECT id FROM river_job
-		WHERE state IN ('available', 'retryable', 'scheduled') AND queue = ? AND kind = ? AND `
-	if q.DB.Postgres() {
-		query += "args = CAST(? AS jsonb) LIMIT 1 FOR UPDATE SKIP LOCKED"
-	} else {
-		query += "CAST(args AS text) = ? LIMIT 1" // River stores them as they come
-	}
-	var id int64
-	err := tx.QueryRowContext(ctx, query, lane, it.kind, string(it.args)).Scan(&id)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func (q *Queue) now() time.Time {
 	if q.Now != nil {
 		return q.Now().UTC()

@@ -26,26 +26,10 @@ type Item struct {
 	Error   string // of the last try
 }
 
-// stateCase names the state of a row, as State has it.
-const stateCase = `CASE
-			WHEN state = 'running' THEN 'running'
-			WHEN state = 'discarded' THEN 'failed'
-			WHEN state = 'cancelled' THEN 'given_up'
-			WHEN attempt > 0 THEN 'retry'
-			ELSE 'waiting' END`
-
 // List returns work that is not finished well, the newest first; an empty state
 // stands for all.
 func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Item], error) {
-	seconds, fault := "unixepoch(%s)", "json_extract(errors, '$[#-1].error')"
-	if q.DB.Postgres() {
-		seconds, fault = "CAST(EXTRACT(EPOCH FROM %s) AS BIGINT)", "errors[array_length(errors, 1)] ->> 'error'"
-	}
-	list, err := db.All(ctx, q.DB, scanItem, `
-		SELECT id, kind, queue, `+stateCase+`, attempt, max_attempts, `+fmt.Sprintf(seconds, "created_at")+`, `+fmt.Sprintf(seconds, "scheduled_at")+`,
-			COALESCE(`+fault+`, '')
-		FROM river_job WHERE state <> 'completed' AND kind <> ? AND (CAST(? AS TEXT) = '' OR `+stateCase+` = ?)
-		ORDER BY id DESC LIMIT ? OFFSET ?`, everyKind, string(state), string(state), p.Limit+1, p.Offset)
+	list, err := q.find(ctx, state, p.Limit+1, p.Offset)
 	if err != nil {
 		return db.Page[Item]{}, fmt.Errorf("list work: %w", err)
 	}
@@ -54,14 +38,6 @@ func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Ite
 		page.Items = list[:p.Limit]
 	}
 	return page, nil
-}
-
-func scanItem(s db.Scanner) (Item, error) {
-	var i Item
-	var added, due int64
-	err := s.Scan(&i.ID, &i.Kind, &i.Lane, &i.State, &i.Try, &i.Tries, &added, &due, &i.Error)
-	i.AddedAt, i.DueAt = time.Unix(added, 0).UTC(), time.Unix(due, 0).UTC()
-	return i, err
 }
 
 // Again has work retried at once, also work that has failed for good, when tx

@@ -33,10 +33,10 @@ func (q *Queue) takeOver(ctx context.Context, id string) error {
 		return q.beat(ctx, id)
 	}
 	return q.DB.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM river_leader"); err != nil {
+		if err := deleteLeader(ctx, tx); err != nil {
 			return err
 		}
-		left, err := db.All(ctx, tx, scanLeft, "SELECT id, kind, attempt, max_attempts FROM river_job WHERE state = 'running'")
+		left, err := findRunning(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -49,28 +49,10 @@ func (q *Queue) takeOver(ctx context.Context, id string) error {
 	})
 }
 
-// left is work that is marked as running, and which try of it.
-type left struct {
-	id       int64
-	kind     string
-	try, max int
-}
-
-func scanLeft(s db.Scanner) (left, error) {
-	var l left
-	err := s.Scan(&l.id, &l.kind, &l.try, &l.max)
-	return l, err
-}
-
 // free lets another try begin. Work that takes the process down with it must
 // come to an end too, so its tries count.
 func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
-	set := "state = 'available'"
-	if l.try >= l.max {
-		set = "state = 'discarded', finalized_at = CURRENT_TIMESTAMP"
-	}
-	// Not if it has come to its end meanwhile, or another node freed it.
-	freed, err := db.ExecAny(ctx, tx, "UPDATE river_job SET "+set+" WHERE id = ? AND state = 'running' AND attempt = ?", l.id, l.try)
+	freed, err := saveFreed(ctx, tx, l)
 	if err != nil || !freed {
 		return err
 	}
@@ -102,8 +84,7 @@ func (q *Queue) tend(ctx context.Context, id string) {
 }
 
 func (q *Queue) beat(ctx context.Context, id string) error {
-	_, err := q.DB.ExecContext(ctx, "INSERT INTO river_client (id, updated_at) VALUES (?, now()) ON CONFLICT (id) DO UPDATE SET updated_at = now()", id)
-	if err != nil {
+	if err := saveNode(ctx, q.DB, id); err != nil {
 		return fmt.Errorf("heartbeat of this node: %w", err)
 	}
 	return nil
@@ -116,12 +97,7 @@ func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]boo
 	now := map[left]bool{}
 	err := q.DB.Tx(ctx, func(tx *db.Tx) error {
 		clear(now)
-		found, err := db.All(ctx, tx, scanLeft, `
-			SELECT id, kind, attempt, max_attempts FROM river_job
-			WHERE state = 'running' AND NOT EXISTS (
-				SELECT 1 FROM river_client c
-				WHERE c.id = attempted_by[array_upper(attempted_by, 1)] AND c.updated_at > now() - make_interval(secs => ?))`,
-			(pulses * q.pulse).Seconds())
+		found, err := findLeft(ctx, tx, pulses*q.pulse)
 		if err != nil {
 			return err
 		}
@@ -134,8 +110,7 @@ func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]boo
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM river_client WHERE updated_at < now() - INTERVAL '1 day'")
-		return err
+		return deleteOldNodes(ctx, tx)
 	})
 	return now, err
 }
@@ -145,8 +120,7 @@ func (q *Queue) leave(ctx context.Context, id string) error {
 	if !q.DB.Postgres() {
 		return nil
 	}
-	_, err := q.DB.ExecContext(ctx, "DELETE FROM river_client WHERE id = ?", id)
-	return err
+	return deleteNode(ctx, q.DB, id)
 }
 
 // Node is the name of this node among those that do work; empty before Start.
@@ -162,6 +136,5 @@ func (q *Queue) Nodes(ctx context.Context) ([]string, error) {
 	if !q.DB.Postgres() {
 		return []string{q.Node()}, nil
 	}
-	return db.All(ctx, q.DB, db.Value[string], `SELECT id FROM river_client WHERE updated_at > now() - make_interval(secs => ?) ORDER BY id`,
-		(pulses * q.pulse).Seconds())
+	return findNodes(ctx, q.DB, pulses*q.pulse)
 }

@@ -373,8 +373,7 @@ func (s *Service) protectFirst(ctx context.Context, tx *db.Tx, push Push) error 
 	if push.Project.DefaultBranch != "" {
 		return nil
 	}
-	var branch string
-	err := tx.QueryRowContext(ctx, `SELECT p.default_branch FROM projects p WHERE p.id = ?`, push.Project.ID).Scan(&branch)
+	branch, err := findDefaultBranch(ctx, tx, push.Project.ID)
 	if err != nil || branch == "" {
 		return err
 	}

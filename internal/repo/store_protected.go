@@ -112,3 +112,10 @@ func keyIsEnabled(ctx context.Context, q db.Q, keyID, projectID int64) (bool, er
 	return db.Exists(ctx, q, `
 		SELECT 1 FROM deploy_key_projects e WHERE e.project_id = ? AND e.deploy_key_id = ? AND e.can_push`, projectID, keyID)
 }
+
+// findDefaultBranch returns the default branch of a project, which is empty
+// before the first push.
+func findDefaultBranch(ctx context.Context, q db.Q, projectID int64) (branch string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT p.default_branch FROM projects p WHERE p.id = ?`, projectID).Scan(&branch)
+	return branch, err
+}

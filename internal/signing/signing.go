@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"sync"
@@ -131,34 +130,6 @@ func (s *Service) all(ctx context.Context) ([]*key, error) {
 	return s.read(ctx)
 }
 
-func (s *Service) read(ctx context.Context) ([]*key, error) {
-	keys, err := db.All(ctx, s.DB, s.scan, `SELECT kid, sealed FROM signing_keys ORDER BY id DESC`)
-	if err != nil {
-		return nil, fmt.Errorf("read signing keys: %w", err)
-	}
-	return keys, nil
-}
-
-func (s *Service) scan(row db.Scanner) (*key, error) {
-	var id, sealed string
-	if err := row.Scan(&id, &sealed); err != nil {
-		return nil, err
-	}
-	raw, err := s.Keys.Open(sealed, place(id))
-	if err != nil {
-		return nil, fmt.Errorf("signing key %s: %w", id, err)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(raw)
-	if err != nil {
-		return nil, fmt.Errorf("signing key %s: %w", id, err)
-	}
-	private, ok := parsed.(*rsa.PrivateKey)
-	if !ok {
-		return nil, errors.New("signing key " + id + " is not an RSA key")
-	}
-	return &key{id, private}, nil
-}
-
 func (s *Service) add(ctx context.Context) error {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -173,10 +144,7 @@ func (s *Service) add(ctx context.Context) error {
 		return err
 	}
 	sealed := s.Keys.Seal(raw, place(id))
-	return s.DB.Tx(ctx, func(tx *db.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO signing_keys (kid, sealed, created_at) VALUES (?, ?, ?)`, id, sealed, s.Now())
-		return err
-	})
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return insertKey(ctx, tx, id, sealed, s.Now()) })
 }
 
 func place(id string) string { return "signing_keys/sealed/" + id }

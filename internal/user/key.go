@@ -114,7 +114,7 @@ func (s *Service) KeyWithUser(ctx context.Context, by actor.Actor, id int64) (*K
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
 	}
-	k, err := findKey(ctx, s.DB, "k.id = ?", id)
+	k, err := findKeyByID(ctx, s.DB, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,13 +134,13 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
 	}
-	cond, arg := "k.sha256 = ?", fingerprint
+	find, arg := findKeyBySHA256, fingerprint
 	if md5 := strings.ToLower(strings.TrimPrefix(fingerprint, "MD5:")); md5Pattern.MatchString(md5) {
-		cond, arg = "k.fingerprint = ?", md5
+		find, arg = findKeyByMD5, md5
 	} else if !sha256Pattern.MatchString(fingerprint) {
 		return nil, nil, errs.Invalid("Failed to return the key")
 	}
-	k, err := findKey(ctx, s.DB, cond, arg)
+	k, err := find(ctx, s.DB, arg)
 	if err != nil {
 		return nil, nil, err
 	}

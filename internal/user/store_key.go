@@ -63,3 +63,15 @@ func hasKey(ctx context.Context, q db.Q, fingerprint string) (bool, error) {
 func hasDeployKey(ctx context.Context, q db.Q, fingerprint string) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM deploy_keys WHERE sha256 = ?`, fingerprint)
 }
+
+func findKeyByID(ctx context.Context, q db.Q, id int64) (*Key, error) {
+	return findKey(ctx, q, "k.id = ?", id)
+}
+
+func findKeyBySHA256(ctx context.Context, q db.Q, fingerprint string) (*Key, error) {
+	return findKey(ctx, q, "k.sha256 = ?", fingerprint)
+}
+
+func findKeyByMD5(ctx context.Context, q db.Q, fingerprint string) (*Key, error) {
+	return findKey(ctx, q, "k.fingerprint = ?", fingerprint)
+}

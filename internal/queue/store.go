@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"svc/internal/db"
+)
+
+// insertPlain writes the row that River would write for work that may begin at
+// once. River has SQLite read the text of its statement again each time, within
+// a savepoint, while no one else may write.
+func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.InsertOpts) error {
+	var now *string // the database knows better, unless the time is not the real one
+	if at := (clock{q.Now}).NowUTCOrNil(); at != nil {
+		text := at.Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
+		now = &text
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO river_job (args, created_at, kind, max_attempts, metadata, priority, queue, scheduled_at, state, tags)
+		VALUES (?, COALESCE(?, datetime('now', 'subsec')), ?, ?, json('{}'), ?, ?, COALESCE(?, datetime('now', 'subsec')), 'available', json('[]'))`,
+		[]byte(it.args), now, it.kind, o.MaxAttempts, max(o.Priority, 1), o.Queue, now)
+	return err
+}
+
+// waits reports whether the same work waits in the lane, and keeps it waiting
+// until tx has ended, so that it sees what tx does. River's own way would wait
+// for running work to be written off, and so could tx and River for each
+// other. Nothing is waited for here: of two transactions that ask at once both
+// may add the work, which is then done once too often.
+func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
+	query := `SELECT id FROM river_job
+		WHERE state IN ('available', 'retryable', 'scheduled') AND queue = ? AND kind = ? AND `
+	if q.DB.Postgres() {
+		query += "args = CAST(? AS jsonb) LIMIT 1 FOR UPDATE SKIP LOCKED"
+	} else {
+		query += "CAST(args AS text) = ? LIMIT 1" // River stores them as they come
+	}
+	var id int64
+	err := tx.QueryRowContext(ctx, query, lane, it.kind, string(it.args)).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// stateCase names the state of a row, as State has it.
+const stateCase = `CASE
+			WHEN state = 'running' THEN 'running'
+			WHEN state = 'discarded' THEN 'failed'
+			WHEN state = 'cancelled' THEN 'given_up'
+			WHEN attempt > 0 THEN 'retry'
+			ELSE 'waiting' END`
+
+func scanItem(s db.Scanner) (Item, error) {
+	var i Item
+	var added, due int64
+	err := s.Scan(&i.ID, &i.Kind, &i.Lane, &i.State, &i.Try, &i.Tries, &added, &due, &i.Error)
+	i.AddedAt, i.DueAt = time.Unix(added, 0).UTC(), time.Unix(due, 0).UTC()
+	return i, err
+}
+
+// find returns work that is not finished well, the newest first.
+func (q *Queue) find(ctx context.Context, state State, limit, offset int) ([]Item, error) {
+	seconds, fault := "unixepoch(%s)", "json_extract(errors, '$[#-1].error')"
+	if q.DB.Postgres() {
+		seconds, fault = "CAST(EXTRACT(EPOCH FROM %s) AS BIGINT)", "errors[array_length(errors, 1)] ->> 'error'"
+	}
+	return db.All(ctx, q.DB, scanItem, `
+		SELECT id, kind, queue, `+stateCase+`, attempt, max_attempts, `+fmt.Sprintf(seconds, "created_at")+`, `+fmt.Sprintf(seconds, "scheduled_at")+`,
+			COALESCE(`+fault+`, '')
+		FROM river_job WHERE state <> 'completed' AND kind <> ? AND (CAST(? AS TEXT) = '' OR `+stateCase+` = ?)
+		ORDER BY id DESC LIMIT ? OFFSET ?`, everyKind, string(state), string(state), limit, offset)
+}
+
+// Stats counts the work that is not finished well, by kind and state, in that
+// order.
+func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
+	return db.All(ctx, q.DB, func(s db.Scanner) (Count, error) {
+		var c Count
+		err := s.Scan(&c.Kind, &c.State, &c.N)
+		return c, err
+	}, `SELECT kind, `+stateCase+` AS s, count(*)
+		FROM river_job WHERE state <> 'completed' AND kind <> ?
+		GROUP BY kind, s ORDER BY kind, s`, everyKind)
+}
+
+func (q *Queue) busy(ctx context.Context) (bool, error) {
+	due, args := "now()", []any(nil)
+	if !q.DB.Postgres() {
+		due = "datetime('now', 'subsec')"
+	}
+	if q.Now != nil {
+		due, args = "CAST(? AS TIMESTAMPTZ)", []any{q.now().Format("2006-01-02 15:04:05.000Z07:00")}
+		if !q.DB.Postgres() {
+			due, args = "?", []any{q.now().Format("2006-01-02 15:04:05.000")}
+		}
+	}
+	var busy bool
+	err := q.DB.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM river_job WHERE state = 'running')
+			OR EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'pending', 'scheduled', 'retryable') AND scheduled_at <= `+due+`)`,
+		args...).Scan(&busy)
+	return busy, err
+}

@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+// left is work that is marked as running, and which try of it.
+type left struct {
+	id       int64
+	kind     string
+	try, max int
+}
+
+func scanLeft(s db.Scanner) (left, error) {
+	var l left
+	err := s.Scan(&l.id, &l.kind, &l.try, &l.max)
+	return l, err
+}
+
+const leftColumns = `id, kind, attempt, max_attempts`
+
+// findRunning returns all work that is marked as running.
+func findRunning(ctx context.Context, q db.Q) ([]left, error) {
+	return db.All(ctx, q, scanLeft, `SELECT `+leftColumns+` FROM river_job WHERE state = 'running'`)
+}
+
+// findLeft returns the work that is marked as running on nodes that have not sent
+// a heartbeat for some time.
+func findLeft(ctx context.Context, q db.Q, silent time.Duration) ([]left, error) {
+	return db.All(ctx, q, scanLeft, `
+		SELECT `+leftColumns+` FROM river_job
+		WHERE state = 'running' AND NOT EXISTS (
+			SELECT 1 FROM river_client c
+			WHERE c.id = attempted_by[array_upper(attempted_by, 1)] AND c.updated_at > now() - make_interval(secs => ?))`,
+		silent.Seconds())
+}
+
+// saveFreed has work retried, or gives it up if that was its last try. It
+// reports false if the work has ended meanwhile or another node freed it.
+func saveFreed(ctx context.Context, q db.Q, l left) (bool, error) {
+	set := "state = 'available'"
+	if l.try >= l.max {
+		set = "state = 'discarded', finalized_at = CURRENT_TIMESTAMP"
+	}
+	return db.ExecAny(ctx, q, "UPDATE river_job SET "+set+" WHERE id = ? AND state = 'running' AND attempt = ?", l.id, l.try)
+}
+
+func deleteLeader(ctx context.Context, q db.Q) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM river_leader`)
+	return err
+}
+
+// saveNode records the heartbeat of a node.
+func saveNode(ctx context.Context, q db.Q, id string) error {
+	_, err := q.ExecContext(ctx, `INSERT INTO river_client (id, updated_at) VALUES (?, now()) ON CONFLICT (id) DO UPDATE SET updated_at = now()`, id)
+	return err
+}
+
+// findNodes returns the nodes that have sent a heartbeat within some time.
+func findNodes(ctx context.Context, q db.Q, within time.Duration) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `SELECT id FROM river_client WHERE updated_at > now() - make_interval(secs => ?) ORDER BY id`, within.Seconds())
+}
+
+func deleteNode(ctx context.Context, q db.Q, id string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM river_client WHERE id = ?`, id)
+	return err
+}
+
+// deleteOldNodes deletes nodes that have sent no heartbeat for a day.
+func deleteOldNodes(ctx context.Context, q db.Q) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM river_client WHERE updated_at < now() - INTERVAL '1 day'`)
+	return err
+}
