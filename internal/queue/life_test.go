@@ -266,7 +266,7 @@ func TestRiverIsQuiet(t *testing.T) {
 	t.Parallel()
 	var all, most testLog
 	for level, log := range map[slog.Level]*testLog{slog.LevelDebug: &all, slog.LevelInfo: &most} {
-		river := riverLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})), nil).With("a", 1).WithGroup("g")
+		river := riverLog(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))).With("a", 1).WithGroup("g")
 		river.Debug("a detail")
 		river.Info("an info")
 		river.Warn("a warning", "b", 2)
@@ -440,11 +440,6 @@ func TestStopWhileElected(t *testing.T) {
 			<-slow.elected
 			time.AfterFunc(20*time.Millisecond, func() { close(slow.stopped) })
 			stop(t, q)
-			select {
-			case <-q.first.over:
-			default:
-				t.Error("the election was not noticed")
-			}
 			if t.Failed() {
 				t.Fatal(log)
 			}

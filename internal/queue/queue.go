@@ -60,7 +60,6 @@ type Queue struct {
 	// client is there from Start to Stop; meanwhile the maps do not change.
 	client  atomic.Pointer[river.Client[*sql.Tx]]
 	life    sync.Mutex         // one Start or Stop at a time
-	first   *election          // since Start
 	stop    context.CancelFunc // ends tend
 	tending sync.WaitGroup
 }
@@ -98,7 +97,7 @@ func New(d Deps) *Queue {
 	if d.Workers <= 0 {
 		q.lanes[defaultLane] = 2 * runtime.GOMAXPROCS(0)
 	}
-	inserter, err := river.NewClient(q.driver, &river.Config{Logger: riverLog(d.Log, nil), Test: river.TestConfig{Time: clock{d.Now}}})
+	inserter, err := river.NewClient(q.driver, &river.Config{Logger: riverLog(d.Log), Test: river.TestConfig{Time: clock{d.Now}}})
 	if err != nil {
 		panic(fmt.Sprintf("queue: %v", err)) // the configuration is fixed, so it is always right or always wrong
 	}
@@ -165,7 +164,6 @@ func (q *Queue) Start(ctx context.Context) error {
 	if q.client.Load() != nil {
 		return errors.New("start queue: it runs already")
 	}
-	q.first = newElection()
 	client, err := river.NewClient(q.driver, q.config())
 	if err != nil {
 		return fmt.Errorf("start queue: %w", err)
@@ -205,7 +203,7 @@ func (q *Queue) Stop(ctx context.Context) error {
 	if client == nil {
 		return nil
 	}
-	q.first.wait(ctx)
+	q.awaitElection(ctx)
 	err := client.Stop(ctx)
 	if err != nil {
 		err = fmt.Errorf("stop queue: work is still running: %w", err)

@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -21,6 +20,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivershared/baseservice"
 	"github.com/riverqueue/river/rivershared/riverpilot"
+	"github.com/riverqueue/river/rivershared/startstop"
 	"github.com/riverqueue/river/rivertype"
 
 	"svc/internal/db"
@@ -36,7 +36,7 @@ func (q *Queue) config() *river.Config {
 	river.AddWorkerArgs(workers, item{kind: everyKind}, river.Worker[item](&everyWorker{q: q}))
 	c := &river.Config{
 		ID:       nodeID(),
-		Logger:   riverLog(q.Log, q.first),
+		Logger:   riverLog(q.Log),
 		Queues:   map[string]river.QueueConfig{},
 		Test:     river.TestConfig{Time: clock{q.Now}},
 		TestOnly: q.quick,
@@ -188,10 +188,12 @@ func (d *driver) PluginInit(*baseservice.Archetype) {}
 // PluginPilot returns River our pilot.
 func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
 
-// pilot is River's own, but that it remembers how to wake a lane.
+// pilot is River's own, with a way to wake a lane and a maintenance service that
+// shows whether this node is the leader.
 type pilot struct {
 	riverpilot.StandardPilot
 	notify func(context.Context, []*rivertype.JobInsertResult)
+	leader leader
 }
 
 // PilotInit implements riverpilot.Pilot. It is called by each new client; the
@@ -200,6 +202,15 @@ func (p *pilot) PilotInit(_ *baseservice.Archetype, params *riverpilot.PilotInit
 	p.notify = params.NotifyNonTxJobInsert
 }
 
+// PluginMaintenanceServices returns River the services that run only on the
+// leader.
+func (p *pilot) PluginMaintenanceServices() []startstop.Service {
+	return []startstop.Service{&p.leader}
+}
+
+// PluginServices returns River the services that run on every node.
+func (p *pilot) PluginServices() []startstop.Service { return nil }
+
 func (p *pilot) wake(lane string) {
 	p.notify(context.Background(), []*rivertype.JobInsertResult{{Job: &rivertype.JobRow{Queue: lane}}})
 }
@@ -207,23 +218,17 @@ func (p *pilot) wake(lane string) {
 // riverLog is our log for River's messages: what it finds worth an info is
 // worth a debug to us, and what it says of single pieces of work we say
 // ourselves.
-func riverLog(log *slog.Logger, watch *election) *slog.Logger {
-	return slog.New(quiet{log.Handler(), watch})
-}
+func riverLog(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
 
-type quiet struct {
-	slog.Handler
-	watch *election // nil for a client that does no work
-}
+type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
 func (h quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.Handler.Enabled(ctx, lower(level)) || h.watch.pending()
+	return h.Handler.Enabled(ctx, lower(level))
 }
 
 // Handle implements slog.Handler.
 func (h quiet) Handle(ctx context.Context, r slog.Record) error {
-	h.watch.notice(r)
 	if r.Level = lower(r.Level); !h.Handler.Enabled(ctx, r.Level) || strings.HasPrefix(r.Message, "jobexecutor.JobExecutor: Job errored") {
 		return nil
 	}
@@ -231,64 +236,10 @@ func (h quiet) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{h.Handler.WithAttrs(attrs), h.watch}
-}
+func (h quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{h.Handler.WithAttrs(attrs)} }
 
 // WithGroup implements slog.Handler.
-func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name), h.watch} }
-
-// election waits for the first election of the client that keeps the queue in
-// order. A client that is stopped while it receives the result may stop
-// forever: the elector holds a lock while it waits for the listener to take the
-// news, and the listener, who has seen the end, waits for the lock. The log is
-// all that tells when the news was taken.
-type election struct {
-	once sync.Once
-	over chan struct{}
-}
-
-func newElection() *election { return &election{over: make(chan struct{})} }
-
-func (e *election) pending() bool {
-	if e == nil {
-		return false
-	}
-	select {
-	case <-e.over:
-		return false
-	default:
-		return true
-	}
-}
-
-func (e *election) notice(r slog.Record) {
-	if !e.pending() {
-		return
-	}
-	lost := strings.HasSuffix(r.Message, ": Leadership bid was unsuccessful (not an error)")
-	won := false
-	if strings.HasSuffix(r.Message, ": Election change received") {
-		r.Attrs(func(a slog.Attr) bool {
-			won = won || a.Key == "is_leader" && a.Value.Kind() == slog.KindBool && a.Value.Bool()
-			return true
-		})
-	}
-	if lost || won {
-		e.once.Do(func() { close(e.over) })
-	}
-}
-
-// wait waits until it is over, but not forever: a database that is away elects
-// no one.
-func (e *election) wait(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, electionGrace)
-	defer cancel()
-	select {
-	case <-e.over:
-	case <-ctx.Done():
-	}
-}
+func (h quiet) WithGroup(name string) slog.Handler { return quiet{h.Handler.WithGroup(name)} }
 
 func lower(level slog.Level) slog.Level {
 	if level <= slog.LevelInfo {

@@ -74,3 +74,14 @@ func deleteOldNodes(ctx context.Context, q db.Q) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM river_client WHERE updated_at < now() - INTERVAL '1 day'`)
 	return err
 }
+
+// hasOtherLeader reports whether another node is the leader at a time; nil is
+// that of the database.
+func hasOtherLeader(ctx context.Context, q db.Q, id string, now *time.Time) (bool, error) {
+	var at *string
+	if now != nil {
+		text := now.Format("2006-01-02 15:04:05.000Z07:00")
+		at = &text
+	}
+	return db.Exists(ctx, q, `SELECT 1 FROM river_leader WHERE leader_id <> ? AND expires_at > COALESCE(CAST(? AS TIMESTAMPTZ), now())`, id, at)
+}
