@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +13,8 @@ import (
 // turn is the FIFO lock of SQLite writers. The pool of database/sql, which has
 // one connection for writing, would wake waiters in any order.
 type turn struct {
-	free chan struct{}
+	free   chan struct{}
+	nested atomic.Pointer[func() bool] // see FailNestedWrites
 
 	waits  atomic.Int64 // number of waits
 	waited atomic.Int64 // total time of the waits, in nanoseconds
@@ -27,10 +26,6 @@ func newTurn() *turn {
 	return t
 }
 
-// nestedAfter is how long a write waits before it checks whether its own
-// transaction has the turn: then it would wait forever.
-const nestedAfter = 100 * time.Millisecond
-
 var errNested = errors.New("the database is written to inside a transaction: use the Tx, not the DB")
 
 // take waits for the turn. The caller must give it back.
@@ -41,24 +36,28 @@ func (t *turn) take(ctx context.Context) error {
 	began := time.Now()
 	t.waits.Add(1)
 	defer func() { t.waited.Add(int64(time.Since(began))) }()
-	timer := time.NewTimer(nestedAfter)
+	if nested := t.nested.Load(); nested != nil && (*nested)() {
+		return errNested
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for waited := time.Duration(0); ; {
-		select {
-		case <-t.free:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-		}
-		if waited > 0 {
-			return errs.Unavailable("The database is busy.").Because(errors.New("another write holds the database"))
-		}
-		if insideTx() {
-			return errNested
-		}
-		waited = patience - nestedAfter
-		timer.Reset(waited)
+	select {
+	case <-t.free:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return errs.Unavailable("The database is busy.").Because(errors.New("another write holds the database"))
+	}
+}
+
+// FailNestedWrites makes a write by the DB fail at once if the function of a
+// transaction made it: on SQLite it waits for the end of that transaction, so in
+// vain. Tests set it, so that they find such writes; insideTx reports whether the
+// calling goroutine runs the function of a transaction.
+func (d *DB) FailNestedWrites(insideTx func() bool) {
+	if d.turn != nil {
+		d.turn.nested.Store(&insideTx)
 	}
 }
 
@@ -73,22 +72,6 @@ func (t *turn) try() bool {
 }
 
 func (t *turn) give() { t.free <- struct{}{} }
-
-// insideTx reports whether the calling goroutine runs the function of a
-// transaction. It walks the stack, so it is asked only after a wait.
-func insideTx() bool {
-	pcs := make([]uintptr, 512)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for {
-		frame, more := frames.Next()
-		if strings.HasSuffix(frame.Function, "/db.(*Tx).run") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
-}
 
 // retryBusy calls f, and retries it while it fails because of another
 // transaction.

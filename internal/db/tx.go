@@ -102,7 +102,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	return tx, nil
 }
 
-// run calls f; insideTx looks for its name on the stack.
+// run calls f. dbtest.InsideTx looks for its name on the stack.
 func (t *Tx) run(f func(tx *Tx) error) error { return f(t) }
 
 // AfterCommit has f called once the transaction has been committed; never

@@ -165,6 +165,7 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.DB.FailNestedWrites(dbtest.InsideTx)
 	s.Server, err = a.Listen(t.Context(), &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)

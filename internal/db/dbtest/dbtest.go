@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -59,12 +61,29 @@ func (s Source) Open(t testing.TB) *db.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.FailNestedWrites(InsideTx)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("close database: %v", err)
 		}
 	})
 	return d
+}
+
+// InsideTx reports whether the calling goroutine runs the function of a
+// transaction. It walks the stack, so it is for tests: see db.FailNestedWrites.
+func InsideTx() bool {
+	pcs := make([]uintptr, 512)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "/db.(*Tx).run") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // SQLite makes a migrated file in a directory of the test.
