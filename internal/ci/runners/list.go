@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// Filter selects runners; zero values choose all.
+// Filter selects runners; zero values select all.
 type Filter struct {
 	Type          Type
 	Status        string // a Status, or active and paused
@@ -19,7 +19,7 @@ type Filter struct {
 	VersionPrefix string
 }
 
-// ListAll lists the runners of the instance. Administrators only.
+// ListAll lists all runners, for administrators and auditors.
 func (s *Service) ListAll(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Runner], error) {
 	if !by.Auditor {
 		if err := by.RequireAdmin(); err != nil {
@@ -29,8 +29,8 @@ func (s *Service) ListAll(ctx context.Context, by actor.Actor, f Filter, p db.Pa
 	return s.list(ctx, db.Where{}, f, p)
 }
 
-// ListOwned lists the runners that the actor keeps: those of groups that they
-// own and of projects that they maintain.
+// ListOwned lists the runners that the actor may manage: those of groups that
+// they own and of projects that they maintain.
 func (s *Service) ListOwned(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Runner], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Runner]{}, err
@@ -70,7 +70,7 @@ func (s *Service) list(ctx context.Context, w db.Where, f Filter, p db.Paging) (
 	return page, s.fillAll(ctx, page.Items)
 }
 
-// Managers lists the machines of a runner, to those who see it.
+// Managers lists the runner managers of a runner that the actor can see.
 func (s *Service) Managers(ctx context.Context, by actor.Actor, id int64) ([]*Manager, error) {
 	if _, err := s.visible(ctx, by, id); err != nil {
 		return nil, err

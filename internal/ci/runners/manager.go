@@ -48,7 +48,7 @@ func (i *Info) equal(other *Info) bool {
 	return reflect.DeepEqual(a, b) && maps.Equal(i.Features, other.Features)
 }
 
-// Status reports whether the machine is there.
+// Status returns the status by the last contact.
 func (m *Manager) Status(now time.Time) Status {
 	return statusOf(m.ContactedAt, m.CreatedAt, now)
 }
@@ -61,11 +61,11 @@ func (m *Manager) readInfo(text string) error {
 }
 
 const (
-	// contactTouch is how exact it is known when a runner was heard of.
+	// contactTouch is the precision of ContactedAt.
 	contactTouch = 10 * time.Minute
-	// noSystem is the machine of runners that do not name one.
+	// noSystem is the system ID of runners that send none.
 	noSystem = "<legacy>"
-	// maxInfo bounds what a machine says of itself.
+	// maxInfo limits the size of Info in JSON.
 	maxInfo   = 16 << 10
 	maxSystem = 64
 )
@@ -74,15 +74,15 @@ const (
 type Contact struct {
 	Token    string
 	SystemID string
-	Info     *Info // nil when it says nothing
+	Info     *Info // nil if the request has none
 	IP       string
 }
 
 // errNoRunner is the error for a runner with an invalid token.
 func errNoRunner() error { return errs.Forbidden("") }
 
-// byToken finds the runner of a token: Forbidden when there is none, or
-// its time is over.
+// byToken returns the runner of a token. Forbidden if there is none or the token
+// has expired.
 func (s *Service) byToken(ctx context.Context, token string) (*Runner, error) {
 	if token == "" {
 		return nil, errNoRunner()
@@ -100,7 +100,8 @@ func (s *Service) byToken(ctx context.Context, token string) (*Runner, error) {
 	return r, nil
 }
 
-// Authenticate finds the runner of a call and notes that its machine was heard of.
+// Authenticate returns the runner and the runner manager of a request, and
+// records the contact. Forbidden if the token is invalid.
 func (s *Service) Authenticate(ctx context.Context, c Contact) (*Runner, *Manager, error) {
 	r, err := s.byToken(ctx, c.Token)
 	if err != nil {
@@ -113,8 +114,8 @@ func (s *Service) Authenticate(ctx context.Context, c Contact) (*Runner, *Manage
 	return r, m, nil
 }
 
-// manager finds the machine of a call; it is written down when it is new, has
-// changed or was not heard of for some time.
+// manager returns the runner manager of a request. It is saved if it is new, has
+// changed, or its last contact is older than contactTouch.
 func (s *Service) manager(ctx context.Context, r *Runner, c Contact) (*Manager, error) {
 	if c.SystemID == "" {
 		c.SystemID = noSystem
@@ -163,9 +164,9 @@ type Registration struct {
 	Change
 }
 
-// Register makes a runner by a registration token; its own token is in
-// Secret. Forbidden if the token is invalid, Gone when the settings do not
-// allow such tokens.
+// Register creates a runner by a registration token; its own token is in Secret.
+// Forbidden if the registration token is invalid, Gone if the settings do not
+// allow registration tokens.
 func (s *Service) Register(ctx context.Context, n Registration) (*Runner, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *Service) Register(ctx context.Context, n Registration) (*Runner, error)
 	if err != nil {
 		return nil, fmt.Errorf("register runner: %w", err)
 	}
-	if n.SystemID == "" { // the machine names itself when it begins to work
+	if n.SystemID == "" { // the runner manager is created by its first request for a job
 		return r, nil
 	}
 	n.Token = r.Secret
@@ -218,8 +219,7 @@ func (s *Service) Register(ctx context.Context, n Registration) (*Runner, error)
 	return r, err
 }
 
-// Unregister removes the runner of a token. Forbidden when there is
-// none.
+// Unregister deletes the runner of a token. Forbidden if the token is invalid.
 func (s *Service) Unregister(ctx context.Context, token, ip string) error {
 	r, err := s.byToken(ctx, token)
 	if err != nil {
@@ -228,8 +228,8 @@ func (s *Service) Unregister(ctx context.Context, token, ip string) error {
 	return s.remove(ctx, actor.Actor{IP: ip}, r)
 }
 
-// UnregisterManager forgets one machine of a runner. Forbidden if the token is
-// invalid, NotFound when there is no such machine.
+// UnregisterManager deletes one runner manager of a runner. Forbidden if the
+// token is invalid, NotFound if there is no such runner manager.
 func (s *Service) UnregisterManager(ctx context.Context, token, systemID string) error {
 	r, err := s.byToken(ctx, token)
 	if err != nil {
@@ -239,8 +239,8 @@ func (s *Service) UnregisterManager(ctx context.Context, token, systemID string)
 	return db.NotFound(err, "System ID")
 }
 
-// ResetOwnToken lets a runner take a new token for its own; it is in
-// Secret. Forbidden if the old one is invalid.
+// ResetOwnToken replaces the token of a runner on its own request; the new one is
+// in Secret. Forbidden if the old one is invalid.
 func (s *Service) ResetOwnToken(ctx context.Context, token, ip string) (*Runner, error) {
 	r, err := s.byToken(ctx, token)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Service) ResetOwnToken(ctx context.Context, token, ip string) (*Runner,
 	return r, s.renewToken(ctx, actor.Actor{IP: ip}, r, prefix)
 }
 
-// TopicChanged is the notice that a runner has changed; its key is the id.
+// TopicChanged is the notice that a runner has changed; its key is the ID.
 const TopicChanged = "ci_runner"
 
 func (s *Service) changed(ctx context.Context, tx *db.Tx, id int64) error {

@@ -12,9 +12,9 @@ import (
 	"svc/internal/project"
 )
 
-// Enable lets a project's runner take jobs of another project. The actor
-// is a Maintainer there and keeps the runner. Forbidden when the runner is
-// locked or of another kind, InvalidField when it is enabled already.
+// Enable assigns a project runner to another project. The actor must be a
+// Maintainer there and may manage the runner. Forbidden if the runner is locked
+// or has another type, InvalidField if it is assigned already.
 func (s *Service) Enable(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) (*Runner, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -57,9 +57,9 @@ func (s *Service) Enable(ctx context.Context, by actor.Actor, ref project.Ref, r
 	return r, s.fillAll(ctx, []*Runner{r})
 }
 
-// Disable takes a project's runner away from a project. Maintainers
-// there. NotFound when it does not serve it; Forbidden for the project that
-// owns the runner.
+// Disable unassigns a project runner from a project, for Maintainers of the
+// project. NotFound if it is not assigned; Forbidden for the project that owns
+// the runner.
 func (s *Service) Disable(ctx context.Context, by actor.Actor, ref project.Ref, runnerID int64) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"svc/internal/secret"
 )
 
-// Owner says where a registration token lets runners in: a group,
-// a project or, when both are empty, the whole instance.
+// Owner is the owner of a registration token and of the runners registered by
+// it: a group, a project or, if both are empty, the instance.
 type Owner struct{ Group, Project project.Ref }
 
-// RegistrationToken returns the registration token of a place; its first one is
-// made when a user asks for it. It is empty where the settings do not allow such
-// tokens. Administrators, Owners of the group, Maintainers of the project;
-// Forbidden for a credential that may not be shown secrets.
+// RegistrationToken returns the registration token of an owner and creates the
+// first one. It is empty if the settings do not allow registration tokens. For
+// administrators, Owners of the group, Maintainers of the project; Forbidden for
+// a credential that may not read secrets.
 func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Owner) (string, error) {
 	if !by.ReadsSecrets() {
 		return "", errs.Forbidden("")
@@ -53,9 +53,8 @@ func (s *Service) RegistrationToken(ctx context.Context, by actor.Actor, in Owne
 	return token, nil
 }
 
-// ResetRegistrationToken makes a new registration token of a place, the old
-// one does not work any more. Administrators, Owners of the group, Maintainers
-// of the project.
+// ResetRegistrationToken replaces the registration token of an owner. For
+// administrators, Owners of the group, Maintainers of the project.
 func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in Owner) (string, error) {
 	r, err := s.registrationAt(ctx, by, in)
 	if err != nil {
@@ -82,20 +81,21 @@ func (s *Service) ResetRegistrationToken(ctx context.Context, by actor.Actor, in
 	return token, nil
 }
 
-// registrationPrefix is how the public server begins these tokens.
+// registrationPrefix is the prefix of registration tokens in the public API.
 const registrationPrefix = "GR1348941"
 
-// registration is where a registration token lets a runner in.
+// registration is the owner of a registration token; both IDs are nil for the
+// instance.
 type registration struct {
 	projectID *int64
 	groupID   *int64
 
-	// Set by registrationAt alone.
+	// Set only by registrationAt.
 	entity audit.Entity
-	frozen error // why no new token is made there: the project is archived
+	frozen error // why no token can be created: the project is archived
 }
 
-// registrationAt returns a place to those who may register runners there.
+// registrationAt returns an owner for actors who may register runners there.
 func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in Owner) (registration, error) {
 	switch {
 	case in.Project != "":
@@ -114,7 +114,7 @@ func (s *Service) registrationAt(ctx context.Context, by actor.Actor, in Owner) 
 	return registration{entity: audit.Instance()}, by.RequireAdmin()
 }
 
-// lock holds the place, so that it gets one token.
+// lock locks the row of the owner, so that it gets only one token.
 func (r registration) lock(ctx context.Context, tx *db.Tx) error {
 	switch {
 	case r.projectID != nil:
@@ -122,10 +122,10 @@ func (r registration) lock(ctx context.Context, tx *db.Tx) error {
 	case r.groupID != nil:
 		return tx.Lock(ctx, "namespaces", *r.groupID)
 	}
-	return nil // that of the instance is only ever replaced
+	return nil // the token of the instance is only replaced
 }
 
-// sealedAt is the place of the sealed token.
+// sealedAt is the context that the encrypted token is bound to.
 func (r registration) sealedAt() string {
 	at := "runner_registration_tokens/sealed/"
 	switch {
@@ -137,8 +137,8 @@ func (r registration) sealedAt() string {
 	return at + "instance"
 }
 
-// shownRegistration reads the token of a place; empty when there is none that
-// can be shown.
+// shownRegistration returns the token of an owner; empty if there is none that
+// can be decrypted.
 func (s *Service) shownRegistration(ctx context.Context, q db.Q, r registration) (string, error) {
 	sealed, err := findSealedRegistration(ctx, q, r)
 	if sealed == "" && err == nil {
@@ -154,7 +154,7 @@ func (s *Service) shownRegistration(ctx context.Context, q db.Q, r registration)
 	return string(token), nil
 }
 
-// replaceRegistration makes a token the only one of its place.
+// replaceRegistration makes a token the only one of its owner.
 func (s *Service) replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token string) error {
 	return replaceRegistration(ctx, tx, r, token, s.Keys.Seal([]byte(token), r.sealedAt()), s.Now())
 }

@@ -17,10 +17,11 @@ import (
 	"svc/internal/user"
 )
 
-// Type says whose jobs a runner takes.
+// Type says which jobs a runner takes: all, those of a group, or those of
+// projects.
 type Type string
 
-// The kinds of runners.
+// The types of runners.
 const (
 	InstanceType Type = "instance_type"
 	GroupType    Type = "group_type"
@@ -31,12 +32,12 @@ const (
 type Runner struct {
 	ID              int64
 	Type            Type
-	GroupID         *int64 // of a group's runner
+	GroupID         *int64 // of a group runner
 	Description     string
 	Paused          bool
-	Locked          bool // it cannot be enabled in other projects
+	Locked          bool // it cannot be assigned to other projects
 	RunUntagged     bool
-	ProtectedOnly   bool // takes jobs of protected refs alone
+	ProtectedOnly   bool // takes only jobs of protected refs
 	Tags            []string
 	MaximumTimeout  *int64 // seconds
 	MaintenanceNote string
@@ -46,23 +47,23 @@ type Runner struct {
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
-	// Read by Service.Runner and the lists.
+	// Read by Service.Get and the lists.
 	Creator        *user.User
-	Manager        *Manager // the one that was heard of last
+	Manager        *Manager // the one with the last contact
 	Busy           bool     // it has a job
-	OwnerProjectID int64    // the project that owns it; 0 for that of a group or the instance
+	OwnerProjectID int64    // the project that owns a project runner, else 0
 
-	// Read by Service.Runner alone.
+	// Read only by Service.Get.
 	Projects []*project.Project
 	Group    *project.Namespace
 
-	Secret string // set when the token was made, and only then
+	Secret string // the token, only when it was just created
 }
 
-// Status says how long ago a runner was heard of.
+// Status is the status of a runner by its last contact.
 type Status string
 
-// The states of runners.
+// The statuses of runners.
 const (
 	Online         Status = "online"
 	Offline        Status = "offline"
@@ -75,7 +76,7 @@ const (
 	staleAfter = 7 * 24 * time.Hour
 )
 
-// Status reports whether the runner is there.
+// Status returns the status by the last contact.
 func (r *Runner) Status(now time.Time) Status {
 	return statusOf(r.ContactedAt, r.CreatedAt, now)
 }
@@ -109,8 +110,7 @@ func (r *Runner) Serves(tags []string) bool {
 	return true
 }
 
-// Change is what is set in a runner; nil leaves the default or the
-// present value.
+// Change lists changes to a runner; nil leaves the default or the current value.
 type Change struct {
 	Description     *string
 	Paused          *bool
@@ -155,7 +155,7 @@ const (
 	maxDescription = 1024
 )
 
-// check refuses what a runner cannot be, in one sentence.
+// check validates the attributes; the error lists everything that is invalid.
 func (r *Runner) check() error {
 	var wrong []string
 	if utf8.RuneCountInString(r.MaintenanceNote) > maxNote {
@@ -182,21 +182,21 @@ func (r *Runner) check() error {
 	return nil
 }
 
-// tokenPrefix marks tokens of runners that the API made: the public runner
-// looks for it.
+// tokenPrefix is the prefix of tokens of runners that were created in the API or
+// on a page; the public runner checks it.
 const tokenPrefix = "glrt-"
 
-// NewRunner has the fields of a new runner.
+// NewRunner lists the attributes of a new runner.
 type NewRunner struct {
 	Type    Type
-	Group   project.Ref // of a group's runner
-	Project project.Ref // of a project's runner
+	Group   project.Ref // of a group runner
+	Project project.Ref // of a project runner
 	Change
 }
 
-// Create makes a runner, whose token is in Secret. Administrators, and
-// Owners of the group or project that it is for; Forbidden or NotFound to
-// others, Invalid when the attributes do not fit together.
+// Create creates a runner; its token is in Secret. For administrators, and Owners
+// of the group or project; Forbidden or NotFound for others, Invalid if the
+// attributes are.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewRunner) (*Runner, error) {
 	at := s.Now()
 	r := &Runner{Type: n.Type, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token(tokenPrefix)}
@@ -223,7 +223,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewRunner) (*Run
 	return r, nil
 }
 
-// resolvedOwner is where a runner belongs.
+// resolvedOwner is the owner of a new runner.
 type resolvedOwner struct {
 	groupID   *int64
 	projectID *int64
@@ -251,7 +251,7 @@ func (s *Service) resolveOwner(ctx context.Context, by actor.Actor, n NewRunner)
 	return resolvedOwner{entity: audit.Instance()}, nil
 }
 
-// insufficient gives a refusal its reason.
+// insufficient adds the reason of the API to a Forbidden error.
 func insufficient(err error) error {
 	if errs.Is(err, errs.KindForbidden) {
 		return errs.Forbidden("Insufficient permissions").Because(err)
@@ -283,8 +283,8 @@ func (r *Runner) name() string {
 	return fmt.Sprintf("#%d", r.ID)
 }
 
-// Get returns a runner: of the instance to everyone who has signed in, of a
-// group or project to those who keep it. NotFound or Forbidden.
+// Get returns a runner: an instance runner to all users, others to actors who may
+// manage them. NotFound or Forbidden.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	r, err := s.visible(ctx, by, id)
 	if err != nil {
@@ -307,7 +307,7 @@ func (s *Service) visible(ctx context.Context, by actor.Actor, id int64) (*Runne
 	return r, s.mayManage(ctx, by, r)
 }
 
-// Manageable returns a runner to one who may change it.
+// Manageable returns a runner that the actor may manage. NotFound or Forbidden.
 func (s *Service) Manageable(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -319,8 +319,8 @@ func (s *Service) Manageable(ctx context.Context, by actor.Actor, id int64) (*Ru
 	return r, s.mayManage(ctx, by, r)
 }
 
-// mayManage refuses all but those who keep a runner: administrators, Owners
-// of its group, Maintainers of one of its projects.
+// mayManage returns Forbidden unless the actor is an administrator, an Owner of
+// the group of the runner, or a Maintainer of one of its projects.
 func (s *Service) mayManage(ctx context.Context, by actor.Actor, r *Runner) error {
 	if by.Admin {
 		return nil
@@ -335,7 +335,7 @@ func (s *Service) mayManage(ctx context.Context, by actor.Actor, r *Runner) erro
 	return errs.Forbidden("No access granted")
 }
 
-// fill reads what is shown of one runner.
+// fill reads the related data of one runner.
 func (s *Service) fill(ctx context.Context, by actor.Actor, r *Runner) error {
 	if err := s.fillAll(ctx, []*Runner{r}); err != nil {
 		return err
@@ -358,14 +358,14 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, r *Runner) error {
 		if err != nil && !errs.IsRefusal(err) {
 			return err
 		}
-		if err == nil { // others need not know of it
+		if err == nil { // a project that the actor cannot see is left out
 			r.Projects = append(r.Projects, p)
 		}
 	}
 	return nil
 }
 
-// fillAll reads what lists show of runners.
+// fillAll reads the related data of runners in lists.
 func (s *Service) fillAll(ctx context.Context, list []*Runner) error {
 	var users, ids []int64
 	for _, r := range list {

@@ -21,7 +21,7 @@ func scanRunner(s db.Scanner) (*Runner, error) {
 	return r, err
 }
 
-// Tags are stored one a line, sorted.
+// SplitTags returns the tags of a column, which has one tag per line, sorted.
 func SplitTags(tags string) []string {
 	if tags == "" {
 		return nil
@@ -81,16 +81,15 @@ func deleteRow(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.ExecOne(ctx, tx, `DELETE FROM runners WHERE id = ?`, id)
 }
 
-// ProjectIDs are the projects that a project's runner serves, the one that
-// owns it first.
+// ProjectIDs returns the projects of a project runner, its owner first.
 func ProjectIDs(ctx context.Context, q db.Q, runnerID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT rp.project_id FROM runner_projects rp JOIN projects p ON p.id = rp.project_id
 		WHERE rp.runner_id = ? AND p.deleted_at IS NULL ORDER BY rp.position`, runnerID)
 }
 
-// ownerProjects returns the project that owns each project's runner: the first of
-// those that it serves.
+// ownerProjects returns the owner of each project runner: the first of its
+// projects.
 func ownerProjects(ctx context.Context, q db.Q, runners []int64) (map[int64]int64, error) {
 	type home struct{ runner, project int64 }
 	scan := func(s db.Scanner) (home, error) {
@@ -150,7 +149,7 @@ func ManagersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*Manager,
 	return found, err
 }
 
-// saveManager writes what a machine says of itself, and that it was heard of.
+// saveManager saves a runner manager and the contact with its runner.
 func saveManager(ctx context.Context, tx *db.Tx, m *Manager, info string) error {
 	err := tx.QueryRowContext(ctx, `
 		INSERT INTO runner_managers (runner_id, system_id, info, version, ip, contacted_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -167,7 +166,7 @@ func deleteManager(ctx context.Context, tx *db.Tx, runnerID int64, systemID stri
 	return db.ExecOne(ctx, tx, `DELETE FROM runner_managers WHERE runner_id = ? AND system_id = ?`, runnerID, systemID)
 }
 
-// latestManagers returns the machine of each runner that was heard of last.
+// latestManagers returns the runner manager of each runner with the last contact.
 func latestManagers(ctx context.Context, q db.Q, runners []int64) (map[int64]*Manager, error) {
 	list, err := db.All(ctx, q, scanManager, `SELECT `+managerColumns+` FROM runner_managers m WHERE m.runner_id IN `+db.In(len(runners))+`
 		AND NOT EXISTS (SELECT 1 FROM runner_managers o WHERE o.runner_id = m.runner_id AND
@@ -179,13 +178,13 @@ func latestManagers(ctx context.Context, q db.Q, runners []int64) (map[int64]*Ma
 	return found, err
 }
 
-// busyRunners returns which runners have a job that runs.
+// busyRunners returns which runners have a running job.
 func busyRunners(ctx context.Context, q db.Q, runners []int64) (map[int64]bool, error) {
 	if len(runners) == 0 {
 		return nil, nil
 	}
-	// The sign keeps the databases off the index by runner, which leads through
-	// all jobs that it ever had; few jobs run.
+	// The unary plus keeps the databases from using the index by runner, which has
+	// all jobs of the runner; few jobs are running.
 	list, err := db.All(ctx, q, db.Value[int64], `
 		SELECT DISTINCT +j.runner_id FROM jobs j WHERE j.status = 'running' AND +j.runner_id IN `+db.In(len(runners)), db.Any(runners)...)
 	found := make(map[int64]bool, len(list))

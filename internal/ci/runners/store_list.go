@@ -41,7 +41,7 @@ func (f *Filter) where(w *db.Where, now time.Time) {
 }
 
 // manageable is a condition on runners r: those of groups that the actor owns
-// and of projects that they maintain, also by shares of groups.
+// and of projects that they maintain, including shares with groups.
 func manageable(projects *project.Service, by actor.Actor) (string, []any) {
 	groups, args := projects.MemberGroups(by, project.Owner)
 	maintained, more := projects.MemberProjects(by, project.Maintainer)
@@ -50,7 +50,7 @@ func manageable(projects *project.Service, by actor.Actor) (string, []any) {
 		append(args, more...)
 }
 
-// isManageable reports whether a runner is one of manageable.
+// isManageable reports whether manageable selects a runner.
 func isManageable(ctx context.Context, q db.Q, projects *project.Service, by actor.Actor, id int64) (bool, error) {
 	cond, args := manageable(projects, by)
 	var n int

@@ -9,7 +9,7 @@ import (
 	"svc/internal/secret"
 )
 
-// where is the condition that finds the token of the place.
+// where is the condition that selects the token of the owner.
 func (r registration) where() (string, []any) {
 	switch {
 	case r.projectID != nil:
@@ -20,8 +20,8 @@ func (r registration) where() (string, []any) {
 	return "project_id IS NULL AND namespace_id IS NULL", nil
 }
 
-// findSealedRegistration returns the encrypted token of a place; empty without
-// one.
+// findSealedRegistration returns the encrypted token of an owner; empty if there
+// is none.
 func findSealedRegistration(ctx context.Context, q db.Q, r registration) (sealed string, err error) {
 	where, args := r.where()
 	err = q.QueryRowContext(ctx, `SELECT sealed FROM runner_registration_tokens WHERE `+where+` ORDER BY id DESC LIMIT 1`, args...).Scan(&sealed)
@@ -31,7 +31,7 @@ func findSealedRegistration(ctx context.Context, q db.Q, r registration) (sealed
 	return sealed, err
 }
 
-// replaceRegistration makes a token the only one of its place.
+// replaceRegistration makes a token the only one of its owner.
 func replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token, sealed string, at time.Time) error {
 	where, args := r.where()
 	if _, err := tx.ExecContext(ctx, `DELETE FROM runner_registration_tokens WHERE `+where, args...); err != nil {
@@ -42,7 +42,7 @@ func replaceRegistration(ctx context.Context, tx *db.Tx, r registration, token, 
 	return err
 }
 
-// findRegistration returns the place of a registration token.
+// findRegistration returns the owner of a registration token.
 func findRegistration(ctx context.Context, q db.Q, token string) (r registration, found bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT project_id, namespace_id FROM runner_registration_tokens WHERE digest = ?`, []byte(secret.Digest(token))).Scan(&r.projectID, &r.groupID)
 	if errors.Is(err, db.ErrNoRows) {

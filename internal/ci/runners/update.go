@@ -12,7 +12,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Update changes a runner; those who keep it. NotFound, Forbidden, or
+// Update changes a runner that the actor may manage. NotFound, Forbidden or
 // Invalid.
 func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*Runner, error) {
 	if _, err := s.Manageable(ctx, by, id); err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 	return s.Get(ctx, by, id)
 }
 
-// entity is where the changes of a runner are recorded.
+// entity is the entity of the audit events of a runner.
 func (s *Service) entity(ctx context.Context, q db.Q, r *Runner) (audit.Entity, error) {
 	switch r.Type {
 	case GroupType:
@@ -66,8 +66,8 @@ func (s *Service) entity(ctx context.Context, q db.Q, r *Runner) (audit.Entity, 
 	return audit.Instance(), nil
 }
 
-// Delete removes a runner; those who keep it. NotFound; Forbidden, also
-// when a project's runner serves several projects.
+// Delete deletes a runner that the actor may manage. NotFound; Forbidden, also if
+// a project runner has several projects.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
 	r, err := s.Manageable(ctx, by, id)
 	if err != nil {
@@ -108,8 +108,8 @@ func (s *Service) remove(ctx context.Context, by actor.Actor, r *Runner) error {
 	return nil
 }
 
-// ResetToken gives a runner a new token, in Secret; the old one does
-// not work any more. Those who keep the runner; NotFound or Forbidden.
+// ResetToken replaces the token of a runner that the actor may manage; the new
+// one is in Secret. NotFound or Forbidden.
 func (s *Service) ResetToken(ctx context.Context, by actor.Actor, id int64) (*Runner, error) {
 	r, err := s.Manageable(ctx, by, id)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) renewToken(ctx context.Context, by actor.Actor, r *Runner, pre
 		if err := s.record(ctx, tx, by, r, in, "ci_runner_token_reset", audit.Details{Change: "token"}); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, r.ID) // a request with the old one may be held
+		return s.changed(ctx, tx, r.ID) // a request with the old token may be held
 	})
 	if err != nil {
 		return fmt.Errorf("reset token of runner %d: %w", r.ID, err)
