@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"svc/internal/ci"
-	"svc/internal/project"
 )
 
 func (a *API) deploymentRoutes() {
@@ -32,14 +31,18 @@ type deploymentsParams struct {
 
 // listDeployments: https://docs.gitlab.com/api/deployments/#list-project-deployments
 func (a *API) listDeployments(c *call, p deploymentsParams) (page[deploymentJSON], error) {
-	proj, list, err := a.CI.Deployments(c, c.actor, p.Project, ci.DeploymentFilter{
+	list, err := a.CI.Deployments(c, c.actor, p.Project, ci.DeploymentFilter{
 		Environment: p.Environment, Status: ci.DeploymentStatus(p.Status), UpdatedAfter: p.UpdatedAfter, UpdatedBefore: p.UpdatedBefore,
 		FinishedAfter: p.FinishedAfter, FinishedBefore: p.FinishedBefore, OrderBy: p.OrderBy, Desc: p.Sort == "desc",
 	}, p.paging())
 	if err != nil {
 		return page[deploymentJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(d *ci.Deployment) deploymentJSON { return a.toDeployment(c, proj, d) }), nil
+	jobs, err := a.CI.DeploymentJobs(c, c.actor, list.Items...)
+	if err != nil {
+		return page[deploymentJSON]{}, err
+	}
+	return offsetPage(p.pageParams, list, func(d *ci.Deployment) deploymentJSON { return a.toDeployment(c, d, jobs) }), nil
 }
 
 type deploymentParams struct {
@@ -49,8 +52,12 @@ type deploymentParams struct {
 
 // getDeployment: https://docs.gitlab.com/api/deployments/#get-a-specific-deployment
 func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error) {
-	proj, d, err := a.CI.Deployment(c, c.actor, p.Project, p.Deployment)
-	return a.presentDeployment(c, proj, d, err)
+	d, err := a.CI.Deployment(c, c.actor, p.Project, p.Deployment)
+	if err != nil {
+		return deploymentJSON{}, err
+	}
+	jobs, err := a.CI.DeploymentJobs(c, c.actor, d)
+	return a.toDeployment(c, d, jobs), err
 }
 
 type createDeploymentParams struct {
@@ -64,10 +71,9 @@ type createDeploymentParams struct {
 
 // createDeployment: https://docs.gitlab.com/api/deployments/#create-a-deployment
 func (a *API) createDeployment(c *call, p createDeploymentParams) (deploymentJSON, error) {
-	proj, d, err := a.CI.CreateDeployment(c, c.actor, p.Project, ci.NewDeployment{
+	return a.presentDeployment(c)(a.CI.CreateDeployment(c, c.actor, p.Project, ci.NewDeployment{
 		Environment: p.Environment, SHA: p.SHA, Ref: p.Ref, Tag: p.Tag, Status: ci.DeploymentStatus(p.Status),
-	})
-	return a.presentDeployment(c, proj, d, err)
+	}))
 }
 
 type updateDeploymentParams struct {
@@ -77,8 +83,7 @@ type updateDeploymentParams struct {
 
 // updateDeployment: https://docs.gitlab.com/api/deployments/#update-a-deployment
 func (a *API) updateDeployment(c *call, p updateDeploymentParams) (deploymentJSON, error) {
-	proj, d, err := a.CI.UpdateDeployment(c, c.actor, p.Project, p.Deployment, ci.DeploymentStatus(p.Status))
-	return a.presentDeployment(c, proj, d, err)
+	return a.presentDeployment(c)(a.CI.UpdateDeployment(c, c.actor, p.Project, p.Deployment, ci.DeploymentStatus(p.Status)))
 }
 
 // deleteDeployment: https://docs.gitlab.com/api/deployments/#delete-a-specific-deployment
@@ -99,14 +104,18 @@ type deploymentJSON struct {
 	Deployable  *jobJSON        `json:"deployable"`
 }
 
-func (a *API) presentDeployment(c *call, proj *project.Project, d *ci.Deployment, err error) (deploymentJSON, error) {
-	if err != nil {
-		return deploymentJSON{}, err
+// presentDeployment presents a deployment that was created by the API: it has no
+// job.
+func (a *API) presentDeployment(c *call) func(*ci.Deployment, error) (deploymentJSON, error) {
+	return func(d *ci.Deployment, err error) (deploymentJSON, error) {
+		if err != nil {
+			return deploymentJSON{}, err
+		}
+		return a.toDeployment(c, d, nil), nil
 	}
-	return a.toDeployment(c, proj, d), nil
 }
 
-func (a *API) toDeployment(c *call, _ *project.Project, d *ci.Deployment) deploymentJSON {
+func (a *API) toDeployment(c *call, d *ci.Deployment, jobs map[int64]*ci.Job) deploymentJSON {
 	out := deploymentJSON{
 		ID: d.ID, IID: d.IID, Ref: d.Ref, SHA: d.SHA, CreatedAt: toStamp(d.CreatedAt), UpdatedAt: toStamp(d.UpdatedAt), Status: string(d.Status),
 		Environment: toEnvironment(d.Environment),
@@ -115,8 +124,8 @@ func (a *API) toDeployment(c *call, _ *project.Project, d *ci.Deployment) deploy
 		u := toUserPublic(c.site, d.User, a.Now())
 		out.User = &u
 	}
-	if d.Job != nil {
-		job := a.toJob(c, d.Job)
+	if d.JobID != nil && jobs[*d.JobID] != nil {
+		job := a.toJob(c, jobs[*d.JobID])
 		out.Deployable = &job
 	}
 	return out

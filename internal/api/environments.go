@@ -61,13 +61,17 @@ type environmentParams struct {
 
 // getEnvironment: https://docs.gitlab.com/api/environments/#get-a-specific-environment
 func (a *API) getEnvironment(c *call, p environmentParams) (environmentDetailJSON, error) {
-	proj, e, err := a.CI.Environment(c, c.actor, p.Project, p.Environment)
+	e, err := a.CI.Environment(c, c.actor, p.Project, p.Environment)
 	if err != nil {
 		return environmentDetailJSON{}, err
 	}
 	out := environmentDetailJSON{environmentJSON: toEnvironment(e)}
 	if e.Last != nil {
-		last := a.toDeployment(c, proj, e.Last)
+		jobs, err := a.CI.DeploymentJobs(c, c.actor, e.Last)
+		if err != nil {
+			return environmentDetailJSON{}, err
+		}
+		last := a.toDeployment(c, e.Last, jobs)
 		out.LastDeployment = &last
 	}
 	return out, nil

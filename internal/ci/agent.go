@@ -31,14 +31,6 @@ type Agent struct {
 	Project *project.Project // that has its configuration
 }
 
-const agentColumns = `a.id, a.project_id, a.name, a.created_by, a.created_at`
-
-func scanAgent(s db.Scanner) (*Agent, error) {
-	a := &Agent{}
-	err := s.Scan(&a.ID, &a.ProjectID, &a.Name, &a.CreatedBy, db.Time(&a.CreatedAt))
-	return a, err
-}
-
 // agentName is a DNS label: the name goes into addresses.
 var agentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
@@ -48,12 +40,7 @@ func (s *Service) Agents(ctx context.Context, by actor.Actor, ref project.Ref, p
 	if err != nil {
 		return db.Page[*Agent]{}, err
 	}
-	var w db.Where
-	w.And("a.project_id = ?", p.ID)
-	page, err := db.List(ctx, s.DB, db.Query[*Agent]{
-		Columns: agentColumns, From: "cluster_agents a", Where: w, Order: []db.Order{{Name: "a.id"}},
-		Scan: scanAgent, Keys: func(a *Agent) []any { return []any{a.ID} },
-	}, pg)
+	page, err := listAgents(ctx, s.DB, p.ID, pg)
 	for _, a := range page.Items {
 		a.Project = p
 	}
@@ -72,12 +59,6 @@ func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id
 	return findAgent(ctx, s.DB, p, id)
 }
 
-func findAgent(ctx context.Context, q db.Q, p *project.Project, id int64) (*Agent, error) {
-	a, err := scanAgent(q.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM cluster_agents a WHERE a.id = ? AND a.project_id = ?`, id, p.ID))
-	a.Project = p
-	return a, notFound(err, "Agent")
-}
-
 // CreateAgent registers an agent. Maintainers only; Invalid when the name
 // cannot be or is taken.
 func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
@@ -93,12 +74,7 @@ func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.R
 		a.CreatedBy = &by.ID
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		err := tx.QueryRowContext(ctx, `INSERT INTO cluster_agents (project_id, name, created_by, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
-			p.ID, name, a.CreatedBy, a.CreatedAt).Scan(&a.ID)
-		if db.IsUnique(err, "cluster_agents_project_id_name") {
-			return errs.Invalid("Name has already been taken")
-		}
-		if err != nil {
+		if err := insertAgent(ctx, tx, a); err != nil {
 			return err
 		}
 		return s.recordAgent(ctx, tx, by, a, "cluster_agent_created", audit.Details{Add: "cluster_agent"})
@@ -120,8 +96,8 @@ func (s *Service) DeleteAgent(ctx context.Context, by actor.Actor, ref project.R
 		if err != nil {
 			return err
 		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM cluster_agents WHERE id = ?`, a.ID); err != nil {
-			return notFound(err, "Agent")
+		if err := deleteAgent(ctx, tx, a.ID); err != nil {
+			return err
 		}
 		return s.recordAgent(ctx, tx, by, a, "cluster_agent_deleted", audit.Details{Remove: "cluster_agent"})
 	})
@@ -137,59 +113,33 @@ func (s *Service) recordAgent(ctx context.Context, tx *db.Tx, by actor.Actor, a 
 	})
 }
 
-// AllowedAgents are the agents that a job may use, with what they are asked
-// about.
-type AllowedAgents struct {
-	Job     *Job
-	Project *project.Project
-	Groups  []int64 // above the project, the nearest first
-	Agents  []*Agent
-}
-
-// AllowedAgents lists the agents that the job of a job token may use: those
-// of its project, and those whose configuration names the project or a group
-// above it. NotFound for other credentials.
-func (s *Service) AllowedAgents(ctx context.Context, by actor.Actor) (*AllowedAgents, error) {
-	j, err := s.CurrentJob(ctx, by)
+// agentsFor returns the agents that jobs of a project for an environment may
+// use: those of the project, and those whose configuration names the project or
+// a group above it. groups are the IDs of the groups above the project, the
+// nearest first.
+func (s *Service) agentsFor(ctx context.Context, p *project.Project, environment string) (agents []*Agent, groups []int64, err error) {
+	above, err := groupsAbove(ctx, s.DB, p.NamespaceID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.ProjectID), project.NoAccess)
-	if err != nil {
-		return nil, err
-	}
-	out := &AllowedAgents{Job: j, Project: p, Agents: []*Agent{}}
 	var paths []string
-	groups, err := groupsAbove(ctx, s.DB, p.NamespaceID)
-	if err != nil {
-		return nil, fmt.Errorf("allowed agents: %w", err)
+	for _, g := range above {
+		groups, paths = append(groups, g.id), append(paths, g.path)
 	}
-	for _, g := range groups {
-		out.Groups = append(out.Groups, g.id)
-		paths = append(paths, g.path)
-	}
-	root, err := rootNamespace(ctx, s.DB, p.NamespaceID)
+	candidates, err := agentsBelowRoot(ctx, s.DB, p.NamespaceID)
 	if err != nil {
-		return nil, fmt.Errorf("allowed agents: %w", err)
-	}
-	// An agent serves its own part of the instance, and no other.
-	candidates, err := db.All(ctx, s.DB, scanAgent, `
-		SELECT `+agentColumns+` FROM cluster_agents a JOIN projects p ON p.id = a.project_id AND p.deleted_at IS NULL
-			JOIN namespace_tree t ON t.descendant_id = p.namespace_id
-		WHERE t.ancestor_id = ? ORDER BY a.id`, root)
-	if err != nil {
-		return nil, fmt.Errorf("allowed agents: %w", err)
+		return nil, nil, err
 	}
 	for _, a := range candidates {
-		ok, err := s.agentAllows(ctx, a, j, p, paths)
+		ok, err := s.agentAllows(ctx, a, p, environment, paths)
 		if err != nil {
-			return nil, fmt.Errorf("agent %d: %w", a.ID, err)
+			return nil, nil, fmt.Errorf("agent %d: %w", a.ID, err)
 		}
 		if ok {
-			out.Agents = append(out.Agents, a)
+			agents = append(agents, a)
 		}
 	}
-	return out, nil
+	return agents, groups, nil
 }
 
 // agentAccess is what the configuration of an agent says of who may use it.
@@ -205,7 +155,7 @@ type agentGrant struct {
 	Environments []string `yaml:"environments"`
 }
 
-func (s *Service) agentAllows(ctx context.Context, a *Agent, j *Job, p *project.Project, groups []string) (bool, error) {
+func (s *Service) agentAllows(ctx context.Context, a *Agent, p *project.Project, environment string, groups []string) (bool, error) {
 	var err error
 	if a.Project, err = s.Projects.Require(ctx, actor.System(), project.RefTo(a.ProjectID), project.NoAccess); err != nil {
 		return false, err
@@ -216,10 +166,6 @@ func (s *Service) agentAllows(ctx context.Context, a *Agent, j *Job, p *project.
 	access, err := s.agentConfig(ctx, a)
 	if err != nil {
 		return false, err
-	}
-	environment := ""
-	if j.Options.Environment != nil {
-		environment = j.Options.Environment.Name
 	}
 	for _, g := range access.CIAccess.Projects {
 		if strings.EqualFold(g.ID, p.FullPath) && g.covers(environment) {
@@ -269,17 +215,4 @@ func (s *Service) agentConfig(ctx context.Context, a *Agent) (agentAccess, error
 		return access, nil
 	}
 	return access, nil
-}
-
-// placed is a group with its path.
-type placed struct {
-	id   int64
-	path string
-}
-
-// groupsAbove are the groups that hold a namespace, the nearest first.
-func groupsAbove(ctx context.Context, q db.Q, namespaceID int64) ([]placed, error) {
-	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) { return p, s.Scan(&p.id, &p.path) }, `
-		SELECT n.id, n.full_path FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id
-		WHERE t.descendant_id = ? AND n.kind = 'group' ORDER BY t.depth`, namespaceID)
 }

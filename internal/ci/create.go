@@ -145,7 +145,7 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 			continue
 		}
 		address := config.Flat(budget, config.LookupIn(known)).Existing(j.Environment.URL)
-		if webAddress.MatchString(address) && !strings.Contains(address, "$") && len(address) <= 255 {
+		if validURL(address) && !strings.Contains(address, "$") {
 			urls[i] = address
 		}
 	}

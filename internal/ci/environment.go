@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // Environment is a target of deployments, such as production.
@@ -61,46 +63,68 @@ type EnvironmentChange struct {
 	Tier        *string
 }
 
-// Environments lists the environments of a project, the newest first, for
-// those who see its pipelines and are Reporters or above.
+// Environments lists the environments of a project, the newest first, for actors
+// who can see them.
 func (s *Service) Environments(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, p db.Paging) (db.Page[*Environment], error) {
-	proj, err := s.seeDeployments(ctx, by, in)
+	_, page, err := s.environments(ctx, by, in, f, p)
+	return page, err
+}
+
+func (s *Service) environments(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, p db.Paging) (*project.Project, db.Page[*Environment], error) {
+	proj, err := s.visible(ctx, by, in)
 	if err != nil {
-		return db.Page[*Environment]{}, err
+		return nil, db.Page[*Environment]{}, err
 	}
 	if f.Search != "" && len([]rune(f.Search)) < 3 {
-		return db.Page[*Environment]{}, errs.Refused("Search term must have at least 3 characters")
+		return nil, db.Page[*Environment]{}, errs.Refused("Search term must have at least 3 characters")
 	}
 	page, err := listEnvironments(ctx, s.DB, proj.ID, f, p)
 	if err != nil {
-		return page, fmt.Errorf("list environments: %w", err)
+		return nil, page, fmt.Errorf("list environments: %w", err)
 	}
-	return page, nil
+	return proj, page, nil
+}
+
+// EnvironmentRows is Environments with the last deployment of each.
+func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, pg db.Paging) (db.Page[*Environment], error) {
+	proj, page, err := s.environments(ctx, by, in, f, pg)
+	if err != nil {
+		return page, err
+	}
+	last, err := findLastDeployments(ctx, s.DB, page.Items)
+	if err != nil {
+		return page, fmt.Errorf("last deployments: %w", err)
+	}
+	last = slices.DeleteFunc(last, func(d *Deployment) bool { return !repo.RefVisible(by, proj, d.Ref) })
+	for _, d := range last {
+		d.Environment.Last = d
+	}
+	return page, s.fill(ctx, last)
 }
 
 // Environment returns one with its last deployment, to those who list them;
 // NotFound.
-func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Environment, error) {
-	proj, err := s.seeDeployments(ctx, by, in)
+func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Environment, error) {
+	proj, err := s.visible(ctx, by, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e, err := findEnvironment(ctx, s.DB, proj.ID, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	last, err := lastDeployment(ctx, s.DB, e.ID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("last deployment: %w", err)
+		return nil, fmt.Errorf("last deployment: %w", err)
 	}
-	if last != nil && sees(by, proj, last.Ref) {
+	if last != nil && repo.RefVisible(by, proj, last.Ref) {
 		last.Environment = e
-		if err := s.fillDeployments(ctx, by, []*Deployment{last}); err != nil {
-			return nil, nil, err
+		if err := s.fill(ctx, []*Deployment{last}); err != nil {
+			return nil, err
 		}
 		e.Last = last
 	}
-	return proj, e, nil
+	return e, nil
 }
 
 // CreateEnvironment makes an environment, for Developers and above. Invalid
@@ -131,7 +155,11 @@ func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in proj
 // UpdateEnvironment changes an environment, for Developers and above.
 // NotFound; Invalid.
 func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, c EnvironmentChange) (*Environment, error) {
-	return s.changeEnvironment(ctx, by, in, id, "environment_updated", audit.Details{Change: "environment"}, func(tx *db.Tx, e *Environment) error {
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
+	if err != nil {
+		return nil, err
+	}
+	return s.changeEnvironment(ctx, by, proj, id, "environment_updated", audit.Details{Change: "environment"}, func(_ *db.Tx, e *Environment) error {
 		c.apply(e)
 		return e.check()
 	})
@@ -153,8 +181,8 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 		if e.State != Stopped {
 			return errs.Forbidden("")
 		}
-		if err := db.ExecOne(ctx, tx, `DELETE FROM environments WHERE id = ? AND state = 'stopped'`, id); err != nil {
-			return notFound(err, "Environment")
+		if err := deleteStopped(ctx, tx, id); err != nil {
+			return err
 		}
 		return s.recordEnvironment(ctx, tx, by, proj, e, "environment_deleted", audit.Details{Remove: "environment"})
 	})
@@ -164,93 +192,16 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 	return nil
 }
 
-// StopEnvironment stops an environment, for Developers and above: starts the
-// job that stops it if the last deployment names one, unless force says that
-// none is to be run. Forbidden to those who may not run jobs on the ref of that
-// job; NotFound.
-func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Environment, error) {
-	if !force {
-		if err := s.mayStop(ctx, by, in, id); err != nil {
-			return nil, err
-		}
-	}
-	return s.changeEnvironment(ctx, by, in, id, "environment_stopped", audit.Details{Change: "state", To: string(Stopped)}, func(tx *db.Tx, e *Environment) error {
-		return s.stopEnvironment(ctx, tx, e, &by.ID, force)
-	})
-}
-
-// mayStop refuses one who may not start the job that stops an environment.
-func (s *Service) mayStop(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
-	c, err := s.control(ctx, by, in)
-	if err != nil {
-		return err
-	}
-	e, err := findEnvironment(ctx, s.DB, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	stop, err := findStopJob(ctx, s.DB, e)
-	if err != nil || stop == nil {
-		return err
-	}
-	return c.ref(ctx, stop.Ref, stop.Tag)
-}
-
-// StopStale stops all environments of a project to which nothing was deployed,
-// and that no one changed, since then. Maintainers and above may.
-func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
-	if err != nil {
-		return err
-	}
-	now := s.Now()
-	if before.After(now.AddDate(0, 0, -7)) || before.Before(now.AddDate(-10, 0, 0)) {
-		return errs.Invalid("Invalid Date")
-	}
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `
-		SELECT e.id FROM environments e WHERE e.project_id = ? AND e.state = 'available' AND e.updated_at < ?
-			AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.environment_id = e.id AND d.updated_at >= ?) ORDER BY e.id`, proj.ID, before, before)
-	if err != nil {
-		return fmt.Errorf("find stale environments of project %d: %w", proj.ID, err)
-	}
-	for _, id := range ids {
-		if _, err := s.StopEnvironment(ctx, by, in, id, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stopEnvironment sets the state and starts the job that does the work.
-func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment, userID *int64, force bool) error {
-	if e.State == Stopped {
-		return nil
-	}
-	e.State, e.AutoStopAt = Stopped, nil
-	if force {
-		return nil
-	}
-	stop, err := findStopJob(ctx, tx, e)
-	if err != nil || stop == nil {
-		return err
-	}
-	e.State = Stopping
-	return s.Queue.Add(ctx, tx, playWork{JobID: stop.ID, UserID: userID})
-}
-
-// changeEnvironment reads an environment under a lock, has it changed, and
-// saves and records it.
-func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, kind string, d audit.Details,
+// changeEnvironment locks an environment, changes and saves it, and records an
+// audit event. The caller has checked the rights of the actor.
+func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, proj *project.Project, id int64, kind string, d audit.Details,
 	change func(*db.Tx, *Environment) error) (*Environment, error) {
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
-	if err != nil {
-		return nil, err
-	}
 	var e *Environment
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "environments", id); err != nil {
 			return err
 		}
+		var err error
 		if e, err = findEnvironment(ctx, tx, proj.ID, id); err != nil {
 			return err
 		}
@@ -284,7 +235,11 @@ func (c EnvironmentChange) apply(e *Environment) {
 var (
 	environmentName = regexp.MustCompile(`^[a-zA-Z0-9_\\/${}. -]+$`)
 	webAddress      = regexp.MustCompile(`^https?://[^\s/]+`)
+	notSlugRun      = regexp.MustCompile(`[^a-z0-9]+`)
 )
+
+// validURL reports whether an address can be the external URL of an environment.
+func validURL(address string) bool { return len(address) <= 255 && webAddress.MatchString(address) }
 
 func (e *Environment) check() error {
 	wrong := map[string][]string{}
@@ -296,7 +251,7 @@ func (e *Environment) check() error {
 	case !environmentName.MatchString(e.Name) || strings.HasPrefix(e.Name, "/") || strings.HasSuffix(e.Name, "/"):
 		wrong["name"] = []string{"can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', and spaces, but it cannot start or end with '/'"}
 	}
-	if e.ExternalURL != "" && (len(e.ExternalURL) > 255 || !webAddress.MatchString(e.ExternalURL)) {
+	if e.ExternalURL != "" && !validURL(e.ExternalURL) {
 		wrong["external_url"] = []string{"must be a valid URL"}
 	}
 	switch e.Tier {
@@ -313,7 +268,7 @@ func (e *Environment) check() error {
 // environmentSlug is a name for hosts, short and unlike that of a similar
 // environment.
 func environmentSlug(name string) string {
-	short := regexp.MustCompile(`-+`).ReplaceAllString(notSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	short := notSlugRun.ReplaceAllString(strings.ToLower(name), "-")
 	if short == "" || short[0] < 'a' || short[0] > 'z' {
 		short = "env-" + short
 	}

@@ -12,7 +12,7 @@ func TestEnvironmentSlug(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"review/a", "review-a", "Review-a", "review/a-name-that-is-much-too-long", "1", "-x", "ä"} {
 		s := environmentSlug(name)
-		if len(s) > 24 || s[0] < 'a' || s[0] > 'z' || notSlug.MatchString(s[:1]) || s[len(s)-1] == '-' {
+		if len(s) > 24 || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' {
 			t.Errorf("%s is %s", name, s)
 		}
 		if other, ok := seen[s]; ok {

@@ -2,7 +2,6 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -50,9 +49,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 // overtake has those jobs looked at that still wait to bring something older
 // to the environment of a job that has done so.
 func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
-	older, err := db.All(ctx, tx, db.Value[int64], `
-		SELECT o.job_id FROM deployments d JOIN deployments o ON o.environment_id = d.environment_id AND o.id < d.id JOIN jobs j ON j.id = o.job_id
-		WHERE d.job_id = ? AND o.status = 'created' AND o.sha <> d.sha AND j.status = 'pending' AND j.claimed_at IS NULL`, j.ID)
+	older, err := findOlderPending(ctx, tx, j.ID)
 	if err != nil {
 		return fmt.Errorf("find outdated deployments: %w", err)
 	}
@@ -78,18 +75,4 @@ func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j
 		return errs.Forbidden("Job is not retryable")
 	}
 	return nil
-}
-
-// isOutdated reports whether something newer was brought to the environment of
-// a job than what it would bring there.
-func isOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
-	var own, last int64
-	var sha, there string
-	err := q.QueryRowContext(ctx, `
-		SELECT d.id, d.sha, l.id, l.sha FROM deployments d JOIN deployments l ON l.environment_id = d.environment_id AND l.status = 'success'
-		WHERE d.job_id = ? ORDER BY l.id DESC LIMIT 1`, jobID).Scan(&own, &sha, &last, &there)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil && own < last && sha != there, err
 }

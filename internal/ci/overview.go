@@ -3,7 +3,6 @@ package ci
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -250,25 +249,4 @@ func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, re
 		}
 	}
 	return may, nil
-}
-
-// EnvironmentRows is Environments with the last deployment of each.
-func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, pg db.Paging) (db.Page[*Environment], error) {
-	page, err := s.Environments(ctx, by, in, f, pg)
-	if err != nil {
-		return page, err
-	}
-	proj, err := s.seeDeployments(ctx, by, in)
-	if err != nil {
-		return page, err
-	}
-	last, err := findLastDeployments(ctx, s.DB, page.Items)
-	if err != nil {
-		return page, fmt.Errorf("last deployments: %w", err)
-	}
-	last = slices.DeleteFunc(last, func(d *Deployment) bool { return !sees(by, proj, d.Ref) })
-	for _, d := range last {
-		d.Environment.Last = d
-	}
-	return page, s.fillDeployments(ctx, by, last)
 }

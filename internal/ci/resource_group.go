@@ -2,47 +2,15 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
+	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/queue"
 )
-
-// ResourceGroup lets one of its jobs run at a time, across the pipelines of a
-// project.
-type ResourceGroup struct {
-	ID        int64
-	ProjectID int64
-	Key       string
-	Mode      ProcessMode
-	CreatedAt time.Time
-	UpdatedAt time.Time
-}
-
-// ProcessMode says which of the jobs that wait comes next.
-type ProcessMode string
-
-// The modes. Those by age wait for jobs that are not ready yet, all but the
-// last.
-const (
-	Unordered        ProcessMode = "unordered"
-	OldestFirst      ProcessMode = "oldest_first"
-	NewestFirst      ProcessMode = "newest_first"
-	NewestReadyFirst ProcessMode = "newest_ready_first"
-)
-
-// Valid reports whether there is such a mode.
-func (m ProcessMode) Valid() bool {
-	switch m {
-	case Unordered, OldestFirst, NewestFirst, NewestReadyFirst:
-		return true
-	}
-	return false
-}
 
 // awaitTurn lets a job that has come to its resource group go on at once when
 // no one is before it, and gives the state that it is in then.
@@ -89,7 +57,11 @@ func (s *Service) release(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.ResourceGroupID == nil {
 		return nil
 	}
-	return s.Queue.Add(ctx, tx, turnWork{GroupID: *j.ResourceGroupID}, queue.Unique())
+	return s.nextTurn(ctx, tx, *j.ResourceGroupID)
+}
+
+func (s *Service) nextTurn(ctx context.Context, tx *db.Tx, groupID int64) error {
+	return s.Queue.Add(ctx, tx, turnWork{GroupID: groupID}, queue.Unique())
 }
 
 // turnWork gives the turn in a resource group to the next job.
@@ -125,52 +97,30 @@ func (s *Service) giveTurn(ctx context.Context, w turnWork) error {
 	return nil
 }
 
-// groupBusy reports whether a job of the group has its turn.
-func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
+// UpcomingJobs lists the jobs that wait for their turn in a resource group, for
+// Reporters and above; NotFound.
+func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.Ref, key string, p db.Paging) (db.Page[*Job], error) {
+	g, err := s.ResourceGroup(ctx, by, in, key)
+	if err != nil {
+		return db.Page[*Job]{}, err
 	}
-	return err == nil, err
+	page, err := listUpcoming(ctx, s.DB, g, p)
+	if err != nil {
+		return page, fmt.Errorf("upcoming jobs: %w", err)
+	}
+	return page, s.fillJobs(ctx, by, page.Items)
 }
 
-// nextInGroup returns the job whose turn is next, and its pipeline; 0 when no
-// one waits, or the next one is not ready.
-func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID int64, err error) {
-	var mode ProcessMode
-	if err := q.QueryRowContext(ctx, `SELECT process_mode FROM resource_groups WHERE id = ?`, groupID).Scan(&mode); err != nil {
-		return 0, 0, err
+// GroupJob returns the job that has its turn in a resource group, to Reporters
+// and above; NotFound when there is none.
+func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, key string) (*Job, error) {
+	g, err := s.ResourceGroup(ctx, by, in, key)
+	if err != nil {
+		return nil, err
 	}
-	states, order := `('waiting_for_resource')`, `pipeline_id, id`
-	switch mode {
-	case OldestFirst:
-		states = `('created', 'scheduled', 'waiting_for_resource')`
-	case NewestFirst:
-		states, order = `('created', 'scheduled', 'waiting_for_resource')`, `pipeline_id DESC, id`
-	case NewestReadyFirst:
-		order = `pipeline_id DESC, id`
+	j, err := findGroupJob(ctx, s.DB, g.ID)
+	if err != nil {
+		return nil, err
 	}
-	var status flow.Status
-	err = q.QueryRowContext(ctx, `
-		SELECT id, pipeline_id, status FROM jobs WHERE resource_group_id = ? AND status IN `+states+` ORDER BY `+order+` LIMIT 1`,
-		groupID).Scan(&jobID, &pipelineID, &status)
-	switch {
-	case errors.Is(err, db.ErrNoRows):
-		return 0, 0, nil
-	case err != nil:
-		return 0, 0, err
-	case status != flow.Waiting:
-		return 0, 0, nil
-	}
-	return jobID, pipelineID, nil
-}
-
-// resourceGroup returns the id of a group by its key, which is made when it is
-// new.
-func resourceGroup(ctx context.Context, tx *db.Tx, projectID int64, key string, at time.Time) (id int64, err error) {
-	err = tx.QueryRowContext(ctx, `
-		INSERT INTO resource_groups (project_id, key, created_at, updated_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (project_id, key) DO UPDATE SET key = excluded.key RETURNING id`, projectID, key, at, at).Scan(&id)
-	return id, err
+	return j, s.fillJobs(ctx, by, []*Job{j})
 }

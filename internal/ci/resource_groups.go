@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
@@ -11,6 +12,38 @@ import (
 	"svc/internal/project"
 )
 
+// ResourceGroup lets one of its jobs run at a time, across the pipelines of a
+// project.
+type ResourceGroup struct {
+	ID        int64
+	ProjectID int64
+	Key       string
+	Mode      ProcessMode
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// ProcessMode says which of the jobs that wait comes next.
+type ProcessMode string
+
+// The modes. Those by age wait for jobs that are not ready yet, all but the
+// last.
+const (
+	Unordered        ProcessMode = "unordered"
+	OldestFirst      ProcessMode = "oldest_first"
+	NewestFirst      ProcessMode = "newest_first"
+	NewestReadyFirst ProcessMode = "newest_ready_first"
+)
+
+// Valid reports whether there is such a mode.
+func (m ProcessMode) Valid() bool {
+	switch m {
+	case Unordered, OldestFirst, NewestFirst, NewestReadyFirst:
+		return true
+	}
+	return false
+}
+
 // ResourceGroups lists the resource groups of a project, for Reporters and
 // above.
 func (s *Service) ResourceGroups(ctx context.Context, by actor.Actor, in project.Ref, p db.Paging) (db.Page[*ResourceGroup], error) {
@@ -18,12 +51,7 @@ func (s *Service) ResourceGroups(ctx context.Context, by actor.Actor, in project
 	if err != nil {
 		return db.Page[*ResourceGroup]{}, err
 	}
-	var where db.Where
-	where.And("g.project_id = ?", proj.ID)
-	page, err := db.List(ctx, s.DB, db.Query[*ResourceGroup]{
-		Columns: resourceGroupColumns, From: "resource_groups g", Where: where, Order: []db.Order{{Name: "g.id"}}, Scan: scanResourceGroup,
-		Keys: func(g *ResourceGroup) []any { return []any{g.ID} },
-	}, p)
+	page, err := listResourceGroups(ctx, s.DB, proj.ID, p)
 	if err != nil {
 		return page, fmt.Errorf("list resource groups: %w", err)
 	}
@@ -56,10 +84,10 @@ func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project
 		}
 		was := g.Mode
 		g.Mode, g.UpdatedAt = mode, s.Now()
-		if err := db.ExecOne(ctx, tx, `UPDATE resource_groups SET process_mode = ?, updated_at = ? WHERE id = ?`, string(mode), g.UpdatedAt, g.ID); err != nil {
+		if err := saveProcessMode(ctx, tx, g); err != nil {
 			return err
 		}
-		if err := s.release(ctx, tx, &Job{ResourceGroupID: &g.ID}); err != nil { // another one may be the next now
+		if err := s.ModeChanged(ctx, tx, g.ID); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
@@ -71,55 +99,4 @@ func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project
 		return nil, fmt.Errorf("change resource group: %w", err)
 	}
 	return g, nil
-}
-
-// UpcomingJobs lists the jobs that wait for their turn in a resource group, for
-// Reporters and above; NotFound.
-func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.Ref, key string, p db.Paging) (db.Page[*Job], error) {
-	g, err := s.ResourceGroup(ctx, by, in, key)
-	if err != nil {
-		return db.Page[*Job]{}, err
-	}
-	var where db.Where
-	where.And("j.resource_group_id = ?", g.ID)
-	where.And("j.status IN ('created', 'scheduled', 'waiting_for_resource')")
-	page, err := db.List(ctx, s.DB, db.Query[*Job]{
-		Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.pipeline_id"}, {Name: "j.id"}},
-		Desc: g.Mode == NewestFirst || g.Mode == NewestReadyFirst, Scan: scanJob, Keys: func(j *Job) []any { return []any{j.PipelineID, j.ID} },
-	}, p)
-	if err != nil {
-		return page, fmt.Errorf("upcoming jobs: %w", err)
-	}
-	return page, s.fillJobs(ctx, by, page.Items)
-}
-
-// GroupJob returns the job that has its turn in a resource group, to Reporters
-// and above; NotFound when there is none.
-func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, key string) (*Job, error) {
-	g, err := s.ResourceGroup(ctx, by, in, key)
-	if err != nil {
-		return nil, err
-	}
-	j, err := scanJob(s.DB.QueryRowContext(ctx, `
-		SELECT `+jobColumns+` FROM jobs j WHERE j.resource_group_id = ? AND (j.status IN ('pending', 'running') OR j.status = 'canceled' AND j.canceling) LIMIT 1`, g.ID))
-	if err != nil {
-		return nil, notFound(err, "Job")
-	}
-	return j, s.fillJobs(ctx, by, []*Job{j})
-}
-
-const resourceGroupColumns = `g.id, g.project_id, g.key, g.process_mode, g.created_at, g.updated_at`
-
-func scanResourceGroup(s db.Scanner) (*ResourceGroup, error) {
-	g := &ResourceGroup{}
-	if err := s.Scan(&g.ID, &g.ProjectID, &g.Key, &g.Mode, db.Time(&g.CreatedAt), db.Time(&g.UpdatedAt)); err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
-func findResourceGroup(ctx context.Context, q db.Q, projectID int64, key string) (*ResourceGroup, error) {
-	g, err := scanResourceGroup(q.QueryRowContext(ctx, `
-		SELECT `+resourceGroupColumns+` FROM resource_groups g WHERE g.project_id = ? AND g.key = ?`, projectID, key))
-	return g, notFound(err, "Resource Group")
 }

@@ -33,22 +33,23 @@ import (
 // Deps are the dependencies of the service. They are many: a pipeline touches
 // nearly everything that the instance has.
 type Deps struct {
-	DB        *db.DB
-	Queue     *queue.Queue
-	Keys      *secret.Keyring
-	Signing   *signing.Service
-	Notices   *notice.Bus
-	Settings  *setting.Service
-	Users     *user.Service
-	Projects  *project.Service
-	Artifacts *artifact.Service
-	Runners   *runners.Service
-	Variables *variable.Service
-	Schedules *schedule.Service
-	Repos     *repo.Service
-	Merges    *merge.Service
-	Notify    *notify.Service
-	Site      Site
+	DB          *db.DB
+	Queue       *queue.Queue
+	Keys        *secret.Keyring
+	Signing     *signing.Service
+	Notices     *notice.Bus
+	Settings    *setting.Service
+	Users       *user.Service
+	Projects    *project.Service
+	Artifacts   *artifact.Service
+	Runners     *runners.Service
+	ModeChanged func(ctx context.Context, tx *db.Tx, groupID int64) error
+	Variables   *variable.Service
+	Schedules   *schedule.Service
+	Repos       *repo.Service
+	Merges      *merge.Service
+	Notify      *notify.Service
+	Site        Site
 	// TemplateDir is where the operator puts CI templates; it may be missing.
 	TemplateDir string
 	Now         func() time.Time

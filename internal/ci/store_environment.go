@@ -2,13 +2,10 @@ package ci
 
 import (
 	"context"
-	"errors"
-	"strings"
+	"time"
 
-	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/project"
 )
 
 const environmentColumns = `e.id, e.project_id, e.name, e.slug, e.external_url, e.description, e.tier, e.state, e.on_stop, e.auto_stop_at, e.created_at, e.updated_at`
@@ -26,7 +23,7 @@ func scanEnvironment(s db.Scanner) (*Environment, error) {
 func findEnvironment(ctx context.Context, q db.Q, projectID, id int64) (*Environment, error) {
 	e, err := scanEnvironment(q.QueryRowContext(ctx, `
 		SELECT `+environmentColumns+` FROM environments e WHERE e.id = ? AND e.project_id = ?`, id, projectID))
-	return e, notFound(err, "Environment")
+	return e, db.NotFound(err, "Environment")
 }
 
 func findEnvironmentByName(ctx context.Context, q db.Q, projectID int64, name string) (*Environment, error) {
@@ -91,57 +88,20 @@ func saveEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 		e.ExternalURL, e.Description, e.Tier, string(e.State), e.OnStop, e.AutoStopAt, e.UpdatedAt, e.ID)
 }
 
-const deploymentColumns = `d.id, d.project_id, d.iid, d.environment_id, d.job_id, d.user_id, d.status, d.ref, d.tag, d.sha, d.created_at, d.updated_at, d.finished_at`
-
-func scanDeployment(s db.Scanner) (*Deployment, error) {
-	d := &Deployment{}
-	err := s.Scan(&d.ID, &d.ProjectID, &d.IID, &d.EnvironmentID, &d.JobID, &d.UserID, &d.Status, &d.Ref, &d.Tag, &d.SHA,
-		db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), db.NullTime(&d.FinishedAt))
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+func deleteStopped(ctx context.Context, tx *db.Tx, id int64) error {
+	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM environments WHERE id = ? AND state = 'stopped'`, id), "Environment")
 }
 
-func findDeployment(ctx context.Context, q db.Q, projectID, id int64) (*Deployment, error) {
-	d, err := scanDeployment(q.QueryRowContext(ctx, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.id = ? AND d.project_id = ?`, id, projectID))
-	return d, notFound(err, "Deployment")
+// findStale returns the available environments of a project that were neither
+// changed nor deployed to since a time.
+func findStale(ctx context.Context, q db.Q, projectID int64, before time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT e.id FROM environments e WHERE e.project_id = ? AND e.state = 'available' AND e.updated_at < ?
+			AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.environment_id = e.id AND d.updated_at >= ?) ORDER BY e.id`, projectID, before, before)
 }
 
-// lastDeployment finds the last one of an environment that succeeded; nil
-// without one.
-func lastDeployment(ctx context.Context, q db.Q, environmentID int64) (*Deployment, error) {
-	d, err := scanDeployment(q.QueryRowContext(ctx, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.environment_id = ? AND d.status = 'success' ORDER BY d.id DESC LIMIT 1`, environmentID))
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	return d, err
-}
-
-func listDeployments(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f DeploymentFilter, p db.Paging) (db.Page[*Deployment], error) {
-	from := "deployments d"
-	var where db.Where
-	where.And("d.project_id = ?", in.ID)
-	leaveOut(&where, by, in, "d")
-	if f.Environment != "" {
-		from += " JOIN environments e ON e.id = d.environment_id"
-		where.And("e.name = ?", f.Environment)
-	}
-	if f.Status != "" {
-		where.And("d.status = ?", string(f.Status))
-	}
-	where.Time("d.updated_at >= ?", f.UpdatedAfter)
-	where.Time("d.updated_at <= ?", f.UpdatedBefore)
-	where.Time("d.finished_at >= ?", f.FinishedAfter)
-	where.Time("d.finished_at <= ?", f.FinishedBefore)
-	order := []db.Order{{Name: "d.id"}}
-	if f.OrderBy != "" && f.OrderBy != "id" {
-		order = []db.Order{{Name: "d." + strings.ToLower(f.OrderBy)}, {Name: "d.id"}}
-	}
-	return db.List(ctx, d, db.Query[*Deployment]{
-		Columns: deploymentColumns, From: from, Where: where, Order: order, Desc: f.Desc,
-		Scan: scanDeployment, Keys: func(d *Deployment) []any { return []any{d.ID} },
-	}, p)
+// findExpired returns environments whose AutoStopAt has passed.
+func findExpired(ctx context.Context, q db.Q, now time.Time) ([]*Environment, error) {
+	return db.All(ctx, q, scanEnvironment, `
+		SELECT `+environmentColumns+` FROM environments e WHERE e.auto_stop_at IS NOT NULL AND e.auto_stop_at <= ? ORDER BY e.auto_stop_at LIMIT 100`, now)
 }

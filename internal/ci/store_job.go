@@ -123,3 +123,10 @@ func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, ta
 
 // digest returns the digest of a token as stored in a column of bytes.
 func digest(token string) []byte { return []byte(secret.Digest(token)) }
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	return err
+}

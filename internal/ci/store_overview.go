@@ -92,22 +92,3 @@ func countDays(ctx context.Context, q db.Q, by actor.Actor, in *project.Project,
 	}, `SELECT created_at / 86400000000, status, count(*), count(finished_at - started_at), CAST(COALESCE(sum(finished_at - started_at), 0) AS BIGINT)
 		FROM pipelines p`+w.SQL()+` GROUP BY created_at / 86400000000, status`, w.Args()...)
 }
-
-// findLastDeployments returns the last deployment that succeeded of each
-// environment.
-func findLastDeployments(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	byID, ids := map[int64]*Environment{}, []int64{}
-	for _, e := range of {
-		byID[e.ID], ids = e, append(ids, e.ID)
-	}
-	list, err := db.All(ctx, q, scanDeployment, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.id IN (
-			SELECT max(l.id) FROM deployments l WHERE l.status = 'success' AND l.environment_id IN `+db.In(len(ids))+` GROUP BY l.environment_id)`, db.Any(ids)...)
-	for _, d := range list {
-		d.Environment = byID[d.EnvironmentID]
-	}
-	return list, err
-}

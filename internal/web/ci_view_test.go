@@ -50,7 +50,7 @@ func ciContents() []content {
 	done := *pipeline
 	done.Status = flow.Canceled
 	environment := &ci.Environment{ID: 1, Name: "production", State: ci.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
-		Last: &ci.Deployment{Ref: "main", SHA: "0123456789", User: u, Job: failed}}
+		Last: &ci.Deployment{Ref: "main", SHA: "0123456789", User: u, JobID: &failed.ID, JobName: failed.Name}}
 	archive := &artifact.File{Kind: artifact.Archive, Size: 1, ExpiresAt: &now}
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)

@@ -64,10 +64,10 @@ func (w *Web) environment(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := environmentPage{ciHead: h}
-	if _, p.Environment, err = w.CI.Environment(v, v.actor, h.in(), id); err != nil {
+	if p.Environment, err = w.CI.Environment(v, v.actor, h.in(), id); err != nil {
 		return err
 	}
-	_, found, err := w.CI.Deployments(v, v.actor, h.in(), ci.DeploymentFilter{Environment: p.Name, Desc: true}, v.paging())
+	found, err := w.CI.Deployments(v, v.actor, h.in(), ci.DeploymentFilter{Environment: p.Name, Desc: true}, v.paging())
 	if err != nil {
 		return err
 	}

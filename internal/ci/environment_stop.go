@@ -1,0 +1,149 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+)
+
+// StopEnvironment stops an environment, for Developers and above: starts the
+// job that stops it if the last deployment names one, unless force says that
+// none is to be run. Forbidden to those who may not run jobs on the ref of that
+// job; NotFound.
+func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Environment, error) {
+	proj, err := s.Projects.Require(ctx, by, in, project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	return s.stopFor(ctx, by, proj, id, force)
+}
+
+func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Project, id int64, force bool) (*Environment, error) {
+	if !force {
+		if err := s.mayStop(ctx, by, proj, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := proj.Change(by, project.EnvironmentPart, project.Developer); err != nil {
+		return nil, err
+	}
+	return s.changeEnvironment(ctx, by, proj, id, "environment_stopped", audit.Details{Change: "state", To: string(Stopped)}, func(tx *db.Tx, e *Environment) error {
+		return s.stopEnvironment(ctx, tx, e, &by.ID, force)
+	})
+}
+
+// mayStop refuses one who may not start the job that stops an environment.
+func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Project, id int64) error {
+	if err := proj.Change(by, project.BuildsPart, project.Developer); err != nil {
+		return err
+	}
+	e, err := findEnvironment(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return err
+	}
+	stop, err := findStopJob(ctx, s.DB, e)
+	if err != nil || stop == nil {
+		return err
+	}
+	c := &controlled{service: s, by: by, project: proj}
+	return c.ref(ctx, stop.Ref, stop.Tag)
+}
+
+// StopStale stops all environments of a project to which nothing was deployed,
+// and that no one changed, since then. Maintainers and above may.
+func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
+	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if before.After(now.AddDate(0, 0, -7)) || before.Before(now.AddDate(-10, 0, 0)) {
+		return errs.Invalid("Invalid Date")
+	}
+	ids, err := findStale(ctx, s.DB, proj.ID, before)
+	if err != nil {
+		return fmt.Errorf("find stale environments of project %d: %w", proj.ID, err)
+	}
+	for _, id := range ids {
+		if _, err := s.stopFor(ctx, by, proj, id, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopEnvironment sets the state and starts the job that does the work.
+func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment, userID *int64, force bool) error {
+	if e.State == Stopped {
+		return nil
+	}
+	e.State, e.AutoStopAt = Stopped, nil
+	if force {
+		return nil
+	}
+	stop, err := findStopJob(ctx, tx, e)
+	if err != nil || stop == nil {
+		return err
+	}
+	e.State = Stopping
+	return s.Queue.Add(ctx, tx, playWork{JobID: stop.ID, UserID: userID})
+}
+
+// stopExpired stops the environments whose time is over.
+func (s *Service) stopExpired(ctx context.Context) error {
+	list, err := findExpired(ctx, s.DB, s.Now())
+	if err != nil {
+		return fmt.Errorf("find expired environments: %w", err)
+	}
+	for _, found := range list {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+			if err := tx.Lock(ctx, "environments", found.ID); err != nil {
+				return err
+			}
+			e, err := findEnvironment(ctx, tx, found.ProjectID, found.ID)
+			if err != nil || e.AutoStopAt == nil {
+				return ignoreNotFound(err)
+			}
+			if err := s.stopEnvironment(ctx, tx, e, nil, false); err != nil {
+				return err
+			}
+			e.AutoStopAt, e.UpdatedAt = nil, s.Now()
+			return saveEnvironment(ctx, tx, e)
+		})
+		if err != nil {
+			return fmt.Errorf("stop environment %d: %w", found.ID, err)
+		}
+	}
+	return nil
+}
+
+// findStopJob finds the job that stops an environment, in the pipeline of its
+// last deployment; nil without one.
+func findStopJob(ctx context.Context, q db.Q, e *Environment) (*Job, error) {
+	last, err := lastDeployment(ctx, q, e.ID)
+	if err != nil || last == nil || last.JobID == nil {
+		return nil, err
+	}
+	deployed, err := findAnyJob(ctx, q, *last.JobID)
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	// The job says it itself: what it did for the environment otherwise may
+	// still be in the queue.
+	o := deployed.Options.Environment
+	if o == nil || o.OnStop == "" {
+		return nil, nil
+	}
+	j, err := latestNamed(ctx, q, deployed.PipelineID, o.OnStop)
+	if err != nil || j == nil || j.Status == flow.Pending || j.Status == flow.Running || j.Status == flow.Success {
+		return nil, err
+	}
+	return j, nil
+}

@@ -1,0 +1,67 @@
+package ci
+
+import (
+	"context"
+	"errors"
+
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+)
+
+// groupBusy reports whether a job of the group has its turn.
+func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
+	var one int
+	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// nextInGroup returns the job whose turn is next, and its pipeline; 0 when no
+// one waits, or the next one is not ready.
+func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID int64, err error) {
+	var mode ProcessMode
+	if err := q.QueryRowContext(ctx, `SELECT process_mode FROM resource_groups WHERE id = ?`, groupID).Scan(&mode); err != nil {
+		return 0, 0, err
+	}
+	states, order := `('waiting_for_resource')`, `pipeline_id, id`
+	switch mode {
+	case OldestFirst:
+		states = `('created', 'scheduled', 'waiting_for_resource')`
+	case NewestFirst:
+		states, order = `('created', 'scheduled', 'waiting_for_resource')`, `pipeline_id DESC, id`
+	case NewestReadyFirst:
+		order = `pipeline_id DESC, id`
+	}
+	var status flow.Status
+	err = q.QueryRowContext(ctx, `
+		SELECT id, pipeline_id, status FROM jobs WHERE resource_group_id = ? AND status IN `+states+` ORDER BY `+order+` LIMIT 1`,
+		groupID).Scan(&jobID, &pipelineID, &status)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		return 0, 0, nil
+	case err != nil:
+		return 0, 0, err
+	case status != flow.Waiting:
+		return 0, 0, nil
+	}
+	return jobID, pipelineID, nil
+}
+
+func listUpcoming(ctx context.Context, d *db.DB, g *ResourceGroup, p db.Paging) (db.Page[*Job], error) {
+	var where db.Where
+	where.And("j.resource_group_id = ?", g.ID)
+	where.And("j.status IN ('created', 'scheduled', 'waiting_for_resource')")
+	return db.List(ctx, d, db.Query[*Job]{
+		Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.pipeline_id"}, {Name: "j.id"}},
+		Desc: g.Mode == NewestFirst || g.Mode == NewestReadyFirst, Scan: scanJob, Keys: func(j *Job) []any { return []any{j.PipelineID, j.ID} },
+	}, p)
+}
+
+// findGroupJob returns the job that has its turn in a resource group.
+func findGroupJob(ctx context.Context, q db.Q, groupID int64) (*Job, error) {
+	j, err := scanJob(q.QueryRowContext(ctx, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.resource_group_id = ? AND (j.status IN ('pending', 'running') OR j.status = 'canceled' AND j.canceling) LIMIT 1`, groupID))
+	return j, db.NotFound(err, "Job")
+}
