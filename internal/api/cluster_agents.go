@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/ci"
+	"svc/internal/ci/deployment"
 )
 
 func (a *API) clusterAgentRoutes() {
@@ -27,13 +27,13 @@ type agentJSON struct {
 	CreatedBy     *int64          `json:"created_by_user_id"`
 }
 
-func toAgent(a *ci.Agent) agentJSON {
+func toAgent(a *deployment.Agent) agentJSON {
 	return agentJSON{a.ID, a.Name, toProjectName(a.Project), toStamp(a.CreatedAt), a.CreatedBy}
 }
 
 // listAgents: https://docs.gitlab.com/api/cluster_agents/#list-the-agents-for-a-project
 func (a *API) listAgents(c *call, p agentsParams) (page[agentJSON], error) {
-	list, err := a.CI.Agents(c, c.actor, p.Project, p.paging())
+	list, err := a.Deployments.Agents(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[agentJSON]{}, err
 	}
@@ -47,7 +47,7 @@ type agentParams struct {
 
 // getAgent: https://docs.gitlab.com/api/cluster_agents/#get-details-about-an-agent
 func (a *API) getAgent(c *call, p agentParams) (agentJSON, error) {
-	found, err := a.CI.Agent(c, c.actor, p.Project, p.AgentID)
+	found, err := a.Deployments.Agent(c, c.actor, p.Project, p.AgentID)
 	if err != nil {
 		return agentJSON{}, err
 	}
@@ -61,7 +61,7 @@ type createAgentParams struct {
 
 // createAgent: https://docs.gitlab.com/api/cluster_agents/#register-an-agent-with-a-project
 func (a *API) createAgent(c *call, p createAgentParams) (agentJSON, error) {
-	made, err := a.CI.CreateAgent(c, c.actor, p.Project, p.Name)
+	made, err := a.Deployments.CreateAgent(c, c.actor, p.Project, p.Name)
 	if err != nil {
 		return agentJSON{}, err
 	}
@@ -70,7 +70,7 @@ func (a *API) createAgent(c *call, p createAgentParams) (agentJSON, error) {
 
 // deleteAgent: https://docs.gitlab.com/api/cluster_agents/#delete-a-registered-agent
 func (a *API) deleteAgent(c *call, p agentParams) (none, error) {
-	return none{}, a.CI.DeleteAgent(c, c.actor, p.Project, p.AgentID)
+	return none{}, a.Deployments.DeleteAgent(c, c.actor, p.Project, p.AgentID)
 }
 
 type (
@@ -113,7 +113,7 @@ func (a *API) allowedAgents(c *call, _ jobTokenParam) (allowedAgentsJSON, error)
 		return allowedAgentsJSON{}, err
 	}
 	out := allowedAgentsJSON{
-		AllowedAgents: mapped(found.Agents, func(g *ci.Agent) allowedAgentJSON { return allowedAgentJSON{g.ID, toProjectName(g.Project)} }),
+		AllowedAgents: mapped(found.Agents, func(g *deployment.Agent) allowedAgentJSON { return allowedAgentJSON{g.ID, toProjectName(g.Project)} }),
 		Job:           idJSON{found.Job.ID}, Pipeline: idJSON{found.Job.PipelineID},
 		Project: allowedProjectsJSON{found.Project.ID, mapped(found.Groups, func(id int64) idJSON { return idJSON{id} })},
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"svc/internal/ci"
+	"svc/internal/ci/deployment"
 )
 
 func (a *API) deploymentRoutes() {
@@ -31,8 +32,8 @@ type deploymentsParams struct {
 
 // listDeployments: https://docs.gitlab.com/api/deployments/#list-project-deployments
 func (a *API) listDeployments(c *call, p deploymentsParams) (page[deploymentJSON], error) {
-	list, err := a.CI.Deployments(c, c.actor, p.Project, ci.DeploymentFilter{
-		Environment: p.Environment, Status: ci.DeploymentStatus(p.Status), UpdatedAfter: p.UpdatedAfter, UpdatedBefore: p.UpdatedBefore,
+	list, err := a.Deployments.List(c, c.actor, p.Project, deployment.Filter{
+		Environment: p.Environment, Status: deployment.Status(p.Status), UpdatedAfter: p.UpdatedAfter, UpdatedBefore: p.UpdatedBefore,
 		FinishedAfter: p.FinishedAfter, FinishedBefore: p.FinishedBefore, OrderBy: p.OrderBy, Desc: p.Sort == "desc",
 	}, p.paging())
 	if err != nil {
@@ -42,7 +43,7 @@ func (a *API) listDeployments(c *call, p deploymentsParams) (page[deploymentJSON
 	if err != nil {
 		return page[deploymentJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(d *ci.Deployment) deploymentJSON { return a.toDeployment(c, d, jobs) }), nil
+	return offsetPage(p.pageParams, list, func(d *deployment.Deployment) deploymentJSON { return a.toDeployment(c, d, jobs) }), nil
 }
 
 type deploymentParams struct {
@@ -52,7 +53,7 @@ type deploymentParams struct {
 
 // getDeployment: https://docs.gitlab.com/api/deployments/#get-a-specific-deployment
 func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error) {
-	d, err := a.CI.Deployment(c, c.actor, p.Project, p.Deployment)
+	d, err := a.Deployments.Get(c, c.actor, p.Project, p.Deployment)
 	if err != nil {
 		return deploymentJSON{}, err
 	}
@@ -71,8 +72,8 @@ type createDeploymentParams struct {
 
 // createDeployment: https://docs.gitlab.com/api/deployments/#create-a-deployment
 func (a *API) createDeployment(c *call, p createDeploymentParams) (deploymentJSON, error) {
-	return a.presentDeployment(c)(a.CI.CreateDeployment(c, c.actor, p.Project, ci.NewDeployment{
-		Environment: p.Environment, SHA: p.SHA, Ref: p.Ref, Tag: p.Tag, Status: ci.DeploymentStatus(p.Status),
+	return a.presentDeployment(c)(a.Deployments.Create(c, c.actor, p.Project, deployment.NewDeployment{
+		Environment: p.Environment, SHA: p.SHA, Ref: p.Ref, Tag: p.Tag, Status: deployment.Status(p.Status),
 	}))
 }
 
@@ -83,12 +84,12 @@ type updateDeploymentParams struct {
 
 // updateDeployment: https://docs.gitlab.com/api/deployments/#update-a-deployment
 func (a *API) updateDeployment(c *call, p updateDeploymentParams) (deploymentJSON, error) {
-	return a.presentDeployment(c)(a.CI.UpdateDeployment(c, c.actor, p.Project, p.Deployment, ci.DeploymentStatus(p.Status)))
+	return a.presentDeployment(c)(a.Deployments.Update(c, c.actor, p.Project, p.Deployment, deployment.Status(p.Status)))
 }
 
 // deleteDeployment: https://docs.gitlab.com/api/deployments/#delete-a-specific-deployment
 func (a *API) deleteDeployment(c *call, p deploymentParams) (none, error) {
-	return none{}, a.CI.DeleteDeployment(c, c.actor, p.Project, p.Deployment)
+	return none{}, a.Deployments.Delete(c, c.actor, p.Project, p.Deployment)
 }
 
 type deploymentJSON struct {
@@ -106,8 +107,8 @@ type deploymentJSON struct {
 
 // presentDeployment presents a deployment that was created by the API: it has no
 // job.
-func (a *API) presentDeployment(c *call) func(*ci.Deployment, error) (deploymentJSON, error) {
-	return func(d *ci.Deployment, err error) (deploymentJSON, error) {
+func (a *API) presentDeployment(c *call) func(*deployment.Deployment, error) (deploymentJSON, error) {
+	return func(d *deployment.Deployment, err error) (deploymentJSON, error) {
 		if err != nil {
 			return deploymentJSON{}, err
 		}
@@ -115,7 +116,7 @@ func (a *API) presentDeployment(c *call) func(*ci.Deployment, error) (deployment
 	}
 }
 
-func (a *API) toDeployment(c *call, d *ci.Deployment, jobs map[int64]*ci.Job) deploymentJSON {
+func (a *API) toDeployment(c *call, d *deployment.Deployment, jobs map[int64]*ci.Job) deploymentJSON {
 	out := deploymentJSON{
 		ID: d.ID, IID: d.IID, Ref: d.Ref, SHA: d.SHA, CreatedAt: toStamp(d.CreatedAt), UpdatedAt: toStamp(d.UpdatedAt), Status: string(d.Status),
 		Environment: toEnvironment(d.Environment),

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"svc/internal/bind"
-	"svc/internal/ci"
+	"svc/internal/ci/deployment"
 )
 
 func (a *API) environmentRoutes() {
@@ -43,11 +43,11 @@ func (environmentsParams) ParamRules() []bind.Rule {
 
 // listEnvironments: https://docs.gitlab.com/api/environments/#list-environments
 func (a *API) listEnvironments(c *call, p environmentsParams) (page[environmentJSON], error) {
-	f := ci.EnvironmentFilter{Name: p.Name, Search: p.Search}
+	f := deployment.EnvironmentFilter{Name: p.Name, Search: p.Search}
 	for _, s := range p.States {
-		f.States = append(f.States, ci.EnvironmentState(s))
+		f.States = append(f.States, deployment.State(s))
 	}
-	list, err := a.CI.Environments(c, c.actor, p.Project, f, p.paging())
+	list, err := a.Deployments.Environments(c, c.actor, p.Project, f, p.paging())
 	if err != nil {
 		return page[environmentJSON]{}, err
 	}
@@ -61,7 +61,7 @@ type environmentParams struct {
 
 // getEnvironment: https://docs.gitlab.com/api/environments/#get-a-specific-environment
 func (a *API) getEnvironment(c *call, p environmentParams) (environmentDetailJSON, error) {
-	e, err := a.CI.Environment(c, c.actor, p.Project, p.Environment)
+	e, err := a.Deployments.Environment(c, c.actor, p.Project, p.Environment)
 	if err != nil {
 		return environmentDetailJSON{}, err
 	}
@@ -83,8 +83,8 @@ type environmentFieldParams struct {
 	Tier        *string `param:"tier" enum:"production,staging,testing,development,other"`
 }
 
-func (p *environmentFieldParams) change() ci.EnvironmentChange {
-	return ci.EnvironmentChange{ExternalURL: p.ExternalURL, Description: p.Description, Tier: p.Tier}
+func (p *environmentFieldParams) change() deployment.EnvironmentChange {
+	return deployment.EnvironmentChange{ExternalURL: p.ExternalURL, Description: p.Description, Tier: p.Tier}
 }
 
 type createEnvironmentParams struct {
@@ -95,7 +95,7 @@ type createEnvironmentParams struct {
 
 // createEnvironment: https://docs.gitlab.com/api/environments/#create-a-new-environment
 func (a *API) createEnvironment(c *call, p createEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.CI.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
+	return presentEnvironment(a.Deployments.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
 }
 
 type updateEnvironmentParams struct {
@@ -105,12 +105,12 @@ type updateEnvironmentParams struct {
 
 // updateEnvironment: https://docs.gitlab.com/api/environments/#update-an-existing-environment
 func (a *API) updateEnvironment(c *call, p updateEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.CI.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
+	return presentEnvironment(a.Deployments.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
 }
 
 // deleteEnvironment: https://docs.gitlab.com/api/environments/#delete-an-environment
 func (a *API) deleteEnvironment(c *call, p environmentParams) (none, error) {
-	return none{}, a.CI.DeleteEnvironment(c, c.actor, p.Project, p.Environment)
+	return none{}, a.Deployments.DeleteEnvironment(c, c.actor, p.Project, p.Environment)
 }
 
 type stopEnvironmentParams struct {
@@ -142,14 +142,14 @@ type environmentDetailJSON struct {
 	LastDeployment *deploymentJSON `json:"last_deployment"`
 }
 
-func presentEnvironment(e *ci.Environment, err error) (environmentJSON, error) {
+func presentEnvironment(e *deployment.Environment, err error) (environmentJSON, error) {
 	if err != nil {
 		return environmentJSON{}, err
 	}
 	return toEnvironment(e), nil
 }
 
-func toEnvironment(e *ci.Environment) environmentJSON {
+func toEnvironment(e *deployment.Environment) environmentJSON {
 	return environmentJSON{
 		e.ID, e.Name, e.Slug, textOrNull(e.Description), textOrNull(e.ExternalURL), string(e.State), e.Tier, toStamp(e.CreatedAt), toStamp(e.UpdatedAt),
 		toStampOrNull(e.AutoStopAt), "always",

@@ -1,6 +1,8 @@
 package api
 
-import "svc/internal/ci"
+import (
+	"svc/internal/ci/deployment"
+)
 
 func (a *API) resourceGroupRoutes() {
 	a.tag("Resource groups")
@@ -18,7 +20,7 @@ type resourceGroupsParams struct {
 
 // listResourceGroups: https://docs.gitlab.com/api/resource_groups/#get-all-resource-groups-for-a-project
 func (a *API) listResourceGroups(c *call, p resourceGroupsParams) (page[resourceGroupJSON], error) {
-	list, err := a.CI.ResourceGroups(c, c.actor, p.Project, p.paging())
+	list, err := a.Deployments.ResourceGroups(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[resourceGroupJSON]{}, err
 	}
@@ -32,7 +34,7 @@ type resourceGroupParams struct {
 
 // getResourceGroup: https://docs.gitlab.com/api/resource_groups/#get-a-specific-resource-group
 func (a *API) getResourceGroup(c *call, p resourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.CI.ResourceGroup(c, c.actor, p.Project, p.Key))
+	return presentResourceGroup(a.Deployments.ResourceGroup(c, c.actor, p.Project, p.Key))
 }
 
 type upcomingJobsParams struct {
@@ -61,7 +63,7 @@ type updateResourceGroupParams struct {
 
 // updateResourceGroup: https://docs.gitlab.com/api/resource_groups/#edit-an-existing-resource-group
 func (a *API) updateResourceGroup(c *call, p updateResourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.CI.SetProcessMode(c, c.actor, p.Project, p.Key, ci.ProcessMode(p.Mode)))
+	return presentResourceGroup(a.Deployments.SetProcessMode(c, c.actor, p.Project, p.Key, deployment.ProcessMode(p.Mode)))
 }
 
 type resourceGroupJSON struct {
@@ -72,13 +74,13 @@ type resourceGroupJSON struct {
 	UpdatedAt   stamp  `json:"updated_at"`
 }
 
-func presentResourceGroup(g *ci.ResourceGroup, err error) (resourceGroupJSON, error) {
+func presentResourceGroup(g *deployment.ResourceGroup, err error) (resourceGroupJSON, error) {
 	if err != nil {
 		return resourceGroupJSON{}, err
 	}
 	return toResourceGroup(g), nil
 }
 
-func toResourceGroup(g *ci.ResourceGroup) resourceGroupJSON {
+func toResourceGroup(g *deployment.ResourceGroup) resourceGroupJSON {
 	return resourceGroupJSON{g.ID, g.Key, string(g.Mode), toStamp(g.CreatedAt), toStamp(g.UpdatedAt)}
 }

@@ -25,6 +25,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/joblog"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/schedule"
@@ -73,27 +74,28 @@ type App struct {
 	Git     *git.Engine
 	Mail    *mail.Sender
 
-	Settings *setting.Service
-	Audit    *audit.Service
-	Users    *user.Service
-	Projects *project.Service
-	Activity *activity.Service
-	Notify   *notify.Service
-	Repos    *repo.Service
-	Moves    *repo.Mover
-	Markup   *markup.Renderer
-	Plan     *plan.Service
-	Merges   *merge.Service
-	Snippets *snippet.Service
-	Wikis    *wiki.Service
-	CI       *ci.Service
-	Runners  *runners.Service
-	Alerts   *alert.Service
-	Errors   *errortrack.Service
-	Pages    *pages.Service
-	OAuth    *oauth.Service
-	Transfer *transfer.Service
-	Instance *instance.Service
+	Settings    *setting.Service
+	Audit       *audit.Service
+	Users       *user.Service
+	Projects    *project.Service
+	Activity    *activity.Service
+	Notify      *notify.Service
+	Repos       *repo.Service
+	Moves       *repo.Mover
+	Markup      *markup.Renderer
+	Plan        *plan.Service
+	Merges      *merge.Service
+	Snippets    *snippet.Service
+	Wikis       *wiki.Service
+	CI          *ci.Service
+	Runners     *runners.Service
+	Deployments *deployment.Service
+	Alerts      *alert.Service
+	Errors      *errortrack.Service
+	Pages       *pages.Service
+	OAuth       *oauth.Service
+	Transfer    *transfer.Service
+	Instance    *instance.Service
 
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
@@ -250,9 +252,13 @@ func (a *App) open(ctx context.Context, o Options) error {
 	schedules := schedule.New(schedule.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Variables: variables, Now: a.now,
 	})
+	a.Deployments = deployment.New(deployment.Deps{
+		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Now: a.now,
+	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Artifacts: artifacts, Variables: variables, Schedules: schedules, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users,
-		Projects: a.Projects, Runners: a.Runners, Repos: a.Repos, Merges: a.Merges, Notify: a.Notify, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects,
+		Artifacts: artifacts, Variables: variables, Schedules: schedules, Runners: a.Runners, Deployments: a.Deployments, Repos: a.Repos,
+		Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
@@ -336,7 +342,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Runners: a.Runners, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Runners: a.Runners, Deployments: a.Deployments, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -349,7 +355,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
-		CI: a.CI, Runners: a.Runners, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Runners: a.Runners, Deployments: a.Deployments, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
@@ -346,5 +347,5 @@ func (s *Service) reset(ctx context.Context, tx *db.Tx, id int64) error {
 	if !moved {
 		return errs.Conflict("Job is not skipped any more")
 	}
-	return setDeployment(ctx, tx, id, DeploymentCreated, s.Now())
+	return deployment.SetStatusOfJob(ctx, tx, id, deployment.Created, s.Now())
 }

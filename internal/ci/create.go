@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
@@ -138,14 +139,14 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 		}
 		own := []config.Variable{
 			{Key: "CI_ENVIRONMENT_NAME", Value: j.Environment.Name},
-			{Key: "CI_ENVIRONMENT_SLUG", Value: environmentSlug(j.Environment.Name)},
+			{Key: "CI_ENVIRONMENT_SLUG", Value: deployment.Slug(j.Environment.Name)},
 		}
 		known, err := config.Resolve(budget, append(append(append([]config.Variable{}, predefined...), own...), append(j.Variables, variable.Config(m.variables)...)...))
 		if err != nil {
 			continue
 		}
 		address := config.Flat(budget, config.LookupIn(known)).Existing(j.Environment.URL)
-		if validURL(address) && !strings.Contains(address, "$") {
+		if deployment.ValidURL(address) && !strings.Contains(address, "$") {
 			urls[i] = address
 		}
 	}
@@ -175,7 +176,7 @@ func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.
 		return err
 	}
 	if o.ResourceGroup != "" {
-		id, err := resourceGroup(ctx, tx, p.ProjectID, o.ResourceGroup, p.CreatedAt)
+		id, err := deployment.EnsureResourceGroup(ctx, tx, p.ProjectID, o.ResourceGroup, p.CreatedAt)
 		if err != nil {
 			return err
 		}
@@ -196,16 +197,16 @@ func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.
 // none, when its variables are expanded, is left out.
 func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j *Job, url string) error {
 	o := j.Options.Environment
-	e := &Environment{
-		ProjectID: p.ProjectID, Name: o.Name, Slug: environmentSlug(o.Name), Tier: o.Tier, ExternalURL: url, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt,
+	e := &deployment.Environment{
+		ProjectID: p.ProjectID, Name: o.Name, Slug: deployment.Slug(o.Name), Tier: o.Tier, ExternalURL: url, CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt,
 	}
 	if e.Tier == "" {
-		e.Tier = tierOf(o.Name)
+		e.Tier = deployment.DefaultTier(o.Name)
 	}
-	if e.check() != nil {
+	if e.Check() != nil {
 		return nil
 	}
-	if err := ensureEnvironment(ctx, tx, e); err != nil {
+	if err := deployment.EnsureEnvironment(ctx, tx, e); err != nil {
 		return err
 	}
 	j.EnvironmentID = &e.ID

@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -17,7 +18,7 @@ import (
 // job that stops it if the last deployment names one, unless force says that
 // none is to be run. Forbidden to those who may not run jobs on the ref of that
 // job; NotFound.
-func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Environment, error) {
+func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*deployment.Environment, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.NoAccess)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in projec
 	return s.stopFor(ctx, by, proj, id, force)
 }
 
-func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Project, id int64, force bool) (*Environment, error) {
+func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Project, id int64, force bool) (*deployment.Environment, error) {
 	if !force {
 		if err := s.mayStop(ctx, by, proj, id); err != nil {
 			return nil, err
@@ -34,7 +35,7 @@ func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err := proj.Change(by, project.EnvironmentPart, project.Developer); err != nil {
 		return nil, err
 	}
-	return s.changeEnvironment(ctx, by, proj, id, "environment_stopped", audit.Details{Change: "state", To: string(Stopped)}, func(tx *db.Tx, e *Environment) error {
+	return s.Deployments.ChangeEnvironment(ctx, by, proj, id, "environment_stopped", audit.Details{Change: "state", To: string(deployment.Stopped)}, func(tx *db.Tx, e *deployment.Environment) error {
 		return s.stopEnvironment(ctx, tx, e, &by.ID, force)
 	})
 }
@@ -44,7 +45,7 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err := proj.Change(by, project.BuildsPart, project.Developer); err != nil {
 		return err
 	}
-	e, err := findEnvironment(ctx, s.DB, proj.ID, id)
+	e, err := deployment.FindEnvironment(ctx, s.DB, proj.ID, id)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref,
 	if before.After(now.AddDate(0, 0, -7)) || before.Before(now.AddDate(-10, 0, 0)) {
 		return errs.Invalid("Invalid Date")
 	}
-	ids, err := findStale(ctx, s.DB, proj.ID, before)
+	ids, err := deployment.StaleEnvironments(ctx, s.DB, proj.ID, before)
 	if err != nil {
 		return fmt.Errorf("find stale environments of project %d: %w", proj.ID, err)
 	}
@@ -80,11 +81,11 @@ func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref,
 }
 
 // stopEnvironment sets the state and starts the job that does the work.
-func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment, userID *int64, force bool) error {
-	if e.State == Stopped {
+func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *deployment.Environment, userID *int64, force bool) error {
+	if e.State == deployment.Stopped {
 		return nil
 	}
-	e.State, e.AutoStopAt = Stopped, nil
+	e.State, e.AutoStopAt = deployment.Stopped, nil
 	if force {
 		return nil
 	}
@@ -92,13 +93,13 @@ func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *Environment
 	if err != nil || stop == nil {
 		return err
 	}
-	e.State = Stopping
+	e.State = deployment.Stopping
 	return s.Queue.Add(ctx, tx, playWork{JobID: stop.ID, UserID: userID})
 }
 
 // stopExpired stops the environments whose time is over.
 func (s *Service) stopExpired(ctx context.Context) error {
-	list, err := findExpired(ctx, s.DB, s.Now())
+	list, err := deployment.ExpiredEnvironments(ctx, s.DB, s.Now())
 	if err != nil {
 		return fmt.Errorf("find expired environments: %w", err)
 	}
@@ -107,7 +108,7 @@ func (s *Service) stopExpired(ctx context.Context) error {
 			if err := tx.Lock(ctx, "environments", found.ID); err != nil {
 				return err
 			}
-			e, err := findEnvironment(ctx, tx, found.ProjectID, found.ID)
+			e, err := deployment.FindEnvironment(ctx, tx, found.ProjectID, found.ID)
 			if err != nil || e.AutoStopAt == nil {
 				return ignoreNotFound(err)
 			}
@@ -115,7 +116,7 @@ func (s *Service) stopExpired(ctx context.Context) error {
 				return err
 			}
 			e.AutoStopAt, e.UpdatedAt = nil, s.Now()
-			return saveEnvironment(ctx, tx, e)
+			return deployment.SaveEnvironment(ctx, tx, e)
 		})
 		if err != nil {
 			return fmt.Errorf("stop environment %d: %w", found.ID, err)
@@ -126,8 +127,8 @@ func (s *Service) stopExpired(ctx context.Context) error {
 
 // findStopJob finds the job that stops an environment, in the pipeline of its
 // last deployment; nil without one.
-func findStopJob(ctx context.Context, q db.Q, e *Environment) (*Job, error) {
-	last, err := lastDeployment(ctx, q, e.ID)
+func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, error) {
+	last, err := deployment.LastSuccessful(ctx, q, e.ID)
 	if err != nil || last == nil || last.JobID == nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/db"
 	"svc/internal/expand"
 )
@@ -56,17 +57,17 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		if err := tx.Lock(ctx, "environments", *j.EnvironmentID); err != nil {
 			return err
 		}
-		e, err := findEnvironment(ctx, tx, j.ProjectID, *j.EnvironmentID)
+		e, err := deployment.FindEnvironment(ctx, tx, j.ProjectID, *j.EnvironmentID)
 		if err != nil {
 			return err
 		}
 		e.UpdatedAt = s.Now()
 		switch {
 		case o.Action == "stop":
-			e.State, e.AutoStopAt = Stopped, nil
+			e.State, e.AutoStopAt = deployment.Stopped, nil
 		case j.deploys():
-			e.State, e.OnStop, e.AutoStopAt = Available, o.OnStop, nil
-			if validURL(url) {
+			e.State, e.OnStop, e.AutoStopAt = deployment.Available, o.OnStop, nil
+			if deployment.ValidURL(url) {
 				e.ExternalURL = url
 			}
 			if in, err := config.ParseDuration(autoStop); err == nil && o.AutoStopIn != "" {
@@ -76,7 +77,7 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		default:
 			return nil
 		}
-		return saveEnvironment(ctx, tx, e)
+		return deployment.SaveEnvironment(ctx, tx, e)
 	})
 	if err != nil {
 		return fmt.Errorf("environment of job %d: %w", w.JobID, err)

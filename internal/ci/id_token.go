@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"svc/internal/ci/deployment"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -127,7 +128,7 @@ func (s *Service) idClaims(ctx context.Context, a *Assignment) (*idClaims, error
 	if e := j.Options.Environment; e != nil {
 		c.Environment, c.EnvironmentProtected, c.EnvironmentAction = e.Name, "false", e.Action
 		if j.EnvironmentID != nil {
-			env, err := findEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID)
+			env, err := deployment.FindEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID)
 			if err != nil && !errs.Is(err, errs.KindNotFound) {
 				return nil, err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"svc/internal/actor"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -26,7 +27,7 @@ func (s *Service) addDeployment(ctx context.Context, tx *db.Tx, j *Job) error {
 	if err != nil {
 		return err
 	}
-	return insertOfJob(ctx, tx, j.ID, iid, s.Now())
+	return deployment.InsertOfJob(ctx, tx, j.ID, iid, s.Now())
 }
 
 // followDeployment brings the deployment of a job, and what it did to its
@@ -36,20 +37,20 @@ func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error
 		return nil
 	}
 	if j.deploys() {
-		var status DeploymentStatus
+		var status deployment.Status
 		switch j.Status {
 		case flow.Running:
-			status = DeploymentRunning
+			status = deployment.Running
 		case flow.Success:
-			status = DeploymentSuccess
+			status = deployment.Success
 		case flow.Failed:
-			status = DeploymentFailed
+			status = deployment.Failed
 		case flow.Canceled:
-			status = DeploymentCanceled
+			status = deployment.Canceled
 		default:
 			return nil
 		}
-		if err := setDeployment(ctx, tx, j.ID, status, s.Now()); err != nil {
+		if err := deployment.SetStatusOfJob(ctx, tx, j.ID, status, s.Now()); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error
 
 // DeploymentJobs returns the jobs of deployments that the actor was given, by
 // their IDs, without those that were deleted.
-func (s *Service) DeploymentJobs(ctx context.Context, by actor.Actor, list ...*Deployment) (map[int64]*Job, error) {
+func (s *Service) DeploymentJobs(ctx context.Context, by actor.Actor, list ...*deployment.Deployment) (map[int64]*Job, error) {
 	found := map[int64]*Job{}
 	var jobs []*Job
 	for _, d := range list {
@@ -90,7 +91,7 @@ type AllowedAgents struct {
 	Job     *Job
 	Project *project.Project
 	Groups  []int64 // above the project, the nearest first
-	Agents  []*Agent
+	Agents  []*deployment.Agent
 }
 
 // AllowedAgents lists the agents that the job of a job token may use: those
@@ -109,7 +110,7 @@ func (s *Service) AllowedAgents(ctx context.Context, by actor.Actor) (*AllowedAg
 	if j.Options.Environment != nil {
 		environment = j.Options.Environment.Name
 	}
-	agents, groups, err := s.agentsFor(ctx, p, environment)
+	agents, groups, err := s.Deployments.AgentsFor(ctx, p, environment)
 	if err != nil {
 		return nil, fmt.Errorf("allowed agents: %w", err)
 	}

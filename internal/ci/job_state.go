@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -217,7 +218,7 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 	case flow.Scheduled:
 		return to, s.setAlarm(ctx, tx, jobID)
 	case flow.Skipped:
-		return to, setDeployment(ctx, tx, jobID, DeploymentSkipped, s.Now())
+		return to, deployment.SetStatusOfJob(ctx, tx, jobID, deployment.Skipped, s.Now())
 	}
 	return to, nil
 }
@@ -233,7 +234,7 @@ func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 		return s.Queue.Add(ctx, tx, bridgeWork{JobID: jobID}, queue.In(lane))
 	}
 	if deploys {
-		outdated, err := isOutdated(ctx, tx, jobID)
+		outdated, err := deployment.IsOutdated(ctx, tx, jobID)
 		if err != nil {
 			return err
 		}

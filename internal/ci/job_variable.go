@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -55,10 +56,10 @@ func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, err
 
 // variablesOf returns all variables of a job, from the weakest to the strongest.
 func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
-	var env *Environment
+	var env *deployment.Environment
 	if j.EnvironmentID != nil {
 		var err error
-		if env, err = findEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID); err != nil && !errs.Is(err, errs.KindNotFound) {
+		if env, err = deployment.FindEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID); err != nil && !errs.Is(err, errs.KindNotFound) {
 			return nil, err
 		}
 	}

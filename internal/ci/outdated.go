@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"svc/internal/actor"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -35,7 +36,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 		if j.Status != flow.Pending || j.ClaimedAt != nil {
 			return nil
 		}
-		outdated, err := isOutdated(ctx, tx, j.ID)
+		outdated, err := deployment.IsOutdated(ctx, tx, j.ID)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 // overtake has those jobs looked at that still wait to bring something older
 // to the environment of a job that has done so.
 func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
-	older, err := findOlderPending(ctx, tx, j.ID)
+	older, err := deployment.OlderPendingJobs(ctx, tx, j.ID)
 	if err != nil {
 		return fmt.Errorf("find outdated deployments: %w", err)
 	}
@@ -67,7 +68,7 @@ func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j
 	if !j.deploys() || !p.Settings.CIForwardDeploymentEnabled || p.Settings.CIForwardDeploymentRollbackAllowed {
 		return nil
 	}
-	outdated, err := isOutdated(ctx, q, j.ID)
+	outdated, err := deployment.IsOutdated(ctx, q, j.ID)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -187,7 +188,7 @@ func (sc *scene) userVariables(v *variables) {
 }
 
 // job are the variables of one job, without what its token opens.
-func (sc *scene) job(j *Job, env *Environment) []config.Variable {
+func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
 	var v variables
 	id := strconv.FormatInt(j.ID, 10)
 	v.add("CI_JOB_ID", id)

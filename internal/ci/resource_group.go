@@ -100,7 +100,7 @@ func (s *Service) giveTurn(ctx context.Context, w turnWork) error {
 // UpcomingJobs lists the jobs that wait for their turn in a resource group, for
 // Reporters and above; NotFound.
 func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.Ref, key string, p db.Paging) (db.Page[*Job], error) {
-	g, err := s.ResourceGroup(ctx, by, in, key)
+	g, err := s.Deployments.ResourceGroup(ctx, by, in, key)
 	if err != nil {
 		return db.Page[*Job]{}, err
 	}
@@ -114,7 +114,7 @@ func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.R
 // GroupJob returns the job that has its turn in a resource group, to Reporters
 // and above; NotFound when there is none.
 func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, key string) (*Job, error) {
-	g, err := s.ResourceGroup(ctx, by, in, key)
+	g, err := s.Deployments.ResourceGroup(ctx, by, in, key)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
@@ -43,7 +44,7 @@ type Deps struct {
 	Projects    *project.Service
 	Artifacts   *artifact.Service
 	Runners     *runners.Service
-	ModeChanged func(ctx context.Context, tx *db.Tx, groupID int64) error
+	Deployments *deployment.Service
 	Variables   *variable.Service
 	Schedules   *schedule.Service
 	Repos       *repo.Service
@@ -97,6 +98,7 @@ func New(d Deps) *Service {
 	s.handleWork()
 	s.serveRunners()
 	d.Repos.OnPush(s.pushed)
+	d.Deployments.OnModeChange(s.nextTurn)
 	d.Merges.OnChange(s.requestChanged)
 	d.Merges.OnPipelines(s.headPipelines)
 	d.Notify.Register(pipelineKind, notifications{s})

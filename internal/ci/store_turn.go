@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 )
@@ -21,17 +22,17 @@ func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 // nextInGroup returns the job whose turn is next, and its pipeline; 0 when no
 // one waits, or the next one is not ready.
 func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID int64, err error) {
-	var mode ProcessMode
+	var mode deployment.ProcessMode
 	if err := q.QueryRowContext(ctx, `SELECT process_mode FROM resource_groups WHERE id = ?`, groupID).Scan(&mode); err != nil {
 		return 0, 0, err
 	}
 	states, order := `('waiting_for_resource')`, `pipeline_id, id`
 	switch mode {
-	case OldestFirst:
+	case deployment.OldestFirst:
 		states = `('created', 'scheduled', 'waiting_for_resource')`
-	case NewestFirst:
+	case deployment.NewestFirst:
 		states, order = `('created', 'scheduled', 'waiting_for_resource')`, `pipeline_id DESC, id`
-	case NewestReadyFirst:
+	case deployment.NewestReadyFirst:
 		order = `pipeline_id DESC, id`
 	}
 	var status flow.Status
@@ -49,13 +50,13 @@ func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID 
 	return jobID, pipelineID, nil
 }
 
-func listUpcoming(ctx context.Context, d *db.DB, g *ResourceGroup, p db.Paging) (db.Page[*Job], error) {
+func listUpcoming(ctx context.Context, d *db.DB, g *deployment.ResourceGroup, p db.Paging) (db.Page[*Job], error) {
 	var where db.Where
 	where.And("j.resource_group_id = ?", g.ID)
 	where.And("j.status IN ('created', 'scheduled', 'waiting_for_resource')")
 	return db.List(ctx, d, db.Query[*Job]{
 		Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.pipeline_id"}, {Name: "j.id"}},
-		Desc: g.Mode == NewestFirst || g.Mode == NewestReadyFirst, Scan: scanJob, Keys: func(j *Job) []any { return []any{j.PipelineID, j.ID} },
+		Desc: g.Mode == deployment.NewestFirst || g.Mode == deployment.NewestReadyFirst, Scan: scanJob, Keys: func(j *Job) []any { return []any{j.PipelineID, j.ID} },
 	}, p)
 }
 

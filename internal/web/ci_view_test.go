@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/report"
 	"svc/internal/ci/runners"
@@ -49,8 +50,8 @@ func ciContents() []content {
 	variables.Variables, list.List = []variable.Given{{Key: "K", Value: "v", Type: variable.File}}, graph.Jobs
 	done := *pipeline
 	done.Status = flow.Canceled
-	environment := &ci.Environment{ID: 1, Name: "production", State: ci.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
-		Last: &ci.Deployment{Ref: "main", SHA: "0123456789", User: u, JobID: &failed.ID, JobName: failed.Name}}
+	environment := &deployment.Environment{ID: 1, Name: "production", State: deployment.Stopping, ExternalURL: "https://example.org", AutoStopAt: &now, Description: "d",
+		Last: &deployment.Deployment{Ref: "main", SHA: "0123456789", User: u, JobID: &failed.ID, JobName: failed.Name}}
 	archive := &artifact.File{Kind: artifact.Archive, Size: 1, ExpiresAt: &now}
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)
@@ -73,8 +74,8 @@ func ciContents() []content {
 			Variables: []config.DefaultVariable{{Description: "d", Options: []string{"x"}}, {Description: "d"}}, Inputs: []config.FormInput{{Name: "n", Needed: true}, {Name: "o", Options: []string{"x"}}}}},
 		schedulesPage{ciHead: h, Schedules: []scheduleRow{scheduled, {Schedule: &schedule.Schedule{}}}}, schedulesPage{ciHead: h},
 		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, SetsVars: true, Rows: []variable.Given{{Type: variable.File}}}, schedulePage{ciHead: h, ID: 1},
-		environmentsPage{ciHead: h, Environments: []*ci.Environment{environment, {State: ci.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
-		environmentPage{ciHead: h, Environment: environment, Deployments: []*ci.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},
+		environmentsPage{ciHead: h, Environments: []*deployment.Environment{environment, {State: deployment.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
+		environmentPage{ciHead: h, Environment: environment, Deployments: []*deployment.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},
 		chartsPage{ciHead: h, Days: 7, Total: 1, Counts: drawBars(stats, func(d ci.DayStats) []piece { return []piece{{"ok", float64(d.Success), "passed"}} }, func(float64) string { return "x" })}, chartsPage{ciHead: h},
 		lintPage{ciHead: h, Ref: "main", Own: true, Result: &config.LintResult{Jobs: []config.LintJob{{Name: "j", Script: []string{"x"}, Tags: []string{"t"}, Environment: "e"}}, Warnings: lintErrors}},
 		lintPage{ciHead: h, Result: &config.LintResult{Errors: lintErrors}}, lintPage{ciHead: h},

@@ -3,7 +3,7 @@ package web
 import (
 	"net/url"
 
-	"svc/internal/ci"
+	"svc/internal/ci/deployment"
 	"svc/internal/project"
 )
 
@@ -17,7 +17,7 @@ func (w *Web) environmentPages() {
 // environmentsPage is the list of environments.
 type environmentsPage struct {
 	ciHead
-	Environments []*ci.Environment
+	Environments []*deployment.Environment
 	Stopped      bool // the tab
 	Pager        pager
 }
@@ -31,11 +31,11 @@ func (w *Web) environments(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := environmentsPage{ciHead: h, Stopped: v.param("scope") == "stopped"}
-	states := []ci.EnvironmentState{ci.Available, ci.Stopping}
+	states := []deployment.State{deployment.Available, deployment.Stopping}
 	if p.Stopped {
-		states = []ci.EnvironmentState{ci.Stopped}
+		states = []deployment.State{deployment.Stopped}
 	}
-	found, err := w.CI.EnvironmentRows(v, v.actor, h.in(), ci.EnvironmentFilter{States: states}, v.paging())
+	found, err := w.Deployments.EnvironmentsWithLast(v, v.actor, h.in(), deployment.EnvironmentFilter{States: states}, v.paging())
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (w *Web) environments(v *visit, ref project.Ref) error {
 // environmentPage is an environment with what was brought to it.
 type environmentPage struct {
 	ciHead
-	*ci.Environment
-	Deployments []*ci.Deployment
+	*deployment.Environment
+	Deployments []*deployment.Deployment
 	Pager       pager
 }
 
@@ -64,10 +64,10 @@ func (w *Web) environment(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := environmentPage{ciHead: h}
-	if p.Environment, err = w.CI.Environment(v, v.actor, h.in(), id); err != nil {
+	if p.Environment, err = w.Deployments.Environment(v, v.actor, h.in(), id); err != nil {
 		return err
 	}
-	found, err := w.CI.Deployments(v, v.actor, h.in(), ci.DeploymentFilter{Environment: p.Name, Desc: true}, v.paging())
+	found, err := w.Deployments.List(v, v.actor, h.in(), deployment.Filter{Environment: p.Name, Desc: true}, v.paging())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (w *Web) deleteEnvironment(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	if err := w.CI.DeleteEnvironment(v, v.actor, ref, id); err != nil {
+	if err := w.Deployments.DeleteEnvironment(v, v.actor, ref, id); err != nil {
 		return err
 	}
 	return w.doneWith(v, ref, "The environment was deleted.", "environments?scope=stopped")

@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -113,11 +113,11 @@ func (s *Service) recordAgent(ctx context.Context, tx *db.Tx, by actor.Actor, a 
 	})
 }
 
-// agentsFor returns the agents that jobs of a project for an environment may
+// AgentsFor returns the agents that jobs of a project for an environment may
 // use: those of the project, and those whose configuration names the project or
 // a group above it. groups are the IDs of the groups above the project, the
 // nearest first.
-func (s *Service) agentsFor(ctx context.Context, p *project.Project, environment string) (agents []*Agent, groups []int64, err error) {
+func (s *Service) AgentsFor(ctx context.Context, p *project.Project, environment string) (agents []*Agent, groups []int64, err error) {
 	above, err := groupsAbove(ctx, s.DB, p.NamespaceID)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func scanEnvironment(s db.Scanner) (*Environment, error) {
 	return e, nil
 }
 
-func findEnvironment(ctx context.Context, q db.Q, projectID, id int64) (*Environment, error) {
+func FindEnvironment(ctx context.Context, q db.Q, projectID, id int64) (*Environment, error) {
 	e, err := scanEnvironment(q.QueryRowContext(ctx, `
 		SELECT `+environmentColumns+` FROM environments e WHERE e.id = ? AND e.project_id = ?`, id, projectID))
 	return e, db.NotFound(err, "Environment")
@@ -64,9 +64,9 @@ func insertEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	return err
 }
 
-// ensureEnvironment makes an environment unless there is one of its name, and
+// EnsureEnvironment makes an environment unless there is one of its name, and
 // fills in the one that there is then.
-func ensureEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
+func EnsureEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO environments (project_id, name, slug, external_url, tier, state, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, 'available', ?, ?) ON CONFLICT (project_id, name) DO NOTHING`,
@@ -82,7 +82,7 @@ func ensureEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	return nil
 }
 
-func saveEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
+func SaveEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	return db.ExecOne(ctx, tx, `
 		UPDATE environments SET external_url = ?, description = ?, tier = ?, state = ?, on_stop = ?, auto_stop_at = ?, updated_at = ? WHERE id = ?`,
 		e.ExternalURL, e.Description, e.Tier, string(e.State), e.OnStop, e.AutoStopAt, e.UpdatedAt, e.ID)
@@ -92,16 +92,16 @@ func deleteStopped(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM environments WHERE id = ? AND state = 'stopped'`, id), "Environment")
 }
 
-// findStale returns the available environments of a project that were neither
+// StaleEnvironments returns the available environments of a project that were neither
 // changed nor deployed to since a time.
-func findStale(ctx context.Context, q db.Q, projectID int64, before time.Time) ([]int64, error) {
+func StaleEnvironments(ctx context.Context, q db.Q, projectID int64, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT e.id FROM environments e WHERE e.project_id = ? AND e.state = 'available' AND e.updated_at < ?
 			AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.environment_id = e.id AND d.updated_at >= ?) ORDER BY e.id`, projectID, before, before)
 }
 
-// findExpired returns environments whose AutoStopAt has passed.
-func findExpired(ctx context.Context, q db.Q, now time.Time) ([]*Environment, error) {
+// ExpiredEnvironments returns environments whose AutoStopAt has passed.
+func ExpiredEnvironments(ctx context.Context, q db.Q, now time.Time) ([]*Environment, error) {
 	return db.All(ctx, q, scanEnvironment, `
 		SELECT `+environmentColumns+` FROM environments e WHERE e.auto_stop_at IS NOT NULL AND e.auto_stop_at <= ? ORDER BY e.auto_stop_at LIMIT 100`, now)
 }

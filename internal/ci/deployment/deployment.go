@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -14,18 +14,18 @@ import (
 	"svc/internal/user"
 )
 
-// DeploymentStatus is the state of a deployment.
-type DeploymentStatus string
+// Status is the state of a deployment.
+type Status string
 
 // The states of deployments.
 const (
-	DeploymentCreated  DeploymentStatus = "created"
-	DeploymentRunning  DeploymentStatus = "running"
-	DeploymentSuccess  DeploymentStatus = "success"
-	DeploymentFailed   DeploymentStatus = "failed"
-	DeploymentCanceled DeploymentStatus = "canceled"
-	DeploymentSkipped  DeploymentStatus = "skipped"
-	DeploymentBlocked  DeploymentStatus = "blocked"
+	Created  Status = "created"
+	Running  Status = "running"
+	Success  Status = "success"
+	Failed   Status = "failed"
+	Canceled Status = "canceled"
+	Skipped  Status = "skipped"
+	Blocked  Status = "blocked"
 )
 
 // Deployment is one deployment of a commit to an environment.
@@ -37,7 +37,7 @@ type Deployment struct {
 	JobID         *int64 // nil if it was created by the API
 	JobName       string // empty if there is no job or it was deleted
 	UserID        *int64
-	Status        DeploymentStatus
+	Status        Status
 	Ref           string
 	Tag           bool
 	SHA           string
@@ -50,10 +50,10 @@ type Deployment struct {
 	User        *user.User
 }
 
-// DeploymentFilter selects deployments.
-type DeploymentFilter struct {
+// Filter selects deployments.
+type Filter struct {
 	Environment    string // its name
-	Status         DeploymentStatus
+	Status         Status
 	UpdatedAfter   *time.Time
 	UpdatedBefore  *time.Time
 	FinishedAfter  *time.Time
@@ -68,7 +68,7 @@ type NewDeployment struct {
 	SHA         string
 	Ref         string
 	Tag         bool
-	Status      DeploymentStatus
+	Status      Status
 }
 
 // visible returns a project to actors who can see its environments: Reporters and
@@ -77,27 +77,27 @@ func (s *Service) visible(ctx context.Context, by actor.Actor, in project.Ref) (
 	return s.Projects.RequireView(ctx, by, in, project.EnvironmentPart)
 }
 
-// Deployments lists the deployments of a project, for those who see its
+// List lists the deployments of a project, for those who see its
 // pipelines.
-func (s *Service) Deployments(ctx context.Context, by actor.Actor, in project.Ref, f DeploymentFilter, p db.Paging) (db.Page[*Deployment], error) {
+func (s *Service) List(ctx context.Context, by actor.Actor, in project.Ref, f Filter, p db.Paging) (db.Page[*Deployment], error) {
 	proj, err := s.visible(ctx, by, in)
 	if err != nil {
 		return db.Page[*Deployment]{}, err
 	}
-	page, err := listDeployments(ctx, s.DB, by, proj, f, p)
+	page, err := list(ctx, s.DB, by, proj, f, p)
 	if err != nil {
 		return page, fmt.Errorf("list deployments: %w", err)
 	}
 	return page, s.fill(ctx, page.Items)
 }
 
-// Deployment returns one deployment to those who list them; NotFound.
-func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Deployment, error) {
+// Get returns one deployment to those who list them; NotFound.
+func (s *Service) Get(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Deployment, error) {
 	proj, err := s.visible(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
-	d, err := findDeployment(ctx, s.DB, proj.ID, id)
+	d, err := find(ctx, s.DB, proj.ID, id)
 	if err == nil && !repo.RefVisible(by, proj, d.Ref) {
 		err = errs.NotFound("Deployment")
 	}
@@ -107,10 +107,10 @@ func (s *Service) Deployment(ctx context.Context, by actor.Actor, in project.Ref
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// CreateDeployment writes down a deployment that was created by the API, for
+// Create writes down a deployment that was created by the API, for
 // Developers and above. Invalid for a status that is none, or a commit or ref
 // that is not there.
-func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*Deployment, error) {
+func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
@@ -130,8 +130,8 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 		return nil, err
 	}
 	at := s.Now()
-	env := &Environment{ProjectID: proj.ID, Name: n.Environment, Slug: environmentSlug(n.Environment), Tier: tierOf(n.Environment), CreatedAt: at, UpdatedAt: at}
-	if err := env.check(); err != nil {
+	env := &Environment{ProjectID: proj.ID, Name: n.Environment, Slug: Slug(n.Environment), Tier: DefaultTier(n.Environment), CreatedAt: at, UpdatedAt: at}
+	if err := env.Check(); err != nil {
 		return nil, err
 	}
 	d := &Deployment{ProjectID: proj.ID, UserID: &by.ID, Status: n.Status, Ref: n.Ref, Tag: n.Tag, SHA: n.SHA, CreatedAt: at, UpdatedAt: at}
@@ -139,14 +139,14 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 		d.FinishedAt = &at
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := ensureEnvironment(ctx, tx, env); err != nil {
+		if err := EnsureEnvironment(ctx, tx, env); err != nil {
 			return err
 		}
 		d.EnvironmentID = env.ID
 		if d.IID, err = project.NextNumber(ctx, tx, proj.ID, "deployment"); err != nil {
 			return err
 		}
-		return insertDeployment(ctx, tx, d)
+		return insert(ctx, tx, d)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create deployment: %w", err)
@@ -154,9 +154,9 @@ func (s *Service) CreateDeployment(ctx context.Context, by actor.Actor, in proje
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// UpdateDeployment sets the state of a deployment that was created by the API,
+// Update sets the state of a deployment that was created by the API,
 // for Developers and above. NotFound; Forbidden for one that a job makes.
-func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in project.Ref, id int64, status DeploymentStatus) (*Deployment, error) {
+func (s *Service) Update(ctx context.Context, by actor.Actor, in project.Ref, id int64, status Status) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in proje
 		if err := tx.Lock(ctx, "deployments", id); err != nil {
 			return err
 		}
-		if d, err = findDeployment(ctx, tx, proj.ID, id); err != nil {
+		if d, err = find(ctx, tx, proj.ID, id); err != nil {
 			return err
 		}
 		switch {
@@ -180,7 +180,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in proje
 		if status.over() {
 			d.FinishedAt = &at
 		}
-		return saveDeployment(ctx, tx, d)
+		return save(ctx, tx, d)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update deployment %d: %w", id, err)
@@ -188,19 +188,19 @@ func (s *Service) UpdateDeployment(ctx context.Context, by actor.Actor, in proje
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// DeleteDeployment removes a deployment that is over and not the last one of
+// Delete removes a deployment that is over and not the last one of
 // its environment, for Maintainers and above. NotFound; Invalid.
-func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
+func (s *Service) Delete(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		d, err := findDeployment(ctx, tx, proj.ID, id)
+		d, err := find(ctx, tx, proj.ID, id)
 		if err != nil {
 			return err
 		}
-		last, err := lastDeployment(ctx, tx, d.EnvironmentID)
+		last, err := LastSuccessful(ctx, tx, d.EnvironmentID)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in proje
 		case last != nil && last.ID == d.ID:
 			return errs.Invalid("Deployment currently deployed to environment")
 		}
-		if err := deleteDeployment(ctx, tx, id); err != nil {
+		if err := deleteRow(ctx, tx, id); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
@@ -225,8 +225,8 @@ func (s *Service) DeleteDeployment(ctx context.Context, by actor.Actor, in proje
 }
 
 // over reports whether a deployment has ended.
-func (d DeploymentStatus) over() bool {
-	return d != DeploymentCreated && d != DeploymentRunning && d != DeploymentBlocked
+func (d Status) over() bool {
+	return d != Created && d != Running && d != Blocked
 }
 
 // fill reads the users and environments of deployments.
@@ -243,7 +243,7 @@ func (s *Service) fill(ctx context.Context, list []*Deployment) error {
 	}
 	for _, d := range list {
 		if d.Environment == nil {
-			if d.Environment, err = findEnvironment(ctx, s.DB, d.ProjectID, d.EnvironmentID); err != nil {
+			if d.Environment, err = FindEnvironment(ctx, s.DB, d.ProjectID, d.EnvironmentID); err != nil {
 				return err
 			}
 		}

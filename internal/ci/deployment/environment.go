@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type Environment struct {
 	ExternalURL string
 	Description string
 	Tier        string
-	State       EnvironmentState
+	State       State
 	OnStop      string // the name of the job that stops it
 	AutoStopAt  *time.Time
 	CreatedAt   time.Time
@@ -37,22 +37,22 @@ type Environment struct {
 	Last *Deployment
 }
 
-// EnvironmentState is the state of an environment.
-type EnvironmentState string
+// State is the state of an environment.
+type State string
 
 // The states of environments. One is stopping while the job runs that stops
 // it.
 const (
-	Available EnvironmentState = "available"
-	Stopping  EnvironmentState = "stopping"
-	Stopped   EnvironmentState = "stopped"
+	Available State = "available"
+	Stopping  State = "stopping"
+	Stopped   State = "stopped"
 )
 
 // EnvironmentFilter selects environments.
 type EnvironmentFilter struct {
 	Name   string
 	Search string // in the name, at least 3 characters
-	States []EnvironmentState
+	States []State
 }
 
 // EnvironmentChange lists changes to an environment; nil leaves a field as it
@@ -85,13 +85,13 @@ func (s *Service) environments(ctx context.Context, by actor.Actor, in project.R
 	return proj, page, nil
 }
 
-// EnvironmentRows is Environments with the last deployment of each.
-func (s *Service) EnvironmentRows(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, pg db.Paging) (db.Page[*Environment], error) {
+// EnvironmentsWithLast is Environments with the last deployment of each.
+func (s *Service) EnvironmentsWithLast(ctx context.Context, by actor.Actor, in project.Ref, f EnvironmentFilter, pg db.Paging) (db.Page[*Environment], error) {
 	proj, page, err := s.environments(ctx, by, in, f, pg)
 	if err != nil {
 		return page, err
 	}
-	last, err := findLastDeployments(ctx, s.DB, page.Items)
+	last, err := lastSuccessful(ctx, s.DB, page.Items)
 	if err != nil {
 		return page, fmt.Errorf("last deployments: %w", err)
 	}
@@ -109,11 +109,11 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 	if err != nil {
 		return nil, err
 	}
-	e, err := findEnvironment(ctx, s.DB, proj.ID, id)
+	e, err := FindEnvironment(ctx, s.DB, proj.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	last, err := lastDeployment(ctx, s.DB, e.ID)
+	last, err := LastSuccessful(ctx, s.DB, e.ID)
 	if err != nil {
 		return nil, fmt.Errorf("last deployment: %w", err)
 	}
@@ -135,9 +135,9 @@ func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in proj
 		return nil, err
 	}
 	at := s.Now()
-	e := &Environment{ProjectID: proj.ID, Name: name, Slug: environmentSlug(name), Tier: tierOf(name), State: Available, CreatedAt: at, UpdatedAt: at}
+	e := &Environment{ProjectID: proj.ID, Name: name, Slug: Slug(name), Tier: DefaultTier(name), State: Available, CreatedAt: at, UpdatedAt: at}
 	c.apply(e)
-	if err := e.check(); err != nil {
+	if err := e.Check(); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -159,9 +159,9 @@ func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in proj
 	if err != nil {
 		return nil, err
 	}
-	return s.changeEnvironment(ctx, by, proj, id, "environment_updated", audit.Details{Change: "environment"}, func(_ *db.Tx, e *Environment) error {
+	return s.ChangeEnvironment(ctx, by, proj, id, "environment_updated", audit.Details{Change: "environment"}, func(_ *db.Tx, e *Environment) error {
 		c.apply(e)
-		return e.check()
+		return e.Check()
 	})
 }
 
@@ -174,7 +174,7 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		e, err := findEnvironment(ctx, tx, proj.ID, id)
+		e, err := FindEnvironment(ctx, tx, proj.ID, id)
 		if err != nil {
 			return err
 		}
@@ -192,9 +192,9 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 	return nil
 }
 
-// changeEnvironment locks an environment, changes and saves it, and records an
+// ChangeEnvironment locks an environment, changes and saves it, and records an
 // audit event. The caller has checked the rights of the actor.
-func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, proj *project.Project, id int64, kind string, d audit.Details,
+func (s *Service) ChangeEnvironment(ctx context.Context, by actor.Actor, proj *project.Project, id int64, kind string, d audit.Details,
 	change func(*db.Tx, *Environment) error) (*Environment, error) {
 	var e *Environment
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -202,14 +202,14 @@ func (s *Service) changeEnvironment(ctx context.Context, by actor.Actor, proj *p
 			return err
 		}
 		var err error
-		if e, err = findEnvironment(ctx, tx, proj.ID, id); err != nil {
+		if e, err = FindEnvironment(ctx, tx, proj.ID, id); err != nil {
 			return err
 		}
 		if err := change(tx, e); err != nil {
 			return err
 		}
 		e.UpdatedAt = s.Now()
-		if err := saveEnvironment(ctx, tx, e); err != nil {
+		if err := SaveEnvironment(ctx, tx, e); err != nil {
 			return err
 		}
 		return s.recordEnvironment(ctx, tx, by, proj, e, kind, d)
@@ -232,16 +232,22 @@ func (c EnvironmentChange) apply(e *Environment) {
 	set(&e.Tier, c.Tier)
 }
 
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
 var (
 	environmentName = regexp.MustCompile(`^[a-zA-Z0-9_\\/${}. -]+$`)
 	webAddress      = regexp.MustCompile(`^https?://[^\s/]+`)
 	notSlugRun      = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// validURL reports whether an address can be the external URL of an environment.
-func validURL(address string) bool { return len(address) <= 255 && webAddress.MatchString(address) }
+// ValidURL reports whether an address can be the external URL of an environment.
+func ValidURL(address string) bool { return len(address) <= 255 && webAddress.MatchString(address) }
 
-func (e *Environment) check() error {
+func (e *Environment) Check() error {
 	wrong := map[string][]string{}
 	switch {
 	case e.Name == "":
@@ -251,7 +257,7 @@ func (e *Environment) check() error {
 	case !environmentName.MatchString(e.Name) || strings.HasPrefix(e.Name, "/") || strings.HasSuffix(e.Name, "/"):
 		wrong["name"] = []string{"can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', and spaces, but it cannot start or end with '/'"}
 	}
-	if e.ExternalURL != "" && !validURL(e.ExternalURL) {
+	if e.ExternalURL != "" && !ValidURL(e.ExternalURL) {
 		wrong["external_url"] = []string{"must be a valid URL"}
 	}
 	switch e.Tier {
@@ -265,9 +271,9 @@ func (e *Environment) check() error {
 	return nil
 }
 
-// environmentSlug is a name for hosts, short and unlike that of a similar
+// Slug is a name for hosts, short and unlike that of a similar
 // environment.
-func environmentSlug(name string) string {
+func Slug(name string) string {
 	short := notSlugRun.ReplaceAllString(strings.ToLower(name), "-")
 	if short == "" || short[0] < 'a' || short[0] > 'z' {
 		short = "env-" + short
@@ -290,8 +296,8 @@ var tiers = []struct {
 	{"production", regexp.MustCompile(`(?i)(pr(o|)d|live)`)},
 }
 
-// tierOf guesses what an environment is for by its name.
-func tierOf(name string) string {
+// DefaultTier guesses what an environment is for by its name.
+func DefaultTier(name string) string {
 	for _, t := range tiers {
 		if t.pattern.MatchString(name) {
 			return t.tier

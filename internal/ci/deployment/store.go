@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"svc/internal/repo"
 )
 
-const deploymentColumns = `d.id, d.project_id, d.iid, d.environment_id, d.job_id, COALESCE((SELECT j.name FROM jobs j WHERE j.id = d.job_id), ''), d.user_id, d.status, d.ref, d.tag, d.sha, d.created_at, d.updated_at, d.finished_at`
+const columns = `d.id, d.project_id, d.iid, d.environment_id, d.job_id, COALESCE((SELECT j.name FROM jobs j WHERE j.id = d.job_id), ''), d.user_id, d.status, d.ref, d.tag, d.sha, d.created_at, d.updated_at, d.finished_at`
 
-func scanDeployment(s db.Scanner) (*Deployment, error) {
+func scan(s db.Scanner) (*Deployment, error) {
 	d := &Deployment{}
 	err := s.Scan(&d.ID, &d.ProjectID, &d.IID, &d.EnvironmentID, &d.JobID, &d.JobName, &d.UserID, &d.Status, &d.Ref, &d.Tag, &d.SHA,
 		db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), db.NullTime(&d.FinishedAt))
@@ -24,24 +24,24 @@ func scanDeployment(s db.Scanner) (*Deployment, error) {
 	return d, nil
 }
 
-func findDeployment(ctx context.Context, q db.Q, projectID, id int64) (*Deployment, error) {
-	d, err := scanDeployment(q.QueryRowContext(ctx, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.id = ? AND d.project_id = ?`, id, projectID))
+func find(ctx context.Context, q db.Q, projectID, id int64) (*Deployment, error) {
+	d, err := scan(q.QueryRowContext(ctx, `
+		SELECT `+columns+` FROM deployments d WHERE d.id = ? AND d.project_id = ?`, id, projectID))
 	return d, db.NotFound(err, "Deployment")
 }
 
-// lastDeployment finds the last one of an environment that succeeded; nil
+// LastSuccessful finds the last one of an environment that succeeded; nil
 // without one.
-func lastDeployment(ctx context.Context, q db.Q, environmentID int64) (*Deployment, error) {
-	d, err := scanDeployment(q.QueryRowContext(ctx, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.environment_id = ? AND d.status = 'success' ORDER BY d.id DESC LIMIT 1`, environmentID))
+func LastSuccessful(ctx context.Context, q db.Q, environmentID int64) (*Deployment, error) {
+	d, err := scan(q.QueryRowContext(ctx, `
+		SELECT `+columns+` FROM deployments d WHERE d.environment_id = ? AND d.status = 'success' ORDER BY d.id DESC LIMIT 1`, environmentID))
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	return d, err
 }
 
-func listDeployments(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f DeploymentFilter, p db.Paging) (db.Page[*Deployment], error) {
+func list(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f Filter, p db.Paging) (db.Page[*Deployment], error) {
 	from := "deployments d"
 	var where db.Where
 	where.And("d.project_id = ?", in.ID)
@@ -62,14 +62,14 @@ func listDeployments(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 		order = []db.Order{{Name: "d." + strings.ToLower(f.OrderBy)}, {Name: "d.id"}}
 	}
 	return db.List(ctx, d, db.Query[*Deployment]{
-		Columns: deploymentColumns, From: from, Where: where, Order: order, Desc: f.Desc,
-		Scan: scanDeployment, Keys: func(d *Deployment) []any { return []any{d.ID} },
+		Columns: columns, From: from, Where: where, Order: order, Desc: f.Desc,
+		Scan: scan, Keys: func(d *Deployment) []any { return []any{d.ID} },
 	}, p)
 }
 
-// findLastDeployments returns the last deployment that succeeded of each
+// lastSuccessful returns the last deployment that succeeded of each
 // environment.
-func findLastDeployments(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
+func lastSuccessful(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
@@ -77,32 +77,32 @@ func findLastDeployments(ctx context.Context, q db.Q, of []*Environment) ([]*Dep
 	for _, e := range of {
 		byID[e.ID], ids = e, append(ids, e.ID)
 	}
-	list, err := db.All(ctx, q, scanDeployment, `
-		SELECT `+deploymentColumns+` FROM deployments d WHERE d.id IN (
+	list, err := db.All(ctx, q, scan, `
+		SELECT `+columns+` FROM deployments d WHERE d.id IN (
 			SELECT max(l.id) FROM deployments l WHERE l.status = 'success' AND l.environment_id IN `+db.In(len(ids))+` GROUP BY l.environment_id)`, db.Any(ids)...)
 	for _, d := range list {
 		d.Environment = byID[d.EnvironmentID]
 	}
 	return list, err
 }
-func insertDeployment(ctx context.Context, tx *db.Tx, d *Deployment) error {
+func insert(ctx context.Context, tx *db.Tx, d *Deployment) error {
 	return tx.QueryRowContext(ctx, `
 		INSERT INTO deployments (project_id, iid, environment_id, user_id, status, ref, tag, sha, created_at, updated_at, finished_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		d.ProjectID, d.IID, d.EnvironmentID, d.UserID, string(d.Status), d.Ref, d.Tag, d.SHA, d.CreatedAt, d.UpdatedAt, d.FinishedAt).Scan(&d.ID)
 }
 
-func saveDeployment(ctx context.Context, tx *db.Tx, d *Deployment) error {
+func save(ctx context.Context, tx *db.Tx, d *Deployment) error {
 	return db.ExecOne(ctx, tx, `UPDATE deployments SET status = ?, updated_at = ?, finished_at = ? WHERE id = ?`,
 		string(d.Status), d.UpdatedAt, d.FinishedAt, d.ID)
 }
 
-func deleteDeployment(ctx context.Context, tx *db.Tx, id int64) error {
+func deleteRow(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM deployments WHERE id = ?`, id), "Deployment")
 }
 
-// insertOfJob creates the deployment of a job.
-func insertOfJob(ctx context.Context, tx *db.Tx, jobID, iid int64, at time.Time) error {
+// InsertOfJob creates the deployment of a job.
+func InsertOfJob(ctx context.Context, tx *db.Tx, jobID, iid int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO deployments (project_id, iid, environment_id, job_id, user_id, status, ref, tag, sha, created_at, updated_at)
 		SELECT j.project_id, CAST(? AS BIGINT), j.environment_id, j.id, j.user_id, 'created', j.ref, j.tag, p.sha, CAST(? AS BIGINT), CAST(? AS BIGINT)
@@ -110,10 +110,10 @@ func insertOfJob(ctx context.Context, tx *db.Tx, jobID, iid int64, at time.Time)
 	return err
 }
 
-// setDeployment writes the state of the deployment of a job, if it has one.
-func setDeployment(ctx context.Context, tx *db.Tx, jobID int64, status DeploymentStatus, at time.Time) error {
+// SetStatusOfJob writes the state of the deployment of a job, if it has one.
+func SetStatusOfJob(ctx context.Context, tx *db.Tx, jobID int64, status Status, at time.Time) error {
 	var finished *time.Time
-	if status != DeploymentCreated && status != DeploymentRunning {
+	if status != Created && status != Running {
 		finished = &at
 	}
 	err := db.ExecOne(ctx, tx, `UPDATE deployments SET status = ?, updated_at = ?, finished_at = ? WHERE job_id = ?`, string(status), at, finished, jobID)
@@ -123,17 +123,17 @@ func setDeployment(ctx context.Context, tx *db.Tx, jobID int64, status Deploymen
 	return err
 }
 
-// findOlderPending returns the pending jobs that would deploy an older version
+// OlderPendingJobs returns the pending jobs that would deploy an older version
 // to the environment of a job than the job did.
-func findOlderPending(ctx context.Context, tx *db.Tx, jobID int64) ([]int64, error) {
+func OlderPendingJobs(ctx context.Context, tx *db.Tx, jobID int64) ([]int64, error) {
 	return db.All(ctx, tx, db.Value[int64], `
 		SELECT o.job_id FROM deployments d JOIN deployments o ON o.environment_id = d.environment_id AND o.id < d.id JOIN jobs j ON j.id = o.job_id
 		WHERE d.job_id = ? AND o.status = 'created' AND o.sha <> d.sha AND j.status = 'pending' AND j.claimed_at IS NULL`, jobID)
 }
 
-// isOutdated reports whether something newer was brought to the environment of
+// IsOutdated reports whether something newer was brought to the environment of
 // a job than what it would bring there.
-func isOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
+func IsOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
 	var own, last int64
 	var sha, there string
 	err := q.QueryRowContext(ctx, `

@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project
 		if err := saveProcessMode(ctx, tx, g); err != nil {
 			return err
 		}
-		if err := s.ModeChanged(ctx, tx, g.ID); err != nil {
+		if err := s.modeChanged(ctx, tx, g.ID); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{

@@ -1,4 +1,4 @@
-package ci
+package deployment
 
 import (
 	"context"
@@ -36,9 +36,9 @@ func saveProcessMode(ctx context.Context, tx *db.Tx, g *ResourceGroup) error {
 	return db.ExecOne(ctx, tx, `UPDATE resource_groups SET process_mode = ?, updated_at = ? WHERE id = ?`, string(g.Mode), g.UpdatedAt, g.ID)
 }
 
-// resourceGroup returns the id of a group by its key, which is made when it is
+// EnsureResourceGroup returns the id of a group by its key, which is made when it is
 // new.
-func resourceGroup(ctx context.Context, tx *db.Tx, projectID int64, key string, at time.Time) (id int64, err error) {
+func EnsureResourceGroup(ctx context.Context, tx *db.Tx, projectID int64, key string, at time.Time) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO resource_groups (project_id, key, created_at, updated_at) VALUES (?, ?, ?, ?)
 		ON CONFLICT (project_id, key) DO UPDATE SET key = excluded.key RETURNING id`, projectID, key, at, at).Scan(&id)
