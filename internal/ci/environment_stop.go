@@ -14,10 +14,9 @@ import (
 	"svc/internal/project"
 )
 
-// StopEnvironment stops an environment, for Developers and above: starts the
-// job that stops it if the last deployment names one, unless force says that
-// none is to be run. Forbidden to those who may not run jobs on the ref of that
-// job; NotFound.
+// StopEnvironment stops an environment, for Developers and above. Without force it
+// starts the job that stops the environment, if the last deployment names one.
+// Forbidden if the actor may not run jobs on the ref of that job; NotFound.
 func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*deployment.Environment, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.NoAccess)
 	if err != nil {
@@ -40,7 +39,8 @@ func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Pro
 	})
 }
 
-// mayStop refuses one who may not start the job that stops an environment.
+// mayStop returns Forbidden if the actor may not start the job that stops an
+// environment.
 func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Project, id int64) error {
 	if err := proj.Change(by, project.BuildsPart, project.Developer); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Pro
 	return c.ref(ctx, stop.Ref, stop.Tag)
 }
 
-// StopStale stops all environments of a project to which nothing was deployed,
-// and that no one changed, since then. Maintainers and above may.
+// StopStale stops the environments of a project that were neither changed nor
+// deployed to since a time, for Maintainers and above.
 func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {
@@ -80,7 +80,8 @@ func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref,
 	return nil
 }
 
-// stopEnvironment sets the state and starts the job that does the work.
+// stopEnvironment sets the state and, without force, starts the job that stops the
+// environment.
 func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *deployment.Environment, userID *int64, force bool) error {
 	if e.State == deployment.Stopped {
 		return nil
@@ -97,7 +98,7 @@ func (s *Service) stopEnvironment(ctx context.Context, tx *db.Tx, e *deployment.
 	return s.Queue.Add(ctx, tx, playWork{JobID: stop.ID, UserID: userID})
 }
 
-// stopExpired stops the environments whose time is over.
+// stopExpired stops the environments whose AutoStopAt has passed.
 func (s *Service) stopExpired(ctx context.Context) error {
 	list, err := deployment.ExpiredEnvironments(ctx, s.DB, s.Now())
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *Service) stopExpired(ctx context.Context) error {
 	return nil
 }
 
-// findStopJob finds the job that stops an environment, in the pipeline of its
-// last deployment; nil without one.
+// findStopJob returns the job that stops an environment, in the pipeline of its
+// last deployment; nil if there is none.
 func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, error) {
 	last, err := deployment.LastSuccessful(ctx, q, e.ID)
 	if err != nil || last == nil || last.JobID == nil {
@@ -136,8 +137,8 @@ func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, 
 	if err != nil {
 		return nil, ignoreNotFound(err)
 	}
-	// The job says it itself: what it did for the environment otherwise may
-	// still be in the queue.
+	// The options of the job are current; the update of the environment may still
+	// be in the queue.
 	o := deployed.Options.Environment
 	if o == nil || o.OnStop == "" {
 		return nil, nil

@@ -12,13 +12,13 @@ import (
 	"svc/internal/project"
 )
 
-// deploys reports whether a job brings something to its environment.
+// deploys reports whether a job deploys to its environment.
 func (j *Job) deploys() bool {
 	e := j.Options.Environment
 	return j.EnvironmentID != nil && e != nil && (e.Action == "" || e.Action == "start")
 }
 
-// addDeployment makes the deployment of a job that will deploy.
+// addDeployment creates the deployment of a job that deploys.
 func (s *Service) addDeployment(ctx context.Context, tx *db.Tx, j *Job) error {
 	if !j.deploys() {
 		return nil
@@ -30,8 +30,8 @@ func (s *Service) addDeployment(ctx context.Context, tx *db.Tx, j *Job) error {
 	return deployment.InsertOfJob(ctx, tx, j.ID, iid, s.Now())
 }
 
-// followDeployment brings the deployment of a job, and what it did to its
-// environment, up to the state of the job.
+// followDeployment updates the deployment of a job and its environment after a
+// change of the job's status.
 func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.EnvironmentID == nil || j.Options.Environment == nil {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// outdatedWork decides about a job that would bring something older to an
-// environment than what is there.
+// outdatedWork handles a job whose environment has a newer deployment.
 type outdatedWork struct {
 	JobID int64 `json:"job_id"`
 }
@@ -21,8 +20,8 @@ type outdatedWork struct {
 // Kind implements queue.Work.
 func (outdatedWork) Kind() string { return "ci_outdated" }
 
-// workOutdated ends a job that is outdated, where the project wants only newer
-// deployments to follow older ones. Elsewhere the job waits for a runner.
+// workOutdated fails an outdated deployment job if the project prevents outdated
+// deployments. Otherwise the job waits for a runner.
 func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
@@ -47,8 +46,8 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 	})
 }
 
-// overtake has those jobs looked at that still wait to bring something older
-// to the environment of a job that has done so.
+// overtake adds background jobs for the pending jobs that have become outdated by
+// the deployment of a job.
 func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
 	older, err := deployment.OlderPendingJobs(ctx, tx, j.ID)
 	if err != nil {
@@ -62,8 +61,8 @@ func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
 	return nil
 }
 
-// mayRollBack refuses to run a job again that would bring something older to
-// its environment, where the project does not let that be.
+// mayRollBack returns Forbidden if a retry of a job would deploy an older version
+// and the project does not allow rollbacks.
 func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j *Job) error {
 	if !j.deploys() || !p.Settings.CIForwardDeploymentEnabled || p.Settings.CIForwardDeploymentRollbackAllowed {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"svc/internal/queue"
 )
 
-// awaitTurn lets a job that has come to its resource group go on at once when
-// no one is before it, and gives the state that it is in then.
+// awaitTurn queues a job that has entered its resource group if it is next. It
+// returns the status of the job.
 func (s *Service) awaitTurn(ctx context.Context, tx *db.Tx, jobID int64) (flow.Status, error) {
 	j, err := findAnyJob(ctx, tx, jobID)
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Service) awaitTurn(ctx context.Context, tx *db.Tx, jobID int64) (flow.S
 	return flow.Pending, s.letGo(ctx, tx, jobID)
 }
 
-// hasTurn reports whether a job is the next of its group, and the group is
-// free. Others that ask wait until the transaction has ended.
+// hasTurn reports whether the resource group has no running job and a job is its
+// next. It locks the group until the transaction ends.
 func (s *Service) hasTurn(ctx context.Context, tx *db.Tx, groupID, jobID int64) (bool, error) {
 	if err := tx.Lock(ctx, "resource_groups", groupID); err != nil {
 		return false, err
@@ -51,8 +51,8 @@ func (s *Service) letGo(ctx context.Context, tx *db.Tx, jobID int64) error {
 	return s.queueJob(ctx, tx, jobID)
 }
 
-// release lets the next one of a resource group go on when a job has ended.
-// That one may be of another pipeline, so it goes by the queue.
+// release starts the next job of a resource group after a job has ended. The next
+// job may be in another pipeline, so a background job does it.
 func (s *Service) release(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.ResourceGroupID == nil {
 		return nil
@@ -64,7 +64,7 @@ func (s *Service) nextTurn(ctx context.Context, tx *db.Tx, groupID int64) error 
 	return s.Queue.Add(ctx, tx, turnWork{GroupID: groupID}, queue.Unique())
 }
 
-// turnWork gives the turn in a resource group to the next job.
+// turnWork starts the next job of a resource group.
 type turnWork struct {
 	GroupID int64 `json:"group_id"`
 }
@@ -97,8 +97,8 @@ func (s *Service) giveTurn(ctx context.Context, w turnWork) error {
 	return nil
 }
 
-// UpcomingJobs lists the jobs that wait for their turn in a resource group, for
-// Reporters and above; NotFound.
+// UpcomingJobs lists the waiting jobs of a resource group, for Reporters and
+// above; NotFound.
 func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.Ref, key string, p db.Paging) (db.Page[*Job], error) {
 	g, err := s.Deployments.ResourceGroup(ctx, by, in, key)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Service) UpcomingJobs(ctx context.Context, by actor.Actor, in project.R
 	return page, s.fillJobs(ctx, by, page.Items)
 }
 
-// GroupJob returns the job that has its turn in a resource group, to Reporters
-// and above; NotFound when there is none.
+// GroupJob returns the current job of a resource group, for Reporters and above;
+// NotFound if there is none.
 func (s *Service) GroupJob(ctx context.Context, by actor.Actor, in project.Ref, key string) (*Job, error) {
 	g, err := s.Deployments.ResourceGroup(ctx, by, in, key)
 	if err != nil {

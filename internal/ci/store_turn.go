@@ -9,7 +9,7 @@ import (
 	"svc/internal/db"
 )
 
-// groupBusy reports whether a job of the group has its turn.
+// groupBusy reports whether the resource group has a current job.
 func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)
@@ -19,8 +19,8 @@ func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 	return err == nil, err
 }
 
-// nextInGroup returns the job whose turn is next, and its pipeline; 0 when no
-// one waits, or the next one is not ready.
+// nextInGroup returns the next job of a resource group and its pipeline; 0 if no
+// job waits or the next one is not ready.
 func nextInGroup(ctx context.Context, q db.Q, groupID int64) (jobID, pipelineID int64, err error) {
 	var mode deployment.ProcessMode
 	if err := q.QueryRowContext(ctx, `SELECT process_mode FROM resource_groups WHERE id = ?`, groupID).Scan(&mode); err != nil {
@@ -60,7 +60,7 @@ func listUpcoming(ctx context.Context, d *db.DB, g *deployment.ResourceGroup, p 
 	}, p)
 }
 
-// findGroupJob returns the job that has its turn in a resource group.
+// findGroupJob returns the current job of a resource group.
 func findGroupJob(ctx context.Context, q db.Q, groupID int64) (*Job, error) {
 	j, err := scanJob(q.QueryRowContext(ctx, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.resource_group_id = ? AND (j.status IN ('pending', 'running') OR j.status = 'canceled' AND j.canceling) LIMIT 1`, groupID))

@@ -28,13 +28,13 @@ type Agent struct {
 	CreatedBy *int64
 	CreatedAt time.Time
 
-	Project *project.Project // that has its configuration
+	Project *project.Project // the project with its configuration
 }
 
-// agentName is a DNS label: the name goes into addresses.
+// agentName is the pattern of names: DNS labels, since names are parts of URLs.
 var agentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// Agents lists the agents of a project. Developers only.
+// Agents lists the agents of a project, for Developers and above.
 func (s *Service) Agents(ctx context.Context, by actor.Actor, ref project.Ref, pg db.Paging) (db.Page[*Agent], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) Agents(ctx context.Context, by actor.Actor, ref project.Ref, p
 	return page, nil
 }
 
-// Agent returns an agent of a project. Developers only; NotFound.
+// Agent returns an agent of a project, for Developers and above; NotFound.
 func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Agent, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id
 	return findAgent(ctx, s.DB, p, id)
 }
 
-// CreateAgent registers an agent. Maintainers only; Invalid when the name
-// cannot be or is taken.
+// CreateAgent registers an agent, for Maintainers and above. Invalid if the name
+// is, or is taken.
 func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.R
 	return a, nil
 }
 
-// DeleteAgent removes an agent. Maintainers only; NotFound.
+// DeleteAgent deletes an agent, for Maintainers and above; NotFound.
 func (s *Service) DeleteAgent(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Service) AgentsFor(ctx context.Context, p *project.Project, environment
 	return agents, groups, nil
 }
 
-// agentAccess is what the configuration of an agent says of who may use it.
+// agentAccess is the part of an agent's configuration that says who may use it.
 type agentAccess struct {
 	CIAccess struct {
 		Projects []agentGrant `yaml:"projects"`
@@ -181,16 +181,16 @@ func (s *Service) agentAllows(ctx context.Context, a *Agent, p *project.Project,
 	return false, nil
 }
 
-// covers reports whether a grant is for an environment; one that names none is
-// for all jobs.
+// covers reports whether a grant includes an environment. A grant without
+// environments includes all jobs.
 func (g *agentGrant) covers(environment string) bool {
 	return len(g.Environments) == 0 || slices.ContainsFunc(g.Environments, func(pattern string) bool { return config.ScopeCovers(pattern, environment) })
 }
 
 const maxAgentConfig = 1 << 20
 
-// agentConfig reads the configuration of an agent; one that is not there or
-// makes no sense grants nothing.
+// agentConfig reads the configuration of an agent. A missing or invalid one
+// grants nothing.
 func (s *Service) agentConfig(ctx context.Context, a *Agent) (agentAccess, error) {
 	var access agentAccess
 	for _, place := range []string{".svc", ".gitlab"} {

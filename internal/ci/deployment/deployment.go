@@ -14,10 +14,10 @@ import (
 	"svc/internal/user"
 )
 
-// Status is the state of a deployment.
+// Status is the status of a deployment.
 type Status string
 
-// The states of deployments.
+// The statuses of deployments.
 const (
 	Created  Status = "created"
 	Running  Status = "running"
@@ -45,7 +45,7 @@ type Deployment struct {
 	UpdatedAt     time.Time
 	FinishedAt    *time.Time
 
-	// Read by Service.Deployment and the like.
+	// Read by Service.Get and the lists.
 	Environment *Environment
 	User        *user.User
 }
@@ -77,8 +77,7 @@ func (s *Service) visible(ctx context.Context, by actor.Actor, in project.Ref) (
 	return s.Projects.RequireView(ctx, by, in, project.EnvironmentPart)
 }
 
-// List lists the deployments of a project, for those who see its
-// pipelines.
+// List lists the deployments of a project, for actors who can see them.
 func (s *Service) List(ctx context.Context, by actor.Actor, in project.Ref, f Filter, p db.Paging) (db.Page[*Deployment], error) {
 	proj, err := s.visible(ctx, by, in)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, in project.Ref, f Fi
 	return page, s.fill(ctx, page.Items)
 }
 
-// Get returns one deployment to those who list them; NotFound.
+// Get returns a deployment to actors who can list them; NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Deployment, error) {
 	proj, err := s.visible(ctx, by, in)
 	if err != nil {
@@ -107,9 +106,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in project.Ref, id in
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Create writes down a deployment that was created by the API, for
-// Developers and above. Invalid for a status that is none, or a commit or ref
-// that is not there.
+// Create records a deployment without a job, for Developers and above. Invalid if
+// the status is, or the commit or the ref does not exist.
 func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -154,8 +152,8 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n 
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Update sets the state of a deployment that was created by the API,
-// for Developers and above. NotFound; Forbidden for one that a job makes.
+// Update sets the status of a deployment without a job, for Developers and above.
+// NotFound; Forbidden if the deployment has a job.
 func (s *Service) Update(ctx context.Context, by actor.Actor, in project.Ref, id int64, status Status) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -188,8 +186,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, in project.Ref, id
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Delete removes a deployment that is over and not the last one of
-// its environment, for Maintainers and above. NotFound; Invalid.
+// Delete deletes a deployment that has ended and is not the last one of its
+// environment, for Maintainers and above. NotFound; Invalid.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {

@@ -33,15 +33,15 @@ type Environment struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
-	// Last is the last deployment that succeeded, read by Service.Environment.
+	// Last is the last successful deployment, read by Service.Environment.
 	Last *Deployment
 }
 
 // State is the state of an environment.
 type State string
 
-// The states of environments. One is stopping while the job runs that stops
-// it.
+// The states of environments. An environment is stopping while the job that stops
+// it runs.
 const (
 	Available State = "available"
 	Stopping  State = "stopping"
@@ -102,8 +102,8 @@ func (s *Service) EnvironmentsWithLast(ctx context.Context, by actor.Actor, in p
 	return page, s.fill(ctx, last)
 }
 
-// Environment returns one with its last deployment, to those who list them;
-// NotFound.
+// Environment returns an environment with its last deployment, to actors who can
+// list them; NotFound.
 func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Environment, error) {
 	proj, err := s.visible(ctx, by, in)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 	return e, nil
 }
 
-// CreateEnvironment makes an environment, for Developers and above. Invalid
-// when the name is taken or none.
+// CreateEnvironment creates an environment, for Developers and above. Invalid if
+// the name is, or is taken.
 func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in project.Ref, name string, c EnvironmentChange) (*Environment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -165,9 +165,8 @@ func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in proj
 	})
 }
 
-// DeleteEnvironment removes an environment that was stopped, with its
-// deployments; for Developers and above. NotFound; Forbidden while it is
-// available.
+// DeleteEnvironment deletes a stopped environment with its deployments, for
+// Developers and above. NotFound; Forbidden if it is not stopped.
 func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -271,8 +270,8 @@ func (e *Environment) Check() error {
 	return nil
 }
 
-// Slug is a name for hosts, short and unlike that of a similar
-// environment.
+// Slug returns the name of an environment for host names: short, and different
+// for similar names.
 func Slug(name string) string {
 	short := notSlugRun.ReplaceAllString(strings.ToLower(name), "-")
 	if short == "" || short[0] < 'a' || short[0] > 'z' {
@@ -296,7 +295,7 @@ var tiers = []struct {
 	{"production", regexp.MustCompile(`(?i)(pr(o|)d|live)`)},
 }
 
-// DefaultTier guesses what an environment is for by its name.
+// DefaultTier returns the tier of an environment by its name.
 func DefaultTier(name string) string {
 	for _, t := range tiers {
 		if t.pattern.MatchString(name) {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/project"
 )
 
-// ResourceGroup lets one of its jobs run at a time, across the pipelines of a
-// project.
+// ResourceGroup is a set of jobs of a project of which one runs at a time, across
+// pipelines.
 type ResourceGroup struct {
 	ID        int64
 	ProjectID int64
@@ -23,11 +23,11 @@ type ResourceGroup struct {
 	UpdatedAt time.Time
 }
 
-// ProcessMode says which of the jobs that wait comes next.
+// ProcessMode says which waiting job of a resource group is next.
 type ProcessMode string
 
-// The modes. Those by age wait for jobs that are not ready yet, all but the
-// last.
+// The modes. OldestFirst and NewestFirst also wait for jobs that are not ready
+// yet.
 const (
 	Unordered        ProcessMode = "unordered"
 	OldestFirst      ProcessMode = "oldest_first"
@@ -35,7 +35,7 @@ const (
 	NewestReadyFirst ProcessMode = "newest_ready_first"
 )
 
-// Valid reports whether there is such a mode.
+// Valid reports whether the mode exists.
 func (m ProcessMode) Valid() bool {
 	switch m {
 	case Unordered, OldestFirst, NewestFirst, NewestReadyFirst:
@@ -58,7 +58,8 @@ func (s *Service) ResourceGroups(ctx context.Context, by actor.Actor, in project
 	return page, nil
 }
 
-// ResourceGroup returns one by its key to Reporters and above; NotFound.
+// ResourceGroup returns a resource group by its key, for Reporters and above;
+// NotFound.
 func (s *Service) ResourceGroup(ctx context.Context, by actor.Actor, in project.Ref, key string) (*ResourceGroup, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Reporter)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s *Service) ResourceGroup(ctx context.Context, by actor.Actor, in project.
 	return findResourceGroup(ctx, s.DB, proj.ID, key)
 }
 
-// SetProcessMode says which job of a resource group comes next, for Developers
-// and above. NotFound; Invalid.
+// SetProcessMode changes the process mode of a resource group, for Developers and
+// above. NotFound; Invalid.
 func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project.Ref, key string, mode ProcessMode) (*ResourceGroup, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {

@@ -30,8 +30,8 @@ func find(ctx context.Context, q db.Q, projectID, id int64) (*Deployment, error)
 	return d, db.NotFound(err, "Deployment")
 }
 
-// LastSuccessful finds the last one of an environment that succeeded; nil
-// without one.
+// LastSuccessful returns the last successful deployment of an environment; nil if
+// there is none.
 func LastSuccessful(ctx context.Context, q db.Q, environmentID int64) (*Deployment, error) {
 	d, err := scan(q.QueryRowContext(ctx, `
 		SELECT `+columns+` FROM deployments d WHERE d.environment_id = ? AND d.status = 'success' ORDER BY d.id DESC LIMIT 1`, environmentID))
@@ -67,8 +67,7 @@ func list(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f 
 	}, p)
 }
 
-// lastSuccessful returns the last deployment that succeeded of each
-// environment.
+// lastSuccessful returns the last successful deployment of each environment.
 func lastSuccessful(ctx context.Context, q db.Q, of []*Environment) ([]*Deployment, error) {
 	if len(of) == 0 {
 		return nil, nil
@@ -110,7 +109,7 @@ func InsertOfJob(ctx context.Context, tx *db.Tx, jobID, iid int64, at time.Time)
 	return err
 }
 
-// SetStatusOfJob writes the state of the deployment of a job, if it has one.
+// SetStatusOfJob sets the status of the deployment of a job, if it has one.
 func SetStatusOfJob(ctx context.Context, tx *db.Tx, jobID int64, status Status, at time.Time) error {
 	var finished *time.Time
 	if status != Created && status != Running {
@@ -131,8 +130,8 @@ func OlderPendingJobs(ctx context.Context, tx *db.Tx, jobID int64) ([]int64, err
 		WHERE d.job_id = ? AND o.status = 'created' AND o.sha <> d.sha AND j.status = 'pending' AND j.claimed_at IS NULL`, jobID)
 }
 
-// IsOutdated reports whether something newer was brought to the environment of
-// a job than what it would bring there.
+// IsOutdated reports whether the environment of a job has a newer deployment than
+// that of the job.
 func IsOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
 	var own, last int64
 	var sha, there string

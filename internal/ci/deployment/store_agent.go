@@ -55,13 +55,13 @@ func deleteAgent(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM cluster_agents WHERE id = ?`, id), "Agent")
 }
 
-// placed is a group with its path.
+// placed is a group ID with its path.
 type placed struct {
 	id   int64
 	path string
 }
 
-// groupsAbove are the groups that hold a namespace, the nearest first.
+// groupsAbove returns the groups that contain a namespace, the nearest first.
 func groupsAbove(ctx context.Context, q db.Q, namespaceID int64) ([]placed, error) {
 	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) { return p, s.Scan(&p.id, &p.path) }, `
 		SELECT n.id, n.full_path FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id

@@ -64,8 +64,8 @@ func insertEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	return err
 }
 
-// EnsureEnvironment makes an environment unless there is one of its name, and
-// fills in the one that there is then.
+// EnsureEnvironment creates an environment unless the project has one of its
+// name, and reads it.
 func EnsureEnvironment(ctx context.Context, tx *db.Tx, e *Environment) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO environments (project_id, name, slug, external_url, tier, state, created_at, updated_at)
@@ -92,8 +92,8 @@ func deleteStopped(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM environments WHERE id = ? AND state = 'stopped'`, id), "Environment")
 }
 
-// StaleEnvironments returns the available environments of a project that were neither
-// changed nor deployed to since a time.
+// StaleEnvironments returns the available environments of a project that were
+// neither changed nor deployed to since a time.
 func StaleEnvironments(ctx context.Context, q db.Q, projectID int64, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT e.id FROM environments e WHERE e.project_id = ? AND e.state = 'available' AND e.updated_at < ?

@@ -36,8 +36,8 @@ func saveProcessMode(ctx context.Context, tx *db.Tx, g *ResourceGroup) error {
 	return db.ExecOne(ctx, tx, `UPDATE resource_groups SET process_mode = ?, updated_at = ? WHERE id = ?`, string(g.Mode), g.UpdatedAt, g.ID)
 }
 
-// EnsureResourceGroup returns the id of a group by its key, which is made when it is
-// new.
+// EnsureResourceGroup returns the ID of a resource group by its key. It creates
+// the group if it does not exist.
 func EnsureResourceGroup(ctx context.Context, tx *db.Tx, projectID int64, key string, at time.Time) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO resource_groups (project_id, key, created_at, updated_at) VALUES (?, ?, ?, ?)
