@@ -222,7 +222,7 @@ func TestLongPolling(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Name: "a foreign cursor is not held", Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"last_update":"other"}`, b.runner), Status: 204})
 		answers := make(chan *assigned)
-		held := func() bool { return s.CI.Held() == 1 }
+		held := func() bool { return s.CI.JobQueue.Held() == 1 }
 		go func() { answers <- b.take(b.runner, 201, fmt.Sprintf(`,"last_update":%q`, cursor)) }()
 		waittest.For(t, "the request is held", held)
 		b.pipeline(b.project)

@@ -89,7 +89,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(poolWaits, prometheus.CounterValue, float64(st.WaitCount), name)
 		to <- prometheus.MustNewConstMetric(poolWait, prometheus.CounterValue, st.WaitDuration.Seconds(), name)
 	}
-	to <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(p.s.CI.Held()))
+	to <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(p.s.CI.JobQueue.Held()))
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	stats, err := p.s.Queue.Stats(ctx)

@@ -122,7 +122,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		ConnContext:       connContext,
 	}
 	// Runners that wait for a job, and readers of a log, would hold up the end.
-	s.http.RegisterOnShutdown(s.CI.StopLongPolls)
+	s.http.RegisterOnShutdown(s.CI.JobQueue.Close)
 	return nil
 }
 

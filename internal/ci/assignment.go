@@ -265,17 +265,3 @@ func (s *Service) cacheKey(ctx context.Context, a *Assignment, c config.Cache) (
 	}
 	return key, nil
 }
-
-func rootNamespace(ctx context.Context, q db.Q, id int64) (root int64, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT t.ancestor_id FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id
-		WHERE t.descendant_id = ? AND n.parent_id IS NULL`, id).Scan(&root)
-	return root, err
-}
-
-func runningShared(ctx context.Context, q db.Q, projectID int64) (n int64, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT COUNT(*) FROM jobs j JOIN runners r ON r.id = j.runner_id
-		WHERE j.status = 'running' AND j.project_id = ? AND r.kind = 'instance_type'`, projectID).Scan(&n)
-	return n, err
-}

@@ -165,7 +165,7 @@ func (s *Service) awaitChange(ctx context.Context, wake, check <-chan struct{}) 
 		return false, nil
 	case <-beat.C:
 		return false, nil
-	case <-s.polls.closed:
+	case <-s.JobQueue.Closed():
 		return false, context.Canceled
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -179,7 +179,7 @@ func (s *Service) pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-s.polls.closed:
+	case <-s.JobQueue.Closed():
 	case <-ctx.Done():
 	}
 	return false

@@ -12,6 +12,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -172,7 +173,7 @@ func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.
 		}
 	}
 	var err error
-	if j.TagSetID, err = tagSet(ctx, tx, o.Tags); err != nil {
+	if j.TagSetID, err = jobqueue.TagSet(ctx, tx, o.Tags); err != nil {
 		return err
 	}
 	if o.ResourceGroup != "" {

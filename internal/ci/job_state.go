@@ -2,13 +2,13 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/queue"
@@ -101,7 +101,7 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 		}
 	}
 	if from == flow.Pending { // before the job: a runner that takes it has the same order
-		if err := deleteQueued(ctx, tx, j.ID); err != nil {
+		if _, err := jobqueue.Remove(ctx, tx, j.ID); err != nil {
 			return err
 		}
 	}
@@ -223,8 +223,8 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 	return to, nil
 }
 
-// queueJob puts a pending job where runners look; a bridge, which has none,
-// is worked off by the queue.
+// queueJob adds a pending job to the job queue. A bridge needs no runner: a
+// background job runs it.
 func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 	bridge, deploys, err := kindOf(ctx, tx, jobID)
 	if err != nil {
@@ -242,19 +242,7 @@ func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 			return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
 		}
 	}
-	return s.offer(ctx, tx, jobID)
-}
-
-// offer puts a job where runners look, and wakes those that could take it.
-func (s *Service) offer(ctx context.Context, tx *db.Tx, jobID int64) error {
-	c, err := insertQueued(ctx, tx, jobID, s.Now())
-	if errors.Is(err, db.ErrNoRows) { // it is there already
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return s.Notices.Send(ctx, tx, topicQueued, c.key())
+	return s.JobQueue.Add(ctx, tx, jobID)
 }
 
 // setAlarm says when a delayed job begins.

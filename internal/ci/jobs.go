@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -71,7 +72,7 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 		return nil, err
 	}
 	if j.Status == flow.Pending {
-		if j.Refusal, err = findRefusal(ctx, s.DB, j.ID); err != nil {
+		if j.Refusal, err = jobqueue.Refusal(ctx, s.DB, j.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 		case <-wake:
 		case <-reader.wake:
 		case <-timer.C:
-		case <-s.polls.closed:
+		case <-s.JobQueue.Closed():
 			timer.Stop()
 			return nil
 		case <-ctx.Done():

@@ -42,7 +42,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 		if outdated && p.Settings.CIForwardDeploymentEnabled {
 			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: UnmetPrerequisites})
 		}
-		return s.offer(ctx, tx, j.ID)
+		return s.JobQueue.Add(ctx, tx, j.ID)
 	})
 }
 

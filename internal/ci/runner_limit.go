@@ -25,10 +25,8 @@ const maxRefused = 200
 
 // LimitRunner limits a runner; it is called at start-up.
 func (s *Service) LimitRunner(runnerID int64, l RunnerLimit) {
-	if s.limits == nil {
-		s.limits = map[int64]RunnerLimit{}
-	}
 	s.limits[runnerID] = l
+	s.JobQueue.Separate(runnerID)
 }
 
 // refusal says why a runner does not take a job that it could take by its own

@@ -13,6 +13,7 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
@@ -68,11 +69,14 @@ type Site struct {
 // Service is the CI of the instance.
 type Service struct {
 	Deps
-	nodeState
+	JobQueue *jobqueue.Queue
+
 	listeners       []Listener
 	variableSources []VariableSource
-	limits          map[int64]RunnerLimit
+	limits          map[int64]RunnerLimit // by runner
 
+	changes      *changes // followers of pipelines on this node
+	readers      readers  // of live streams on this node
 	compilations *limit.Share
 }
 
@@ -93,10 +97,13 @@ func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.v
 // New returns the service, registers its background jobs, and follows pushes
 // and merge requests.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, limits: map[int64]RunnerLimit{}, changes: newChanges()}
+	s.JobQueue = jobqueue.New(jobqueue.Deps{DB: d.DB, Notices: d.Notices, Serves: s.serves, Now: d.Now})
 	s.LimitCompilations(compilationWait)
 	s.handleWork()
-	s.serveRunners()
+	s.listenChanged()
+	d.Users.OnChange(s.readers.changed)
+	d.Projects.OnRemove(s.forgetProjects)
 	d.Repos.OnPush(s.pushed)
 	d.Deployments.OnModeChange(s.nextTurn)
 	d.Merges.OnChange(s.requestChanged)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"svc/internal/db"
@@ -91,24 +89,6 @@ func insertJob(ctx context.Context, tx *db.Tx, j *Job) error {
 		j.ProjectID, j.PipelineID, string(j.Status), j.Bridge, j.Name, j.Stage, j.StageIndex, string(j.When), j.AllowFailure, needs, j.Ref, j.Tag,
 		j.Protected, j.Interruptible, j.UserID, j.TagSetID, j.Attempt, j.RetryOf, int64(j.Timeout/time.Second), j.ResourceGroupID, j.EnvironmentID,
 		string(j.FailureReason), j.CreatedAt, j.UpdatedAt, string(options)).Scan(&j.ID)
-}
-
-// tagSet returns the id of a set of tags, which is made when it is new.
-func tagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error) {
-	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
-	err = tx.QueryRowContext(ctx, `
-		INSERT INTO tag_sets (tags) VALUES (?) ON CONFLICT (tags) DO UPDATE SET tags = excluded.tags RETURNING id`,
-		strings.Join(tags, "\n")).Scan(&id)
-	return id, err
-}
-
-// insertQueued puts a pending job where runners look, and says whom to call.
-func insertQueued(ctx context.Context, tx *db.Tx, jobID int64, at time.Time) (c wakeup, err error) {
-	err = tx.QueryRowContext(ctx, `
-		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
-		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?
-		ON CONFLICT (job_id) DO NOTHING RETURNING project_id, tag_set_id, protected`, at, jobID).Scan(&c.project, &c.tags, &c.protected)
-	return c, err
 }
 
 // latestArchived finds the job of a name with an archive in the newest

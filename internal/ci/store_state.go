@@ -70,11 +70,6 @@ func saveSettled(ctx context.Context, tx *db.Tx, j *Job, at time.Time) error {
 	return err
 }
 
-func deleteQueued(ctx context.Context, tx *db.Tx, jobID int64) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)
-	return err
-}
-
 // markRetried says that there is a newer try of a job: Conflict when there is
 // one already.
 func markRetried(ctx context.Context, tx *db.Tx, id int64) error {

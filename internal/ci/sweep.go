@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/internal/ci/flow"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/queue"
@@ -135,8 +136,7 @@ func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
 
 // sweepStuck ends jobs that no runner took.
 func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `SELECT job_id FROM job_queue WHERE queued_at <= ? ORDER BY queued_at LIMIT ?`,
-		now.Add(-stuckTime), sweepSize)
+	ids, err := jobqueue.QueuedBefore(ctx, s.DB, now.Add(-stuckTime), sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep stuck jobs: %w", err)
 	}

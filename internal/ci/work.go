@@ -21,8 +21,5 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.workOutdated)
 	queue.Handle(s.Queue, s.workSchedule)
 	s.Queue.Every("ci_sweep", 10*time.Second, s.Sweep)
+	s.Queue.Every("ci.retain", 10*time.Minute, s.Retain)
 }
-
-// topicQueued is the notice that a job waits for a runner; its key has the
-// project, the set of tags and whether the ref is protected.
-const topicQueued = "ci_queued"

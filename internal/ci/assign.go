@@ -1,14 +1,16 @@
 package ci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/joblog"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -28,22 +30,24 @@ type JobRequest struct {
 // its next request. Forbidden if the token is invalid. No two runners get the
 // same job.
 func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, string, error) {
-	cursor := s.polls.cursor()
+	cursor := s.JobQueue.Cursor()
 	r, m, err := s.Runners.Authenticate(ctx, req.Contact)
 	if err != nil {
 		return nil, cursor, err
 	}
-	look := func(ctx context.Context) (*Assignment, error) {
+	var a *Assignment
+	look := func(ctx context.Context) (found bool, err error) {
 		if r.Paused {
-			return nil, nil
+			return false, nil
 		}
-		return s.assign(ctx, r, m)
+		a, err = s.assign(ctx, r, m)
+		return a != nil, err
 	}
-	if !s.polls.ours(req.Cursor) {
-		a, err := look(ctx)
-		return a, cursor, err
+	if s.JobQueue.Holds(req.Cursor) {
+		err = s.JobQueue.Await(ctx, r, look)
+	} else {
+		_, err = look(ctx)
 	}
-	a, err := s.await(ctx, r, look)
 	return a, cursor, err
 }
 
@@ -107,25 +111,18 @@ type unrunnable struct {
 
 func (u *unrunnable) Error() string { return "job cannot be run: " + string(u.reason) }
 
-// atOnce is how many projects are compared, and how many jobs of one are read
-// at once.
-const (
-	atOnce     = 32
-	jobsAtOnce = 16
-)
-
 // claim takes a job for a runner; nil if there is none.
 func (s *Service) claim(ctx context.Context, r *runners.Runner, m *runners.Manager) (*Assignment, error) {
 	refused := map[int64]bool{}
 	for {
-		c, id, err := s.next(ctx, r)
-		if c == nil || err != nil {
+		projectID, id, err := s.JobQueue.Next(ctx, r)
+		if id == 0 || err != nil {
 			return nil, err
 		}
-		if !s.taken.take(id) {
-			continue // another request of this node is taking it
+		if !s.JobQueue.Take(id) {
+			continue // another request of this node is claiming it
 		}
-		p, err := s.servable(ctx, r, c.projectID) // it may have changed
+		p, err := s.servable(ctx, r, projectID) // it may have changed
 		var a *Assignment
 		reason := ""
 		if p != nil && err == nil {
@@ -134,9 +131,9 @@ func (s *Service) claim(ctx context.Context, r *runners.Runner, m *runners.Manag
 		if p != nil && err == nil && reason == "" {
 			a, err = s.take(ctx, r, m, p, id)
 		}
-		s.taken.drop(id)
+		s.JobQueue.Drop(id)
 		if a != nil || err != nil {
-			s.turn.Store(c.projectID)
+			s.JobQueue.Served(projectID)
 			return a, err
 		}
 		if reason == "" {
@@ -146,7 +143,7 @@ func (s *Service) claim(ctx context.Context, r *runners.Runner, m *runners.Manag
 			return nil, nil
 		}
 		refused[id] = true
-		if err := noteRefusal(ctx, s.DB, id, reason); err != nil {
+		if err := jobqueue.NoteRefusal(ctx, s.DB, id, reason); err != nil {
 			return nil, fmt.Errorf("refuse job %d: %w", id, err)
 		}
 	}
@@ -170,21 +167,26 @@ func (s *Service) servable(ctx context.Context, r *runners.Runner, projectID int
 	return p, nil
 }
 
+func (s *Service) serves(ctx context.Context, r *runners.Runner, projectID int64) (bool, error) {
+	p, err := s.servable(ctx, r, projectID)
+	return p != nil, err
+}
+
 // take assigns a job to the runner; nil if another runner was faster. The
 // transaction that deletes the row of the queue gets the job.
 func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manager, p *project.Project, jobID int64) (*Assignment, error) {
 	a := &Assignment{Runner: r, Manager: m, Project: p, Token: secret.Token(s.Site.Name + "cbt-")}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		err := db.ExecOne(ctx, tx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)
-		if err != nil {
-			return err
+		if queued, err := jobqueue.Remove(ctx, tx, jobID); err != nil || !queued {
+			return cmp.Or(err, db.ErrNoRows)
 		}
+		var err error
 		if a.Job, err = findAnyJob(ctx, tx, jobID); err != nil {
 			return err
 		}
 		j, at := a.Job, s.Now()
 		if r.MaximumTimeout != nil { // of this runner; the job keeps its own
-			j.Timeout = min(j.Timeout, seconds(*r.MaximumTimeout))
+			j.Timeout = min(j.Timeout, time.Duration(*r.MaximumTimeout)*time.Second)
 		}
 		j.RunnerID, j.ManagerID, j.ClaimedAt, j.HeardAt = &r.ID, &m.ID, &at, &at
 		return saveClaim(ctx, tx, j, digest(a.Token), at)
@@ -232,27 +234,4 @@ func (s *Service) unclaim(ctx context.Context, j *Job) error {
 		return nil
 	}
 	return err
-}
-
-// taking is the set of jobs that requests of this node are taking, so that
-// concurrent requests do not compete for the same one.
-type taking struct {
-	mu   sync.Mutex
-	jobs map[int64]struct{}
-}
-
-func (t *taking) take(id int64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, there := t.jobs[id]; there {
-		return false
-	}
-	t.jobs[id] = struct{}{}
-	return true
-}
-
-func (t *taking) drop(id int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.jobs, id)
 }

@@ -1,4 +1,4 @@
-package ci
+package jobqueue
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"svc/internal/ci/runners"
 	"svc/internal/secret"
 )
+
+// topic is the notice that a job was queued; its key is a wakeup.
+const topic = "ci_queued"
 
 // maxPoll is how long a job request is held when there is no job.
 const maxPoll = 50 * time.Second
@@ -44,13 +47,7 @@ func newLongPolls() *longPolls {
 	return &longPolls{node: secret.Token("")[:8], closed: make(chan struct{})}
 }
 
-// cursor is the value that a runner sends with its next request to show that the
-// request may be held.
 func (w *longPolls) cursor() string { return w.node + "-1" }
-
-// ours reports whether a cursor was issued by this process. Requests with other
-// cursors are not held, because this node may have missed a wakeup.
-func (w *longPolls) ours(cursor string) bool { return cursor == w.cursor() }
 
 func (w *longPolls) add(at *longPoll) {
 	w.mu.Lock()
@@ -59,11 +56,19 @@ func (w *longPolls) add(at *longPoll) {
 }
 
 // Held is the number of job requests that this node holds.
-func (s *Service) Held() int {
-	s.polls.mu.Lock()
-	defer s.polls.mu.Unlock()
-	return len(s.polls.list)
+func (q *Queue) Held() int {
+	q.polls.mu.Lock()
+	defer q.polls.mu.Unlock()
+	return len(q.polls.list)
 }
+
+// Cursor is the value that a runner sends with its next request to show that the
+// request may be held.
+func (q *Queue) Cursor() string { return q.polls.cursor() }
+
+// Holds reports whether a request with a cursor may be held: the cursor was issued
+// by this process. Otherwise this node may have missed a wakeup.
+func (q *Queue) Holds(cursor string) bool { return cursor == q.polls.cursor() }
 
 func (w *longPolls) remove(at *longPoll) {
 	w.mu.Lock()
@@ -122,29 +127,29 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 	}
 }
 
-// StopLongPolls ends held requests and followed logs, and holds no more. It is
-// called when the server stops.
-func (s *Service) StopLongPolls() {
-	s.polls.close()
-}
+// Close ends held requests and holds no more. It is called when the server stops.
+func (q *Queue) Close() { q.polls.close() }
+
+// Closed is closed by Close.
+func (q *Queue) Closed() <-chan struct{} { return q.polls.closed }
 
 // listen subscribes to notices about pending jobs and runners.
-func (s *Service) listen() {
-	s.Notices.Subscribe(topicQueued, func(key string) {
+func (q *Queue) listen() {
+	q.Notices.Subscribe(topic, func(key string) {
 		c, ok := parseWakeup(key)
 		if !ok {
 			c.all = true
 		}
-		s.queues.clear()
-		s.polls.wake(c, s.knownTags)
+		q.lists.clear()
+		q.polls.wake(c, q.knownTags)
 	})
 	// The requests of a changed runner end, so that it returns with its new
 	// settings.
-	s.Notices.Subscribe(runners.TopicChanged, func(key string) {
+	q.Notices.Subscribe(runners.TopicChanged, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
-		s.queues.clear()
-		for _, c := range s.polls.end(id) {
-			s.polls.wake(c, s.knownTags)
+		q.lists.clear()
+		for _, c := range q.polls.end(id) {
+			q.polls.wake(c, q.knownTags)
 		}
 	})
 }
@@ -176,63 +181,28 @@ func parseWakeup(key string) (c wakeup, ok bool) {
 	return c, err == nil && n == 3
 }
 
-// tagSets caches the tags of tag sets, which never change.
-type tagSets struct {
-	mu    sync.RWMutex
-	known map[int64][]string
-}
-
-// maxTagSets limits the size of the cache.
-const maxTagSets = 10_000
-
-func (s *Service) knownTags(id int64) ([]string, bool) {
-	s.tagSets.mu.RLock()
-	defer s.tagSets.mu.RUnlock()
-	tags, ok := s.tagSets.known[id]
-	return tags, ok
-}
-
-// tagsOf returns the tags of a tag set.
-func (s *Service) tagsOf(ctx context.Context, id int64) ([]string, error) {
-	if tags, ok := s.knownTags(id); ok {
-		return tags, nil
-	}
-	var text string
-	if err := s.DB.QueryRowContext(ctx, `SELECT tags FROM tag_sets WHERE id = ?`, id).Scan(&text); err != nil {
-		return nil, fmt.Errorf("tag set %d: %w", id, err)
-	}
-	tags := runners.SplitTags(text)
-	s.tagSets.mu.Lock()
-	defer s.tagSets.mu.Unlock()
-	if len(s.tagSets.known) >= maxTagSets {
-		clear(s.tagSets.known)
-	}
-	s.tagSets.known[id] = tags
-	return tags, nil
-}
-
-// await holds a request until look finds a job, the time is over or the server
+// Await holds a request until look finds a job, the time is over or the server
 // stops. It registers before it looks first, so that no job is missed in
 // between.
-func (s *Service) await(ctx context.Context, r *runners.Runner, look func(context.Context) (*Assignment, error)) (*Assignment, error) {
+func (q *Queue) Await(ctx context.Context, r *runners.Runner, look func(context.Context) (found bool, err error)) error {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Type == runners.ProjectType {
 		var err error
-		if at.projects, err = runners.ProjectIDs(ctx, s.DB, r.ID); err != nil {
-			return nil, err
+		if at.projects, err = runners.ProjectIDs(ctx, q.DB, r.ID); err != nil {
+			return err
 		}
 	}
-	s.polls.add(at)
+	q.polls.add(at)
 	var called []wakeup // not handled yet
 	defer func() {
-		s.polls.remove(at)
+		q.polls.remove(at)
 		select {
 		case c := <-at.wake:
 			called = append(called, c)
 		default:
 		}
 		for _, c := range called { // another runner must handle it
-			s.polls.wake(c, s.knownTags)
+			q.polls.wake(c, q.knownTags)
 		}
 	}()
 	timer := time.NewTimer(maxPoll)
@@ -240,27 +210,27 @@ func (s *Service) await(ctx context.Context, r *runners.Runner, look func(contex
 	for {
 		found, err := look(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		called = nil
-		if found != nil {
-			return found, nil
+		if found {
+			return nil
 		}
 		select {
 		case c := <-at.wake:
 			if c.all {
-				return nil, nil
+				return nil
 			}
 			called = append(called, c)
-			if !s.Notices.Fresh() {
-				return nil, nil // the runner may have changed: it must authenticate again
+			if !q.Notices.Fresh() {
+				return nil // the runner may have changed: it must authenticate again
 			}
 		case <-timer.C:
-			return nil, nil
-		case <-s.polls.closed:
-			return nil, nil
+			return nil
+		case <-q.polls.closed:
+			return nil
 		case <-ctx.Done():
-			return nil, nil
+			return nil
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ci
+package jobqueue
 
 import (
 	"testing"
@@ -6,21 +6,21 @@ import (
 	"svc/internal/ci/runners"
 )
 
-func TestWaiting(t *testing.T) {
+func TestWake(t *testing.T) {
 	t.Parallel()
 	w := newLongPolls()
-	stand := func(r runners.Runner, projects ...int64) *longPoll {
+	hold := func(r runners.Runner, projects ...int64) *longPoll {
 		at := &longPoll{runner: &r, projects: projects, wake: make(chan wakeup, 1)}
 		w.add(at)
 		return at
 	}
-	first := stand(runners.Runner{ID: 1, Type: runners.InstanceType, RunUntagged: true})
-	second := stand(runners.Runner{ID: 2, Type: runners.InstanceType, RunUntagged: true})
-	tagged := stand(runners.Runner{ID: 3, Type: runners.InstanceType, Tags: []string{"x"}})
-	safe := stand(runners.Runner{ID: 4, Type: runners.ProjectType, RunUntagged: true, ProtectedOnly: true}, 7)
-	own := stand(runners.Runner{ID: 5, Type: runners.ProjectType, RunUntagged: true}, 7)
-	other := stand(runners.Runner{ID: 6, Type: runners.ProjectType, RunUntagged: true}, 8)
-	group := stand(runners.Runner{ID: 7, Type: runners.GroupType, RunUntagged: true})
+	first := hold(runners.Runner{ID: 1, Type: runners.InstanceType, RunUntagged: true})
+	second := hold(runners.Runner{ID: 2, Type: runners.InstanceType, RunUntagged: true})
+	tagged := hold(runners.Runner{ID: 3, Type: runners.InstanceType, Tags: []string{"x"}})
+	safe := hold(runners.Runner{ID: 4, Type: runners.ProjectType, RunUntagged: true, ProtectedOnly: true}, 7)
+	own := hold(runners.Runner{ID: 5, Type: runners.ProjectType, RunUntagged: true}, 7)
+	other := hold(runners.Runner{ID: 6, Type: runners.ProjectType, RunUntagged: true}, 8)
+	group := hold(runners.Runner{ID: 7, Type: runners.GroupType, RunUntagged: true})
 	all := []*longPoll{first, second, tagged, safe, own, other, group}
 	tagsOf := func(id int64) ([]string, bool) {
 		if id == 1 {

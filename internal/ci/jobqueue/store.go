@@ -1,8 +1,10 @@
-package ci
+package jobqueue
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"svc/internal/ci/runners"
@@ -90,31 +92,60 @@ func queuedJobs(ctx context.Context, q db.Q, set, projectID int64, protectedOnly
 	return found[:min(len(found), limit)], nil
 }
 
-// saveClaim writes who has a job, as long as it is pending.
-func saveClaim(ctx context.Context, tx *db.Tx, j *Job, token []byte, at time.Time) error {
-	return db.ExecOne(ctx, tx, `
-		UPDATE jobs SET runner_id = ?, runner_manager_id = ?, token_digest = ?, claimed_at = ?, heard_at = ?, updated_at = ?
-		WHERE id = ? AND status = 'pending'`,
-		j.RunnerID, j.ManagerID, token, at, at, at, j.ID)
-}
-
-// dropClaim takes a job away from a runner that has not begun with it.
-func dropClaim(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	return db.ExecOne(ctx, tx, `
-		UPDATE jobs SET runner_id = NULL, runner_manager_id = NULL, token_digest = NULL, claimed_at = NULL, heard_at = NULL, updated_at = ?
-		WHERE id = ? AND status = 'pending' AND claimed_at IS NOT NULL`, at, id)
-}
-
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
-
-// noteRefusal records why a runner did not take a job that waits.
-func noteRefusal(ctx context.Context, q db.Q, jobID int64, reason string) error {
+// NoteRefusal records why a runner did not take a pending job.
+func NoteRefusal(ctx context.Context, q db.Q, jobID int64, reason string) error {
 	_, err := q.ExecContext(ctx, `UPDATE job_queue SET refusal = ? WHERE job_id = ? AND refusal <> ?`, reason, jobID, reason)
 	return err
 }
 
-// findRefusal reads it; empty for a job that does not wait.
-func findRefusal(ctx context.Context, q db.Q, jobID int64) (reason string, err error) {
+// Refusal returns why a runner did not take a job; empty if the job is not in the
+// queue.
+func Refusal(ctx context.Context, q db.Q, jobID int64) (reason string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT refusal FROM job_queue WHERE job_id = ?`, jobID).Scan(&reason)
-	return reason, ignoreNoRows(err)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return reason, err
+}
+
+// TagSet returns the ID of a set of tags and creates it if it is new.
+func TagSet(ctx context.Context, tx *db.Tx, tags []string) (id int64, err error) {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO tag_sets (tags) VALUES (?) ON CONFLICT (tags) DO UPDATE SET tags = excluded.tags RETURNING id`,
+		strings.Join(tags, "\n")).Scan(&id)
+	return id, err
+}
+
+func findTagSet(ctx context.Context, q db.Q, id int64) ([]string, error) {
+	var text string
+	err := q.QueryRowContext(ctx, `SELECT tags FROM tag_sets WHERE id = ?`, id).Scan(&text)
+	return runners.SplitTags(text), err
+}
+
+// Add adds a pending job to the queue and, once the transaction is committed,
+// wakes requests that could get it.
+func (q *Queue) Add(ctx context.Context, tx *db.Tx, jobID int64) error {
+	var c wakeup
+	err := tx.QueryRowContext(ctx, `
+		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
+		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?
+		ON CONFLICT (job_id) DO NOTHING RETURNING project_id, tag_set_id, protected`, q.Now(), jobID).Scan(&c.project, &c.tags, &c.protected)
+	if errors.Is(err, db.ErrNoRows) { // it is there already
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return q.Notices.Send(ctx, tx, topic, c.key())
+}
+
+// Remove removes a job from the queue and reports whether it was there.
+func Remove(ctx context.Context, tx *db.Tx, jobID int64) (bool, error) {
+	return db.ExecAny(ctx, tx, `DELETE FROM job_queue WHERE job_id = ?`, jobID)
+}
+
+// QueuedBefore returns jobs that were queued before a time, the oldest first.
+func QueuedBefore(ctx context.Context, q db.Q, at time.Time, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT job_id FROM job_queue WHERE queued_at <= ? ORDER BY queued_at LIMIT ?`, at, limit)
 }
