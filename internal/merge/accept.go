@@ -11,6 +11,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/notify"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -125,7 +126,7 @@ func (s *Service) accept(ctx context.Context, by actor.Actor, in *project.Projec
 func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
 	now, err := findRequestByID(ctx, s.DB, m.ID)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	if now.State != Opened { // while it was looked at
 		return notReady()
@@ -168,7 +169,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 		l.Author.Name, l.Author.Email = m.Author.Name, m.Author.CommitAddress(s.Users.Host)
 	}
 	remove := m.RemoveSource
-	set(&remove, a.RemoveSource)
+	patch.Set(&remove, a.RemoveSource)
 	l.About = func(made repo.Landed) string {
 		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // of such a struct it never fails
 		return string(text)
@@ -186,7 +187,7 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 		return false
 	}
 	squash := m.Squash
-	set(&squash, a.Squash)
+	patch.Set(&squash, a.Squash)
 	return squash
 }
 
@@ -288,7 +289,7 @@ func (autoWork) Kind() string { return "merge_auto" }
 func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	m, err := findRequestByID(ctx, s.DB, w.ID)
 	if err != nil {
-		return ignoreRefusal(notFound(err))
+		return ignoreRefusal(db.NotFound(err, "Merge Request"))
 	}
 	if m.State != Opened || m.autoMerge == "" || m.AutoMergeByID == nil {
 		return nil

@@ -27,7 +27,7 @@ func (mergedWork) Kind() string { return "merge_merged" }
 func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	m, err := findRequestByID(ctx, s.DB, w.ID)
 	if err != nil {
-		return ignoreRefusal(notFound(err))
+		return ignoreRefusal(db.NotFound(err, "Merge Request"))
 	}
 	// What was pushed just before may name issues as well.
 	if err := s.collect(ctx, m.ID); err != nil {

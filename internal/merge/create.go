@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -127,30 +128,23 @@ func (s *Service) checkBranches(ctx context.Context, source, target *project.Pro
 	if source.ID == target.ID && m.SourceBranch == m.TargetBranch {
 		return unprocessable("You can't use same project/branch for source and target")
 	}
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	head, err := s.tip(ctx, source, m.SourceBranch)
 	if err != nil {
 		return err
 	}
 	if head == "" {
-		wrong["source_branch"] = []string{"does not exist"}
+		wrong.Set("source_branch", "does not exist")
 	}
 	start, err := s.tip(ctx, target, m.TargetBranch)
 	if err != nil {
 		return err
 	}
 	if start == "" {
-		wrong["target_branch"] = []string{"does not exist"}
+		wrong.Set("target_branch", "does not exist")
 	}
 	m.Head = string(head)
-	return invalid(wrong)
-}
-
-func invalid(wrong map[string][]string) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	return wrong.Err()
 }
 
 // checkUsers leaves out those who do not read merge requests of the project.
@@ -175,21 +169,21 @@ func (m *MergeRequest) apply(f Fields) error {
 		return err
 	}
 	m.Draft = draftMark.MatchString(m.Title)
-	set(&m.TargetBranch, f.TargetBranch)
-	set(&m.Squash, f.Squash)
-	set(&m.RemoveSource, f.RemoveSource)
-	set(&m.AllowCollaboration, f.AllowCollaboration)
+	patch.Set(&m.TargetBranch, f.TargetBranch)
+	patch.Set(&m.Squash, f.Squash)
+	patch.Set(&m.RemoveSource, f.RemoveSource)
+	patch.Set(&m.AllowCollaboration, f.AllowCollaboration)
 	if strings.TrimSpace(draftMark.ReplaceAllString(m.Title, "")) == "" {
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	}
 	for name, branch := range map[string]string{"source_branch": m.SourceBranch, "target_branch": m.TargetBranch} {
 		if branch == "" {
-			wrong[name] = []string{"can't be blank"}
+			wrong.Set(name, "can't be blank")
 		} else if git.CheckRef(git.Heads+branch) != nil {
-			wrong[name] = []string{"is invalid"}
+			wrong.Set(name, "is invalid")
 		}
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, m *MergeRequest, f Fields) (err error) {

@@ -117,7 +117,7 @@ func (checkWork) Kind() string { return "merge_check" }
 func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	m, err := findRequestByID(ctx, s.DB, w.ID)
 	if err != nil {
-		return ignoreRefusal(notFound(err))
+		return ignoreRefusal(db.NotFound(err, "Merge Request"))
 	}
 	_, err = s.Get(ctx, actor.System(), project.RefTo(m.ProjectID), m.IID)
 	return ignoreRefusal(err)

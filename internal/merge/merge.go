@@ -232,17 +232,9 @@ func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, 
 	}
 	m, err := findRequest(ctx, s.DB, in.ID, iid)
 	if err != nil {
-		return nil, nil, notFound(err)
+		return nil, nil, db.NotFound(err, "Merge Request")
 	}
 	return in, m, s.fill(ctx, m)
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound("Merge Request")
-	}
-	return err
 }
 
 // fill reads the related rows of merge requests.
@@ -356,7 +348,7 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	}
 	now, err := findRequestByID(ctx, s.DB, m.ID)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	if err := s.fill(ctx, now); err != nil {
 		return err
@@ -443,7 +435,7 @@ func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project
 	}
 	m, err := findRequest(ctx, s.DB, in.ID, iid)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, db.NotFound(err, "Merge Request")
 	}
 	return &markup.Target{URL: "/" + in.FullPath + "/-/merge_requests/" + name, Title: m.Title}, nil
 }
@@ -489,12 +481,6 @@ func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (
 		return nil, nil
 	}
 	return p, err
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
 }
 
 func number(text string) (n int64, ok bool) {

@@ -111,7 +111,7 @@ func signed(name, email string) string { return name + " <" + email + ">" }
 func (s *Service) commitWords(ctx context.Context, in *project.Project, m *MergeRequest, w words) error {
 	v, err := newestVersion(ctx, s.DB, m.ID)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	page, err := s.Repos.CommitsOf(ctx, in, git.OID(v.Base), git.OID(v.Head), db.Paging{Limit: maxRead})
 	if errs.Is(err, errs.KindNotFound) {

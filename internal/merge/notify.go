@@ -32,7 +32,7 @@ type notifications struct{ s *Service }
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
 	m, err := findRequestByID(ctx, n.s.DB, e.TargetID)
 	if err != nil {
-		return notify.Recipients{}, notFound(err)
+		return notify.Recipients{}, db.NotFound(err, "Merge Request")
 	}
 	if err := n.s.fill(ctx, m); err != nil {
 		return notify.Recipients{}, err
@@ -44,7 +44,7 @@ func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.
 func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
 	found, err := findRequestByID(ctx, n.s.DB, events[0].TargetID)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, db.NotFound(err, "Merge Request")
 	}
 	in, m, err := n.s.request(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {

@@ -90,7 +90,7 @@ func (rebaseWork) Kind() string { return "merge_rebase" }
 func (s *Service) workRebase(ctx context.Context, w rebaseWork) error {
 	m, err := findRequestByID(ctx, s.DB, w.ID)
 	if err != nil {
-		return ignoreRefusal(notFound(err))
+		return ignoreRefusal(db.NotFound(err, "Merge Request"))
 	}
 	err = s.rebase(ctx, w, m)
 	why := ""

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"svc/internal/db"
@@ -42,7 +43,7 @@ func lockRequest(ctx context.Context, tx *db.Tx, id int64) (*MergeRequest, error
 		return nil, err
 	}
 	m, err := findRequestByID(ctx, tx, id)
-	return m, notFound(err)
+	return m, db.NotFound(err, "Merge Request")
 }
 
 func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
@@ -56,18 +57,18 @@ func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 
 // saveRequest writes all of a row but what has its own function.
 func saveRequest(ctx context.Context, q db.Q, m *MergeRequest) error {
-	return notFound(db.ExecOne(ctx, q, `
+	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE merge_requests SET state = ?, draft = ?, milestone_id = ?, updated_at = ?, target_branch = ?, title = ?, head_sha = ?, locked = ?, squash = ?, remove_source = ?,
 			allow_collaboration = ?, merge_commit_sha = ?, squash_commit_sha = ?, merged_at = ?, merged_by_id = ?, closed_at = ?, closed_by_id = ?, merge_error = ?,
 			prepared_at = ?, merge_check = ?, checked_source = ?, checked_target = ?, auto_merge_by_id = ?, auto_merge = ?, description = ?
 		WHERE id = ?`,
 		string(m.State), m.Draft, m.MilestoneID, m.UpdatedAt, m.TargetBranch, m.Title, m.Head, m.Locked, m.Squash, m.RemoveSource,
 		m.AllowCollaboration, m.MergeCommit, m.SquashCommit, m.MergedAt, m.MergedByID, m.ClosedAt, m.ClosedByID, m.MergeError,
-		m.PreparedAt, m.check.result, m.check.source, m.check.target, m.AutoMergeByID, m.autoMerge, m.Description, m.ID))
+		m.PreparedAt, m.check.result, m.check.source, m.check.target, m.AutoMergeByID, m.autoMerge, m.Description, m.ID), "Merge Request")
 }
 
 func deleteRequest(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id))
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id), "Merge Request")
 }
 
 // deleteRequestsBy removes what a user has proposed; of each its ids are known
@@ -98,12 +99,7 @@ func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) error {
 
 // uncheck forgets what is known of open requests into a branch that has moved.
 func uncheck(ctx context.Context, tx *db.Tx, projectID int64, branch string) (any bool, err error) {
-	res, err := tx.ExecContext(ctx, `UPDATE merge_requests SET merge_check = '' WHERE project_id = ? AND target_branch = ? AND state = 'opened'`, projectID, branch)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n > 0, err
+	return db.ExecAny(ctx, tx, `UPDATE merge_requests SET merge_check = '' WHERE project_id = ? AND target_branch = ? AND state = 'opened'`, projectID, branch)
 }
 
 func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {
@@ -142,7 +138,7 @@ func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) er
 
 // countNote keeps the number of notes with a merge request; NotFound.
 func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time) error {
-	return notFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id))
+	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id), "Merge Request")
 }
 
 type reviewerRow struct {
@@ -169,7 +165,7 @@ func dateReviewers(ctx context.Context, tx *db.Tx, id int64, at time.Time) error
 
 func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) error {
 	err := db.ExecOne(ctx, q, `UPDATE merge_requests SET `+column+` = ? WHERE id = ? AND state = 'opened' AND (`+column+` IS NULL OR `+column+` < ?)`, now, id, now.Add(-claimAge))
-	if errs.Is(notFound(err), errs.KindNotFound) {
+	if errors.Is(err, db.ErrNoRows) {
 		return errs.Conflict("The merge request is being merged or rebased by someone else")
 	}
 	return err

@@ -57,14 +57,9 @@ func findPending(ctx context.Context, q db.Q, requestID int64) ([]*Version, erro
 
 // hasVersion reports whether the merge request has been this.
 func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head string) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `
+	return db.Exists(ctx, q, `
 		SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND collected AND base_sha = ? AND start_sha = ? AND head_sha = ? LIMIT 1`,
-		requestID, base, start, head).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+		requestID, base, start, head)
 }
 
 // hadHead reports whether a push with this head was recorded.
@@ -75,12 +70,7 @@ func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, e
 }
 
 func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID)
 }
 
 // saveCommits writes the commits of the newest version.

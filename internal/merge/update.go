@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -41,8 +42,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	var named map[int64]bool
 	if f.Title != nil || f.Description != nil {
 		next := *m
-		set(&next.Title, f.Title)
-		set(&next.Description, f.Description)
+		patch.Set(&next.Title, f.Title)
+		patch.Set(&next.Description, f.Description)
 		if named, err = s.namedAgain(ctx, in, &next); err != nil {
 			return nil, err
 		}

@@ -88,7 +88,7 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 	c := &Contents{Project: in, Request: m, Version: m.Version}
 	if want.VersionID != 0 {
 		if c.Version, err = findVersion(ctx, s.DB, m.ID, want.VersionID); err != nil {
-			return nil, notFound(err)
+			return nil, db.NotFound(err, "Merge Request")
 		}
 	}
 	base, head := git.OID(c.Version.Base), git.OID(c.Version.Head)
@@ -179,7 +179,7 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 	}
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	target, err := s.system(ctx, &m.ProjectID)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	if m.State != Opened {
 		return nil
@@ -241,7 +241,7 @@ func (s *Service) repairHead(ctx context.Context, id int64) error {
 func (s *Service) showHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
-		return notFound(err)
+		return db.NotFound(err, "Merge Request")
 	}
 	target, err := s.system(ctx, &m.ProjectID)
 	if err != nil || target == nil {
@@ -250,7 +250,7 @@ func (s *Service) showHead(ctx context.Context, id int64) error {
 	err = s.Repos.ShowHead(ctx, target, m.IID, func() (git.OID, error) {
 		v, err := newestVersion(ctx, s.DB, id)
 		if err != nil {
-			return "", notFound(err)
+			return "", db.NotFound(err, "Merge Request")
 		}
 		return git.OID(v.Head), nil
 	})
@@ -383,7 +383,7 @@ func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) 
 func (s *Service) ByID(ctx context.Context, by actor.Actor, id int64) (*MergeRequest, error) {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, db.NotFound(err, "Merge Request")
 	}
 	return s.Get(ctx, by, project.RefTo(m.ProjectID), m.IID)
 }

@@ -10,6 +10,8 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -53,7 +55,7 @@ func (s *Service) Badge(ctx context.Context, by actor.Actor, at project.Place, i
 	}
 	b, err := findBadge(ctx, s.DB, in, id, true)
 	if err != nil {
-		return nil, notFound(err, "Badge")
+		return nil, db.NotFound(err, "Badge")
 	}
 	b.render(in)
 	return b, nil
@@ -113,7 +115,7 @@ func (s *Service) UpdateBadge(ctx context.Context, by actor.Actor, at project.Pl
 	}
 	b, err := findBadge(ctx, s.DB, in, id, false)
 	if err != nil {
-		return nil, notFound(err, "Badge")
+		return nil, db.NotFound(err, "Badge")
 	}
 	if err := b.apply(f); err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func (s *Service) DeleteBadge(ctx context.Context, by actor.Actor, at project.Pl
 	}
 	b, err := findBadge(ctx, s.DB, in, id, false)
 	if err != nil {
-		return notFound(err, "Badge")
+		return db.NotFound(err, "Badge")
 	}
 	if err := deleteBadge(ctx, s.DB, b.ID); err != nil {
 		return fmt.Errorf("delete badge %d: %w", id, err)
@@ -143,22 +145,22 @@ func (s *Service) DeleteBadge(ctx context.Context, by actor.Actor, at project.Pl
 }
 
 func (b *Badge) apply(f BadgeFields) error {
-	set(&b.Name, f.Name)
-	set(&b.LinkURL, f.LinkURL)
-	set(&b.ImageURL, f.ImageURL)
-	wrong := map[string][]string{}
+	patch.Set(&b.Name, f.Name)
+	patch.Set(&b.LinkURL, f.LinkURL)
+	patch.Set(&b.ImageURL, f.ImageURL)
+	wrong := errs.Fields{}
 	for field, address := range map[string]string{"link_url": b.LinkURL, "image_url": b.ImageURL} {
 		// The placeholders are no part of an address.
 		plain := strings.NewReplacer("%{", "", "}", "").Replace(address)
 		u, err := url.Parse(plain)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2048 {
-			wrong[field] = []string{"must be a valid URL"}
+			wrong.Set(field, "must be a valid URL")
 		}
 	}
 	if len(b.Name) > 255 {
-		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("name", "is too long (maximum is 255 characters)")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // render fills in what differs between projects. A group shows its badges as

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -87,7 +88,7 @@ func (s *Service) Board(ctx context.Context, by actor.Actor, at project.Place, i
 func (s *Service) board(ctx context.Context, in place, id int64) (*Board, error) {
 	b, err := findBoard(ctx, s.DB, in, id)
 	if err != nil {
-		return nil, notFound(err, "Board")
+		return nil, db.NotFound(err, "Board")
 	}
 	return b, s.fillBoards(ctx, in, b)
 }
@@ -136,7 +137,7 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 		b.Milestone, b.Assignee, b.Labels = pick(milestones, b.MilestoneID), pick(users, b.AssigneeID), []*Label{}
 		for _, name := range b.LabelNames {
 			l, err := findLabelNamed(ctx, s.DB, in, name)
-			if errs.Is(notFound(err, "Label"), errs.KindNotFound) {
+			if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
 				continue
 			}
 			if err != nil {
@@ -172,11 +173,11 @@ type BoardFields struct {
 }
 
 func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFields) error {
-	set(&b.Name, f.Name)
+	patch.Set(&b.Name, f.Name)
 	b.Name = strings.TrimSpace(b.Name)
-	set(&b.HideBacklog, f.HideBacklog)
-	set(&b.HideClosed, f.HideClosed)
-	set(&b.LabelNames, f.Labels)
+	patch.Set(&b.HideBacklog, f.HideBacklog)
+	patch.Set(&b.HideClosed, f.HideClosed)
+	patch.Set(&b.LabelNames, f.Labels)
 	if f.SetWeight {
 		b.Weight = f.Weight
 	}
@@ -213,7 +214,7 @@ func (b *Board) checkWords() error {
 func (s *Service) checkColumn(ctx context.Context, in place, label, assignee, milestone *int64) error {
 	if label != nil {
 		l, err := findLabel(ctx, s.DB, in, fmt.Sprint(*label), true)
-		if errs.Is(notFound(err, "Label"), errs.KindNotFound) || err == nil && l.ID != *label {
+		if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) || err == nil && l.ID != *label {
 			return errs.Refused("Label not found!")
 		}
 		if err != nil {

@@ -175,7 +175,7 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 	}
 	found, err := findIssueByID(ctx, s.DB, m.Issue)
 	if err != nil {
-		return nil, notFound(err, "Issue")
+		return nil, db.NotFound(err, "Issue")
 	}
 	proj, i, err := s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {

@@ -124,19 +124,19 @@ const maxNumber = 1 << 40
 
 // checkCopy holds what the rules of a new milestone need not ask.
 func (m *Milestone) checkCopy() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if m.IID < 1 || m.IID > maxNumber {
-		wrong["iid"] = []string{"is invalid"}
+		wrong.Set("iid", "is invalid")
 	}
 	if m.State != ActiveMilestone && m.State != ClosedMilestone {
-		wrong["state"] = []string{"is not included in the list"}
+		wrong.Set("state", "is not included in the list")
 	}
 	for name, day := range map[string]string{"start_date": m.StartDate, "due_date": m.DueDate} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
-			wrong[name] = []string{"is not a day"}
+			wrong.Set(name, "is not a day")
 		}
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // PutBadges writes badges into a group of a draft. Invalid.

@@ -16,6 +16,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/markup"
 	"svc/internal/notify"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -150,7 +151,7 @@ func (s *Service) Update(ctx context.Context, i *Issuable, f *Fields, change fun
 			return err
 		}
 		if description, err = findDescription(ctx, s.DB, i.Target()); err != nil {
-			return notFound(err, i.Kind.name())
+			return db.NotFound(err, i.Kind.name())
 		}
 	}
 	return errs.Conflict("The description has been changed in the meantime.")
@@ -160,10 +161,10 @@ func (s *Service) Update(ctx context.Context, i *Issuable, f *Fields, change fun
 const MaxText = 1 << 20
 
 // Apply sets the fields and returns what is wrong with them, by field.
-func (i *Issuable) Apply(f Fields) (wrong map[string][]string, err error) {
-	set(&i.Title, f.Title)
+func (i *Issuable) Apply(f Fields) (wrong errs.Fields, err error) {
+	patch.Set(&i.Title, f.Title)
 	i.Title = strings.TrimSpace(i.Title)
-	set(&i.Description, f.Description)
+	patch.Set(&i.Description, f.Description)
 	if f.Locked != nil {
 		i.Locked = f.Locked
 	}
@@ -179,15 +180,15 @@ func (i *Issuable) Apply(f Fields) (wrong map[string][]string, err error) {
 		}
 		i.Description = f.ticked.is
 	}
-	wrong = map[string][]string{}
+	wrong = errs.Fields{}
 	switch {
 	case i.Title == "":
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	case utf8.RuneCountInString(i.Title) > 255:
-		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("title", "is too long (maximum is 255 characters)")
 	}
 	if len(i.Description) > MaxText {
-		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
+		wrong.Set("description", "is too long (maximum is 1048576 characters)")
 	}
 	return wrong, nil
 }

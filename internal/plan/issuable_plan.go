@@ -223,7 +223,7 @@ func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in
 			continue
 		}
 		l, err := findLabelNamed(ctx, tx, place{project: in}, name)
-		if errs.Is(notFound(err, "Label"), errs.KindNotFound) {
+		if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
 			if !planner(by, in) {
 				continue
 			}

@@ -58,7 +58,7 @@ func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Iss
 	}
 	i, err := findIssueByID(ctx, s.DB, id)
 	if err != nil {
-		return nil, notFound(err, "Issue")
+		return nil, db.NotFound(err, "Issue")
 	}
 	if err := s.fillIssues(ctx, i); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	}
 	i, err := findIssue(ctx, s.DB, in.ID, iid)
 	if err != nil {
-		return nil, nil, notFound(err, "Issue")
+		return nil, nil, db.NotFound(err, "Issue")
 	}
 	if err := s.fillIssues(ctx, i); err != nil {
 		return nil, nil, err
@@ -133,7 +133,7 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 		}
 		now, err := findIssueByID(ctx, tx, i.ID)
 		if err != nil {
-			return notFound(err, "Issue")
+			return db.NotFound(err, "Issue")
 		}
 		if err := errs.ChangedSince(now.UpdatedAt, unmodifiedSince); err != nil {
 			return err

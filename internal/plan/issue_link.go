@@ -100,7 +100,7 @@ func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref
 	}
 	l, err := findLink(ctx, s.DB, i.ID, id)
 	if err != nil {
-		return nil, notFound(err, "")
+		return nil, db.NotFound(err, "")
 	}
 	seen, err := s.openLinks(ctx, by, i, []*Link{l})
 	if err == nil && len(seen) == 0 {

@@ -65,7 +65,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 		}
 		now, err := findIssueByID(ctx, tx, old.ID)
 		if err != nil {
-			return notFound(err, "Issue")
+			return db.NotFound(err, "Issue")
 		}
 		if c.move && now.MovedToID != nil {
 			return errs.Invalid("Cannot move issue that has been moved already!")
@@ -144,7 +144,7 @@ func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toI
 	for _, l := range found[fromID] {
 		same, err := findLabelNamed(ctx, tx, place{project: to}, l.Name)
 		switch {
-		case errs.Is(notFound(err, "Label"), errs.KindNotFound):
+		case errs.Is(db.NotFound(err, "Label"), errs.KindNotFound):
 			continue
 		case err != nil:
 			return err

@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/notify"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -55,7 +56,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	}
 	i := &Issue{Issuable: NewIssuable(IssueKind, by, in, s.Now()), Type: "issue"}
 	if in.Enough(by, project.Owner) == nil {
-		set(&i.CreatedAt, n.CreatedAt)
+		patch.Set(&i.CreatedAt, n.CreatedAt)
 	} else {
 		n.IID = nil
 	}
@@ -127,16 +128,16 @@ func (i *Issue) apply(f IssueFields) error {
 	if err != nil {
 		return err
 	}
-	set(&i.Confidential, f.Confidential)
-	set(&i.Type, f.Type)
-	set(&i.DueDate, f.DueDate)
+	patch.Set(&i.Confidential, f.Confidential)
+	patch.Set(&i.Type, f.Type)
+	patch.Set(&i.DueDate, f.DueDate)
 	if f.SetWeight {
 		i.Weight = f.Weight
 	}
 	if i.Weight != nil && *i.Weight < 0 {
-		wrong["weight"] = []string{"must be greater than or equal to 0"}
+		wrong.Set("weight", "must be greater than or equal to 0")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // Usable refuses a milestone that the project does not have: Invalid.
@@ -178,7 +179,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	}
 	// They may have made it confidential, or given it to someone else.
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
-		return nil, notFound(err, "Issue")
+		return nil, db.NotFound(err, "Issue")
 	}
 	if err := s.fillIssues(ctx, i); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	}
 	i, err := findIssueByID(ctx, tx, id)
 	if err != nil {
-		return notFound(err, "Issue")
+		return db.NotFound(err, "Issue")
 	}
 	was := *i
 	if err := i.apply(f); err != nil {
@@ -202,7 +203,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	i.UpdatedAt = s.Now()
-	set(&i.UpdatedAt, f.UpdatedAt)
+	patch.Set(&i.UpdatedAt, f.UpdatedAt)
 	done := i.Move(f.Event, by.ID, s.Now())
 	if err := saveIssue(ctx, tx, i); err != nil {
 		return err

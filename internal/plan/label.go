@@ -10,6 +10,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -85,7 +86,7 @@ func (s *Service) Label(ctx context.Context, by actor.Actor, at project.Place, r
 	}
 	l, err := findLabel(ctx, s.DB, in, ref, true)
 	if err != nil {
-		return nil, notFound(err, "Label")
+		return nil, db.NotFound(err, "Label")
 	}
 	return l, s.fillLabels(ctx, by, in, true, l)
 }
@@ -139,31 +140,31 @@ func orTaken(err error) error {
 
 // apply sets and checks what is said of a label.
 func (l *Label) apply(f LabelFields) error {
-	set(&l.Name, f.Name)
+	patch.Set(&l.Name, f.Name)
 	l.Name = strings.TrimSpace(l.Name)
-	set(&l.Description, f.Description)
-	wrong := map[string][]string{}
+	patch.Set(&l.Description, f.Description)
+	wrong := errs.Fields{}
 	switch {
 	case l.Name == "":
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	case strings.Contains(l.Name, ","):
-		wrong["title"] = []string{"is invalid"}
+		wrong.Set("title", "is invalid")
 	case utf8.RuneCountInString(l.Name) > 255:
-		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("title", "is too long (maximum is 255 characters)")
 	}
 	if utf8.RuneCountInString(l.Description) > 512*1024 {
-		wrong["description"] = []string{"is too long"}
+		wrong.Set("description", "is too long")
 	}
 	if f.Color != nil {
 		var ok bool
 		if l.Color, ok = readColor(*f.Color); !ok {
-			wrong["color"] = []string{"must be a valid color code"}
+			wrong.Set("color", "must be a valid color code")
 		}
 	}
 	if f.Priority != nil && *f.Priority < 0 {
-		wrong["priority"] = []string{"must be greater than or equal to 0"}
+		wrong.Set("priority", "must be greater than or equal to 0")
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // UpdateLabel changes a label of the place itself; Planners and above may. Of a
@@ -178,7 +179,7 @@ func (s *Service) UpdateLabel(ctx context.Context, by actor.Actor, at project.Pl
 	var l *Label
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if l, err = findLabel(ctx, tx, in, ref, onlyPriority); err != nil {
-			return notFound(err, "Label")
+			return db.NotFound(err, "Label")
 		}
 		if err := l.apply(f); err != nil {
 			return err
@@ -208,7 +209,7 @@ func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Pl
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		l, err := findLabel(ctx, tx, in, ref, false)
 		if err != nil {
-			return notFound(err, "Label")
+			return db.NotFound(err, "Label")
 		}
 		if err := errs.ChangedSince(l.UpdatedAt, unmodifiedSince); err != nil {
 			return err
@@ -234,7 +235,7 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 	}
 	l, err := findLabel(ctx, s.DB, in, label, false)
 	if err != nil {
-		return nil, notFound(err, "Label")
+		return nil, db.NotFound(err, "Label")
 	}
 	group, err := s.groupOf(ctx, by, in)
 	if err != nil {
@@ -242,7 +243,7 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if l, err = findLabel(ctx, tx, in, label, false); err != nil {
-			return notFound(err, "Label")
+			return db.NotFound(err, "Label")
 		}
 		if taken, err := hasLabel(ctx, tx, place{group: group}, l.Name, l.ID); err != nil || taken {
 			return orTaken(err)

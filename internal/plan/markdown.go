@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/actor"
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/markup"
 	"svc/internal/project"
@@ -156,7 +157,7 @@ func (r *reader) target(ref markup.Reference) (*markup.Target, error) {
 	case markup.Label:
 		l, err := findLabel(r.ctx, r.s.DB, place{project: in}, ref.Name, true)
 		if err != nil {
-			return nil, notFound(err, "Label")
+			return nil, db.NotFound(err, "Label")
 		}
 		return &markup.Target{URL: at + "issues?label_name[]=" + url.QueryEscape(l.Name), Title: l.Description, Text: l.Name}, nil
 	case markup.Milestone:

@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) Milestone(ctx context.Context, by actor.Actor, at project.Plac
 		return nil, err
 	}
 	m, err := findMilestone(ctx, s.DB, in, id)
-	return m, notFound(err, "Milestone")
+	return m, db.NotFound(err, "Milestone")
 }
 
 // MilestoneFields are what is said of a milestone; nil leaves the default or the
@@ -151,23 +152,23 @@ func (in place) path() string {
 }
 
 func (m *Milestone) apply(f MilestoneFields) error {
-	set(&m.Title, f.Title)
+	patch.Set(&m.Title, f.Title)
 	m.Title = strings.TrimSpace(m.Title)
-	set(&m.Description, f.Description)
-	set(&m.StartDate, f.StartDate)
-	set(&m.DueDate, f.DueDate)
-	wrong := map[string][]string{}
+	patch.Set(&m.Description, f.Description)
+	patch.Set(&m.StartDate, f.StartDate)
+	patch.Set(&m.DueDate, f.DueDate)
+	wrong := errs.Fields{}
 	switch {
 	case m.Title == "":
-		wrong["title"] = []string{"can't be blank"}
+		wrong.Set("title", "can't be blank")
 	case utf8.RuneCountInString(m.Title) > 255:
-		wrong["title"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("title", "is too long (maximum is 255 characters)")
 	}
 	if m.StartDate != "" && m.DueDate != "" && m.StartDate > m.DueDate {
-		wrong["due_date"] = []string{"must be greater than start date"}
+		wrong.Set("due_date", "must be greater than start date")
 	}
 	if len(m.Description) > MaxText {
-		wrong["description"] = []string{"is too long (maximum is 1048576 characters)"}
+		wrong.Set("description", "is too long (maximum is 1048576 characters)")
 	}
 	switch f.Event {
 	case "close":
@@ -175,7 +176,7 @@ func (m *Milestone) apply(f MilestoneFields) error {
 	case "activate":
 		m.State = ActiveMilestone
 	}
-	return invalid(wrong)
+	return wrong.Err()
 }
 
 // UpdateMilestone changes a milestone of the place itself; Planners and above
@@ -260,7 +261,7 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 	}
 	m, err := findMilestone(ctx, s.DB, in, id)
 	if err != nil {
-		return nil, notFound(err, "Milestone")
+		return nil, db.NotFound(err, "Milestone")
 	}
 	group, err := s.groupOf(ctx, by, in)
 	if err != nil {

@@ -150,7 +150,7 @@ func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	if err == nil && n.Internal && !on.Insider {
 		return nil, errs.NotFound("Note")
 	}
-	return n, notFound(err, "Note")
+	return n, db.NotFound(err, "Note")
 }
 
 // NewNote has the fields of a new note.

@@ -74,7 +74,7 @@ type notifications struct{ s *Service }
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
 	i, err := findIssueByID(ctx, n.s.DB, e.TargetID)
 	if err != nil {
-		return notify.Recipients{}, notFound(err, "Issue")
+		return notify.Recipients{}, db.NotFound(err, "Issue")
 	}
 	if err := n.s.fillIssues(ctx, i); err != nil {
 		return notify.Recipients{}, err
@@ -179,7 +179,7 @@ func (notifications) CanUnsubscribe() bool { return true }
 func (n notifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
 	found, err := findIssueByID(ctx, n.s.DB, events[0].TargetID)
 	if err != nil {
-		return nil, notFound(err, "Issue")
+		return nil, db.NotFound(err, "Issue")
 	}
 	in, i, err := n.s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {
@@ -256,7 +256,7 @@ func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who 
 		return gone, nil
 	}
 	to, err := findIssueByID(ctx, n.s.DB, *i.MovedToID)
-	if errs.Is(notFound(err, "Issue"), errs.KindNotFound) {
+	if errs.Is(db.NotFound(err, "Issue"), errs.KindNotFound) {
 		return gone, nil // it was deleted there
 	}
 	if err != nil {

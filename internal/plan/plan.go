@@ -4,7 +4,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/blob"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/markup"
 	"svc/internal/notify"
 	"svc/internal/project"
@@ -96,27 +94,6 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, leve
 		err = changes(by, p, level)
 	}
 	return place{project: p}, err
-}
-
-// notFound names the missing thing when the store found no row.
-func notFound(err error, thing string) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return errs.NotFound(thing)
-	}
-	return err
-}
-
-func invalid(wrong map[string][]string) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
 }
 
 func textOrNull(text string) *string {

@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 )
 
 // Position is where in a diff a note stands. It stays what it was when the diff
@@ -158,8 +159,8 @@ func (w *LinePoint) is(path string, l git.DiffLine) bool {
 		return w.Code != "" && w.Code == LineCode(path, l.Old, l.New)
 	}
 	var old, now int64
-	set(&old, w.OldLine)
-	set(&now, w.NewLine)
+	patch.Set(&old, w.OldLine)
+	patch.Set(&now, w.NewLine)
 	switch l.Kind {
 	case '+':
 		return old == 0 && now == l.New

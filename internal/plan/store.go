@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 
 	"svc/internal/db"
 )
@@ -21,26 +20,6 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 		}
 	}
 	return nil
-}
-
-// exists turns the answer of a SELECT 1 into a bool.
-func exists(row *db.Row) (bool, error) {
-	var one int
-	err := row.Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// touched runs a statement and reports whether it changed anything.
-func touched(ctx context.Context, q db.Q, query string, args ...any) (bool, error) {
-	res, err := q.ExecContext(ctx, query, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n > 0, err
 }
 
 // above are the namespaces in which things are found for a place: all above it,

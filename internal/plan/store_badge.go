@@ -38,9 +38,9 @@ func insertBadge(ctx context.Context, q db.Q, b *Badge) error {
 }
 
 func saveBadge(ctx context.Context, q db.Q, b *Badge) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE badges SET name = ?, link_url = ?, image_url = ? WHERE id = ?`, b.Name, b.LinkURL, b.ImageURL, b.ID), "Badge")
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE badges SET name = ?, link_url = ?, image_url = ? WHERE id = ?`, b.Name, b.LinkURL, b.ImageURL, b.ID), "Badge")
 }
 
 func deleteBadge(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM badges WHERE id = ?`, id), "Badge")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM badges WHERE id = ?`, id), "Badge")
 }

@@ -42,14 +42,14 @@ func insertBoard(ctx context.Context, q db.Q, b *Board) error {
 }
 
 func saveBoard(ctx context.Context, q db.Q, b *Board) error {
-	return notFound(db.ExecOne(ctx, q, `
+	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE boards SET name = ?, hide_backlog_list = ?, hide_closed_list = ?, milestone_id = ?, assignee_id = ?, weight = ?, labels = ? WHERE id = ?`,
 		b.Name, b.HideBacklog, b.HideClosed, b.MilestoneID, b.AssigneeID, b.Weight, strings.Join(b.LabelNames, ","), b.ID), "Board")
 }
 
 func deleteBoard(ctx context.Context, q db.Q, in place, id int64) error {
 	column, owner := in.column()
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM boards WHERE id = ? AND `+column+` = ?`, id, owner), "Board")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM boards WHERE id = ? AND `+column+` = ?`, id, owner), "Board")
 }
 
 const boardListColumns = `l.id, l.board_id, l.position, l.label_id, l.assignee_id, l.milestone_id`
@@ -84,7 +84,7 @@ func saveListOrder(ctx context.Context, tx *db.Tx, order []*BoardList) error {
 }
 
 func deleteBoardList(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM board_lists WHERE id = ?`, id), "List")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM board_lists WHERE id = ?`, id), "List")
 }
 
 func findLabels(ctx context.Context, q db.Q, ids []int64) (map[int64]*Label, error) {

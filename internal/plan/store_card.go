@@ -20,7 +20,7 @@ func (l *BoardList) where() (string, []any) {
 
 func inColumn(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {
 	w.And(`i.id = ?`, id)
-	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM `+issueTables+w.SQL(), w.Args()...))
+	return db.Exists(ctx, q, `SELECT 1 FROM `+issueTables+w.SQL(), w.Args()...)
 }
 
 // placeCard puts an issue of a column between two others of it. Where there is

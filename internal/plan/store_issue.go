@@ -68,7 +68,7 @@ func insertIssue(ctx context.Context, q db.Q, i *Issue) error {
 }
 
 func saveIssue(ctx context.Context, q db.Q, i *Issue) error {
-	return notFound(db.ExecOne(ctx, q, `
+	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE issues SET state = ?, confidential = ?, milestone_id = ?, updated_at = ?, title = ?, type = ?, locked = ?, due_date = ?, weight = ?,
 			position = ?, moved_to_id = ?, closed_at = ?, closed_by_id = ?, description = ? WHERE id = ?`,
 		string(i.State), i.Confidential, i.MilestoneID, i.UpdatedAt, i.Title, i.Type, i.Locked, textOrNull(i.DueDate), i.Weight,
@@ -84,7 +84,7 @@ func findDue(ctx context.Context, q db.Q, day string, after int64) ([]*Issue, er
 }
 
 func deleteIssue(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM issues WHERE id = ?`, id), "Issue")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM issues WHERE id = ?`, id), "Issue")
 }
 
 func deleteIssuesBy(ctx context.Context, tx *db.Tx, authorID int64) ([]int64, error) {

@@ -78,7 +78,7 @@ func findLabel(ctx context.Context, q db.Q, in place, ref string, more bool) (*L
 // name.
 func hasLabel(ctx context.Context, q db.Q, in place, name string, but int64) (bool, error) {
 	cond, args := in.owns("l", true)
-	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM labels l WHERE (`+cond+`) AND l.name = ? AND l.id <> ? LIMIT 1`, append(args, name, but)...))
+	return db.Exists(ctx, q, `SELECT 1 FROM labels l WHERE (`+cond+`) AND l.name = ? AND l.id <> ? LIMIT 1`, append(args, name, but)...)
 }
 
 func insertLabel(ctx context.Context, q db.Q, l *Label) error {
@@ -91,7 +91,7 @@ func insertLabel(ctx context.Context, q db.Q, l *Label) error {
 func saveLabel(ctx context.Context, q db.Q, l *Label) error {
 	err := db.ExecOne(ctx, q, `UPDATE labels SET name = ?, color = ?, description = ?, updated_at = ? WHERE id = ?`,
 		l.Name, l.Color, l.Description, l.UpdatedAt, l.ID)
-	return labelTaken(notFound(err, "Label"))
+	return labelTaken(db.NotFound(err, "Label"))
 }
 
 func labelTaken(err error) error {

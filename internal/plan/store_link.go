@@ -25,8 +25,8 @@ func findLink(ctx context.Context, q db.Q, issueID, id int64) (*Link, error) {
 }
 
 func insertLink(ctx context.Context, tx *db.Tx, l *Link) error {
-	there, err := exists(tx.QueryRowContext(ctx, `
-		SELECT 1 FROM issue_links WHERE source_id = ? AND target_id = ? OR source_id = ? AND target_id = ? LIMIT 1`, l.SourceID, l.TargetID, l.TargetID, l.SourceID))
+	there, err := db.Exists(ctx, tx, `
+		SELECT 1 FROM issue_links WHERE source_id = ? AND target_id = ? OR source_id = ? AND target_id = ? LIMIT 1`, l.SourceID, l.TargetID, l.TargetID, l.SourceID)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func insertLink(ctx context.Context, tx *db.Tx, l *Link) error {
 }
 
 func deleteLink(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM issue_links WHERE id = ?`, id), "")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM issue_links WHERE id = ?`, id), "")
 }
 
 // findMilestoneTitled returns the id of the milestone that issues of a project
@@ -76,7 +76,7 @@ func between(ctx context.Context, tx *db.Tx, projectID int64, after, before *int
 	position := func(id int64) (at int64, err error) {
 		err = tx.QueryRowContext(ctx, `
 			SELECT `+placed()+` FROM issues i WHERE i.id = ? AND i.project_id = ?`, id, projectID).Scan(&at)
-		return at, notFound(err, "Issue")
+		return at, db.NotFound(err, "Issue")
 	}
 	var low, high int64
 	var err error
@@ -103,5 +103,5 @@ func savePosition(ctx context.Context, tx *db.Tx, id, at int64) error {
 	if at == 0 {
 		at = 1 // none is a word for its number
 	}
-	return notFound(db.ExecOne(ctx, tx, `UPDATE issues SET position = ? WHERE id = ?`, at, id), "Issue")
+	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE issues SET position = ? WHERE id = ?`, at, id), "Issue")
 }

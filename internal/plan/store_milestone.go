@@ -56,7 +56,7 @@ func findMilestone(ctx context.Context, q db.Q, in place, id int64) (*Milestone,
 // usableMilestone reports whether issues of a project can have the milestone.
 func usableMilestone(ctx context.Context, q db.Q, in place, id int64) (bool, error) {
 	cond, args := in.owns("m", true)
-	return exists(q.QueryRowContext(ctx, `SELECT 1 FROM milestones m WHERE m.id = ? AND (`+cond+`)`, append([]any{id}, args...)...))
+	return db.Exists(ctx, q, `SELECT 1 FROM milestones m WHERE m.id = ? AND (`+cond+`)`, append([]any{id}, args...)...)
 }
 
 func findMilestones(ctx context.Context, q db.Q, ids []int64) (map[int64]*Milestone, error) {
@@ -76,14 +76,14 @@ func lockMilestone(ctx context.Context, tx *db.Tx, in place, id int64) (*Milesto
 		return nil, err
 	}
 	m, err := findMilestone(ctx, tx, in, id)
-	return m, notFound(err, "Milestone")
+	return m, db.NotFound(err, "Milestone")
 }
 
 // freeTitle refuses a title that another milestone has which is there for the
 // same issues.
 func freeTitle(ctx context.Context, q db.Q, in place, m *Milestone) error {
 	cond, args := in.owns("m", true)
-	taken, err := exists(q.QueryRowContext(ctx, `SELECT 1 FROM milestones m WHERE (`+cond+`) AND m.title = ? AND m.id <> ? LIMIT 1`, append(args, m.Title, m.ID)...))
+	taken, err := db.Exists(ctx, q, `SELECT 1 FROM milestones m WHERE (`+cond+`) AND m.title = ? AND m.id <> ? LIMIT 1`, append(args, m.Title, m.ID)...)
 	if err == nil && taken {
 		return errs.InvalidField("title", "already being used for another group or project milestone.")
 	}

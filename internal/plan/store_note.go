@@ -69,11 +69,11 @@ func insertNote(ctx context.Context, q db.Q, n *Note) error {
 }
 
 func saveNote(ctx context.Context, q db.Q, n *Note) error {
-	return notFound(db.ExecOne(ctx, q, `UPDATE notes SET body = ?, updated_at = ? WHERE id = ?`, n.Body, n.UpdatedAt, n.ID), "Note")
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE notes SET body = ?, updated_at = ? WHERE id = ?`, n.Body, n.UpdatedAt, n.ID), "Note")
 }
 
 func deleteNote(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM notes WHERE id = ?`, id), "Note")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM notes WHERE id = ?`, id), "Note")
 }
 
 func deleteNotesOf(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
@@ -101,7 +101,7 @@ func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
 // confidential.
 func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time) error {
 	err := tx.QueryRowContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ? RETURNING confidential`, step, at, i.ID).Scan(&i.Confidential)
-	return notFound(err, "Issue")
+	return db.NotFound(err, "Issue")
 }
 
 // findWriters returns who wrote notes on a thing, in the order of their first one.

@@ -11,10 +11,10 @@ import (
 // anything is not subscribed.
 func saveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, want bool, at time.Time) (bool, error) {
 	if !want {
-		return touched(ctx, tx, `UPDATE subscriptions SET subscribed = FALSE WHERE kind = ? AND thing_id = ? AND user_id = ? AND subscribed`,
+		return db.ExecAny(ctx, tx, `UPDATE subscriptions SET subscribed = FALSE WHERE kind = ? AND thing_id = ? AND user_id = ? AND subscribed`,
 			string(of.Kind), of.ID, userID)
 	}
-	changed, err := touched(ctx, tx, `
+	changed, err := db.ExecAny(ctx, tx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, TRUE, ?)
 		ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = TRUE WHERE NOT subscriptions.subscribed`, string(of.Kind), of.ID, userID, at)
 	if err != nil {

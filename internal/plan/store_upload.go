@@ -33,7 +33,7 @@ func findUpload(ctx context.Context, q db.Q, projectID, id int64, secret string)
 }
 
 func deleteUpload(ctx context.Context, q db.Q, id int64) error {
-	return notFound(db.ExecOne(ctx, q, `DELETE FROM uploads WHERE id = ?`, id), "File")
+	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM uploads WHERE id = ?`, id), "File")
 }
 
 func findSecrets(ctx context.Context, q db.Q, projectID int64) ([]string, error) {

@@ -98,7 +98,7 @@ func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Re
 	}
 	u, err := findUpload(ctx, s.DB, in.ID, id, secret)
 	if err != nil {
-		return nil, nil, notFound(err, "File")
+		return nil, nil, db.NotFound(err, "File")
 	}
 	file, err := s.Blobs.Get(ctx, u.key())
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) DeleteUpload(ctx context.Context, by actor.Actor, ref project.
 	}
 	u, err := findUpload(ctx, s.DB, in.ID, id, secret)
 	if err != nil {
-		return notFound(err, "File")
+		return db.NotFound(err, "File")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := deleteUpload(ctx, tx, u.ID); err != nil {

@@ -291,23 +291,20 @@ func (s *Service) save(ctx context.Context, tx *db.Tx, by actor.Actor, was, now 
 }
 
 func (s *Settings) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	for _, f := range s.fields() {
 		n, ok := f.value.(*int)
 		switch {
 		case ok && *n < f.min:
-			wrong[f.name] = []string{fmt.Sprintf("must be greater than or equal to %d", f.min)}
+			wrong.Set(f.name, "must be greater than or equal to %d", f.min)
 		case ok && *n > f.max:
-			wrong[f.name] = []string{fmt.Sprintf("must be less than or equal to %d", f.max)}
+			wrong.Set(f.name, "must be less than or equal to %d", f.max)
 		}
 		if c, ok := f.value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
-			wrong[f.name] = []string{"must be off, soft or hard"}
+			wrong.Set(f.name, "must be off, soft or hard")
 		}
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 func encode(v any) string {
