@@ -131,12 +131,9 @@ type Concern func(by actor.Actor) (cond string, args []any)
 // OnConcern registers a Concern; it is called at start-up.
 func (s *Service) OnConcern(c Concern) { s.concerns = c }
 
-// New returns the service, registers its background jobs, and takes part in
-// what happens to projects and users.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
-	d.Users.OnDelete(leaveUser)
-	d.Projects.OnEvent(s.recordProjectEvent)
 	d.Queue.Every("activity_retention", 6*time.Hour, s.Purge)
 	return s
 }
@@ -198,8 +195,8 @@ func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time)
 	return ids, nil
 }
 
-// recordProjectEvent tells of what happened to a project itself.
-func (s *Service) recordProjectEvent(ctx context.Context, tx *db.Tx, a project.Event) error {
+// ProjectChanged records an event about a project or its members.
+func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, a project.Event) error {
 	e := Event{ProjectID: &a.ProjectID, AuthorID: a.UserID, Audience: Viewers, CreatedAt: s.Now()}
 	switch a.Kind {
 	case project.ProjectCreated:
@@ -241,11 +238,11 @@ func (s *Service) Purge(ctx context.Context) error {
 	}
 }
 
-// leaveUser gives the acts of a user who goes to the ghost; with a hard
-// deletion they go along.
-func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if hard {
+// UserDeleted makes the ghost user the author of the events of a deleted user.
+// A hard deletion deletes them with the account.
+func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if d.Hard {
 		return nil // the rows go with the account
 	}
-	return changeAuthor(ctx, tx, userID, ghostID)
+	return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 }

@@ -150,7 +150,6 @@ func New(d Deps) *Service {
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
 	d.Queue.Every("alert_retention", time.Hour, s.Sweep)
-	d.Notify.Register(notificationKind, notifications{s})
 	return s
 }
 

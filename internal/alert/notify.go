@@ -30,6 +30,9 @@ func (s *Service) notify(ctx context.Context, tx *db.Tx, projectID int64, ids []
 // notifications implements notify.Source for alerts.
 type notifications struct{ s *Service }
 
+// Notifications returns the kind of targets, and the source, of the emails about alerts.
+func (s *Service) Notifications() (string, notify.Source) { return notificationKind, notifications{s} }
+
 // Recipients implements notify.Source: Maintainers and above are notified,
 // depending on their settings.
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {

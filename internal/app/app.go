@@ -285,6 +285,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})
+	a.subscribe()
+	a.provide()
 	return nil
 }
 

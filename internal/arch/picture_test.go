@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated section of docs/dev/architecture.md")
+var update = flag.Bool("update", false, "rewrite the generated documents")
 
 // architecture is the page with the generated section, between the two
 // comments.

@@ -116,12 +116,7 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 	if err := s.followDeployment(ctx, tx, j); err != nil {
 		return err
 	}
-	for _, l := range s.listeners {
-		if err := l(ctx, tx, j); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.Events.JobEnded.Publish(ctx, tx, j)
 }
 
 // settleCanceled takes leave of the runner of a canceled job, which was let

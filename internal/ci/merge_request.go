@@ -44,8 +44,9 @@ type request struct {
 	Base            string   `json:"base"`
 }
 
-// requestChanged has a pipeline made of a new head of a merge request.
-func (s *Service) requestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
+// MergeRequestChanged has a pipeline created for the new head of a merge
+// request.
+func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
 	if c.Kind != merge.Collected || c.Request.State != merge.Opened || c.By <= 0 {
 		return nil
 	}
@@ -191,9 +192,9 @@ func (p *Pipeline) branch() string {
 	return p.Ref
 }
 
-// headPipelines returns the newest pipelines of the heads of merge requests,
+// HeadPipelines returns the newest pipelines of the heads of merge requests,
 // one that was made for it before others.
-func (s *Service) headPipelines(ctx context.Context, list []*merge.MergeRequest) (map[int64]*merge.Pipeline, error) {
+func (s *Service) HeadPipelines(ctx context.Context, list []*merge.MergeRequest) (map[int64]*merge.Pipeline, error) {
 	ids, heads := make([]int64, len(list)), map[int64]string{}
 	for i, m := range list {
 		ids[i], heads[m.ID] = m.ID, m.Head

@@ -49,6 +49,9 @@ func (s *Service) fixes(ctx context.Context, tx *db.Tx, p *Pipeline) (bool, erro
 // notifications implements notify.Source for pipelines.
 type notifications struct{ s *Service }
 
+// Notifications returns the kind of targets, and the source, of the emails about pipelines.
+func (s *Service) Notifications() (string, notify.Source) { return pipelineKind, notifications{s} }
+
 // Recipients implements notify.Source.
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
 	p, err := findPipeline(ctx, n.s.DB, e.ProjectID, e.TargetID)

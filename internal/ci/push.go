@@ -39,8 +39,8 @@ type pushWork struct {
 // Kind implements queue.Work.
 func (pushWork) Kind() string { return "ci_push" }
 
-// pushed has pipelines made of a push.
-func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
+// Pushed has pipelines created for the pushed branches and tags.
+func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	userID := p.By.ID
 	if p.By.Deploy != nil {
 		userID = p.By.Deploy.UserID

@@ -8,9 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// forgetProjects takes part in the permanent deletion of projects: a runner that has
-// no other project is deleted.
-func (s *Service) forgetProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted deletes the project runners that have no other project.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		// A runner of this project alone has no one left to keep it.
 		_, err := tx.ExecContext(ctx, `

@@ -19,6 +19,7 @@ import (
 	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/limit"
 	"svc/internal/merge"
 	"svc/internal/notice"
@@ -69,9 +70,9 @@ type Site struct {
 // Service is the CI of the instance.
 type Service struct {
 	Deps
+	Events   Events
 	JobQueue *jobqueue.Queue
 
-	listeners       []Listener
 	variableSources []VariableSource
 	limits          map[int64]RunnerLimit // by runner
 
@@ -80,12 +81,11 @@ type Service struct {
 	compilations *limit.Share
 }
 
-// Listener is how another feature learns that a job has ended. It runs in the
-// transaction of the end; what takes time it adds to the queue there.
-type Listener func(ctx context.Context, tx *db.Tx, j *Job) error
-
-// OnEnd registers a Listener; it is called at start-up.
-func (s *Service) OnEnd(l Listener) { s.listeners = append(s.listeners, l) }
+// Events is what happens in CI/CD.
+type Events struct {
+	// JobEnded comes when a job has ended, in the transaction of its end.
+	JobEnded event.Event[*Job]
+}
 
 // VariableSource returns variables that another feature adds to the jobs of a
 // project.
@@ -94,8 +94,7 @@ type VariableSource func(ctx context.Context, p *project.Project) ([]config.Vari
 // OnVariables registers a VariableSource. It is called at start-up.
 func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.variableSources, t) }
 
-// New returns the service, registers its background jobs, and follows pushes
-// and merge requests.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, limits: map[int64]RunnerLimit{}, changes: newChanges()}
 	s.JobQueue = jobqueue.New(jobqueue.Deps{DB: d.DB, Notices: d.Notices, Serves: s.serves, Now: d.Now})
@@ -103,21 +102,15 @@ func New(d Deps) *Service {
 	s.handleWork()
 	s.listenChanged()
 	d.Users.OnChange(s.readers.changed)
-	d.Projects.OnRemove(s.forgetProjects)
-	d.Repos.OnPush(s.pushed)
 	d.Deployments.OnModeChange(s.nextTurn)
-	d.Merges.OnChange(s.requestChanged)
-	d.Merges.OnPipelines(s.headPipelines)
-	d.Notify.Register(pipelineKind, notifications{s})
-	d.Users.OnDelete(s.leaveUser)
 	return s
 }
 
-// leaveUser takes part when a user is deleted: what they started stays, under
-// the name of the ghost.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, _ bool) error {
+// UserDeleted makes the ghost user the owner of the pipelines, jobs and
+// deployments of a deleted user.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	for _, table := range []string{"pipelines", "jobs", "deployments"} {
-		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, ghostID, userID); err != nil {
+		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, d.GhostID, d.UserID); err != nil {
 			return err
 		}
 	}

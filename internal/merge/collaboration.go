@@ -8,9 +8,9 @@ import (
 	"svc/internal/project"
 )
 
-// collaborationBranches implements repo.Collaboration: users who may merge a merge
+// CollaborationBranches implements repo.Collaboration: users who may merge a merge
 // request from a fork may push to its source branch, if its author allows it.
-func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
+func (s *Service) CollaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
 	list, err := findCollaborations(ctx, s.DB, in.ID)
 	if err != nil {
 		return nil, err

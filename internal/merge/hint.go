@@ -12,9 +12,9 @@ import (
 // maxHints is of how many branches of a push something is said.
 const maxHints = 3
 
-// hint returns messages for a user who has pushed a branch: the URL of its merge
+// PushHints returns messages for a user who has pushed a branch: the URL of its merge
 // request, or of the page to create one. Errors are ignored.
-func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
+func (s *Service) PushHints(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
 	// The first branch of all becomes the default one: there is nothing to
 	// merge it into.
 	if by.Anonymous() || in.DefaultBranch == "" || len(branches) > maxHints || !in.Settings.PrintingMergeRequestLinkEnabled || !in.MayRead(by, project.MergePart) {

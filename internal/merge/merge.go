@@ -15,6 +15,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/markup"
 	"svc/internal/notify"
@@ -127,13 +128,17 @@ type Deps struct {
 // Service manages the merge requests of the instance.
 type Service struct {
 	Deps
-	listeners []Listener
+	Events Events
+
 	pipelines Pipelines
 }
 
-// Listener is how another feature follows merge requests. It runs in the
-// transaction in which something happened, and adds its work to the queue.
-type Listener func(ctx context.Context, tx *db.Tx, c Change) error
+// Events is what happens to merge requests.
+type Events struct {
+	// Changed comes when a merge request has a new head, another state or other
+	// fields.
+	Changed event.Event[Change]
+}
 
 // Change is an event of a merge request.
 type Change struct {
@@ -152,43 +157,24 @@ const (
 	FieldsChanged ChangeKind = "fields"
 )
 
-// OnChange registers a Listener; it is called at start-up.
-func (s *Service) OnChange(l Listener) { s.listeners = append(s.listeners, l) }
-
-func (s *Service) publish(ctx context.Context, tx *db.Tx, c Change) error {
-	for _, l := range s.listeners {
-		if err := l(ctx, tx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// New returns the service, registers its background jobs, and takes part in
-// what happens to users, projects and repositories.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
-	d.Users.OnDelete(s.leaveUser)
-	d.Projects.OnRemove(removeProjects)
-	d.Repos.OnPush(s.pushed)
-	d.Repos.OnPushed(s.hint)
-	d.Repos.OnCollaboration(s.collaborationBranches)
-	d.Plan.OnReference(markup.MergeRequest, s.refer)
-	d.Notify.Register(string(plan.MergeKind), notifications{s})
 	return s
 }
 
-// leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
-// it goes along, with all that others said of it.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if err := dropAutoMerges(ctx, tx, userID); err != nil {
+// UserDeleted makes the ghost user the author of the merge requests of a
+// deleted user, and cancels what they had set to merge automatically. A hard
+// deletion deletes the merge requests, with all notes.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if err := dropAutoMerges(ctx, tx, d.UserID); err != nil {
 		return err
 	}
-	if !hard {
-		return changeAuthor(ctx, tx, userID, ghostID)
+	if !d.Hard {
+		return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 	}
-	gone, err := deleteRequestsBy(ctx, tx, userID)
+	gone, err := deleteRequestsBy(ctx, tx, d.UserID)
 	if err != nil {
 		return err
 	}
@@ -202,10 +188,9 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 	return plan.Forget(ctx, tx, plan.MergeKind, ids...)
 }
 
-// removeProjects takes part when projects are deleted permanently: what hangs
-// on no project by itself goes, and requests from there cannot be merged any
-// more.
-func removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted deletes rows of deleted projects without a foreign key to
+// them. Merge requests from these projects cannot be merged any more.
+func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
 			return err
@@ -424,8 +409,8 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 	return on, nil
 }
 
-// refer finds what !1 in a text stands for.
-func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
+// Refer finds what !1 in a text stands for.
+func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
 	if !in.MayRead(by, project.MergePart) {
 		return nil, nil
 	}

@@ -33,10 +33,10 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.workAutoMerge)
 }
 
-// pushed follows pushes, in the transaction that records them: requests from the
-// branch have a new head, those into it are to be looked at again, and one that
-// the push merged is merged.
-func (s *Service) pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
+// Pushed updates the merge requests of the pushed branches: those from a branch
+// have a new head, those into it are checked for conflicts again, and those
+// that the push merged are marked as merged.
+func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	userID := p.By.ID
 	if p.By.Deploy != nil {
 		userID = p.By.Deploy.UserID
@@ -156,7 +156,7 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	if err := s.record(ctx, tx, userID, m, activity.Merged); err != nil {
 		return err
 	}
-	if err := s.publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
+	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
 		return err
 	}
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))

@@ -309,7 +309,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 				}
 			}
 		}
-		return s.publish(ctx, tx, Change{Request: now, Kind: Collected, By: by})
+		return s.Events.Changed.Publish(ctx, tx, Change{Request: now, Kind: Collected, By: by})
 	})
 }
 

@@ -143,14 +143,12 @@ type Service struct {
 	sources map[string]Source
 }
 
-// New returns the service. It registers its background jobs and subscribes to
-// project events.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, sources: map[string]Source{}}
 	queue.Handle(d.Queue, s.FindRecipients)
 	queue.Handle(d.Queue, s.Deliver, queue.Timeout(time.Minute))
 	d.Queue.Every("notification_retention", 6*time.Hour, s.purge)
-	d.Projects.OnEvent(s.projectChanged)
 	s.Register(projectKind, projects{s})
 	return s
 }

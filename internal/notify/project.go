@@ -12,8 +12,8 @@ import (
 // projectKind is the kind of projects themselves.
 const projectKind = "Project"
 
-// projectChanged notifies the members of a project that was moved.
-func (s *Service) projectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
+// ProjectChanged notifies the members of a project that was moved.
+func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
 	if e.Kind != project.ProjectMoved {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/secret"
+	"svc/internal/user"
 )
 
 // Application is an OAuth application.
@@ -328,10 +329,10 @@ func (s *Service) endAll(ctx context.Context, tx *db.Tx, id int64) error {
 	return nil
 }
 
-// leave takes part in the deletion of a user: their applications go with them,
-// and what others allowed them.
-func (s *Service) leave(ctx context.Context, tx *db.Tx, userID, _ int64, _ bool) error {
-	ids, err := applicationsOf(ctx, tx, userID)
+// UserDeleted deletes the applications of a deleted user, with the tokens of
+// everyone who authorized them.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	ids, err := applicationsOf(ctx, tx, d.UserID)
 	if err != nil {
 		return err
 	}

@@ -39,11 +39,9 @@ type Deps struct {
 // Service manages OAuth applications and their tokens.
 type Service struct{ Deps }
 
-// New returns the service. From then on its access tokens open accounts.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{d}
-	s.Users.OnToken(findOAuthToken)
-	s.Users.OnDelete(s.leave)
 	s.Queue.Every("oauth_purge", time.Hour, s.Purge)
 	return s
 }

@@ -258,8 +258,8 @@ func findEither(ctx context.Context, q db.Q, digest string) (*token, error) {
 		digest, digest)
 }
 
-// findOAuthToken tells the users' service what a token opens.
-func findOAuthToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToken, error) {
+// FindToken tells the users' service what a token opens.
+func FindToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToken, error) {
 	t := user.OAuthToken{}
 	var scopes string
 	var ended int64

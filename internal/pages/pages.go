@@ -109,9 +109,6 @@ func New(d Deps) *Service {
 	s.Queue.Every("pages_sweep", time.Minute, s.Sweep)
 	s.Queue.Every("pages_certificates", leastWait, s.RenewCertificates)
 	s.Queue.Every("pages_domains", 6*time.Hour, s.CheckDomains)
-	d.CI.OnEnd(s.jobEnded)
-	d.CI.OnVariables(s.variables)
-	d.Projects.OnRemove(s.removeProjects)
 	s.hosts = notice.NewCache[string](notice.CacheOptions[*host]{Bus: d.Notices, TTL: hostTTL, Now: d.Now, Max: hostsMax})
 	s.certs = notice.NewCache[string](notice.CacheOptions[*tls.Certificate]{Bus: d.Notices, TTL: hostTTL, Now: d.Now, Max: hostsMax})
 	drop := func() { s.hosts.Drop(); s.certs.Drop() }

@@ -44,9 +44,8 @@ type publishWork struct {
 // Kind implements queue.Work.
 func (publishWork) Kind() string { return "pages_publish" }
 
-// jobEnded has a job that succeeded publish its site, in the transaction of its
-// end.
-func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
+// JobEnded has the site of a successful Pages job published.
+func (s *Service) JobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	p := j.Options.Pages
 	if p == nil || j.Status != flow.Success {
 		return nil
@@ -63,8 +62,8 @@ func (s *Service) jobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	return s.Queue.Add(ctx, tx, w)
 }
 
-// variables tells jobs where the site of their project is, or will be.
-func (s *Service) variables(ctx context.Context, p *project.Project) ([]config.Variable, error) {
+// Variables tells jobs where the site of their project is, or will be.
+func (s *Service) Variables(ctx context.Context, p *project.Project) ([]config.Variable, error) {
 	if !s.Place.Served || p.Settings.Pages == project.Disabled {
 		return nil, nil
 	}

@@ -241,9 +241,8 @@ func (s *Service) leaveAll(ctx context.Context, tx *db.Tx, list []*Site) error {
 	return nil
 }
 
-// removeProjects takes part when projects are deleted permanently: their archives
-// go too.
-func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted has the Pages sites of deleted projects removed from storage.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		list, err := sitesOf(ctx, tx, p.ID)
 		if err != nil {

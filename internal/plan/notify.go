@@ -70,6 +70,9 @@ func (s *Service) NotifyDue(ctx context.Context) error {
 // notifications implements notify.Source for issues.
 type notifications struct{ s *Service }
 
+// Notifications returns the kind of targets, and the source, of the emails about issues.
+func (s *Service) Notifications() (string, notify.Source) { return string(IssueKind), notifications{s} }
+
 // Recipients implements notify.Source.
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
 	i, err := findIssueByID(ctx, n.s.DB, e.TargetID)

@@ -39,13 +39,9 @@ type Service struct {
 	referrers map[markup.Kind]Referrer
 }
 
-// New returns the service, and takes part in what happens to users and projects.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}}
-	d.Users.OnDelete(leaveUser)
-	d.Projects.OnRemove(s.removeProjects)
-	d.Activity.OnConcern(concerns)
-	d.Notify.Register(string(IssueKind), notifications{s})
 	queue.Handle(d.Queue, s.dropUploads)
 	d.Queue.Every("issues_due", time.Hour, s.NotifyDue)
 	return s
@@ -114,21 +110,22 @@ func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, 
 	return nextGroupNumber(ctx, tx, in.group.ID, kind)
 }
 
-// leaveUser gives what a user wrote who goes to the ghost; with a hard deletion
-// it goes along, with all that others said of it.
-func leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if !hard {
-		return changeAuthor(ctx, tx, userID, ghostID)
+// UserDeleted makes the ghost user the author of the issues and notes of a
+// deleted user. A hard deletion deletes them, with the notes of others on these
+// issues.
+func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if !d.Hard {
+		return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 	}
 	// The issues go first: who is about to say something finds them gone.
-	issues, err := deleteIssuesBy(ctx, tx, userID)
+	issues, err := deleteIssuesBy(ctx, tx, d.UserID)
 	if err != nil {
 		return err
 	}
 	if err := Forget(ctx, tx, IssueKind, issues...); err != nil {
 		return err
 	}
-	return deleteNotesBy(ctx, tx, userID)
+	return deleteNotesBy(ctx, tx, d.UserID)
 }
 
 // Forget deletes the rows that refer to deleted issues or merge requests without

@@ -121,8 +121,8 @@ func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label,
 // mine is a condition on issues i: those that an actor wrote or is to do.
 const mine = `i.author_id = ? OR EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
 
-// concerns is mine for events, which know the id of an issue.
-func concerns(by actor.Actor) (string, []any) {
+// Concerns is mine for events, which know the id of an issue.
+func Concerns(by actor.Actor) (string, []any) {
 	return `EXISTS (SELECT 1 FROM issues i WHERE i.id = e.subject_id AND (` + mine + `))`, []any{by.ID, by.ID}
 }
 

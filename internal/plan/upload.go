@@ -147,9 +147,9 @@ func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
 	return nil
 }
 
-// removeProjects takes part when projects are deleted permanently: their files
-// follow the rows, and so does what hangs on no project by itself.
-func (s *Service) removeProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted deletes the uploads of deleted projects, and rows without a
+// foreign key to the project.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	const batch = 500
 	for _, p := range gone {
 		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {

@@ -183,7 +183,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 		}
 	}
 	if p.CreatorID != nil {
-		if err := s.publish(ctx, tx, Event{Kind: ProjectCreated, ProjectID: p.ID, UserID: *p.CreatorID, Name: p.Name}); err != nil {
+		if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectCreated, ProjectID: p.ID, UserID: *p.CreatorID, Name: p.Name}); err != nil {
 			return err
 		}
 	}

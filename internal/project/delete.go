@@ -9,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/user"
 )
 
 // deleteWork finishes the deletion of a project in the background.
@@ -91,12 +92,7 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 			return err
 		}
 	}
-	for _, r := range s.removers {
-		if err := r(ctx, tx, gone); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.Events.Deleted.Publish(ctx, tx, gone)
 }
 
 // DeleteGroup removes a group with all groups and projects in it: at once for
@@ -158,13 +154,13 @@ func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) erro
 	return nil
 }
 
-// guardUser refuses the deletion of a user who alone owns a group: it would be
-// left without anyone. A hard deletion takes such groups along.
-func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard bool) error {
-	if hard {
+// UserDeleting refuses the deletion of a user who is the only owner of a group,
+// unless it is hard.
+func (s *Service) UserDeleting(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if d.Hard {
 		return nil
 	}
-	alone, err := isSoleOwner(ctx, tx, userID, s.today())
+	alone, err := isSoleOwner(ctx, tx, d.UserID, s.today())
 	if err != nil {
 		return err
 	}
@@ -174,12 +170,13 @@ func (s *Service) guardUser(ctx context.Context, tx *db.Tx, userID int64, hard b
 	return nil
 }
 
-// leaveUser takes part in the deletion of a user: what they made elsewhere is
-// the ghost's from now on, and a hard deletion takes the groups along that they
-// alone owned. Their namespace and memberships go with the account.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if hard {
-		groups, err := solelyOwned(ctx, tx, userID, s.today())
+// UserDeleted makes the ghost user the creator of what a deleted user created
+// in the groups and projects of others, and deletes the projects in their
+// namespace. A hard deletion deletes the groups too that they alone owned.
+// Their namespace and memberships are deleted with the account.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if d.Hard {
+		groups, err := solelyOwned(ctx, tx, d.UserID, s.today())
 		if err != nil {
 			return err
 		}
@@ -196,12 +193,12 @@ func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int6
 			}
 		}
 	}
-	if err := s.remove(ctx, tx, userProjects, userID); err != nil {
+	if err := s.remove(ctx, tx, userProjects, d.UserID); err != nil {
 		return err
 	}
 	// Stars go with the account; the counts must follow.
-	if err := deleteStars(ctx, tx, userID); err != nil {
+	if err := deleteStars(ctx, tx, d.UserID); err != nil {
 		return err
 	}
-	return replaceCreator(ctx, tx, userID, ghostID)
+	return replaceCreator(ctx, tx, d.UserID, d.GhostID)
 }

@@ -284,7 +284,7 @@ func (s *Service) publishMoved(ctx context.Context, tx *db.Tx, userID, namespace
 		return err
 	}
 	for _, p := range list {
-		if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.id, UserID: userID, Name: p.name, From: was + p.path[len(is):]}); err != nil {
+		if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.id, UserID: userID, Name: p.name, From: was + p.path[len(is):]}); err != nil {
 			return err
 		}
 	}

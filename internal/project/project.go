@@ -12,6 +12,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/notice"
 	"svc/internal/queue"
 	"svc/internal/user"
@@ -192,30 +193,30 @@ type Deps struct {
 // Service manages the groups and projects of the instance.
 type Service struct {
 	Deps
-	removers  []Remover
-	listeners []Listener
-	branch    BranchSetter
-	storage   StorageSetter
-	known     *notice.Cache[knownKey, *Project] // with what the user of the key is in it
-	editions  atomic.Int64                      // of projects that were read: see Project.Edition
+	Events Events
+
+	branch   BranchSetter
+	storage  StorageSetter
+	known    *notice.Cache[knownKey, *Project] // with what the user of the key is in it
+	editions atomic.Int64                      // of projects that were read: see Project.Edition
 }
 
-// Remover is how another feature takes part when projects are deleted
-// permanently. It runs in the transaction that removes their rows; what lies
-// outside of the database goes by work that it adds to the queue.
-type Remover func(ctx context.Context, tx *db.Tx, gone []Removed) error
-
-// Removed is a project that is deleted permanently.
-type Removed struct {
+// Deleted is a project that is deleted permanently.
+type Deleted struct {
 	ID      int64
 	Storage string
 }
 
-// OnRemove registers a Remover; it is called at start-up.
-func (s *Service) OnRemove(r Remover) { s.removers = append(s.removers, r) }
-
-// Listener is called for the events of projects, in their transaction.
-type Listener func(ctx context.Context, tx *db.Tx, a Event) error
+// Events is what happens to projects.
+type Events struct {
+	// Changed comes when a project is created, renamed or moved, and when a member
+	// joins, leaves or expires.
+	Changed event.Event[Event]
+	// Deleted comes when projects are deleted permanently, in the transaction that
+	// removes their rows. A subscriber removes what is outside of the database by
+	// work that it adds to the queue.
+	Deleted event.Event[[]Deleted]
+}
 
 // Event is a change to a project or to a user's membership in it.
 type Event struct {
@@ -239,25 +240,12 @@ const (
 	ProjectMoved // it has another path, and so has everything below it
 )
 
-// OnEvent registers a Listener. It is called at start-up.
-func (s *Service) OnEvent(w Listener) { s.listeners = append(s.listeners, w) }
-
-// publish calls the listeners of an event.
-func (s *Service) publish(ctx context.Context, tx *db.Tx, a Event) error {
-	for _, w := range s.listeners {
-		if err := w(ctx, tx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // publishMember publishes an event about a member. Groups have no such events.
 func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, in source, userID int64) error {
 	if in.project == nil {
 		return nil
 	}
-	return s.publish(ctx, tx, Event{Kind: kind, ProjectID: in.project.ID, UserID: userID})
+	return s.Events.Changed.Publish(ctx, tx, Event{Kind: kind, ProjectID: in.project.ID, UserID: userID})
 }
 
 // BranchSetter makes a branch of the repository the default one. It is asked
@@ -274,15 +262,11 @@ type StorageSetter func(ctx context.Context, by actor.Actor, p *Project, storage
 // OnStorage registers who moves repositories; it is called at start-up.
 func (s *Service) OnStorage(m StorageSetter) { s.storage = m }
 
-// New returns the service, registers its background jobs, and takes part in the
-// renaming and deletion of users.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
 	s.watchProjects()
-	d.Users.GuardDelete(s.guardUser)
-	d.Users.OnDelete(s.leaveUser)
-	d.Users.OnRename(s.renameUser)
 	return s
 }
 

@@ -306,9 +306,9 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 }
 
 // findRemoved reads the projects that Removers are called with.
-func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Removed, error) {
-	return db.All(ctx, q, func(s db.Scanner) (Removed, error) {
-		var r Removed
+func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Deleted, error) {
+	return db.All(ctx, q, func(s db.Scanner) (Deleted, error) {
+		var r Deleted
 		err := s.Scan(&r.ID, &r.Storage)
 		return r, err
 	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)

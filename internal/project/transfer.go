@@ -7,6 +7,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/user"
 )
 
 // Transfer moves a project into another namespace. Its Owners may, if they
@@ -39,7 +40,7 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 				return err
 			}
 		}
-		if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
+		if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, "project_namespace_updated", p.Entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
@@ -139,13 +140,14 @@ func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *in
 	return nil
 }
 
-// renameUser leads the projects of a user to the paths below their new name.
-func (s *Service) renameUser(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error {
-	if err := keepPaths(ctx, tx, namespaceID, s.Now()); err != nil {
+// UserRenamed moves the projects of a renamed user to the paths below their new
+// username.
+func (s *Service) UserRenamed(ctx context.Context, tx *db.Tx, r user.Renaming) error {
+	if err := keepPaths(ctx, tx, r.NamespaceID, s.Now()); err != nil {
 		return err
 	}
-	if err := moveProjects(ctx, tx, namespaceID, from, to); err != nil {
+	if err := moveProjects(ctx, tx, r.NamespaceID, r.From, r.To); err != nil {
 		return err
 	}
-	return s.publishMoved(ctx, tx, 0, namespaceID, from, to)
+	return s.publishMoved(ctx, tx, 0, r.NamespaceID, r.From, r.To)
 }

@@ -95,12 +95,12 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 			}
 		}
 		if p.Name != was.Name {
-			if err := s.publish(ctx, tx, Event{Kind: ProjectRenamed, ProjectID: p.ID, UserID: by.ID, Name: p.Name}); err != nil {
+			if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectRenamed, ProjectID: p.ID, UserID: by.ID, Name: p.Name}); err != nil {
 				return err
 			}
 		}
 		if p.Path != was.Path {
-			if err := s.publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: was.FullPath}); err != nil {
+			if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: was.FullPath}); err != nil {
 				return err
 			}
 		}

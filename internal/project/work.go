@@ -33,7 +33,7 @@ func (s *Service) expireMembers(ctx context.Context) error {
 			}
 			e.user.Type = "User"
 			if e.in.Type == audit.ProjectEntity {
-				if err := s.publish(ctx, tx, Event{Kind: MemberExpired, ProjectID: e.in.ID, UserID: e.user.ID}); err != nil {
+				if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: MemberExpired, ProjectID: e.in.ID, UserID: e.user.ID}); err != nil {
 					return err
 				}
 			}

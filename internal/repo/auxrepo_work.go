@@ -8,7 +8,6 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/git"
-	"svc/internal/project"
 	"svc/internal/queue"
 )
 
@@ -20,8 +19,6 @@ func (s *Service) handleAuxRepoWork() {
 	queue.Handle(s.Queue, func(ctx context.Context, w sumWork) error { return s.sumAuxRepos(ctx, w.ProjectID) })
 	s.Queue.Every("repo_annex_sweep", sweepAge, s.sweepAuxRepos)
 	s.Queue.Every("repo_annex_orphans", time.Hour, func(ctx context.Context) error { return s.removeOrphans(ctx, orphanWork{}) })
-	s.Projects.OnRemove(func(ctx context.Context, tx *db.Tx, _ []project.Removed) error { return s.DropOrphans(ctx, tx) })
-	s.Users.OnDelete(func(ctx context.Context, tx *db.Tx, _, _ int64, _ bool) error { return s.DropOrphans(ctx, tx) })
 }
 
 // tidyAuxRepoWork is tidyWork for an auxiliary repository.

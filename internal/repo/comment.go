@@ -122,14 +122,13 @@ func inDiff(d *git.Diff, n NewComment) bool {
 	return false
 }
 
-// leaveUser takes part in the deletion of a user: what they said stays, as the
-// ghost's, unless all of them goes.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	if hard {
-		return nil
+// UserDeleted hands the comments of a deleted user over to the ghost user, unless
+// the deletion is hard, and has the repositories of their snippets removed.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if !d.Hard {
+		if err := moveComments(ctx, tx, d.UserID, d.GhostID); err != nil {
+			return fmt.Errorf("hand over comments of user %d: %w", d.UserID, err)
+		}
 	}
-	if err := moveComments(ctx, tx, userID, ghostID); err != nil {
-		return fmt.Errorf("leave comments of user %d: %w", userID, err)
-	}
-	return nil
+	return s.DropOrphans(ctx, tx)
 }

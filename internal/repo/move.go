@@ -14,6 +14,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -40,19 +41,18 @@ type Change struct {
 	Commits int     // that came with it; known for few changes only
 }
 
-// Listener is called for each push, in the transaction that records it. Slow work
-// belongs in the queue.
-type Listener func(ctx context.Context, tx *db.Tx, p Push) error
-
-// OnPush registers a Listener; it is called at start-up.
-func (s *Service) OnPush(l Listener) { s.listeners = append(s.listeners, l) }
+// Events is what happens to repositories.
+type Events struct {
+	// Pushed comes with each push, in the transaction that records it.
+	Pushed event.Event[Push]
+}
 
 // PushHint returns messages for a user who has pushed branches, such as the URL
 // to create a merge request. git shows them in the terminal.
 type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string
 
-// OnPushed registers a PushHint. It is called at start-up.
-func (s *Service) OnPushed(h PushHint) { s.pushHints = append(s.pushHints, h) }
+// OnPushHints registers a PushHint. It is called at start-up.
+func (s *Service) OnPushHints(h PushHint) { s.pushHints = append(s.pushHints, h) }
 
 // hint shows what the features have to say about the branches of a push that
 // was recorded.
@@ -271,10 +271,8 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 				return err
 			}
 		}
-		for _, l := range s.listeners {
-			if err := l(ctx, tx, done); err != nil {
-				return err
-			}
+		if err := s.Events.Pushed.Publish(ctx, tx, done); err != nil {
+			return err
 		}
 		return s.addTidying(ctx, tx, done.Project.ID)
 	})

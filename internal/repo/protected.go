@@ -367,9 +367,9 @@ func entity(p *project.Project) audit.Entity {
 	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
-// protectFirst protects the default branch of a project whose first push has
-// just been recorded, as far as no one has done so.
-func (s *Service) protectFirst(ctx context.Context, tx *db.Tx, push Push) error {
+// Pushed protects the default branch of a project after its first push, unless
+// someone has done so.
+func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push Push) error {
 	if push.Project.DefaultBranch != "" {
 		return nil
 	}

@@ -41,22 +41,18 @@ type Deps struct {
 // Service manages the repositories of the instance.
 type Service struct {
 	Deps
-	listeners      []Listener
+	Events Events
+
 	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
 	pushHints      []PushHint
 	collaborations []Collaboration
 }
 
-// New returns the service, registers its background jobs, and takes part in the
-// life of projects.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, auxRepoOwners: map[AuxRepoKind]AuxRepoOwner{}}
 	s.handleWork()
 	s.handleAuxRepoWork()
-	d.Projects.OnRemove(s.removeFiles)
-	d.Projects.OnDefaultBranch(s.setDefaultBranch)
-	d.Users.OnDelete(s.leaveUser)
-	s.OnPush(s.protectFirst)
 	return s
 }
 
@@ -201,8 +197,8 @@ func passing(err error) error {
 	return err
 }
 
-// setDefaultBranch makes HEAD name another branch, which must exist.
-func (s *Service) setDefaultBranch(ctx context.Context, p *project.Project, branch string) error {
+// SetDefaultBranch makes HEAD name another branch, which must exist.
+func (s *Service) SetDefaultBranch(ctx context.Context, p *project.Project, branch string) error {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
 		return err

@@ -119,11 +119,13 @@ func NewMover(d MoverDeps) *Mover {
 	}
 	m := &Mover{d}
 	m.handleWork()
-	d.Repos.Projects.OnStorage(func(ctx context.Context, by actor.Actor, p *project.Project, storage string) error {
-		_, err := m.Move(ctx, by, ProjectMove, p.ID, storage)
-		return err
-	})
 	return m
+}
+
+// SetStorage implements project.StorageSetter.
+func (m *Mover) SetStorage(ctx context.Context, by actor.Actor, p *project.Project, storage string) error {
+	_, err := m.Move(ctx, by, ProjectMove, p.ID, storage)
+	return err
 }
 
 // MoveFilter selects moves; what is empty chooses all.

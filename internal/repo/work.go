@@ -193,14 +193,15 @@ type removeWork struct {
 // Kind implements queue.Work.
 func (removeWork) Kind() string { return "repo_remove" }
 
-// removeFiles takes part in the removal of projects.
-func (s *Service) removeFiles(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted has the repositories of deleted projects removed, also those of
+// their wikis and snippets.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, g := range gone {
 		if err := s.Queue.Add(ctx, tx, removeWork{g.ID, g.Storage}, queue.In(lane)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.DropOrphans(ctx, tx)
 }
 
 func (s *Service) finishRemove(_ context.Context, w removeWork) error {

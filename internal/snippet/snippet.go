@@ -34,15 +34,16 @@ type Deps struct {
 // Service manages the snippets of the instance.
 type Service struct{ Deps }
 
-// New returns the service, and takes part in what happens to users, in pushes
-// and in the references of texts.
+// New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{d}
-	d.Users.OnDelete(s.leaveUser)
-	d.Repos.OwnAuxRepos(repo.SnippetAuxRepo, repo.AuxRepoOwner{Open: s.open, Check: s.check, Follow: s.follow})
-	d.Plan.OnReference(markup.Snippet, s.refer)
 	d.Queue.Every("snippet_unfinished", time.Hour, s.DropUnfinished)
 	return s
+}
+
+// AuxRepoOwner returns what decides about pushes to repositories of snippets.
+func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {
+	return repo.AuxRepoOwner{Open: s.open, Check: s.check, Follow: s.follow}
 }
 
 // Kind is what notes and events call a snippet.
@@ -235,8 +236,8 @@ func lockSnippet(ctx context.Context, tx *db.Tx, id int64) (*Snippet, error) {
 	return found, db.NotFound(err, "Snippet")
 }
 
-// refer finds what $1 in a text stands for.
-func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
+// Refer finds what $1 in a text stands for.
+func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {
 		return nil, nil
@@ -249,17 +250,18 @@ func (s *Service) refer(ctx context.Context, by actor.Actor, in *project.Project
 	return &markup.Target{URL: "/" + found.Path("-/"), Title: found.Title}, nil
 }
 
-// leaveUser gives the snippets of projects of a user who goes to the ghost; those
-// of their own, and with a hard deletion all, go along.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error {
-	gone, err := deleteOf(ctx, tx, userID, hard)
+// UserDeleted deletes the personal snippets of a deleted user, and makes the
+// ghost user the author of those in projects. A hard deletion deletes these
+// too.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	gone, err := deleteOf(ctx, tx, d.UserID, d.Hard)
 	if err != nil {
 		return err
 	}
 	if err := plan.Forget(ctx, tx, Kind, gone...); err != nil {
 		return err
 	}
-	return changeAuthor(ctx, tx, userID, ghostID)
+	return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 }
 
 // unfinishedAge is how old a snippet is whose making was cut off.

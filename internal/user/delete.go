@@ -12,28 +12,6 @@ import (
 	"svc/internal/errs"
 )
 
-// Mover is how another feature takes part in a deletion: it hands what the user
-// made over to the ghost user or, when hard, deletes it. It runs in the
-// background, in the transaction that removes the account.
-type Mover func(ctx context.Context, tx *db.Tx, userID, ghostID int64, hard bool) error
-
-// OnDelete registers a Mover; it is called at start-up.
-func (s *Service) OnDelete(m Mover) { s.movers = append(s.movers, m) }
-
-// Guard is how another feature refuses a deletion: with Conflict, in the
-// transaction that would begin it.
-type Guard func(ctx context.Context, tx *db.Tx, userID int64, hard bool) error
-
-// GuardDelete registers a Guard; it is called at start-up.
-func (s *Service) GuardDelete(g Guard) { s.guards = append(s.guards, g) }
-
-// Renamer is how another feature follows a new username: what is in the user's
-// namespace has a new path. It runs in the transaction of the change.
-type Renamer func(ctx context.Context, tx *db.Tx, namespaceID int64, from, to string) error
-
-// OnRename registers a Renamer; it is called at start-up.
-func (s *Service) OnRename(r Renamer) { s.renamers = append(s.renamers, r) }
-
 // Delete deletes an account. It is hidden immediately; a background job removes
 // everything that belongs to it. Contributions are moved to the ghost user, or
 // deleted if hard. Administrators only; Conflict if the account cannot be
@@ -79,10 +57,8 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 			return err
 		}
 	}
-	for _, guard := range s.guards {
-		if err := guard(ctx, tx, u.ID, hard); err != nil {
-			return err
-		}
+	if err := s.Events.Deleting.Publish(ctx, tx, Deletion{UserID: u.ID, Hard: hard}); err != nil {
+		return err
 	}
 	if err := hideUser(ctx, tx, u.ID, s.Now()); err != nil {
 		return db.NotFound(err, "User")
@@ -130,10 +106,8 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		if err != nil {
 			return err
 		}
-		for _, move := range s.movers {
-			if err := move(ctx, tx, w.UserID, ghost, w.Hard); err != nil {
-				return err
-			}
+		if err := s.Events.Deleted.Publish(ctx, tx, Deletion{UserID: w.UserID, GhostID: ghost, Hard: w.Hard}); err != nil {
+			return err
 		}
 		if err := dropFollows(ctx, tx, w.UserID); err != nil {
 			return err

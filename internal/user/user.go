@@ -197,9 +197,8 @@ type Deps struct {
 // Service is the users of the instance.
 type Service struct {
 	Deps
-	movers       []Mover
-	guards       []Guard
-	renamers     []Renamer
+	Events Events
+
 	tokenSources []TokenSource
 	actors       *notice.Cache[string, *credential] // by the digest of a token
 	limits       *limit.Limiter                     // of failed credentials
@@ -333,10 +332,8 @@ func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *Use
 			return err
 		}
 		if u.Username != was {
-			for _, rename := range s.renamers {
-				if err := rename(ctx, tx, u.NamespaceID, was, u.Username); err != nil {
-					return err
-				}
+			if err := s.Events.Renamed.Publish(ctx, tx, Renaming{NamespaceID: u.NamespaceID, From: was, To: u.Username}); err != nil {
+				return err
 			}
 		}
 		return s.dropActor(ctx, tx, u.ID)

@@ -30,11 +30,12 @@ type Deps struct {
 // Service manages the wikis of the instance.
 type Service struct{ Deps }
 
-// New returns the service, and takes part in pushes.
-func New(d Deps) *Service {
-	s := &Service{d}
-	d.Repos.OwnAuxRepos(repo.WikiAuxRepo, repo.AuxRepoOwner{Open: s.open, Check: check, Follow: s.follow})
-	return s
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// AuxRepoOwner returns what decides about pushes to repositories of wikis.
+func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {
+	return repo.AuxRepoOwner{Open: s.open, Check: check, Follow: s.follow}
 }
 
 // Wiki is the wiki of a project or a group.

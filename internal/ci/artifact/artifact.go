@@ -39,7 +39,6 @@ type Service struct {
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	s := &Service{Deps: d, indexing: newGate()}
-	d.Projects.OnRemove(s.forgetProjects)
 	queue.Handle(d.Queue, s.removeFiles)
 	queue.Handle(d.Queue, s.removeArtifacts, queue.Timeout(time.Hour))
 	d.Queue.Every("ci.sweep_logs", time.Minute, s.SweepLogs)

@@ -125,9 +125,9 @@ func (s *Service) removeArtifacts(ctx context.Context, w artifactsWork) error {
 	}
 }
 
-// forgetProjects takes part in the permanent deletion of projects: it removes their
-// files. The rows are deleted with the projects.
-func (s *Service) forgetProjects(ctx context.Context, tx *db.Tx, gone []project.Removed) error {
+// ProjectsDeleted has the artifacts and job logs of deleted projects removed
+// from storage.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		keys, err := keysOfProject(ctx, tx, p.ID)
 		if err != nil {

@@ -40,14 +40,13 @@ type Service struct{ Deps }
 // New returns the service and runs schedules when they are due.
 func New(d Deps) *Service {
 	s := &Service{d}
-	d.Users.OnDelete(s.leaveUser)
 	d.Queue.Every("ci_schedules", 30*time.Second, s.RunDue)
 	return s
 }
 
-// leaveUser takes part in the deletion of a user: their schedules become inactive.
-func (s *Service) leaveUser(ctx context.Context, tx *db.Tx, userID, _ int64, _ bool) error {
-	return deactivate(ctx, tx, userID)
+// UserDeleted turns the schedules of a deleted user off.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	return deactivate(ctx, tx, d.UserID)
 }
 
 // Schedule runs pipelines at certain times.

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"svc/internal/activity"
+	"svc/internal/markup"
+	"svc/internal/merge"
+	"svc/internal/oauth"
+	"svc/internal/plan"
+	"svc/internal/repo"
+)
+
+// subscribe connects the features: it is the one place that says who follows
+// what happens elsewhere. Subscribers are called in this order, in the
+// transaction of the event. docs/dev/events.md is generated from it.
+func (a *App) subscribe() {
+	users := &a.Users.Events
+	users.Deleting.Subscribe(a.Projects.UserDeleting)
+	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
+		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, a.CI.Schedules.UserDeleted, a.OAuth.UserDeleted)
+	users.Renamed.Subscribe(a.Projects.UserRenamed)
+
+	projects := &a.Projects.Events
+	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged)
+	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
+		a.CI.ProjectsDeleted, a.Pages.ProjectsDeleted)
+
+	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
+	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged)
+	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
+}
+
+// provide gives features what they ask of others that are built after them.
+func (a *App) provide() {
+	a.Users.OnToken(oauth.FindToken)
+	a.Projects.OnDefaultBranch(a.Repos.SetDefaultBranch)
+	a.Projects.OnStorage(a.Moves.SetStorage)
+	a.Activity.OnConcern(plan.Concerns)
+
+	a.Repos.OnPushHints(a.Merges.PushHints)
+	a.Repos.OnCollaboration(a.Merges.CollaborationBranches)
+	a.Repos.OwnAuxRepos(repo.WikiAuxRepo, a.Wikis.AuxRepoOwner())
+	a.Repos.OwnAuxRepos(repo.SnippetAuxRepo, a.Snippets.AuxRepoOwner())
+
+	a.Plan.OnReference(markup.MergeRequest, a.Merges.Refer)
+	a.Plan.OnReference(markup.Snippet, a.Snippets.Refer)
+	a.Merges.OnPipelines(a.CI.HeadPipelines)
+	a.CI.OnVariables(a.Pages.Variables)
+
+	a.Notify.Register(a.Plan.Notifications())
+	a.Notify.Register(a.Merges.Notifications())
+	a.Notify.Register(a.CI.Notifications())
+	a.Notify.Register(a.Alerts.Notifications())
+}
