@@ -100,7 +100,9 @@ func TestKnown(t *testing.T) {
 			t.Error("dropped by a sign-in")
 		}
 		// An account that goes takes its memberships with it.
-		must(p.DB.Tx(ctx, func(tx *db.Tx) error { return p.UserDeleted(ctx, tx, user.Deletion{UserID: carol.ID, GhostID: p.by.ID}) }))
+		must(p.DB.Tx(ctx, func(tx *db.Tx) error {
+			return p.UserDeleted(ctx, tx, user.Deletion{UserID: carol.ID, GhostID: p.by.ID})
+		}))
 		if p.known.Len() != 0 {
 			t.Error("known though a member is gone")
 		}
