@@ -29,7 +29,9 @@ func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *Me
 type notifications struct{ s *Service }
 
 // Notifications returns the kind of targets, and the source, of the emails about merge requests.
-func (s *Service) Notifications() (string, notify.Source) { return string(plan.MergeKind), notifications{s} }
+func (s *Service) Notifications() (string, notify.Source) {
+	return string(plan.MergeKind), notifications{s}
+}
 
 // Recipients implements notify.Source.
 func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
