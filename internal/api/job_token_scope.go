@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/ci"
+	"svc/internal/ci/jobtoken"
 	"svc/internal/project"
 )
 
@@ -25,7 +25,7 @@ type tokenScopeJSON struct {
 
 // getTokenScope: https://docs.gitlab.com/api/project_job_token_scopes/#get-a-projects-cicd-job-token-access-settings
 func (a *API) getTokenScope(c *call, p projectParams) (tokenScopeJSON, error) {
-	s, err := a.CI.JobTokenScope(c, c.actor, p.Project)
+	s, err := a.CI.JobTokens.Scope(c, c.actor, p.Project)
 	return tokenScopeJSON{s.Inbound, s.Outbound}, err
 }
 
@@ -36,7 +36,7 @@ type tokenScopeParams struct {
 
 // updateTokenScope: https://docs.gitlab.com/api/project_job_token_scopes/#patch-a-projects-cicd-job-token-access-settings
 func (a *API) updateTokenScope(c *call, p tokenScopeParams) (none, error) {
-	return none{}, a.CI.LimitJobTokens(c, c.actor, p.Project, p.Enabled)
+	return none{}, a.CI.JobTokens.Limit(c, c.actor, p.Project, p.Enabled)
 }
 
 type allowlistParams struct {
@@ -46,7 +46,7 @@ type allowlistParams struct {
 
 // listAllowedProjects: https://docs.gitlab.com/api/project_job_token_scopes/#get-a-projects-cicd-job-token-inbound-allowlist
 func (a *API) listAllowedProjects(c *call, p allowlistParams) (page[projectBasicJSON], error) {
-	list, err := a.CI.AllowedProjects(c, c.actor, p.Project, p.paging())
+	list, err := a.CI.JobTokens.AllowedProjects(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[projectBasicJSON]{}, err
 	}
@@ -65,7 +65,7 @@ type allowedProjectJSON struct {
 
 // allowProject: https://docs.gitlab.com/api/project_job_token_scopes/#add-a-project-to-a-cicd-job-token-inbound-allowlist
 func (a *API) allowProject(c *call, p allowProjectParams) (allowedProjectJSON, error) {
-	source, err := a.CI.Allow(c, c.actor, p.Project, ci.Allowed{ProjectID: p.Target})
+	source, err := a.CI.JobTokens.Allow(c, c.actor, p.Project, jobtoken.Allowed{ProjectID: p.Target})
 	if err != nil {
 		return allowedProjectJSON{}, err
 	}
@@ -79,12 +79,12 @@ type disallowProjectParams struct {
 
 // disallowProject: https://docs.gitlab.com/api/project_job_token_scopes/#remove-a-project-from-a-cicd-job-token-inbound-allowlist
 func (a *API) disallowProject(c *call, p disallowProjectParams) (none, error) {
-	return none{}, a.CI.Disallow(c, c.actor, p.Project, ci.Allowed{ProjectID: p.Target})
+	return none{}, a.CI.JobTokens.Disallow(c, c.actor, p.Project, jobtoken.Allowed{ProjectID: p.Target})
 }
 
 // listAllowedGroups: https://docs.gitlab.com/api/project_job_token_scopes/#get-a-projects-cicd-job-token-allowlist-of-groups
 func (a *API) listAllowedGroups(c *call, p allowlistParams) (page[runnerGroupJSON], error) {
-	list, err := a.CI.AllowedGroups(c, c.actor, p.Project, p.paging())
+	list, err := a.CI.JobTokens.AllowedGroups(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[runnerGroupJSON]{}, err
 	}
@@ -105,7 +105,7 @@ type allowedGroupJSON struct {
 
 // allowGroup: https://docs.gitlab.com/api/project_job_token_scopes/#add-a-group-to-a-cicd-job-token-allowlist
 func (a *API) allowGroup(c *call, p allowGroupParams) (allowedGroupJSON, error) {
-	source, err := a.CI.Allow(c, c.actor, p.Project, ci.Allowed{GroupID: p.Target})
+	source, err := a.CI.JobTokens.Allow(c, c.actor, p.Project, jobtoken.Allowed{GroupID: p.Target})
 	if err != nil {
 		return allowedGroupJSON{}, err
 	}
@@ -119,5 +119,5 @@ type disallowGroupParams struct {
 
 // disallowGroup: https://docs.gitlab.com/api/project_job_token_scopes/#remove-a-group-from-a-cicd-job-token-allowlist
 func (a *API) disallowGroup(c *call, p disallowGroupParams) (none, error) {
-	return none{}, a.CI.Disallow(c, c.actor, p.Project, ci.Allowed{GroupID: p.Target})
+	return none{}, a.CI.JobTokens.Disallow(c, c.actor, p.Project, jobtoken.Allowed{GroupID: p.Target})
 }

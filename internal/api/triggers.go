@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"svc/internal/ci"
+	"svc/internal/ci/trigger"
 	"svc/internal/ci/variable"
 	"svc/internal/project"
 )
@@ -27,11 +28,11 @@ type triggersParams struct {
 
 // listTriggers: https://docs.gitlab.com/api/pipeline_triggers/#list-project-trigger-tokens
 func (a *API) listTriggers(c *call, p triggersParams) (page[triggerJSON], error) {
-	list, err := a.CI.Triggers(c, c.actor, p.Project, p.paging())
+	list, err := a.CI.Triggers.List(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[triggerJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(t *ci.Trigger) triggerJSON { return a.toTrigger(c, t) }), nil
+	return offsetPage(p.pageParams, list, func(t *trigger.Trigger) triggerJSON { return a.toTrigger(c, t) }), nil
 }
 
 type triggerParams struct {
@@ -41,7 +42,7 @@ type triggerParams struct {
 
 // getTrigger: https://docs.gitlab.com/api/pipeline_triggers/#get-trigger-token-details
 func (a *API) getTrigger(c *call, p triggerParams) (triggerJSON, error) {
-	return a.presentTrigger(c)(a.CI.Trigger(c, c.actor, p.Project, p.Trigger))
+	return a.presentTrigger(c)(a.CI.Triggers.Get(c, c.actor, p.Project, p.Trigger))
 }
 
 type createTriggerParams struct {
@@ -51,7 +52,7 @@ type createTriggerParams struct {
 
 // createTrigger: https://docs.gitlab.com/api/pipeline_triggers/#create-a-trigger-token
 func (a *API) createTrigger(c *call, p createTriggerParams) (triggerJSON, error) {
-	return a.presentTrigger(c)(a.CI.CreateTrigger(c, c.actor, p.Project, p.Description))
+	return a.presentTrigger(c)(a.CI.Triggers.Create(c, c.actor, p.Project, p.Description))
 }
 
 type updateTriggerParams struct {
@@ -61,12 +62,12 @@ type updateTriggerParams struct {
 
 // updateTrigger: https://docs.gitlab.com/api/pipeline_triggers/#update-a-pipeline-trigger-token
 func (a *API) updateTrigger(c *call, p updateTriggerParams) (triggerJSON, error) {
-	return a.presentTrigger(c)(a.CI.UpdateTrigger(c, c.actor, p.Project, p.Trigger, p.Description))
+	return a.presentTrigger(c)(a.CI.Triggers.Update(c, c.actor, p.Project, p.Trigger, p.Description))
 }
 
 // deleteTrigger: https://docs.gitlab.com/api/pipeline_triggers/#remove-a-pipeline-trigger-token
 func (a *API) deleteTrigger(c *call, p triggerParams) (none, error) {
-	return none{}, a.CI.DeleteTrigger(c, c.actor, p.Project, p.Trigger, c.unmodifiedSince())
+	return none{}, a.CI.Triggers.Delete(c, c.actor, p.Project, p.Trigger, c.unmodifiedSince())
 }
 
 type triggerPipelineParams struct {
@@ -99,8 +100,8 @@ type triggerJSON struct {
 	Owner       *userPublicJSON `json:"owner"`
 }
 
-func (a *API) presentTrigger(c *call) func(*ci.Trigger, error) (triggerJSON, error) {
-	return func(t *ci.Trigger, err error) (triggerJSON, error) {
+func (a *API) presentTrigger(c *call) func(*trigger.Trigger, error) (triggerJSON, error) {
+	return func(t *trigger.Trigger, err error) (triggerJSON, error) {
 		if err != nil {
 			return triggerJSON{}, err
 		}
@@ -108,7 +109,7 @@ func (a *API) presentTrigger(c *call) func(*ci.Trigger, error) (triggerJSON, err
 	}
 }
 
-func (a *API) toTrigger(c *call, t *ci.Trigger) triggerJSON {
+func (a *API) toTrigger(c *call, t *trigger.Trigger) triggerJSON {
 	out := triggerJSON{
 		ID: t.ID, Token: t.Token, Description: t.Description, CreatedAt: toStamp(t.CreatedAt), UpdatedAt: toStamp(t.UpdatedAt), LastUsed: toStampOrNull(t.LastUsed),
 	}

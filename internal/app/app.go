@@ -27,8 +27,10 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/joblog"
+	"svc/internal/ci/jobtoken"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/schedule"
+	"svc/internal/ci/trigger"
 	"svc/internal/ci/variable"
 	"svc/internal/config"
 	"svc/internal/db"
@@ -252,12 +254,16 @@ func (a *App) open(ctx context.Context, o Options) error {
 	schedules := schedule.New(schedule.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Variables: variables, Now: a.now,
 	})
+	triggers := trigger.New(trigger.Deps{
+		DB: a.DB, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Prefix: a.Config.ServiceName, Now: a.now,
+	})
+	jobTokens := jobtoken.New(jobtoken.Deps{DB: a.DB, Projects: a.Projects, Now: a.now})
 	a.Deployments = deployment.New(deployment.Deps{
 		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects,
-		Artifacts: artifacts, Variables: variables, Schedules: schedules, Runners: a.Runners, Deployments: a.Deployments, Repos: a.Repos,
+		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects,
+		Artifacts: artifacts, Variables: variables, Schedules: schedules, Triggers: triggers, JobTokens: jobTokens, Runners: a.Runners, Deployments: a.Deployments, Repos: a.Repos,
 		Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		Site: ci.Site{

@@ -82,7 +82,7 @@ func (s *Service) Statuses(ctx context.Context, by actor.Actor, in project.Ref, 
 		}
 		return order
 	})
-	page, err := pick(all, pg, func(one *CommitStatus) (*CommitStatus, error) { return one, nil })
+	page, err := db.Pick(all, pg, func(one *CommitStatus) (*CommitStatus, error) { return one, nil })
 	if err != nil {
 		return nil, page, err
 	}

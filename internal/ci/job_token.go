@@ -94,7 +94,7 @@ func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref)
 	if err != nil || by.Job == nil || p.ID == by.Job.ProjectID {
 		return by, p, err
 	}
-	open, err := s.letsIn(ctx, by.Job.ProjectID, p.ID)
+	open, err := s.JobTokens.Accepts(ctx, by.Job.ProjectID, p.ID)
 	if err != nil {
 		return actor.Actor{}, nil, fmt.Errorf("scope of job token: %w", err)
 	}
@@ -113,22 +113,6 @@ func jobRefusal(by actor.Actor, err error) error {
 		return errs.Forbidden("The project of this job is not in the job token allowlist of the project").Because(err)
 	}
 	return err
-}
-
-// letsIn reports whether a project lets in the job tokens of another one.
-func (s *Service) letsIn(ctx context.Context, from, to int64) (bool, error) {
-	source, err := s.Projects.Require(ctx, actor.System(), project.RefTo(from), project.NoAccess)
-	if err != nil {
-		return false, err
-	}
-	if source.Settings.CIJobTokenScopeEnabled { // its own tokens are to stay at home
-		return false, nil
-	}
-	inbound, err := inboundScope(ctx, s.DB, to)
-	if err != nil || !inbound {
-		return !inbound, err
-	}
-	return allowlisted(ctx, s.DB, to, source)
 }
 
 // CurrentJob returns the job of a job token. NotFound for other credentials.

@@ -14,8 +14,10 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/jobqueue"
+	"svc/internal/ci/jobtoken"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/schedule"
+	"svc/internal/ci/trigger"
 	"svc/internal/ci/variable"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -27,7 +29,6 @@ import (
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
-	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/user"
@@ -38,7 +39,6 @@ import (
 type Deps struct {
 	DB          *db.DB
 	Queue       *queue.Queue
-	Keys        *secret.Keyring
 	Signing     *signing.Service
 	Notices     *notice.Bus
 	Settings    *setting.Service
@@ -49,6 +49,8 @@ type Deps struct {
 	Deployments *deployment.Service
 	Variables   *variable.Service
 	Schedules   *schedule.Service
+	Triggers    *trigger.Service
+	JobTokens   *jobtoken.Service
 	Repos       *repo.Service
 	Merges      *merge.Service
 	Notify      *notify.Service

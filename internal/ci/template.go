@@ -48,7 +48,7 @@ func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template
 			return db.Page[Template]{}, fmt.Errorf("list CI templates: %w", err)
 		}
 	}
-	return pick(slices.Sorted(maps.Keys(keys)), pg, func(key string) (Template, error) { return Template{Key: key}, nil })
+	return db.Pick(slices.Sorted(maps.Keys(keys)), pg, func(key string) (Template, error) { return Template{Key: key}, nil })
 }
 
 // Template returns one template; for everyone. NotFound.

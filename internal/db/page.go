@@ -149,3 +149,19 @@ func (q Query[T]) checkCursor(after []any) error {
 	}
 	return nil
 }
+
+// Pick returns a page of a short list of keys, whose items read returns.
+func Pick[K, T any](ids []K, pg Paging, read func(K) (T, error)) (Page[T], error) {
+	page := Page[T]{Items: []T{}, Total: len(ids)}
+	from := min(pg.Offset, len(ids))
+	to := min(from+pg.Limit, len(ids))
+	page.More = to < len(ids)
+	for _, id := range ids[from:to] {
+		item, err := read(id)
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, item)
+	}
+	return page, nil
+}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"svc/internal/ci"
+	"svc/internal/ci/jobtoken"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -48,16 +48,16 @@ func (w *Web) showCISettings(v *visit, in project.Place, f form) error {
 	for _, role := range s.may.OverrideRoles() {
 		p.Roles = append(p.Roles, option{role, names[role]})
 	}
-	scope, err := w.CI.JobTokenScope(v, v.actor, in.Ref)
+	scope, err := w.CI.JobTokens.Scope(v, v.actor, in.Ref)
 	if err != nil {
 		return err
 	}
 	p.Limited = scope.Inbound
-	projects, err := w.CI.AllowedProjects(v, v.actor, in.Ref, allOf())
+	projects, err := w.CI.JobTokens.AllowedProjects(v, v.actor, in.Ref, allOf())
 	if err != nil {
 		return err
 	}
-	groups, err := w.CI.AllowedGroups(v, v.actor, in.Ref, allOf())
+	groups, err := w.CI.JobTokens.AllowedGroups(v, v.actor, in.Ref, allOf())
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (w *Web) saveCISettings(v *visit, in project.Place) error {
 func (w *Web) limitJobTokens(v *visit, in project.Place) error {
 	limit := v.ticked("limit")
 	done := map[bool]string{true: "Only job tokens of projects on the allowlist have access.", false: "Job tokens of all projects have access."}[limit]
-	return v.redirectWithFlash(w.CI.LimitJobTokens(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
+	return v.redirectWithFlash(w.CI.JobTokens.Limit(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
 }
 
 // allowJobTokens lets in the job tokens of a project or group that was typed.
 func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 	f, path := v.sent(), project.Ref(strings.Trim(v.text("target"), "/"))
-	var a ci.Allowed
+	var a jobtoken.Allowed
 	p, err := w.Projects.Require(v, v.actor, path, project.NoAccess)
 	if err == nil {
 		a.ProjectID = p.ID
@@ -118,7 +118,7 @@ func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 		}
 	}
 	if err == nil {
-		_, err = w.CI.Allow(v, v.actor, in.Ref, a)
+		_, err = w.CI.JobTokens.Allow(v, v.actor, in.Ref, a)
 	}
 	if errs.Is(err, errs.KindNotFound) {
 		f.wrong("target", "is not a project or group that you can access")
@@ -134,8 +134,8 @@ func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 }
 
 func (w *Web) disallowJobTokens(v *visit, in project.Place) error {
-	var a ci.Allowed
+	var a jobtoken.Allowed
 	a.ProjectID, _ = strconv.ParseInt(v.text("project"), 10, 64)
 	a.GroupID, _ = strconv.ParseInt(v.text("group"), 10, 64)
-	return v.redirectWithFlash(w.CI.Disallow(v, v.actor, in.Ref, a), "Removed from the allowlist.", settingsOf(in, "ci_cd"))
+	return v.redirectWithFlash(w.CI.JobTokens.Disallow(v, v.actor, in.Ref, a), "Removed from the allowlist.", settingsOf(in, "ci_cd"))
 }
