@@ -5,9 +5,7 @@ import (
 	"strings"
 
 	"svc/internal/actor"
-	"svc/internal/db"
 	"svc/internal/errs"
-	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -41,7 +39,3 @@ func (s *Service) visibleJob(ctx context.Context, by actor.Actor, p *project.Pro
 	}
 	return j, err
 }
-
-func notFound(err error, thing string) error { return db.NotFound(err, thing) }
-
-func set[T any](to, from *T) { patch.Set(to, from) }
