@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/merge"
 )
@@ -80,7 +81,7 @@ func (a *API) listMergeDiffs(c *call, p mergeDiffsParams) (page[mergeDiffJSON], 
 	if err != nil {
 		return page[mergeDiffJSON]{}, err
 	}
-	return offsetPage(p.pageParams, slicePage(found.Diff.Files, p.paging()), toMergeDiff), nil
+	return offsetPage(p.pageParams, db.SlicePage(found.Diff.Files, p.paging()), toMergeDiff), nil
 }
 
 // getMergeRawDiffs: https://docs.gitlab.com/api/merge_requests/#show-merge-request-raw-diffs

@@ -278,21 +278,13 @@ type mergePageParams struct {
 // listClosesIssues: https://docs.gitlab.com/api/merge_requests/#list-issues-that-close-on-merge
 func (a *API) listClosesIssues(c *call, p mergePageParams) (page[issueJSON], error) {
 	list, err := a.Merges.ClosesIssues(c, c.actor, p.Project, p.Request)
-	return a.presentIssues(c, p.pageParams, slicePage(list, p.paging()), false, err)
+	return a.presentIssues(c, p.pageParams, db.SlicePage(list, p.paging()), false, err)
 }
 
 // listRelatedIssues: https://docs.gitlab.com/api/merge_requests/#list-issues-related-to-the-merge-request
 func (a *API) listRelatedIssues(c *call, p mergePageParams) (page[issueJSON], error) {
 	list, err := a.Merges.RelatedIssues(c, c.actor, p.Project, p.Request)
-	return a.presentIssues(c, p.pageParams, slicePage(list, p.paging()), false, err)
-}
-
-// slicePage returns a page of a list in memory.
-func slicePage[T any](all []T, p db.Paging) db.Page[T] {
-	page := db.Page[T]{Total: len(all)}
-	all = all[min(p.Offset, len(all)):]
-	page.Items, page.More = all[:min(p.Limit, len(all))], len(all) > p.Limit
-	return page
+	return a.presentIssues(c, p.pageParams, db.SlicePage(list, p.paging()), false, err)
 }
 
 type issuePageParams struct {

@@ -409,3 +409,12 @@ func NotFound(err error, object string) error {
 	}
 	return err
 }
+
+// NullText is the argument for a text column that has NULL instead of an empty
+// text.
+func NullText(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

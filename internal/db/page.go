@@ -37,6 +37,14 @@ type Order struct {
 	Text bool   // holds text, else an integer
 }
 
+// SlicePage returns a page of a list in memory, by offset.
+func SlicePage[T any](all []T, p Paging) Page[T] {
+	page := Page[T]{Total: len(all), Over: len(all) > CountLimit}
+	all = all[min(p.Offset, len(all)):]
+	page.Items, page.More = all[:min(p.Limit, len(all))], len(all) > p.Limit
+	return page
+}
+
 // Query is a list whose filters and order vary.
 type Query[T any] struct {
 	Columns string

@@ -47,3 +47,28 @@ func TestListByOffset(t *testing.T) {
 		}
 	})
 }
+
+func TestSlicePage(t *testing.T) {
+	t.Parallel()
+	all := []int{1, 2, 3, 4, 5}
+	for _, tt := range []struct {
+		offset, limit int
+		want          []int
+		more          bool
+	}{{0, 2, []int{1, 2}, true}, {4, 2, []int{5}, false}, {3, 2, []int{4, 5}, false}, {9, 2, []int{}, false}} {
+		got := db.SlicePage(all, db.Paging{Offset: tt.offset, Limit: tt.limit})
+		if !slices.Equal(got.Items, tt.want) || got.More != tt.more || got.Total != 5 || got.Over {
+			t.Errorf("%d from %d: %+v", tt.limit, tt.offset, got)
+		}
+	}
+	if got := db.SlicePage(make([]int, db.CountLimit+1), db.Paging{Limit: 1}); !got.Over {
+		t.Error("a list over the limit has a total")
+	}
+}
+
+func TestNullText(t *testing.T) {
+	t.Parallel()
+	if db.NullText("") != nil || *db.NullText("a") != "a" {
+		t.Errorf("got %v and %v", db.NullText(""), db.NullText("a"))
+	}
+}

@@ -130,14 +130,10 @@ func insertEvent(ctx context.Context, tx *db.Tx, e *Event) (int64, error) {
 	if e.AuthorID > 0 {
 		author = &e.AuthorID
 	}
-	var once *string
-	if e.Once != "" {
-		once = &e.Once
-	}
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO notification_acts (event, kind, thing_id, project_id, author_id, once, details, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (once) WHERE once IS NOT NULL DO NOTHING RETURNING id`,
-		string(e.Type), e.TargetKind, e.TargetID, e.ProjectID, author, once, string(details), e.CreatedAt).Scan(&e.ID)
+		string(e.Type), e.TargetKind, e.TargetID, e.ProjectID, author, db.NullText(e.Once), string(details), e.CreatedAt).Scan(&e.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
 	}

@@ -92,13 +92,6 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, leve
 	return place{project: p}, err
 }
 
-func textOrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // today is the day by which things are overdue.
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 

@@ -60,7 +60,7 @@ func insertIssue(ctx context.Context, q db.Q, i *Issue) error {
 		INSERT INTO issues (project_id, iid, state, confidential, author_id, milestone_id, created_at, updated_at, title, type, locked, due_date, weight, description)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		i.ProjectID, i.IID, string(i.State), i.Confidential, i.AuthorID, i.MilestoneID, i.CreatedAt, i.UpdatedAt, i.Title, i.Type, i.Locked,
-		textOrNull(i.DueDate), i.Weight, i.Description).Scan(&i.ID)
+		db.NullText(i.DueDate), i.Weight, i.Description).Scan(&i.ID)
 	if db.IsUnique(err, "issues_project_id_iid") {
 		return errs.Conflict("Duplicated issue")
 	}
@@ -71,7 +71,7 @@ func saveIssue(ctx context.Context, q db.Q, i *Issue) error {
 	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE issues SET state = ?, confidential = ?, milestone_id = ?, updated_at = ?, title = ?, type = ?, locked = ?, due_date = ?, weight = ?,
 			position = ?, moved_to_id = ?, closed_at = ?, closed_by_id = ?, description = ? WHERE id = ?`,
-		string(i.State), i.Confidential, i.MilestoneID, i.UpdatedAt, i.Title, i.Type, i.Locked, textOrNull(i.DueDate), i.Weight,
+		string(i.State), i.Confidential, i.MilestoneID, i.UpdatedAt, i.Title, i.Type, i.Locked, db.NullText(i.DueDate), i.Weight,
 		i.Position, i.MovedToID, i.ClosedAt, i.ClosedByID, i.Description, i.ID), "Issue")
 }
 

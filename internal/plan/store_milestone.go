@@ -101,7 +101,7 @@ func insertMilestone(ctx context.Context, q db.Q, m *Milestone) error {
 	err := q.QueryRowContext(ctx, `
 		INSERT INTO milestones (project_id, namespace_id, iid, title, description, state, start_date, due_date, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), textOrNull(m.StartDate), textOrNull(m.DueDate), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
+		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), db.NullText(m.StartDate), db.NullText(m.DueDate), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
 	return milestoneTaken(err)
 }
 
@@ -109,7 +109,7 @@ func saveMilestone(ctx context.Context, q db.Q, m *Milestone) error {
 	return milestoneTaken(db.ExecOne(ctx, q, `
 		UPDATE milestones SET project_id = ?, namespace_id = ?, iid = ?, title = ?, description = ?, state = ?, start_date = ?, due_date = ?, updated_at = ?
 		WHERE id = ?`,
-		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), textOrNull(m.StartDate), textOrNull(m.DueDate), m.UpdatedAt, m.ID))
+		m.ProjectID, m.GroupID, m.IID, m.Title, m.Description, string(m.State), db.NullText(m.StartDate), db.NullText(m.DueDate), m.UpdatedAt, m.ID))
 }
 
 func deleteMilestone(ctx context.Context, q db.Q, id int64) error {

@@ -179,7 +179,7 @@ func draw(rt *rapid.T, t *testing.T, s *Service, serial int, users []*user.User)
 			g := grant{max(levels.Draw(rt, "level"), Guest), days.Draw(rt, "day")}
 			namespaceID, projectID := p.source().ids()
 			if _, err := tx.ExecContext(t.Context(), `INSERT INTO group_shares (namespace_id, project_id, group_id, access_level, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-				namespaceID, projectID, invited.group.ID, int64(g.level), textOrNull(g.expires), s.Now()); err != nil {
+				namespaceID, projectID, invited.group.ID, int64(g.level), db.NullText(g.expires), s.Now()); err != nil {
 				return err
 			}
 			p.shares[invited] = g

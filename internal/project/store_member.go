@@ -58,7 +58,7 @@ func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
 	err := q.QueryRowContext(ctx, `
 		INSERT INTO members (namespace_id, project_id, user_id, access_level, expires_at, created_by, created_at, requested_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		namespaceID, projectID, m.UserID, int64(m.Level), textOrNull(m.ExpiresAt), m.CreatedBy, m.CreatedAt, m.RequestedAt).Scan(&m.ID)
+		namespaceID, projectID, m.UserID, int64(m.Level), db.NullText(m.ExpiresAt), m.CreatedBy, m.CreatedAt, m.RequestedAt).Scan(&m.ID)
 	if db.IsUnique(err, "members_namespace_id_user_id") || db.IsUnique(err, "members_project_id_user_id") {
 		return errs.Conflict("Member already exists")
 	}
@@ -76,7 +76,7 @@ func saveOwner(ctx context.Context, q db.Q, projectID, userID int64, at time.Tim
 
 func saveMember(ctx context.Context, q db.Q, m *Member) error {
 	err := db.ExecOne(ctx, q, `UPDATE members SET access_level = ?, expires_at = ?, created_by = ?, requested_at = ? WHERE id = ?`,
-		int64(m.Level), textOrNull(m.ExpiresAt), m.CreatedBy, m.RequestedAt, m.ID)
+		int64(m.Level), db.NullText(m.ExpiresAt), m.CreatedBy, m.RequestedAt, m.ID)
 	return db.NotFound(err, "")
 }
 
@@ -90,13 +90,6 @@ func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere b
 	_, err := q.ExecContext(ctx, `
 		DELETE FROM members WHERE user_id = ? AND project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN `+below+`)`, m.UserID, in.group.ID)
 	return err
-}
-
-func textOrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // grants is a query for all that gives a user a level in the source: id of the
@@ -146,7 +139,7 @@ func findMember(ctx context.Context, q db.Q, in source, userID int64) (*Member, 
 // saveExpiry sets the day on which a membership ends; an empty day is never.
 func saveExpiry(ctx context.Context, q db.Q, in source, userID int64, day string) error {
 	column, id := in.column()
-	_, err := q.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, textOrNull(day), id, userID)
+	_, err := q.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, db.NullText(day), id, userID)
 	return err
 }
 

@@ -14,7 +14,7 @@ func insertShare(ctx context.Context, q db.Q, in source, h *Share, now time.Time
 	namespaceID, projectID := in.ids()
 	err := q.QueryRowContext(ctx, `
 		INSERT INTO group_shares (namespace_id, project_id, group_id, access_level, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		namespaceID, projectID, h.GroupID, int64(h.Level), textOrNull(h.ExpiresAt), now).Scan(&h.ID)
+		namespaceID, projectID, h.GroupID, int64(h.Level), db.NullText(h.ExpiresAt), now).Scan(&h.ID)
 	if db.IsUnique(err, "group_shares_namespace_id_group_id") || db.IsUnique(err, "group_shares_project_id_group_id") {
 		return errs.Conflict("Group has already been invited")
 	}

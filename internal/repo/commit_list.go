@@ -154,7 +154,7 @@ func (s *Service) CommitDiff(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return page, err
 	}
-	return slicePage(d.Files, pg), nil
+	return db.SlicePage(d.Files, pg), nil
 }
 
 func (s *Service) commitDiff(ctx context.Context, r git.Repo, c *git.Commit, unidiff bool) (*git.Diff, error) {
@@ -171,15 +171,6 @@ func (s *Service) commitDiff(ctx context.Context, r git.Repo, c *git.Commit, uni
 		return nil, fmt.Errorf("diff of %s: %w", c.ID, passing(err))
 	}
 	return d, nil
-}
-
-// slicePage is a page of a list that is in memory.
-func slicePage[T any](all []T, pg db.Paging) db.Page[T] {
-	page := db.Page[T]{Total: len(all), Over: len(all) > db.CountLimit}
-	all = all[min(pg.Offset, len(all)):]
-	page.More = len(all) > pg.Limit
-	page.Items = all[:min(pg.Limit, len(all))]
-	return page
 }
 
 // CommitRef is a branch or tag that contains a commit.
@@ -213,7 +204,7 @@ func (s *Service) CommitRefs(ctx context.Context, by actor.Actor, ref project.Re
 			all = append(all, CommitRef{place.kind, strings.TrimPrefix(name, place.at)})
 		}
 	}
-	return slicePage(all, pg), nil
+	return db.SlicePage(all, pg), nil
 }
 
 // CommitSequence counts the commits from the root to a commit, for those who

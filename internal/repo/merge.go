@@ -155,7 +155,7 @@ func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head 
 	if err != nil {
 		return page, err
 	}
-	part := slicePage(ids, pg)
+	part := db.SlicePage(ids, pg)
 	page = db.Page[*git.Commit]{Total: part.Total, Over: part.Over, More: part.More}
 	page.Items, err = r.Commits(ctx, part.Items)
 	return page, missing(err, "Commit")
