@@ -3,7 +3,6 @@ package web
 import (
 	"strings"
 
-	"svc/internal/db"
 	"svc/internal/notify"
 	"svc/internal/project"
 )
@@ -12,7 +11,7 @@ import (
 type groupHead struct {
 	Group    *project.Namespace
 	Parents  []crumb
-	Tab      string // projects, subgroups, members or settings
+	Tab      string // projects, members or settings
 	MayAdd   bool
 	MayNest  bool
 	MaySet   bool // the visitor may change its settings
@@ -38,11 +37,11 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 // groupView is a group with what is in it.
 type groupView struct {
 	groupHead
-	Subgroups         []*project.Namespace
-	Projects          []*project.Project
+	Tree              []*treeNode
 	Members           []*project.Member
 	Pager             pager
 	Search            string
+	Sort              string // of the tree
 	Membership        project.MembershipState
 	NotificationLevel notify.Level // of the visitor, in this project or group
 }
@@ -68,26 +67,18 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 			return err
 		}
 	}
-	more := false
-	switch p.Tab {
-	case "subgroups":
-		var page db.Page[*project.Namespace]
-		page, err = w.Projects.Subgroups(v, v.actor, ref, false, project.GroupsFilter{AllAvailable: true, Search: p.Search}, project.Sort{By: "name"}, v.paging())
-		p.Subgroups, more = page.Items, page.More
-	case "members":
-		var page db.Page[*project.Member]
-		page, err = w.Projects.Members(v, v.actor, project.Place{Ref: ref, Group: true}, project.MemberFilter{All: true, Query: p.Search}, v.paging())
-		p.Members, more = page.Items, page.More
-	default:
-		p.Tab = "projects"
-		var page db.Page[*project.Project]
-		page, err = w.Projects.GroupProjects(v, v.actor, ref, project.GroupFilter{WithShared: true}, project.Filter{Search: p.Search}, orders()[""], v.paging())
-		p.Projects, more = page.Items, page.More
+	if p.Tab == "members" {
+		page, err := w.Projects.Members(v, v.actor, project.Place{Ref: ref, Group: true}, project.MemberFilter{All: true, Query: p.Search}, v.paging())
+		if err != nil {
+			return err
+		}
+		p.Members, p.Pager = page.Items, v.pager(page.More)
+		return v.show(p)
 	}
-	if err != nil {
+	p.Tab = "projects"
+	if err := w.groupTree(v, ref, &p); err != nil {
 		return err
 	}
-	p.Pager = v.pager(more)
 	return v.show(p)
 }
 

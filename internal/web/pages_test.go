@@ -132,7 +132,7 @@ func TestProjects(t *testing.T) {
 		s.User(t, "eve")
 		b := newBrowser(t, s).signIn("ada", password)
 		b.submit("/groups/new", "/groups", "name", "Analysis", "path", "analysis", "visibility", "public").leads("/analysis")
-		group := regexp.MustCompile(`namespace_id=(\d+)`).FindStringSubmatch(b.get("/analysis").want(200, "No projects yet").body)[1]
+		group := regexp.MustCompile(`namespace_id=(\d+)`).FindStringSubmatch(b.get("/analysis").want(200, "No subgroups or projects yet").body)[1]
 		b.submit("/groups/new", "/groups", "name", "Notes", "path", "notes", "visibility", "public", "parent_id", group).leads("/analysis/notes")
 		b.submit("/groups/new", "/groups", "name", "Again", "path", "analysis", "visibility", "public").want(422, "already been taken")
 		b.submit("/groups/new", "/groups", "name", "x", "path", "x", "visibility", "secret").want(422)

@@ -208,7 +208,7 @@ func (w *Web) funcs() template.FuncMap {
 		"int": func(n int64) int { return int(n) }, "minutes": func(seconds *int64) int64 { return *seconds / 60 },
 		"firstline": func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
 		"act":       newAction, "look": actionKind, "ask": actionAsk, "about": actionAbout, "sends": actionSends, "symbol": actionSymbol,
-		"chip": chip, "goalpath": milestonePath, "editor": newEditor,
+		"chip": chip, "below": nameBelow, "goalpath": milestonePath, "editor": newEditor,
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
 		"plural":   plural,
