@@ -110,6 +110,8 @@ func TestIssues(t *testing.T) {
 			{Do: "GET " + at + "?order_by=relative_position&sort=asc&iids=1,2,3", Status: 200, Want: `[{"iid":1},{"iid":3},{"iid":2}]`},
 			{Name: "link", Do: "POST " + at + "/1/links", As: alice, JSON: fmt.Sprintf(`{"target_project_id":%d,"target_issue_iid":2,"link_type":"blocks"}`, id), Status: 201,
 				Want: `{"source_issue":{"iid":1},"target_issue":{"iid":2},"link_type":"blocks"}`},
+			{Name: "note of a blocking issue", Do: "GET " + at + "/1/notes?activity_filter=only_activity&order_by=created_at&sort=desc&per_page=1", Status: 200, Want: `[{"body":"marked this issue as blocking #2"}]`},
+			{Name: "note of a blocked issue", Do: "GET " + at + "/2/notes?activity_filter=only_activity&order_by=created_at&sort=desc&per_page=1", Status: 200, Want: `[{"body":"marked this issue as blocked by #1"}]`},
 			{Name: "linked", Do: "POST " + at + "/2/links", As: alice, JSON: fmt.Sprintf(`{"target_project_id":%d,"target_issue_iid":1}`, id), Status: 409},
 			{Name: "from the other side", Do: "GET " + at + "/2/links", Status: 200, Want: `[{"iid":1,"link_type":"is_blocked_by","issue_link_id":"<any>"}]`},
 			{Name: "by a stranger", Do: "POST " + at + "/1/links", As: dan, JSON: fmt.Sprintf(`{"target_project_id":%d,"target_issue_iid":3}`, id), Status: 403},

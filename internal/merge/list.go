@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"svc/internal/actor"
@@ -84,18 +85,21 @@ func (s *Service) list(ctx context.Context, w db.Where, by actor.Actor, f Filter
 	if err != nil {
 		return page, fmt.Errorf("list merge requests: %w", err)
 	}
-	if err := s.fill(ctx, page.Items...); err != nil || !f.Recheck || by.Anonymous() {
+	if err := s.fill(ctx, page.Items...); err != nil || !f.Recheck || by.Anonymous() || !slices.ContainsFunc(page.Items, (*MergeRequest).unknown) {
 		return page, err
 	}
 	return page, s.addChecks(ctx, page.Items)
 }
+
+// unknown reports whether it is open and git was not asked about it.
+func (m *MergeRequest) unknown() bool { return m.State == Opened && !m.check.known() }
 
 // addChecks has found out, in the background, whether open requests can be
 // merged of which that is not known.
 func (s *Service) addChecks(ctx context.Context, list []*MergeRequest) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		for _, m := range list {
-			if m.State != Opened || m.check.result != "" {
+			if !m.unknown() {
 				continue
 			}
 			if err := s.Queue.Add(ctx, tx, checkWork{m.ID}, queue.In(lane), queue.Unique()); err != nil {

@@ -11,8 +11,9 @@ import (
 type Status struct {
 	// Detailed is the first thing that stands in the way, or mergeable.
 	Detailed Detail
-	// Git is what git says: can_be_merged, cannot_be_merged, checking or
-	// unchecked.
+	// Git is what git says: can_be_merged, cannot_be_merged, checking, unchecked
+	// or, if it could not be merged before the target moved,
+	// cannot_be_merged_recheck.
 	Git string
 }
 
@@ -41,10 +42,18 @@ const (
 	canMerge    = "can"
 	canBehind   = "behind"
 	cannotMerge = "cannot"
+	recheck     = "recheck" // it could not be merged before the target moved; not known now
 )
+
+// known reports whether git was asked.
+func (c check) known() bool { return c.result != "" && c.result != recheck }
 
 // Conflicting reports whether git cannot merge it.
 func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
+
+// HadConflicts reports whether git could not merge it when it was asked last,
+// which may have been before the target branch moved.
+func (s Status) HadConflicts() bool { return s.Conflicting() || s.Git == "cannot_be_merged_recheck" }
 
 // Pipeline is the head pipeline, as far as merging depends on it.
 type Pipeline struct {
@@ -112,7 +121,7 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 // look asks git about the head and the target, unless it is known of just these
 // two.
 func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
-	if m.check.result != "" && m.check.source == m.Head && m.check.target == string(target) {
+	if m.check.known() && m.check.source == m.Head && m.check.target == string(target) {
 		return nil
 	}
 	found := check{result: canMerge, source: m.Head, target: string(target)}
@@ -143,6 +152,8 @@ func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Sta
 		st.Git = "can_be_merged"
 	case cannotMerge:
 		st.Git = "cannot_be_merged"
+	case recheck:
+		st.Git, result = "cannot_be_merged_recheck", ""
 	}
 	if empty && m.State == Opened {
 		st.Git = "cannot_be_merged"

@@ -97,9 +97,12 @@ func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) error {
 	return err
 }
 
-// uncheck forgets what is known of open requests into a branch that has moved.
+// uncheck forgets what is known of open requests into a branch that has moved,
+// except that they could not be merged.
 func uncheck(ctx context.Context, tx *db.Tx, projectID int64, branch string) (any bool, err error) {
-	return db.ExecAny(ctx, tx, `UPDATE merge_requests SET merge_check = '' WHERE project_id = ? AND target_branch = ? AND state = 'opened'`, projectID, branch)
+	return db.ExecAny(ctx, tx, `
+		UPDATE merge_requests SET merge_check = CASE WHEN merge_check IN ('cannot', 'recheck') THEN 'recheck' ELSE '' END
+		WHERE project_id = ? AND target_branch = ? AND state = 'opened'`, projectID, branch)
 }
 
 func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {

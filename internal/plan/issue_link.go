@@ -137,7 +137,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		return s.noteLink(ctx, tx, by, i, target, "marked this issue as related to")
+		return s.noteLink(ctx, tx, by, i, target, func(on *Issue) string { return linkText(l.seenFrom(on.ID)) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("link issue %d: %w", i.ID, err)
@@ -146,9 +146,23 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 	return l, nil
 }
 
-func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, words string) error {
+// linkText is the system note about a new link, before the name of the other
+// issue.
+func linkText(kind LinkKind) string {
+	switch kind {
+	case Blocks:
+		return "marked this issue as blocking"
+	case IsBlockedBy:
+		return "marked this issue as blocked by"
+	}
+	return "marked this issue as related to"
+}
+
+// noteLink adds system notes to both ends of a link; text returns that of one
+// end, before the name of the other one.
+func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, text func(on *Issue) string) error {
 	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
-		if err := s.AddSystemNote(ctx, tx, by, end[0].Target(), end[0].IID, end[0].ProjectID, words+" "+nameFor(end[0], end[1])); err != nil {
+		if err := s.AddSystemNote(ctx, tx, by, end[0].Target(), end[0].IID, end[0].ProjectID, text(end[0])+" "+nameFor(end[0], end[1])); err != nil {
 			return err
 		}
 	}
@@ -174,7 +188,7 @@ func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		return s.noteLink(ctx, tx, by, l.Source, l.Target, "removed the relation with")
+		return s.noteLink(ctx, tx, by, l.Source, l.Target, func(*Issue) string { return "removed the relation with" })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unlink issue %d: %w", l.Source.ID, err)

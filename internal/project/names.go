@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"svc/internal/errs"
 	"svc/internal/user"
 )
@@ -70,17 +72,27 @@ func checkDescription(wrong errs.Fields, text string, limit int) {
 	}
 }
 
-// pathFrom makes a path of a name, for a project that was given a name alone.
+// latinLetters are letters that are not a letter of ASCII with a mark, and how
+// they are written in paths.
+var latinLetters = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "ł", "l", "Ł", "l",
+	"đ", "d", "Đ", "d", "ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŧ", "t", "Ŧ", "t", "ŋ", "ng", "Ŋ", "ng")
+
+// pathFrom derives a path from a name, for a project that was given a name
+// alone: Latin letters lose their marks, other characters become dashes. The
+// script of the pages does the same.
 func pathFrom(name string) string {
+	name = latinLetters.Replace(norm.NFKD.String(strings.TrimSpace(name)))
 	path := strings.Map(func(r rune) rune {
 		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
 			return r
 		case r >= 'A' && r <= 'Z':
 			return unicode.ToLower(r)
 		}
 		return '-'
-	}, strings.TrimSpace(name))
+	}, name)
 	path = strings.Trim(path, "-.")
 	for strings.Contains(path, "--") {
 		path = strings.ReplaceAll(path, "--", "-")

@@ -156,6 +156,7 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 		return nil, err
 	}
 	var views []eventView
+	refs := map[string]bool{} // those that exist
 	for _, e := range list {
 		one := eventView{Event: e, Verb: string(e.Action), Icon: "info"}
 		if e.ProjectID != nil {
@@ -164,6 +165,17 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 			}
 		}
 		one.describe(notes)
+		if e.Push != nil && one.Path != "" {
+			key := one.Path + " " + e.Push.RefType
+			if _, known := refs[key]; !known {
+				if refs[key], err = w.Repos.HasRef(v, one.In, e.Push.Ref, e.Push.RefType == "tag"); err != nil {
+					return nil, err
+				}
+			}
+			if !refs[key] {
+				one.Path = "" // deleted since
+			}
+		}
 		views = append(views, one)
 	}
 	return views, nil
@@ -177,7 +189,7 @@ func (e *eventView) describe(notes map[int64]*plan.Note) {
 	}
 	switch {
 	case e.Push != nil:
-		e.tellPush(base)
+		e.describePush(base)
 	case e.Action == activity.Commented:
 		e.Icon, e.Verb, e.Title = "talk", "commented on", e.TargetTitle
 		if n := notes[*e.TargetID]; n != nil {
@@ -215,8 +227,8 @@ func (e *eventView) describe(notes map[int64]*plan.Note) {
 	}
 }
 
-// tellPush finds the words of a push.
-func (e *eventView) tellPush(base string) {
+// describePush sets the texts of a push.
+func (e *eventView) describePush(base string) {
 	p := e.Push
 	e.Icon, e.More = "commit", p.CommitTitle
 	e.Verb = map[activity.PushAction]string{activity.RefCreated: "pushed a new", activity.RefPushed: "pushed to", activity.RefRemoved: "removed"}[p.Action] + " " + p.RefType

@@ -54,6 +54,12 @@ func TestActivityPages(t *testing.T) {
 		b.submit(settings, settings, "name", "Ada", "private_profile", "1").leads(settings)
 		guest.get("/ada?tab=activity").want(200, "This profile is private").not("Wheel", "contribution")
 		b.get("/ada?tab=activity").want(200, "Wheel", "5 contributions")
+
+		// A link to a branch goes when the branch does.
+		s.Check(t, apptest.Call{Do: "POST /projects/g%2Fp/repository/branches", As: st.token, Form: url.Values{"branch": {"side"}, "ref": {"main"}}, Status: 201})
+		guest.get("/g/p/-/activity?event_filter=push").want(200, `href="/g/p/-/commits/side"`)
+		s.Check(t, apptest.Call{Do: "DELETE /projects/g%2Fp/repository/branches/side", As: st.token, Status: 204})
+		guest.get("/g/p/-/activity?event_filter=push").want(200, "side", `href="/g/p/-/commits/main"`).not(`href="/g/p/-/commits/side"`)
 	})
 }
 

@@ -66,6 +66,7 @@ type issuableView struct {
 
 func (w *Web) issuablePages(k issuableKind) {
 	w.commentPages(k.commentable)
+	w.projectPage("POST "+k.at+"/tasks", signedIn, w.tickTask(k))
 	w.projectPage("POST "+k.at+"/turn", signedIn, w.turnIssuable(k))
 	w.projectPage("POST "+k.at+"/subscribe", signedIn, w.subscribeIssuable(k))
 	w.projectPage("POST "+k.at+"/delete", signedIn, w.deleteIssuable(k))
@@ -74,7 +75,11 @@ func (w *Web) issuablePages(k issuableKind) {
 }
 
 // fillIssuable reads the description, the discussions and the participants.
-func (w *Web) fillIssuable(v *visit, p *issuableView, k issuableKind, i *plan.Issuable, text plan.Text) error {
+func (w *Web) fillIssuable(v *visit, p *issuableView, k issuableKind, i *plan.Issuable) error {
+	text := plan.Text{Source: i.Description}
+	if p.Edits {
+		text.Task = taskBox
+	}
 	tasks, err := w.Markup.Tasks(v, i.Description)
 	if err != nil {
 		return err

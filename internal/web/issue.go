@@ -16,7 +16,6 @@ import (
 
 func (w *Web) issuePages() {
 	w.projectPage("GET issues/{id}", anyone, w.issue)
-	w.projectPage("POST issues/{id}/tasks", signedIn, w.tickTask(w.issueKind()))
 	w.projectPage("GET issues/{id}/move", signedIn, w.askMove)
 	w.projectPage("POST issues/{id}/move", signedIn, w.moveIssue)
 	w.projectPage("POST issues/{id}/links", signedIn, w.linkIssue)
@@ -112,11 +111,7 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 	p := issuePage{issuableView: issuableView{planHead: h}, issueRow: w.issueRow(i, false)}
 	may := i.Can(v.actor, h.P.Project)
 	p.Edits, p.Plans, p.Deletes, p.Member = may.Edit, may.Plan, may.Delete, may.Link
-	text := plan.Text{Source: i.Description}
-	if p.Edits {
-		text.Task = taskBox
-	}
-	if err := w.fillIssuable(v, &p.issuableView, w.issueKind(), &i.Issuable, text); err != nil {
+	if err := w.fillIssuable(v, &p.issuableView, w.issueKind(), &i.Issuable); err != nil {
 		return err
 	}
 	if p.Links, err = w.linkRows(v, i, h.Place.Ref); err != nil {

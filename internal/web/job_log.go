@@ -175,23 +175,30 @@ func (w *Web) searchLog(v *visit, ref project.Ref) error {
 	return v.json(map[string]any{"lines": found.Lines, "more": found.More})
 }
 
-// rawLog gives a log as it is.
+// rawLog returns the plain log; an empty one for a job that has none yet.
 func (w *Web) rawLog(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
 	l, err := w.CI.Log(v, v.actor, ref, id)
+	if errs.Is(err, errs.KindNotFound) {
+		_, err = w.CI.Job(v, v.actor, ref, id)
+	}
 	if err != nil {
 		return err
 	}
-	defer l.Close()
 	h := v.w.Header()
 	foreign(h, "text/plain; charset=utf-8", "private, no-cache")
-	h.Set("ETag", l.ETag())
 	if v.param("download") != "" {
 		h.Set("Content-Disposition", disposition("attachment", fmt.Sprintf("%d.log", id)))
 	}
+	if l == nil {
+		http.ServeContent(v.w, v.r, "", time.Time{}, strings.NewReader(""))
+		return nil
+	}
+	defer l.Close()
+	h.Set("ETag", l.ETag())
 	http.ServeContent(v.w, v.r, "", time.Time{}, l)
 	return nil
 }

@@ -167,7 +167,7 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 }
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {
-	if err := w.fillIssuable(v, &p.issuableView, w.mergeKind(), &p.Issuable, plan.Text{Source: p.Description}); err != nil {
+	if err := w.fillIssuable(v, &p.issuableView, w.mergeKind(), &p.Issuable); err != nil {
 		return err
 	}
 	closes, err := w.Merges.ClosesIssues(v, v.actor, p.Place.Ref, p.IID)

@@ -60,6 +60,12 @@ func TestMergePages(t *testing.T) {
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))
 		}
+		b.submit(one, one+"/tasks", "task", "0 false").leads(one)
+		b.get(one).want(200, "0 of 1 task done", `value="0 true"`)
+		eve.submit(one, one+"/tasks", "task", "0 true").leads(one) // an assignee
+		guest.get(one).want(200, "1 of 1 task done").not(`form="tasks"`)
+		b.submit(one, one+"/tasks", "task", "7 true").leads(one)
+		b.get(one).want(200, "The task list has been changed")
 		guest.get(one).want(200, "Mend it", "Ask a user who can merge into main").not(`name="sha"`, `<form method="post"`)
 		eve.get(one).want(200, "Ask a user who can merge").not(`name="sha"`)
 		b.get(one+"/commits").want(200, "Mend it", r.Tip("1-mend")[:8])
@@ -87,7 +93,7 @@ func TestMergePages(t *testing.T) {
 			t.Errorf("threads stand elsewhere: %s", rows)
 		}
 		b.get(here+"&view=parallel").want(200, `<tr class="talkrow"><td colspan="4">`, "This stays.")
-		thread := regexp.MustCompile(`/discussions/(\w+)/resolve`).FindStringSubmatch(b.get(one).want(200, "a.txt, line 2", "a.txt, old line 2", "a.txt, line 1", "/diffs?file=a.txt").body)[1]
+		thread := regexp.MustCompile(`/discussions/(\w+)/resolve`).FindStringSubmatch(b.get(one).want(200, `Thread · <span class="mono small">a.txt, line 2</span> · <span class="muted small">1 comment<`, "a.txt, old line 2", "a.txt, line 1", "/diffs?file=a.txt").body)[1]
 		eve.submit(one, one+"/discussions/"+thread+"/resolve", "resolved", "1").want(403)
 		b.submit(one, one+"/discussions/"+thread+"/resolve", "resolved", "1").want(303)
 		b.get(here).want(200, "Resolved by ada")
@@ -202,6 +208,15 @@ func TestMergeFromFork(t *testing.T) {
 		eve.get(one).want(200, "Ready to merge")
 		r.Commit(gittest.Commit{Branch: "main", Message: "Clash\n", Parents: []string{r.Tip("main")}, Changes: change("x.txt", "other\n")})
 		b.get(one).want(200, "Merge blocked: merge conflicts", "git fetch origin merge-requests/1/head")
+
+		// The list knows of the conflict, also after the target branch has moved.
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/repository/files/late.txt", As: ada, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Late"}}, Status: 201})
+		const list = "GET /projects/ada%2Fp/merge_requests?state=opened"
+		s.Check(t, apptest.Call{Do: list, Status: 200, Want: `[{"merge_status":"cannot_be_merged_recheck","detailed_merge_status":"unchecked","has_conflicts":false}]`})
+		newBrowser(t, s).get("/ada/p/-/merge_requests").want(200, ">Conflicts<")
+		b.get("/ada/p/-/merge_requests").want(200, ">Conflicts<")
+		rest(t, s)
+		s.Check(t, apptest.Call{Do: list, Status: 200, Want: `[{"merge_status":"cannot_be_merged","has_conflicts":true}]`})
 
 		// Who does not see the fork sees the request, but nothing of the fork.
 		s.Check(t, apptest.Call{Do: "PUT /projects/eve%2Fp", As: eveToken, Form: url.Values{"visibility": {"private"}}, Status: 200})

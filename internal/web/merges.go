@@ -41,8 +41,8 @@ func mergePath(m *merge.MergeRequest) string {
 	return "/" + m.ProjectPath + "/-/merge_requests/" + strconv.FormatInt(m.IID, 10)
 }
 
-// Clash reports whether git is known to be unable to merge an open one.
-func (r mergeRow) Clash() bool { return r.State == merge.Opened && r.Status.Conflicting() }
+// Clash reports whether an open merge request had conflicts at the last check.
+func (r mergeRow) Clash() bool { return r.State == merge.Opened && r.Status.HadConflicts() }
 
 // mergesPage is a list of merge requests.
 type mergesPage struct {
@@ -72,7 +72,7 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	}
 	p := mergesPage{issuableList: issuableList{planHead: h, Query: v.mergeQuery()}}
 	f := p.Query.mergeFilter()
-	f.Live = h.G != nil
+	f.Live, f.Recheck = h.G != nil, true
 	page, err := w.Merges.PlaceList(v, v.actor, h.Place, f, p.Query.order(), v.paging())
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (w *Web) ownMerges(v *visit) error {
 		p.Query.Scope = "assigned_to_me"
 	}
 	f := p.Query.mergeFilter()
-	f.Scope, f.Live = p.Query.Scope, true
+	f.Scope, f.Live, f.Recheck = p.Query.Scope, true, true
 	page, err := w.Merges.List(v, v.actor, f, p.Query.order(), v.paging())
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,15 @@ func (w *Web) below(table *chi.Mux, place, pattern string, who access, do func(*
 // placeKey is where a request keeps the project or group whose page it wants.
 type placeKey struct{}
 
-// splitPlace separates the path of a project or group from the page.
+// splitPlace separates the path of a project or group from the page. The images
+// of pipeline badges have an address without "/-/" too, which the documentation
+// of the API uses; "badges" is reserved in paths of projects.
 func splitPlace(path string) (place, page string, found bool) {
-	return strings.Cut(strings.Trim(path, "/"), "/-/")
+	path = strings.Trim(path, "/")
+	if in, image, ok := strings.Cut(path, "/badges/"); ok && !strings.Contains(in+"/", "/-/") && slices.Contains([]string{"pipeline.svg", "coverage.svg"}, image[strings.LastIndex(image, "/")+1:]) {
+		return in, "badges/" + image, true
+	}
+	return strings.Cut(path, "/-/")
 }
 
 // findPlace serves what no table has: pages of a project or a group, and

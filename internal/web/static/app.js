@@ -86,10 +86,13 @@
   const path = document.querySelector("[data-path-from]");
   if (path) {
     const name = document.getElementById(path.dataset.pathFrom);
+    const latin = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ħ: "h", ı: "i", ŧ: "t", ŋ: "ng" };
     let own = path.value !== "";
     path.addEventListener("input", () => { own = path.value !== ""; });
     name?.addEventListener("input", () => {
-      if (!own) path.value = name.value.toLowerCase().normalize("NFKD").replace(/[^a-z0-9_.]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
+      if (own) return;
+      path.value = name.value.toLowerCase().normalize("NFKD").replace(/\p{Mn}/gu, "").replace(/[ßæœøłđðþħıŧŋ]/g, (c) => latin[c])
+        .replace(/[^a-z0-9_.]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
     });
   }
 
