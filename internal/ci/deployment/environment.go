@@ -247,27 +247,24 @@ var (
 func ValidURL(address string) bool { return len(address) <= 255 && webAddress.MatchString(address) }
 
 func (e *Environment) Check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	switch {
 	case e.Name == "":
-		wrong["name"] = []string{"can't be blank"}
+		wrong.Set("name", "can't be blank")
 	case len(e.Name) > 255:
-		wrong["name"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("name", "is too long (maximum is 255 characters)")
 	case !environmentName.MatchString(e.Name) || strings.HasPrefix(e.Name, "/") || strings.HasSuffix(e.Name, "/"):
-		wrong["name"] = []string{"can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', and spaces, but it cannot start or end with '/'"}
+		wrong.Set("name", "can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', and spaces, but it cannot start or end with '/'")
 	}
 	if e.ExternalURL != "" && !ValidURL(e.ExternalURL) {
-		wrong["external_url"] = []string{"must be a valid URL"}
+		wrong.Set("external_url", "must be a valid URL")
 	}
 	switch e.Tier {
 	case "production", "staging", "testing", "development", "other":
 	default:
-		wrong["tier"] = []string{"is not included in the list"}
+		wrong.Set("tier", "is not included in the list")
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 // Slug returns the name of an environment for host names: short, and different

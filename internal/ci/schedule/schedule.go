@@ -349,20 +349,20 @@ func (s *Service) apply(ctx context.Context, by actor.Actor, p *project.Project,
 	patch.Set(&sch.Cron, c.Cron)
 	patch.Set(&sch.Timezone, c.Timezone)
 	patch.Set(&sch.Active, c.Active)
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	if strings.TrimSpace(sch.Description) == "" {
-		wrong["description"] = []string{"can't be blank"}
+		wrong.Set("description", "can't be blank")
 	}
 	rule, err := parseCron(sch.Cron)
 	if err != nil {
-		wrong["cron"] = []string{"syntax is invalid"}
+		wrong.Set("cron", "syntax is invalid")
 	}
 	zone, err := time.LoadLocation(sch.Timezone)
 	if err != nil || sch.Timezone == "Local" {
-		wrong["cron_timezone"] = []string{"syntax is invalid"}
+		wrong.Set("cron_timezone", "syntax is invalid")
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
+	if err := wrong.Err(); err != nil {
+		return err
 	}
 	if err := checkVariables(by, p, c.Variables); err != nil {
 		return err

@@ -317,31 +317,28 @@ func (c Change) apply(v *Variable) {
 }
 
 func (v *Variable) check() error {
-	wrong := map[string][]string{}
+	wrong := errs.Fields{}
 	switch {
 	case v.Key == "":
-		wrong["key"] = []string{"can't be blank"}
+		wrong.Set("key", "can't be blank")
 	case len(v.Key) > 255:
-		wrong["key"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("key", "is too long (maximum is 255 characters)")
 	case !config.ValidKey(v.Key):
-		wrong["key"] = []string{"can contain only letters, digits and '_'."}
+		wrong.Set("key", "can contain only letters, digits and '_'.")
 	}
 	switch {
 	case utf8.RuneCountInString(v.Value) > maxValue:
-		wrong["value"] = []string{fmt.Sprintf("is too long (maximum is %d characters)", maxValue)}
+		wrong.Set("value", "is too long (maximum is %d characters)", maxValue)
 	case v.Masked && !maskable.MatchString(v.Value):
-		wrong["value"] = []string{"is invalid: a masked value is one line of at least 8 characters without spaces"}
+		wrong.Set("value", "is invalid: a masked value is one line of at least 8 characters without spaces")
 	}
 	if v.Type != EnvVar && v.Type != File {
-		wrong["variable_type"] = []string{"is not included in the list"}
+		wrong.Set("variable_type", "is not included in the list")
 	}
 	if v.Description != nil && utf8.RuneCountInString(*v.Description) > 255 {
-		wrong["description"] = []string{"is too long (maximum is 255 characters)"}
+		wrong.Set("description", "is too long (maximum is 255 characters)")
 	}
-	if len(wrong) > 0 {
-		return &errs.Error{Kind: errs.KindInvalid, Fields: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 // changed names an attribute that differs, for the audit event. The value itself
