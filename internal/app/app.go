@@ -106,6 +106,9 @@ type App struct {
 	pace       Pace
 	sshSilence time.Duration
 	claim      *os.File // locks the data directory
+	// listener is open before Listen if the system chooses the port, because the
+	// external URL that the services are built with depends on it.
+	listener net.Listener
 }
 
 // Options replace parts of the outside world, for tests.
@@ -179,6 +182,12 @@ func (a *App) open(ctx context.Context, o Options) error {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}
+	if a.Config.ExternalURL == "" { // the system chooses the port
+		if err := a.listen(); err != nil {
+			return err
+		}
+		a.Config.ExternalURL = config.DefaultExternalURL(a.listener.Addr().String())
+	}
 	var err error
 	if a.Keys, err = secret.LoadKeyring(a.KeyFile()); err != nil {
 		return err
@@ -200,9 +209,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log, Pulse: o.Pulse})
 	a.Mail = mail.New(mail.Deps{
 		URL: string(a.Config.SMTPURL), Queue: a.Queue, Keys: a.Keys, Log: a.Log, Now: a.now,
-		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"),
+		Name: a.Config.ServiceName, Host: cmp.Or(a.host(), "localhost"), Site: a.Config.ExternalURL,
 	})
-	a.Mail.Site = a.Config.ExternalURL
 	a.Signing = signing.New(signing.Deps{DB: a.DB, Keys: a.Keys, Now: a.now})
 	a.Settings = setting.New(setting.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
@@ -296,8 +304,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// host is the name of the machine in the external address, empty while that
-// is not known.
+// host is the name of the machine in the external URL.
 func (a *App) host() string {
 	u, err := url.Parse(a.Config.ExternalURL)
 	if err != nil {
@@ -340,6 +347,9 @@ func (a *App) Close() error {
 	}
 	if a.claim != nil {
 		faults = append(faults, a.giveUpData())
+	}
+	if a.listener != nil {
+		faults = append(faults, a.listener.Close())
 	}
 	return errors.Join(faults...)
 }

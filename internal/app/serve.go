@@ -57,16 +57,11 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	if err := a.claimKey(ctx); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", a.Config.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+	if err := a.listen(); err != nil {
+		return nil, err
 	}
-	if a.Config.ExternalURL == "" { // the system chose the port
-		a.Config.ExternalURL = config.DefaultExternalURL(listener.Addr().String())
-		a.CI.Site.URL, a.Mail.Site = a.Config.ExternalURL, a.Config.ExternalURL
-		a.OAuth.URL, a.Merges.URL, a.Users.Host = a.Config.ExternalURL, a.Config.ExternalURL, a.host()
-		a.Alerts.Site.URL, a.Errors.URL = a.Config.ExternalURL, a.Config.ExternalURL
-	}
+	listener := a.listener
+	a.listener = nil // it is the server's
 	s := &Server{App: a}
 	s.gate = newGate(s)
 	s.listener = s.gate.listen(listener, true)
@@ -84,6 +79,18 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return s, nil
+}
+
+// listen opens the listener, unless it is open.
+func (a *App) listen() error {
+	if a.listener != nil {
+		return nil
+	}
+	var err error
+	if a.listener, err = net.Listen("tcp", a.Config.Addr); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) start(ctx context.Context, out io.Writer) error {

@@ -73,6 +73,7 @@ type Deps struct {
 	Now   func() time.Time
 	Name  string // of the instance, used as the sender's name
 	Host  string // of the sender's address and of message ids, unless the query names another
+	Site  string // the external URL
 
 	// TLS replaces the TLS configuration in tests.
 	TLS *tls.Config
@@ -81,10 +82,6 @@ type Deps struct {
 // Sender sends emails. A nil Sender sends none.
 type Sender struct {
 	Deps
-	// Site is the external URL. It is known once the server listens, and must be
-	// set before the queue starts.
-	Site string
-
 	layouts *layouts
 }
 
