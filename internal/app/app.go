@@ -265,17 +265,20 @@ func (a *App) open(ctx context.Context, o Options) error {
 	triggers := trigger.New(trigger.Deps{
 		DB: a.DB, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Prefix: a.Config.ServiceName, Now: a.now,
 	})
-	jobTokens := jobtoken.New(jobtoken.Deps{DB: a.DB, Projects: a.Projects, Now: a.now})
+	jobTokens := jobtoken.New(jobtoken.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Signing: a.Signing, Now: a.now})
 	a.Deployments = deployment.New(deployment.Deps{
 		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{
-		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects,
-		Artifacts: artifacts, Variables: variables, Schedules: schedules, Triggers: triggers, JobTokens: jobTokens, Runners: a.Runners, Deployments: a.Deployments, Repos: a.Repos,
+		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos,
 		Merges: a.Merges, Notify: a.Notify, Now: a.now,
-		TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
+		Parts: ci.Parts{
+			Artifacts: artifacts, Runners: a.Runners, Deployments: a.Deployments, Variables: variables, Schedules: schedules,
+			Triggers: triggers, JobTokens: jobTokens,
+		},
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
+			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		},
 	})
 	a.Pages = pages.New(pages.Deps{

@@ -135,7 +135,7 @@ func packageOf(tree map[string][]source, fields []string) (string, error) {
 		if found == "" {
 			return "", fmt.Errorf("%s: %s has no field %s", strings.Join(fields, "."), pkg, field)
 		}
-		pkg, in = found, []string{"Service", "Deps"}
+		pkg, in = found, []string{"Service", "Deps", "Parts"}
 	}
 	return pkg, nil
 }

@@ -30,20 +30,28 @@ import (
 	"svc/internal/queue"
 	"svc/internal/repo"
 	"svc/internal/setting"
-	"svc/internal/signing"
 	"svc/internal/user"
 )
 
-// Deps are the dependencies of the service. They are many: a pipeline touches
-// nearly everything that the instance has.
+// Deps are the dependencies of the service.
 type Deps struct {
-	DB          *db.DB
-	Queue       *queue.Queue
-	Signing     *signing.Service
-	Notices     *notice.Bus
-	Settings    *setting.Service
-	Users       *user.Service
-	Projects    *project.Service
+	DB       *db.DB
+	Queue    *queue.Queue
+	Notices  *notice.Bus
+	Settings *setting.Service
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Merges   *merge.Service
+	Notify   *notify.Service
+	Now      func() time.Time
+	Site     Site
+	Parts
+}
+
+// Parts are the services of the packages below ci. Interfaces call them directly, for
+// example CI.Variables.List.
+type Parts struct {
 	Artifacts   *artifact.Service
 	Runners     *runners.Service
 	Deployments *deployment.Service
@@ -51,13 +59,6 @@ type Deps struct {
 	Schedules   *schedule.Service
 	Triggers    *trigger.Service
 	JobTokens   *jobtoken.Service
-	Repos       *repo.Service
-	Merges      *merge.Service
-	Notify      *notify.Service
-	Site        Site
-	// TemplateDir is where the operator puts CI templates; it may be missing.
-	TemplateDir string
-	Now         func() time.Time
 }
 
 // Site is what jobs need to know of the instance.
@@ -67,6 +68,8 @@ type Site struct {
 	Version  string
 	Revision string
 	SSHPort  string // empty without an SSH server
+	// TemplateDir is where the operator puts CI templates; it may be missing.
+	TemplateDir string
 }
 
 // Service is the CI of the instance.

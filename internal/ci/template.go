@@ -72,10 +72,10 @@ func (s *Service) templates() layers {
 	if err != nil {
 		panic(err) // the name is good
 	}
-	if s.TemplateDir == "" {
+	if s.Site.TemplateDir == "" {
 		return layers{own}
 	}
-	return layers{os.DirFS(s.TemplateDir), own}
+	return layers{os.DirFS(s.Site.TemplateDir), own}
 }
 
 // Open implements fs.FS.

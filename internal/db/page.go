@@ -45,6 +45,20 @@ func SlicePage[T any](all []T, p Paging) Page[T] {
 	return page
 }
 
+// Pick is SlicePage for a list of keys; read returns the item of a key.
+func Pick[K, T any](keys []K, p Paging, read func(K) (T, error)) (Page[T], error) {
+	picked := SlicePage(keys, p)
+	page := Page[T]{Items: make([]T, 0, len(picked.Items)), More: picked.More, Total: picked.Total, Over: picked.Over}
+	for _, key := range picked.Items {
+		item, err := read(key)
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, item)
+	}
+	return page, nil
+}
+
 // Query is a list whose filters and order vary.
 type Query[T any] struct {
 	Columns string
@@ -156,20 +170,4 @@ func (q Query[T]) checkCursor(after []any) error {
 		}
 	}
 	return nil
-}
-
-// Pick returns a page of a short list of keys, whose items read returns.
-func Pick[K, T any](ids []K, pg Paging, read func(K) (T, error)) (Page[T], error) {
-	page := Page[T]{Items: []T{}, Total: len(ids)}
-	from := min(pg.Offset, len(ids))
-	to := min(from+pg.Limit, len(ids))
-	page.More = to < len(ids)
-	for _, id := range ids[from:to] {
-		item, err := read(id)
-		if err != nil {
-			return page, err
-		}
-		page.Items = append(page.Items, item)
-	}
-	return page, nil
 }

@@ -1,5 +1,5 @@
-// Package jobtoken manages which job tokens a project accepts: the job token scope and
-// its allowlist of projects and groups.
+// Package jobtoken manages which job tokens a project accepts, by the job token scope
+// and its allowlist of projects and groups, and issues the ID tokens of jobs.
 package jobtoken
 
 import (
@@ -12,16 +12,20 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/signing"
+	"svc/internal/user"
 )
 
 // Deps are the dependencies of the service.
 type Deps struct {
 	DB       *db.DB
+	Users    *user.Service
 	Projects *project.Service
+	Signing  *signing.Service
 	Now      func() time.Time
 }
 
-// Service manages job token scopes.
+// Service manages job token scopes and ID tokens.
 type Service struct{ Deps }
 
 // New returns the service.

@@ -60,3 +60,11 @@ func allowlisted(ctx context.Context, q db.Q, projectID int64, source *project.P
 		projectID, source.ID, source.NamespaceID).Scan(&found)
 	return found, err
 }
+
+// directGroups returns the paths of the groups that a user is a direct member of.
+func directGroups(ctx context.Context, q db.Q, userID int64, now time.Time, limit int) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT n.full_path FROM members m JOIN namespaces n ON n.id = m.namespace_id
+		WHERE m.user_id = ? AND m.requested_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?) ORDER BY n.full_path LIMIT ?`,
+		userID, now.UTC().Format(time.DateOnly), limit)
+}
