@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"svc/internal/config"
 	"svc/internal/runner"
 	"svc/internal/sshd"
 	"svc/internal/user"
