@@ -15,30 +15,21 @@ import (
 	"svc/internal/project"
 )
 
-// control returns a project to those who may act on the jobs of a ref:
-// Developers and above, where the ref is protected those who may push to it or
-// merge into it.
-func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (*controlled, error) {
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
-	if err != nil {
-		return nil, err
-	}
-	return &controlled{service: s, by: by, project: proj}, nil
+// control returns a project to actors who may act on its jobs: Developers and
+// above. requireRun checks the ref.
+func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
+	return s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 }
 
-// controlled is a project in which a user acts on jobs.
-type controlled struct {
-	service *Service
-	by      actor.Actor
-	project *project.Project
-}
-
-func (c *controlled) ref(ctx context.Context, name string, tag bool) error {
-	src, err := c.service.Repos.Source(ctx, c.by, project.RefTo(c.project.ID))
+// requireRun returns Forbidden unless an actor who controls a project may run
+// jobs on one of its refs: on a protected ref, those who may push to it or merge
+// into it.
+func (s *Service) requireRun(ctx context.Context, by actor.Actor, p *project.Project, ref string, tag bool) error {
+	src, err := s.Repos.SourceOf(by, p)
 	if err != nil {
 		return err
 	}
-	may, err := src.MayRun(ctx, name, tag)
+	may, err := src.MayRun(ctx, ref, tag)
 	if err != nil {
 		return err
 	}
@@ -48,22 +39,20 @@ func (c *controlled) ref(ctx context.Context, name string, tag bool) error {
 	return nil
 }
 
-func (c *controlled) job(ctx context.Context, id int64) (*Job, error) {
-	j, err := findJob(ctx, c.service.DB, c.project.ID, id)
+// controlledJob returns a job of a project that the actor controls, if they may
+// run jobs on its ref. NotFound; Forbidden.
+func (s *Service) controlledJob(ctx context.Context, by actor.Actor, p *project.Project, id int64) (*Job, error) {
+	j, err := findJob(ctx, s.DB, p.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	return j, c.ref(ctx, j.Ref, j.Tag)
+	return j, s.requireRun(ctx, by, p, j.Ref, j.Tag)
 }
 
-// actOnJob runs do on a job under the lock of its pipeline and lets the
-// pipeline go on.
-func (s *Service) actOnJob(ctx context.Context, by actor.Actor, in project.Ref, id int64, do func(*db.Tx, *Job) (*Job, error)) (*Job, error) {
-	c, err := s.control(ctx, by, in)
-	if err != nil {
-		return nil, err
-	}
-	seen, err := c.job(ctx, id)
+// actOnJob runs do on a job of a project that the actor controls, under the lock
+// of its pipeline, and advances the pipeline.
+func (s *Service) actOnJob(ctx context.Context, by actor.Actor, proj *project.Project, id int64, do func(*db.Tx, *Job) (*Job, error)) (*Job, error) {
+	seen, err := s.controlledJob(ctx, by, proj, id)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +61,7 @@ func (s *Service) actOnJob(ctx context.Context, by actor.Actor, in project.Ref, 
 		if err := tx.Lock(ctx, "pipelines", seen.PipelineID); err != nil {
 			return err
 		}
-		if j, err = findJob(ctx, tx, c.project.ID, id); err != nil {
+		if j, err = findJob(ctx, tx, proj.ID, id); err != nil {
 			return err
 		}
 		if j, err = do(tx, j); err != nil {
@@ -81,20 +70,24 @@ func (s *Service) actOnJob(ctx context.Context, by actor.Actor, in project.Ref, 
 		if _, err := s.advance(ctx, tx, j.PipelineID); err != nil {
 			return err
 		}
-		j, err = findJob(ctx, tx, c.project.ID, j.ID)
+		j, err = findJob(ctx, tx, proj.ID, j.ID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return j, s.fillJobs(ctx, by, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
 // Cancel stops a job, for Developers and above who may run pipelines on its
 // ref. A job that has ended stays as it is. force does not wait until its
 // runner has finished in its own way. NotFound.
 func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Job, error) {
-	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+	proj, err := s.control(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if j.Status.Done() {
 			return j, nil
 		}
@@ -110,11 +103,11 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 // cancel it. Forbidden for one that has not ended, never ran or was already
 // retried; NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
+	proj, err := s.control(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if !j.Retryable() {
 			return nil, errs.Forbidden("Job is not retryable")
 		}
@@ -152,7 +145,10 @@ func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id i
 	if len(given) > 0 && !variable.MayGive(by, proj) {
 		return nil, errs.Forbidden(variable.NotAllowed)
 	}
-	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+	if err := proj.Change(by, project.BuildsPart, project.Developer); err != nil {
+		return nil, err
+	}
+	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if j.Status != flow.Manual && j.Status != flow.Scheduled {
 			return nil, errs.Invalid("Unplayable Job")
 		}
@@ -179,7 +175,11 @@ func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64,
 // Unschedule makes a delayed job wait to be started by hand, for those who may
 // cancel it. Invalid for any other job; NotFound.
 func (s *Service) Unschedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
-	j, err := s.actOnJob(ctx, by, in, id, func(tx *db.Tx, j *Job) (*Job, error) {
+	proj, err := s.control(ctx, by, in)
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		moved := false
 		if j.Status == flow.Scheduled {
 			var err error
@@ -202,20 +202,20 @@ func (s *Service) Unschedule(ctx context.Context, by actor.Actor, in project.Ref
 // Maintainers, and for the one who started it. Forbidden while it runs;
 // NotFound.
 func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
-	c, err := s.control(ctx, by, in)
+	proj, err := s.control(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
-	j, err := c.job(ctx, id)
+	j, err := s.controlledJob(ctx, by, proj, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := ownOrMaintain(by, c.project, j.UserID); err != nil {
+	if err := ownOrMaintain(by, proj, j.UserID); err != nil {
 		return nil, err
 	}
 	at := s.Now()
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if j, err = findJob(ctx, tx, c.project.ID, id); err != nil {
+		if j, err = findJob(ctx, tx, proj.ID, id); err != nil {
 			return err
 		}
 		if !j.erasable() {
@@ -230,14 +230,14 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 			return err
 		}
 		return audit.Record(ctx, tx, by, at, audit.Event{
-			Type: "job_erased", Entity: c.project.Entity(), Target: audit.Target{Type: "Ci::Build", ID: id, Details: j.Name},
+			Type: "job_erased", Entity: proj.Entity(), Target: audit.Target{Type: "Ci::Build", ID: id, Details: j.Name},
 			Details: audit.Details{Remove: "log and artifacts"},
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("erase job %d: %w", id, err)
 	}
-	return j, s.fillJobs(ctx, by, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
 // RetryPipeline runs all jobs of a pipeline that failed or were canceled again,
@@ -284,15 +284,15 @@ func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project
 // actOnPipeline runs do on a pipeline under its lock and lets it go on.
 func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64,
 	do func(*db.Tx, *Pipeline) error) (*project.Project, *Pipeline, error) {
-	c, err := s.control(ctx, by, in)
+	proj, err := s.control(ctx, by, in)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := findPipeline(ctx, s.DB, c.project.ID, id)
+	p, err := findPipeline(ctx, s.DB, proj.ID, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.ref(ctx, p.Ref, p.Tag); err != nil {
+	if err := s.requireRun(ctx, by, proj, p.Ref, p.Tag); err != nil {
 		return nil, nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -308,7 +308,7 @@ func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.project, p, s.fillPipelines(ctx, []*Pipeline{p})
+	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
 // reopen lets the jobs decide again that were skipped for a job which runs

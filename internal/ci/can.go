@@ -37,13 +37,10 @@ func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project
 	}, err
 }
 
-// mayRunOn reports whether an actor may act on the jobs of a ref: see control.
+// mayRunOn reports whether an actor may act on the jobs of a ref: see requireRun.
 func (s *Service) mayRunOn(ctx context.Context, by actor.Actor, p *project.Project, name string, tag bool) (bool, error) {
-	if !CanRun(by, p) {
-		return false, nil
-	}
 	ref := RunRef{Name: name, Tag: tag}
-	may, err := s.MayRun(ctx, by, project.RefTo(p.ID), ref)
+	may, err := s.MayRun(ctx, by, p, ref)
 	return may[ref], err
 }
 

@@ -250,7 +250,7 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err := variable.Check(n.Variables); err != nil {
 		return nil, err
 	}
-	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
+	src, err := s.Repos.SourceOf(by, proj)
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,7 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err != nil || stop == nil {
 		return err
 	}
-	c := &controlled{service: s, by: by, project: proj}
-	return c.ref(ctx, stop.Ref, stop.Tag)
+	return s.requireRun(ctx, by, proj, stop.Ref, stop.Tag)
 }
 
 // StopStale stops the environments of a project that were neither changed nor

@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -34,7 +35,7 @@ func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scop
 	if err != nil {
 		return page, fmt.Errorf("list jobs: %w", err)
 	}
-	return page, s.fillJobs(ctx, by, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items, proj)
 }
 
 // JobFilter selects jobs of a pipeline.
@@ -58,7 +59,7 @@ func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.R
 	if err != nil {
 		return page, fmt.Errorf("list jobs of pipeline %d: %w", pipelineID, err)
 	}
-	return page, s.fillJobs(ctx, by, page.Items)
+	return page, s.fillJobs(ctx, by, page.Items, proj)
 }
 
 // Job returns one job to those who see its pipeline; NotFound.
@@ -76,12 +77,12 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 			return nil, err
 		}
 	}
-	return j, s.fillJobs(ctx, by, []*Job{j})
+	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
-// fillJobs reads what jobs show of others. Of a downstream pipeline it is nothing
-// when the actor does not see it.
-func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job) error {
+// fillJobs reads the related data of jobs. A downstream pipeline is left out if the
+// actor does not see it. known are projects of the jobs that were read already.
+func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job, known ...*project.Project) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -127,7 +128,11 @@ func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job) err
 		}
 	}
 	for id, jobs := range projects {
-		if err := s.fillCommits(ctx, id, jobs); err != nil {
+		var p *project.Project
+		if i := slices.IndexFunc(known, func(p *project.Project) bool { return p.ID == id }); i >= 0 {
+			p = known[i]
+		}
+		if err := s.fillCommits(ctx, id, p, jobs); err != nil {
 			return fmt.Errorf("commits of jobs: %w", err)
 		}
 	}
@@ -170,9 +175,9 @@ func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 	return nil
 }
 
-// fillCommits reads the commits of jobs of one project.
-func (s *Service) fillCommits(ctx context.Context, projectID int64, list []*Job) error {
-	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
+// fillCommits reads the commits of jobs of one project; p may be nil.
+func (s *Service) fillCommits(ctx context.Context, projectID int64, p *project.Project, list []*Job) error {
+	src, err := s.source(ctx, projectID, p)
 	if err != nil {
 		return err
 	}
@@ -190,6 +195,15 @@ func (s *Service) fillCommits(ctx context.Context, projectID int64, list []*Job)
 		j.Commit, j.Project = commits[j.Pipeline.SHA], src.Project
 	}
 	return nil
+}
+
+// source opens the repository of a project for the server itself. p is the project
+// if it was read already.
+func (s *Service) source(ctx context.Context, projectID int64, p *project.Project) (*repo.Source, error) {
+	if p != nil {
+		return s.Repos.SourceOf(actor.System(), p)
+	}
+	return s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
 }
 
 // listProjectJobs walks the index of each state by itself and merges them: the

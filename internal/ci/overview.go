@@ -59,7 +59,7 @@ func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipel
 	if err != nil {
 		return nil, fmt.Errorf("stages of pipelines: %w", err)
 	}
-	known, err := s.commits(ctx, proj.ID, commits)
+	known, err := s.commits(ctx, proj, commits)
 	if err != nil {
 		return nil, fmt.Errorf("commits of pipelines: %w", err)
 	}
@@ -70,12 +70,12 @@ func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipel
 	return rows, nil
 }
 
-// commits returns those that there still are.
-func (s *Service) commits(ctx context.Context, projectID int64, ids []string) (map[string]*git.Commit, error) {
+// commits returns the commits of a project that still exist.
+func (s *Service) commits(ctx context.Context, proj *project.Project, ids []string) (map[string]*git.Commit, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
+	src, err := s.Repos.SourceOf(actor.System(), proj)
 	if err != nil {
 		return nil, err
 	}
@@ -229,13 +229,13 @@ type RunRef struct {
 	Tag  bool
 }
 
-// MayRun returns those of some refs on which a user may run pipelines and jobs.
-func (s *Service) MayRun(ctx context.Context, by actor.Actor, in project.Ref, refs ...RunRef) (map[RunRef]bool, error) {
-	c, err := s.control(ctx, by, in)
-	if err != nil {
-		return nil, ignoreRefusal(err)
+// MayRun returns those of some refs on which an actor may run pipelines and jobs,
+// in a project that was given to them.
+func (s *Service) MayRun(ctx context.Context, by actor.Actor, p *project.Project, refs ...RunRef) (map[RunRef]bool, error) {
+	if !CanRun(by, p) {
+		return nil, nil
 	}
-	src, err := s.Repos.Source(ctx, by, project.RefTo(c.project.ID))
+	src, err := s.Repos.SourceOf(by, p)
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}

@@ -80,7 +80,7 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 	if ref == "" {
 		ref = proj.DefaultBranch
 	}
-	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(proj.ID))
+	src, err := s.Repos.SourceOf(actor.System(), proj)
 	if err != nil {
 		return nil, nil, err
 	}

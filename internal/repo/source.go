@@ -36,6 +36,20 @@ func (s *Service) Source(ctx context.Context, by actor.Actor, in project.Ref) (*
 	return &Source{Project: p, service: s, repo: r, by: by}, nil
 }
 
+// SourceOf opens the repository of a project that the caller has read for the
+// actor, or for another actor if by is the system. The errors are those of
+// Project.View for the code.
+func (s *Service) SourceOf(by actor.Actor, p *project.Project) (*Source, error) {
+	if err := p.View(by, project.CodePart); err != nil {
+		return nil, err
+	}
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Project: p, service: s, repo: seen(by, p, r), by: by}, nil
+}
+
 // SourceRef is a branch or tag and its commit.
 type SourceRef struct {
 	Name    string // short

@@ -129,7 +129,7 @@ func (h ciHead) MayOn(ref string, tag bool) bool { return h.runs[ci.RunRef{Name:
 // ask finds out on which refs the user may act.
 func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	if h.May {
-		h.runs, err = v.web.CI.MayRun(v, v.actor, h.in(), refs...)
+		h.runs, err = v.web.CI.MayRun(v, v.actor, h.Project, refs...)
 	}
 	return err
 }

@@ -113,7 +113,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n 
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.Repos.Source(ctx, by, project.RefTo(proj.ID))
+	src, err := s.Repos.SourceOf(by, proj)
 	if err != nil {
 		return nil, err
 	}
