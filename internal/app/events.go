@@ -2,6 +2,8 @@ package app
 
 import (
 	"svc/internal/activity"
+	"svc/internal/ci/deployment"
+	"svc/internal/ci/runners"
 	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/oauth"
@@ -16,16 +18,17 @@ func (a *App) subscribe() {
 	users := &a.Users.Events
 	users.Deleting.Subscribe(a.Projects.UserDeleting)
 	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
-		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, a.CI.Schedules.UserDeleted, a.OAuth.UserDeleted)
+		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
 
 	projects := &a.Projects.Events
 	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
-		a.CI.ProjectsDeleted, a.Pages.ProjectsDeleted)
+		runners.ProjectsDeleted, a.Pages.ProjectsDeleted)
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
 	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged)
+	a.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
 	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
 }
 

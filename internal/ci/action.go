@@ -161,7 +161,7 @@ func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id i
 }
 
 func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64, given []variable.Given) error {
-	if err := db.ExecOne(ctx, tx, `UPDATE jobs SET user_id = ?, scheduled_at = NULL WHERE id = ?`, userID, j.ID); err != nil {
+	if err := setPlayed(ctx, tx, j.ID, userID); err != nil {
 		return err
 	}
 	if len(given) > 0 {
@@ -225,8 +225,7 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 			return err
 		}
 		j.ErasedAt, j.ArtifactsExpireAt = &at, nil
-		err := db.ExecOne(ctx, tx, `UPDATE jobs SET erased_at = ?, artifacts_expire_at = NULL, updated_at = ? WHERE id = ?`, at, at, id)
-		if err != nil {
+		if err := setErased(ctx, tx, id, at); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, at, audit.Event{

@@ -26,7 +26,7 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 	if err := tx.Lock(ctx, "pipelines", id); err != nil {
 		return nil, err
 	}
-	p, err := scanPipeline(tx.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
+	p, err := readPipeline(ctx, tx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -206,8 +206,7 @@ func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 	if j.Options.Trigger.Include != nil && depth >= maxChildDepth {
 		return errs.Invalid("Child pipelines cannot be nested deeper than %d levels", maxChildDepth)
 	}
-	var made int
-	err := s.DB.QueryRowContext(ctx, `SELECT count(*) FROM pipelines WHERE project_id = ? AND sha = ? AND parent_id IS NOT NULL`, p.ProjectID, p.SHA).Scan(&made)
+	made, err := countDownstream(ctx, s.DB, p.ProjectID, p.SHA)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,10 @@ package ci
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"svc/internal/ci/flow"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 )
 
@@ -14,7 +13,7 @@ import (
 // way where it can and force does not forbid it.
 func (s *Service) cancelJob(ctx context.Context, tx *db.Tx, j *Job, force bool) error {
 	if j.Status == flow.Running && !j.Bridge && !force && j.ManagerID != nil {
-		graceful, err := cancelsGracefully(ctx, tx, *j.ManagerID)
+		graceful, err := runners.CancelsGracefully(ctx, tx, *j.ManagerID)
 		if err != nil {
 			return err
 		}
@@ -53,8 +52,7 @@ func (s *Service) cancelJobs(ctx context.Context, tx *db.Tx, p *Pipeline, which 
 			return err
 		}
 	}
-	children, err := db.All(ctx, tx, db.Value[int64], `
-		SELECT id FROM pipelines WHERE parent_id = ? AND child AND status NOT IN ('success', 'failed', 'canceled', 'skipped')`, p.ID)
+	children, err := findActiveChildren(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -112,11 +110,7 @@ func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {
 	if err != nil {
 		return err
 	}
-	older, err := db.All(ctx, s.DB, scanPipeline, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.id < ? AND p.sha <> ?
-			AND NOT p.child AND p.auto_cancel <> 'none' AND p.source NOT IN ('schedule', 'external')
-			AND p.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled')
-		ORDER BY p.id DESC LIMIT 100`, p.ProjectID, p.Ref, p.Tag, p.ID, p.SHA)
+	older, err := findRedundant(ctx, s.DB, p)
 	if err != nil {
 		return fmt.Errorf("find pipelines before %d: %w", p.ID, err)
 	}
@@ -144,25 +138,4 @@ func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
 		}
 	}
 	return s.cancelPipeline(ctx, p.ID, func(*Job) bool { return true })
-}
-
-// cancelsGracefully reports whether the program that runs a job can finish it
-// in its own way when it is canceled.
-func cancelsGracefully(ctx context.Context, q db.Q, managerID int64) (bool, error) {
-	var text string
-	err := q.QueryRowContext(ctx, `SELECT info FROM runner_managers WHERE id = ?`, managerID).Scan(&text)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	var info struct {
-		Features map[string]any `json:"features"`
-	}
-	if err := json.Unmarshal([]byte(text), &info); err != nil {
-		return false, nil // what a runner tells of itself need not be sound
-	}
-	can, _ := info.Features["cancel_gracefully"].(bool)
-	return can, nil
 }

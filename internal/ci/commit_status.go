@@ -219,7 +219,7 @@ func (s *Service) saveStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p P
 	if err != nil {
 		return nil, err
 	}
-	if err := db.ExecOne(ctx, tx, `UPDATE pipelines SET outside = TRUE WHERE id = ?`, p.ID); err != nil {
+	if err := setOutside(ctx, tx, p.ID); err != nil {
 		return nil, err
 	}
 	_, err = s.advance(ctx, tx, p.ID)

@@ -93,7 +93,7 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 			return err
 		}
 		if p.variables != "" {
-			if err := db.ExecOne(ctx, tx, `UPDATE pipelines SET variables = ? WHERE id = ?`, p.variables, p.ID); err != nil {
+			if err := setVariables(ctx, tx, p.ID, p.variables); err != nil {
 				return err
 			}
 		}

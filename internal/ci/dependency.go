@@ -2,7 +2,6 @@ package ci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/variable"
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -86,13 +84,10 @@ func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
 		return nil, nil
 	}
 	// Only what may be meant is read: a pipeline can have very many jobs.
-	query, args := `stage_index < ?`, []any{j.StageIndex}
-	if !all {
-		query, args = `name IN `+db.In(len(names)), db.Any(slices.Collect(maps.Keys(names)))
+	if all {
+		return findEarlier(ctx, s.DB, j)
 	}
-	return db.All(ctx, s.DB, scanJob, `
-		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.id <> ? AND NOT j.bridge AND NOT j.retried AND j.`+query+`
-		ORDER BY j.stage_index, j.id`, append([]any{j.PipelineID, j.ID}, args...)...)
+	return findNamed(ctx, s.DB, j, slices.Collect(maps.Keys(names)))
 }
 
 // crossDependency finds a job of another pipeline: nil when there is none that
@@ -166,21 +161,6 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-func findPipelineJobs(ctx context.Context, q db.Q, pipelineID int64) ([]*Job, error) {
-	return db.All(ctx, q, scanJob, `
-		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? ORDER BY j.stage_index, j.id`, pipelineID)
-}
-
-// latestNamed finds the job of a name in a pipeline; nil without one.
-func latestNamed(ctx context.Context, q db.Q, pipelineID int64, name string) (*Job, error) {
-	j, err := scanJob(q.QueryRowContext(ctx, `
-		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? AND NOT j.retried ORDER BY j.id DESC LIMIT 1`, pipelineID, name))
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	return j, err
-}
-
 // latestSuccess finds the job of a name in the newest pipeline of a branch, or
 // of a tag where there is no branch of the name, that succeeded; nil without
 // one.
@@ -200,17 +180,4 @@ func (s *Service) refName(ctx context.Context, projectID int64, name string) (sh
 		return "", false, err
 	}
 	return src.Name(name)
-}
-
-func findLatestSuccess(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
-	var id int64
-	err := q.QueryRowContext(ctx, `
-		SELECT id FROM pipelines WHERE project_id = ? AND ref = ? AND tag = ? AND status = 'success' AND NOT child ORDER BY id DESC LIMIT 1`, projectID, ref, tag).Scan(&id)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return latestNamed(ctx, q, id, name)
 }

@@ -54,13 +54,6 @@ func (j *JobState) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
 }
 
-func findJobByToken(ctx context.Context, q db.Q, token string) (*Job, error) {
-	if token == "" {
-		return nil, db.ErrNoRows
-	}
-	return scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.token_digest = ?`, digest(token)))
-}
-
 // held returns where a job stands to the runner that has it: Forbidden for
 // every other token, also when there is no such job, because a proxy can make
 // up a 404.

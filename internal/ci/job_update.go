@@ -224,8 +224,7 @@ func (s *Service) touchJob(ctx context.Context, j *JobState) error {
 		return nil
 	}
 	j.HeardAt = &now
-	_, err := s.DB.ExecContext(ctx, `UPDATE jobs SET heard_at = ? WHERE id = ?`, now, j.ID)
-	return err
+	return setHeard(ctx, s.DB, j.ID, now)
 }
 
 // MaxPatch is how many bytes of a log a runner may send at once.

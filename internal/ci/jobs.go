@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -204,123 +201,4 @@ func (s *Service) source(ctx context.Context, projectID int64, p *project.Projec
 		return s.Repos.SourceOf(actor.System(), p)
 	}
 	return s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
-}
-
-// listProjectJobs walks the index of each state by itself and merges them: the
-// cost is that of the page, however many jobs there are.
-func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
-	if len(scope) <= 1 {
-		var where db.Where
-		where.And("j.project_id = ?", in.ID)
-		leaveOut(&where, by, in, "j")
-		where.And("j.bridge = FALSE")
-		if len(scope) == 1 {
-			where.And("j.status = ?", string(scope[0]))
-		}
-		return db.List(ctx, d, db.Query[*Job]{
-			Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.id"}}, Desc: true,
-			Scan: scanJob, Keys: func(j *Job) []any { return []any{j.ID} },
-		}, p)
-	}
-	var page db.Page[*Job]
-	if p.Keyset && p.After != nil {
-		if _, ok := p.After[0].(int64); !ok || len(p.After) != 1 {
-			return page, errs.Invalid("cursor is invalid")
-		}
-	}
-	only := ""
-	if !in.MayReadMergeRefs(by) {
-		only = " AND " + notOfRequests("j")
-	}
-	var parts []string
-	var args, last []any
-	// PostgreSQL makes a plan again for each page, which takes longer than to read
-	// it, unless it sees how short the page is.
-	limit := p.Offset + p.Limit + 1
-	most := `LIMIT ` + strconv.Itoa(limit)
-	whole := most
-	if p.Offset > 0 { // there are too many places for a statement each
-		most, whole, last = `LIMIT ?`, `LIMIT ? OFFSET ?`, []any{p.Limit + 1, p.Offset}
-	}
-	for _, status := range scope {
-		part := `SELECT j.id FROM jobs j WHERE j.project_id = ? AND j.bridge = FALSE AND j.status = ?` + only
-		args = append(args, in.ID, string(status))
-		if p.Keyset && p.After != nil {
-			part += ` AND j.id < ?`
-			args = append(args, p.After[0])
-		}
-		parts = append(parts, `SELECT id FROM (`+part+` ORDER BY j.id DESC `+most+`) AS s`)
-		if p.Offset > 0 {
-			args = append(args, limit)
-		}
-	}
-	jobs, err := db.All(ctx, d, scanJob, `
-		SELECT `+jobColumns+` FROM jobs j WHERE j.id IN (
-			SELECT id FROM (`+strings.Join(parts, " UNION ALL ")+`) AS m ORDER BY id DESC `+whole+`)
-		ORDER BY j.id DESC`, append(args, last...)...)
-	if err != nil {
-		return page, err
-	}
-	if len(jobs) > p.Limit {
-		jobs, page.More = jobs[:p.Limit], true
-	}
-	page.Items = jobs
-	if p.Keyset && len(jobs) > 0 {
-		page.Last = []any{jobs[len(jobs)-1].ID}
-	}
-	if !p.Totals {
-		return page, nil
-	}
-	if !page.More && (len(jobs) > 0 || p.Offset == 0) {
-		page.Total = p.Offset + len(jobs)
-		page.Over = page.Total > db.CountLimit
-		return page, nil
-	}
-	counted := []any{in.ID}
-	for _, status := range scope {
-		counted = append(counted, string(status))
-	}
-	page.Total, page.Over, err = d.Total(ctx, `jobs j WHERE j.project_id = ? AND j.bridge = FALSE AND j.status IN `+db.In(len(scope))+only, counted...)
-	return page, err
-}
-
-func listPipelineJobs(ctx context.Context, d *db.DB, pipelineID int64, f JobFilter, p db.Paging) (db.Page[*Job], error) {
-	var where db.Where
-	where.And("j.pipeline_id = ?", pipelineID)
-	where.And("j.bridge = ?", f.Bridges)
-	if !f.Retried {
-		where.And("NOT j.retried")
-	}
-	if len(f.Scope) > 0 {
-		states := make([]any, len(f.Scope))
-		for i, s := range f.Scope {
-			states[i] = string(s)
-		}
-		where.And("j.status IN "+db.In(len(states)), states...)
-	}
-	return db.List(ctx, d, db.Query[*Job]{
-		Columns: jobColumns, From: "jobs j", Where: where, Order: []db.Order{{Name: "j.id"}}, Desc: true,
-		Scan: scanJob, Keys: func(j *Job) []any { return []any{j.ID} },
-	}, p)
-}
-
-func findPipelines(ctx context.Context, q db.Q, ids []int64) ([]*Pipeline, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN `+db.In(len(ids)), db.Any(ids)...)
-}
-
-// findDownstream returns the pipelines that bridges have made, by the bridge.
-func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pipeline, error) {
-	found := map[int64]*Pipeline{}
-	if len(bridges) == 0 {
-		return found, nil
-	}
-	list, err := db.All(ctx, q, scanPipeline, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.parent_job_id IN `+db.In(len(bridges))+` ORDER BY p.id`, db.Any(bridges)...)
-	for _, p := range list {
-		found[*p.ParentJobID] = p
-	}
-	return found, err
 }

@@ -7,7 +7,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/joblog"
 	"svc/internal/ci/report"
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -63,15 +62,9 @@ func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref
 	return p, j, nil
 }
 
-func hasDebugLog(ctx context.Context, q db.Q, jobID int64) (debug bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT debug_log FROM jobs WHERE id = ?`, jobID).Scan(&debug)
-	return debug, err
-}
-
 // noteDebugLog remembers that a log shows every step.
 func (s *Service) noteDebugLog(ctx context.Context, jobID int64) error {
-	_, err := s.DB.ExecContext(ctx, `UPDATE jobs SET debug_log = TRUE WHERE id = ?`, jobID)
-	return err
+	return setDebugLog(ctx, s.DB, jobID)
 }
 
 // seenJob returns a job, no bridge, to those who see the jobs of its project.

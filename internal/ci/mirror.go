@@ -9,7 +9,6 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/project"
-	"svc/internal/repo"
 )
 
 // mirrorWork is the background job that copies the state of a downstream pipeline
@@ -84,16 +83,13 @@ func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 		if j.Retried || !flow.Can(j.Status, flow.Running) {
 			return nil
 		}
-		err := db.ExecOne(ctx, tx, `
-			UPDATE jobs SET status = 'running', failure_reason = '', finished_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
-			s.Now(), j.ID, string(j.Status))
-		if err != nil {
+		if err := setResumed(ctx, tx, j, s.Now()); err != nil {
 			return err
 		}
 		if err := s.reopen(ctx, tx, j); err != nil {
 			return err
 		}
-		_, err = s.advance(ctx, tx, j.PipelineID)
+		_, err := s.advance(ctx, tx, j.PipelineID)
 		return err
 	})
 }
@@ -101,9 +97,7 @@ func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 // sweepMirrors brings jobs that follow a pipeline of another project up to its
 // end.
 func (s *Service) sweepMirrors(ctx context.Context) error {
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `
-		SELECT m.job_id FROM mirror_jobs m LEFT JOIN pipelines p ON p.id = m.pipeline_id
-		WHERE p.id IS NULL OR p.status IN ('success', 'failed', 'canceled', 'skipped') ORDER BY m.job_id LIMIT ?`, sweepSize)
+	ids, err := findEndedMirrors(ctx, s.DB, sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep mirrors: %w", err)
 	}
@@ -113,16 +107,11 @@ func (s *Service) sweepMirrors(ctx context.Context) error {
 			faults = append(faults, err)
 			continue
 		}
-		if _, err := s.DB.ExecContext(ctx, `DELETE FROM mirror_jobs WHERE job_id = ?`, id); err != nil {
+		if err := deleteMirror(ctx, s.DB, id); err != nil {
 			faults = append(faults, fmt.Errorf("forget mirror %d: %w", id, err))
 		}
 	}
 	return errors.Join(faults...)
-}
-
-func insertMirror(ctx context.Context, tx *db.Tx, jobID, pipelineID int64) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO mirror_jobs (job_id, pipeline_id) VALUES (?, ?) ON CONFLICT (job_id) DO NOTHING`, jobID, pipelineID)
-	return err
 }
 
 // watchedBy is the pipeline that a trigger job follows; nil without one.
@@ -142,29 +131,8 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 		if err != nil {
 			return nil, ignoreRefusal(err)
 		}
-		return latestOf(ctx, s.DB, src)
+		return latestOf(ctx, s.DB, src.Project)
 	}
 	made, err := findDownstream(ctx, s.DB, []int64{j.ID})
 	return made[j.ID], err
-}
-
-// mirrored is the pipeline that a job has begun to follow; nil when that is
-// gone.
-func mirrored(ctx context.Context, q db.Q, jobID int64) (*Pipeline, error) {
-	p, err := scanPipeline(q.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p JOIN mirror_jobs m ON m.pipeline_id = p.id WHERE m.job_id = ?`, jobID))
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	return p, err
-}
-
-func latestOf(ctx context.Context, q db.Q, src *repo.Source) (*Pipeline, error) {
-	p, err := scanPipeline(q.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND NOT p.tag AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
-		src.Project.ID, src.Project.DefaultBranch))
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	return p, err
 }

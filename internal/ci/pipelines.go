@@ -91,11 +91,9 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := scanPipeline(s.DB.QueryRowContext(ctx, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.sha = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
-		proj.ID, head.Name, head.Tag, string(head.Commit)))
+	p, err := findLatestPipeline(ctx, s.DB, proj.ID, head.Name, head.Tag, string(head.Commit))
 	if err != nil {
-		return nil, nil, db.NotFound(err, "Pipeline")
+		return nil, nil, err
 	}
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
@@ -127,9 +125,8 @@ func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project
 	if len([]rune(name)) > 255 {
 		return nil, nil, errs.InvalidField("name", "is too long (maximum is 255 characters)")
 	}
-	err = db.ExecOne(ctx, s.DB, `UPDATE pipelines SET name = ?, updated_at = ? WHERE id = ? AND project_id = ?`, name, s.Now(), id, proj.ID)
-	if err != nil {
-		return nil, nil, db.NotFound(err, "Pipeline")
+	if err := renamePipeline(ctx, s.DB, proj.ID, id, name, s.Now()); err != nil {
+		return nil, nil, err
 	}
 	p, err := findPipeline(ctx, s.DB, proj.ID, id)
 	if err != nil {
@@ -170,7 +167,7 @@ func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project
 
 // removePipeline removes a pipeline, and its children before it.
 func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) error {
-	children, err := db.All(ctx, tx, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.parent_id = ? AND p.child`, p.ID)
+	children, err := findChildren(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -179,7 +176,7 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 			return err
 		}
 	}
-	jobs, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM jobs WHERE pipeline_id = ?`, p.ID)
+	jobs, err := findJobIDs(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -188,13 +185,12 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 			return err
 		}
 	}
-	groups, err := db.All(ctx, tx, db.Value[int64], `
-		SELECT DISTINCT resource_group_id FROM jobs WHERE pipeline_id = ? AND resource_group_id IS NOT NULL AND status IN ('pending', 'running')`, p.ID)
+	groups, err := findHeldGroups(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
 	for _, id := range groups {
-		if err := s.release(ctx, tx, &Job{ResourceGroupID: &id}); err != nil {
+		if err := s.ResourceGroupChanged(ctx, tx, id); err != nil {
 			return err
 		}
 	}
@@ -206,7 +202,7 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 	if err := s.changed(ctx, tx, p); err != nil {
 		return err
 	}
-	return db.ExecOne(ctx, tx, `DELETE FROM pipelines WHERE id = ?`, p.ID)
+	return deletePipeline(ctx, tx, p.ID)
 }
 
 // fillPipelines reads what pipelines show of others.
@@ -227,55 +223,4 @@ func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 		}
 	}
 	return nil
-}
-
-func listPipelines(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f PipelineFilter, author *user.User, pg db.Paging) (db.Page[*Pipeline], error) {
-	var where db.Where
-	where.And("p.project_id = ?", in.ID)
-	leaveOut(&where, by, in, "p")
-	if f.Source == FromParent {
-		where.And("p.child")
-	} else {
-		where.And("NOT p.child")
-	}
-	switch f.Scope {
-	case "running":
-		where.And("p.status = 'running'")
-	case "pending":
-		where.And("p.status = 'pending'")
-	case "finished":
-		where.And("p.status IN ('success', 'failed', 'canceled')")
-	case "branches":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND NOT b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
-	case "tags":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
-	}
-	for _, c := range []struct{ column, value string }{
-		{"p.status", string(f.Status)}, {"p.source", string(f.Source)}, {"p.ref", f.Ref}, {"p.sha", f.SHA}, {"p.name", f.Name},
-	} {
-		if c.value != "" {
-			where.And(c.column+" = ?", c.value)
-		}
-	}
-	if author != nil {
-		where.And("p.user_id = ?", author.ID)
-	}
-	if f.YAMLErrors != nil {
-		where.And(map[bool]string{true: "p.yaml_errors <> ''", false: "p.yaml_errors = ''"}[*f.YAMLErrors])
-	}
-	where.Time("p.created_at > ?", f.CreatedAfter)
-	where.Time("p.created_at < ?", f.CreatedBefore)
-	where.Time("p.updated_at > ?", f.UpdatedAfter)
-	where.Time("p.updated_at < ?", f.UpdatedBefore)
-	order := []db.Order{{Name: "p.id"}}
-	switch f.OrderBy {
-	case "status", "ref":
-		order = []db.Order{{Name: "p." + f.OrderBy, Text: true}, {Name: "p.id"}}
-	case "updated_at", "user_id":
-		order = []db.Order{{Name: "p." + f.OrderBy}, {Name: "p.id"}}
-	}
-	return db.List(ctx, d, db.Query[*Pipeline]{
-		Columns: pipelineColumns, From: "pipelines p", Where: where, Order: order, Desc: !f.Asc, Scan: scanPipeline,
-		Keys: func(p *Pipeline) []any { return []any{p.ID} },
-	}, pg)
 }

@@ -57,10 +57,11 @@ func (s *Service) release(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.ResourceGroupID == nil {
 		return nil
 	}
-	return s.nextTurn(ctx, tx, *j.ResourceGroupID)
+	return s.ResourceGroupChanged(ctx, tx, *j.ResourceGroupID)
 }
 
-func (s *Service) nextTurn(ctx context.Context, tx *db.Tx, groupID int64) error {
+// ResourceGroupChanged has the next job of a resource group started.
+func (s *Service) ResourceGroupChanged(ctx context.Context, tx *db.Tx, groupID int64) error {
 	return s.Queue.Add(ctx, tx, turnWork{GroupID: groupID}, queue.Unique())
 }
 

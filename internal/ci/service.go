@@ -107,19 +107,13 @@ func New(d Deps) *Service {
 	s.handleWork()
 	s.listenChanged()
 	d.Users.OnChange(s.readers.changed)
-	d.Deployments.OnModeChange(s.nextTurn)
 	return s
 }
 
-// UserDeleted makes the ghost user the owner of the pipelines, jobs and
-// deployments of a deleted user.
+// UserDeleted makes the ghost user the owner of the pipelines and jobs of a
+// deleted user.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
-	for _, table := range []string{"pipelines", "jobs", "deployments"} {
-		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, d.GhostID, d.UserID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return replaceUser(ctx, tx, d.UserID, d.GhostID)
 }
 
 // person returns an account with its profile; nil when it is gone.

@@ -110,3 +110,90 @@ func ignoreNoRows(err error) error {
 	}
 	return err
 }
+
+// setPlayed records the user who started a manual or delayed job.
+func setPlayed(ctx context.Context, tx *db.Tx, id int64, userID *int64) error {
+	return db.ExecOne(ctx, tx, `UPDATE jobs SET user_id = ?, scheduled_at = NULL WHERE id = ?`, userID, id)
+}
+
+func setErased(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+	return db.ExecOne(ctx, tx, `UPDATE jobs SET erased_at = ?, artifacts_expire_at = NULL, updated_at = ? WHERE id = ?`, at, at, id)
+}
+
+// setResumed makes a bridge that has ended run again.
+func setResumed(ctx context.Context, tx *db.Tx, j *Job, at time.Time) error {
+	return db.ExecOne(ctx, tx, `
+		UPDATE jobs SET status = 'running', failure_reason = '', finished_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
+		at, j.ID, string(j.Status))
+}
+
+// setHeard records the last contact with the runner of a job.
+func setHeard(ctx context.Context, q db.Q, id int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE jobs SET heard_at = ? WHERE id = ?`, at, id)
+	return err
+}
+
+// findEarlier returns the jobs of earlier stages in the pipeline of a job, without
+// bridges and retried ones.
+func findEarlier(ctx context.Context, q db.Q, j *Job) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.id <> ? AND NOT j.bridge AND NOT j.retried AND j.stage_index < ?
+		ORDER BY j.stage_index, j.id`, j.PipelineID, j.ID, j.StageIndex)
+}
+
+// findNamed returns the jobs of some names in the pipeline of a job, without the
+// job itself, bridges and retried ones.
+func findNamed(ctx context.Context, q db.Q, j *Job, names []string) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.id <> ? AND NOT j.bridge AND NOT j.retried AND j.name IN `+db.In(len(names))+`
+		ORDER BY j.stage_index, j.id`, append([]any{j.PipelineID, j.ID}, db.Any(names)...)...)
+}
+
+func findPipelineJobs(ctx context.Context, q db.Q, pipelineID int64) ([]*Job, error) {
+	return db.All(ctx, q, scanJob, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? ORDER BY j.stage_index, j.id`, pipelineID)
+}
+
+// latestNamed finds the job of a name in a pipeline; nil without one.
+func latestNamed(ctx context.Context, q db.Q, pipelineID int64, name string) (*Job, error) {
+	j, err := scanJob(q.QueryRowContext(ctx, `
+		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? AND NOT j.retried ORDER BY j.id DESC LIMIT 1`, pipelineID, name))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return j, err
+}
+
+func findLatestSuccess(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
+	var id int64
+	err := q.QueryRowContext(ctx, `
+		SELECT id FROM pipelines WHERE project_id = ? AND ref = ? AND tag = ? AND status = 'success' AND NOT child ORDER BY id DESC LIMIT 1`, projectID, ref, tag).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return latestNamed(ctx, q, id, name)
+}
+
+func findJobByToken(ctx context.Context, q db.Q, token string) (*Job, error) {
+	if token == "" {
+		return nil, db.ErrNoRows
+	}
+	return scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.token_digest = ?`, digest(token)))
+}
+
+func hasDebugLog(ctx context.Context, q db.Q, jobID int64) (debug bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT debug_log FROM jobs WHERE id = ?`, jobID).Scan(&debug)
+	return debug, err
+}
+
+func setDebugLog(ctx context.Context, q db.Q, jobID int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE jobs SET debug_log = TRUE WHERE id = ?`, jobID)
+	return err
+}
+
+func findJobIDs(ctx context.Context, q db.Q, pipelineID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM jobs WHERE pipeline_id = ?`, pipelineID)
+}

@@ -155,3 +155,98 @@ func listSchedulePipelines(ctx context.Context, d *db.DB, scheduleID int64, p db
 		Keys: func(p *Pipeline) []any { return []any{p.ID} },
 	}, p)
 }
+
+// readPipeline returns a pipeline of any project; db.ErrNoRows if there is none.
+func readPipeline(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
+	return scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
+}
+
+// countDownstream counts the downstream pipelines of a commit.
+func countDownstream(ctx context.Context, q db.Q, projectID int64, sha string) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM pipelines WHERE project_id = ? AND sha = ? AND parent_id IS NOT NULL`, projectID, sha).Scan(&n)
+	return n, err
+}
+
+// findActiveChildren returns the child pipelines of a pipeline that have not ended.
+func findActiveChildren(ctx context.Context, q db.Q, id int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM pipelines WHERE parent_id = ? AND child AND status NOT IN ('success', 'failed', 'canceled', 'skipped')`, id)
+}
+
+// findRedundant returns older pipelines of the ref of a pipeline that it may
+// cancel.
+func findRedundant(ctx context.Context, q db.Q, p *Pipeline) ([]*Pipeline, error) {
+	return db.All(ctx, q, scanPipeline, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.id < ? AND p.sha <> ?
+			AND NOT p.child AND p.auto_cancel <> 'none' AND p.source NOT IN ('schedule', 'external')
+			AND p.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled')
+		ORDER BY p.id DESC LIMIT 100`, p.ProjectID, p.Ref, p.Tag, p.ID, p.SHA)
+}
+
+// findFinishedBefore returns pipelines that were created and have ended before a
+// time.
+func findFinishedBefore(ctx context.Context, q db.Q, at time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM pipelines WHERE created_at < ? AND finished_at IS NOT NULL AND finished_at < ? ORDER BY created_at LIMIT 20`, at, at)
+}
+
+func deletePipeline(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM pipelines WHERE id = ?`, id)
+	return err
+}
+
+func findChildren(ctx context.Context, q db.Q, id int64) ([]*Pipeline, error) {
+	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.parent_id = ? AND p.child`, id)
+}
+
+// findLatestPipeline returns the newest pipeline of a commit on a ref; NotFound.
+func findLatestPipeline(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, sha string) (*Pipeline, error) {
+	p, err := scanPipeline(q.QueryRowContext(ctx, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.sha = ? AND NOT p.child ORDER BY p.id DESC LIMIT 1`,
+		projectID, ref, tag, sha))
+	return p, db.NotFound(err, "Pipeline")
+}
+
+func renamePipeline(ctx context.Context, q db.Q, projectID, id int64, name string, at time.Time) error {
+	return db.NotFound(db.ExecOne(ctx, q, `UPDATE pipelines SET name = ?, updated_at = ? WHERE id = ? AND project_id = ?`, name, at, id, projectID), "Pipeline")
+}
+
+// setOutside records that a pipeline has commit statuses from outside.
+func setOutside(ctx context.Context, tx *db.Tx, id int64) error {
+	return db.ExecOne(ctx, tx, `UPDATE pipelines SET outside = TRUE WHERE id = ?`, id)
+}
+
+func setVariables(ctx context.Context, tx *db.Tx, id int64, sealed string) error {
+	return db.ExecOne(ctx, tx, `UPDATE pipelines SET variables = ? WHERE id = ?`, sealed, id)
+}
+
+func findPipelines(ctx context.Context, q db.Q, ids []int64) ([]*Pipeline, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+// findDownstream returns the pipelines that bridges have made, by the bridge.
+func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pipeline, error) {
+	found := map[int64]*Pipeline{}
+	if len(bridges) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanPipeline, `
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.parent_job_id IN `+db.In(len(bridges))+` ORDER BY p.id`, db.Any(bridges)...)
+	for _, p := range list {
+		found[*p.ParentJobID] = p
+	}
+	return found, err
+}
+
+// replaceUser gives the pipelines and jobs of a user to another one.
+func replaceUser(ctx context.Context, tx *db.Tx, from, to int64) error {
+	for _, table := range []string{"pipelines", "jobs"} {
+		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, to, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -66,3 +66,15 @@ func findGroupJob(ctx context.Context, q db.Q, groupID int64) (*Job, error) {
 		SELECT `+jobColumns+` FROM jobs j WHERE j.resource_group_id = ? AND (j.status IN ('pending', 'running') OR j.status = 'canceled' AND j.canceling) LIMIT 1`, groupID))
 	return j, db.NotFound(err, "Job")
 }
+
+// findHeldGroups returns the resource groups whose current job is in a pipeline.
+func findHeldGroups(ctx context.Context, q db.Q, pipelineID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT resource_group_id FROM jobs WHERE pipeline_id = ? AND resource_group_id IS NOT NULL AND status IN ('pending', 'running')`, pipelineID)
+}
+
+// findWaitingGroups returns the resource groups with waiting jobs.
+func findWaitingGroups(ctx context.Context, q db.Q, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT resource_group_id FROM jobs WHERE status = 'waiting_for_resource' AND resource_group_id IS NOT NULL LIMIT ?`, limit)
+}

@@ -31,10 +31,10 @@ const (
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.Now()
 	return errors.Join(
-		s.sweepJobs(ctx, `status = 'scheduled' AND scheduled_at <= ?`, now, s.startDelayed),
-		s.sweepJobs(ctx, `claimed_at IS NOT NULL AND claimed_at <= ?`, now.Add(-claimTime), s.giveBack),
-		s.sweepJobs(ctx, `status = 'running' AND heard_at <= ?`, now.Add(-silenceTime), s.endSilent),
-		s.sweepJobs(ctx, `canceling AND heard_at <= ?`, now.Add(-silenceTime), s.endSilent),
+		s.sweepJobs(ctx, scheduledBefore, now, s.startDelayed),
+		s.sweepJobs(ctx, claimedBefore, now.Add(-claimTime), s.giveBack),
+		s.sweepJobs(ctx, runningSilent, now.Add(-silenceTime), s.endSilent),
+		s.sweepJobs(ctx, cancelingSilent, now.Add(-silenceTime), s.endSilent),
 		s.sweepOverdue(ctx, now),
 		s.sweepStuck(ctx, now),
 		s.sweepTurns(ctx),
@@ -46,8 +46,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 // sweepJobs has do called for each job for which the condition holds, in a
 // transaction that holds the lock of its pipeline. do asks again whether it
 // does: a user may have been quicker.
-func (s *Service) sweepJobs(ctx context.Context, condition string, at time.Time, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `SELECT id FROM jobs WHERE `+condition+` ORDER BY id LIMIT ?`, at, sweepSize)
+func (s *Service) sweepJobs(ctx context.Context, condition sweepCondition, at time.Time, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
+	ids, err := findSwept(ctx, s.DB, condition, at, sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep jobs: %w", err)
 	}
@@ -116,9 +116,7 @@ const overdueGrace = 5 * time.Minute
 
 // sweepOverdue ends jobs that run for longer than they may.
 func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `
-		SELECT id FROM jobs WHERE status = 'running' AND NOT bridge AND started_at + timeout * 1000000 <= ? ORDER BY id LIMIT ?`,
-		now.Add(-overdueGrace), sweepSize)
+	ids, err := findSwept(ctx, s.DB, overdue, now.Add(-overdueGrace), sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep overdue jobs: %w", err)
 	}
@@ -155,8 +153,7 @@ func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 // sweepTurns gives turns in resource groups that no one asked for: a job that
 // was skipped or removed may have been the next.
 func (s *Service) sweepTurns(ctx context.Context) error {
-	ids, err := db.All(ctx, s.DB, db.Value[int64], `
-		SELECT DISTINCT resource_group_id FROM jobs WHERE status = 'waiting_for_resource' AND resource_group_id IS NOT NULL LIMIT ?`, sweepSize)
+	ids, err := findWaitingGroups(ctx, s.DB, sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep resource groups: %w", err)
 	}

@@ -88,7 +88,7 @@ func (s *Service) SetProcessMode(ctx context.Context, by actor.Actor, in project
 		if err := saveProcessMode(ctx, tx, g); err != nil {
 			return err
 		}
-		if err := s.modeChanged(ctx, tx, g.ID); err != nil {
+		if err := s.Events.ModeChanged.Publish(ctx, tx, g.ID); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{

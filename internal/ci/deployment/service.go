@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/event"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -24,15 +25,20 @@ type Deps struct {
 // Service manages environments, deployments, agents and resource groups.
 type Service struct {
 	Deps
-	modeChanged ModeListener
+	Events Events
+}
+
+// Events is what happens to resource groups.
+type Events struct {
+	// ModeChanged comes when a resource group has another process mode, with its
+	// ID: another job may be next.
+	ModeChanged event.Event[int64]
 }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
-// ModeListener is called in the transaction that changes the process mode of a
-// resource group: another job may be next.
-type ModeListener func(ctx context.Context, tx *db.Tx, groupID int64) error
-
-// OnModeChange sets the ModeListener. It is called at start-up.
-func (s *Service) OnModeChange(l ModeListener) { s.modeChanged = l }
+// UserDeleted makes the ghost user the owner of the deployments of a deleted user.
+func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	return replaceUser(ctx, tx, d.UserID, d.GhostID)
+}

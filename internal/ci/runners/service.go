@@ -4,6 +4,7 @@
 package runners
 
 import (
+	"context"
 	"time"
 
 	"svc/internal/db"
@@ -30,3 +31,13 @@ type Service struct{ Deps }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{d} }
+
+// ProjectsDeleted deletes the project runners that have no other project.
+func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
+	for _, p := range gone {
+		if err := deleteOfProject(ctx, tx, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -2,6 +2,8 @@ package runners
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -212,4 +214,33 @@ func namespacePath(ctx context.Context, q db.Q, id int64) (path string, err erro
 func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
 	return path, err
+}
+
+// CancelsGracefully reports whether a runner manager lets canceled jobs finish in
+// their own way.
+func CancelsGracefully(ctx context.Context, q db.Q, managerID int64) (bool, error) {
+	var text string
+	err := q.QueryRowContext(ctx, `SELECT info FROM runner_managers WHERE id = ?`, managerID).Scan(&text)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var info struct {
+		Features map[string]any `json:"features"`
+	}
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		return false, nil // reports of runners may be invalid
+	}
+	can, _ := info.Features["cancel_gracefully"].(bool)
+	return can, nil
+}
+
+// deleteOfProject deletes the project runners that have no other project.
+func deleteOfProject(ctx context.Context, tx *db.Tx, projectID int64) error {
+	_, err := tx.ExecContext(ctx, `
+		DELETE FROM runners WHERE kind = 'project_type' AND id IN (SELECT runner_id FROM runner_projects WHERE project_id = ?)
+			AND NOT EXISTS (SELECT 1 FROM runner_projects rp WHERE rp.runner_id = runners.id AND rp.project_id <> ?)`, projectID, projectID)
+	return err
 }

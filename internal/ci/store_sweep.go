@@ -1,0 +1,23 @@
+package ci
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+// sweepCondition selects jobs by a time.
+type sweepCondition string
+
+const (
+	scheduledBefore sweepCondition = `status = 'scheduled' AND scheduled_at <= ?`
+	claimedBefore   sweepCondition = `claimed_at IS NOT NULL AND claimed_at <= ?`
+	runningSilent   sweepCondition = `status = 'running' AND heard_at <= ?`
+	cancelingSilent sweepCondition = `canceling AND heard_at <= ?`
+	overdue         sweepCondition = `status = 'running' AND NOT bridge AND started_at + timeout * 1000000 <= ?`
+)
+
+func findSwept(ctx context.Context, q db.Q, c sweepCondition, at time.Time, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM jobs WHERE `+string(c)+` ORDER BY id LIMIT ?`, at, limit)
+}
