@@ -57,8 +57,7 @@ func insert(ctx context.Context, tx *db.Tx, a *File) error {
 		a.JobID, a.ProjectID, string(a.Kind), string(a.Format), a.Filename, a.Size, a.SHA256, a.blob, a.ExpiresAt, a.CreatedAt).Scan(&a.ID)
 }
 
-// replace puts another file in place of one; db.ErrNoRows when it is not
-// there any more.
+// replace replaces a file; db.ErrNoRows if it was replaced or deleted meanwhile.
 func replace(ctx context.Context, tx *db.Tx, old, now *File) error {
 	now.ID = old.ID
 	return db.ExecOne(ctx, tx, `UPDATE job_artifacts SET size = ?, sha256 = ?, blob = ? WHERE id = ? AND blob = ?`, now.Size, now.SHA256, now.blob, old.ID, old.blob)
@@ -76,20 +75,21 @@ func findInputs(ctx context.Context, q db.Q, jobs []int64) ([]*File, error) {
 
 // keysOf returns the keys of the files of jobs, with or without those of their logs.
 func keysOf(ctx context.Context, q db.Q, jobs []int64, logs bool) ([]string, error) {
-	query := `SELECT blob FROM job_artifacts WHERE job_id IN ` + db.In(len(jobs)) + ``
+	query := `SELECT blob FROM job_artifacts WHERE job_id IN ` + db.In(len(jobs))
 	if !logs {
 		query += ` AND kind <> 'trace'`
 	}
 	return db.All(ctx, q, db.Value[string], query, db.Any(jobs)...)
 }
 
+// insertUpload begins an upload: the file is removed if it gets no row.
 func insertUpload(ctx context.Context, q db.Q, blob string, at time.Time) error {
 	_, err := q.ExecContext(ctx, `INSERT INTO job_uploads (blob, created_at) VALUES (?, ?)`, blob, at)
 	return err
 }
 
-// deleteUpload says that a file has come: Conflict when it took so long that it
-// was removed.
+// deleteUpload ends an upload whose file gets a row. Conflict if it took so long that
+// the file was removed.
 func deleteUpload(ctx context.Context, tx *db.Tx, blob string) error {
 	err := db.ExecOne(ctx, tx, `DELETE FROM job_uploads WHERE blob = ?`, blob)
 	if errors.Is(err, db.ErrNoRows) {
@@ -98,12 +98,13 @@ func deleteUpload(ctx context.Context, tx *db.Tx, blob string) error {
 	return err
 }
 
+// forgetUpload ends an upload whose file was removed.
 func forgetUpload(ctx context.Context, q db.Q, blob string) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM job_uploads WHERE blob = ?`, blob)
 	return err
 }
 
-// findUploads are files that have been under way since before a time.
+// findUploads returns the keys of uploads that began before a time.
 func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT blob FROM job_uploads WHERE created_at < ? ORDER BY created_at LIMIT ?`, before, limit)
 }

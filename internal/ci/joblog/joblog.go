@@ -52,7 +52,7 @@ type Reader struct {
 	Size int64
 }
 
-// GapError says that a chunk does not begin at the end of the log.
+// GapError is the error for a chunk that does not begin at the end of the log.
 type GapError struct{ Size int64 }
 
 func (e *GapError) Error() string { return fmt.Sprintf("the log has %d bytes", e.Size) }

@@ -122,7 +122,7 @@ func (s *Store) listen() {
 	})
 }
 
-// Interval is how often a runner is to send its log.
+// Interval returns how often the runner of a job should send its log.
 func (s *Store) Interval(jobID int64) time.Duration {
 	if s.watched.is(jobID, s.Now()) {
 		return watchedInterval

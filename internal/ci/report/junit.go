@@ -1,5 +1,5 @@
-// Package report reads the reports of jobs: JUnit test reports, of which it makes
-// indexes within limits, and the coverage in a job log.
+// Package report parses the reports of jobs: JUnit test reports, for which it writes
+// indexes, dotenv reports, and the coverage in a job log.
 package report
 
 import (
