@@ -81,7 +81,7 @@ func (i *Issue) deletable(by actor.Actor, in *project.Project) error {
 	return in.Change(by, project.WholePart, project.NoAccess)
 }
 
-// CanComment reports whether an actor, who sees the thing, may comment on it.
+// CanComment reports whether an actor, who sees the target, may comment on it.
 func (on Noteable) CanComment(by actor.Actor) bool { return on.mayComment(by) == nil }
 
 // CanResolve reports whether they may resolve its threads.

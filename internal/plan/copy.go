@@ -10,14 +10,14 @@ import (
 	"svc/internal/project"
 )
 
-// What is here copies the things of groups, for those who carry whole groups
+// What is here copies the objects of groups, for those who carry whole groups
 // from one instance to another. The caller was given the group as an Owner, or
 // puts together a draft of one.
 
 // Sizes are the numbers of objects of each kind.
 type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
 
-// GroupSizes counts the things of a group and of all groups below it.
+// GroupSizes counts the objects of a group and of all groups below it.
 func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
 	n, err := countGroupThings(ctx, s.DB, g.ID)
 	if err != nil {

@@ -19,7 +19,7 @@ type Discussion struct {
 // thread.
 func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
 
-// Discussions lists the discussions of a thing, the oldest first; internal notes
+// Discussions lists the discussions of a target, the oldest first; internal notes
 // for those who read such.
 func (s *Service) Discussions(ctx context.Context, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	page, err := listDiscussions(ctx, s.DB, on, p)
@@ -48,7 +48,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	return s.fillNotes(ctx, notes...)
 }
 
-// Discussion returns a discussion of a thing; NotFound.
+// Discussion returns a discussion of a target; NotFound.
 func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Discussion, error) {
 	d := &Discussion{ID: id}
 	if err := s.fillDiscussions(ctx, on, d); err != nil {
@@ -83,7 +83,7 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 	return beginThread(ctx, tx, first.ID)
 }
 
-// Resolve settles a thread of a thing, or opens it again: whom the thing lets
+// Resolve settles a thread of a target, or opens it again: whom the target lets
 // may; of an issue those are Planners and above, its author and its assignees.
 // NotFound; Forbidden; Invalid for notes that are no thread.
 func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id string, resolved bool) (*Discussion, error) {

@@ -334,7 +334,7 @@ func (s *Service) RecordDeletion(ctx context.Context, tx *db.Tx, by actor.Actor,
 	})
 }
 
-// OpenThreads counts the threads of things that no one has settled.
+// OpenThreads counts the threads of targets that no one has settled.
 func (s *Service) OpenThreads(ctx context.Context, kind Kind, ids ...int64) (map[int64]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -128,7 +128,7 @@ func (s *Service) AppointAll(ctx context.Context, tx *db.Tx, i *Issuable, assign
 	return done, nil
 }
 
-// Appoint writes who is related to a thing. Those who come are subscribed.
+// Appoint writes who is related to a target. Those who come are subscribed.
 func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Target, as Relation, want []int64) (Appointment, error) {
 	found, err := findRelated(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {
@@ -177,7 +177,7 @@ type Labelling struct {
 	Add, Remove []string
 }
 
-// SaveLabels writes the labels of a thing and gives those that came and went. A
+// SaveLabels writes the labels of a target and gives those that came and went. A
 // name that no label has makes one, where the actor may make labels.
 func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, of Target, l Labelling) (added, removed []*Label, err error) {
 	if l.Names == nil && len(l.Add) == 0 && len(l.Remove) == 0 {

@@ -16,7 +16,7 @@ import (
 	"svc/internal/user"
 )
 
-// Note is something that was said about a thing: by a user, or by the program
+// Note is a comment on a target, or a system note
 // about what a user did.
 type Note struct {
 	ID           int64
@@ -54,8 +54,8 @@ func (n *Note) Resolvable() bool {
 	return n.Together() && (n.On.Kind == IssueKind || n.On.Kind == MergeKind)
 }
 
-// Noteable is a thing of a project that an actor sees and can talk about. It is
-// made by the feature that has the thing, which asked whether they see it.
+// Noteable is an object of a project that can have notes, for an actor. It is
+// created by the feature that owns the object, which has checked access.
 type Noteable struct {
 	Target
 	IID     int64  // its number in the project, if it has one
@@ -64,11 +64,11 @@ type Noteable struct {
 	Locked  bool // only members may comment
 	Insider bool // the actor reads internal notes
 	Settler bool // the actor may settle discussions
-	// Count keeps the number of notes with the thing, if it has one, holds the
+	// Count keeps the number of notes with the target, if it has one, holds the
 	// thing until the end of the transaction, and gives who may know of what is
 	// said by then; NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
-	Diff  Differ // nil for a thing that changes no files
+	Diff  Differ // nil for a target without a diff
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
@@ -90,7 +90,7 @@ func (i *Issuable) Noteable(by actor.Actor, in *project.Project) Noteable {
 	}
 }
 
-// NoteFilter selects notes of a thing; zero values choose all.
+// NoteFilter selects notes of a target; zero values choose all.
 type NoteFilter struct {
 	Only string // only_comments or only_activity
 	Sort Sort   // by created_at or updated_at
@@ -105,7 +105,7 @@ func (s *Service) OnIssue(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.noteable(by, in, i), nil
 }
 
-// Notes lists the notes on a thing; internal ones for those who read such.
+// Notes lists the notes on a target; internal ones for those who read such.
 func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
 	page, err := listNotes(ctx, s.DB, on, f, p)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Service) fillNotes(ctx context.Context, list ...*Note) error {
 	return nil
 }
 
-// Note returns a note on a thing; NotFound.
+// Note returns a note on a target; NotFound.
 func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error) {
 	n, err := on.find(ctx, s.DB, id)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error
 	return n, s.fillNotes(ctx, n)
 }
 
-// find returns a note on a thing, if the actor may see it.
+// find returns a note on a target, if the actor may see it.
 func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	n, err := findNote(ctx, q, on.Target, id)
 	if err == nil && n.Internal && !on.Insider {
@@ -164,7 +164,7 @@ type NewNote struct {
 	Position   *Position // begins a discussion about a place in the diff
 }
 
-// CreateNote says something about a thing: everyone may who has signed in and
+// CreateNote adds a note to a target: every user may who has signed in and
 // sees it; where the discussion is locked members alone; an internal note those
 // who read such. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
@@ -225,7 +225,7 @@ func (on Noteable) mayComment(by actor.Actor) error {
 }
 
 func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, n *Note) error {
-	// The thing goes first, here and wherever notes of it change: it may be
+	// The target goes first, here and wherever notes of it change: it may be
 	// confidential by now, or gone.
 	audience, err := on.Count(ctx, tx, 1)
 	if err != nil {

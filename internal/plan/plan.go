@@ -47,13 +47,13 @@ func New(d Deps) *Service {
 	return s
 }
 
-// place is a project or a group that has things of this feature.
+// place is a project or a group that has objects of this feature.
 type place struct {
 	project *project.Project
 	group   *project.Namespace
 }
 
-// ids are the columns of a thing that belongs to a project or a group: one of
+// ids are the columns of an object that belongs to a project or a group: one of
 // them is null.
 func (in place) ids() (projectID, namespaceID *int64) {
 	if in.project != nil {
@@ -62,7 +62,7 @@ func (in place) ids() (projectID, namespaceID *int64) {
 	return nil, &in.group.ID
 }
 
-// column is where a thing says that it belongs here.
+// column is the column with the project or group of an object.
 func (in place) column() (name string, id int64) {
 	if in.project != nil {
 		return "project_id", in.project.ID
@@ -92,7 +92,7 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, leve
 	return place{project: p}, err
 }
 
-// today is the day by which things are overdue.
+// today is the day by which issues are overdue.
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
 // nextNumber returns a number of a kind within the place.

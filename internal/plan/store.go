@@ -22,7 +22,7 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	return nil
 }
 
-// above are the namespaces in which things are found for a place: all above it,
+// above are the namespaces in which objects are found for a place: all above it,
 // and itself. Its argument is the namespace of the place.
 const above = `(SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)`
 

@@ -73,7 +73,7 @@ func Not(w *db.Where) func(cond string, args ...any) {
 	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
 }
 
-// having is the condition on things i that a user is related to.
+// having is the condition on issues or merge requests i that a user is related to.
 func having(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
 
 func anyUser(kind Kind, as Relation, more string) string {
@@ -84,7 +84,7 @@ func anyUser(kind Kind, as Relation, more string) string {
 	return cond + `)`
 }
 
-// MatchUsers returns the conditions on things i of a kind that are related to
+// MatchUsers returns the conditions on issues or merge requests i that are related to
 // users: by id, None or Any, and by names.
 func MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {
@@ -101,7 +101,7 @@ func MatchUsers(kind Kind, as Relation, given string, names []string, and func(c
 	}
 }
 
-// MatchConditions returns the conditions of a match on things i of a kind one by one.
+// MatchConditions returns the conditions of a match on issues or merge requests i one by one.
 func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args ...any)) {
 	labels := kind.table() + `_labels x`
 	own := `x.` + kind.table() + `_id = i.id`

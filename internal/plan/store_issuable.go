@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// table is where things of a kind are kept; others are named after one of them.
+// table is the name of the table of a kind, without the plural; other tables are named after it.
 func (k Kind) table() string {
 	if k == MergeKind {
 		return "merge_request"
@@ -51,7 +51,7 @@ const (
 // table is the table with the users of a relation.
 func (p Relation) table(k Kind) string { return k.table() + "_" + string(p) }
 
-// pair is a row of a table that joins two things.
+// pair is a row of a table that joins two objects.
 type pair struct{ first, second int64 }
 
 func scanPair(s db.Scanner) (p pair, err error) {
@@ -60,9 +60,9 @@ func scanPair(s db.Scanner) (p pair, err error) {
 }
 
 // findRelated returns the IDs of the related users by target, in order.
-func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []int64) (map[int64][]int64, error) {
+func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, ids []int64) (map[int64][]int64, error) {
 	key := kind.table() + "_id"
-	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(things))+` ORDER BY user_id`, db.Any(things)...)
+	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(ids))+` ORDER BY user_id`, db.Any(ids)...)
 	found := map[int64][]int64{}
 	for _, a := range list {
 		found[a.first] = append(found[a.first], a.second)
@@ -70,7 +70,7 @@ func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, things []i
 	return found, err
 }
 
-// saveRelated writes who is related to a thing: those who stay are left as they
+// saveRelated writes who is related to a target: those who stay are left as they
 // are.
 func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users []int64) error {
 	key := of.Kind.table() + "_id"
@@ -89,25 +89,25 @@ func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users [
 	return nil
 }
 
-// findLabelsOf returns the labels of things, by name, with the order that the
+// findLabelsOf returns the labels of targets, by name, with the order that the
 // project of each has.
-func findLabelsOf(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64][]*Label, error) {
+func findLabelsOf(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[int64][]*Label, error) {
 	type row struct {
-		thing int64
+		target int64
 		label *Label
 	}
 	key := kind.table() + "_id"
 	list, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
 		r := row{label: &Label{}}
 		l := r.label
-		err := s.Scan(&r.thing, &l.ID, &l.ProjectID, &l.GroupID, &l.Name, &l.Color, &l.Description, db.Time(&l.CreatedAt), db.Time(&l.UpdatedAt), &l.Priority)
+		err := s.Scan(&r.target, &l.ID, &l.ProjectID, &l.GroupID, &l.Name, &l.Color, &l.Description, db.Time(&l.CreatedAt), db.Time(&l.UpdatedAt), &l.Priority)
 		return r, err
 	}, `SELECT x.`+key+`, `+labelColumns+` FROM `+kind.table()+`_labels x JOIN `+kind.table()+`s i ON i.id = x.`+key+` JOIN labels l ON l.id = x.label_id
 			LEFT JOIN label_priorities o ON o.label_id = l.id AND o.project_id = i.project_id
-		WHERE x.`+key+` IN `+db.In(len(things))+` ORDER BY l.name, l.id`, db.Any(things)...)
+		WHERE x.`+key+` IN `+db.In(len(ids))+` ORDER BY l.name, l.id`, db.Any(ids)...)
 	found := map[int64][]*Label{}
 	for _, r := range list {
-		found[r.thing] = append(found[r.thing], r.label)
+		found[r.target] = append(found[r.target], r.label)
 	}
 	return found, err
 }
@@ -127,12 +127,12 @@ func changeLabels(ctx context.Context, tx *db.Tx, of Target, added, removed []*L
 	return nil
 }
 
-// countOpenThreads counts the threads of things that no one has settled.
-func countOpenThreads(ctx context.Context, q db.Q, kind Kind, things []int64) (map[int64]int64, error) {
+// countOpenThreads counts the threads of targets that no one has settled.
+func countOpenThreads(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[int64]int64, error) {
 	list, err := db.All(ctx, q, scanPair, `
 		SELECT n.noteable_id, count(DISTINCT n.discussion_id) FROM notes n
-		WHERE n.noteable_type = ? AND n.noteable_id IN `+db.In(len(things))+` AND n.type <> '' AND n.system = '' AND n.resolved_at IS NULL
-		GROUP BY n.noteable_id`, append([]any{string(kind)}, db.Any(things)...)...)
+		WHERE n.noteable_type = ? AND n.noteable_id IN `+db.In(len(ids))+` AND n.type <> '' AND n.system = '' AND n.resolved_at IS NULL
+		GROUP BY n.noteable_id`, append([]any{string(kind)}, db.Any(ids)...)...)
 	found := map[int64]int64{}
 	for _, row := range list {
 		found[row.first] = row.second

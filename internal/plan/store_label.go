@@ -30,7 +30,7 @@ func (in place) projectID() int64 {
 	return in.project.ID
 }
 
-// owns is the condition on things t of a place itself, and with more those of
+// owns is the condition on objects t of a place itself, and with more those of
 // the groups above.
 func (in place) owns(alias string, more bool) (string, []any) {
 	column, id := in.column()

@@ -21,7 +21,7 @@ func scanNote(s db.Scanner) (*Note, error) {
 	return &n, err
 }
 
-// where are the conditions on notes n of a thing that the actor may see.
+// where are the conditions on notes n of a target that the actor may see.
 func (on Noteable) where() db.Where {
 	var w db.Where
 	w.And(`n.noteable_type = ? AND n.noteable_id = ?`, string(on.Kind), on.ID)
@@ -81,7 +81,7 @@ func deleteNotesOf(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
 	return err
 }
 
-// deleteNotesBy removes the notes of an author, which the things that they are
+// deleteNotesBy removes the notes of an author, which the targets that they are
 // on no longer count.
 func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
 	for _, kind := range []Kind{IssueKind, MergeKind} {
@@ -104,7 +104,7 @@ func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time)
 	return db.NotFound(err, "Issue")
 }
 
-// findWriters returns who wrote notes on a thing, in the order of their first one.
+// findWriters returns who wrote notes on a target, in the order of their first one.
 func findWriters(ctx context.Context, q db.Q, on Target, insider bool) ([]int64, error) {
 	w := Noteable{Target: on, Insider: insider}.where()
 	w.And(`n.system = ''`)

@@ -34,7 +34,7 @@ func leaveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, 
 	return err
 }
 
-// subscription is what a user said of a thing, or did with it.
+// subscription is a row of a user and a target.
 type subscription struct {
 	userID            int64
 	subscribed, asked bool
@@ -65,7 +65,7 @@ func joinSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, a
 	return err
 }
 
-// findSubscribed returns those of the things that the user is subscribed to.
+// findSubscribed returns those of the targets that the user is subscribed to.
 func findSubscribed(ctx context.Context, q db.Q, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
 	found := map[int64]bool{}
 	if len(ids) == 0 {
