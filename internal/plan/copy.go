@@ -21,7 +21,7 @@ type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
 func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
 	n, err := countGroupThings(ctx, s.DB, g.ID)
 	if err != nil {
-		return n, fmt.Errorf("count things of group %d: %w", g.ID, err)
+		return n, fmt.Errorf("count objects of group %d: %w", g.ID, err)
 	}
 	return n, nil
 }

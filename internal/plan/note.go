@@ -16,8 +16,7 @@ import (
 	"svc/internal/user"
 )
 
-// Note is a comment on a target, or a system note
-// about what a user did.
+// Note is a comment on a target, or a system note about what a user did.
 type Note struct {
 	ID           int64
 	ProjectID    *int64
@@ -65,7 +64,7 @@ type Noteable struct {
 	Insider bool // the actor reads internal notes
 	Settler bool // the actor may settle discussions
 	// Count keeps the number of notes with the target, if it has one, holds the
-	// thing until the end of the transaction, and gives who may know of what is
+	// target until the end of the transaction, and gives who may know of what is
 	// said by then; NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
 	Diff  Differ // nil for a target without a diff

@@ -45,7 +45,7 @@ func insertListAt(ctx context.Context, q db.Q, l *BoardList) error {
 		l.BoardID, l.Position, l.LabelID, l.AssigneeID, l.MilestoneID).Scan(&l.ID)
 }
 
-// findNamed finds a thing of a group by the name in a column.
+// findNamed finds an object of a group by the name in a column.
 func findNamed(ctx context.Context, q db.Q, table, column string, groupID int64, name string, more bool) (id int64, err error) {
 	where := `x.namespace_id = ?`
 	if more {

@@ -94,7 +94,7 @@ func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users [
 func findLabelsOf(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[int64][]*Label, error) {
 	type row struct {
 		target int64
-		label *Label
+		label  *Label
 	}
 	key := kind.table() + "_id"
 	list, err := db.All(ctx, q, func(s db.Scanner) (row, error) {
