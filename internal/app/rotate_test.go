@@ -27,15 +27,18 @@ import (
 // place, with the columns that it is stored in. What has none is not kept: the
 // key of its day is, and opens it.
 var sealings = map[string][]string{
-	"alert tokenPlace(i.ID)":    {"alert_integrations.token"},
-	"ci place":                  {"pipelines.variables", "jobs.variables", "pipeline_schedules.variables"},
-	"ci place(v.ID)":            {"instance_variables.value"},
-	"ci placeOf(v.ID)":          {"ci_variables.value"},
-	"ci r.sealedAt()":           {"runner_registration_tokens.sealed"},
-	"ci triggerPlace(t.ID)":     {"pipeline_triggers.token"},
-	"errortrack sealedAt(p.ID)": {"error_keys.sealed"},
+	"alert tokenPlace(i.ID)":       {"alert_integrations.token"},
+	"ci pipelinePlace(p.ID)":       {"pipelines.variables"},
+	"ci jobPlace(jobID)":           {"jobs.variables"},
+	"runners r.sealedAt()":         {"runner_registration_tokens.sealed"},
+	"schedule sealPlace(sch.ID)":   {"pipeline_schedules.variables"},
+	"trigger sealPlace(t.ID)":      {"pipeline_triggers.token"},
+	"variable instancePlace(v.ID)": {"instance_variables.value"},
+	"variable sealPlace(v.ID)":     {"ci_variables.value"},
+	"variable place":               nil, // for pipelines, jobs and schedules, which are listed
+	"errortrack sealedAt(p.ID)":    {"error_keys.sealed"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
-	"mail place":                             nil, // a letter in the queue
+	"mail place":                             nil, // an email in the queue
 	"pages d.place()":                        {"pages_domains.private_key"},
 	"pages sealedAt(key)":                    {"pages_acme.value"},
 	"signing place(id)":                      {"signing_keys.sealed"},
