@@ -7,16 +7,9 @@ import (
 	"go/token"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// mixedSQL lists the packages that still have SQL outside of store*.go. The list
-// only shrinks: a package without such SQL must be removed from it.
-func mixedSQL() []string {
-	return nil
-}
 
 // TestSQL checks that statements, and parts of statements, are in the files
 // store*.go of a package. There the reader finds all that a feature reads and
@@ -29,24 +22,13 @@ func TestSQL(t *testing.T) {
 		if !hasStore(pkg) {
 			continue
 		}
-		var found []string
 		for _, s := range files {
-			if !s.test && !strings.HasPrefix(path.Base(s.name), "store") {
-				found = append(found, sqlIn(fset, s.file)...)
+			if s.test || strings.HasPrefix(path.Base(s.name), "store") {
+				continue
 			}
-		}
-		switch listed := slices.Contains(mixedSQL(), pkg); {
-		case listed && len(found) == 0:
-			t.Errorf("%s has no SQL outside of store*.go: remove it from mixedSQL", pkg)
-		case !listed:
-			for _, f := range found {
-				t.Error(strings.TrimPrefix(f, root+"/"))
+			for _, found := range sqlIn(fset, s.file) {
+				t.Error(strings.TrimPrefix(found, root+"/"))
 			}
-		}
-	}
-	for _, pkg := range mixedSQL() {
-		if len(tree[pkg]) == 0 {
-			t.Errorf("%s is not a package: remove it from mixedSQL", pkg)
 		}
 	}
 }
