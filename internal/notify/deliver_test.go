@@ -85,7 +85,7 @@ func TestEmail(t *testing.T) {
 		f.do("owner", "POST "+at+"/issues", `{"title":"Grüße\nBcc: evil@example.org","description":"<script>alert(1)</script>\n\n**bold** ![cat](https://evil.example/pixel.png) @guest #1 [up](/uploads/x)"}`, 201)
 		first := f.sent()["guest"]
 		for name, want := range map[string]string{
-			"List-Id": fmt.Sprintf("top/open <%d.open.top.localhost>", f.project), "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All",
+			"List-Id": fmt.Sprintf("top/open <%d.open.top.127.0.0.1>", f.project), "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All",
 			"List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "In-Reply-To": "", "X-Svc-Project": "open", "X-Svc-Project-Path": "top/open",
 			"X-Svc-Project-Id": fmt.Sprint(f.project), "X-Svc-Notificationreason": "mentioned", "X-Svc-Issue-Iid": "1", "X-Svc-Issue-State": "opened",
 			"X-Svc-Confidentialissue": "false", "Bcc": "",
