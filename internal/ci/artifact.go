@@ -31,8 +31,8 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	return a, j, err
 }
 
-// JobArchive opens the archive of a job, for its runner or one that needs it:
-// Forbidden if the token is invalid, NotFound when there is none.
+// JobArchive opens the archive of a job, for the runner of this job or of one that needs
+// it. Forbidden if the token is invalid, NotFound if there is no archive.
 func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*artifact.Content, error) {
 	by, err := s.JobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -61,9 +61,8 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
-// jobReads checks that the token of a job reads the artifacts of another job,
-// with the actor and the project of JobOpens. The jobs of one project share what
-// they make.
+// jobReads checks that a job token may read the artifacts of another job, with the actor
+// and the project of JobOpens. The jobs of one project share their artifacts.
 func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	if by.Job != nil && p.ID == by.Job.ProjectID {
 		return nil
@@ -77,8 +76,8 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	return s.readArtifacts(by, p, j)
 }
 
-// Archive opens the archive of a job, for those who may read the artifacts of
-// the job. NotFound when there is none.
+// Archive opens the archive of a job, for users who may read its artifacts. NotFound if
+// there is none.
 func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*artifact.Content, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -87,8 +86,8 @@ func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
-// ArchiveAt opens the archive of the newest successful pipeline of a ref that
-// has a job of the name.
+// ArchiveAt opens the archive of the job with a name in the newest successful pipeline
+// of a ref that has such a job with an archive.
 func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*artifact.Content, error) {
 	j, err := s.artifactJobAt(ctx, by, ref, at, name)
 	if err != nil {
@@ -131,7 +130,7 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	return j, jobRefusal(by, s.readArtifacts(as, p, j))
 }
 
-// readArtifacts asks what the CI file says of who may have the artifacts.
+// readArtifacts checks artifacts:access of the job.
 func (s *Service) readArtifacts(by actor.Actor, p *project.Project, j *Job) error {
 	if j.Options.Artifacts == nil || by.Admin || by.Auditor {
 		return nil
@@ -154,8 +153,8 @@ func (s *Service) readArtifacts(by actor.Actor, p *project.Project, j *Job) erro
 	return errs.Forbidden("")
 }
 
-// ArtifactEntry returns one file out of the archive of a job, without unpacking
-// the others, for those who may read its artifacts. NotFound.
+// ArtifactEntry opens one file of the archive of a job, for users who may read its
+// artifacts. NotFound.
 func (s *Service) ArtifactEntry(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, name string) (*artifact.Entry, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -194,8 +193,8 @@ func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.
 	return &ArtifactDir{j, d}, s.fillJobs(ctx, by, []*Job{j})
 }
 
-// KeepArtifacts keeps the artifacts of a job forever. Developers only; NotFound
-// when there are none.
+// KeepArtifacts removes the expiration time of the artifacts of a job. Developers only;
+// NotFound if there are none.
 func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
 	if err != nil {
@@ -214,8 +213,8 @@ func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project
 	return s.Job(ctx, by, ref, jobID)
 }
 
-// DeleteArtifacts removes the artifacts of a job, but not its log. Maintainers
-// only; NotFound when there are none.
+// DeleteArtifacts deletes the artifacts of a job, but not its log. Maintainers only;
+// NotFound if there are none.
 func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {
@@ -234,8 +233,8 @@ func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref proje
 	return nil
 }
 
-// DeleteAllArtifacts removes the artifacts of a project, as far as they may
-// go; the queue does it. Maintainers only.
+// DeleteAllArtifacts deletes the artifacts of the finished jobs of a project in the
+// background. Maintainers only.
 func (s *Service) DeleteAllArtifacts(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {

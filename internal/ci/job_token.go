@@ -47,16 +47,14 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 	return by, nil
 }
 
-// holdsToken reports whether the token of a job works: from the moment that a
-// runner has the job until its end. A canceled job may be let finish in its
-// runner's own way.
+// holdsToken reports whether the token of a job is valid: from its assignment to a
+// runner until its end. It stays valid while a canceled job runs its after_script.
 func (j *JobState) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
 }
 
-// held returns where a job stands to the runner that has it: Forbidden for
-// every other token, also when there is no such job, because a proxy can make
-// up a 404.
+// held returns the state of a job for the runner that has it. Forbidden for every other
+// token, also if there is no such job, because a proxy can answer with 404 itself.
 func (s *Service) held(ctx context.Context, jobID int64, token string) (*heldJob, error) {
 	h, err := findHeld(ctx, s.DB, jobID)
 	if errors.Is(err, db.ErrNoRows) || err == nil && (len(h.token) == 0 || !secret.Equal(string(h.token), string(digest(token)))) {

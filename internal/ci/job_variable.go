@@ -22,8 +22,8 @@ type JobVariable struct {
 	Raw        bool
 }
 
-// jobVariables are what a job sees, without what only its token opens; of two
-// of one name there is only the one that counts.
+// jobVariables returns the variables of a job except for those with its token. Of
+// several with one key it has the one with the highest precedence.
 func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
 	list, err := s.variablesOf(ctx, j, sc, deps)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []de
 	return out, nil
 }
 
-// readVariables reads what jobVariables needs first.
+// readVariables is jobVariables for a job of which nothing else was read.
 func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
 	sc, err := s.sceneOf(ctx, j.PipelineID)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, err
 	return s.jobVariables(ctx, j, sc, deps)
 }
 
-// variablesOf returns all variables of a job, from the weakest to the strongest.
+// variablesOf returns all variables of a job, in ascending precedence.
 func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
 	var env *deployment.Environment
 	if j.EnvironmentID != nil {
@@ -135,12 +135,12 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 func pipelinePlace(id int64) string { return fmt.Sprintf("pipelines/variables/%d", id) }
 func jobPlace(id int64) string      { return fmt.Sprintf("jobs/variables/%d", id) }
 
-// pipelineVariables are those that a pipeline was made with.
+// pipelineVariables returns the variables that were given to a pipeline.
 func (s *Service) pipelineVariables(p *Pipeline) ([]variable.Given, error) {
 	return s.Variables.Open(p.variables, pipelinePlace(p.ID))
 }
 
-// startVariables are those that a job was started with by hand.
+// startVariables returns the variables that were given to a manual job.
 func (s *Service) startVariables(ctx context.Context, j *Job) ([]variable.Given, error) {
 	sealed, err := jobSealed(ctx, s.DB, j.ID)
 	if err != nil {
@@ -149,8 +149,7 @@ func (s *Service) startVariables(ctx context.Context, j *Job) ([]variable.Given,
 	return s.Variables.Open(sealed, jobPlace(j.ID))
 }
 
-// copyJobVariables gives another try of a job the variables that it was
-// started with.
+// copyJobVariables copies the variables that were given to a job to its retry.
 func (s *Service) copyJobVariables(ctx context.Context, tx *db.Tx, from, to *Job) error {
 	sealed, err := jobSealed(ctx, tx, from.ID)
 	if err != nil || sealed == "" {

@@ -11,20 +11,18 @@ import (
 	"svc/internal/project"
 )
 
-// Log is a job log as of the time when it was opened. The
-// caller closes it.
+// Log is a job log as of the time when it was opened. The caller closes it.
 type Log struct {
 	Job *Job
 	*joblog.Reader
 }
 
-// ETag names the content: a log is only added to.
+// ETag identifies the content by its size, because a log is only appended to.
 func (l *Log) ETag() string { return fmt.Sprintf(`"log-%d-%d"`, l.Job.ID, l.Size) }
 
-// Log opens the log of a job, for those who see the jobs of the project.
-// Forbidden to those below Developer when the log shows every step, NotFound
-// when there is no such job or it has no log. A user watches it from then on for
-// a while, so that its runner sends more often.
+// Log opens the log of a job, for users who can see the jobs of the project. A debug log
+// is Forbidden below Developer. NotFound if there is no such job or it has no log. For a
+// while the runner sends the log more often.
 func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Log, error) {
 	_, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -45,8 +43,8 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 	return l, nil
 }
 
-// loggedJob returns a job to those who may read its log: one that shows every
-// step shows the values of variables.
+// loggedJob returns a job to users who may read its log. A debug log has the values of
+// variables, so it is for Developers.
 func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, j, err := s.seenJob(ctx, by, ref, jobID)
 	if err != nil || by.Admin || by.Auditor || p.Access.Level() >= project.Developer {
@@ -62,12 +60,13 @@ func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref
 	return p, j, nil
 }
 
-// noteDebugLog remembers that a log shows every step.
+// noteDebugLog marks the log of a job as a debug log.
 func (s *Service) noteDebugLog(ctx context.Context, jobID int64) error {
 	return setDebugLog(ctx, s.DB, jobID)
 }
 
-// seenJob returns a job, no bridge, to those who see the jobs of its project.
+// seenJob returns a job that is not a bridge, to users who can see the jobs of its
+// project.
 func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, err := s.seePipelines(ctx, by, ref)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 	return &Log{j, l}, nil
 }
 
-// settled reports whether a job has ended, its runner too.
+// settled reports whether a job has ended and its runner has stopped.
 func (j *Job) settled() bool { return j.Status.Done() && !j.Canceling }
 
 // coverage returns the coverage in the log of a job that has a pattern for it. Nil

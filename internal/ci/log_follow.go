@@ -11,8 +11,8 @@ import (
 	"svc/internal/project"
 )
 
-// LogPart is a piece of a log that is followed; the last one has the state in
-// which the job ended.
+// LogPart is a chunk of a log that is followed. The last one has the final status of
+// the job.
 type LogPart struct {
 	At    int64 // of its first byte
 	Bytes []byte
@@ -24,12 +24,12 @@ const (
 	followPoll  = 2 * time.Second // other nodes add to the log without our knowing
 )
 
-// FollowLog returns a log from a place on, piece by piece as it is written,
-// until the job has ended, for those who see the jobs of the project. take is
-// also called with nothing, now and then, so that it finds out whether anyone
-// still listens. Access is checked before each step, and when the account of
-// the reader or one of their credentials changes. NotFound when there is no
-// such job; Forbidden or Unauthorized, also when the reader loses access later.
+// FollowLog passes a log to take from an offset on, in chunks as it is written, until the
+// job has ended, for users who can see the jobs of the project. take is also called
+// without bytes now and then, to find out whether the connection is open. Access is
+// checked before each step, and when the account of the reader or one of their
+// credentials changes. NotFound if there is no such job; Forbidden or Unauthorized, also
+// if the reader loses access later.
 func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
 	reader, end, err := s.readers.begin(ctx, who)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 		if err := s.Artifacts.Logs.Watch(ctx, j.ID); err != nil {
 			return err
 		}
-		// First the state, then the log: what ended has no more to say. Whether one may
-		// read on is asked again: the job may have begun to show every step.
+		// The status is read before the log: the log of a job that has ended does not
+		// grow. Access is checked again, because the log may have become a debug log.
 		if j, err = see(); err != nil {
 			return err
 		}
@@ -87,15 +87,15 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 	}
 }
 
-// CheckLog refuses an actor who may not read the log of a job: the errors of Log.
+// CheckLog checks that an actor may read the log of a job. It returns the errors of Log.
 func (s *Service) CheckLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
 	_, _, err := s.loggedJob(ctx, by, ref, jobID)
 	return err
 }
 
-// copyLog returns what a log has from a place on, and where it ends. It checks
-// access by see after it knows how far the log goes: nothing is sent that was
-// written after the reader lost access. A long copy checks again as it goes on.
+// copyLog passes a log to take from an offset on and returns the offset of its end. It
+// checks access by see after it knows the size: nothing is sent that was written after
+// the reader lost access. A long copy checks again from time to time.
 func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error, see func() (*Job, error)) (int64, error) {
 	l, err := s.openLog(ctx, j)
 	if l == nil || err != nil {

@@ -42,8 +42,8 @@ func (s *Service) dropPipeline(ctx context.Context, id int64) error {
 	})
 }
 
-// Retain removes what is older than jobs and settings allow. The queue does it
-// now and then.
+// Retain removes pipelines, logs and artifacts that have expired. The queue calls it
+// regularly.
 func (s *Service) Retain(ctx context.Context) error {
 	if err := s.Artifacts.Retain(ctx); err != nil {
 		return err
