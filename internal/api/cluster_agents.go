@@ -33,7 +33,7 @@ func toAgent(a *deployment.Agent) agentJSON {
 
 // listAgents: https://docs.gitlab.com/api/cluster_agents/#list-the-agents-for-a-project
 func (a *API) listAgents(c *call, p agentsParams) (page[agentJSON], error) {
-	list, err := a.Deployments.Agents(c, c.actor, p.Project, p.paging())
+	list, err := a.CI.Deployments.Agents(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[agentJSON]{}, err
 	}
@@ -47,7 +47,7 @@ type agentParams struct {
 
 // getAgent: https://docs.gitlab.com/api/cluster_agents/#get-details-about-an-agent
 func (a *API) getAgent(c *call, p agentParams) (agentJSON, error) {
-	found, err := a.Deployments.Agent(c, c.actor, p.Project, p.AgentID)
+	found, err := a.CI.Deployments.Agent(c, c.actor, p.Project, p.AgentID)
 	if err != nil {
 		return agentJSON{}, err
 	}
@@ -61,7 +61,7 @@ type createAgentParams struct {
 
 // createAgent: https://docs.gitlab.com/api/cluster_agents/#register-an-agent-with-a-project
 func (a *API) createAgent(c *call, p createAgentParams) (agentJSON, error) {
-	made, err := a.Deployments.CreateAgent(c, c.actor, p.Project, p.Name)
+	made, err := a.CI.Deployments.CreateAgent(c, c.actor, p.Project, p.Name)
 	if err != nil {
 		return agentJSON{}, err
 	}
@@ -70,7 +70,7 @@ func (a *API) createAgent(c *call, p createAgentParams) (agentJSON, error) {
 
 // deleteAgent: https://docs.gitlab.com/api/cluster_agents/#delete-a-registered-agent
 func (a *API) deleteAgent(c *call, p agentParams) (none, error) {
-	return none{}, a.Deployments.DeleteAgent(c, c.actor, p.Project, p.AgentID)
+	return none{}, a.CI.Deployments.DeleteAgent(c, c.actor, p.Project, p.AgentID)
 }
 
 type (

@@ -32,7 +32,7 @@ type deploymentsParams struct {
 
 // listDeployments: https://docs.gitlab.com/api/deployments/#list-project-deployments
 func (a *API) listDeployments(c *call, p deploymentsParams) (page[deploymentJSON], error) {
-	list, err := a.Deployments.List(c, c.actor, p.Project, deployment.Filter{
+	list, err := a.CI.Deployments.List(c, c.actor, p.Project, deployment.Filter{
 		Environment: p.Environment, Status: deployment.Status(p.Status), UpdatedAfter: p.UpdatedAfter, UpdatedBefore: p.UpdatedBefore,
 		FinishedAfter: p.FinishedAfter, FinishedBefore: p.FinishedBefore, OrderBy: p.OrderBy, Desc: p.Sort == "desc",
 	}, p.paging())
@@ -53,7 +53,7 @@ type deploymentParams struct {
 
 // getDeployment: https://docs.gitlab.com/api/deployments/#get-a-specific-deployment
 func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error) {
-	d, err := a.Deployments.Get(c, c.actor, p.Project, p.Deployment)
+	d, err := a.CI.Deployments.Get(c, c.actor, p.Project, p.Deployment)
 	if err != nil {
 		return deploymentJSON{}, err
 	}
@@ -72,7 +72,7 @@ type createDeploymentParams struct {
 
 // createDeployment: https://docs.gitlab.com/api/deployments/#create-a-deployment
 func (a *API) createDeployment(c *call, p createDeploymentParams) (deploymentJSON, error) {
-	return a.presentDeployment(c)(a.Deployments.Create(c, c.actor, p.Project, deployment.NewDeployment{
+	return a.presentDeployment(c)(a.CI.Deployments.Create(c, c.actor, p.Project, deployment.NewDeployment{
 		Environment: p.Environment, SHA: p.SHA, Ref: p.Ref, Tag: p.Tag, Status: deployment.Status(p.Status),
 	}))
 }
@@ -84,12 +84,12 @@ type updateDeploymentParams struct {
 
 // updateDeployment: https://docs.gitlab.com/api/deployments/#update-a-deployment
 func (a *API) updateDeployment(c *call, p updateDeploymentParams) (deploymentJSON, error) {
-	return a.presentDeployment(c)(a.Deployments.Update(c, c.actor, p.Project, p.Deployment, deployment.Status(p.Status)))
+	return a.presentDeployment(c)(a.CI.Deployments.Update(c, c.actor, p.Project, p.Deployment, deployment.Status(p.Status)))
 }
 
 // deleteDeployment: https://docs.gitlab.com/api/deployments/#delete-a-specific-deployment
 func (a *API) deleteDeployment(c *call, p deploymentParams) (none, error) {
-	return none{}, a.Deployments.Delete(c, c.actor, p.Project, p.Deployment)
+	return none{}, a.CI.Deployments.Delete(c, c.actor, p.Project, p.Deployment)
 }
 
 type deploymentJSON struct {

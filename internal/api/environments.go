@@ -47,7 +47,7 @@ func (a *API) listEnvironments(c *call, p environmentsParams) (page[environmentJ
 	for _, s := range p.States {
 		f.States = append(f.States, deployment.State(s))
 	}
-	list, err := a.Deployments.Environments(c, c.actor, p.Project, f, p.paging())
+	list, err := a.CI.Deployments.Environments(c, c.actor, p.Project, f, p.paging())
 	if err != nil {
 		return page[environmentJSON]{}, err
 	}
@@ -61,7 +61,7 @@ type environmentParams struct {
 
 // getEnvironment: https://docs.gitlab.com/api/environments/#get-a-specific-environment
 func (a *API) getEnvironment(c *call, p environmentParams) (environmentDetailJSON, error) {
-	e, err := a.Deployments.Environment(c, c.actor, p.Project, p.Environment)
+	e, err := a.CI.Deployments.Environment(c, c.actor, p.Project, p.Environment)
 	if err != nil {
 		return environmentDetailJSON{}, err
 	}
@@ -95,7 +95,7 @@ type createEnvironmentParams struct {
 
 // createEnvironment: https://docs.gitlab.com/api/environments/#create-a-new-environment
 func (a *API) createEnvironment(c *call, p createEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.Deployments.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
+	return presentEnvironment(a.CI.Deployments.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
 }
 
 type updateEnvironmentParams struct {
@@ -105,12 +105,12 @@ type updateEnvironmentParams struct {
 
 // updateEnvironment: https://docs.gitlab.com/api/environments/#update-an-existing-environment
 func (a *API) updateEnvironment(c *call, p updateEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.Deployments.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
+	return presentEnvironment(a.CI.Deployments.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
 }
 
 // deleteEnvironment: https://docs.gitlab.com/api/environments/#delete-an-environment
 func (a *API) deleteEnvironment(c *call, p environmentParams) (none, error) {
-	return none{}, a.Deployments.DeleteEnvironment(c, c.actor, p.Project, p.Environment)
+	return none{}, a.CI.Deployments.DeleteEnvironment(c, c.actor, p.Project, p.Environment)
 }
 
 type stopEnvironmentParams struct {

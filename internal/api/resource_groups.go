@@ -20,7 +20,7 @@ type resourceGroupsParams struct {
 
 // listResourceGroups: https://docs.gitlab.com/api/resource_groups/#get-all-resource-groups-for-a-project
 func (a *API) listResourceGroups(c *call, p resourceGroupsParams) (page[resourceGroupJSON], error) {
-	list, err := a.Deployments.ResourceGroups(c, c.actor, p.Project, p.paging())
+	list, err := a.CI.Deployments.ResourceGroups(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[resourceGroupJSON]{}, err
 	}
@@ -34,7 +34,7 @@ type resourceGroupParams struct {
 
 // getResourceGroup: https://docs.gitlab.com/api/resource_groups/#get-a-specific-resource-group
 func (a *API) getResourceGroup(c *call, p resourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.Deployments.ResourceGroup(c, c.actor, p.Project, p.Key))
+	return presentResourceGroup(a.CI.Deployments.ResourceGroup(c, c.actor, p.Project, p.Key))
 }
 
 type upcomingJobsParams struct {
@@ -63,7 +63,7 @@ type updateResourceGroupParams struct {
 
 // updateResourceGroup: https://docs.gitlab.com/api/resource_groups/#edit-an-existing-resource-group
 func (a *API) updateResourceGroup(c *call, p updateResourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.Deployments.SetProcessMode(c, c.actor, p.Project, p.Key, deployment.ProcessMode(p.Mode)))
+	return presentResourceGroup(a.CI.Deployments.SetProcessMode(c, c.actor, p.Project, p.Key, deployment.ProcessMode(p.Mode)))
 }
 
 type resourceGroupJSON struct {

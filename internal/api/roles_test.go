@@ -447,7 +447,7 @@ func (c *cast) create(t *testing.T, name string) string {
 		}
 	case "{runner}":
 		var r *runners.Runner
-		if r, err = s.Runners.Create(t.Context(), actor.System(), runners.NewRunner{Type: runners.InstanceType}); err == nil {
+		if r, err = s.CI.Runners.Create(t.Context(), actor.System(), runners.NewRunner{Type: runners.InstanceType}); err == nil {
 			id = r.ID
 		}
 	case "{fresh}":

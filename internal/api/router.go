@@ -21,8 +21,6 @@ import (
 	"svc/internal/audit"
 	"svc/internal/bind"
 	"svc/internal/ci"
-	"svc/internal/ci/deployment"
-	"svc/internal/ci/runners"
 	"svc/internal/errortrack"
 	"svc/internal/limit"
 	"svc/internal/merge"
@@ -51,27 +49,25 @@ const maxBody = 1 << 20
 
 // Deps are the dependencies of the API.
 type Deps struct {
-	Users       *user.Service
-	Audit       *audit.Service
-	Settings    *setting.Service
-	Projects    *project.Service
-	Activity    *activity.Service
-	Notify      *notify.Service
-	Repos       *repo.Service
-	Moves       *repo.Mover
-	Plan        *plan.Service
-	Merges      *merge.Service
-	Snippets    *snippet.Service
-	Wikis       *wiki.Service
-	CI          *ci.Service
-	Runners     *runners.Service
-	Deployments *deployment.Service
-	Alerts      *alert.Service
-	Errors      *errortrack.Service
-	Pages       *pages.Service
-	Signing     *signing.Service
-	OAuth       *oauth.Service
-	Transfer    *transfer.Service
+	Users    *user.Service
+	Audit    *audit.Service
+	Settings *setting.Service
+	Projects *project.Service
+	Activity *activity.Service
+	Notify   *notify.Service
+	Repos    *repo.Service
+	Moves    *repo.Mover
+	Plan     *plan.Service
+	Merges   *merge.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
+	CI       *ci.Service
+	Alerts   *alert.Service
+	Errors   *errortrack.Service
+	Pages    *pages.Service
+	Signing  *signing.Service
+	OAuth    *oauth.Service
+	Transfer *transfer.Service
 
 	Limits *limit.Limiter
 	// Answers limits the responses in memory.

@@ -80,12 +80,12 @@ func (a *API) registerRunner(c *call, p registerRunnerParams) (runnerTokenJSON, 
 	if change.MaintenanceNote == nil {
 		change.MaintenanceNote = p.MaintainerNote
 	}
-	return presentRunnerToken(a.Runners.Register(c, runners.Registration{Contact: p.contact(c), Change: change}))
+	return presentRunnerToken(a.CI.Runners.Register(c, runners.Registration{Contact: p.contact(c), Change: change}))
 }
 
 // verifyRunner: https://docs.gitlab.com/api/runners/#verify-authentication-for-a-registered-runner
 func (a *API) verifyRunner(c *call, p contactParams) (runnerTokenJSON, error) {
-	return presentRunnerToken(a.Runners.Verify(c, p.contact(c)))
+	return presentRunnerToken(a.CI.Runners.Verify(c, p.contact(c)))
 }
 
 type heldTokenParams struct {
@@ -94,7 +94,7 @@ type heldTokenParams struct {
 
 // unregisterRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-authentication-token
 func (a *API) unregisterRunner(c *call, p heldTokenParams) (none, error) {
-	return none{}, a.Runners.Unregister(c, runnerToken(c, p.Token), c.actor.IP)
+	return none{}, a.CI.Runners.Unregister(c, runnerToken(c, p.Token), c.actor.IP)
 }
 
 type unregisterManagerParams struct {
@@ -104,12 +104,12 @@ type unregisterManagerParams struct {
 
 // unregisterManager deletes a runner manager, as requested by the public runner.
 func (a *API) unregisterManager(c *call, p unregisterManagerParams) (none, error) {
-	return none{}, a.Runners.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
+	return none{}, a.CI.Runners.UnregisterManager(c, runnerToken(c, p.Token), p.SystemID)
 }
 
 // resetOwnRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-current-token
 func (a *API) resetOwnRunnerToken(c *call, p heldTokenParams) (resetTokenJSON, error) {
-	r, err := a.Runners.ResetOwnToken(c, runnerToken(c, p.Token), c.actor.IP)
+	r, err := a.CI.Runners.ResetOwnToken(c, runnerToken(c, p.Token), c.actor.IP)
 	if err != nil {
 		return resetTokenJSON{}, err
 	}

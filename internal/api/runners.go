@@ -114,7 +114,7 @@ func (a *API) createRunner(c *call, p createRunnerParams) (runnerTokenJSON, erro
 	if p.ProjectID != nil {
 		n.Project = project.RefTo(*p.ProjectID)
 	}
-	return presentRunnerToken(a.Runners.Create(c, c.actor, n))
+	return presentRunnerToken(a.CI.Runners.Create(c, c.actor, n))
 }
 
 type listRunnersParams struct {
@@ -145,7 +145,7 @@ func (p *listRunnersParams) filter() runners.Filter {
 
 // listOwnRunners: https://docs.gitlab.com/api/runners/#list-available-runners
 func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.Runners.ListOwned(c, c.actor, p.filter(), p.paging())
+	list, err := a.CI.Runners.ListOwned(c, c.actor, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -154,7 +154,7 @@ func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], er
 
 // listAllRunners: https://docs.gitlab.com/api/runners/#list-all-runners
 func (a *API) listAllRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.Runners.ListAll(c, c.actor, p.filter(), p.paging())
+	list, err := a.CI.Runners.ListAll(c, c.actor, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -167,7 +167,7 @@ type runnerParams struct {
 
 // getRunner: https://docs.gitlab.com/api/runners/#get-runners-details
 func (a *API) getRunner(c *call, p runnerParams) (runnerDetailJSON, error) {
-	return a.presentRunner(c)(a.Runners.Get(c, c.actor, p.ID))
+	return a.presentRunner(c)(a.CI.Runners.Get(c, c.actor, p.ID))
 }
 
 func (a *API) presentRunner(c *call) func(*runners.Runner, error) (runnerDetailJSON, error) {
@@ -186,12 +186,12 @@ type updateRunnerParams struct {
 
 // updateRunner: https://docs.gitlab.com/api/runners/#update-runners-details
 func (a *API) updateRunner(c *call, p updateRunnerParams) (runnerDetailJSON, error) {
-	return a.presentRunner(c)(a.Runners.Update(c, c.actor, p.ID, p.change()))
+	return a.presentRunner(c)(a.CI.Runners.Update(c, c.actor, p.ID, p.change()))
 }
 
 // deleteRunner: https://docs.gitlab.com/api/runners/#delete-a-runner-by-id
 func (a *API) deleteRunner(c *call, p runnerParams) (none, error) {
-	return none{}, a.Runners.Delete(c, c.actor, p.ID, c.unmodifiedSince())
+	return none{}, a.CI.Runners.Delete(c, c.actor, p.ID, c.unmodifiedSince())
 }
 
 type runnerJobsParams struct {
@@ -215,7 +215,7 @@ func (a *API) listRunnerJobs(c *call, p runnerJobsParams) (page[jobJSON], error)
 
 // listManagers: https://docs.gitlab.com/api/runners/#list-runners-managers
 func (a *API) listManagers(c *call, p runnerParams) ([]managerJSON, error) {
-	list, err := a.Runners.Managers(c, c.actor, p.ID)
+	list, err := a.CI.Runners.Managers(c, c.actor, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ type resetTokenJSON struct {
 
 // resetRunnerToken: https://docs.gitlab.com/api/runners/#reset-runners-authentication-token-by-using-the-runner-id
 func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) {
-	r, err := a.Runners.ResetToken(c, c.actor, p.ID)
+	r, err := a.CI.Runners.ResetToken(c, c.actor, p.ID)
 	if err != nil {
 		return resetTokenJSON{}, err
 	}
@@ -240,7 +240,7 @@ func (a *API) resetRunnerToken(c *call, p runnerParams) (resetTokenJSON, error) 
 // runnersToken returns the registration token of a project or group, or nil if the
 // user cannot see it.
 func (a *API) runnersToken(c *call, in runners.Owner) (*string, error) {
-	token, err := a.Runners.RegistrationToken(c, c.actor, in)
+	token, err := a.CI.Runners.RegistrationToken(c, c.actor, in)
 	if errs.Is(err, errs.KindForbidden) {
 		return nil, nil
 	}
@@ -248,7 +248,7 @@ func (a *API) runnersToken(c *call, in runners.Owner) (*string, error) {
 }
 
 func (a *API) resetRegistration(c *call, in runners.Owner) (resetTokenJSON, error) {
-	token, err := a.Runners.ResetRegistrationToken(c, c.actor, in)
+	token, err := a.CI.Runners.ResetRegistrationToken(c, c.actor, in)
 	return resetTokenJSON{Token: token}, err
 }
 
@@ -274,7 +274,7 @@ type projectRunnersParams struct {
 
 // listProjectRunners: https://docs.gitlab.com/api/runners/#list-projects-runners
 func (a *API) listProjectRunners(c *call, p projectRunnersParams) (page[runnerJSON], error) {
-	list, err := a.Runners.ListOfProject(c, c.actor, p.Project, p.filter(), p.paging())
+	list, err := a.CI.Runners.ListOfProject(c, c.actor, p.Project, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -288,7 +288,7 @@ type groupRunnersParams struct {
 
 // listGroupRunners: https://docs.gitlab.com/api/runners/#list-groups-runners
 func (a *API) listGroupRunners(c *call, p groupRunnersParams) (page[runnerJSON], error) {
-	list, err := a.Runners.ListOfGroup(c, c.actor, p.Group, p.filter(), p.paging())
+	list, err := a.CI.Runners.ListOfGroup(c, c.actor, p.Group, p.filter(), p.paging())
 	if err != nil {
 		return page[runnerJSON]{}, err
 	}
@@ -302,7 +302,7 @@ type enableRunnerParams struct {
 
 // enableRunner: https://docs.gitlab.com/api/runners/#assign-a-runner-to-project
 func (a *API) enableRunner(c *call, p enableRunnerParams) (runnerJSON, error) {
-	r, err := a.Runners.Enable(c, c.actor, p.Project, p.RunnerID)
+	r, err := a.CI.Runners.Enable(c, c.actor, p.Project, p.RunnerID)
 	if err != nil {
 		return runnerJSON{}, err
 	}
@@ -316,5 +316,5 @@ type disableRunnerParams struct {
 
 // disableRunner: https://docs.gitlab.com/api/runners/#unassign-a-runner-from-project
 func (a *API) disableRunner(c *call, p disableRunnerParams) (none, error) {
-	return none{}, a.Runners.Disable(c, c.actor, p.Project, p.RunnerID)
+	return none{}, a.CI.Runners.Disable(c, c.actor, p.Project, p.RunnerID)
 }

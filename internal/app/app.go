@@ -76,28 +76,26 @@ type App struct {
 	Git     *git.Engine
 	Mail    *mail.Sender
 
-	Settings    *setting.Service
-	Audit       *audit.Service
-	Users       *user.Service
-	Projects    *project.Service
-	Activity    *activity.Service
-	Notify      *notify.Service
-	Repos       *repo.Service
-	Moves       *repo.Mover
-	Markup      *markup.Renderer
-	Plan        *plan.Service
-	Merges      *merge.Service
-	Snippets    *snippet.Service
-	Wikis       *wiki.Service
-	CI          *ci.Service
-	Runners     *runners.Service
-	Deployments *deployment.Service
-	Alerts      *alert.Service
-	Errors      *errortrack.Service
-	Pages       *pages.Service
-	OAuth       *oauth.Service
-	Transfer    *transfer.Service
-	Instance    *instance.Service
+	Settings *setting.Service
+	Audit    *audit.Service
+	Users    *user.Service
+	Projects *project.Service
+	Activity *activity.Service
+	Notify   *notify.Service
+	Repos    *repo.Service
+	Moves    *repo.Mover
+	Markup   *markup.Renderer
+	Plan     *plan.Service
+	Merges   *merge.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
+	CI       *ci.Service
+	Alerts   *alert.Service
+	Errors   *errortrack.Service
+	Pages    *pages.Service
+	OAuth    *oauth.Service
+	Transfer *transfer.Service
+	Instance *instance.Service
 
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
@@ -249,7 +247,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
-	a.Runners = runners.New(runners.Deps{
+	runnerService := runners.New(runners.Deps{
 		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
 	})
 	artifacts := artifact.New(artifact.Deps{
@@ -266,14 +264,14 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Prefix: a.Config.ServiceName, Now: a.now,
 	})
 	jobTokens := jobtoken.New(jobtoken.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Signing: a.Signing, Now: a.now})
-	a.Deployments = deployment.New(deployment.Deps{
+	deployments := deployment.New(deployment.Deps{
 		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Now: a.now,
 	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos,
 		Merges: a.Merges, Notify: a.Notify, Now: a.now,
 		Parts: ci.Parts{
-			Artifacts: artifacts, Runners: a.Runners, Deployments: a.Deployments, Variables: variables, Schedules: schedules,
+			Artifacts: artifacts, Runners: runnerService, Deployments: deployments, Variables: variables, Schedules: schedules,
 			Triggers: triggers, JobTokens: jobTokens,
 		},
 		Site: ci.Site{
@@ -363,7 +361,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Runners: a.Runners, Deployments: a.Deployments, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -376,7 +374,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
-		CI: a.CI, Runners: a.Runners, Deployments: a.Deployments, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

@@ -28,7 +28,7 @@ func (a *App) subscribe() {
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
 	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged)
-	a.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
+	a.CI.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
 	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
 }
 

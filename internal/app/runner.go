@@ -105,9 +105,9 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if token := strings.TrimSpace(string(text)); token != "" {
-		r, err := s.Runners.Verify(ctx, runners.Contact{Token: token, SystemID: system})
+		r, err := s.CI.Runners.Verify(ctx, runners.Contact{Token: token, SystemID: system})
 		if err == nil && len(s.Config.RunnerTags) > 0 {
-			r, err = s.Runners.Update(ctx, actor.System(), r.ID, s.runnerTags())
+			r, err = s.CI.Runners.Update(ctx, actor.System(), r.ID, s.runnerTags())
 		}
 		if err == nil {
 			s.limitRunner(r)
@@ -119,7 +119,7 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	name := builtinName
 	change := s.runnerTags()
 	change.Description = &name
-	r, err := s.Runners.Create(ctx, actor.System(), runners.NewRunner{Type: runners.InstanceType, Change: change})
+	r, err := s.CI.Runners.Create(ctx, actor.System(), runners.NewRunner{Type: runners.InstanceType, Change: change})
 	if err != nil {
 		return "", err
 	}

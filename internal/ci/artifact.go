@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // AddArtifact stores a file of a running job, sent by its runner. Forbidden if the
@@ -70,7 +71,7 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	if err := p.View(by, project.BuildsPart); err != nil {
 		return err
 	}
-	if !sees(by, p, j.Ref) {
+	if !repo.RefVisible(by, p, j.Ref) {
 		return errs.NotFound("")
 	}
 	return s.readArtifacts(by, p, j)
@@ -120,7 +121,7 @@ func (s *Service) artifactJobAt(ctx context.Context, by actor.Actor, ref project
 	if err != nil {
 		return nil, err
 	}
-	if !sees(as, p, at) {
+	if !repo.RefVisible(as, p, at) {
 		return nil, errs.NotFound("")
 	}
 	j, err := latestArchived(ctx, s.DB, p.ID, at, tag, name)

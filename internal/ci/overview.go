@@ -11,6 +11,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // Stage is what the jobs of a stage make of it.
@@ -154,7 +155,7 @@ func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline
 	if err != nil {
 		return nil, "", ignoreRefusal(err)
 	}
-	if !sees(by, proj, p.Ref) {
+	if !repo.RefVisible(by, proj, p.Ref) {
 		return nil, "", nil
 	}
 	return p, proj.FullPath, nil
@@ -167,7 +168,7 @@ func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	if !sees(by, proj, j.Ref) {
+	if !repo.RefVisible(by, proj, j.Ref) {
 		return nil, errs.NotFound("Job")
 	}
 	return findAttempts(ctx, s.DB, j.PipelineID, j.Name)

@@ -12,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -85,7 +86,7 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 		return nil, nil, err
 	}
 	head, err := src.Find(ctx, ref)
-	if errs.Is(err, errs.KindNotFound) || err == nil && !sees(by, proj, head.Name) {
+	if errs.Is(err, errs.KindNotFound) || err == nil && !repo.RefVisible(by, proj, head.Name) {
 		return nil, nil, errs.NotFound("Pipeline")
 	}
 	if err != nil {

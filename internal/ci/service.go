@@ -1,4 +1,6 @@
-// Package ci implements CI/CD: pipelines, jobs, runners and variables.
+// Package ci implements pipelines and jobs, and assigns jobs to runners. What has
+// its own rules and tables is in the packages below it: runners, variables,
+// artifacts, logs, deployments, schedules and others. They do not import ci.
 //
 // A change of a job and its effects on the pipeline are one transaction (see
 // advance). Work that needs git or another pipeline is done by the queue.
@@ -9,7 +11,6 @@ import (
 	"time"
 
 	"svc/internal/actor"
-	"svc/internal/audit"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
@@ -124,5 +125,3 @@ func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
 	}
 	return u, err
 }
-
-func projectEntity(p *project.Project) audit.Entity { return p.Entity() }

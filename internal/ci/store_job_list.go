@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // listProjectJobs walks the index of each state by itself and merges them: the
@@ -18,7 +19,7 @@ func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 	if len(scope) <= 1 {
 		var where db.Where
 		where.And("j.project_id = ?", in.ID)
-		leaveOut(&where, by, in, "j")
+		repo.WhereRefVisible(&where, by, in, "j.ref")
 		where.And("j.bridge = FALSE")
 		if len(scope) == 1 {
 			where.And("j.status = ?", string(scope[0]))
@@ -36,7 +37,7 @@ func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 	}
 	only := ""
 	if !in.MayReadMergeRefs(by) {
-		only = " AND " + notOfRequests("j")
+		only = " AND " + repo.NotMergeRef("j.ref")
 	}
 	var parts []string
 	var args, last []any

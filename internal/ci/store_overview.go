@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // findStages returns the stages of pipelines, by pipeline. Jobs that are alike
@@ -82,7 +83,7 @@ type dayCount struct {
 func countDays(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, since time.Time) ([]dayCount, error) {
 	var w db.Where
 	w.And("p.project_id = ? AND p.updated_at >= ? AND p.created_at >= ? AND NOT p.child", in.ID, since, since)
-	leaveOut(&w, by, in, "p")
+	repo.WhereRefVisible(&w, by, in, "p.ref")
 	return db.All(ctx, q, func(s db.Scanner) (dayCount, error) {
 		var c dayCount
 		var day, took int64

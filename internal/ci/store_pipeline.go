@@ -7,30 +7,15 @@ import (
 	"fmt"
 	"time"
 
-	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/repo"
 )
 
 const pipelineColumns = `p.id, p.project_id, p.iid, p.status, p.source, p.ref, p.tag, p.sha, p.before_sha, p.name, p.user_id, p.protected,
 	p.yaml_errors, p.stages, p.variables, p.auto_cancel, p.cancel_on_failure, p.parent_id, p.parent_job_id, p.child, p.schedule_id, p.facts, p.coverage, p.archived_at IS NOT NULL, p.outside,
 	p.created_at, p.updated_at, p.started_at, p.finished_at`
-
-// notOfRequests is the condition that leaves out the rows of a table whose ref is
-// that of a merge request.
-func notOfRequests(table string) string {
-	return "substr(" + table + ".ref, 1, 20) <> '" + repo.MergeRefs + "'"
-}
-
-// leaveOut leaves out the rows that the actor does not see.
-func leaveOut(w *db.Where, by actor.Actor, p *project.Project, table string) {
-	if !p.MayReadMergeRefs(by) {
-		w.And(notOfRequests(table))
-	}
-}
 
 func scanPipeline(s db.Scanner) (*Pipeline, error) {
 	p := &Pipeline{}

@@ -6,13 +6,14 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
 func listPipelines(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f PipelineFilter, author *user.User, pg db.Paging) (db.Page[*Pipeline], error) {
 	var where db.Where
 	where.And("p.project_id = ?", in.ID)
-	leaveOut(&where, by, in, "p")
+	repo.WhereRefVisible(&where, by, in, "p.ref")
 	if f.Source == FromParent {
 		where.And("p.child")
 	} else {

@@ -9,6 +9,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 const statusColumns = `t.id, FALSE, t.pipeline_id, t.sha, t.ref, 'external', t.name, t.status, t.target_url, t.description, t.coverage, t.allow_failure,
@@ -31,8 +32,8 @@ func findStatuses(ctx context.Context, q db.Q, by actor.Actor, in *project.Proje
 	var outside, inside db.Where
 	outside.And("t.project_id = ? AND t.sha = ?", in.ID, sha)
 	inside.And("p.project_id = ? AND p.sha = ?", in.ID, sha)
-	leaveOut(&outside, by, in, "t")
-	leaveOut(&inside, by, in, "j")
+	repo.WhereRefVisible(&outside, by, in, "t.ref")
+	repo.WhereRefVisible(&inside, by, in, "j.ref")
 	if !f.All {
 		outside.And("t.latest")
 		inside.And("NOT j.retried")
@@ -89,7 +90,7 @@ func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Proje
 	var w db.Where
 	w.And("l.project_id = ? AND NOT l.child", in.ID)
 	w.And("l.sha IN "+db.In(len(shas)), db.Any(shas)...)
-	leaveOut(&w, by, in, "l")
+	repo.WhereRefVisible(&w, by, in, "l.ref")
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
 		SELECT MAX(l.id) FROM pipelines l`+w.SQL()+` GROUP BY l.sha)`, w.Args()...)
 }

@@ -35,7 +35,7 @@ func (w *Web) environments(v *visit, ref project.Ref) error {
 	if p.Stopped {
 		states = []deployment.State{deployment.Stopped}
 	}
-	found, err := w.Deployments.EnvironmentsWithLast(v, v.actor, h.in(), deployment.EnvironmentFilter{States: states}, v.paging())
+	found, err := w.CI.Deployments.EnvironmentsWithLast(v, v.actor, h.in(), deployment.EnvironmentFilter{States: states}, v.paging())
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func (w *Web) environment(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := environmentPage{ciHead: h}
-	if p.Environment, err = w.Deployments.Environment(v, v.actor, h.in(), id); err != nil {
+	if p.Environment, err = w.CI.Deployments.Environment(v, v.actor, h.in(), id); err != nil {
 		return err
 	}
-	found, err := w.Deployments.List(v, v.actor, h.in(), deployment.Filter{Environment: p.Name, Desc: true}, v.paging())
+	found, err := w.CI.Deployments.List(v, v.actor, h.in(), deployment.Filter{Environment: p.Name, Desc: true}, v.paging())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (w *Web) deleteEnvironment(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Deployments.DeleteEnvironment(v, v.actor, ref, id); err != nil {
+	if err := w.CI.Deployments.DeleteEnvironment(v, v.actor, ref, id); err != nil {
 		return err
 	}
 	return w.doneWith(v, ref, "The environment was deleted.", "environments?scope=stopped")

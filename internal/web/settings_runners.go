@@ -91,11 +91,11 @@ func (w *Web) showRunners(v *visit, s setup, f form, made *runners.Runner) error
 	var err error
 	switch {
 	case p.Admin:
-		page, err = w.Runners.ListAll(v, v.actor, filter, v.paging())
+		page, err = w.CI.Runners.ListAll(v, v.actor, filter, v.paging())
 	case s.G != nil:
-		page, err = w.Runners.ListOfGroup(v, v.actor, s.Place.Ref, filter, v.paging())
+		page, err = w.CI.Runners.ListOfGroup(v, v.actor, s.Place.Ref, filter, v.paging())
 	default:
-		page, err = w.Runners.ListOfProject(v, v.actor, s.Place.Ref, filter, v.paging())
+		page, err = w.CI.Runners.ListOfProject(v, v.actor, s.Place.Ref, filter, v.paging())
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (w *Web) showRunners(v *visit, s setup, f form, made *runners.Runner) error
 		p.Runners = append(p.Runners, w.runnerRow(v, s, r))
 	}
 	if s.P != nil {
-		own, err := w.Runners.ListOwned(v, v.actor, runners.Filter{Type: runners.ProjectType}, allOf())
+		own, err := w.CI.Runners.ListOwned(v, v.actor, runners.Filter{Type: runners.ProjectType}, allOf())
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (w *Web) createRunner(v *visit, s setup) error {
 	if f.bad() {
 		return w.showRunners(v, s, f, nil)
 	}
-	made, err := w.Runners.Create(v, v.actor, n)
+	made, err := w.CI.Runners.Create(v, v.actor, n)
 	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (w *Web) changeRunner(v *visit, s setup) error {
 		v.setFlash("bad", "The maximum job timeout must be a number of minutes.")
 		return v.redirect(runnersAt(s))
 	}
-	_, err = w.Runners.Update(v, v.actor, id, c)
+	_, err = w.CI.Runners.Update(v, v.actor, id, c)
 	return v.redirectWithFlash(err, "The runner was saved.", runnersAt(s))
 }
 
@@ -199,7 +199,7 @@ func (w *Web) pauseRunner(paused bool) func(*visit, setup) error {
 		if err != nil {
 			return err
 		}
-		_, err = w.Runners.Update(v, v.actor, id, runners.Change{Paused: &paused})
+		_, err = w.CI.Runners.Update(v, v.actor, id, runners.Change{Paused: &paused})
 		return v.redirectWithFlash(err, done, runnersAt(s))
 	}
 }
@@ -209,7 +209,7 @@ func (w *Web) resetRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	made, err := w.Runners.ResetToken(v, v.actor, id)
+	made, err := w.CI.Runners.ResetToken(v, v.actor, id)
 	if err != nil {
 		return v.redirectWithFlash(err, "", runnersAt(s))
 	}
@@ -221,7 +221,7 @@ func (w *Web) deleteRunner(v *visit, s setup) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.Runners.Delete(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
+	return v.redirectWithFlash(w.CI.Runners.Delete(v, v.actor, id, nil), "The runner was removed.", runnersAt(s))
 }
 
 func (w *Web) enableRunner(v *visit, in project.Place) error {
@@ -229,7 +229,7 @@ func (w *Web) enableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Runners.Enable(v, v.actor, in.Ref, id)
+	_, err = w.CI.Runners.Enable(v, v.actor, in.Ref, id)
 	return v.redirectWithFlash(err, "The runner was enabled for this project.", settingsOf(in, "runners"))
 }
 
@@ -238,5 +238,5 @@ func (w *Web) disableRunner(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.Runners.Disable(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
+	return v.redirectWithFlash(w.CI.Runners.Disable(v, v.actor, in.Ref, id), "The runner was disabled for this project.", settingsOf(in, "runners"))
 }

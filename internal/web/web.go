@@ -18,8 +18,6 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/ci"
-	"svc/internal/ci/deployment"
-	"svc/internal/ci/runners"
 	"svc/internal/errortrack"
 	"svc/internal/instance"
 	"svc/internal/limit"
@@ -43,35 +41,33 @@ import (
 
 // Deps are what the pages need.
 type Deps struct {
-	Users       *user.Service
-	Projects    *project.Service
-	Activity    *activity.Service
-	Repos       *repo.Service
-	Moves       *repo.Mover
-	Markup      *markup.Renderer
-	Plan        *plan.Service
-	Snippets    *snippet.Service
-	Wikis       *wiki.Service
-	Transfer    *transfer.Service
-	Notify      *notify.Service
-	CI          *ci.Service
-	Runners     *runners.Service
-	Deployments *deployment.Service
-	Alerts      *alert.Service
-	Pages       *pages.Service
-	Merges      *merge.Service
-	Errors      *errortrack.Service
-	Settings    *setting.Service
-	OAuth       *oauth.Service
-	Audit       *audit.Service
-	Instance    *instance.Service
-	Mail        *mail.Sender
-	Keys        *secret.Keyring
-	Limits      *limit.Limiter
-	Answers     *limit.Answers
-	Log         *slog.Logger
-	Now         func() time.Time
-	Site        Site
+	Users    *user.Service
+	Projects *project.Service
+	Activity *activity.Service
+	Repos    *repo.Service
+	Moves    *repo.Mover
+	Markup   *markup.Renderer
+	Plan     *plan.Service
+	Snippets *snippet.Service
+	Wikis    *wiki.Service
+	Transfer *transfer.Service
+	Notify   *notify.Service
+	CI       *ci.Service
+	Alerts   *alert.Service
+	Pages    *pages.Service
+	Merges   *merge.Service
+	Errors   *errortrack.Service
+	Settings *setting.Service
+	OAuth    *oauth.Service
+	Audit    *audit.Service
+	Instance *instance.Service
+	Mail     *mail.Sender
+	Keys     *secret.Keyring
+	Limits   *limit.Limiter
+	Answers  *limit.Answers
+	Log      *slog.Logger
+	Now      func() time.Time
+	Site     Site
 
 	// Spool writes to w what produce writes, which does not wait for w.
 	Spool func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
