@@ -83,18 +83,24 @@ func eventMap(tree map[string][]source) (string, error) {
 			if local, ok := names[at[0]]; ok {
 				at = append(slices.Clone(local), at[1:]...)
 			}
-			// a.Users.Events.Deleted.Subscribe
-			if len(at) != 5 || at[2] != "Events" || at[4] != "Subscribe" {
+			// a.Users.Events.Deleted.Subscribe, a.CI.Deployments.Events.ModeChanged.Subscribe
+			n := len(at)
+			if n < 5 || at[n-3] != "Events" || at[n-1] != "Subscribe" {
 				return "", fmt.Errorf("subscribe calls %s", strings.Join(at, "."))
 			}
-			pkg, err := packageOf(tree, at[:2])
+			pkg, err := packageOf(tree, at[:n-3])
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "\n## %s.%s\n\n%s\n\n", path.Base(pkg), at[3], fieldComment(tree[pkg], "Events", at[3]))
+			fmt.Fprintf(&b, "\n## %s.%s\n\n%s\n\n", path.Base(pkg), at[n-2], fieldComment(tree[pkg], "Events", at[n-2]))
 			for i, arg := range call.Args {
 				at := selectors(arg)
-				pkg, name := "internal/"+at[0], at[len(at)-1]
+				pkg, name := "", at[len(at)-1]
+				for _, f := range tree["internal/app"] {
+					if found := importNamed(f.file, at[0]); found != "" {
+						pkg = found
+					}
+				}
 				if at[0] == "a" {
 					if pkg, err = packageOf(tree, at[:len(at)-1]); err != nil {
 						return "", err
