@@ -65,25 +65,6 @@ func TestDocumentPaths(t *testing.T) {
 	})
 }
 
-// TestSettingsPage checks that docs/admin/settings.md lists every application
-// setting.
-func TestSettingsPage(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs/admin/settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := regexp.MustCompile(`\{"([a-z_]+)", &s\.`).FindAllStringSubmatch(packageText(t, "internal/setting"), -1)
-	if len(names) < 30 {
-		t.Fatalf("%d settings were found in internal/setting", len(names))
-	}
-	for _, m := range names {
-		if !strings.Contains(string(page), "| `"+m[1]+"` |") {
-			t.Errorf("docs/admin/settings.md has no row for %s", m[1])
-		}
-	}
-}
-
 // spans returns the code spans of a Markdown text, without code blocks.
 func spans(text string) []string {
 	text = regexp.MustCompile("(?s)```.*?```").ReplaceAllString(text, "")

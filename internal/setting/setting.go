@@ -104,97 +104,6 @@ type Throttle struct {
 	Seconds  int
 }
 
-// Default is what a new instance starts with.
-func Default() Settings {
-	return Settings{
-		DefaultProjectsLimit:     100_000,
-		CanCreateGroup:           true,
-		MinimumPasswordLength:    8,
-		MaxLoginAttempts:         10,
-		SignInsPerMinute:         10,
-		FailedPasswordsPerMinute: 100,
-		FailedTokensPerMinute:    600,
-		FailedLoginDays:          90,
-		UnlockMinutes:            10,
-		SessionMinutes:           7 * 24 * 60,
-		SignUpApproval:           true,
-		Confirmation:             ConfirmOff,
-		MaxTokenLifetimeDays:     365,
-		ImpersonationEnabled:     true,
-		MaxInstanceVariables:     100,
-		AllowRegistrationTokens:  true,
-		MaxLogMegabytes:          100,
-		MaxArtifactMegabytes:     1024,
-		ArtifactDays:             30,
-		MaxPagesMegabytes:        100,
-		MaxObjectMegabytes:       512,
-		DiffMaxFiles:             1000,
-		DiffMaxLines:             50_000,
-		ErrorDays:                90,
-		AlertDays:                365,
-		AuthenticatedAPI:         Throttle{Requests: 7200, Seconds: 3600},
-		UnauthenticatedAPI:       Throttle{Requests: 3600, Seconds: 3600},
-	}
-}
-
-// field ties a setting to the name under which it is stored and shown, and to
-// the values that it may take.
-type field struct {
-	name     string
-	value    any // *int, *bool or *Confirmation
-	min, max int // of an *int
-}
-
-const maxCount = 1_000_000_000
-
-func (s *Settings) fields() []field {
-	return []field{
-		{"default_projects_limit", &s.DefaultProjectsLimit, 0, maxCount},
-		{"can_create_group", &s.CanCreateGroup, 0, 0},
-		{"user_default_external", &s.DefaultExternal, 0, 0},
-		{"user_defaults_to_private_profile", &s.DefaultToPrivateProfile, 0, 0},
-		{"minimum_password_length", &s.MinimumPasswordLength, 8, 128},
-		{"max_login_attempts", &s.MaxLoginAttempts, 1, 1000},
-		{"failed_login_attempts_unlock_period_in_minutes", &s.UnlockMinutes, 1, maxCount},
-		{"session_expire_delay", &s.SessionMinutes, 1, maxCount},
-		{"sign_in_attempts_per_minute", &s.SignInsPerMinute, 0, maxCount},
-		{"failed_passwords_per_minute", &s.FailedPasswordsPerMinute, 0, maxCount},
-		{"failed_tokens_per_minute", &s.FailedTokensPerMinute, 0, maxCount},
-		{"failed_sign_in_retention_days", &s.FailedLoginDays, 0, 36_500},
-		{"signup_enabled", &s.SignUpEnabled, 0, 0},
-		{"require_admin_approval_after_user_signup", &s.SignUpApproval, 0, 0},
-		{"email_confirmation_setting", &s.Confirmation, 0, 0},
-		{"max_personal_access_token_lifetime", &s.MaxTokenLifetimeDays, 1, 400},
-		{"impersonation_enabled", &s.ImpersonationEnabled, 0, 0},
-		{"max_instance_variables", &s.MaxInstanceVariables, 0, 10_000},
-		{"allow_runner_registration_token", &s.AllowRegistrationTokens, 0, 0},
-		{"ci_max_log_megabytes", &s.MaxLogMegabytes, 1, 1 << 10},
-		{"max_artifacts_size", &s.MaxArtifactMegabytes, 1, 1 << 20},
-		{"ci_default_artifact_days", &s.ArtifactDays, 0, 36_500},
-		{"ci_log_retention_days", &s.LogDays, 0, 36_500},
-		{"ci_pipeline_retention_days", &s.PipelineDays, 0, 36_500},
-		{"ci_remote_includes_enabled", &s.RemoteIncludes, 0, 0},
-		{"max_pages_size", &s.MaxPagesMegabytes, 0, 1 << 20},
-		{"pages_domain_verification_enabled", &s.PagesVerification, 0, 0},
-		{"allow_local_requests_from_web_hooks_and_services", &s.AllowLocalRequests, 0, 0},
-		{"receive_max_input_size", &s.MaxPushMegabytes, 0, 1 << 20},
-		{"receive_max_object_size", &s.MaxObjectMegabytes, 0, 1 << 20},
-		{"max_import_size", &s.MaxImportMegabytes, 0, 1 << 20},
-		{"diff_max_files", &s.DiffMaxFiles, 1, 3000},
-		{"diff_max_lines", &s.DiffMaxLines, 1, 100_000},
-		{"error_tracking_retention_days", &s.ErrorDays, 0, 36_500},
-		{"error_tracking_events_per_minute", &s.ErrorEventsPerMinute, 0, 1_000_000},
-		{"alert_retention_days", &s.AlertDays, 0, 36_500},
-		{"alert_payloads_per_minute", &s.AlertPayloadsPerMinute, 0, 1_000_000},
-		{"throttle_authenticated_api_enabled", &s.AuthenticatedAPI.Enabled, 0, 0},
-		{"throttle_authenticated_api_requests_per_period", &s.AuthenticatedAPI.Requests, 1, maxCount},
-		{"throttle_authenticated_api_period_in_seconds", &s.AuthenticatedAPI.Seconds, 1, maxCount},
-		{"throttle_unauthenticated_api_enabled", &s.UnauthenticatedAPI.Enabled, 0, 0},
-		{"throttle_unauthenticated_api_requests_per_period", &s.UnauthenticatedAPI.Requests, 1, maxCount},
-		{"throttle_unauthenticated_api_period_in_seconds", &s.UnauthenticatedAPI.Seconds, 1, maxCount},
-	}
-}
-
 // topic is the notice that tells nodes to read the settings again.
 const topic = "settings"
 
@@ -268,20 +177,20 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, change func(*Setti
 }
 
 func (s *Service) save(ctx context.Context, tx *db.Tx, by actor.Actor, was, now Settings) error {
-	before := was.fields()
-	for i, f := range now.fields() {
-		from, to := encode(before[i].value), encode(f.value)
+	before := was.List()
+	for i, f := range now.List() {
+		from, to := encode(before[i].Value), encode(f.Value)
 		if from == to {
 			continue
 		}
-		if err := saveSetting(ctx, tx, f.name, to); err != nil {
+		if err := saveSetting(ctx, tx, f.Name, to); err != nil {
 			return err
 		}
 		err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
 			Type:    "application_setting_updated",
 			Entity:  audit.Instance(),
-			Target:  audit.Target{Type: "ApplicationSetting", ID: 1, Details: f.name},
-			Details: audit.Details{Change: f.name, From: from, To: to},
+			Target:  audit.Target{Type: "ApplicationSetting", ID: 1, Details: f.Name},
+			Details: audit.Details{Change: f.Name, From: from, To: to},
 		})
 		if err != nil {
 			return err
@@ -292,16 +201,16 @@ func (s *Service) save(ctx context.Context, tx *db.Tx, by actor.Actor, was, now 
 
 func (s *Settings) check() error {
 	wrong := errs.Fields{}
-	for _, f := range s.fields() {
-		n, ok := f.value.(*int)
+	for _, f := range s.List() {
+		n, ok := f.Value.(*int)
 		switch {
-		case ok && *n < f.min:
-			wrong.Set(f.name, "must be greater than or equal to %d", f.min)
-		case ok && *n > f.max:
-			wrong.Set(f.name, "must be less than or equal to %d", f.max)
+		case ok && *n < f.Min:
+			wrong.Set(f.Name, "must be greater than or equal to %d", f.Min)
+		case ok && *n > f.Max:
+			wrong.Set(f.Name, "must be less than or equal to %d", f.Max)
 		}
-		if c, ok := f.value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
-			wrong.Set(f.name, "must be off, soft or hard")
+		if c, ok := f.Value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
+			wrong.Set(f.Name, "must be off, soft or hard")
 		}
 	}
 	return wrong.Err()
@@ -318,10 +227,10 @@ func load(ctx context.Context, q db.Q) (Settings, error) {
 		return Settings{}, err
 	}
 	s := Default()
-	for _, f := range s.fields() {
-		if text, ok := stored[f.name]; ok {
-			if err := json.Unmarshal([]byte(text), f.value); err != nil {
-				return Settings{}, fmt.Errorf("setting %s: %w", f.name, err)
+	for _, f := range s.List() {
+		if text, ok := stored[f.Name]; ok {
+			if err := json.Unmarshal([]byte(text), f.Value); err != nil {
+				return Settings{}, fmt.Errorf("setting %s: %w", f.Name, err)
 			}
 		}
 	}
