@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"svc/internal/git/language"
 	"svc/internal/limit"
 )
 
@@ -85,7 +86,7 @@ type Engine struct {
 	cache     *cache
 	spool     *spool
 	uses      *uses
-	languages func() *languageIndex
+	languages func() *language.Index
 }
 
 // New finds the git program; it is an error if there is none. Close ends what
@@ -114,7 +115,7 @@ func New(d Deps) (*Engine, error) {
 		cache:     newCache(limits.Cache),
 		spool:     spool,
 		uses:      newUses(),
-		languages: sync.OnceValue(newLanguageIndex),
+		languages: sync.OnceValue(language.NewIndex),
 	}
 	e.readers = newReaderPool(newShare("reads of repositories", limits.Readers, limits.Wait), limits.Readers, limits.Idle, e.startReader)
 	return e, nil

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"svc/internal/git/language"
 )
 
 // Language is a language that a revision is written in.
@@ -69,7 +72,7 @@ func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 				return err
 			}
 			// "<mode> <type> <id> <size>\t<path>\0"
-			head, path, _ := strings.Cut(line[:len(line)-1], "\t")
+			head, name, _ := strings.Cut(line[:len(line)-1], "\t")
 			field := strings.Fields(head)
 			if len(field) != 4 {
 				return fmt.Errorf("git ls-tree: answer %.100q: %w", line, errMalformed)
@@ -82,7 +85,7 @@ func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 			if err != nil || !ok {
 				return fmt.Errorf("git ls-tree: answer %.100q: %w", line, errMalformed)
 			}
-			list = append(list, sizedFile{path: path, id: id, size: size, executable: field[0] == "100755"})
+			list = append(list, sizedFile{path: name, id: id, size: size, executable: field[0] == "100755"})
 		}
 	})
 	return list, err
@@ -101,17 +104,17 @@ func (r Repo) countLanguages(ctx context.Context, files []sizedFile) ([]Language
 		return nil, err
 	}
 	table := r.engine.languages()
-	bytes := map[*language]int64{}
+	bytes := map[*language.Language]int64{}
 	var peek []sizedFile
 	for _, f := range files {
-		a := rules.of(f.path)
-		name := baseName(f.path)
-		l := table.named(a.language)
+		a := rules.Of(f.path)
+		name := path.Base(f.path)
+		l := table.Named(a.Language)
 		if l == nil {
-			l = table.ofName(name)
+			l = table.OfName(name)
 		}
 		program := l == nil && f.executable && !strings.Contains(name, ".")
-		if f.size == 0 || l == nil && !program || l != nil && !a.counts(table.counts(l)) || a.leftOut(f.path) {
+		if f.size == 0 || l == nil && !program || l != nil && !a.Counts(table.Counts(l)) || a.Excluded(f.path) {
 			continue
 		}
 		switch {
@@ -124,12 +127,35 @@ func (r Repo) countLanguages(ctx context.Context, files []sizedFile) ([]Language
 	if err := r.addPrograms(ctx, peek, bytes); err != nil {
 		return nil, err
 	}
-	table.settle(bytes)
+	table.Settle(bytes)
 	return shares(bytes), nil
 }
 
+// attributeRules reads the .gitattributes files of a tree.
+func (r Repo) attributeRules(ctx context.Context, files []sizedFile) (language.Rules, error) {
+	var found []sizedFile
+	for _, f := range files {
+		if path.Base(f.path) == ".gitattributes" && f.size <= maxAttributeFile && len(found) < maxAttributeFiles {
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b sizedFile) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
+	var rules language.Rules
+	for _, f := range found {
+		o, err := r.Object(ctx, f.id)
+		if errors.Is(err, ErrTooLarge) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rules.Add(strings.TrimSuffix(f.path, ".gitattributes"), string(o.Content))
+	}
+	return rules, nil
+}
+
 // addPrograms looks at the first lines of files for a "#!".
-func (r Repo) addPrograms(ctx context.Context, files []sizedFile, bytes map[*language]int64) error {
+func (r Repo) addPrograms(ctx context.Context, files []sizedFile, bytes map[*language.Language]int64) error {
 	for _, f := range files {
 		o, err := r.Object(ctx, f.id)
 		if errors.Is(err, ErrTooLarge) {
@@ -138,14 +164,14 @@ func (r Repo) addPrograms(ctx context.Context, files []sizedFile, bytes map[*lan
 		if err != nil {
 			return err
 		}
-		if l := r.engine.languages().ofProgram(o.Content); l != nil {
+		if l := r.engine.languages().OfProgram(o.Content); l != nil {
 			bytes[l] += f.size
 		}
 	}
 	return nil
 }
 
-func shares(bytes map[*language]int64) []Language {
+func shares(bytes map[*language.Language]int64) []Language {
 	var total int64
 	for _, n := range bytes {
 		total += n
@@ -153,123 +179,10 @@ func shares(bytes map[*language]int64) []Language {
 	list := make([]Language, 0, len(bytes))
 	for l, n := range bytes {
 		share := math.Round(float64(n)/float64(total)*10_000) / 100
-		list = append(list, Language{Name: l.name, Color: l.color, Bytes: n, Share: share})
+		list = append(list, Language{Name: l.Name, Color: l.Color, Bytes: n, Share: share})
 	}
 	slices.SortFunc(list, func(a, b Language) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Name, b.Name))
 	})
 	return list
-}
-
-func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// languageIndex finds languages.
-type languageIndex struct {
-	names      map[string]*language // in lower case
-	extensions map[string]*language
-	files      map[string]*language
-	programs   map[string]*language
-	others     map[*language]bool // those that do not count by themselves
-	headers    *language          // of C or one of its kin, until it is settled
-}
-
-func newLanguageIndex() *languageIndex {
-	x := &languageIndex{map[string]*language{}, map[string]*language{}, map[string]*language{}, map[string]*language{}, map[*language]bool{}, &language{name: "headers"}}
-	for _, rows := range [][]language{programming, otherLanguages} {
-		for i := range rows {
-			l := &rows[i]
-			x.names[strings.ToLower(l.name)] = l
-			for e := range strings.FieldsSeq(l.extensions) {
-				x.extensions[e] = l
-			}
-			for f := range strings.FieldsSeq(l.files) {
-				x.files[f] = l
-			}
-			for p := range strings.FieldsSeq(l.programs) {
-				x.programs[p] = l
-			}
-		}
-	}
-	for i := range otherLanguages {
-		x.others[&otherLanguages[i]] = true
-	}
-	x.extensions[".h"] = x.headers
-	return x
-}
-
-func (x *languageIndex) counts(l *language) bool { return !x.others[l] }
-
-// named finds a language by its name, in which attributes have a dash for a
-// space.
-func (x *languageIndex) named(name string) *language {
-	name = strings.ToLower(name)
-	if l, ok := x.names[name]; ok {
-		return l
-	}
-	return x.names[strings.ReplaceAll(name, "-", " ")]
-}
-
-// ofName goes by the name of a file: the whole, or else its longest extension.
-func (x *languageIndex) ofName(name string) *language {
-	if l, ok := x.files[name]; ok {
-		return l
-	}
-	name = strings.ToLower(name)
-	for {
-		_, rest, found := strings.Cut(name, ".")
-		if !found {
-			return nil
-		}
-		if l, ok := x.extensions["."+rest]; ok {
-			return l
-		}
-		name = rest
-	}
-}
-
-// ofProgram goes by "#!/usr/bin/env -S python3 -u".
-func (x *languageIndex) ofProgram(content []byte) *language {
-	line, _, _ := strings.Cut(string(content[:min(len(content), 200)]), "\n")
-	rest, ok := strings.CutPrefix(line, "#!")
-	if !ok {
-		return nil
-	}
-	words := strings.Fields(rest)
-	for len(words) > 0 && (baseName(words[0]) == "env" || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=")) {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return nil
-	}
-	name := baseName(words[0])
-	if l, ok := x.programs[name]; ok {
-		return l
-	}
-	return x.programs[strings.TrimRight(name, "0123456789.-")]
-}
-
-// settle decides what an extension of several languages means, by what else
-// there is: headers are of the language that has the most code, and .m is
-// MATLAB where nothing else is of Apple's making.
-func (x *languageIndex) settle(bytes map[*language]int64) {
-	c, cpp := x.names["c"], x.names["c++"]
-	objc, objcpp, swift := x.names["objective-c"], x.names["objective-c++"], x.names["swift"]
-	move := func(from, to *language) {
-		if bytes[from] > 0 {
-			bytes[to] += bytes[from]
-			delete(bytes, from)
-		}
-	}
-	if bytes[c]+bytes[x.headers]+bytes[objcpp]+bytes[swift] == 0 {
-		move(objc, x.names["matlab"])
-	}
-	switch most := max(bytes[c], bytes[cpp], bytes[objc]+bytes[objcpp]); {
-	case bytes[x.headers] == 0:
-	case most > 0 && bytes[cpp] == most:
-		move(x.headers, cpp)
-	case most > 0 && bytes[objc]+bytes[objcpp] == most:
-		move(x.headers, objc)
-	default:
-		move(x.headers, c)
-	}
 }

@@ -2,7 +2,6 @@ package git
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -87,49 +86,6 @@ func TestLanguages(t *testing.T) {
 	if _, err := r.Languages(t.Context(), "none"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-}
-
-func TestLanguageTable(t *testing.T) {
-	t.Parallel()
-	seen := map[string]string{}
-	color := regexp.MustCompile(`^(#[0-9a-f]{6})?$`)
-	if len(programming) < 150 {
-		t.Errorf("%d languages", len(programming))
-	}
-	for _, l := range append(append([]language(nil), programming...), otherLanguages...) {
-		if !color.MatchString(l.color) {
-			t.Errorf("%s has the color %q", l.name, l.color)
-		}
-		for _, kind := range []string{"name " + strings.ToLower(l.name), l.extensions, l.files, l.programs} {
-			words := strings.Fields(kind)
-			if strings.HasPrefix(kind, "name ") {
-				words = []string{kind}
-			}
-			for _, w := range words {
-				if seen[w] != "" {
-					t.Errorf("%q is of %s and %s", w, seen[w], l.name)
-				}
-				seen[w] = l.name
-			}
-		}
-		for e := range strings.FieldsSeq(l.extensions) {
-			if e[0] != '.' || e != strings.ToLower(e) {
-				t.Errorf("%s has the extension %q", l.name, e)
-			}
-		}
-	}
-}
-
-func FuzzAttributes(f *testing.F) {
-	f.Add("*.go linguist-vendored", "a/b.go")
-	f.Add(`"a b" -linguist-generated`, "a b")
-	f.Add("a/**/[!x]?\\* linguist-language=Go", "a/b/yz*")
-	f.Add("[ linguist-vendored", "[")
-	f.Fuzz(func(t *testing.T, line, path string) {
-		if rule, ok := parseAttributes("", line); ok {
-			attributeRules{rule}.of(path)
-		}
-	})
 }
 
 func BenchmarkLanguages(b *testing.B) {

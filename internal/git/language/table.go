@@ -1,11 +1,11 @@
-package git
+package language
 
-// language is a row of what is known of a language: its color, the ends of
-// file names in lower case, whole file names, and programs that run it.
-type language struct{ name, color, extensions, files, programs string }
+// Language is a row of the table: the name and color of a language, extensions in
+// lower case, names of files, and interpreters.
+type Language struct{ Name, Color, extensions, files, programs string }
 
 // programming are the languages that count: those for programs and markup.
-var programming = []language{
+var programming = []Language{
 	{"ABAP", "#e8274b", ".abap", "", ""},
 	{"ActionScript", "#882b0f", ".as", "", ""},
 	{"Ada", "#02f88c", ".adb .ada .ads", "", ""},
@@ -209,7 +209,7 @@ var programming = []language{
 }
 
 // otherLanguages count only where an attribute says so.
-var otherLanguages = []language{
+var otherLanguages = []Language{
 	{"AsciiDoc", "#73a0c5", ".asciidoc .adoc .asc", "", ""},
 	{"CSV", "#237346", ".csv", "", ""},
 	{"Diff", "", ".diff .patch", "", ""},

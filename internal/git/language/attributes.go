@@ -1,8 +1,6 @@
-package git
+package language
 
 import (
-	"context"
-	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,14 +51,15 @@ const (
 	yes
 )
 
-// linguist is what attributes say about a file.
-type linguist struct {
-	language                                     string
+// Attributes is what the attributes in a tree say about a file.
+type Attributes struct {
+	Language                                     string
 	vendored, generated, documentation, detected said
 }
 
-// leftOut says that a file does not count, whatever it is.
-func (a linguist) leftOut(path string) bool {
+// Excluded reports whether a file does not count, whatever its language is:
+// others wrote it, it is generated, or it is documentation.
+func (a Attributes) Excluded(path string) bool {
 	dirs := strings.Split(path, "/")
 	name := dirs[len(dirs)-1]
 	dirs = dirs[:len(dirs)-1]
@@ -70,8 +69,8 @@ func (a linguist) leftOut(path string) bool {
 		a.documentation == unsaid && documentPlace.has(dirs, name)
 }
 
-// counts says that a file counts, when its language does or does not.
-func (a linguist) counts(language bool) bool {
+// Counts reports whether a file counts. language is whether its language does.
+func (a Attributes) Counts(language bool) bool {
 	return a.detected == yes || a.detected == unsaid && language
 }
 
@@ -80,15 +79,17 @@ type attributeRule struct {
 	dir     string // of the file it is in, with a slash; empty at the root
 	pattern *regexp.Regexp
 	whole   bool // the pattern is about the path and not the name
-	apply   []func(*linguist)
+	apply   []func(*Attributes)
 }
 
-type attributeRules []attributeRule
+// Rules are the lines of all .gitattributes files of a tree that are about
+// languages.
+type Rules []attributeRule
 
-// of returns what is said about a path; later lines and deeper files have the
-// last word.
-func (rules attributeRules) of(path string) linguist {
-	var a linguist
+// Of returns the attributes of a path. Later lines and deeper files override
+// others.
+func (rules Rules) Of(path string) Attributes {
+	var a Attributes
 	for _, rule := range rules {
 		rest, ok := strings.CutPrefix(path, rule.dir)
 		if !ok {
@@ -106,33 +107,15 @@ func (rules attributeRules) of(path string) linguist {
 	return a
 }
 
-// attributeRules reads the files of attributes in a tree, those of a directory
-// before those below it.
-func (r Repo) attributeRules(ctx context.Context, files []sizedFile) (attributeRules, error) {
-	var found []sizedFile
-	for _, f := range files {
-		if baseName(f.path) == ".gitattributes" && f.size <= maxAttributeFile && len(found) < maxAttributeFiles {
-			found = append(found, f)
+// Add adds the lines of a .gitattributes file. dir is its directory, with a slash
+// at the end; empty at the root. The file of a directory is added before those
+// below it.
+func (rules *Rules) Add(dir, content string) {
+	for line := range strings.Lines(content) {
+		if rule, ok := parseAttributes(dir, line); ok {
+			*rules = append(*rules, rule)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b sizedFile) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
-	var rules attributeRules
-	for _, f := range found {
-		o, err := r.Object(ctx, f.id)
-		if errors.Is(err, ErrTooLarge) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		dir := strings.TrimSuffix(f.path, ".gitattributes")
-		for line := range strings.Lines(string(o.Content)) {
-			if rule, ok := parseAttributes(dir, line); ok {
-				rules = append(rules, rule)
-			}
-		}
-	}
-	return rules, nil
 }
 
 // parseAttributes reads a line of gitattributes(5), if it is related to
@@ -167,7 +150,7 @@ func parseAttributes(dir, line string) (attributeRule, bool) {
 
 // parseLinguist reads "linguist-vendored", "-linguist-vendored",
 // "linguist-vendored=false" or "!linguist-vendored".
-func parseLinguist(word string) func(*linguist) {
+func parseLinguist(word string) func(*Attributes) {
 	value := yes
 	name, text, hasText := strings.Cut(word, "=")
 	switch {
@@ -183,15 +166,15 @@ func parseLinguist(word string) func(*linguist) {
 		if value != yes {
 			text = ""
 		}
-		return func(a *linguist) { a.language = text }
+		return func(a *Attributes) { a.Language = text }
 	case "linguist-vendored":
-		return func(a *linguist) { a.vendored = value }
+		return func(a *Attributes) { a.vendored = value }
 	case "linguist-generated":
-		return func(a *linguist) { a.generated = value }
+		return func(a *Attributes) { a.generated = value }
 	case "linguist-documentation":
-		return func(a *linguist) { a.documentation = value }
+		return func(a *Attributes) { a.documentation = value }
 	case "linguist-detectable":
-		return func(a *linguist) { a.detected = value }
+		return func(a *Attributes) { a.detected = value }
 	}
 	return nil
 }
