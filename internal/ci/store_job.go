@@ -104,13 +104,6 @@ func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, ta
 // digest returns the digest of a token as stored in a column of bytes.
 func digest(token string) []byte { return []byte(secret.Digest(token)) }
 
-func ignoreNoRows(err error) error {
-	if errors.Is(err, db.ErrNoRows) {
-		return nil
-	}
-	return err
-}
-
 // setPlayed records the user who started a manual or delayed job.
 func setPlayed(ctx context.Context, tx *db.Tx, id int64, userID *int64) error {
 	return db.ExecOne(ctx, tx, `UPDATE jobs SET user_id = ?, scheduled_at = NULL WHERE id = ?`, userID, id)
