@@ -44,8 +44,8 @@ type request struct {
 	Base            string   `json:"base"`
 }
 
-// MergeRequestChanged has a pipeline created for the new head of a merge
-// request.
+// MergeRequestChanged adds a background job that creates a pipeline for the new
+// head of a merge request.
 func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
 	if c.Kind != merge.Collected || c.Request.State != merge.Opened || c.By <= 0 {
 		return nil

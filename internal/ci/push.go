@@ -39,7 +39,8 @@ type pushWork struct {
 // Kind implements queue.Work.
 func (pushWork) Kind() string { return "ci_push" }
 
-// Pushed has pipelines created for the pushed branches and tags.
+// Pushed adds a background job that creates pipelines for the pushed branches
+// and tags.
 func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	userID := p.By.ID
 	if p.By.Deploy != nil {

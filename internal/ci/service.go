@@ -89,7 +89,7 @@ type Service struct {
 
 // Events is what happens in CI/CD.
 type Events struct {
-	// JobEnded comes when a job has ended, in the transaction of its end.
+	// JobEnded is published when a job has ended, in the transaction of its end.
 	JobEnded event.Event[*Job]
 }
 

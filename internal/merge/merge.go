@@ -135,7 +135,7 @@ type Service struct {
 
 // Events is what happens to merge requests.
 type Events struct {
-	// Changed comes when a merge request has a new head, another state or other
+	// Changed is published when a merge request has a new head, another state or other
 	// fields.
 	Changed event.Event[Change]
 }

@@ -44,7 +44,8 @@ type publishWork struct {
 // Kind implements queue.Work.
 func (publishWork) Kind() string { return "pages_publish" }
 
-// JobEnded has the site of a successful Pages job published.
+// JobEnded adds a background job that publishes the site of a successful Pages
+// job.
 func (s *Service) JobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	p := j.Options.Pages
 	if p == nil || j.Status != flow.Success {

@@ -241,7 +241,8 @@ func (s *Service) leaveAll(ctx context.Context, tx *db.Tx, list []*Site) error {
 	return nil
 }
 
-// ProjectsDeleted has the Pages sites of deleted projects removed from storage.
+// ProjectsDeleted adds background jobs that remove the Pages sites of deleted
+// projects.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		list, err := sitesOf(ctx, tx, p.ID)

@@ -147,8 +147,8 @@ func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
 	return nil
 }
 
-// ProjectsDeleted deletes the uploads of deleted projects, and rows without a
-// foreign key to the project.
+// ProjectsDeleted adds background jobs that remove the uploads of deleted
+// projects, and deletes rows without a foreign key to the project.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	const batch = 500
 	for _, p := range gone {

@@ -70,7 +70,7 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 	return nil
 }
 
-// remove calls the Removers for projects whose rows are about to be deleted.
+// remove publishes Deleted for projects whose rows are about to be deleted.
 func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...any) error {
 	gone, err := findRemoved(ctx, tx, which, args...)
 	if err != nil || len(gone) == 0 {

@@ -209,12 +209,13 @@ type Deleted struct {
 
 // Events is what happens to projects.
 type Events struct {
-	// Changed comes when a project is created, renamed or moved, and when a member
+	// Changed is published when a project is created, renamed or moved, and when a member
 	// joins, leaves or expires.
 	Changed event.Event[Event]
-	// Deleted comes when projects are deleted permanently, in the transaction that
-	// removes their rows. A subscriber removes what is outside of the database by
-	// work that it adds to the queue.
+	// Deleted is published when projects are deleted permanently, in the
+	// transaction that removes their rows. The database deletes rows with a foreign
+	// key to the project; project itself deletes bots, deploy keys and the avatar. A
+	// subscriber removes what is outside of the database by a background job.
 	Deleted event.Event[[]Deleted]
 }
 

@@ -305,7 +305,7 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 	return taken(db.NotFound(err, "Project"))
 }
 
-// findRemoved reads the projects that Removers are called with.
+// findRemoved reads the projects that Deleted is published for.
 func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Deleted, error) {
 	return db.All(ctx, q, func(s db.Scanner) (Deleted, error) {
 		var r Deleted

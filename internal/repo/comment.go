@@ -122,8 +122,9 @@ func inDiff(d *git.Diff, n NewComment) bool {
 	return false
 }
 
-// UserDeleted hands the comments of a deleted user over to the ghost user, unless
-// the deletion is hard, and has the repositories of their snippets removed.
+// UserDeleted hands the comments of a deleted user over to the ghost user,
+// unless the deletion is hard, and adds a background job that removes the
+// repositories of their snippets.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if !d.Hard {
 		if err := moveComments(ctx, tx, d.UserID, d.GhostID); err != nil {

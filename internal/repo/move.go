@@ -43,7 +43,7 @@ type Change struct {
 
 // Events is what happens to repositories.
 type Events struct {
-	// Pushed comes with each push, in the transaction that records it.
+	// Pushed is published for each push, in the transaction that records it.
 	Pushed event.Event[Push]
 }
 

@@ -193,8 +193,8 @@ type removeWork struct {
 // Kind implements queue.Work.
 func (removeWork) Kind() string { return "repo_remove" }
 
-// ProjectsDeleted has the repositories of deleted projects removed, also those of
-// their wikis and snippets.
+// ProjectsDeleted adds background jobs that remove the repositories of deleted
+// projects, their wikis and snippets.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, g := range gone {
 		if err := s.Queue.Add(ctx, tx, removeWork{g.ID, g.Storage}, queue.In(lane)); err != nil {

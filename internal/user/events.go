@@ -4,15 +4,15 @@ import "svc/internal/event"
 
 // Events is what happens to users.
 type Events struct {
-	// Deleting comes before a deletion begins. A subscriber refuses it with
-	// Conflict.
+	// Deleting is published before a deletion begins. A subscriber can refuse it
+	// with errs.Conflict.
 	Deleting event.Event[Deletion]
-	// Deleted comes in the background, in the transaction that removes the
-	// account. A subscriber hands what the user made over to the ghost user, or
-	// deletes it if the deletion is hard.
+	// Deleted is published in the background, in the transaction that removes the
+	// account. A subscriber hands what the user created over to the ghost user. A
+	// hard deletion deletes it instead.
 	Deleted event.Event[Deletion]
-	// Renamed comes with a new username: what is in the user's namespace has a new
-	// path.
+	// Renamed is published when a username changes; the paths in the user's
+	// namespace change with it.
 	Renamed event.Event[Renaming]
 }
 

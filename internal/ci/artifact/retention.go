@@ -125,8 +125,8 @@ func (s *Service) removeArtifacts(ctx context.Context, w artifactsWork) error {
 	}
 }
 
-// ProjectsDeleted has the artifacts and job logs of deleted projects removed
-// from storage.
+// ProjectsDeleted adds background jobs that remove the artifacts and job logs
+// of deleted projects.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		keys, err := keysOfProject(ctx, tx, p.ID)

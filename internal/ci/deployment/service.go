@@ -30,7 +30,7 @@ type Service struct {
 
 // Events is what happens to resource groups.
 type Events struct {
-	// ModeChanged comes when a resource group has another process mode, with its
+	// ModeChanged is published when a resource group has another process mode, with its
 	// ID: another job may be next.
 	ModeChanged event.Event[int64]
 }

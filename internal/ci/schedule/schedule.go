@@ -44,7 +44,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// UserDeleted turns the schedules of a deleted user off.
+// UserDeleted deactivates the schedules of a deleted user.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	return deactivate(ctx, tx, d.UserID)
 }
