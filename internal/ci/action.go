@@ -22,8 +22,8 @@ func (s *Service) control(ctx context.Context, by actor.Actor, in project.Ref) (
 }
 
 // requireRun returns Forbidden unless an actor who controls a project may run
-// jobs on one of its refs: on a protected ref, those who may push to it or merge
-// into it.
+// jobs on one of its refs. A protected ref requires permission to push to it or
+// merge into it.
 func (s *Service) requireRun(ctx context.Context, by actor.Actor, p *project.Project, ref string, tag bool) error {
 	src, err := s.Repos.SourceOf(by, p)
 	if err != nil {
@@ -79,9 +79,9 @@ func (s *Service) actOnJob(ctx context.Context, by actor.Actor, proj *project.Pr
 	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
-// Cancel stops a job, for Developers and above who may run pipelines on its
-// ref. A job that has ended stays as it is. force does not wait until its
-// runner has finished in its own way. NotFound.
+// Cancel cancels a job, for Developers and above who may run pipelines on its
+// ref. A finished job is not changed. With force it does not wait for the
+// runner to run the after_script. NotFound.
 func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Job, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
@@ -99,9 +99,9 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id
 	return j, nil
 }
 
-// Retry runs a job that has ended again, as another job, for those who may
-// cancel it. Forbidden for one that has not ended, never ran or was already
-// retried; NotFound.
+// Retry creates a new job that repeats a finished one, for users who may cancel
+// it. Forbidden if the job has not ended, was skipped or was already retried;
+// NotFound.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
@@ -126,14 +126,14 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id 
 	return j, nil
 }
 
-// Retryable reports whether a job can be run again.
+// Retryable reports whether a job can be retried.
 func (j *Job) Retryable() bool {
 	return !j.Retried && j.Status.Done() && j.Status != flow.Skipped
 }
 
-// Play starts a job that waits to be started by hand, or for its time, for
-// those who may cancel it; with variables for this one job, for those who may set
-// them. Invalid for any other job; NotFound; Forbidden.
+// Play starts a manual or delayed job, for users who may cancel it. Variables
+// for this job require the permission to set them. Invalid for any other job;
+// NotFound; Forbidden.
 func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id int64, given []variable.Given) (*Job, error) {
 	if err := variable.Check(given); err != nil {
 		return nil, err
@@ -172,8 +172,8 @@ func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64,
 	return s.start(ctx, tx, j)
 }
 
-// Unschedule makes a delayed job wait to be started by hand, for those who may
-// cancel it. Invalid for any other job; NotFound.
+// Unschedule turns a delayed job into a manual one, for users who may cancel
+// it. Invalid for any other job; NotFound.
 func (s *Service) Unschedule(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
@@ -198,9 +198,8 @@ func (s *Service) Unschedule(ctx context.Context, by actor.Actor, in project.Ref
 	return j, nil
 }
 
-// Erase removes the log and the artifacts of a job that has ended: for
-// Maintainers, and for the one who started it. Forbidden while it runs;
-// NotFound.
+// Erase removes the log and the artifacts of a finished job, for Maintainers
+// and the user who started it. Forbidden while it runs; NotFound.
 func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
@@ -239,8 +238,8 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
-// RetryPipeline runs all jobs of a pipeline that failed or were canceled again,
-// for those who may cancel them. NotFound.
+// RetryPipeline retries all failed and canceled jobs of a pipeline, for users
+// who may cancel them. NotFound.
 func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
 		jobs, err := findPipelineJobs(ctx, tx, id)
@@ -268,8 +267,8 @@ func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.
 	return proj, p, nil
 }
 
-// CancelPipeline stops all jobs of a pipeline and of its children, for those
-// who may cancel them. NotFound.
+// CancelPipeline cancels all jobs of a pipeline and of its child pipelines, for
+// users who may cancel them. NotFound.
 func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
 		return s.cancelJobs(ctx, tx, p, func(*Job) bool { return true })
@@ -280,7 +279,7 @@ func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project
 	return proj, p, nil
 }
 
-// actOnPipeline runs do on a pipeline under its lock and lets it go on.
+// actOnPipeline runs do on a pipeline under its lock and advances the pipeline.
 func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64,
 	do func(*db.Tx, *Pipeline) error) (*project.Project, *Pipeline, error) {
 	proj, err := s.control(ctx, by, in)
@@ -310,8 +309,8 @@ func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// reopen lets the jobs decide again that were skipped for a job which runs
-// again.
+// reopen resets the skipped jobs that depend, directly or not, on a job that is
+// retried.
 func (s *Service) reopen(ctx context.Context, tx *db.Tx, again *Job) error {
 	jobs, err := findFlow(ctx, tx, again.PipelineID)
 	if err != nil {
@@ -337,7 +336,7 @@ func (s *Service) reopen(ctx context.Context, tx *db.Tx, again *Job) error {
 	return nil
 }
 
-// reset takes a job that was skipped back to where it began.
+// reset moves a job from skipped back to created.
 func (s *Service) reset(ctx context.Context, tx *db.Tx, id int64) error {
 	moved, err := moveJob(ctx, tx, id, flow.Skipped, flow.Created, s.Now())
 	if err != nil {

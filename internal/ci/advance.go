@@ -9,9 +9,9 @@ import (
 	"svc/internal/db"
 )
 
-// advance lets a pipeline go on after something happened to its jobs, in the
-// transaction in which it happened: whatever follows is saved with it, so a
-// crash leaves nothing half done.
+// advance moves the jobs of a pipeline on and updates its status after a change
+// of its jobs. It runs in the transaction of the change, so that a crash cannot
+// leave the pipeline half updated.
 func (s *Service) advance(ctx context.Context, tx *db.Tx, pipelineID int64) (*Pipeline, error) {
 	p, err := s.advancePipeline(ctx, tx, pipelineID)
 	if err != nil {
@@ -21,8 +21,8 @@ func (s *Service) advance(ctx context.Context, tx *db.Tx, pipelineID int64) (*Pi
 }
 
 func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pipeline, error) {
-	// One at a time decides about a pipeline: two that see different halves
-	// could both wait for the other.
+	// Transactions that advance a pipeline are serialized: two that each see
+	// half of the changes could both leave the pipeline waiting.
 	if err := tx.Lock(ctx, "pipelines", id); err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 	return p, s.changed(ctx, tx, p)
 }
 
-// enter moves a job that waited for others, does what its new state asks for,
-// and gives the state that it is in then.
+// enter moves a created job to its next status, runs the effects of that
+// status, and returns the resulting status.
 func (s *Service) enter(ctx context.Context, tx *db.Tx, m flow.Move) (flow.Status, error) {
 	moved, err := moveJob(ctx, tx, m.ID, flow.Created, m.To, s.Now())
 	if err != nil {

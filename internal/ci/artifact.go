@@ -17,9 +17,10 @@ import (
 	"svc/internal/repo"
 )
 
-// AddArtifact stores a file of a running job, sent by its runner. Forbidden if the
-// token is invalid or the job is not running, TooLarge over the limit, Invalid if the
-// file is not what it claims to be or the job has another file of its kind.
+// AddArtifact stores a file of a running job, sent by its runner. Forbidden if
+// the token is invalid or the job is not running, TooLarge over the limit,
+// Invalid if the file is not what it claims to be or the job has another file
+// of its kind.
 func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u artifact.Upload) (*artifact.File, *Job, error) {
 	j, err := s.runnersJob(ctx, jobID, token)
 	if err != nil {
@@ -32,8 +33,9 @@ func (s *Service) AddArtifact(ctx context.Context, jobID int64, token string, u 
 	return a, j, err
 }
 
-// JobArchive opens the archive of a job, for the runner of this job or of one that needs
-// it. Forbidden if the token is invalid, NotFound if there is no archive.
+// JobArchive opens the archive of a job, for the runner of this job or of one
+// that needs it. Forbidden if the token is invalid, NotFound if there is no
+// archive.
 func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string) (*artifact.Content, error) {
 	by, err := s.JobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -62,8 +64,9 @@ func (s *Service) JobArchive(ctx context.Context, jobID int64, token, ip string)
 	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
-// jobReads checks that a job token may read the artifacts of another job, with the actor
-// and the project of JobOpens. The jobs of one project share their artifacts.
+// jobReads checks that a job token may read the artifacts of another job, with
+// the actor and the project of JobOpens. The jobs of one project share their
+// artifacts.
 func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	if by.Job != nil && p.ID == by.Job.ProjectID {
 		return nil
@@ -77,8 +80,8 @@ func (s *Service) jobReads(by actor.Actor, p *project.Project, j *Job) error {
 	return s.readArtifacts(by, p, j)
 }
 
-// Archive opens the archive of a job, for users who may read its artifacts. NotFound if
-// there is none.
+// Archive opens the archive of a job, for users who may read its artifacts.
+// NotFound if there is none.
 func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*artifact.Content, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -87,8 +90,8 @@ func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
-// ArchiveAt opens the archive of the job with a name in the newest successful pipeline
-// of a ref that has such a job with an archive.
+// ArchiveAt opens the archive of the job with a name in the newest successful
+// pipeline of a ref that has such a job with an archive.
 func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*artifact.Content, error) {
 	j, err := s.artifactJobAt(ctx, by, ref, at, name)
 	if err != nil {
@@ -154,8 +157,8 @@ func (s *Service) readArtifacts(by actor.Actor, p *project.Project, j *Job) erro
 	return errs.Forbidden("")
 }
 
-// ArtifactEntry opens one file of the archive of a job, for users who may read its
-// artifacts. NotFound.
+// ArtifactEntry opens one file of the archive of a job, for users who may read
+// its artifacts. NotFound.
 func (s *Service) ArtifactEntry(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, name string) (*artifact.Entry, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -179,9 +182,9 @@ type ArtifactDir struct {
 	*artifact.Dir
 }
 
-// ArtifactTree lists a directory of the archive of a job, the root if it is empty, for
-// users who may read its artifacts. NotFound; Unprocessable if the archive cannot be
-// read.
+// ArtifactTree lists a directory of the archive of a job, the root if it is
+// empty, for users who may read its artifacts. NotFound; Unprocessable if the
+// archive cannot be read.
 func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64, dir string) (*ArtifactDir, error) {
 	j, err := s.artifactJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -194,8 +197,8 @@ func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.
 	return &ArtifactDir{j, d}, s.fillJobs(ctx, by, []*Job{j})
 }
 
-// KeepArtifacts removes the expiration time of the artifacts of a job. Developers only;
-// NotFound if there are none.
+// KeepArtifacts removes the expiration time of the artifacts of a job.
+// Developers only; NotFound if there are none.
 func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
 	if err != nil {
@@ -214,8 +217,8 @@ func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project
 	return s.Job(ctx, by, ref, jobID)
 }
 
-// DeleteArtifacts deletes the artifacts of a job, but not its log. Maintainers only;
-// NotFound if there are none.
+// DeleteArtifacts deletes the artifacts of a job, but not its log. Maintainers
+// only; NotFound if there are none.
 func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {
@@ -234,8 +237,8 @@ func (s *Service) DeleteArtifacts(ctx context.Context, by actor.Actor, ref proje
 	return nil
 }
 
-// DeleteAllArtifacts deletes the artifacts of the finished jobs of a project in the
-// background. Maintainers only.
+// DeleteAllArtifacts deletes the artifacts of the finished jobs of a project in
+// the background. Maintainers only.
 func (s *Service) DeleteAllArtifacts(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Maintainer)
 	if err != nil {

@@ -46,7 +46,7 @@ type Assignment struct {
 // Dependency is a job whose artifacts are downloaded first.
 type Dependency struct {
 	Job  *Job
-	File *artifact.File // the archive, nil when there is none
+	File *artifact.File // the archive, nil if there is none
 }
 
 // CacheUse is a cache of a job, with its key resolved.
@@ -68,8 +68,8 @@ type ArtifactUse struct {
 	ExpireIn  string
 }
 
-// prepare puts together what a runner needs for a job. It returns unfit when
-// the job cannot be run.
+// prepare collects what a runner needs for a job. It returns unrunnable if the
+// job cannot be run.
 func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	j := a.Job
 	if reason := unsupported(j, a.Manager); reason != "" {
@@ -103,7 +103,8 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	return s.prepareCache(ctx, a)
 }
 
-// unsupported says why a machine cannot run a job as it is meant.
+// unsupported returns the failure reason if the runner manager lacks a feature
+// that the job needs, else an empty string.
 func unsupported(j *Job, m *runners.Manager) FailureReason {
 	wants := j.Options.Artifacts
 	if wants == nil || len(m.Info.Features) == 0 {
@@ -132,8 +133,8 @@ func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 	return nil
 }
 
-// prepareVariables adds to the variables of a job those that belong to its
-// token and its runner.
+// prepareVariables adds the variables of the job token and the runner to the
+// variables of a job.
 func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene, deps []dependency) error {
 	list, err := s.jobVariables(ctx, a.Job, sc, deps)
 	if errs.Is(err, errs.KindInvalid) {
@@ -154,7 +155,7 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene
 		{Key: "CI_RUNNER_ID", Value: strconv.FormatInt(a.Runner.ID, 10), Public: true},
 		{Key: "CI_RUNNER_DESCRIPTION", Value: a.Runner.Description, Public: true, Raw: true},
 		{Key: "CI_RUNNER_TAGS", Value: tagsJSON(a.Runner.Tags), Public: true, Raw: true},
-		{Key: "CI_JOB_STARTED_AT", Value: s.Now().UTC().Format(time.RFC3339), Public: true}, // as good as now
+		{Key: "CI_JOB_STARTED_AT", Value: s.Now().UTC().Format(time.RFC3339), Public: true}, // the job starts immediately after this
 		{Key: "CI_JOB_TIMEOUT", Value: strconv.FormatInt(int64(a.Job.Timeout.Seconds()), 10), Public: true},
 	}
 	keys := map[string]bool{}
@@ -167,14 +168,14 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene
 	if err != nil {
 		return fmt.Errorf("id tokens: %w", err)
 	}
-	for _, t := range tokens { // no one is to put something else in their place
+	for _, t := range tokens { // ID tokens cannot be overridden
 		a.Variables = slices.DeleteFunc(a.Variables, func(v JobVariable) bool { return v.Key == t.Key })
 	}
 	a.Variables = append(a.Variables, tokens...)
 	return nil
 }
 
-// ciLogin is the user name that goes with job tokens.
+// ciLogin is the user name that is used with job tokens.
 const ciLogin = "gitlab-ci-token"
 
 func tagsJSON(tags []string) string {
@@ -185,7 +186,7 @@ func tagsJSON(tags []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// prepareSources says what the runner fetches.
+// prepareSources sets the refspecs and the depth for the runner's git fetch.
 func (a *Assignment) prepareSources() {
 	a.Depth = a.Project.Settings.CIDefaultGitDepth
 	for _, v := range a.Variables {
@@ -202,7 +203,7 @@ func (a *Assignment) prepareSources() {
 	if a.Depth > 0 && !j.Tag {
 		branch, tag = j.Ref, ""
 	}
-	if p.facts.Request != nil { // its commit is all that is known to be there
+	if p.facts.Request != nil { // only the commit is known to exist
 		branch, tag = "", ""
 	}
 	if branch != "" {
@@ -213,8 +214,8 @@ func (a *Assignment) prepareSources() {
 	}
 }
 
-// prepareCache finds out the keys of caches that follow files, and keeps
-// those of protected refs apart where the project wants it.
+// prepareCache resolves the cache keys, including those computed from files. It
+// separates the caches of protected refs if the project is configured so.
 func (s *Service) prepareCache(ctx context.Context, a *Assignment) error {
 	for _, c := range a.Job.Options.Cache {
 		key, err := s.cacheKey(ctx, a, c)

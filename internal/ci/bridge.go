@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	// maxChildDepth is how deep children may have children.
+	// maxChildDepth is the maximum nesting depth of child pipelines.
 	maxChildDepth = 2
-	// maxChain is how many pipelines may make each other one after another,
-	// and maxTree how many may come of one.
+	// maxChain is the maximum length of a chain of pipelines that trigger each
+	// other, and maxTree the maximum number of downstream pipelines of one
+	// commit.
 	maxChain = 20
 	maxTree  = 1000
 )
 
-// bridgeWork makes the pipeline of a trigger job.
+// bridgeWork is the background job that creates the pipeline of a trigger job.
 type bridgeWork struct {
 	JobID int64 `json:"job_id"`
 }
@@ -35,9 +36,9 @@ type bridgeWork struct {
 // Kind implements queue.Work.
 func (bridgeWork) Kind() string { return "ci_bridge" }
 
-// workBridge makes the pipeline that a trigger job asks for. When that is not
-// possible the job has failed; when it is, the job follows the pipeline or has
-// done its work.
+// workBridge creates the pipeline of a trigger job. If that is not possible,
+// the job fails. Otherwise the job mirrors the status of the pipeline, or
+// succeeds immediately (see followBridge).
 func (s *Service) workBridge(ctx context.Context, w bridgeWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil || j.Status != flow.Pending {
@@ -47,7 +48,7 @@ func (s *Service) workBridge(ctx context.Context, w bridgeWork) error {
 		return s.followBridge(ctx, j.ID)
 	}
 	err = s.trigger(ctx, j)
-	if errs.Is(err, errs.KindConflict) { // it ran before, and was made then
+	if errs.Is(err, errs.KindConflict) { // a previous attempt created the pipeline
 		err = nil
 	}
 	if kind := errs.KindOf(err); kind != 0 && kind != errs.KindUnavailable {
@@ -59,7 +60,8 @@ func (s *Service) workBridge(ctx context.Context, w bridgeWork) error {
 	return s.followBridge(ctx, j.ID)
 }
 
-// bridgeFailure is the reason of a trigger job that could make no pipeline.
+// bridgeFailure returns the failure reason of a trigger job whose pipeline
+// could not be created.
 func bridgeFailure(kind errs.Kind) FailureReason {
 	switch kind {
 	case errs.KindNotFound, errs.KindForbidden, errs.KindUnauthorized:
@@ -68,7 +70,7 @@ func bridgeFailure(kind errs.Kind) FailureReason {
 	return UnknownFailure
 }
 
-// trigger makes the pipeline of a trigger job.
+// trigger creates the pipeline of a trigger job.
 func (s *Service) trigger(ctx context.Context, j *Job) error {
 	sc, err := s.sceneOf(ctx, j.PipelineID)
 	if err != nil {
@@ -116,7 +118,8 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 	return err
 }
 
-// proposeChild prepares a pipeline in the same project at the same commit.
+// proposeChild prepares a child pipeline: in the same project, at the same
+// commit.
 func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *scene) (*making, error) {
 	src, err := s.Repos.Source(ctx, by, project.RefTo(j.ProjectID))
 	if err != nil {
@@ -132,7 +135,7 @@ func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *
 }
 
 // proposeDownstream prepares a pipeline in another project, at the head of the
-// branch that the trigger names or of its default branch.
+// branch that the trigger names, or of the default branch.
 func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, texts expansion) (*making, error) {
 	t := j.Options.Trigger
 	in, ref := project.Ref(texts.All(t.Project)), texts.All(t.Branch)
@@ -149,7 +152,8 @@ func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job,
 	return s.propose(ctx, by, proj, NewPipeline{Ref: ref}, FromPipeline)
 }
 
-// forwarded are the variables that a trigger job hands on.
+// forwarded returns the variables that a trigger job passes to its downstream
+// pipeline.
 func (s *Service) forwarded(j *Job, p *Pipeline, texts expansion) ([]variable.Given, error) {
 	var out []variable.Given
 	t := j.Options.Trigger
@@ -180,8 +184,9 @@ func inputsOf(text json.RawMessage) (map[string]any, error) {
 	return inputs, json.Unmarshal(text, &inputs)
 }
 
-// checkChain refuses children that are too deep, and chains and circles of
-// pipelines that make each other.
+// checkChain returns Invalid if child pipelines are nested too deeply, if the
+// chain of pipelines that trigger each other is too long (as in a cycle), or if
+// the commit has too many downstream pipelines.
 func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 	depth, length := 0, 0
 	for at := p; ; length++ {
@@ -216,8 +221,9 @@ func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 	return nil
 }
 
-// parentArtifacts reads files out of the artifacts of jobs beside a trigger
-// job, for the configuration of its child.
+// parentArtifacts returns a function that reads files from the artifacts of the
+// jobs in the pipeline of a trigger job. The configuration of the child
+// pipeline can include them.
 func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, path string, limit int) ([]byte, error) {
 	return func(ctx context.Context, job, path string, limit int) ([]byte, error) {
 		j, err := latestNamed(ctx, s.DB, bridge.PipelineID, job)
@@ -239,7 +245,7 @@ func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, pa
 	}
 }
 
-// endBridge ends a trigger job unless it has ended.
+// endBridge ends a trigger job, unless it has already ended.
 func (s *Service) endBridge(ctx context.Context, id int64, end End) error {
 	return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
 		if j.Status == flow.Pending {

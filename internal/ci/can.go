@@ -11,9 +11,9 @@ import (
 )
 
 // CanRun reports whether an actor may run pipelines on some ref of a project
-// that was given to them; MayRun says on which. The answers of this file are for
-// interfaces that offer what an actor may do. Each comes from the rule that the
-// operation asks.
+// that they can see; MayRun reports on which. Interfaces use the functions of
+// this file to decide which actions to offer. Each applies the same rule as the
+// operation itself.
 func CanRun(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.BuildsPart, project.Developer)
 }
@@ -22,13 +22,13 @@ func CanRun(by actor.Actor, p *project.Project) bool {
 type JobCan struct {
 	Run             bool // retry, cancel and play it, as its state allows
 	SetVariables    bool // play it with variables
-	Keep            bool // its artifacts
+	Keep            bool // keep its artifacts
 	DeleteArtifacts bool
 	Erase           bool
 }
 
-// JobCan says what an actor may do with a job of a project that was given to
-// them.
+// JobCan returns what an actor may do with a job of a project that they can
+// see.
 func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project, j *Job) (JobCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, j.Ref, j.Tag)
 	return JobCan{
@@ -37,7 +37,8 @@ func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project
 	}, err
 }
 
-// mayRunOn reports whether an actor may act on the jobs of a ref: see requireRun.
+// mayRunOn reports whether an actor may act on the jobs of a ref; see
+// requireRun.
 func (s *Service) mayRunOn(ctx context.Context, by actor.Actor, p *project.Project, name string, tag bool) (bool, error) {
 	ref := RunRef{Name: name, Tag: tag}
 	may, err := s.MayRun(ctx, by, p, ref)
@@ -49,8 +50,8 @@ func (j *Job) erasable() bool {
 	return j.Status.Done() && j.Status != flow.Skipped && j.ErasedAt == nil
 }
 
-// ownOrMaintain refuses an actor who neither started a job or pipeline nor is a
-// Maintainer.
+// ownOrMaintain returns an error unless the actor started the job or pipeline
+// or is a Maintainer.
 func ownOrMaintain(by actor.Actor, p *project.Project, startedBy *int64) error {
 	if startedBy != nil && by.Is(*startedBy) || p.Enough(by, project.Maintainer) == nil {
 		return nil
@@ -65,8 +66,8 @@ type PipelineCan struct {
 	SeeVariables bool
 }
 
-// PipelineCan says what an actor may do with a pipeline of a project that was
-// given to them.
+// PipelineCan returns what an actor may do with a pipeline of a project that
+// they can see.
 func (s *Service) PipelineCan(ctx context.Context, by actor.Actor, p *project.Project, l *Pipeline) (PipelineCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, l.Ref, l.Tag)
 	return PipelineCan{

@@ -9,8 +9,8 @@ import (
 	"svc/internal/db"
 )
 
-// cancelJob stops a job that has not ended. Its runner may finish in its own
-// way where it can and force does not forbid it.
+// cancelJob cancels a job that has not ended. Without force, a runner that
+// supports it may still run the after_script.
 func (s *Service) cancelJob(ctx context.Context, tx *db.Tx, j *Job, force bool) error {
 	if j.Status == flow.Running && !j.Bridge && !force && j.ManagerID != nil {
 		graceful, err := runners.CancelsGracefully(ctx, tx, *j.ManagerID)
@@ -32,8 +32,8 @@ func (s *Service) cancelJob(ctx context.Context, tx *db.Tx, j *Job, force bool) 
 	return s.Queue.Add(ctx, tx, cancelWork{PipelineID: child[j.ID].ID})
 }
 
-// cancelJobs stops those jobs of a pipeline that have not ended and that which
-// chooses; the caller has locked it and lets it go on.
+// cancelJobs cancels the unfinished jobs of a pipeline that which selects. The
+// caller holds the lock of the pipeline and advances it afterwards.
 func (s *Service) cancelJobs(ctx context.Context, tx *db.Tx, p *Pipeline, which func(*Job) bool) error {
 	jobs, err := findPipelineJobs(ctx, tx, p.ID)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) cancelJobs(ctx context.Context, tx *db.Tx, p *Pipeline, which 
 	return nil
 }
 
-// cancelWork cancels a pipeline.
+// cancelWork is the background job that cancels a pipeline.
 type cancelWork struct {
 	PipelineID int64 `json:"pipeline_id"`
 }
@@ -97,7 +97,8 @@ func (s *Service) cancelPipeline(ctx context.Context, id int64, which func(*Job)
 	return nil
 }
 
-// redundantWork cancels the pipelines that a newer one makes pointless.
+// redundantWork is the background job that cancels the older pipelines that a
+// new pipeline makes redundant.
 type redundantWork struct {
 	PipelineID int64 `json:"pipeline_id"`
 }
@@ -122,8 +123,8 @@ func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {
 	return nil
 }
 
-// cancelIfRedundant cancels a pipeline that a newer one replaces, as far as it
-// lets itself be canceled.
+// cancelIfRedundant cancels a pipeline that is replaced by a newer one, as far
+// as its AutoCancel allows.
 func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
 	if p.AutoCancel == Interruptible {
 		return s.cancelPipeline(ctx, p.ID, func(j *Job) bool { return j.Interruptible })
@@ -134,7 +135,7 @@ func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
 	}
 	for _, j := range jobs {
 		if j.StartedAt != nil && !j.Interruptible {
-			return nil // something began that must not be broken off
+			return nil // a job that is not interruptible has started
 		}
 	}
 	return s.cancelPipeline(ctx, p.ID, func(*Job) bool { return true })

@@ -12,15 +12,15 @@ import (
 	"svc/internal/project"
 )
 
-// topicChanged is the notice that something in a pipeline has changed; its key
-// has the project and the pipeline.
+// topicChanged is the topic of notices about changes in a pipeline. The key has
+// the IDs of the project and the pipeline.
 const topicChanged = "ci_changed"
 
 const (
 	// changePause is the minimum time between two messages to a follower.
 	changePause = time.Second
-	// changeBeat is how often a follower gets a message without changes, and
-	// their access is checked.
+	// changeBeat is the interval of messages without changes. The access of the
+	// follower is checked before each.
 	changeBeat = 25 * time.Second
 )
 
@@ -32,7 +32,7 @@ type changes struct {
 
 // follower is a subscription to the pipelines of a project, or to one of them.
 type follower struct {
-	pipeline int64 // 0 is all
+	pipeline int64 // 0 stands for all
 	wake     chan struct{}
 }
 
@@ -70,7 +70,7 @@ func (c *changes) wake(projectID, pipelineID int64) {
 			}
 			select {
 			case f.wake <- struct{}{}:
-			default: // it is awake already
+			default: // a wake-up is already pending
 			}
 		}
 	}
@@ -132,14 +132,15 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 	}
 	f, stop := s.changes.follow(proj.ID, pipelineID)
 	defer stop()
-	// What happened before it was followed is not missed.
+	// Changes before the subscription must not be missed: the first message
+	// lets the client load the current state.
 	if err := send(false); err != nil {
 		return err
 	}
 	for {
 		changed, err := s.awaitChange(ctx, f.wake, reader.wake)
 		if err != nil {
-			return nil // it is over
+			return nil // the connection or the server was closed
 		}
 		if _, err := see(); err != nil {
 			return err
@@ -153,8 +154,9 @@ func (s *Service) FollowPipelines(ctx context.Context, who Reader, in project.Re
 	}
 }
 
-// awaitChange waits for a change, until access is to be checked or nothing was
-// sent for long; an error says that no one listens any more.
+// awaitChange waits for a change. It returns false if access must be checked or
+// after changeBeat without a change, and an error if the request or the server
+// ends.
 func (s *Service) awaitChange(ctx context.Context, wake, check <-chan struct{}) (bool, error) {
 	beat := time.NewTimer(changeBeat)
 	defer beat.Stop()
@@ -172,7 +174,8 @@ func (s *Service) awaitChange(ctx context.Context, wake, check <-chan struct{}) 
 	}
 }
 
-// pause waits; false says that it is over.
+// pause waits for a duration. It returns false if the request or the server
+// ends first.
 func (s *Service) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

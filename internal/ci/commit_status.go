@@ -19,11 +19,11 @@ import (
 	"svc/internal/user"
 )
 
-// CommitStatus is a status of a commit: a job, or an external status that was set
-// by the API.
+// CommitStatus is a status of a commit: a job, or an external status that was
+// set through the API.
 type CommitStatus struct {
 	ID           int64
-	Job          bool // ID is that of a job
+	Job          bool // ID is the ID of a job
 	PipelineID   int64
 	SHA          string
 	Ref          string
@@ -35,30 +35,30 @@ type CommitStatus struct {
 	Coverage     *float64
 	AllowFailure bool
 	AuthorID     *int64
-	Author       *user.User // nil for one who is gone
+	Author       *user.User // nil if the user was deleted
 	CreatedAt    time.Time
 	StartedAt    *time.Time
 	FinishedAt   *time.Time
 }
 
-// outsideStage is the stage of what programs from outside say.
+// outsideStage is the stage of external statuses.
 const outsideStage = "external"
 
-// StatusFilter selects statuses; zero values choose the present state of each
-// name.
+// StatusFilter selects commit statuses. The zero value selects the latest
+// status of each name.
 type StatusFilter struct {
 	Ref        string
 	Stage      string
 	Name       string
 	PipelineID int64
-	All        bool // what was replaced too
-	ByPipeline bool // in the order of the pipelines
+	All        bool // include replaced statuses
+	ByPipeline bool // order by pipeline
 	Desc       bool
 }
 
-// Statuses lists the statuses of a commit in the order in which they were
-// made, for those who read the project's code; jobs for those who see the
-// pipelines. NotFound.
+// Statuses lists the statuses of a commit in the order of their creation, for
+// users who can read the code of the project. Jobs are included for users who
+// can see its pipelines. NotFound.
 func (s *Service) Statuses(ctx context.Context, by actor.Actor, in project.Ref, rev string, f StatusFilter, pg db.Paging) (*project.Project, db.Page[*CommitStatus], error) {
 	src, err := s.Repos.Source(ctx, by, in)
 	if err != nil {
@@ -108,22 +108,23 @@ func (s *Service) fillStatusAuthors(ctx context.Context, list ...*CommitStatus) 
 	return nil
 }
 
-// NewStatus has the fields of a commit status; nil leaves a field as it is.
+// NewStatus has the fields of a commit status; a nil field is not changed.
 type NewStatus struct {
 	State       flow.Status
-	Ref         string // that of the newest pipeline of the commit, or the first branch that has it
-	Name        string // "default" unless given
-	PipelineID  int64  // the newest of the commit unless given
+	Ref         string // default: the ref of the newest pipeline of the commit, or the first branch that contains it
+	Name        string // default: "default"
+	PipelineID  int64  // default: the newest pipeline of the commit
 	TargetURL   *string
 	Description *string
 	Coverage    *float64
 }
 
-// SetStatus says something about a commit, in its newest pipeline or, when it
-// has none, in one that is made for it. Developers and above may, where the ref
-// is protected those who may run pipelines on it. One of the same name that is
-// under way is changed, one that is over is replaced. NotFound of the commit, of
-// the pipeline, or when no branch has the commit and no ref is given.
+// SetStatus sets an external status of a commit in its newest pipeline, or in a
+// new one if the commit has no pipeline. It requires the Developer role and the
+// permission to run pipelines on the ref. A status of the same name is updated
+// if it has not ended or has the same state, else replaced. NotFound if there
+// is no such commit or pipeline, or if no branch contains the commit and no ref
+// is given.
 func (s *Service) SetStatus(ctx context.Context, by actor.Actor, in project.Ref, rev string, n NewStatus) (*CommitStatus, error) {
 	c, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
@@ -163,8 +164,8 @@ func (s *Service) SetStatus(ctx context.Context, by actor.Actor, in project.Ref,
 	return set, s.fillStatusAuthors(ctx, set)
 }
 
-// statusPipeline finds the pipeline that a status belongs to, or says how one
-// is to be made: it has no ID then.
+// statusPipeline returns the pipeline of a new commit status. If there is none,
+// it returns a pipeline without an ID, which the caller inserts.
 func (s *Service) statusPipeline(ctx context.Context, by actor.Actor, src *repo.Source, sha string, n NewStatus) (*Pipeline, error) {
 	p, err := findStatusPipeline(ctx, s.DB, src.Project.ID, sha, n.Ref, n.PipelineID)
 	if err == nil || !errors.Is(err, db.ErrNoRows) {
@@ -196,7 +197,7 @@ func (s *Service) statusPipeline(ctx context.Context, by actor.Actor, src *repo.
 
 func (s *Service) saveStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p Pipeline, n NewStatus) (*CommitStatus, error) {
 	if p.ID == 0 {
-		// Two who come at once shall not both make a pipeline.
+		// Concurrent requests must not create two pipelines.
 		if err := tx.Lock(ctx, "projects", p.ProjectID); err != nil {
 			return nil, err
 		}
@@ -247,7 +248,7 @@ func (s *Service) setStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p *P
 	return next, insertStatus(ctx, tx, p.ProjectID, next)
 }
 
-// become takes over what was said.
+// become applies the fields of n.
 func (s *CommitStatus) become(n NewStatus, now time.Time) {
 	s.State = n.State
 	if n.TargetURL != nil {
@@ -267,9 +268,9 @@ func (s *CommitStatus) become(n NewStatus, now time.Time) {
 	}
 }
 
-// CommitPipeline returns the newest pipeline of a commit to those who see the
-// pipelines of its project, which they have been given; nil when there is none,
-// and for others.
+// CommitPipeline returns the newest pipeline of a commit in a project that the
+// actor can see. Nil if there is none or the actor cannot see the pipelines of
+// the project.
 func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *project.Project, sha string) (*Pipeline, error) {
 	if !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
@@ -281,7 +282,8 @@ func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *projec
 	return list[0], nil
 }
 
-// CommitPipelines is CommitPipeline for many commits at once, by their ids.
+// CommitPipelines is CommitPipeline for many commits. The result is keyed by
+// commit ID.
 func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *project.Project, ids []string) (map[string]*Pipeline, error) {
 	if len(ids) == 0 || !in.MayRead(by, project.BuildsPart) {
 		return nil, nil

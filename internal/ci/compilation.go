@@ -9,16 +9,17 @@ import (
 	"svc/internal/limit"
 )
 
-// compilationWait is how long a compilation of a CI configuration waits for a
-// slot.
+// compilationWait is the maximum time that a compilation of a CI/CD
+// configuration waits for a slot.
 const compilationWait = 30 * time.Second
 
-// LimitCompilations makes the slots for compilations of CI configurations, each
-// of which waits for one no longer than wait. It is called at start-up.
+// LimitCompilations sets up the slots for compilations of CI/CD configurations.
+// wait is the maximum time to wait for a slot. It is called at start-up.
 //
-// A configuration of a few hundred kilobytes takes tens of megabytes and a
-// processor for a second, and anyone who reads a public project can have its
-// file checked. The server's own work has no caller: Total alone limits it.
+// A configuration of a few hundred kilobytes takes tens of megabytes of memory
+// and a processor for a second, and anyone who can read a public project can
+// have its configuration compiled. Background jobs of the server have no
+// caller: only Total limits them.
 func (s *Service) LimitCompilations(wait time.Duration) {
 	total := max(2, runtime.GOMAXPROCS(0))
 	half := total / 2
@@ -27,12 +28,13 @@ func (s *Service) LimitCompilations(wait time.Duration) {
 	})
 }
 
-// Compilations are the slots of compilations, for tests and metrics.
+// Compilations returns the slots for compilations, for tests and metrics.
 func (s *Service) Compilations() *limit.Share { return s.compilations }
 
 // compile runs f, which compiles a configuration, in a slot. It must not be
-// called in a transaction or within f: both would wait for slots while holding
-// what others need to release theirs. It returns errs.Busy when there is no slot.
+// called in a transaction or within f: it would wait for a slot while holding
+// what other compilations need to release theirs. It returns errs.Busy if no
+// slot becomes free.
 func (s *Service) compile(ctx context.Context, f func() error) error {
 	release, err := s.compilations.Acquire(ctx)
 	if err != nil {

@@ -17,32 +17,32 @@ import (
 	"svc/internal/repo"
 )
 
-// making is a pipeline that is to be made.
+// making is a pipeline that is being created.
 type making struct {
 	by        actor.Actor
 	src       *repo.Source
-	pipeline  *Pipeline // as far as it is known
+	pipeline  *Pipeline // filled in step by step
 	commit    *git.Commit
 	variables []variable.Given
 	inputs    map[string]any
-	skip      bool // the user who pushes wants no jobs
-	// content is the configuration of a child pipeline, with the jobs of its
-	// parent whose artifacts may hold a part of it.
+	skip      bool // skip the jobs (ci.skip)
+	// content is the configuration of a child pipeline, and parent its trigger
+	// job: the configuration can include artifacts of the parent pipeline.
 	content []byte
 	parent  *Job
 	origin  *string
-	// outsider says that the variables of the project stay out of it.
+	// outsider excludes the variables of the project.
 	outsider bool
 }
 
-// usualFile is where public CI configurations stand.
+// usualFile is the default path of the CI/CD configuration.
 const usualFile = ".gitlab-ci.yml"
 
-// errNoConfig says that the project has no CI file at the commit.
+// errNoConfig means that the commit has no CI/CD configuration.
 var errNoConfig = errors.New("no CI configuration")
 
-// configSource finds the configuration of a pipeline: errNoConfig when there
-// is none.
+// configSource returns the source of the CI/CD configuration of a pipeline;
+// errNoConfig if there is none.
 func (s *Service) configSource(ctx context.Context, m *making) (config.Source, error) {
 	files := &projectFiles{service: s, by: m.by, known: map[string]*repo.Source{m.src.Project.FullPath: m.src}}
 	src := config.Source{Inputs: m.inputs, Templates: s.templates(), Input: config.Input{
@@ -104,7 +104,7 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 	return src, err
 }
 
-// input completes the source with all variables and changes.
+// input adds the variables and the function for changed paths to the source.
 func (s *Service) input(ctx context.Context, m *making, src *config.Source) error {
 	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 	return nil
 }
 
-// plan compiles the configuration of a pipeline. It returns errNoConfig,
+// plan compiles the configuration of a pipeline. Errors: errNoConfig,
 // config.Errors, config.NoPipeline and errs.Busy.
 func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.Plan, error) {
 	src, err := s.configSource(ctx, m)
@@ -176,8 +176,8 @@ func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.
 	return c, p, err
 }
 
-// projectFiles reads repositories for a configuration, in the name of the one
-// who starts the pipeline.
+// projectFiles reads the files of a configuration from repositories, with the
+// permissions of the user who starts the pipeline.
 type projectFiles struct {
 	service *Service
 	by      actor.Actor

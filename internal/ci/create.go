@@ -21,10 +21,11 @@ import (
 	"svc/internal/project"
 )
 
-// create makes a pipeline with its jobs and lets it begin. Without a CI file,
-// or when its rules ask for none, it is nil and the error says why: Invalid.
-// With keep a file that is broken makes a pipeline that has failed; without,
-// it is Invalid too. An origin that has made a pipeline before is Conflict.
+// create creates a pipeline with its jobs and starts it. Invalid if there is no
+// CI/CD configuration or its rules exclude the pipeline. If the configuration
+// has errors or the variables are not allowed, keep stores a failed pipeline;
+// without keep, these are errors too. Conflict if the origin has already
+// created a pipeline.
 func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, error) {
 	if refused := m.mayGive(); refused != nil {
 		if !keep || m.pipeline.ParentJobID != nil {
@@ -55,7 +56,7 @@ func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, 
 	return m.pipeline, s.store(ctx, m, c, plan)
 }
 
-// storeFailed writes a pipeline without jobs that has failed, with the reason.
+// storeFailed stores a failed pipeline without jobs, with the reason.
 func (s *Service) storeFailed(ctx context.Context, m *making, reason string) error {
 	m.pipeline.YAMLErrors = reason
 	m.pipeline.Status = flow.Failed
@@ -65,10 +66,10 @@ func (s *Service) storeFailed(ctx context.Context, m *making, reason string) err
 
 var skipMark = regexp.MustCompile(`(?i)\[(ci[ _-]skip|skip[ _-]ci)\]`)
 
-// skips reports whether a commit message asks for no pipeline.
+// skips reports whether a commit message asks to skip the pipeline.
 func skips(message string) bool { return skipMark.MatchString(message) }
 
-// store writes a pipeline and its jobs, and lets it begin, in one transaction.
+// store writes a pipeline and its jobs and starts it, in one transaction.
 func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *config.Plan) error {
 	p := m.pipeline
 	p.Name, p.Stages = plan.Name, plan.Stages
@@ -124,8 +125,8 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 	return nil
 }
 
-// environmentURLs returns the address of the environment of each job, as far as
-// it is known before the job has run.
+// environmentURLs returns the environment URL of each job, as far as it is
+// known before the job runs.
 func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.Plan) ([]string, error) {
 	urls := make([]string, len(plan.Jobs))
 	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
@@ -154,7 +155,8 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 	return urls, ctx.Err()
 }
 
-// storeJob writes a job of a new pipeline, and what it needs.
+// storeJob writes a job of a new pipeline, with its resource group, environment
+// and deployment.
 func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.Job, url string) error {
 	p := m.pipeline
 	j := &Job{
@@ -194,8 +196,8 @@ func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.
 	return s.addDeployment(ctx, tx, j)
 }
 
-// joinEnvironment finds or makes the environment of a job. A name that can be
-// none, when its variables are expanded, is left out.
+// joinEnvironment finds or creates the environment of a job. If the expanded
+// name is not valid, the job gets no environment.
 func (s *Service) joinEnvironment(ctx context.Context, tx *db.Tx, p *Pipeline, j *Job, url string) error {
 	o := j.Options.Environment
 	e := &deployment.Environment{
@@ -221,9 +223,9 @@ type NewPipeline struct {
 	Inputs    map[string]any
 }
 
-// CreatePipeline makes a pipeline of the head of a branch or tag, for Developers
-// and above, where the ref is protected for those who may push to it or merge
-// into it. Invalid with all that keeps it from being made.
+// CreatePipeline creates a pipeline for the head of a branch or tag, for
+// Developers and above; on a protected ref, for users who may push to it or
+// merge into it. Invalid with all reasons why it cannot be created.
 func (s *Service) CreatePipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline) (*project.Project, *Pipeline, error) {
 	return s.createPipeline(ctx, by, in, n, FromAPI)
 }
@@ -244,8 +246,8 @@ func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// propose prepares a pipeline of the head of a ref: Invalid when the ref is not
-// there or the actor may not run pipelines on it.
+// propose prepares a pipeline for the head of a ref. Invalid if the ref does
+// not exist or the actor may not run pipelines on it.
 func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*making, error) {
 	if err := variable.Check(n.Variables); err != nil {
 		return nil, err
@@ -269,7 +271,8 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 	return m, s.complete(ctx, m)
 }
 
-// complete asks whether the actor may, and completes what is known.
+// complete checks that the actor may run the pipeline, and sets its remaining
+// fields.
 func (s *Service) complete(ctx context.Context, m *making) error {
 	p := m.pipeline
 	may, err := m.src.MayRun(ctx, p.branch(), p.Tag)
@@ -301,10 +304,11 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 	return nil
 }
 
-// mayGive checks that the variables of a pipeline come from someone who may set
-// them: every pipeline passes here, wherever its variables were written down. A
-// child pipeline gets those that its parent was given, and what the file of the
-// same project says; they were checked when they entered the parent.
+// mayGive checks that the actor may set the variables of a pipeline. All
+// pipelines are checked here, regardless of where the variables come from.
+// Child pipelines are exempt: their variables are those of the parent pipeline,
+// which were checked there, and those in the CI/CD configuration of the same
+// project.
 func (m *making) mayGive() error {
 	if len(m.variables) == 0 || m.parent != nil || variable.MayGive(m.by, m.src.Project) {
 		return nil

@@ -15,14 +15,14 @@ import (
 	"svc/internal/project"
 )
 
-// dependency is a job whose artifacts another one gets.
+// dependency is a job whose artifacts another job downloads.
 type dependency struct {
 	job *Job
 	artifact.Input
 }
 
-// dependenciesOf returns the jobs whose artifacts a job downloads, in the order
-// of the pipeline, then those of other pipelines.
+// dependenciesOf returns the jobs whose artifacts a job downloads: those of its
+// pipeline in order, then those of other pipelines.
 func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]dependency, error) {
 	jobs, err := s.dependencyJobs(ctx, j, sc)
 	if err != nil || len(jobs) == 0 {
@@ -83,15 +83,15 @@ func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
 	if !all && len(names) == 0 {
 		return nil, nil
 	}
-	// Only what may be meant is read: a pipeline can have very many jobs.
+	// Only the jobs that may match are read: a pipeline can have very many.
 	if all {
 		return findEarlier(ctx, s.DB, j)
 	}
 	return findNamed(ctx, s.DB, j, slices.Collect(maps.Keys(names)))
 }
 
-// crossDependency finds a job of another pipeline: nil when there is none that
-// the one who started this job may see.
+// crossDependency finds a job of another pipeline. Nil if there is none that
+// the user of this job may see.
 func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need config.CrossNeed) (*Job, error) {
 	given, err := s.pipelineVariables(sc.pipeline)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 		if err != nil {
 			return nil, nil
 		}
-		// Of the family of this pipeline only: its parent, or one beside it.
+		// Only a related pipeline is allowed: the parent, a child or a sibling.
 		if other, err := findPipeline(ctx, s.DB, j.ProjectID, id); err != nil || !related(sc.pipeline, other) {
 			return nil, ignoreNotFound(err)
 		}
@@ -120,8 +120,8 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	if err != nil {
 		return nil, ignoreRefusal(err)
 	}
-	// The job gets what its own token could download, and no more: the runner
-	// fetches the archive with it, and the variables are read here.
+	// The job gets only what its own token can download: the runner fetches the
+	// archive with the token, but the variables are read here.
 	by.Job = &actor.Job{ID: j.ID, ProjectID: j.ProjectID}
 	as, other, err := s.JobOpens(ctx, by, in)
 	if err != nil {
@@ -137,7 +137,8 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need c
 	return found, nil
 }
 
-// related reports whether two pipelines of a project belong together.
+// related reports whether two pipelines of a project are parent and child, or
+// children of the same parent.
 func related(a, b *Pipeline) bool {
 	switch {
 	case a.ParentID != nil && *a.ParentID == b.ID, b.ParentID != nil && *b.ParentID == a.ID:
@@ -153,7 +154,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// ignoreRefusal lets a fault pass on, and nothing else.
+// ignoreRefusal returns nil for errors with a kind (NotFound, Forbidden and so
+// on) except Unavailable, and every other error unchanged.
 func ignoreRefusal(err error) error {
 	if errs.KindOf(err) != 0 && !errs.Is(err, errs.KindUnavailable) {
 		return nil
@@ -161,9 +163,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// latestSuccess finds the job of a name in the newest pipeline of a branch, or
-// of a tag where there is no branch of the name, that succeeded; nil without
-// one.
+// latestSuccess finds the job with a name in the newest successful pipeline of
+// a branch, or of a tag if there is no such branch. Nil if there is none.
 func (s *Service) latestSuccess(ctx context.Context, projectID int64, ref, name string) (*Job, error) {
 	ref, tag, err := s.refName(ctx, projectID, ref)
 	if err != nil {
@@ -172,8 +173,9 @@ func (s *Service) latestSuccess(ctx context.Context, projectID int64, ref, name 
 	return findLatestSuccess(ctx, s.DB, projectID, ref, tag, name)
 }
 
-// refName says which ref of a project a name means. The code need not be the
-// reader's: the names are those of pipelines.
+// refName resolves a name to a branch or tag of a project. It works as the
+// system, because readers of pipelines need no access to the code to name a
+// ref.
 func (s *Service) refName(ctx context.Context, projectID int64, name string) (short string, tag bool, err error) {
 	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"svc/internal/expand"
 )
 
-// environmentWork brings an environment up to date after a job for it.
+// environmentWork is the background job that updates an environment after a job
+// that deployed to it.
 type environmentWork struct {
 	JobID int64 `json:"job_id"`
 }
@@ -35,7 +36,7 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 	for _, v := range list {
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value})
 	}
-	// Often the job itself found out where it put what it deployed.
+	// The job may have reported the URL in a dotenv artifact.
 	own, err := s.Artifacts.Inputs(ctx, []int64{j.ID})
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 	texts := flatExpansion(ctx, config.LookupIn(known))
 	url, autoStop := texts.All(o.URL), texts.All(o.AutoStopIn)
 	if texts.err() != nil {
-		url, autoStop = "", "" // they cannot be told
+		url, autoStop = "", "" // the variables cannot be expanded
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "environments", *j.EnvironmentID); err != nil {

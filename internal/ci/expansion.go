@@ -10,20 +10,21 @@ import (
 	"svc/internal/expand"
 )
 
-// expansion expands texts of a CI file within the budget of one operation.
+// expansion expands variables in strings of a CI/CD configuration, within the
+// budget of one operation.
 type expansion struct {
 	*config.Expander
 	budget *expand.Budget
 }
 
-// flatExpansion inserts the values of variables as they are written.
+// flatExpansion inserts the values of variables without expanding them further.
 func flatExpansion(ctx context.Context, variables config.Lookup) expansion {
 	b := expand.NewBudget(ctx)
 	return expansion{config.Flat(b, variables), b}
 }
 
-// err is Invalid when the variables exceed a limit, and the error of the context
-// when that has ended. It is asked once the texts are expanded.
+// err returns Invalid if a limit was exceeded, or the error of the context.
+// Callers check it after they have expanded all strings.
 func (e expansion) err() error {
 	if err := e.budget.Err(); errors.Is(err, expand.ErrLimit) {
 		return errs.Invalid("%s", err)
@@ -31,8 +32,8 @@ func (e expansion) err() error {
 	return e.budget.Err()
 }
 
-// failed is err for a job that a runner is about to get: the job fails, and its
-// log says why.
+// failed is err for a job that is being assigned to a runner: the job fails,
+// and its log has the reason.
 func (e expansion) failed() error {
 	if err := e.budget.Err(); errors.Is(err, expand.ErrLimit) {
 		return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The variables of the job cannot be expanded: %v.", err)}
@@ -40,7 +41,8 @@ func (e expansion) failed() error {
 	return e.budget.Err()
 }
 
-// expander expands texts with the variables of a job, and those by each other.
+// expander expands strings with the variables of a job. Variables may refer to
+// each other.
 func (a *Assignment) expander(ctx context.Context) expansion {
 	known := make([]config.Variable, 0, len(a.Variables))
 	for _, v := range a.Variables {

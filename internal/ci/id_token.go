@@ -14,11 +14,12 @@ import (
 	"svc/internal/errs"
 )
 
-// idTokenEarly is subtracted from the start of validity, for clocks that are slow.
+// idTokenEarly is subtracted from the start of validity, for clocks that are
+// slow.
 const idTokenEarly = 5 * time.Second
 
-// idTokens returns the ID tokens of a job as variables. They are valid for as long as
-// the job may run.
+// idTokens returns the ID tokens of a job as variables. They are valid for as
+// long as the job may run.
 func (s *Service) idTokens(ctx context.Context, a *Assignment) ([]JobVariable, error) {
 	wanted := a.Job.Options.IDTokens
 	if len(wanted) == 0 {
@@ -66,7 +67,8 @@ func (s *Service) idClaims(ctx context.Context, a *Assignment) (*jobtoken.IDClai
 		Ref: j.Ref, RefType: kind, RefPath: at, RefProtected: strconv.FormatBool(j.Protected), SHA: a.Pipeline.SHA,
 		RunnerID: a.Runner.ID, RunnerEnvironment: "self-hosted",
 	}
-	// A file that lies elsewhere has no place in this repository.
+	// A configuration in another project or at a URL has no path in this
+	// repository.
 	if path := a.Pipeline.facts.ConfigPath; path != "" && !strings.ContainsAny(path, "@:") {
 		_, host, _ := strings.Cut(s.Site.URL, "://")
 		c.ConfigRefURI, c.ConfigSHA = fmt.Sprintf("%s/%s//%s@%s", host, p.FullPath, path, at), a.Pipeline.SHA

@@ -20,8 +20,8 @@ type JobState struct {
 	Status        flow.Status
 	Canceling     bool // canceled, and its runner may still finish
 	EnvironmentID *int64
-	ClaimedAt     *time.Time // a runner got it and has not begun yet
-	HeardAt       *time.Time // its runner was heard of last
+	ClaimedAt     *time.Time // a runner was assigned and has not started it yet
+	HeardAt       *time.Time // last contact with its runner
 }
 
 // Job is a job of a pipeline. A bridge (trigger job) creates a downstream pipeline
@@ -29,22 +29,22 @@ type JobState struct {
 type Job struct {
 	JobState
 	Bridge        bool
-	Refusal       string // why a runner did not take it while it waits; read by Service.Job
-	Retried       bool   // there is a newer try
+	Refusal       string // why a runner did not take it while it is pending; read by Service.Job
+	Retried       bool   // there is a newer attempt
 	Name          string
 	Stage         string
 	StageIndex    int
 	When          flow.When
 	AllowFailure  bool
-	Needs         []flow.Need // nil waits for the stages before
+	Needs         []flow.Need // nil: the job waits for the earlier stages
 	Ref           string
 	Tag           bool
 	Protected     bool
 	Interruptible bool
 	UserID        *int64
 	TagSetID      int64
-	Attempt       int    // how often it was run again by itself
-	RetryOf       *int64 // the job that it is another try of
+	Attempt       int    // number of automatic retries
+	RetryOf       *int64 // the job that it retries
 	Timeout       time.Duration
 
 	ResourceGroupID *int64
@@ -64,26 +64,26 @@ type Job struct {
 	ErasedAt          *time.Time
 	ArtifactsExpireAt *time.Time
 
-	// Options is what the job was made of.
+	// Options is the job in the CI/CD configuration.
 	Options config.Job
 
-	// Read by Service.Job and the like.
+	// The following fields are set by Service.Job and similar functions.
 	Pipeline   *Pipeline
 	User       *user.User
-	Commit     *git.Commit // nil when it is gone
+	Commit     *git.Commit // nil if it no longer exists
 	Project    *project.Project
 	Downstream *Pipeline // of a bridge
 	// DownstreamPath is the full path of the project of Downstream.
 	DownstreamPath string
 	Artifacts      []*artifact.File
-	Runner         *runners.Runner  // nil also when it is gone
+	Runner         *runners.Runner  // nil also if it was deleted
 	Manager        *runners.Manager // of the runner
 }
 
 // FailureReason is the reason why a job failed.
 type FailureReason string
 
-// The reasons that the API knows.
+// The failure reasons of the API.
 const (
 	ScriptFailure        FailureReason = "script_failure"
 	StuckFailure         FailureReason = "stuck_or_timeout_failure"
@@ -99,10 +99,11 @@ const (
 	UnknownFailure       FailureReason = "unknown_failure"
 )
 
-// Archived reports whether its log and artifacts were removed by age.
+// Archived reports whether the log and artifacts of the job were removed
+// because of their age.
 func (j *Job) Archived() bool { return j.Pipeline != nil && j.Pipeline.Archived }
 
-// Duration is how long it ran; of a job that runs, up to now.
+// Duration returns how long the job ran; for a running job, until now.
 func (j *Job) Duration(now time.Time) *time.Duration {
 	if j.StartedAt == nil {
 		return nil
@@ -115,7 +116,7 @@ func (j *Job) Duration(now time.Time) *time.Duration {
 	return &d
 }
 
-// QueuedDuration is how long it waited for a runner.
+// QueuedDuration returns how long the job waited for a runner.
 func (j *Job) QueuedDuration(now time.Time) *time.Duration {
 	if j.QueuedAt == nil {
 		return nil

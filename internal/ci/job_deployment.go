@@ -59,14 +59,14 @@ func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error
 			return err
 		}
 	}
-	if j.Status == flow.Success { // its address may hold variables that only the job knew
+	if j.Status == flow.Success { // the URL may contain variables that only the job sets
 		return s.Queue.Add(ctx, tx, environmentWork{JobID: j.ID})
 	}
 	return nil
 }
 
-// DeploymentJobs returns the jobs of deployments that the actor was given, by
-// their IDs, without those that were deleted.
+// DeploymentJobs returns the jobs of deployments that the actor can see, by job
+// ID, without deleted jobs.
 func (s *Service) DeploymentJobs(ctx context.Context, by actor.Actor, list ...*deployment.Deployment) (map[int64]*Job, error) {
 	found := map[int64]*Job{}
 	var jobs []*Job
@@ -90,7 +90,7 @@ func (s *Service) DeploymentJobs(ctx context.Context, by actor.Actor, list ...*d
 type AllowedAgents struct {
 	Job     *Job
 	Project *project.Project
-	Groups  []int64 // above the project, the nearest first
+	Groups  []int64 // groups above the project, the nearest first
 	Agents  []*deployment.Agent
 }
 

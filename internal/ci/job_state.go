@@ -21,12 +21,12 @@ type End struct {
 	ExitCode *int64
 	Coverage *float64
 
-	token []byte // digest: only the job of this runner ends
+	token []byte // digest: the job ends only if it has this token
 }
 
-// beginJob says that the one who holds a token has begun with a job that they
-// were given: Conflict when the job is not pending any more, or someone else's.
-// A bridge has no token.
+// beginJob records that a job has started. token is the digest of the job
+// token; nil for a bridge. Conflict if the job is no longer pending or has
+// another token.
 func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte) error {
 	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
 		return err
@@ -39,8 +39,7 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte)
 	if err := s.followDeployment(ctx, tx, j); err != nil {
 		return err
 	}
-	// No other job waits for one to begin, and a pipeline that runs goes on
-	// running.
+	// A start does not affect other jobs, and a running pipeline stays running.
 	running, err := isRunning(ctx, tx, j.PipelineID)
 	if err != nil {
 		return err
@@ -52,10 +51,10 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte)
 	return err
 }
 
-// finishJob ends a job that runs, or that waits for a runner and cannot have
-// one, and does all that follows: another try where the job asks for it, the
-// next in its resource group, its deployment, and the rest of its pipeline.
-// Conflict when the job has ended already.
+// finishJob ends a job that runs, or that is pending and cannot get a runner.
+// It also handles the effects: the automatic retry, the next job of the
+// resource group, the deployment and the rest of the pipeline. Conflict if the
+// job has already ended.
 func (s *Service) finishJob(ctx context.Context, tx *db.Tx, j *Job, end End) error {
 	if err := tx.Lock(ctx, "pipelines", j.PipelineID); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (s *Service) finishJob(ctx context.Context, tx *db.Tx, j *Job, end End) err
 	return nil
 }
 
-// endJob writes the end of a job, and frees what it held.
+// endJob records the end of a job and releases its resource group.
 func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error {
 	from, at := j.Status, s.Now()
 	if !flow.Can(from, end.Status) {
@@ -100,7 +99,7 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 			j.AllowFailure = true
 		}
 	}
-	if from == flow.Pending { // before the job: a runner that takes it has the same order
+	if from == flow.Pending { // before the jobs row: claiming a job takes locks in the same order
 		if _, err := jobqueue.Remove(ctx, tx, j.ID); err != nil {
 			return err
 		}
@@ -108,7 +107,7 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 	if err := saveEnd(ctx, tx, j, from, end.token); err != nil {
 		return err
 	}
-	if !j.Canceling { // else what it holds is free when its runner has finished
+	if !j.Canceling { // else it is released when the runner has finished
 		if err := s.release(ctx, tx, j); err != nil {
 			return err
 		}
@@ -119,8 +118,8 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 	return s.Events.JobEnded.Publish(ctx, tx, j)
 }
 
-// settleCanceled takes leave of the runner of a canceled job, which was let
-// finish in its own way. The job stays canceled, whatever the runner says.
+// settleCanceled records that the runner of a canceled job has finished its
+// after_script. The job stays canceled, whatever the runner reports.
 func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End) error {
 	j.Canceling, j.ExitCode = false, end.ExitCode
 	if end.Coverage != nil {
@@ -135,7 +134,7 @@ func (s *Service) settleCanceled(ctx context.Context, tx *db.Tx, j *Job, end End
 	return s.release(ctx, tx, j)
 }
 
-// retries reports whether a job that failed is to be run again by itself.
+// retries reports whether a failed job must be retried automatically.
 func (j *Job) retries() bool {
 	r := j.Options.Retry
 	if r == nil || j.Attempt >= r.Max {
@@ -150,8 +149,8 @@ func (j *Job) retries() bool {
 	return slices.Contains(r.When, "always") || slices.Contains(r.When, string(j.FailureReason))
 }
 
-// tryAgain makes another job of one that has ended, which waits for a runner
-// at once, and marks the old one.
+// tryAgain retries a finished job: it creates the new job, starts it, and marks
+// the old one as retried.
 func (s *Service) tryAgain(ctx context.Context, tx *db.Tx, old *Job, userID *int64, attempt int) (*Job, error) {
 	j, err := s.another(ctx, tx, old, userID, attempt)
 	if err != nil {
@@ -160,7 +159,8 @@ func (s *Service) tryAgain(ctx context.Context, tx *db.Tx, old *Job, userID *int
 	return j, s.start(ctx, tx, j)
 }
 
-// another makes another job of one that has ended, and marks the old one.
+// another creates the retry of a finished job without starting it, and marks
+// the old job as retried.
 func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int64, attempt int) (*Job, error) {
 	if err := markRetried(ctx, tx, old.ID); err != nil {
 		return nil, err
@@ -184,8 +184,7 @@ func (s *Service) another(ctx context.Context, tx *db.Tx, old *Job, userID *int6
 	return j, s.addDeployment(ctx, tx, j)
 }
 
-// start puts a job that nothing holds back any more where runners look, or
-// into its resource group.
+// start makes a job pending, or waiting if it has a resource group.
 func (s *Service) start(ctx context.Context, tx *db.Tx, j *Job) error {
 	to := flow.Pending
 	if j.ResourceGroupID != nil {
@@ -202,8 +201,8 @@ func (s *Service) start(ctx context.Context, tx *db.Tx, j *Job) error {
 	return err
 }
 
-// entered does what the new state of a job asks for, and gives the state that
-// it is in then.
+// entered runs the effects of the new status of a job and returns the resulting
+// status.
 func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.Status) (flow.Status, error) {
 	switch to {
 	case flow.Pending:
@@ -233,14 +232,14 @@ func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 		if err != nil {
 			return err
 		}
-		if outdated { // whether that matters is for its project to say
+		if outdated { // workOutdated checks whether the project allows it
 			return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
 		}
 	}
 	return s.JobQueue.Add(ctx, tx, jobID)
 }
 
-// setAlarm says when a delayed job begins.
+// setAlarm sets the start time of a delayed job.
 func (s *Service) setAlarm(ctx context.Context, tx *db.Tx, jobID int64) error {
 	j, err := findAnyJob(ctx, tx, jobID)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"svc/internal/secret"
 )
 
-// JobActor returns the actor of a job's token: the user for whom the job runs,
-// within what job tokens may do. Unauthorized when there is no such token or
-// its job does not run.
+// JobActor returns the actor of a job token: the user of the job, with the
+// permissions of job tokens. Unauthorized if there is no such token or its job
+// is not running.
 func (s *Service) JobActor(ctx context.Context, token, ip string) (actor.Actor, error) {
 	by, err := s.jobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -47,14 +47,16 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 	return by, nil
 }
 
-// holdsToken reports whether the token of a job is valid: from its assignment to a
-// runner until its end. It stays valid while a canceled job runs its after_script.
+// holdsToken reports whether the token of a job is valid: from its assignment
+// to a runner until its end. It stays valid while a canceled job runs its
+// after_script.
 func (j *JobState) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
 }
 
-// held returns the state of a job for the runner that has it. Forbidden for every other
-// token, also if there is no such job, because a proxy can answer with 404 itself.
+// held returns the state of a job for the runner that has it. Forbidden for
+// every other token, also if there is no such job, because a proxy can answer
+// with 404 itself.
 func (s *Service) held(ctx context.Context, jobID int64, token string) (*heldJob, error) {
 	h, err := findHeld(ctx, s.DB, jobID)
 	if errors.Is(err, db.ErrNoRows) || err == nil && (len(h.token) == 0 || !secret.Equal(string(h.token), string(digest(token)))) {
@@ -74,12 +76,12 @@ func (s *Service) runnersJob(ctx context.Context, jobID int64, token string) (*J
 	return findAnyJob(ctx, s.DB, jobID)
 }
 
-// JobOpens returns a project and the actor whose rights count there. For the
-// token of a job that is its user in the job's own project and in those that
-// accept the token. In any other project the token has the rights of an
-// anonymous visitor: it reads what is public and changes nothing; NotFound
-// unless the project is public. Callers continue with the actor returned, never
-// with the one they passed. Other credentials keep their own rights.
+// JobOpens returns a project and the actor whose permissions apply there. For a
+// job token this is the user of the job in the job's own project and in
+// projects that accept the token. In any other project the token has the
+// permissions of an anonymous user, which cannot change anything; NotFound
+// unless the project is public. Callers must continue with the returned actor,
+// not with the one they passed. Other credentials keep their own permissions.
 func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil || by.Job == nil || p.ID == by.Job.ProjectID {
@@ -97,8 +99,8 @@ func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref)
 	return visitor, p, err
 }
 
-// jobRefusal explains to a job why it lacks rights that its user may have: as an
-// anonymous visitor it would be asked to sign in.
+// jobRefusal explains to a job why it lacks permissions that its user may have.
+// Otherwise it would be asked to sign in, like an anonymous user.
 func jobRefusal(by actor.Actor, err error) error {
 	if by.Job != nil && errs.Is(err, errs.KindUnauthorized) {
 		return errs.Forbidden("The project of this job is not in the job token allowlist of the project").Because(err)

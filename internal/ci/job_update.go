@@ -17,23 +17,24 @@ import (
 // JobUpdate is a runner's update of its job.
 type JobUpdate struct {
 	State    string // running, success or failed
-	Reason   string // why it failed
+	Reason   string // failure reason
 	ExitCode *int64
-	// Checksum is "crc32:…" of the whole log, and Size its bytes; empty when
-	// the runner does not say.
+	// Checksum is "crc32:…" of the whole log, and Size its length in bytes.
+	// Empty if the runner does not send them.
 	Checksum string
 	Size     int64
 }
 
 // JobReply is the response to a runner's request about its job.
 type JobReply struct {
-	Status   string        // of the job, as its runner knows states
+	Status   string        // of the job, in the terms of the runner API
 	Size     int64         // of the log
-	Interval time.Duration // how often it is to send the log
-	// Mismatch says that the log is not what the runner sent: it is to send
-	// all of it again.
+	Interval time.Duration // how often the runner must send the log
+	// Mismatch means that the stored log differs from the log of the runner.
+	// The runner must send all of it again.
 	Mismatch bool
-	// Gap says that the log has another size than the runner thinks.
+	// Gap means that the size of the stored log differs from the offset of the
+	// chunk.
 	Gap bool
 }
 
@@ -41,8 +42,8 @@ func (s *Service) jobReply(j *JobState, size int64) *JobReply {
 	return &JobReply{Status: j.runnerStatus(), Size: size, Interval: s.Artifacts.Logs.Interval(j.ID)}
 }
 
-// statusOf is the state that runners see: "canceling" while a canceled job
-// may still run its after_script.
+// runnerStatus returns the status that runners see: "canceling" while a
+// canceled job may still run its after_script.
 func (j *JobState) runnerStatus() string {
 	if j.Canceling {
 		return "canceling"
@@ -74,8 +75,8 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 	return s.jobReply(&h.JobState, 0), s.touchJob(ctx, &h.JobState)
 }
 
-// overFor answers a runner whose job has ended. One that says again what it
-// said before did not hear us.
+// overFor returns the reply for a job that has ended. A repeated update is not
+// an error: the runner may not have received the first reply.
 func (s *Service) overFor(j *JobState, u JobUpdate) (*JobReply, error) {
 	reply := s.jobReply(j, 0)
 	if j.Status.Done() && u.State == string(j.Status) {
@@ -84,8 +85,8 @@ func (s *Service) overFor(j *JobState, u JobUpdate) (*JobReply, error) {
 	return reply, errs.Forbidden("Job is not running")
 }
 
-// startByRunner begins a job for the runner that holds its token; Conflict when
-// it was given back to the queue meanwhile, since the runner took too long.
+// startByRunner starts a job for the runner that has its token. Conflict if the
+// job was returned to the queue because the runner took too long.
 func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	var j *Job
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
@@ -103,8 +104,7 @@ func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	return err
 }
 
-// refusedFor answers a runner whose job was changed by someone else in the same
-// moment.
+// refusedFor returns the reply for a job that was changed concurrently.
 func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*JobReply, error) {
 	if !errs.Is(cause, errs.KindConflict) {
 		return nil, fmt.Errorf("update job %d: %w", jobID, cause)
@@ -116,8 +116,8 @@ func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*Jo
 	return s.jobReply(&now.JobState, 0), errs.Forbidden("Job is not running").Because(cause)
 }
 
-// endByRunner ends a job as its runner says. The log is compared first: the
-// runner sends it again when it is not the same.
+// endByRunner ends a job with the result that its runner reports. The log is
+// compared first: if it differs, the runner sends it again.
 func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*JobReply, error) {
 	j, err := findAnyJob(ctx, s.DB, h.ID)
 	if err != nil {
@@ -145,13 +145,13 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 	var ended Job
 	for fresh := true; ; fresh = false {
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-			ended = *j // the transaction may be done again
+			ended = *j // the transaction may be retried
 			return s.endHeld(ctx, tx, &ended, h.token, end)
 		})
 		if !fresh || !errs.Is(err, errs.KindConflict) {
 			break
 		}
-		// It was canceled, or given to another runner, since we read it.
+		// The job was canceled or assigned to another runner since it was read.
 		if j, err = findAnyJob(ctx, s.DB, h.ID); err != nil {
 			break
 		}
@@ -163,9 +163,9 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 	return s.jobReply(&ended.JobState, 0), nil
 }
 
-// endHeld ends a job for the runner that holds its token.
+// endHeld ends a job for the runner that has its token.
 func (s *Service) endHeld(ctx context.Context, tx *db.Tx, j *Job, token []byte, end End) error {
-	if j.Status == flow.Pending { // it ended before it said that it began
+	if j.Status == flow.Pending { // the runner reported the end without the start
 		if err := s.beginJob(ctx, tx, j, token); err != nil {
 			return err
 		}
@@ -192,7 +192,8 @@ func parseChecksum(text string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// failureReason takes the reason that a runner gives, if we know it.
+// failureReason returns the failure reason that a runner reports, or
+// UnknownFailure if it is not known.
 func failureReason(text string) FailureReason {
 	switch reason := FailureReason(text); reason {
 	case "":
@@ -205,7 +206,7 @@ func failureReason(text string) FailureReason {
 	return UnknownFailure
 }
 
-// RunnerFailureReasons are the reasons that runners may give.
+// RunnerFailureReasons returns the failure reasons that runners may report.
 func RunnerFailureReasons() []string {
 	return []string{
 		string(UnknownFailure), string(ScriptFailure), string(RunnerSystemFailure), string(ExecutionTimeout), string(RunnerUnsupported),
@@ -213,11 +214,11 @@ func RunnerFailureReasons() []string {
 	}
 }
 
-// heardTouch is how exact it is known when the runner of a job was heard of.
-// It is far below the time after which a silent runner is given up.
+// heardTouch is the precision of the recorded last contact with the runner of a
+// job. It is far below the time after which the job fails.
 const heardTouch = 10 * time.Minute
 
-// touchJob notes that the runner of a job was heard of.
+// touchJob records a contact with the runner of a job.
 func (s *Service) touchJob(ctx context.Context, j *JobState) error {
 	now := s.Now()
 	if j.HeardAt != nil && now.Sub(*j.HeardAt) < heardTouch {
@@ -227,14 +228,14 @@ func (s *Service) touchJob(ctx context.Context, j *JobState) error {
 	return setHeard(ctx, s.DB, j.ID, now)
 }
 
-// MaxPatch is how many bytes of a log a runner may send at once.
+// MaxPatch is the maximum number of bytes of a log in one request.
 const MaxPatch = 4 << 20
 
 // LogPatch is a chunk of a job log that a runner sends.
 type LogPatch struct {
-	At    int64 // where it begins; below zero when the runner does not say
+	At    int64 // offset; negative if the runner does not send it
 	Text  []byte
-	Debug bool // the job shows every step
+	Debug bool // the job has debug logging on
 }
 
 // AppendLog adds a chunk at an offset to the log of a job. Forbidden if the token
@@ -255,7 +256,7 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err
 	}
-	if p.Debug && !h.debugLog { // before a user reads it
+	if p.Debug && !h.debugLog { // before it can be read
 		if err := s.noteDebugLog(ctx, j.ID); err != nil {
 			return nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 		}

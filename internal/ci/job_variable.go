@@ -41,7 +41,8 @@ func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []de
 	return out, nil
 }
 
-// readVariables is jobVariables for a job of which nothing else was read.
+// readVariables is jobVariables without a scene and dependencies, which it
+// reads itself.
 func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
 	sc, err := s.sceneOf(ctx, j.PipelineID)
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 			return nil, err
 		}
 	}
-	out := make([]JobVariable, 0, 128) // more than nearly all have
+	out := make([]JobVariable, 0, 128) // enough for nearly all jobs
 	open := func(list []config.Variable) {
 		for _, v := range list {
 			out = append(out, JobVariable{Key: v.Key, Value: v.Value, Public: true, File: v.File, Masked: v.Masked, Raw: v.Raw})
@@ -106,7 +107,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	return out, nil
 }
 
-// sceneOf reads what the variables of a pipeline depend on.
+// sceneOf reads the data that the variables of a pipeline depend on.
 func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error) {
 	p, err := findAnyPipeline(ctx, s.DB, pipelineID)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"svc/internal/user"
 )
 
-// seePipelines returns a project to those who see its pipelines: members from
-// Reporters on, and where they are public everyone who sees the project.
+// seePipelines returns a project to users who can see its pipelines: Reporters
+// and above, and if the pipelines are public, everyone who can see the project.
 func (s *Service) seePipelines(ctx context.Context, by actor.Actor, in project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, in, project.BuildsPart)
 }
 
-// Jobs lists the jobs of a project in any of the states, or all, the newest
-// first, for those who see its pipelines.
+// Jobs lists the jobs of a project with one of the statuses, or all jobs,
+// newest first, for users who can see its pipelines.
 func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -38,12 +38,12 @@ func (s *Service) Jobs(ctx context.Context, by actor.Actor, in project.Ref, scop
 // JobFilter selects jobs of a pipeline.
 type JobFilter struct {
 	Scope   []flow.Status
-	Bridges bool // trigger jobs instead of the others
-	Retried bool // also those that were retried
+	Bridges bool // list trigger jobs instead of other jobs
+	Retried bool // include retried jobs
 }
 
-// PipelineJobs lists the jobs of a pipeline, the newest first, for those who see
-// it; NotFound.
+// PipelineJobs lists the jobs of a pipeline, newest first, for users who can
+// see it. NotFound.
 func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.Ref, pipelineID int64, f JobFilter, p db.Paging) (db.Page[*Job], error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) PipelineJobs(ctx context.Context, by actor.Actor, in project.R
 	return page, s.fillJobs(ctx, by, page.Items, proj)
 }
 
-// Job returns one job to those who see its pipeline; NotFound.
+// Job returns a job to users who can see its pipeline. NotFound.
 func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Job, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -77,8 +77,9 @@ func (s *Service) Job(ctx context.Context, by actor.Actor, in project.Ref, id in
 	return j, s.fillJobs(ctx, by, []*Job{j}, proj)
 }
 
-// fillJobs reads the related data of jobs. A downstream pipeline is left out if the
-// actor does not see it. known are projects of the jobs that were read already.
+// fillJobs reads the related data of jobs. A downstream pipeline is left out if
+// the actor cannot see it. known are projects of the jobs that were already
+// read.
 func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job, known ...*project.Project) error {
 	if len(list) == 0 {
 		return nil
@@ -136,7 +137,7 @@ func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job, kno
 	return s.fillRuns(ctx, list)
 }
 
-// fillRuns reads what runners made of jobs.
+// fillRuns reads the artifacts, runners and runner managers of jobs.
 func (s *Service) fillRuns(ctx context.Context, list []*Job) error {
 	var ids, runnerIDs, managerIDs []int64
 	for _, j := range list {
@@ -194,8 +195,8 @@ func (s *Service) fillCommits(ctx context.Context, projectID int64, p *project.P
 	return nil
 }
 
-// source opens the repository of a project for the server itself. p is the project
-// if it was read already.
+// source opens the repository of a project as the system. p is the project if
+// it was already read.
 func (s *Service) source(ctx context.Context, projectID int64, p *project.Project) (*repo.Source, error) {
 	if p != nil {
 		return s.Repos.SourceOf(actor.System(), p)

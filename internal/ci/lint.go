@@ -13,19 +13,19 @@ import (
 	"svc/internal/project"
 )
 
-// LintRequest is a configuration to be checked.
+// LintRequest is a configuration to check with CI Lint.
 type LintRequest struct {
 	Content *string // instead of the file of the project
-	At      string  // the commit or ref whose file is checked; HEAD when empty
-	// DryRun plans a pipeline of Ref, the default branch when empty, as if it
-	// were to be made.
+	At      string  // commit or ref of the file; default HEAD
+	// DryRun simulates the creation of a pipeline on Ref, by default the
+	// default branch.
 	DryRun bool
 	Ref    string
 }
 
-// Lint checks a CI configuration. The file of the project is checked for those
-// who read its code, other content for Developers and above. NotFound of the
-// commit; Busy.
+// Lint checks a CI/CD configuration. The file of the project is for users who
+// can read the code, other content for Developers and above. NotFound if there
+// is no such commit; Busy.
 func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r LintRequest) (*config.LintResult, error) {
 	if r.Content != nil || r.DryRun {
 		if _, err := s.Projects.Require(ctx, by, in, project.Developer); err != nil {
@@ -50,7 +50,7 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	switch {
 	case errs.Is(err, errs.KindNotFound) && r.Content == nil:
 		return nil, errs.NotFound("Commit")
-	case err != nil && !errs.Is(err, errs.KindNotFound): // content stands for itself in an empty project
+	case err != nil && !errs.Is(err, errs.KindNotFound): // content can be checked in an empty project
 		return nil, err
 	case err == nil:
 		m.pipeline.SHA = string(m.commit.ID)
@@ -76,7 +76,7 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 		return nil, fmt.Errorf("lint: %w", err)
 	}
 	if r.Content != nil {
-		from.Path = usualFile // for the places of errors
+		from.Path = usualFile // the path in error messages
 	}
 	if err := s.input(ctx, m, &from); err != nil {
 		return nil, fmt.Errorf("lint: %w", err)

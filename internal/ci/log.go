@@ -20,9 +20,9 @@ type Log struct {
 // ETag identifies the content by its size, because a log is only appended to.
 func (l *Log) ETag() string { return fmt.Sprintf(`"log-%d-%d"`, l.Job.ID, l.Size) }
 
-// Log opens the log of a job, for users who can see the jobs of the project. A debug log
-// is Forbidden below Developer. NotFound if there is no such job or it has no log. For a
-// while the runner sends the log more often.
+// Log opens the log of a job, for users who can see the jobs of the project. A
+// debug log is Forbidden below Developer. NotFound if there is no such job or
+// it has no log. For a while the runner sends the log more often.
 func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Log, error) {
 	_, j, err := s.loggedJob(ctx, by, ref, jobID)
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *Service) Log(ctx context.Context, by actor.Actor, ref project.Ref, jobI
 	return l, nil
 }
 
-// loggedJob returns a job to users who may read its log. A debug log has the values of
-// variables, so it is for Developers.
+// loggedJob returns a job to users who may read its log. A debug log has the
+// values of variables, so it is for Developers.
 func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, j, err := s.seenJob(ctx, by, ref, jobID)
 	if err != nil || by.Admin || by.Auditor || p.Access.Level() >= project.Developer {
@@ -65,8 +65,8 @@ func (s *Service) noteDebugLog(ctx context.Context, jobID int64) error {
 	return setDebugLog(ctx, s.DB, jobID)
 }
 
-// seenJob returns a job that is not a bridge, to users who can see the jobs of its
-// project.
+// seenJob returns a job that is not a bridge, to users who can see the jobs of
+// its project.
 func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*project.Project, *Job, error) {
 	p, err := s.seePipelines(ctx, by, ref)
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Service) seenJob(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return p, j, nil
 }
 
-// openLog opens a log wherever it is, nil if there is none. The log of a job that was
-// erased is being removed.
+// openLog opens a log wherever it is, nil if there is none. The log of a job
+// that was erased is being removed.
 func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 	if j.ErasedAt != nil {
 		return nil, nil
@@ -98,8 +98,8 @@ func (s *Service) openLog(ctx context.Context, j *Job) (*Log, error) {
 // settled reports whether a job has ended and its runner has stopped.
 func (j *Job) settled() bool { return j.Status.Done() && !j.Canceling }
 
-// coverage returns the coverage in the log of a job that has a pattern for it. Nil
-// if there is none.
+// coverage returns the coverage in the log of a job that has a pattern for it.
+// Nil if there is none.
 func (s *Service) coverage(ctx context.Context, j *Job) (*float64, error) {
 	if j.Options.Coverage == "" {
 		return nil, nil

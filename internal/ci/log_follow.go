@@ -11,25 +11,25 @@ import (
 	"svc/internal/project"
 )
 
-// LogPart is a chunk of a log that is followed. The last one has the final status of
-// the job.
+// LogPart is a chunk of a log that is followed. The last one has the final
+// status of the job.
 type LogPart struct {
-	At    int64 // of its first byte
+	At    int64 // offset of its first byte
 	Bytes []byte
 	End   flow.Status
 }
 
 const (
 	followChunk = 64 << 10
-	followPoll  = 2 * time.Second // other nodes add to the log without our knowing
+	followPoll  = 2 * time.Second // other nodes append without a notification
 )
 
-// FollowLog passes a log to take from an offset on, in chunks as it is written, until the
-// job has ended, for users who can see the jobs of the project. take is also called
-// without bytes now and then, to find out whether the connection is open. Access is
-// checked before each step, and when the account of the reader or one of their
-// credentials changes. NotFound if there is no such job; Forbidden or Unauthorized, also
-// if the reader loses access later.
+// FollowLog passes a log to take from an offset on, in chunks as it is written,
+// until the job has ended, for users who can see the jobs of the project. take
+// is also called without bytes now and then, to find out whether the connection
+// is open. Access is checked before each step, and when the account of the
+// reader or one of their credentials changes. NotFound if there is no such job;
+// Forbidden or Unauthorized, also if the reader loses access later.
 func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jobID, at int64, take func(LogPart) error) error {
 	reader, end, err := s.readers.begin(ctx, who)
 	if err != nil {
@@ -54,8 +54,9 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 		if err := s.Artifacts.Logs.Watch(ctx, j.ID); err != nil {
 			return err
 		}
-		// The status is read before the log: the log of a job that has ended does not
-		// grow. Access is checked again, because the log may have become a debug log.
+		// The status is read before the log: the log of a job that has ended
+		// does not grow. Access is checked again, because the log may have
+		// become a debug log.
 		if j, err = see(); err != nil {
 			return err
 		}
@@ -87,15 +88,17 @@ func (s *Service) FollowLog(ctx context.Context, who Reader, ref project.Ref, jo
 	}
 }
 
-// CheckLog checks that an actor may read the log of a job. It returns the errors of Log.
+// CheckLog checks that an actor may read the log of a job. It returns the
+// errors of Log.
 func (s *Service) CheckLog(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) error {
 	_, _, err := s.loggedJob(ctx, by, ref, jobID)
 	return err
 }
 
-// copyLog passes a log to take from an offset on and returns the offset of its end. It
-// checks access by see after it knows the size: nothing is sent that was written after
-// the reader lost access. A long copy checks again from time to time.
+// copyLog passes a log to take from an offset on and returns the offset of its
+// end. It checks access by see after it knows the size: nothing is sent that
+// was written after the reader lost access. A long copy checks again from time
+// to time.
 func (s *Service) copyLog(ctx context.Context, j *Job, at int64, take func(LogPart) error, see func() (*Job, error)) (int64, error) {
 	l, err := s.openLog(ctx, j)
 	if l == nil || err != nil {

@@ -19,8 +19,8 @@ import (
 	"svc/internal/repo"
 )
 
-// request is what predefined variables need to know of the merge request of a
-// pipeline. It is stored as JSON.
+// request is the merge request data that the predefined variables of a pipeline
+// use. It is stored as JSON.
 type request struct {
 	ID              int64    `json:"id"`
 	IID             int64    `json:"iid"`
@@ -33,7 +33,7 @@ type request struct {
 	TargetBranch    string   `json:"target_branch"`
 	TargetProtected bool     `json:"target_protected"`
 	Title           string   `json:"title"`
-	Description     string   `json:"description"` // its beginning
+	Description     string   `json:"description"` // truncated
 	Truncated       bool     `json:"truncated"`
 	Draft           bool     `json:"draft"`
 	Squash          bool     `json:"squash"`
@@ -54,7 +54,8 @@ func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Ch
 	return s.Queue.Add(ctx, tx, w, queue.In(lane))
 }
 
-// requestWork makes the pipeline of a merge request.
+// requestWork is the background job that creates the pipeline of a merge
+// request.
 type requestWork struct {
 	RequestID int64  `json:"merge_request_id"`
 	UserID    int64  `json:"user_id"`
@@ -82,7 +83,7 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 		return ignoreRefusal(err)
 	}
 	making.origin = &w.Origin
-	// A file that is broken fails the pipeline of the branch already.
+	// If the configuration is invalid, the branch pipeline already reports it.
 	if _, err := s.create(ctx, making, false); ignoreRefusal(err) != nil {
 		return fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
 	}
@@ -90,8 +91,8 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 }
 
 // proposeRequest prepares the pipeline of a merge request, which runs in the
-// project of the source: Invalid when it cannot be, Forbidden or NotFound when
-// the actor may not run pipelines there.
+// source project. Invalid if it cannot be created, Forbidden or NotFound if the
+// actor may not run pipelines there.
 func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.MergeRequest) (*making, error) {
 	if m.SourceProjectID == nil || m.Version == nil || m.State != merge.Opened {
 		return nil, errs.InvalidField("base", "Merge request is not open")
@@ -147,7 +148,7 @@ func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.M
 	return &facts{Request: r}, err
 }
 
-// requestVariables are the predefined variables of merge request pipelines.
+// requestVariables adds the predefined variables of merge request pipelines.
 func (sc *scene) requestVariables(v *variables) {
 	v.addSome("CI_OPEN_MERGE_REQUESTS", strings.Join(sc.pipeline.facts.OpenRequests, ","))
 	r := sc.pipeline.facts.Request
@@ -183,8 +184,8 @@ func (sc *scene) requestVariables(v *variables) {
 	v.add("CI_MERGE_REQUEST_DIFF_BASE_SHA", r.Base)
 }
 
-// branch is the branch whose rights hold for a pipeline: that of a merge request
-// is its source.
+// branch returns the branch whose permissions apply to a pipeline: for a merge
+// request pipeline, the source branch.
 func (p *Pipeline) branch() string {
 	if r := p.facts.Request; r != nil {
 		return r.SourceBranch
@@ -192,8 +193,8 @@ func (p *Pipeline) branch() string {
 	return p.Ref
 }
 
-// HeadPipelines returns the newest pipelines of the heads of merge requests,
-// one that was made for it before others.
+// HeadPipelines returns the newest pipeline of the head of each merge request.
+// Merge request pipelines take precedence over branch pipelines.
 func (s *Service) HeadPipelines(ctx context.Context, list []*merge.MergeRequest) (map[int64]*merge.Pipeline, error) {
 	ids, heads := make([]int64, len(list)), map[int64]string{}
 	for i, m := range list {
@@ -206,7 +207,7 @@ func (s *Service) HeadPipelines(ctx context.Context, list []*merge.MergeRequest)
 	found := map[int64]*merge.Pipeline{}
 	for _, r := range rows {
 		if r.sha != heads[r.requestID] {
-			continue // a push has come since the request was read
+			continue // the merge request was pushed to since it was read
 		}
 		found[r.requestID] = &merge.Pipeline{
 			ID: r.id, ProjectID: r.projectID, Active: !r.status.Done() && r.status != flow.Manual, Success: r.status == flow.Success, Skipped: r.status == flow.Skipped,
@@ -215,9 +216,10 @@ func (s *Service) HeadPipelines(ctx context.Context, list []*merge.MergeRequest)
 	return found, nil
 }
 
-// RequestPipelines lists the pipelines of the heads that a merge request has had,
-// the newest first, as far as the actor sees them, and the projects they are in.
-// NotFound; Forbidden when they do not see the pipelines of the project.
+// RequestPipelines lists the pipelines of all heads that a merge request has
+// had, newest first, as far as the actor can see them, with their projects.
+// NotFound; Forbidden if the actor cannot see the pipelines of the target
+// project.
 func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, pg db.Paging) (map[int64]*project.Project, db.Page[*Pipeline], error) {
 	var page db.Page[*Pipeline]
 	m, err := s.Merges.Get(ctx, by, ref, iid)
@@ -246,9 +248,9 @@ func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref proj
 	return projects, page, nil
 }
 
-// CreateRequestPipeline makes a pipeline of the head of a merge request, for those
-// who may run pipelines on its source. NotFound; Forbidden; Invalid with all that
-// keeps it from being made.
+// CreateRequestPipeline creates a pipeline for the head of a merge request, for
+// users who may run pipelines on its source branch. NotFound; Forbidden;
+// Invalid with all reasons why it cannot be created.
 func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Pipeline, error) {
 	m, err := s.Merges.Get(ctx, by, ref, iid)
 	if err != nil {
@@ -258,7 +260,7 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 		return nil, nil, err
 	}
 	making, err := s.proposeRequest(ctx, by, m)
-	if errs.Is(err, errs.KindNotFound) { // they see the request, but not where it comes from
+	if errs.Is(err, errs.KindNotFound) { // the actor sees the merge request but not the source project
 		err = errs.Forbidden("")
 	}
 	if err != nil {
@@ -271,8 +273,8 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 	return making.src.Project, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// openRequests names the open merge requests from a branch, for the rules of its
-// pipelines.
+// openRequests returns references to the open merge requests of a branch, for
+// the rules of its pipelines.
 func (s *Service) openRequests(ctx context.Context, projectID int64, branch string) ([]string, error) {
 	const most = 4
 	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{Filter: plan.Filter{State: merge.Opened}, SourceProjectID: projectID, SourceBranch: branch}, plan.Sort{Desc: true}, db.Paging{Limit: most})

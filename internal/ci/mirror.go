@@ -28,8 +28,8 @@ func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
 	return ignoreNotFound(s.followBridge(ctx, w.JobID))
 }
 
-// followBridge brings a trigger job up to the state of its pipeline. Without a
-// strategy it has done its work when that is made.
+// followBridge updates a trigger job from the status of its downstream
+// pipeline. Without a strategy the job succeeds when the pipeline is created.
 func (s *Service) followBridge(ctx context.Context, id int64) error {
 	j, err := findAnyJob(ctx, s.DB, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 	case down == nil && j.Options.MirrorPipeline != "":
 		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnmetPrerequisites})
 	case down == nil:
-		return nil // it is still to be made
+		return nil // not created yet
 	case down.YAMLErrors != "":
 		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
 	case !depends, down.Status == flow.Success:
@@ -62,7 +62,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
 	case j.Status == flow.Pending:
 		return s.inBridge(ctx, id, func(tx *db.Tx, j *Job) error {
-			if j.Status != flow.Pending { // someone else was quicker
+			if j.Status != flow.Pending { // changed concurrently
 				return nil
 			}
 			if j.Options.MirrorPipeline != "" {
@@ -76,8 +76,9 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 	return nil
 }
 
-// resumeBridge lets a trigger job run again that had ended with its pipeline:
-// jobs of that are run again. What was skipped for it waits again.
+// resumeBridge sets a trigger job that failed or was canceled with its pipeline
+// back to running, because jobs of the pipeline were retried. Jobs that were
+// skipped because of it wait again.
 func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 	return s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
 		if j.Retried || !flow.Can(j.Status, flow.Running) {
@@ -94,15 +95,15 @@ func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 	})
 }
 
-// sweepMirrors brings jobs that follow a pipeline of another project up to its
-// end.
+// sweepMirrors updates the jobs that mirror a pipeline of another project after
+// the pipeline has ended.
 func (s *Service) sweepMirrors(ctx context.Context) error {
 	ids, err := findEndedMirrors(ctx, s.DB, sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep mirrors: %w", err)
 	}
 	var faults []error
-	for _, id := range ids { // one that cannot be settled does not hold up the others
+	for _, id := range ids { // an error of one job does not stop the others
 		if err := ignoreNotFound(s.followBridge(ctx, id)); err != nil {
 			faults = append(faults, err)
 			continue
@@ -114,7 +115,8 @@ func (s *Service) sweepMirrors(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// watchedBy is the pipeline that a trigger job follows; nil without one.
+// watchedBy returns the pipeline that a trigger job mirrors; nil if there is
+// none.
 func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 	if name := j.Options.MirrorPipeline; name != "" {
 		if j.Status != flow.Pending {

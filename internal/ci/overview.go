@@ -14,28 +14,28 @@ import (
 	"svc/internal/repo"
 )
 
-// Stage is what the jobs of a stage make of it.
+// Stage is a stage of a pipeline: its status and the number of its jobs.
 type Stage struct {
 	Name   string
 	Status flow.Status
 	Jobs   int
 }
 
-// PipelineRow is a pipeline as a list shows it.
+// PipelineRow is a pipeline with the data that lists show.
 type PipelineRow struct {
 	*Pipeline
-	Commit *git.Commit // nil when it is gone
-	Along  []Stage     // its stages that have jobs, in their order
+	Commit *git.Commit // nil if it no longer exists
+	Along  []Stage     // stages that have jobs, in order
 }
 
-// Sees reports whether a user sees the pipelines of a project that they have been
-// given.
+// Sees reports whether an actor may see the pipelines of a project that they
+// can see.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.BuildsPart)
 }
 
-// PipelineRows is Pipelines with what a list shows of each: its commit, its
-// stages, and who started it.
+// PipelineRows is Pipelines with the commit, the stages and the user of each
+// pipeline.
 func (s *Service) PipelineRows(ctx context.Context, by actor.Actor, in project.Ref, f PipelineFilter, pg db.Paging) (db.Page[*PipelineRow], error) {
 	var page db.Page[*PipelineRow]
 	proj, found, err := s.Pipelines(ctx, by, in, f, pg)
@@ -83,22 +83,23 @@ func (s *Service) commits(ctx context.Context, proj *project.Project, ids []stri
 	return src.Commits(ctx, ids)
 }
 
-// Graph is a pipeline with its jobs and those that it is tied to.
+// Graph is a pipeline with its jobs, its upstream pipeline and its downstream
+// pipelines.
 type Graph struct {
 	*PipelineRow
-	Jobs []*Job // without those that were retried, stage by stage
-	More bool   // there are more of them
-	// Upstream is the pipeline whose trigger job made it, for those who see
-	// it, and UpstreamPath its project.
+	Jobs []*Job // without retried jobs, in the order of the stages
+	More bool   // there are more jobs
+	// Upstream is the pipeline whose trigger job created this one, if the actor
+	// can see it; UpstreamPath is the path of its project.
 	Upstream     *Pipeline
 	UpstreamPath string
 }
 
-// maxGraph is how many jobs a graph has.
+// maxGraph is the maximum number of jobs in a graph.
 const maxGraph = 200
 
-// PipelineGraph returns a pipeline with its jobs, the downstream pipelines that
-// the actor sees among them, to those who see it; NotFound.
+// PipelineGraph returns a pipeline with its jobs, and with the upstream and
+// downstream pipelines that the actor can see. NotFound.
 func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*Graph, error) {
 	proj, p, err := s.Pipeline(ctx, by, in, id)
 	if err != nil {
@@ -148,8 +149,8 @@ func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.
 	return g, nil
 }
 
-// seenElsewhere returns a pipeline with the path of its project, nothing when
-// the actor does not see it.
+// seenElsewhere returns a pipeline and the path of its project, or nil if the
+// actor cannot see the pipeline.
 func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline) (*Pipeline, string, error) {
 	proj, err := s.seePipelines(ctx, by, project.RefTo(p.ProjectID))
 	if err != nil {
@@ -161,8 +162,8 @@ func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline
 	return p, proj.FullPath, nil
 }
 
-// Attempts returns the jobs of the name of one in its pipeline, the newest
-// first, to those who see it: what was tried, and retried.
+// Attempts returns the last attempts of a job: the jobs with its name in its
+// pipeline, newest first. NotFound if the actor cannot see the job.
 func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, j *Job) ([]*Job, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -174,15 +175,15 @@ func (s *Service) Attempts(ctx context.Context, by actor.Actor, in project.Ref, 
 	return findAttempts(ctx, s.DB, j.PipelineID, j.Name)
 }
 
-// DayStats are the pipelines that began on one day.
+// DayStats counts the pipelines that were created on one day.
 type DayStats struct {
 	Day                    time.Time
 	Success, Failed, Other int
-	Took                   time.Duration // those that ended, on average
+	Took                   time.Duration // mean duration of the finished pipelines
 }
 
-// PipelineStats counts the pipelines of the last days, today's last, for those
-// who see them; Invalid for more than a year.
+// PipelineStats counts the pipelines of each of the last days, today last, for
+// users who can see them. Invalid for more than 366 days.
 func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.Ref, days int) ([]DayStats, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -224,14 +225,14 @@ func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.
 	return list, nil
 }
 
-// RunRef is a branch or tag on which pipelines run.
+// RunRef is a branch or tag that pipelines run on.
 type RunRef struct {
 	Name string
 	Tag  bool
 }
 
-// MayRun returns those of some refs on which an actor may run pipelines and jobs,
-// in a project that was given to them.
+// MayRun returns for each ref whether an actor may run pipelines and jobs on
+// it, in a project that they can see.
 func (s *Service) MayRun(ctx context.Context, by actor.Actor, p *project.Project, refs ...RunRef) (map[RunRef]bool, error) {
 	if !CanRun(by, p) {
 		return nil, nil

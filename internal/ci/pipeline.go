@@ -7,7 +7,7 @@ import (
 	"svc/internal/user"
 )
 
-// Source says what made a pipeline.
+// Source is the event that created a pipeline.
 type Source string
 
 // The sources of pipelines.
@@ -27,27 +27,27 @@ const (
 type Pipeline struct {
 	ID         int64
 	ProjectID  int64
-	IID        int64 // its number within the project
+	IID        int64 // number within the project
 	Status     flow.Status
 	Source     Source
-	Ref        string // the short name of a branch or tag, or the full one of a merge request
+	Ref        string // short name of the branch or tag, or the full name of a merge request ref
 	Tag        bool
 	SHA        string
 	BeforeSHA  string
 	Name       string
 	UserID     *int64
-	Protected  bool     // the ref was protected when it began
+	Protected  bool     // the ref was protected when the pipeline was created
 	YAMLErrors string   // why it has no jobs
-	Stages     []string // in their order
+	Stages     []string // in order
 	AutoCancel AutoCancel
-	// CancelOnFailure says that a job which fails cancels the others.
+	// CancelOnFailure means that a failed job cancels the other jobs.
 	CancelOnFailure bool
-	ParentID        *int64 // the pipeline whose trigger job made it
+	ParentID        *int64 // the pipeline whose trigger job created it
 	ParentJobID     *int64
-	Child           bool // in the same project
+	Child           bool // the parent is in the same project
 	ScheduleID      *int64
 	Coverage        *float64
-	Archived        bool // its logs and artifacts were removed by age
+	Archived        bool // logs and artifacts were removed because of their age
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	StartedAt       *time.Time
@@ -55,24 +55,25 @@ type Pipeline struct {
 
 	variables string // sealed
 	facts     facts
-	outside   bool // there are commit statuses beside its jobs
+	outside   bool // it has external commit statuses
 
-	// Read by Service.Pipeline and the like.
+	// User is set by Service.Pipeline and similar functions.
 	User *user.User
 }
 
-// facts is what predefined variables need to know of how a pipeline was created.
-// It is stored as JSON.
+// facts is the data about the creation of a pipeline that predefined variables
+// use. It is stored as JSON.
 type facts struct {
-	TriggerToken string `json:"trigger_token,omitempty"` // its beginning
+	TriggerToken string `json:"trigger_token,omitempty"` // the first characters
 	Schedule     string `json:"schedule,omitempty"`      // its description
 	ConfigPath   string `json:"config_path,omitempty"`
 	TagMessage   string `json:"tag_message,omitempty"`
-	// Request is set for a pipeline of a merge request, and its children.
+	// Request is set for merge request pipelines and their child pipelines.
 	Request *request `json:"merge_request,omitempty"`
-	// OpenRequests are those from the branch when the pipeline was made.
+	// OpenRequests are the merge requests of the branch that were open when the
+	// pipeline was created.
 	OpenRequests []string `json:"open_merge_requests,omitempty"`
-	// Upstream is set for a pipeline that a trigger job made.
+	// Upstream is set for a pipeline that a trigger job created.
 	Upstream *upstream `json:"upstream,omitempty"`
 }
 
@@ -82,17 +83,18 @@ type upstream struct {
 	JobID      int64 `json:"job_id"`
 }
 
-// AutoCancel says when a newer pipeline of the same ref cancels this one.
+// AutoCancel is when a newer pipeline of the same ref cancels this one.
 type AutoCancel string
 
 // The values of AutoCancel.
 const (
-	Conservative  AutoCancel = "conservative"  // as long as nothing runs that must not be interrupted
-	Interruptible AutoCancel = "interruptible" // only its jobs that may be interrupted
+	Conservative  AutoCancel = "conservative"  // unless a job that is not interruptible has started
+	Interruptible AutoCancel = "interruptible" // only interruptible jobs
 	NeverCancel   AutoCancel = "none"
 )
 
-// QueuedDuration is how long it waited until it began.
+// QueuedDuration returns the time from the creation of the pipeline to its
+// start.
 func (p *Pipeline) QueuedDuration() *time.Duration {
 	if p.StartedAt == nil {
 		return nil
@@ -101,7 +103,8 @@ func (p *Pipeline) QueuedDuration() *time.Duration {
 	return &d
 }
 
-// Duration is the time from when it began to its end, nil before.
+// Duration returns the time from the start of the pipeline to its end; nil
+// before its end.
 func (p *Pipeline) Duration() *time.Duration {
 	if p.StartedAt == nil || p.FinishedAt == nil {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"svc/internal/project"
 )
 
-// PipelineForm is what a user is asked who starts a pipeline by hand.
+// PipelineForm is the form for running a pipeline manually.
 type PipelineForm struct {
-	Ref       string // of the branch or tag, in short
+	Ref       string // short name of the branch or tag
 	Variables []config.DefaultVariable
 	Inputs    []config.FormInput
-	MaySet    bool  // variables other than those of the file
-	Fault     error // why the file asks for nothing: config.Errors, or that there is none
+	MaySet    bool  // the user may set other variables
+	Fault     error // why there are no fields: config.Errors, or there is no configuration
 }
 
-// PipelineForm returns what the CI file of a ref, the default branch when it is
-// empty, asks of one who starts a pipeline: the variables that it describes,
-// and its inputs. For those who may start one; Invalid when the ref is not
-// there.
+// PipelineForm returns the inputs of the CI/CD configuration of a ref, and its
+// variables that have a description. An empty ref is the default branch. It is
+// for users who may run pipelines on the ref; Invalid if the ref does not
+// exist.
 func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.Ref, ref string) (*PipelineForm, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
 	if err != nil {
@@ -60,7 +60,8 @@ func (f *PipelineForm) fill(ctx context.Context, src config.Source) error {
 	if f.Inputs, err = config.Inputs(ctx, src); err != nil {
 		return err
 	}
-	// What must be given is not known yet; the variables stand beside it.
+	// Without values for the required inputs, the configuration cannot be
+	// loaded.
 	src.Inputs = map[string]any{}
 	for _, i := range f.Inputs {
 		if i.Needed {
@@ -79,7 +80,8 @@ func (f *PipelineForm) fill(ctx context.Context, src config.Source) error {
 	return nil
 }
 
-// broken notes what is wrong with the file, and gives back what is not.
+// broken sets Fault to an error in the configuration. It returns any other
+// error.
 func (f *PipelineForm) broken(err error) error {
 	var faults config.Errors
 	var fault *config.Error
@@ -91,7 +93,7 @@ func (f *PipelineForm) broken(err error) error {
 	return fmt.Errorf("form of a pipeline: %w", err)
 }
 
-// RunPipeline is CreatePipeline for one who fills in a form.
+// RunPipeline is CreatePipeline for the web form.
 func (s *Service) RunPipeline(ctx context.Context, by actor.Actor, in project.Ref, n NewPipeline) (*Pipeline, error) {
 	_, p, err := s.createPipeline(ctx, by, in, n, FromWeb)
 	return p, err

@@ -16,8 +16,8 @@ import (
 	"svc/internal/user"
 )
 
-// PipelineFilter selects pipelines; zero values choose all but children of
-// others.
+// PipelineFilter selects pipelines. The zero value selects all except child
+// pipelines.
 type PipelineFilter struct {
 	Scope         string // running, pending, finished, branches or tags
 	Status        flow.Status
@@ -35,7 +35,7 @@ type PipelineFilter struct {
 	Asc           bool
 }
 
-// Pipelines lists the pipelines of a project, for those who see them.
+// Pipelines lists the pipelines of a project, for users who can see them.
 func (s *Service) Pipelines(ctx context.Context, by actor.Actor, in project.Ref, f PipelineFilter, p db.Paging) (*project.Project, db.Page[*Pipeline], error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) Pipelines(ctx context.Context, by actor.Actor, in project.Ref,
 	return proj, page, nil
 }
 
-// Pipeline returns one pipeline to those who see it; NotFound.
+// Pipeline returns a pipeline to users who can see it. NotFound.
 func (s *Service) Pipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Service) Pipeline(ctx context.Context, by actor.Actor, in project.Ref, 
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// LatestPipeline returns the newest pipeline of the head of a ref, the default
-// branch when it is empty, to those who see it; NotFound.
+// LatestPipeline returns the newest pipeline of the head of a ref to users who
+// can see it. An empty ref is the default branch. NotFound.
 func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project.Ref, ref string) (*project.Project, *Pipeline, error) {
 	proj, err := s.seePipelines(ctx, by, in)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Service) LatestPipeline(ctx context.Context, by actor.Actor, in project
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// PipelineVariables returns the variables that a pipeline was made with, to the
-// one who made it and to Maintainers. NotFound; Forbidden.
+// PipelineVariables returns the variables that were given to a pipeline, for
+// the user who started it and for Maintainers. NotFound; Forbidden.
 func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in project.Ref, id int64) ([]variable.Given, error) {
 	proj, err := s.Projects.Require(ctx, by, in, project.Developer)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in proj
 	return s.pipelineVariables(p)
 }
 
-// RenamePipeline gives a pipeline another name, for Developers and above.
+// RenamePipeline changes the name of a pipeline, for Developers and above.
 // NotFound; Invalid.
 func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64, name string) (*project.Project, *Pipeline, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
@@ -136,9 +136,9 @@ func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// DeletePipeline removes a pipeline with its jobs, their logs and artifacts,
-// and its children; for Owners. NotFound; Precondition when it changed since
-// the given time.
+// DeletePipeline deletes a pipeline with its jobs, their logs and artifacts,
+// and its child pipelines, for Owners. NotFound; Precondition if it was changed
+// after unmodifiedSince.
 func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64, unmodifiedSince *time.Time) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Owner)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Service) DeletePipeline(ctx context.Context, by actor.Actor, in project
 	return nil
 }
 
-// removePipeline removes a pipeline, and its children before it.
+// removePipeline deletes a pipeline, after its child pipelines.
 func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	children, err := findChildren(ctx, tx, p.ID)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 	return deletePipeline(ctx, tx, p.ID)
 }
 
-// fillPipelines reads what pipelines show of others.
+// fillPipelines reads the users of pipelines.
 func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 	var userIDs []int64
 	for _, p := range list {

@@ -15,18 +15,19 @@ import (
 	"svc/internal/user"
 )
 
-// scene is what predefined variables depend on: a pipeline, which may not be
-// created yet, and its context.
+// scene is the data that predefined variables depend on: a pipeline, which may
+// not be created yet, and its context.
 type scene struct {
 	site     Site
 	project  *project.Project
 	pipeline *Pipeline
 	commit   *git.Commit
-	user     *user.User // may be gone
+	user     *user.User // nil if deleted
 	added    []config.Variable
 }
 
-// newScene adds the variables of other features.
+// newScene returns the scene of a pipeline, with the variables of other
+// features.
 func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
 	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
 	for _, source := range s.variableSources {
@@ -39,14 +40,14 @@ func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pi
 	return sc, nil
 }
 
-// variables collects variables.
+// variables is a list of variables under construction.
 type variables []config.Variable
 
 func (v *variables) add(key, value string) {
 	*v = append(*v, config.Variable{Key: key, Value: value, Raw: strings.ContainsAny(value, "$%")})
 }
 
-// addSome leaves out what has no value.
+// addSome adds a variable unless the value is empty.
 func (v *variables) addSome(key, value string) {
 	if value != "" {
 		v.add(key, value)
@@ -59,7 +60,8 @@ func (v *variables) addTrue(key string, is bool) {
 	}
 }
 
-// predefined are the variables that every job of a pipeline gets.
+// predefined returns the predefined variables that every job of a pipeline
+// gets.
 func (sc *scene) predefined() []config.Variable {
 	var v variables
 	v.add("CI", "true")
@@ -140,10 +142,10 @@ func (sc *scene) commitVariables(v *variables) {
 	case p.Tag:
 		v.add("CI_COMMIT_TAG", p.Ref)
 		v.add("CI_COMMIT_TAG_MESSAGE", p.facts.TagMessage)
-	case p.facts.Request == nil: // that of a merge request is of no branch
+	case p.facts.Request == nil: // merge request pipelines have no CI_COMMIT_BRANCH
 		v.add("CI_COMMIT_BRANCH", p.Ref)
 	}
-	if c == nil { // it has gone from the repository
+	if c == nil { // no longer in the repository
 		return
 	}
 	description := ""
@@ -187,7 +189,7 @@ func (sc *scene) userVariables(v *variables) {
 	v.add("GITLAB_USER_EMAIL", sc.user.Email)
 }
 
-// job are the variables of one job, without what its token opens.
+// job returns the predefined variables of a job, except those with its token.
 func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
 	var v variables
 	id := strconv.FormatInt(j.ID, 10)
@@ -214,7 +216,7 @@ func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
 	if e := j.Options.Environment; e != nil {
 		v.add("CI_ENVIRONMENT_NAME", e.Name)
 		v.add("CI_ENVIRONMENT_ACTION", e.Action)
-		if e.URL != "" { // its own variables are for the runner to expand
+		if e.URL != "" { // the runner expands the variables of the job
 			v = append(v, config.Variable{Key: "CI_ENVIRONMENT_URL", Value: e.URL})
 		}
 		if env != nil {
@@ -222,7 +224,7 @@ func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
 			v.add("CI_ENVIRONMENT_TIER", env.Tier)
 		}
 	}
-	// Names that old scripts still use.
+	// Old names that scripts still use.
 	v.add("CI_BUILD_ID", id)
 	v.add("CI_BUILD_REF", sc.pipeline.SHA)
 	v.add("CI_BUILD_BEFORE_SHA", sc.pipeline.BeforeSHA)
@@ -238,8 +240,8 @@ func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]`)
 
-// slug makes a name fit for host names: lower case, 63 bytes at most, nothing
-// but letters, digits and dashes within.
+// slug converts a name to a host name label: lower case, at most 63 bytes, only
+// letters, digits and inner dashes.
 func slug(name string) string {
 	text := notSlug.ReplaceAllString(strings.ToLower(name), "-")
 	return strings.Trim(text[:min(63, len(text))], "-")

@@ -18,22 +18,23 @@ import (
 	"svc/internal/repo"
 )
 
-// lane is for work that compiles configurations: it reads repositories, and
-// other work does not wait for it.
+// lane is the queue lane for background jobs that compile configurations. They
+// read repositories and are slow, so other background jobs must not wait for
+// them.
 const lane = "pipelines"
 
-// maxPushed is the number of refs of one push that get a pipeline.
+// maxPushed is the maximum number of refs of one push that get a pipeline.
 const maxPushed = 4
 
-// pushWork makes the pipeline of one ref that was pushed.
+// pushWork is the background job that creates the pipeline of a pushed ref.
 type pushWork struct {
 	ProjectID int64    `json:"project_id"`
 	UserID    int64    `json:"user_id"`
-	Ref       string   `json:"ref"` // in full
+	Ref       string   `json:"ref"` // full name
 	Old       string   `json:"old"`
 	New       string   `json:"new"`
 	Options   []string `json:"options,omitempty"`
-	Origin    string   `json:"origin"` // so that it makes no second one when it runs again
+	Origin    string   `json:"origin"` // prevents a second pipeline if the background job is retried
 }
 
 // Kind implements queue.Work.
@@ -75,7 +76,7 @@ func hasOption(options []string, name string) bool {
 	return false
 }
 
-// optionVariables reads -o ci.variable="NAME=value".
+// optionVariables parses the push options ci.variable="NAME=value".
 func optionVariables(options []string) []variable.Given {
 	var list []variable.Given
 	for key, value := range optionPairs(options, "ci.variable=") {
@@ -86,7 +87,7 @@ func optionVariables(options []string) []variable.Given {
 	return list
 }
 
-// optionInputs reads -o ci.input="name=value".
+// optionInputs parses the push options ci.input="name=value".
 func optionInputs(options []string) map[string]any {
 	inputs := map[string]any{}
 	for name, value := range optionPairs(options, "ci.input=") {
@@ -132,7 +133,7 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 		ProjectID: w.ProjectID, Status: flow.Created, Source: FromPush, Ref: name, Tag: tag, SHA: w.New, BeforeSHA: w.Old,
 	}
 	if tag {
-		commit, err := src.CommitAt(ctx, w.New) // an annotated tag leads to one
+		commit, err := src.CommitAt(ctx, w.New) // an annotated tag is resolved to its commit
 		if err != nil {
 			return ignoreNotFound(err)
 		}

@@ -9,12 +9,13 @@ import (
 	"svc/internal/errs"
 )
 
-// Reader returns the actor for whom something is followed. It authenticates
-// their credential again at each call, without prolonging it, and fails when
-// the credential is no longer accepted.
+// Reader returns the actor that follows a live stream. Each call authenticates
+// the credential again, without extending its lifetime. It fails if the
+// credential is no longer accepted.
 type Reader func(context.Context) (actor.Actor, error)
 
-// recheckAfter is how long a reader who is sent a long log is not checked again.
+// recheckAfter is the minimum time between two access checks while a long log
+// is sent.
 const recheckAfter = 2 * time.Second
 
 // readers wakes the readers of live streams when their account or one of their
@@ -27,12 +28,12 @@ type readers struct {
 // reading is one live stream.
 type reading struct {
 	who   Reader
-	first actor.Actor   // who opened it
-	wake  chan struct{} // access is to be checked now
+	first actor.Actor   // the actor who opened it
+	wake  chan struct{} // access must be checked now
 }
 
-// begin registers a live stream until stop is called. The caller checks access
-// after it, so that no change is missed.
+// begin registers a live stream until stop is called. The caller must check
+// access afterwards, so that no change is missed.
 func (r *readers) begin(ctx context.Context, who Reader) (l *reading, stop func(), err error) {
 	l = &reading{who: who, wake: make(chan struct{}, 1)}
 	if l.first, err = who(ctx); err != nil {
@@ -51,8 +52,8 @@ func (r *readers) begin(ctx context.Context, who Reader) (l *reading, stop func(
 	}, nil
 }
 
-// changed wakes the streams of a user, and those of administrators who act as
-// another user; 0 wakes all.
+// changed wakes the streams of a user, and of administrators who impersonate
+// another user. 0 wakes all.
 func (r *readers) changed(userID int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,13 +63,13 @@ func (r *readers) changed(userID int64) {
 		}
 		select {
 		case l.wake <- struct{}{}:
-		default: // it is awake already
+		default: // a wake-up is already pending
 		}
 	}
 }
 
-// actor returns the reader as they are now: Unauthorized or Forbidden when
-// their credential is no longer accepted, or is that of another user now.
+// actor returns the current actor of the stream. Unauthorized or Forbidden if
+// the credential is no longer accepted or now belongs to another user.
 func (l *reading) actor(ctx context.Context) (actor.Actor, error) {
 	by, err := l.who(ctx)
 	if err != nil {
@@ -80,7 +81,7 @@ func (l *reading) actor(ctx context.Context) (actor.Actor, error) {
 	return by, nil
 }
 
-// impersonatorID is the id of the administrator who acts as the actor, or 0.
+// impersonatorID returns the ID of the impersonator of an actor, or 0.
 func impersonatorID(by actor.Actor) int64 {
 	if by.Impersonator == nil {
 		return 0

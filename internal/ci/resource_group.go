@@ -60,7 +60,8 @@ func (s *Service) release(ctx context.Context, tx *db.Tx, j *Job) error {
 	return s.ResourceGroupChanged(ctx, tx, *j.ResourceGroupID)
 }
 
-// ResourceGroupChanged has the next job of a resource group started.
+// ResourceGroupChanged adds a background job that starts the next job of a
+// resource group.
 func (s *Service) ResourceGroupChanged(ctx context.Context, tx *db.Tx, groupID int64) error {
 	return s.Queue.Add(ctx, tx, turnWork{GroupID: groupID}, queue.Unique())
 }

@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// expirePipelines removes pipelines that ended longer ago than the settings
+// expirePipelines deletes pipelines that ended longer ago than the settings
 // allow, with their jobs, logs and artifacts.
 func (s *Service) expirePipelines(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)

@@ -14,23 +14,24 @@ import (
 // RunnerLimit narrows the jobs that a runner gets, beyond its own settings. It is
 // for a runner that does not isolate jobs from the server.
 type RunnerLimit struct {
-	Within []string      // full paths of projects and groups; empty stands for all
-	Role   project.Level // that the user of a job needs in its project; administrators need none
-	// Closed says why the runner takes no jobs at the moment; empty when it does.
+	Within []string      // full paths of projects and groups; empty: all
+	Role   project.Level // minimum role of the user of a job in its project; administrators are exempt
+	// Closed returns the reason why the runner takes no jobs at the moment, or
+	// an empty string if it takes jobs.
 	Closed func(ctx context.Context) (reason string, err error)
 }
 
-// maxRefused is how many jobs are refused in one request for a job.
+// maxRefused is the maximum number of jobs that one request for a job refuses.
 const maxRefused = 200
 
-// LimitRunner limits a runner; it is called at start-up.
+// LimitRunner sets the limit of a runner. It is called at start-up.
 func (s *Service) LimitRunner(runnerID int64, l RunnerLimit) {
 	s.limits[runnerID] = l
 	s.JobQueue.Separate(runnerID)
 }
 
-// refusal says why a runner does not take a job that it could take by its own
-// settings; empty when it does.
+// refusal returns the reason why the limit of a runner excludes a job, or an
+// empty string if it does not.
 func (s *Service) refusal(ctx context.Context, r *runners.Runner, p *project.Project, jobID int64) (string, error) {
 	l, limited := s.limits[r.ID]
 	if !limited {
@@ -47,7 +48,7 @@ func (s *Service) refusal(ctx context.Context, r *runners.Runner, p *project.Pro
 	}
 	j, err := findAnyJob(ctx, s.DB, jobID)
 	if err != nil {
-		return "", ignoreNotFound(err) // another runner has it
+		return "", ignoreNotFound(err) // another runner took it
 	}
 	return s.refusedUser(ctx, r, l, j)
 }

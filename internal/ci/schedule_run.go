@@ -24,7 +24,7 @@ func (s *Service) SchedulePipelines(ctx context.Context, by actor.Actor, in proj
 	return proj, page, err
 }
 
-// workSchedule creates a pipeline of a schedule.
+// workSchedule creates the pipeline of a schedule.
 func (s *Service) workSchedule(ctx context.Context, w schedule.Work) error {
 	sch, err := s.Schedules.Find(ctx, w.ScheduleID)
 	if sch == nil || err != nil {

@@ -11,20 +11,20 @@ import (
 	"svc/internal/ci/config"
 )
 
-// SecretUse is a secret that the runner fetches from where it is kept before
-// the job begins; we never see it.
+// SecretUse is a secret that the runner fetches from a secrets provider before
+// the job starts. The server never sees its value.
 type SecretUse struct {
 	Name     string
 	Provider string
-	// Config is what the CI file says of it, and Server how to get at it: the
-	// fields of the runner's protocol.
+	// Config is the secret in the CI/CD configuration, and Server the access to
+	// the provider. Both have the fields of the runner API.
 	Config map[string]any
 	Server map[string]any
 	File   *bool
 }
 
-// prepareSecrets says how the runner gets the secrets of a job. It returns
-// unfit when there is no way.
+// prepareSecrets sets how the runner gets the secrets of a job. It returns
+// unrunnable if it cannot get them.
 func (a *Assignment) prepareSecrets(ctx context.Context) error {
 	if len(a.Job.Options.Secrets) == 0 {
 		return nil
@@ -56,8 +56,9 @@ func (a *Assignment) prepareSecrets(ctx context.Context) error {
 	return nil
 }
 
-// secretConfig reads what the CI file says of a secret. Numbers become texts,
-// as the runner wants them; where a text will do, it is what is named first.
+// secretConfig decodes the configuration of a secret. Numbers become strings,
+// as the runner expects. A string is short for a hash with the name of the
+// secret (for AWS, "id#field").
 func secretConfig(s config.Secret) (map[string]any, error) {
 	var written any
 	if err := json.Unmarshal(s.Config, &written); err != nil {
@@ -81,8 +82,8 @@ func secretConfig(s config.Secret) (map[string]any, error) {
 	return nil, fmt.Errorf("it is neither a text nor a hash")
 }
 
-// secretToken is the token that opens the place of a secret: the one that is
-// named, or the only one that the job has.
+// secretToken returns the ID token that authenticates to the secrets provider:
+// the one that the secret names, or the only one of the job.
 func secretToken(s config.Secret, tokens map[string]config.IDToken, fill func(string) string) (token, problem string) {
 	if s.Token != "" {
 		return fill(s.Token), ""
@@ -96,8 +97,8 @@ func secretToken(s config.Secret, tokens map[string]config.IDToken, fill func(st
 	return token, ""
 }
 
-// secretServer is how to access a secrets provider. The variables of the job
-// configure it, with the names of the public documentation:
+// secretServer returns the access to a secrets provider. The variables of the
+// job configure it, with the documented names:
 // https://docs.gitlab.com/ci/secrets/
 func secretServer(provider, token string, known func(name string) string) (server map[string]any, problem string) {
 	some := func(fields map[string]string) map[string]any {

@@ -1,9 +1,10 @@
-// Package ci implements pipelines and jobs, and assigns jobs to runners. What has
-// its own rules and tables is in the packages below it: runners, variables,
-// artifacts, logs, deployments, schedules and others. They do not import ci.
+// Package ci implements pipelines and jobs, and assigns jobs to runners. Areas
+// with their own rules and tables are in the packages below it: runners,
+// variables, artifacts, logs, deployments, schedules and others. They do not
+// import ci.
 //
 // A change of a job and its effects on the pipeline are one transaction (see
-// advance). Work that needs git or another pipeline is done by the queue.
+// advance). Work that needs git or another pipeline is a background job.
 package ci
 
 import (
@@ -50,8 +51,8 @@ type Deps struct {
 	Parts
 }
 
-// Parts are the services of the packages below ci. Interfaces call them directly, for
-// example CI.Variables.List.
+// Parts are the services of the packages below ci. Interfaces call them
+// directly, for example CI.Variables.List.
 type Parts struct {
 	Artifacts   *artifact.Service
 	Runners     *runners.Service
@@ -62,18 +63,19 @@ type Parts struct {
 	JobTokens   *jobtoken.Service
 }
 
-// Site is what jobs need to know of the instance.
+// Site is the data about the instance that jobs need.
 type Site struct {
-	URL      string // without a slash at the end
+	URL      string // without a trailing slash
 	Name     string // of the service
 	Version  string
 	Revision string
 	SSHPort  string // empty without an SSH server
-	// TemplateDir is where the operator puts CI templates; it may be missing.
+	// TemplateDir is the directory with the operator's CI/CD templates; it may
+	// not exist.
 	TemplateDir string
 }
 
-// Service is the CI of the instance.
+// Service implements CI/CD.
 type Service struct {
 	Deps
 	Events   Events
@@ -87,9 +89,10 @@ type Service struct {
 	compilations *limit.Share
 }
 
-// Events is what happens in CI/CD.
+// Events are the events of CI/CD.
 type Events struct {
-	// JobEnded is published when a job has ended, in the transaction of its end.
+	// JobEnded is published when a job has ended, in the transaction of its
+	// end.
 	JobEnded event.Event[*Job]
 }
 
@@ -117,7 +120,7 @@ func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) e
 	return replaceUser(ctx, tx, d.UserID, d.GhostID)
 }
 
-// person returns an account with its profile; nil when it is gone.
+// person returns a user with their profile; nil if the user was deleted.
 func (s *Service) person(ctx context.Context, id int64) (*user.User, error) {
 	u, err := s.Users.Get(ctx, actor.System(), id, false)
 	if errs.Is(err, errs.KindNotFound) {

@@ -46,10 +46,10 @@ func scanJob(s db.Scanner) (*Job, error) {
 	return j, nil
 }
 
-// heldJob is what is asked of a job with the token of its runner.
+// heldJob is the part of a job that requests with its token need.
 type heldJob struct {
 	JobState
-	token    []byte // digest, empty when no runner has had it
+	token    []byte // digest, empty if no runner was assigned
 	debugLog bool
 }
 
@@ -91,8 +91,8 @@ func insertJob(ctx context.Context, tx *db.Tx, j *Job) error {
 		string(j.FailureReason), j.CreatedAt, j.UpdatedAt, string(options)).Scan(&j.ID)
 }
 
-// latestArchived finds the job of a name with an archive in the newest
-// successful pipeline of a ref that has one.
+// latestArchived finds the job with a name in the newest successful pipeline of
+// a ref where this job has an archive.
 func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
 	return scanJob(q.QueryRowContext(ctx, `
 		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
@@ -113,7 +113,7 @@ func setErased(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	return db.ExecOne(ctx, tx, `UPDATE jobs SET erased_at = ?, artifacts_expire_at = NULL, updated_at = ? WHERE id = ?`, at, at, id)
 }
 
-// setResumed makes a bridge that has ended run again.
+// setResumed sets a finished bridge back to running.
 func setResumed(ctx context.Context, tx *db.Tx, j *Job, at time.Time) error {
 	return db.ExecOne(ctx, tx, `
 		UPDATE jobs SET status = 'running', failure_reason = '', finished_at = NULL, updated_at = ? WHERE id = ? AND status = ?`,
@@ -147,7 +147,8 @@ func findPipelineJobs(ctx context.Context, q db.Q, pipelineID int64) ([]*Job, er
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? ORDER BY j.stage_index, j.id`, pipelineID)
 }
 
-// latestNamed finds the job of a name in a pipeline; nil without one.
+// latestNamed finds the newest job with a name in a pipeline; nil if there is
+// none.
 func latestNamed(ctx context.Context, q db.Q, pipelineID int64, name string) (*Job, error) {
 	j, err := scanJob(q.QueryRowContext(ctx, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? AND NOT j.retried ORDER BY j.id DESC LIMIT 1`, pipelineID, name))

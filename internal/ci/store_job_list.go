@@ -13,8 +13,8 @@ import (
 	"svc/internal/repo"
 )
 
-// listProjectJobs walks the index of each state by itself and merges them: the
-// cost is that of the page, however many jobs there are.
+// listProjectJobs reads the index of each status separately and merges the
+// results. The cost depends on the size of the page, not on the number of jobs.
 func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, scope []flow.Status, p db.Paging) (db.Page[*Job], error) {
 	if len(scope) <= 1 {
 		var where db.Where
@@ -41,12 +41,12 @@ func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 	}
 	var parts []string
 	var args, last []any
-	// PostgreSQL makes a plan again for each page, which takes longer than to read
-	// it, unless it sees how short the page is.
+	// The limit is a literal: with a parameter, PostgreSQL plans the query
+	// again for each page, which takes longer than to run it.
 	limit := p.Offset + p.Limit + 1
 	most := `LIMIT ` + strconv.Itoa(limit)
 	whole := most
-	if p.Offset > 0 { // there are too many places for a statement each
+	if p.Offset > 0 { // a statement for each offset would be too many
 		most, whole, last = `LIMIT ?`, `LIMIT ? OFFSET ?`, []any{p.Limit + 1, p.Offset}
 	}
 	for _, status := range scope {

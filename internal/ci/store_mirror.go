@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// findEndedMirrors returns the jobs that follow a pipeline which has ended or was
-// deleted.
+// findEndedMirrors returns the jobs that mirror a pipeline which has ended or
+// was deleted.
 func findEndedMirrors(ctx context.Context, q db.Q, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT m.job_id FROM mirror_jobs m LEFT JOIN pipelines p ON p.id = m.pipeline_id
@@ -26,8 +26,7 @@ func insertMirror(ctx context.Context, tx *db.Tx, jobID, pipelineID int64) error
 	return err
 }
 
-// mirrored is the pipeline that a job has begun to follow; nil when that is
-// gone.
+// mirrored returns the pipeline that a job mirrors; nil if it was deleted.
 func mirrored(ctx context.Context, q db.Q, jobID int64) (*Pipeline, error) {
 	p, err := scanPipeline(q.QueryRowContext(ctx, `
 		SELECT `+pipelineColumns+` FROM pipelines p JOIN mirror_jobs m ON m.pipeline_id = p.id WHERE m.job_id = ?`, jobID))

@@ -11,8 +11,8 @@ import (
 	"svc/internal/repo"
 )
 
-// findStages returns the stages of pipelines, by pipeline. Jobs that are alike
-// are one row, however many they are.
+// findStages returns the stages of pipelines, by pipeline. The query groups
+// equal jobs into one row, so that its result stays small.
 func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Stage, error) {
 	found := map[int64][]Stage{}
 	if len(pipelines) == 0 {
@@ -43,7 +43,8 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 			jobs = append(jobs, groups[i].job)
 		}
 		if one.Status = flow.Overall(jobs); one.Status == flow.Skipped {
-			// What no one needs to start has not been skipped yet.
+			// A stage with a manual job is not skipped: the job can still be
+			// started.
 			for _, j := range jobs {
 				if j.Status == flow.Manual {
 					one.Status = flow.Manual
@@ -55,21 +56,21 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 	return found, nil
 }
 
-// findGraph returns the jobs of a pipeline, bridges too, without those that
-// were retried, stage by stage.
+// findGraph returns the jobs of a pipeline in the order of the stages, with
+// bridges, without retried jobs.
 func findGraph(ctx context.Context, q db.Q, pipelineID int64, most int) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND NOT j.retried ORDER BY j.stage_index, j.id LIMIT ?`, pipelineID, most)
 }
 
-// findAttempts returns the last jobs of a name in a pipeline, the newest first.
+// findAttempts returns the last jobs with a name in a pipeline, newest first.
 func findAttempts(ctx context.Context, q db.Q, pipelineID int64, name string) ([]*Job, error) {
 	return db.All(ctx, q, scanJob, `
 		SELECT `+jobColumns+` FROM jobs j WHERE j.pipeline_id = ? AND j.name = ? ORDER BY j.id DESC LIMIT 20`, pipelineID, name)
 }
 
-// dayCount is how many pipelines of a state began on a day, and how long those
-// took that have ended.
+// dayCount is the number of pipelines with a status that were created on a day,
+// and the total duration of those that have ended.
 type dayCount struct {
 	day    time.Time
 	status flow.Status
@@ -78,8 +79,9 @@ type dayCount struct {
 	took   time.Duration
 }
 
-// countDays counts the pipelines of a project since a day. What began since
-// then was changed since then, and for that there is an index.
+// countDays counts the pipelines of a project since a day. The condition on
+// updated_at is implied by the one on created_at; it is there because
+// updated_at has an index.
 func countDays(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, since time.Time) ([]dayCount, error) {
 	var w db.Where
 	w.And("p.project_id = ? AND p.updated_at >= ? AND p.created_at >= ? AND NOT p.child", in.ID, since, since)

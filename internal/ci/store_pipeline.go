@@ -43,7 +43,7 @@ func findPipeline(ctx context.Context, q db.Q, projectID, id int64) (*Pipeline, 
 	return p, err
 }
 
-// insertPipeline adds a pipeline. The origin, where there is one, is unique.
+// insertPipeline inserts a pipeline. The origin is unique unless nil.
 func insertPipeline(ctx context.Context, tx *db.Tx, p *Pipeline, origin *string) error {
 	stages, err := json.Marshal(p.Stages)
 	if err != nil {
@@ -66,14 +66,14 @@ func insertPipeline(ctx context.Context, tx *db.Tx, p *Pipeline, origin *string)
 		Scan(&p.ID)
 }
 
-// savePipelineState writes what its jobs make of a pipeline.
+// savePipelineState saves the fields of a pipeline that depend on its jobs.
 func savePipelineState(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	return db.ExecOne(ctx, tx, `UPDATE pipelines SET status = ?, started_at = ?, finished_at = ?, coverage = ?, updated_at = ? WHERE id = ?`,
 		string(p.Status), p.StartedAt, p.FinishedAt, p.Coverage, p.UpdatedAt, p.ID)
 }
 
-// averageCoverage is the mean of what the jobs of a pipeline cover; nil when
-// none says so.
+// averageCoverage returns the mean coverage of the jobs and external statuses
+// of a pipeline; nil if none has a coverage.
 func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT avg(a.coverage) FROM (SELECT coverage FROM jobs WHERE pipeline_id = ? AND NOT retried
@@ -81,8 +81,8 @@ func averageCoverage(ctx context.Context, q db.Q, pipelineID int64) (mean *float
 	return mean, err
 }
 
-// failedBefore reports whether the last pipeline of the ref that ended before p
-// failed.
+// failedBefore reports whether the previous pipeline of the ref that succeeded
+// or failed has failed.
 func failedBefore(ctx context.Context, q db.Q, p *Pipeline) (bool, error) {
 	var status flow.Status
 	err := q.QueryRowContext(ctx, `
@@ -94,15 +94,14 @@ func failedBefore(ctx context.Context, q db.Q, p *Pipeline) (bool, error) {
 	return status == flow.Failed, err
 }
 
-// findFailed returns the names of the jobs for which a pipeline failed.
+// findFailed returns the names of the failed jobs that made a pipeline fail.
 func findFailed(ctx context.Context, q db.Q, pipelineID int64, most int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT j.name FROM jobs j WHERE j.pipeline_id = ? AND j.status = 'failed' AND NOT j.retried AND NOT j.allow_failure ORDER BY j.stage_index, j.id LIMIT ?`,
 		pipelineID, most)
 }
 
-// findFlow reads what decides how a pipeline goes on: its jobs without those
-// that were retried.
+// findFlow reads the jobs of a pipeline for flow.Advance, without retried jobs.
 func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
 	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {
 		var j flow.Job
@@ -116,7 +115,8 @@ func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error)
 		FROM jobs WHERE pipeline_id = ? AND NOT retried ORDER BY id`, pipelineID)
 }
 
-// moveJob moves a job by compare-and-set: false when it was no longer there.
+// moveJob changes the status of a job by compare-and-set. It returns false if
+// the status was no longer from.
 func moveJob(ctx context.Context, tx *db.Tx, id int64, from, to flow.Status, at time.Time) (bool, error) {
 	if !flow.Can(from, to) {
 		return false, fmt.Errorf("job %d cannot go from %s to %s", id, from, to)
@@ -158,7 +158,7 @@ func findActiveChildren(ctx context.Context, q db.Q, id int64) ([]int64, error) 
 		SELECT id FROM pipelines WHERE parent_id = ? AND child AND status NOT IN ('success', 'failed', 'canceled', 'skipped')`, id)
 }
 
-// findRedundant returns older pipelines of the ref of a pipeline that it may
+// findRedundant returns the older pipelines of the same ref that a pipeline may
 // cancel.
 func findRedundant(ctx context.Context, q db.Q, p *Pipeline) ([]*Pipeline, error) {
 	return db.All(ctx, q, scanPipeline, `
@@ -168,7 +168,7 @@ func findRedundant(ctx context.Context, q db.Q, p *Pipeline) ([]*Pipeline, error
 		ORDER BY p.id DESC LIMIT 100`, p.ProjectID, p.Ref, p.Tag, p.ID, p.SHA)
 }
 
-// findFinishedBefore returns pipelines that were created and have ended before a
+// findFinishedBefore returns pipelines that were created and ended before a
 // time.
 func findFinishedBefore(ctx context.Context, q db.Q, at time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
@@ -196,7 +196,7 @@ func renamePipeline(ctx context.Context, q db.Q, projectID, id int64, name strin
 	return db.NotFound(db.ExecOne(ctx, q, `UPDATE pipelines SET name = ?, updated_at = ? WHERE id = ? AND project_id = ?`, name, at, id, projectID), "Pipeline")
 }
 
-// setOutside records that a pipeline has commit statuses from outside.
+// setOutside records that a pipeline has external commit statuses.
 func setOutside(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.ExecOne(ctx, tx, `UPDATE pipelines SET outside = TRUE WHERE id = ?`, id)
 }
@@ -212,7 +212,8 @@ func findPipelines(ctx context.Context, q db.Q, ids []int64) ([]*Pipeline, error
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
-// findDownstream returns the pipelines that bridges have made, by the bridge.
+// findDownstream returns the pipelines that bridges created, by the ID of the
+// bridge.
 func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pipeline, error) {
 	found := map[int64]*Pipeline{}
 	if len(bridges) == 0 {
@@ -226,7 +227,7 @@ func findDownstream(ctx context.Context, q db.Q, bridges []int64) (map[int64]*Pi
 	return found, err
 }
 
-// replaceUser gives the pipelines and jobs of a user to another one.
+// replaceUser transfers the pipelines and jobs of a user to another one.
 func replaceUser(ctx context.Context, tx *db.Tx, from, to int64) error {
 	for _, table := range []string{"pipelines", "jobs"} {
 		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET user_id = ? WHERE user_id = ?`, to, from); err != nil {

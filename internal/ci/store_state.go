@@ -10,20 +10,20 @@ import (
 	"svc/internal/errs"
 )
 
-// findAnyJob finds a job whatever project it is of.
+// findAnyJob finds a job in any project.
 func findAnyJob(ctx context.Context, q db.Q, id int64) (*Job, error) {
 	j, err := scanJob(q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM jobs j WHERE j.id = ?`, id))
 	return j, db.NotFound(err, "Job")
 }
 
-// findAnyPipeline finds a pipeline whatever project it is of.
+// findAnyPipeline finds a pipeline in any project.
 func findAnyPipeline(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
 	p, err := scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = ?`, id))
 	return p, db.NotFound(err, "Pipeline")
 }
 
-// startJob writes that a job runs, by compare-and-set: of a job that was given
-// to a runner the token decides.
+// startJob sets the status of a job from pending to running by compare-and-set.
+// If a token is given, the job must have it.
 func startJob(ctx context.Context, tx *db.Tx, id int64, token []byte, at time.Time) error {
 	query, args := `
 		UPDATE jobs SET status = 'running', started_at = ?, heard_at = ?, claimed_at = NULL, updated_at = ?
@@ -38,14 +38,14 @@ func startJob(ctx context.Context, tx *db.Tx, id int64, token []byte, at time.Ti
 	return err
 }
 
-// isRunning reports whether a pipeline runs.
+// isRunning reports whether the status of a pipeline is running.
 func isRunning(ctx context.Context, tx *db.Tx, pipelineID int64) (running bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT status = 'running' FROM pipelines WHERE id = ?`, pipelineID).Scan(&running)
 	return running, err
 }
 
-// saveEnd writes the end of a job by compare-and-set; with a token only that of
-// the runner that has it.
+// saveEnd saves the end of a job by compare-and-set. If a token is given, the
+// job must have it.
 func saveEnd(ctx context.Context, tx *db.Tx, j *Job, from flow.Status, token []byte) error {
 	query, args := `
 		UPDATE jobs SET status = ?, failure_reason = ?, exit_code = ?, coverage = ?, allow_failure = ?, canceling = ?, finished_at = ?,
@@ -70,8 +70,7 @@ func saveSettled(ctx context.Context, tx *db.Tx, j *Job, at time.Time) error {
 	return err
 }
 
-// markRetried says that there is a newer try of a job: Conflict when there is
-// one already.
+// markRetried marks a job as retried. Conflict if it already is.
 func markRetried(ctx context.Context, tx *db.Tx, id int64) error {
 	err := db.ExecOne(ctx, tx, `UPDATE jobs SET retried = TRUE WHERE id = ? AND NOT retried`, id)
 	if errors.Is(err, db.ErrNoRows) {
@@ -80,7 +79,7 @@ func markRetried(ctx context.Context, tx *db.Tx, id int64) error {
 	return err
 }
 
-// kindOf reports whether a job is a bridge, and whether it has an environment.
+// kindOf reports whether a job is a bridge and whether it has an environment.
 func kindOf(ctx context.Context, q db.Q, id int64) (bridge, deploys bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT bridge, environment_id IS NOT NULL FROM jobs WHERE id = ?`, id).Scan(&bridge, &deploys)
 	return bridge, deploys, err

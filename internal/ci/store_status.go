@@ -15,7 +15,7 @@ import (
 const statusColumns = `t.id, FALSE, t.pipeline_id, t.sha, t.ref, 'external', t.name, t.status, t.target_url, t.description, t.coverage, t.allow_failure,
 	t.author_id, t.created_at, t.started_at, t.finished_at`
 
-// jobStatusColumns are those of a job, in the same order.
+// jobStatusColumns are the columns of a job, in the order of statusColumns.
 const jobStatusColumns = `j.id, TRUE, j.pipeline_id, p.sha, j.ref, j.stage, j.name, j.status, '', '', j.coverage, j.allow_failure,
 	j.user_id, j.created_at, j.started_at, j.finished_at`
 
@@ -26,8 +26,8 @@ func scanStatus(s db.Scanner) (*CommitStatus, error) {
 	return &t, err
 }
 
-// findStatuses reads the statuses of a commit that the actor sees, those of jobs
-// if they see pipelines: each kind up to as many as a list counts.
+// findStatuses returns the statuses of a commit that the actor can see; jobs
+// only if the actor can see pipelines. Each kind is limited to db.CountLimit.
 func findStatuses(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, sha string, f StatusFilter) ([]*CommitStatus, error) {
 	var outside, inside db.Where
 	outside.And("t.project_id = ? AND t.sha = ?", in.ID, sha)
@@ -70,8 +70,8 @@ func findStatuses(ctx context.Context, q db.Q, by actor.Actor, in *project.Proje
 	return append(all, found...), err
 }
 
-// findStatusPipeline finds the newest pipeline of a commit that is no child of
-// another: of the ref and with the id, if they are given.
+// findStatusPipeline finds the newest pipeline of a commit that is not a child
+// pipeline, with the ref and the ID if they are given.
 func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref string, id int64) (*Pipeline, error) {
 	var w db.Where
 	w.And("p.project_id = ? AND p.sha = ? AND NOT p.child", projectID, sha)
@@ -84,8 +84,8 @@ func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref s
 	return scanPipeline(q.QueryRowContext(ctx, `SELECT `+pipelineColumns+` FROM pipelines p`+w.SQL()+` ORDER BY p.id DESC LIMIT 1`, w.Args()...))
 }
 
-// findNewestOf returns the newest pipeline of each of the commits that the
-// actor sees and that is no child of another.
+// findNewestOf returns for each commit the newest pipeline that the actor can
+// see and that is not a child pipeline.
 func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, shas []string) ([]*Pipeline, error) {
 	var w db.Where
 	w.And("l.project_id = ? AND NOT l.child", in.ID)
@@ -100,8 +100,8 @@ func findLatestStatus(ctx context.Context, q db.Q, pipelineID int64, name string
 		SELECT `+statusColumns+` FROM commit_statuses t WHERE t.pipeline_id = ? AND t.name = ? AND t.latest`, pipelineID, name))
 }
 
-// findOutside returns what programs from outside say in a pipeline, as jobs
-// after all others.
+// findOutside returns the external statuses of a pipeline as jobs of a last
+// stage.
 func findOutside(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
 	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {
 		j := flow.Job{Stage: math.MaxInt32, When: flow.OnSuccess}
@@ -110,7 +110,7 @@ func findOutside(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, err
 	}, `SELECT t.id, t.name, t.status, t.allow_failure FROM commit_statuses t WHERE t.pipeline_id = ? AND t.latest`, pipelineID)
 }
 
-// cancelOutside ends what programs from outside have under way in a pipeline.
+// cancelOutside cancels the unfinished external statuses of a pipeline.
 func cancelOutside(ctx context.Context, tx *db.Tx, pipelineID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE commit_statuses SET status = 'canceled', finished_at = ? WHERE pipeline_id = ? AND latest AND status IN ('pending', 'running')`, at, pipelineID)

@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// sweepCondition selects jobs by a time.
+// sweepCondition is an SQL condition that selects jobs by a time.
 type sweepCondition string
 
 const (

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// claimTime is how long a runner that was given a job may take to begin.
+	// claimTime is how long a runner may take to start a job that was assigned
+	// to it.
 	claimTime = 2 * time.Minute
-	// stuckTime is how long a job waits for a runner.
+	// stuckTime is how long a pending job waits for a runner.
 	stuckTime = 24 * time.Hour
-	// silenceTime is how long the runner of a job may say nothing.
+	// silenceTime is how long a job may run without contact with its runner.
 	silenceTime = time.Hour
-	// sweepSize is how many jobs one sweep takes at a time.
+	// sweepSize is the maximum number of jobs per query.
 	sweepSize = 100
 )
 
-// Sweep does what time asks for: starts delayed jobs, ends those that run for
-// too long or that no one runs, and gives turns. The queue calls it every few
-// seconds. Each job is its own transaction, so that one that cannot be settled
-// does not hold up the others.
+// Sweep does the work that is due: it starts delayed jobs, ends jobs that run
+// too long or have no runner, and starts the next jobs of resource groups. The
+// queue calls it every few seconds. Each job has its own transaction, so that
+// an error does not affect the other jobs.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.Now()
 	return errors.Join(
@@ -43,9 +44,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	)
 }
 
-// sweepJobs has do called for each job for which the condition holds, in a
-// transaction that holds the lock of its pipeline. do asks again whether it
-// does: a user may have been quicker.
+// sweepJobs calls do for each job that matches the condition, in a transaction
+// with the lock of its pipeline. do must check the condition again, because the
+// job may have changed.
 func (s *Service) sweepJobs(ctx context.Context, condition sweepCondition, at time.Time, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
 	ids, err := findSwept(ctx, s.DB, condition, at, sweepSize)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) sweepJob(ctx context.Context, id int64, do func(ctx context.Co
 	return nil
 }
 
-// startDelayed starts a job whose time has come.
+// startDelayed starts a delayed job that is due.
 func (s *Service) startDelayed(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.Status != flow.Scheduled || j.ScheduledAt == nil || j.ScheduledAt.After(s.Now()) {
 		return nil
@@ -91,7 +92,7 @@ func (s *Service) startDelayed(ctx context.Context, tx *db.Tx, j *Job) error {
 	return err
 }
 
-// giveBack puts a job back in the queue whose runner never began.
+// giveBack returns a job to the queue if its runner has not started it.
 func (s *Service) giveBack(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.Status != flow.Pending || j.ClaimedAt == nil || j.ClaimedAt.After(s.Now().Add(-claimTime)) {
 		return nil
@@ -102,7 +103,7 @@ func (s *Service) giveBack(ctx context.Context, tx *db.Tx, j *Job) error {
 	return s.queueJob(ctx, tx, j.ID)
 }
 
-// endSilent ends a job whose runner was not heard of for too long.
+// endSilent fails a job after too long without contact with its runner.
 func (s *Service) endSilent(ctx context.Context, tx *db.Tx, j *Job) error {
 	if j.Bridge || j.HeardAt == nil || j.HeardAt.After(s.Now().Add(-silenceTime)) || j.Status != flow.Running && !j.Canceling {
 		return nil
@@ -110,11 +111,11 @@ func (s *Service) endSilent(ctx context.Context, tx *db.Tx, j *Job) error {
 	return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: StuckFailure})
 }
 
-// overdueGrace is what a runner gets beyond the timeout of a job, because it
-// stops the job by itself.
+// overdueGrace is the time after the timeout of a job before the server ends
+// it. Runners enforce the timeout themselves.
 const overdueGrace = 5 * time.Minute
 
-// sweepOverdue ends jobs that run for longer than they may.
+// sweepOverdue fails jobs that have exceeded their timeout.
 func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
 	ids, err := findSwept(ctx, s.DB, overdue, now.Add(-overdueGrace), sweepSize)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
 	return errors.Join(faults...)
 }
 
-// sweepStuck ends jobs that no runner took.
+// sweepStuck fails jobs that no runner took.
 func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 	ids, err := jobqueue.QueuedBefore(ctx, s.DB, now.Add(-stuckTime), sweepSize)
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 	return errors.Join(faults...)
 }
 
-// sweepTurns gives turns in resource groups that no one asked for: a job that
-// was skipped or removed may have been the next.
+// sweepTurns starts the next jobs of resource groups without a trigger: the job
+// that was next may have been skipped or deleted.
 func (s *Service) sweepTurns(ctx context.Context) error {
 	ids, err := findWaitingGroups(ctx, s.DB, sweepSize)
 	if err != nil {
@@ -165,7 +166,8 @@ func (s *Service) sweepTurns(ctx context.Context) error {
 	return nil
 }
 
-// playWork starts a job in the name of a user, or of no one.
+// playWork is the background job that starts a job as a user, by default the
+// user of the job.
 type playWork struct {
 	JobID  int64  `json:"job_id"`
 	UserID *int64 `json:"user_id,omitempty"`
@@ -174,7 +176,7 @@ type playWork struct {
 // Kind implements queue.Work.
 func (playWork) Kind() string { return "ci_play" }
 
-// workPlay starts a job by hand, also one that ended before.
+// workPlay starts a manual or delayed job, or retries one that has ended.
 func (s *Service) workPlay(ctx context.Context, w playWork) error {
 	return s.sweepJob(ctx, w.JobID, func(ctx context.Context, tx *db.Tx, j *Job) error {
 		userID := w.UserID
@@ -198,7 +200,8 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 	})
 }
 
-// publishChange publishes that the state of a pipeline has changed.
+// publishChange publishes a change of the status of a pipeline: to
+// notifications, merge requests and the trigger job.
 func (s *Service) publishChange(ctx context.Context, tx *db.Tx, p *Pipeline) error {
 	if err := s.notifyEnd(ctx, tx, p); err != nil {
 		return err

@@ -16,28 +16,29 @@ import (
 	"svc/internal/errs"
 )
 
-// ownTemplates are those that every instance has.
+// ownTemplates are the built-in templates.
 //
 //go:embed templates
 var ownTemplates embed.FS
 
-// templateSuffix ends the file of a template, as include:template names it.
+// templateSuffix is the suffix of template files, as include:template names
+// them.
 const templateSuffix = ".gitlab-ci.yml"
 
-// Template is a CI file that others start from, or include.
+// Template is a CI/CD configuration to start from or include.
 type Template struct {
-	Key     string // the path of its file without the end
+	Key     string // path of the file without the suffix
 	Content string
 }
 
-// Templates lists all templates in the order of their keys, without their
-// content; for everyone.
+// Templates lists all templates by key, without their content. No permission is
+// needed.
 func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template], error) {
 	keys := map[string]bool{}
 	for _, in := range s.templates() {
 		err := fs.WalkDir(in, ".", func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) && path == "." {
-				return fs.SkipAll // the operator has made no folder
+				return fs.SkipAll // the operator's directory does not exist
 			}
 			if key, ok := strings.CutSuffix(path, templateSuffix); err == nil && ok && !d.IsDir() && key != "" {
 				keys[key] = true
@@ -51,7 +52,7 @@ func (s *Service) Templates(ctx context.Context, pg db.Paging) (db.Page[Template
 	return db.Pick(slices.Sorted(maps.Keys(keys)), pg, func(key string) (Template, error) { return Template{Key: key}, nil })
 }
 
-// Template returns one template; for everyone. NotFound.
+// Template returns a template. No permission is needed. NotFound.
 func (s *Service) Template(_ context.Context, key string) (Template, error) {
 	content, err := fs.ReadFile(s.templates(), key+templateSuffix)
 	if !fs.ValidPath(key) || errors.Is(err, fs.ErrNotExist) {
@@ -63,14 +64,15 @@ func (s *Service) Template(_ context.Context, key string) (Template, error) {
 	return Template{key, string(bytes.ToValidUTF8(content, []byte("\uFFFD")))}, nil
 }
 
-// layers are folders of which the first that has a file gives it.
+// layers is a file system of several layers. The first layer that has a file
+// provides it.
 type layers []fs.FS
 
-// templates are those of the operator and our own.
+// templates returns the templates of the operator, then the built-in ones.
 func (s *Service) templates() layers {
 	own, err := fs.Sub(ownTemplates, "templates")
 	if err != nil {
-		panic(err) // the name is good
+		panic(err) // the name is valid
 	}
 	if s.Site.TemplateDir == "" {
 		return layers{own}

@@ -10,9 +10,9 @@ import (
 	"svc/internal/project"
 )
 
-// TriggerPipeline creates a pipeline for a caller with a trigger token of the project, as
-// its owner, or with a job token that the project accepts. NotFound for other tokens;
-// Invalid.
+// TriggerPipeline creates a pipeline for a caller with a trigger token of the
+// project, as its owner, or with a job token that the project accepts. NotFound
+// for other tokens; Invalid.
 func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip string, n NewPipeline) (*project.Project, *Pipeline, error) {
 	if strings.HasPrefix(token, s.Site.Name+"cbt-") {
 		return s.triggerByJob(ctx, in, token, ip, n)
@@ -48,8 +48,8 @@ func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
-// triggerByJob is TriggerPipeline with the token of a running job, as the user of the
-// job.
+// triggerByJob is TriggerPipeline with the token of a running job, as the user
+// of the job.
 func (s *Service) triggerByJob(ctx context.Context, in project.Ref, token, ip string, n NewPipeline) (*project.Project, *Pipeline, error) {
 	by, err := s.JobActor(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {

@@ -9,8 +9,8 @@ import (
 	"svc/internal/repo"
 )
 
-// visiblePipeline returns a pipeline to an actor who sees pipelines of the
-// project; NotFound.
+// visiblePipeline returns a pipeline if its ref is visible to an actor who can
+// see the pipelines of the project. NotFound.
 func (s *Service) visiblePipeline(ctx context.Context, by actor.Actor, p *project.Project, id int64) (*Pipeline, error) {
 	l, err := findPipeline(ctx, s.DB, p.ID, id)
 	if err == nil && !repo.RefVisible(by, p, l.Ref) {
@@ -19,7 +19,8 @@ func (s *Service) visiblePipeline(ctx context.Context, by actor.Actor, p *projec
 	return l, err
 }
 
-// visibleJob returns a job to an actor who sees pipelines of the project; NotFound.
+// visibleJob returns a job if its ref is visible to an actor who can see the
+// pipelines of the project. NotFound.
 func (s *Service) visibleJob(ctx context.Context, by actor.Actor, p *project.Project, id int64) (*Job, error) {
 	j, err := findJob(ctx, s.DB, p.ID, id)
 	if err == nil && !repo.RefVisible(by, p, j.Ref) {

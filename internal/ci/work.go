@@ -6,7 +6,7 @@ import (
 	"svc/internal/queue"
 )
 
-// handleWork takes on the background work of this feature.
+// handleWork registers the background jobs of this feature.
 func (s *Service) handleWork() {
 	s.Queue.Lane(lane, 4)
 	queue.Handle(s.Queue, s.workPush)
