@@ -17,25 +17,25 @@ import (
 	"svc/internal/repo"
 )
 
-// claimAge is how long one may take to merge or rebase a request.
+// claimAge is how long a claim to merge or rebase a merge request is valid.
 const claimAge = 10 * time.Minute
 
-// Acceptance has the options of a merge; nil leaves what the merge request
-// says.
+// Acceptance has the options of a merge; nil keeps the value of the merge
+// request.
 type Acceptance struct {
-	SHA           string // which the head must be; empty for whatever it is
-	MergeMessage  string // in place of the project's
+	SHA           string // expected head; empty: any
+	MergeMessage  string // replaces the template of the project
 	SquashMessage string
 	Squash        *bool
 	RemoveSource  *bool
-	Auto          bool // when its pipeline has succeeded
+	Auto          bool // merge when the pipeline succeeds
 }
 
-// Merge merges a request, or with Auto has it merged when its pipeline has
-// succeeded: those may who may merge into the target branch. NotFound;
-// Unauthorized; Forbidden while the repository is being moved; NotAllowed when it
-// is not ready; Unprocessable when git cannot merge it; Conflict when its head is
-// another.
+// Merge merges a merge request. With Auto it is merged when its pipeline
+// succeeds. The actor needs permission to merge into the target branch.
+// NotFound; Unauthorized; Forbidden while the repository is being moved;
+// NotAllowed if the merge request is not ready; Unprocessable if git cannot
+// merge it; Conflict if the head is not SHA.
 func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, a Acceptance) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -72,8 +72,9 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// ready refuses a request that cannot be merged now: NotAllowed, or
-// Unprocessable when it is git that cannot. later lets a pipeline run on.
+// ready returns NotAllowed if a merge request cannot be merged now, or
+// Unprocessable if git cannot merge it. later accepts a running or missing
+// pipeline.
 func (m *MergeRequest) ready(later bool) error {
 	switch m.Status.Detailed {
 	case Mergeable:
@@ -88,7 +89,7 @@ func (m *MergeRequest) ready(later bool) error {
 	return notReady()
 }
 
-// notReady refuses a request that is in no state for what is wanted.
+// notReady is the error for a merge request in the wrong state.
 func notReady() error {
 	return &errs.Error{Kind: errs.KindNotAllowed, Text: "405 Method Not Allowed", Bare: true}
 }
@@ -96,11 +97,13 @@ func notReady() error {
 // changed distinguishes a changed source head from a changed target.
 const changed = "changed"
 
-// tries is how often a merge begins again because the target has moved meanwhile.
+// tries is the maximum number of attempts to merge while the target branch
+// moves.
 const tries = 20
 
-// accept merges a request that is ready. One at a time does it; the listener of
-// pushes writes that it is merged, also for one who was killed in between.
+// accept merges a merge request that is ready. Only one request at a time can
+// do this (see claim). The merge request is marked as merged by Pushed, so that
+// this also happens if the process is killed in between.
 func (s *Service) accept(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
 	if err := claim(ctx, s.DB, "merging_at", m.ID, s.Now()); err != nil {
 		return err
@@ -122,13 +125,14 @@ func (s *Service) accept(ctx context.Context, by actor.Actor, in *project.Projec
 	return err
 }
 
-// land brings the head of a request into the target as that is now.
+// land merges the head of a merge request into the current head of its target
+// branch.
 func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
 	now, err := findRequestByID(ctx, s.DB, m.ID)
 	if err != nil {
 		return db.NotFound(err, "Merge Request")
 	}
-	if now.State != Opened { // while it was looked at
+	if now.State != Opened { // changed concurrently
 		return notReady()
 	}
 	if now.TargetBranch != m.TargetBranch {
@@ -137,7 +141,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.Head != m.Head {
 		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
 	}
-	// A user may have begun to talk about it, or run its pipeline again.
+	// There may be a new thread, or the pipeline may have been retried.
 	if err := s.fill(ctx, now); err != nil {
 		return err
 	}
@@ -149,7 +153,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if target == "" {
 		return errs.Unprocessable("Branch cannot be merged")
 	}
-	// The target may have moved since the request was found ready.
+	// The target branch may have moved since the last check.
 	if err := s.look(ctx, in, m, target); err != nil {
 		return err
 	}
@@ -171,14 +175,14 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	remove := m.RemoveSource
 	patch.Set(&remove, a.RemoveSource)
 	l.About = func(made repo.Landed) string {
-		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // of such a struct it never fails
+		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // cannot fail for this struct
 		return string(text)
 	}
 	_, err = s.Repos.Land(ctx, by, in, l)
 	return err
 }
 
-// squashes reports whether the commits become one.
+// squashes reports whether the commits are squashed.
 func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	switch in.Settings.SquashOption {
 	case "always":
@@ -191,8 +195,7 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	return squash
 }
 
-// enableAuto writes that a user wants a request merged when its pipeline has
-// succeeded.
+// enableAuto sets a merge request to be merged when its pipeline succeeds.
 func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
 	a.SHA = m.Head
 	text, err := json.Marshal(a)
@@ -217,14 +220,14 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 		if err := s.Plan.NotifyOf(ctx, tx, by.ID, &m.Issuable, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
 			return err
 		}
-		// It may have ended while this was written.
+		// The pipeline may have ended in the meantime.
 		return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane))
 	})
 }
 
-// CancelAuto takes back that a request is merged when its pipeline has succeeded:
-// who may merge it, and its author. NotFound; Unauthorized; NotAllowed when it is
-// not open; Refused when no one has asked for it.
+// CancelAuto cancels the automatic merge of a merge request, for users who may
+// merge it and for its author. NotFound; Unauthorized; NotAllowed if it is not
+// open or not set to merge automatically.
 func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -248,7 +251,7 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 		if err != nil {
 			return err
 		}
-		if now.State != Opened || now.autoMerge == "" { // while it was looked at
+		if now.State != Opened || now.autoMerge == "" { // changed concurrently
 			return notReady()
 		}
 		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = nil, "", s.Now()
@@ -263,8 +266,9 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// PipelineEnded has requests merged that waited for the pipelines of a commit. It
-// is called in the transaction in which one of them ended.
+// PipelineEnded adds background jobs that merge the merge requests waiting for
+// the pipelines of a commit. It is called in the transaction in which one of
+// the pipelines ends.
 func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) error {
 	ids, err := findWaiting(ctx, tx, sha)
 	if err != nil {
@@ -278,7 +282,8 @@ func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) erro
 	return nil
 }
 
-// autoWork merges a request that waited for its pipeline.
+// autoWork is the background job that merges a merge request after its
+// pipeline.
 type autoWork struct {
 	ID int64 `json:"id"`
 }
@@ -313,7 +318,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	return ignoreRefusal(err) // the merge request shows what blocks it
 }
 
-// refusal is the text of a refusal for users.
+// refusal returns the message of an error for users; empty for other errors.
 func refusal(err error) string {
 	if e, ok := asRefusal(err); ok {
 		return e.Text

@@ -13,8 +13,8 @@ import (
 	"svc/internal/project"
 )
 
-// mergedWork does what follows when a request is merged: the issues that it
-// closes, and the source branch that no one wants any more.
+// mergedWork is the background job that runs after a merge: it removes the
+// source branch if requested, and closes issues.
 type mergedWork struct {
 	ID     int64 `json:"id"`
 	UserID int64 `json:"user_id"`
@@ -29,7 +29,7 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	if err != nil {
 		return ignoreRefusal(db.NotFound(err, "Merge Request"))
 	}
-	// What was pushed just before may name issues as well.
+	// Commits that were pushed just before the merge may also close issues.
 	if err := s.collect(ctx, m.ID); err != nil {
 		return err
 	}
@@ -65,8 +65,9 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	return nil
 }
 
-// closeIssue closes an issue if the actor may. In another project the note does
-// not name the merge request, which not all its readers can see.
+// closeIssue closes an issue if the actor has permission. The system note in
+// another project does not name the merge request, because not all readers of
+// the issue can see it.
 func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issue, via string) error {
 	if i.State != plan.Opened {
 		return nil
@@ -79,8 +80,8 @@ func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Pr
 	return ignoreRefusal(err)
 }
 
-// removeSource removes the branch of a merged request, if it is as it was merged,
-// is not protected and belongs to where the actor may push.
+// removeSource deletes the source branch of a merged merge request, unless it
+// was changed since, is protected, or the actor may not push to it.
 func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequest) error {
 	source, err := s.system(ctx, m.SourceProjectID)
 	if err != nil || source == nil {
@@ -92,15 +93,15 @@ func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequ
 	return ignoreRefusal(s.Repos.DeleteBranchAt(ctx, by, project.RefTo(source.ID), m.SourceBranch, git.OID(m.Head)))
 }
 
-// closeByCommits closes the issues that the commits of a push to the default
-// branch say that they close.
+// closeByCommits closes the issues that are named by closing patterns in the
+// commits of a push to the default branch.
 func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w landedWork) error {
 	if !in.Settings.AutocloseReferencedIssues || w.Old == string(git.ZeroOID) {
 		return nil
 	}
 	page, err := s.Repos.CommitsOf(ctx, in, git.OID(w.Old), git.OID(w.New), db.Paging{Limit: maxRead})
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // pushed over meanwhile
+		return nil // overwritten by another push
 	}
 	if err != nil {
 		return err

@@ -6,19 +6,20 @@ import (
 	"svc/internal/project"
 )
 
-// Can is what an actor may do with a merge request, for interfaces that offer
-// it. Each answer comes from the rule that the operation asks.
+// Can is what an actor may do with a merge request. Interfaces use it to decide
+// which actions to offer. Each field applies the same rule as the operation
+// itself.
 type Can struct {
-	Edit       bool // its title, description, branch and state
-	Plan       bool // all of it
+	Edit       bool // change title, description, target branch and state
+	Plan       bool // change all fields
 	Delete     bool
 	Merge      bool
 	Rebase     bool
-	CancelAuto bool // cancel the merge that waits for a pipeline
+	CancelAuto bool // cancel the automatic merge
 }
 
-// Can says what an actor, who was given the merge request by Get, may do with it
-// in its project.
+// Can returns what an actor may do with a merge request, which was read by Get
+// for this actor.
 func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
 	edit, change := m.CheckEdit(by, in) == nil, changeable(by, in) == nil
 	return Can{
@@ -27,8 +28,8 @@ func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
 	}
 }
 
-// CheckEdit refuses an actor who may change nothing of a merge request that they
-// see: Developers and above may, its author and its assignees.
+// CheckEdit returns an error if the actor may not change a merge request that
+// they can see. Developers and above, the author and the assignees may.
 func (m *MergeRequest) CheckEdit(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -39,16 +40,17 @@ func (m *MergeRequest) CheckEdit(by actor.Actor, in *project.Project) error {
 	return in.Change(by, project.MergePart, project.NoAccess)
 }
 
-// plans reports whether one who may edit a merge request may plan it too.
+// plans reports whether an actor who may edit a merge request may also change
+// its planning fields.
 func plans(by actor.Actor, in *project.Project) bool { return in.Enough(by, project.Planner) == nil }
 
-// deletable refuses an actor who may not delete merge requests.
+// deletable returns an error if the actor may not delete merge requests.
 func deletable(by actor.Actor, in *project.Project) error {
 	return in.Change(by, project.MergePart, project.Owner)
 }
 
-// changeable refuses an actor for whom nothing happens to merge requests here:
-// they have not signed in, or the project is archived.
+// changeable returns an error if the actor is not signed in or cannot change
+// merge requests here, for example because the project is archived.
 func changeable(by actor.Actor, in *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -56,14 +58,14 @@ func changeable(by actor.Actor, in *project.Project) error {
 	return in.Change(by, project.MergePart, project.NoAccess)
 }
 
-// cancels reports whether an actor may cancel the merge that waits for a
-// pipeline: those who may merge, and the author.
+// cancels reports whether an actor may cancel the automatic merge: users who
+// may merge, and the author.
 func (m *MergeRequest) cancels(by actor.Actor, mayMerge bool) bool {
 	return mayMerge || by.Is(m.AuthorID)
 }
 
-// CheckSource refuses an actor who may not ask for branches of a project to be
-// merged. The project was given to them.
+// CheckSource returns an error if the actor may not create merge requests from
+// the branches of a project that they can see.
 func CheckSource(by actor.Actor, source *project.Project) error {
 	if err := source.View(by, project.CodePart); err != nil {
 		return err
@@ -74,20 +76,20 @@ func CheckSource(by actor.Actor, source *project.Project) error {
 	return source.Enough(by, project.Developer)
 }
 
-// CheckTarget refuses an actor who may not ask for something to be merged into a
-// project that was given to them.
+// CheckTarget returns an error if the actor may not create merge requests into
+// a project that they can see.
 func CheckTarget(by actor.Actor, target *project.Project) error {
 	return target.Change(by, project.MergePart, project.NoAccess)
 }
 
-// CanCreate reports whether an actor may create merge requests from the branches
-// of a project that was given to them into the same project.
+// CanCreate reports whether an actor may create merge requests within a project
+// that they can see.
 func CanCreate(by actor.Actor, in *project.Project) bool {
 	return CheckSource(by, in) == nil && CheckTarget(by, in) == nil
 }
 
-// Chooses reports whether an actor may plan the merge request that they make:
-// members of the target may.
+// Chooses reports whether an actor may set the planning fields of a new merge
+// request: members of the target project may.
 func Chooses(by actor.Actor, target *project.Project) bool {
 	return target.Enough(by, project.Guest) == nil
 }

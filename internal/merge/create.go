@@ -34,19 +34,19 @@ func (f *Fields) DropPlan() {
 	f.Reviewers = nil
 }
 
-// NewRequest is a merge request that is to be made. TargetBranch of its fields is
-// needed.
+// NewRequest has the fields of a new merge request. TargetBranch is required.
 type NewRequest struct {
 	Fields
 	SourceBranch  string
-	TargetProject *int64 // that of the source unless given
+	TargetProject *int64 // default: the source project
 }
 
-// Create makes a merge request from a branch of a project: those may who may push
-// there and read the merge requests of the target, which is the same project or
-// one of its fork network. What is planned with it is left out unless they are a
-// member of the target. NotFound; Forbidden; Invalid; Unprocessable; Conflict
-// when there is an open one for the same branches.
+// Create creates a merge request from a branch of a project. The actor needs
+// the Developer role in the source project and access to the merge requests of
+// the target project, which is the same project or one of its fork network.
+// Planning fields are ignored unless the actor is a member of the target
+// project. NotFound; Forbidden; Invalid; Unprocessable; Conflict if there is an
+// open merge request for the same branches.
 func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (*MergeRequest, error) {
 	source, target, err := s.ends(ctx, by, ref, n)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	return s.Get(ctx, by, project.RefTo(target.ID), m.IID)
 }
 
-// ends returns the projects of a request that is to be made.
+// ends returns the source and target projects of a new merge request.
 func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (source, target *project.Project, err error) {
 	if source, err = s.Projects.ReadCode(ctx, by, ref); err != nil {
 		return nil, nil, err
@@ -117,13 +117,14 @@ func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	return source, target, err
 }
 
-// unprocessable refuses in a list of sentences, as clients know it.
+// unprocessable returns an error whose message is a list, as API clients
+// expect.
 func unprocessable(text string) error {
 	return &errs.Error{Kind: errs.KindUnprocessable, Text: text, Listed: true}
 }
 
-// checkBranches asks that both branches are there, and notes the commit of the
-// source.
+// checkBranches checks that both branches exist, and sets the head of the merge
+// request.
 func (s *Service) checkBranches(ctx context.Context, source, target *project.Project, m *MergeRequest) error {
 	if source.ID == target.ID && m.SourceBranch == m.TargetBranch {
 		return unprocessable("You can't use same project/branch for source and target")
@@ -147,7 +148,7 @@ func (s *Service) checkBranches(ctx context.Context, source, target *project.Pro
 	return wrong.Err()
 }
 
-// checkUsers leaves out those who do not read merge requests of the project.
+// checkUsers removes users who cannot read the merge requests of the project.
 func (s *Service) checkUsers(ctx context.Context, in *project.Project, f *Fields) error {
 	for name, list := range map[string]*[]int64{"assignees": f.Assignees, "reviewers": f.Reviewers} {
 		if list == nil {
@@ -220,9 +221,10 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	return s.record(ctx, tx, by.ID, m, activity.Created)
 }
 
-// alone refuses a second open request for the same branches: Conflict.
+// alone returns Conflict if there is another open merge request for the same
+// branches.
 func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
-	// Two at once would both find no one.
+	// Without the lock, two concurrent requests would both find none.
 	if err := tx.Lock(ctx, "projects", m.ProjectID); err != nil {
 		return err
 	}
@@ -236,7 +238,8 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
 }
 
-// addVersion writes a new version of a request, of which git is asked afterwards.
+// addVersion inserts a new version of a merge request. A background job
+// collects its data from git.
 func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by *int64, was string) error {
 	v := &Version{RequestID: m.ID, Head: m.Head, authorID: by, was: was, CreatedAt: s.Now()}
 	if err := insertVersion(ctx, tx, v); err != nil {

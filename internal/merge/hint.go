@@ -9,14 +9,14 @@ import (
 	"svc/internal/project"
 )
 
-// maxHints is of how many branches of a push something is said.
+// maxHints is the maximum number of pushed branches for which hints are sent.
 const maxHints = 3
 
 // PushHints returns messages for a user who has pushed a branch: the URL of its merge
 // request, or of the page to create one. Errors are ignored.
 func (s *Service) PushHints(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string {
-	// The first branch of all becomes the default one: there is nothing to
-	// merge it into.
+	// The first branch of a repository becomes the default branch: there is no
+	// branch to merge it into.
 	if by.Anonymous() || in.DefaultBranch == "" || len(branches) > maxHints || !in.Settings.PrintingMergeRequestLinkEnabled || !in.MayRead(by, project.MergePart) {
 		return nil
 	}

@@ -15,28 +15,28 @@ import (
 	"svc/internal/project"
 )
 
-// An issue is named by its number, with the path of its project before it if it
-// is elsewhere, or by its address.
+// issueName matches a reference to an issue: #1, the path of its project before
+// it, or its URL.
 const issueName = `(?:(?:\w[\w.-]*(?:/\w[\w.-]*)*)?#\d{1,18}\b|https?://[^\s()<>]+?/-/issues/\d{1,18}\b)`
 
 var (
 	anIssue = regexp.MustCompile(issueName)
-	// closing finds the issues that a text says it closes.
+	// closing matches the closing patterns with the issues that they name.
 	closing = regexp.MustCompile(`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?[ \t]+` +
 		`((?:issues?[ \t]+)?` + issueName + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+)(?:issues?[ \t]+)?` + issueName + `)*)`)
 )
 
-// issueRef is the name of an issue in a text.
+// issueRef is a reference to an issue in a text.
 type issueRef struct {
-	Project string // its path; empty for the project of the text
+	Project string // path; empty: the project of the text
 	IID     int64
 }
 
-// maxNamed is how many issues of a text are looked for.
+// maxNamed is the maximum number of issues per text.
 const maxNamed = 50
 
-// issuesIn finds the issues that a text names, and whether it says that it closes
-// them. An address counts if it is one of this instance.
+// issuesIn returns the issues that a text references, and whether it closes
+// them. Only URLs of this instance count.
 func issuesIn(text, url string) map[issueRef]bool {
 	named := map[issueRef]bool{}
 	if len(text) > plan.MaxText {
@@ -71,8 +71,8 @@ func parseIssue(name, url string) (ref issueRef, ok bool) {
 	return ref, ok && ref.IID > 0
 }
 
-// namedIssues finds the issues that a merge request and its commits name, as far
-// as its author sees them: their ids, and whether they are to be closed.
+// namedIssues returns the IDs of the issues that a merge request and its
+// commits reference and its author can see, and whether they are closed by it.
 func (s *Service) namedIssues(ctx context.Context, in *project.Project, m *MergeRequest, commits []*git.Commit) (map[int64]bool, error) {
 	var texts strings.Builder
 	texts.WriteString(m.Title + "\n\n" + m.Description)
@@ -100,7 +100,7 @@ func (s *Service) namedIssues(ctx context.Context, in *project.Project, m *Merge
 	return found, nil
 }
 
-// namedAgain is namedIssues with the commits that the request has.
+// namedAgain is namedIssues with the current commits of the merge request.
 func (s *Service) namedAgain(ctx context.Context, in *project.Project, m *MergeRequest) (map[int64]bool, error) {
 	v, err := newestVersion(ctx, s.DB, m.ID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -116,12 +116,12 @@ func (s *Service) namedAgain(ctx context.Context, in *project.Project, m *MergeR
 	return s.namedIssues(ctx, in, m, page.Items)
 }
 
-// findIssue finds an issue that a text of a project names, if the actor sees it;
-// else it is nil.
+// findIssue resolves a reference in a text of a project. It returns nil if the
+// issue does not exist or the actor cannot see it.
 func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Project, ref issueRef) (*plan.Issue, error) {
 	at := project.RefTo(in.ID)
 	switch {
-	case ref.Project != "" && !strings.Contains(ref.Project, "/"): // beside it
+	case ref.Project != "" && !strings.Contains(ref.Project, "/"): // in the same namespace
 		at = project.Ref(in.Namespace.FullPath + "/" + ref.Project)
 	case ref.Project != "":
 		at = project.Ref(ref.Project)
@@ -133,8 +133,8 @@ func (s *Service) findIssue(ctx context.Context, by actor.Actor, in *project.Pro
 	return i, nil
 }
 
-// ignoreRefusal leaves faults: what a user may not do, or is not there, is left
-// out. A repository that is being moved is there again soon.
+// ignoreRefusal returns nil for expected errors such as NotFound and Forbidden.
+// ErrMoving is returned: the repository will be available again soon.
 func ignoreRefusal(err error) error {
 	if errs.IsRefusal(err) && !errors.Is(err, project.ErrMoving) {
 		return nil
@@ -142,8 +142,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// ClosesIssues lists the issues that a merge request closes when it is merged, as
-// far as the actor sees them; NotFound of the request.
+// ClosesIssues lists the issues that a merge request closes when it is merged,
+// as far as the actor can see them. NotFound if there is no such merge request.
 func (s *Service) ClosesIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Issue, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *Service) ClosesIssues(ctx context.Context, by actor.Actor, ref project.
 	return s.Plan.IssuesAmong(ctx, by, ids)
 }
 
-// RelatedIssues lists the issues that a merge request names, as far as the actor
-// sees them; NotFound of the request.
+// RelatedIssues lists the issues that a merge request references, as far as the
+// actor can see them. NotFound if there is no such merge request.
 func (s *Service) RelatedIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Issue, error) {
 	_, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -173,8 +173,9 @@ func (s *Service) RelatedIssues(ctx context.Context, by actor.Actor, ref project
 	return s.Plan.IssuesAmong(ctx, by, ids)
 }
 
-// OfIssue lists the merge requests that name an issue, or with closes those that
-// close it, as far as the actor sees both; NotFound of the issue.
+// OfIssue lists the merge requests that reference an issue, or with closes
+// those that close it, as far as the actor can see them. NotFound if there is
+// no such issue.
 func (s *Service) OfIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, closes bool, p db.Paging) (db.Page[*MergeRequest], error) {
 	i, err := s.Plan.Issue(ctx, by, ref, iid)
 	if err != nil {

@@ -23,27 +23,27 @@ type Filter struct {
 	SourceProjectID int64
 	MergeUserID     int64
 	MergeUsername   string
-	Recheck         bool // find out in the background what is not known of them
+	Recheck         bool // check the mergeability in the background if it is unknown
 
 	Match
-	Not Match // none of these
+	Not Match // excludes these
 }
 
 // Match has the conditions that can also be negated.
 type Match struct {
 	plan.Match
-	ReviewerID        string // an id, None or Any
+	ReviewerID        string // an ID, None or Any
 	ReviewerUsernames []string
 }
 
-// List lists the merge requests of all projects that the actor sees.
+// List lists the merge requests that the actor can see in all projects.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	return s.list(ctx, s.visible(by, nil), by, f, order, p)
 }
 
-// PlaceList lists the merge requests of a project, or of all projects of a group,
-// that the actor sees. NotFound when they do not see the place, or its merge
-// requests.
+// PlaceList lists the merge requests of a project, or of all projects of a
+// group, that the actor can see. NotFound if the actor cannot see the project
+// or group, or the merge requests of the project.
 func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	w, err := s.at(ctx, by, at)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Plac
 	return s.list(ctx, w, by, f, order, p)
 }
 
-// OfMilestone lists the merge requests of a project or group that are to be done
-// for a milestone of it, to those who see both; NotFound.
+// OfMilestone lists the merge requests of a project or group with a milestone,
+// for users who can see both. NotFound.
 func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, p db.Paging) (db.Page[*MergeRequest], error) {
 	m, err := s.Plan.Milestone(ctx, by, at, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Pl
 	return s.PlaceList(ctx, by, at, f, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
-// at are the conditions on merge requests of a place.
+// at returns the conditions on merge requests of a project or group.
 func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, err error) {
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
@@ -91,11 +91,12 @@ func (s *Service) list(ctx context.Context, w db.Where, by actor.Actor, f Filter
 	return page, s.addChecks(ctx, page.Items)
 }
 
-// unknown reports whether it is open and git was not asked about it.
+// unknown reports whether a merge request is open and its mergeability is not
+// known.
 func (m *MergeRequest) unknown() bool { return m.State == Opened && !m.check.known() }
 
-// addChecks has found out, in the background, whether open requests can be
-// merged of which that is not known.
+// addChecks adds background jobs that check the open merge requests whose
+// mergeability is not known.
 func (s *Service) addChecks(ctx context.Context, list []*MergeRequest) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		for _, m := range list {
@@ -110,7 +111,8 @@ func (s *Service) addChecks(ctx context.Context, list []*MergeRequest) error {
 	})
 }
 
-// checkWork finds out whether a request can be merged.
+// checkWork is the background job that checks the mergeability of a merge
+// request.
 type checkWork struct {
 	ID int64 `json:"id"`
 }
@@ -127,8 +129,8 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	return ignoreRefusal(err)
 }
 
-// Count counts the merge requests that the actor sees, as PlaceList lists them;
-// with nil those of all projects.
+// Count counts the merge requests that PlaceList would list, by state; with
+// nil, those of all projects.
 func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (plan.Counts, error) {
 	w := s.visible(by, nil)
 	if at != nil {
@@ -146,8 +148,9 @@ func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, 
 	return c, nil
 }
 
-// OfCommit lists the merge requests of a project that brought, or would bring, a
-// commit, for those who see them; NotFound of the commit.
+// OfCommit lists the merge requests of a project that contain a commit or were
+// merged as it, for users who can see them. NotFound if there is no such
+// commit.
 func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref, rev string, p db.Paging) (db.Page[*MergeRequest], error) {
 	none := db.Page[*MergeRequest]{Items: []*MergeRequest{}}
 	in, c, err := s.Repos.Commit(ctx, by, ref, rev, false)
@@ -164,8 +167,9 @@ func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, s.fill(ctx, page.Items...)
 }
 
-// CountOpen counts the open merge requests of a project that the actor was
-// shown, if they see them; over says that there are more than are counted.
+// CountOpen counts the open merge requests of a project that the actor can see;
+// 0 if the actor cannot see its merge requests. over means that there are more
+// than the limit.
 func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
 	if !in.MayRead(by, project.MergePart) {
 		return 0, false, nil

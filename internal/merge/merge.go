@@ -1,5 +1,5 @@
-// Package merge implements merge requests. Package repo changes the repositories;
-// labels, milestones and notes are those of package plan.
+// Package merge implements merge requests. Package repo changes the
+// repositories; labels, milestones and notes are implemented by package plan.
 package merge
 
 import (
@@ -36,71 +36,71 @@ const (
 	Merged = State("merged")
 )
 
-// MergeRequest asks for a source branch to be merged into a target branch. It
-// belongs to the project of the target.
+// MergeRequest is a request to merge a source branch into a target branch. It
+// belongs to the target project.
 type MergeRequest struct {
 	plan.Issuable
-	SourceProjectID    *int64 // nil when it is gone
+	SourceProjectID    *int64 // nil if it was deleted
 	SourceBranch       string
 	TargetBranch       string
 	Draft              bool
-	Head               string // the commit of the source, as it was last pushed
+	Head               string // last pushed commit of the source branch
 	Squash             bool
 	RemoveSource       bool
 	AllowCollaboration bool
 	MergeCommit        string
 	SquashCommit       string
-	MergeError         string // why the last try to merge or rebase it failed
+	MergeError         string // why the last merge or rebase failed
 	MergedAt           *time.Time
 	MergedByID         *int64
-	AutoMergeByID      *int64 // who wants it merged when its pipeline has succeeded
+	AutoMergeByID      *int64 // user who set it to merge when its pipeline succeeds
 	PreparedAt         *time.Time
-	RebasingAt         *time.Time // a user rebases it since then
+	RebasingAt         *time.Time // when the current rebase started
 
 	check     check
-	autoMerge string // an Acceptance, as JSON
+	autoMerge string // an Acceptance as JSON
 
-	// Read with the row.
+	// The following fields are set by fill.
 	MergedBy    *user.User
 	AutoMergeBy *user.User
-	OpenThreads int64 // that no one has settled
-	// SquashOnMerge says that the commits become one, as the project has it.
+	OpenThreads int64 // unresolved threads
+	// SquashOnMerge means that the commits will be squashed, by the settings of
+	// the merge request and the project.
 	SquashOnMerge bool
-	// Status is whether it can be merged: of one that is looked at alone that is
-	// asked again, in lists it is what was known last.
+	// Status is the mergeability. It is checked when a single merge request is
+	// read; lists have the last known value.
 	Status Status
 
-	// Read for one alone.
-	CanMerge  bool      // the one who asks
-	CanRebase bool      // they too, where that is what is needed
-	Version   *Version  // the newest that has been collected
-	Pipeline  *Pipeline // in lists only where the project asks for one
+	// The following fields are set for a single merge request.
+	CanMerge  bool      // the actor may merge it
+	CanRebase bool      // the actor may rebase it, and it must be rebased
+	Version   *Version  // the newest collected version
+	Pipeline  *Pipeline // in lists only if the project requires a pipeline
 }
 
-// check is what is known of whether two commits can be merged.
+// check is the result of the last merge check of two commits.
 type check struct {
-	result         string // can or cannot; empty: nothing is known
+	result         string // can, behind or cannot; empty: unknown
 	source, target string
 }
 
-// ResolvedThreads reports whether no thread keeps it from being merged where
-// the project asks for that.
+// ResolvedThreads reports whether all threads are resolved.
 func (m *MergeRequest) ResolvedThreads() bool { return m.OpenThreads == 0 }
 
-// FromFork reports whether its source is another project.
+// FromFork reports whether the source is another project.
 func (m *MergeRequest) FromFork() bool {
 	return m.SourceProjectID == nil || *m.SourceProjectID != m.ProjectID
 }
 
-// Rebasing reports whether it is being rebased now.
+// Rebasing reports whether the merge request is being rebased.
 func (m *MergeRequest) Rebasing(now time.Time) bool {
 	return m.RebasingAt != nil && now.Sub(*m.RebasingAt) < claimAge
 }
 
-// draftMark is how a title says that the request is not ready.
+// draftMark matches the title prefix of a draft.
 var draftMark = regexp.MustCompile(`(?i)^\s*(\[draft\]|\(draft\)|draft:)\s*`)
 
-// Titled is the title of the request with or without what makes it a draft.
+// Titled returns the title with or without the draft prefix.
 func (m *MergeRequest) Titled(draft bool) string {
 	title := m.Title
 	for draftMark.MatchString(title) {
@@ -121,7 +121,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Plan     *plan.Service
 	Notify   *notify.Service
-	URL      string // of the instance, without a slash at its end
+	URL      string // of the instance, without a trailing slash
 	Now      func() time.Time
 }
 
@@ -133,7 +133,7 @@ type Service struct {
 	pipelines Pipelines
 }
 
-// Events is what happens to merge requests.
+// Events are the events of merge requests.
 type Events struct {
 	// Changed is published when a merge request has a new head, another state or other
 	// fields.
@@ -144,15 +144,15 @@ type Events struct {
 type Change struct {
 	Request *MergeRequest
 	Kind    ChangeKind
-	By      int64 // who did it
+	By      int64 // the user who made the change
 }
 
 // ChangeKind is the kind of a Change.
 type ChangeKind string
 
-// What can happen.
+// The kinds of changes.
 const (
-	Collected     ChangeKind = "collected" // its first or a new head is there, with what git has to say of it
+	Collected     ChangeKind = "collected" // a new head is stored in the target project, with its commits
 	StateChanged  ChangeKind = "state"
 	FieldsChanged ChangeKind = "fields"
 )
@@ -199,8 +199,9 @@ func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) err
 	return nil
 }
 
-// Get returns a merge request of a project by its number to those who read the
-// merge requests there; NotFound. What git has to say of it is asked again.
+// Get returns a merge request by its IID to users who can read the merge
+// requests of the project. It updates the version and the mergeability.
+// NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -209,7 +210,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid 
 	return m, s.complete(ctx, by, in, m)
 }
 
-// request is the gate to a merge request: it gives the project too.
+// request checks access and returns the project and the merge request.
+// NotFound.
 func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
 	if err != nil {
@@ -243,7 +245,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err != nil {
 		return err
 	}
-	var asked []*MergeRequest // of which the pipeline counts
+	var asked []*MergeRequest // whose pipeline is required
 	for _, m := range list {
 		if in := projects[m.ProjectID]; m.State == Opened && in != nil && in.Settings.OnlyAllowMergeIfPipelineSucceeds {
 			asked = append(asked, m)
@@ -268,7 +270,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	return nil
 }
 
-// settings reads the projects of merge requests, which say what they must have.
+// settings returns the projects of merge requests, for their merge settings.
 func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64]*project.Project, error) {
 	var ids []int64
 	for _, m := range list {
@@ -286,7 +288,7 @@ func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64
 	return projects, nil
 }
 
-// complete reads the fields that only a single merge request has, not a list.
+// complete sets the fields that only a single merge request has.
 func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) error {
 	if err := s.refresh(ctx, m); err != nil {
 		return err
@@ -315,8 +317,8 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 	return s.Plan.FillSubscribed(ctx, by, &m.Issuable)
 }
 
-// refresh brings what is known of the head of an open request up to date, if a
-// push has come that no one has looked at yet.
+// refresh collects new versions of a merge request, if there was a push that
+// the background job has not processed yet.
 func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	if m.PreparedAt != nil {
 		pending, err := hasPending(ctx, s.DB, m.ID)
@@ -326,7 +328,7 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	}
 	err := s.collect(ctx, m.ID)
 	if errors.Is(err, project.ErrMoving) {
-		return nil // readers see what was before, and the queue comes back to it
+		return nil // readers see the previous state; the background job tries again later
 	}
 	if err != nil {
 		return err
@@ -342,8 +344,8 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	return nil
 }
 
-// Subscribe makes the actor, who sees the merge request, a subscriber of it, or
-// ends it; changed is false when there was nothing to do. NotFound.
+// Subscribe subscribes the actor to a merge request, or unsubscribes them.
+// changed is false if nothing changed. NotFound.
 func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want bool) (m *MergeRequest, changed bool, err error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -355,8 +357,9 @@ func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref
 	return m, changed, s.complete(ctx, by, in, m)
 }
 
-// Participants returns the participants of a merge request to those who see it:
-// the author, the assignees, the reviewers and the authors of notes. NotFound.
+// Participants returns the participants of a merge request to users who can see
+// it: the author, the assignees, the reviewers and the authors of notes.
+// NotFound.
 func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -372,8 +375,8 @@ type Reviewer struct {
 	Since time.Time
 }
 
-// ReviewersOf lists who was asked to look at a merge request, for those who see
-// it; NotFound.
+// ReviewersOf lists the reviewers of a merge request, for users who can see it.
+// NotFound.
 func (s *Service) ReviewersOf(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]Reviewer, error) {
 	_, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -393,8 +396,8 @@ func (s *Service) ReviewersOf(ctx context.Context, by actor.Actor, ref project.R
 	return found, nil
 }
 
-// OnMergeRequest returns a merge request, to talk about it, to those who see
-// it; NotFound.
+// OnMergeRequest returns a merge request as a target of notes, to users who can
+// see it. NotFound.
 func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (plan.Noteable, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -409,7 +412,7 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 	return on, nil
 }
 
-// Refer finds what !1 in a text stands for.
+// Refer resolves a reference like !1 in a text.
 func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
 	if !in.MayRead(by, project.MergePart) {
 		return nil, nil
@@ -425,7 +428,7 @@ func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project
 	return &markup.Target{URL: "/" + in.FullPath + "/-/merge_requests/" + name, Title: m.Title}, nil
 }
 
-// system is a project as the program itself sees it; nil when it is gone.
+// system returns a project as the system; nil if it was deleted.
 func (s *Service) system(ctx context.Context, id *int64) (*project.Project, error) {
 	if id == nil {
 		return nil, nil
@@ -437,7 +440,8 @@ func (s *Service) system(ctx context.Context, id *int64) (*project.Project, erro
 	return p, err
 }
 
-// sourceHead is the commit of the source branch; empty when it is gone.
+// sourceHead returns the commit of the source branch; empty if it does not
+// exist.
 func (s *Service) sourceHead(ctx context.Context, m *MergeRequest) (git.OID, error) {
 	source, err := s.system(ctx, m.SourceProjectID)
 	if err != nil || source == nil {
@@ -446,7 +450,7 @@ func (s *Service) sourceHead(ctx context.Context, m *MergeRequest) (git.OID, err
 	return s.tip(ctx, source, m.SourceBranch)
 }
 
-// tip is the commit of a branch; empty when it is not there.
+// tip returns the commit of a branch; empty if it does not exist.
 func (s *Service) tip(ctx context.Context, p *project.Project, branch string) (git.OID, error) {
 	id, err := s.Repos.Tip(ctx, p, branch)
 	if errs.Is(err, errs.KindNotFound) {
@@ -455,8 +459,7 @@ func (s *Service) tip(ctx context.Context, p *project.Project, branch string) (g
 	return id, err
 }
 
-// Source returns the project of the source if the actor reads its code; nil
-// otherwise. NotFound for the merge request itself.
+// Source returns the source project if the actor can read its code, else nil.
 func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {
 	if m.SourceProjectID == nil {
 		return nil, nil

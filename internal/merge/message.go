@@ -14,13 +14,13 @@ import (
 	"svc/internal/project"
 )
 
-// The messages of a project that has no templates of its own.
+// The default templates of commit messages.
 const (
 	mergeTemplate  = "Merge branch '%{source_branch}' into '%{target_branch}'\n\n%{title}\n\n%{issues}\n\nSee merge request %{reference}"
 	squashTemplate = "%{title}"
 )
 
-// words are the values of a template.
+// words are the values of the variables of a template.
 type words map[string]string
 
 var word = regexp.MustCompile(`%\{[a-z_]+\}`)
@@ -33,7 +33,7 @@ func (w words) squash(in *project.Project, a Acceptance) string {
 	return w.message(a.SquashMessage, in.Settings.SquashCommitTemplate, squashTemplate)
 }
 
-// message is what a user wants to say, or what the template makes of it.
+// message returns the given message, or else the expanded template.
 func (w words) message(given, template, usual string) string {
 	if strings.TrimSpace(given) != "" {
 		return given
@@ -44,8 +44,8 @@ func (w words) message(given, template, usual string) string {
 	return w.expand(template)
 }
 
-// expand puts the values in. A line of which nothing is left goes, with the empty
-// one before it.
+// expand replaces the variables of a template. A line that becomes empty is
+// removed, with an empty line before it.
 func (w words) expand(template string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(template, "\r\n", "\n"), "\n") {
@@ -66,7 +66,7 @@ func (w words) expand(template string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// words finds the values for the messages of a request.
+// words returns the values of the variables for a merge request.
 func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (words, error) {
 	ids, err := findIssuesOf(ctx, s.DB, m.ID, true)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 
 func signed(name, email string) string { return name + " <" + email + ">" }
 
-// commitWords finds the values that come from the commits of a request.
+// commitWords sets the values that depend on the commits of a merge request.
 func (s *Service) commitWords(ctx context.Context, in *project.Project, m *MergeRequest, w words) error {
 	v, err := newestVersion(ctx, s.DB, m.ID)
 	if err != nil {

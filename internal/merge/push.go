@@ -18,8 +18,8 @@ import (
 	"svc/internal/repo"
 )
 
-// lane is for work that asks git about merge requests: other work does not wait
-// for it.
+// lane is the queue lane for background jobs that run git for merge requests,
+// so that other background jobs need not wait for them.
 const lane = "merge_requests"
 
 func (s *Service) handleWork() {
@@ -70,7 +70,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return nil
 }
 
-// pushedFrom returns the open requests from a branch their new head.
+// pushedFrom sets the new head of the open merge requests from a branch.
 func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID int64) error {
 	list, err := findFromBranch(ctx, tx, projectID, branch)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err != nil {
 			return err
 		}
-		if m.State != Opened || m.Head == head { // a user was quicker
+		if m.State != Opened || m.Head == head { // already recorded
 			continue
 		}
 		was := m.Head
@@ -108,16 +108,17 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 	return nil
 }
 
-// landing is what a push into a target is about, as JSON in its journal.
+// landing describes the merge request that a push merges. It is stored as JSON
+// in the push journal (About).
 type landing struct {
 	RequestID int64  `json:"merge_request_id"`
-	Head      string `json:"head"` // what was merged: the source may have more by then
+	Head      string `json:"head"` // the merged commit; the source branch may have newer ones
 	Merge     string `json:"merge,omitempty"`
 	Squash    string `json:"squash,omitempty"`
-	Remove    bool   `json:"remove,omitempty"` // the source branch
+	Remove    bool   `json:"remove,omitempty"` // delete the source branch
 }
 
-// landed marks the request merged that a push was made for.
+// landed marks the merge request that a push merges as merged.
 func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	var l landing
 	if err := json.Unmarshal([]byte(p.About), &l); err != nil || l.RequestID == 0 {
@@ -125,12 +126,13 @@ func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	}
 	m, err := lockRequest(ctx, tx, l.RequestID)
 	if err != nil {
-		return ignoreRefusal(err) // deleted meanwhile: the branch has it anyway
+		return ignoreRefusal(err) // it was deleted; the commits are in the branch anyway
 	}
 	return s.finishMerge(ctx, tx, m, p.By.ID, l)
 }
 
-// finishMerge writes that a request is merged, with all that follows from it.
+// finishMerge marks a merge request as merged: with a system note, an activity
+// event, notifications and a background job for the rest.
 func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, userID int64, l landing) error {
 	if m.State == Merged {
 		return nil
@@ -162,15 +164,15 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))
 }
 
-// landedWork looks at what a push brought into a branch: it may hold what open
-// requests asked for, and say that it closes issues.
+// landedWork is the background job that runs after a push to a branch: the push
+// may contain the heads of open merge requests, and commits that close issues.
 type landedWork struct {
 	ProjectID int64  `json:"project_id"`
 	UserID    int64  `json:"user_id"`
 	Branch    string `json:"branch"`
 	Old       string `json:"old"`
 	New       string `json:"new"`
-	Merge     bool   `json:"merge,omitempty"` // of a request, which says itself what it closes
+	Merge     bool   `json:"merge,omitempty"` // pushed by a merge request, which closes its issues itself
 }
 
 // Kind implements queue.Work.
@@ -196,8 +198,8 @@ func (s *Service) workLanded(ctx context.Context, w landedWork) error {
 	return nil
 }
 
-// lookLanded marks a request merged whose head came with a push. What the target
-// had before is no merge.
+// lookLanded marks a merge request as merged if its head came into the target
+// branch with a push. A head that the branch already contained does not count.
 func (s *Service) lookLanded(ctx context.Context, in *project.Project, m *MergeRequest, w landedWork) error {
 	if w.Old == string(git.ZeroOID) {
 		return nil

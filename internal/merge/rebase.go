@@ -16,9 +16,10 @@ import (
 
 func asRefusal(err error) (*errs.Error, bool) { return errors.AsType[*errs.Error](err) }
 
-// Rebase has the source branch of a request put on top of its target, in the
-// background: those may who may push to it; with skipCI no job of it runs.
-// NotFound; Forbidden; Conflict while another does the same.
+// Rebase rebases the source branch of a merge request onto its target branch,
+// in a background job. The actor needs permission to push to the source branch.
+// With skipCI the jobs of the new pipeline are skipped. NotFound; Forbidden;
+// NotAllowed if it is not open; Conflict while another rebase runs.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, skipCI bool) error {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -45,8 +46,8 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return nil
 }
 
-// requireRebase refuses one who may not move the source branch of a request:
-// Forbidden.
+// requireRebase returns Forbidden if the actor may not force push to the source
+// branch of a merge request.
 func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeRequest) error {
 	head, err := s.sourceHead(ctx, m)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeReq
 	return err
 }
 
-// rebaseWork rebases a request for a user.
+// rebaseWork is the background job that rebases a merge request as a user.
 type rebaseWork struct {
 	ID int64       `json:"id"`
 	By actor.Actor `json:"by"`
@@ -134,9 +135,10 @@ func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) err
 	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options)
 }
 
-// MergeRef makes the commit that merging a request would make now, and gives its
-// id, to those who see the request. It lies at refs/merge-requests/…/merge.
-// NotFound; Refused when it cannot be merged.
+// MergeRef creates the commit that a merge would create now, for users who can
+// see the merge request, and returns its ID. The commit is at
+// refs/merge-requests/…/merge. NotFound; Refused if the merge request cannot be
+// merged.
 func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (string, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -153,9 +155,9 @@ func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref,
 	if target == "" {
 		return "", wrong
 	}
-	// Of the same commits it is the same one, no matter who asks and however often.
+	// The same commits give the same merge commit, regardless of the caller.
 	at := m.Version.CreatedAt
-	// It contains no email address.
+	// The commit contains no email address of a user.
 	who := git.Signature{Name: "Merge", Email: "merge@localhost", When: at}
 	id, err := s.Repos.TryMerge(ctx, in, repo.MergeRef(m.IID, "merge"), target, git.OID(m.Head), who, fmt.Sprintf("Merge %s into %s", m.Head, target))
 	if errs.Is(err, errs.KindUnprocessable) {

@@ -9,18 +9,18 @@ import (
 
 // Status is the mergeability of a merge request.
 type Status struct {
-	// Detailed is the first thing that stands in the way, or mergeable.
+	// Detailed is the first check that fails, or mergeable.
 	Detailed Detail
-	// Git is what git says: can_be_merged, cannot_be_merged, checking, unchecked
-	// or, if it could not be merged before the target moved,
-	// cannot_be_merged_recheck.
+	// Git is the result of git: can_be_merged, cannot_be_merged, checking,
+	// unchecked, or cannot_be_merged_recheck if there were conflicts before the
+	// target branch moved.
 	Git string
 }
 
-// Detail is the detailed merge status: what blocks a merge.
+// Detail is the detailed merge status: the reason that blocks a merge.
 type Detail string
 
-// What can stand in the way.
+// The detailed merge statuses.
 const (
 	Mergeable    Detail = "mergeable"
 	NotOpen      Detail = "not_open"
@@ -28,7 +28,7 @@ const (
 	Checking     Detail = "checking"
 	Unchecked    Detail = "unchecked"
 	IsDraft      Detail = "draft_status"
-	NoCommits    Detail = "commits_status" // a branch is missing, or the source has nothing that the target has not
+	NoCommits    Detail = "commits_status" // a branch is missing, or the source has no commits that the target lacks
 	OpenThreads  Detail = "discussions_not_resolved"
 	Conflicts    Detail = "conflict"
 	NeedsRebase  Detail = "need_rebase"
@@ -36,43 +36,43 @@ const (
 	StillRunning Detail = "ci_still_running"
 )
 
-// What git says of two commits. Of one that is behind the target has commits that
-// the head has not.
+// The results of a merge check of two commits. With canBehind the target has
+// commits that the head does not have.
 const (
 	canMerge    = "can"
 	canBehind   = "behind"
 	cannotMerge = "cannot"
-	recheck     = "recheck" // it could not be merged before the target moved; not known now
+	recheck     = "recheck" // there were conflicts before the target moved; unknown now
 )
 
-// known reports whether git was asked.
+// known reports whether there is a result of git.
 func (c check) known() bool { return c.result != "" && c.result != recheck }
 
-// Conflicting reports whether git cannot merge it.
+// Conflicting reports whether there are conflicts.
 func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
 
-// HadConflicts reports whether git could not merge it when it was asked last,
-// which may have been before the target branch moved.
+// HadConflicts reports whether there were conflicts at the last check, which
+// may have been before the target branch moved.
 func (s Status) HadConflicts() bool { return s.Conflicting() || s.Git == "cannot_be_merged_recheck" }
 
-// Pipeline is the head pipeline, as far as merging depends on it.
+// Pipeline is the part of the head pipeline that merging depends on.
 type Pipeline struct {
 	ID        int64
 	ProjectID int64
-	Active    bool // it has not ended
+	Active    bool // has not ended
 	Success   bool
 	Skipped   bool
 }
 
-// Pipelines returns the newest pipelines of the heads of merge requests, by the
-// ids of the requests; those without one are left out.
+// Pipelines returns the newest pipelines of the heads of merge requests, by
+// merge request ID. Merge requests without a pipeline are left out.
 type Pipelines func(ctx context.Context, list []*MergeRequest) (map[int64]*Pipeline, error)
 
-// OnPipelines registers the feature that has pipelines; it is called at
+// OnPipelines registers the function that returns pipelines. It is called at
 // start-up.
 func (s *Service) OnPipelines(p Pipelines) { s.pipelines = p }
 
-// headPipelines reads the pipelines of the heads of requests.
+// headPipelines sets the head pipelines of merge requests.
 func (s *Service) headPipelines(ctx context.Context, list ...*MergeRequest) error {
 	if s.pipelines == nil || len(list) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (s *Service) headPipelines(ctx context.Context, list ...*MergeRequest) erro
 	return err
 }
 
-// known is the status of a request in a list, by what was found out last.
+// known returns the status from the last check, for lists.
 func (m *MergeRequest) known(in *project.Project) Status {
 	if in == nil {
 		return Status{Detailed: Unchecked, Git: "unchecked"}
@@ -92,7 +92,7 @@ func (m *MergeRequest) known(in *project.Project) Status {
 	return m.judge(in, m.check.result, false)
 }
 
-// status is the status of a request by what its branches are now.
+// status returns the status for the current commits of the branches.
 func (s *Service) status(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
 	if m.State != Opened {
 		return m.judge(in, m.check.result, false), nil
@@ -107,10 +107,10 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	}
 	missing := source == "" || target == ""
 	switch {
-	case missing: // nothing to compare
+	case missing: // a branch does not exist
 		return m.judge(in, cannotMerge, true), nil
 	case string(source) != m.Head:
-		return Status{Detailed: Checking, Git: "checking"}, nil // a push that is being recorded
+		return Status{Detailed: Checking, Git: "checking"}, nil // a push has not been recorded yet
 	}
 	if err := s.look(ctx, in, m, target); err != nil {
 		return Status{}, err
@@ -118,8 +118,8 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	return m.judge(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
 }
 
-// look asks git about the head and the target, unless it is known of just these
-// two.
+// look checks with git whether the head can be merged into the target, unless
+// the result for these commits is known.
 func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
 	if m.check.known() && m.check.source == m.Head && m.check.target == string(target) {
 		return nil
@@ -143,8 +143,8 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 	return saveCheck(ctx, s.DB, m)
 }
 
-// judge finds the first thing that stands in the way. Where the project asks for
-// a pipeline that has been read before.
+// judge returns the status: the first check that fails. The pipeline must have
+// been read if the project requires one.
 func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Status {
 	st := Status{Git: "unchecked"}
 	switch result {
@@ -197,8 +197,8 @@ func (m *MergeRequest) judgePipeline(rules project.Settings) Detail {
 	return Mergeable
 }
 
-// Diverged counts the commits that the target of a request has and its head has
-// not; for one that was read. NotFound.
+// Diverged counts the commits of the target branch that the head does not have.
+// The actor must have access to the merge request. NotFound.
 func (s *Service) Diverged(ctx context.Context, m *MergeRequest) (int, error) {
 	in, err := s.system(ctx, &m.ProjectID)
 	if err != nil || in == nil {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/plan"
 )
 
-// Conditions that plan makes are on rows i, so merge requests are called so.
+// The table is named i, as the conditions of package plan expect.
 const (
 	columns = `i.id, i.iid, i.project_id, i.source_project_id, i.source_branch, i.target_branch, i.title, i.description, i.state, i.draft, i.locked, i.head_sha,
 		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
@@ -36,8 +36,8 @@ func findRequestByID(ctx context.Context, q db.Q, id int64) (*MergeRequest, erro
 	return scanRequest(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+tables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
 }
 
-// lockRequest returns a merge request that no one else changes until the
-// transaction ends. NotFound.
+// lockRequest reads a merge request and locks it until the transaction ends.
+// NotFound.
 func lockRequest(ctx context.Context, tx *db.Tx, id int64) (*MergeRequest, error) {
 	if err := tx.Lock(ctx, "merge_requests", id); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 		m.Head, m.Squash, m.RemoveSource, m.AllowCollaboration, m.Description).Scan(&m.ID)
 }
 
-// saveRequest writes all of a row but what has its own function.
+// saveRequest writes all columns that have no function of their own.
 func saveRequest(ctx context.Context, q db.Q, m *MergeRequest) error {
 	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE merge_requests SET state = ?, draft = ?, milestone_id = ?, updated_at = ?, target_branch = ?, title = ?, head_sha = ?, locked = ?, squash = ?, remove_source = ?,
@@ -71,8 +71,8 @@ func deleteRequest(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id), "Merge Request")
 }
 
-// deleteRequestsBy removes what a user has proposed; of each its ids are known
-// then.
+// deleteRequestsBy deletes the merge requests of an author and returns them
+// with their IDs only.
 func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeRequest, error) {
 	return db.All(ctx, tx, func(s db.Scanner) (*MergeRequest, error) {
 		var m MergeRequest
@@ -81,7 +81,8 @@ func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeReq
 	}, `DELETE FROM merge_requests WHERE author_id = ? RETURNING id, project_id, iid`, userID)
 }
 
-// findDuplicate finds another open request for the same branches; ErrNoRows.
+// findDuplicate finds another open merge request for the same branches;
+// ErrNoRows if there is none.
 func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT i.iid FROM merge_requests i WHERE i.source_project_id = ? AND i.source_branch = ? AND i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' AND i.id <> ?`,
@@ -89,16 +90,16 @@ func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err
 	return iid, err
 }
 
-// saveCheck writes what git says of two commits, if they are still the ones. It
-// is no change of the request.
+// saveCheck saves the result of a merge check if the head is still the same. It
+// does not set updated_at.
 func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) error {
 	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET merge_check = ?, checked_source = ?, checked_target = ? WHERE id = ? AND head_sha = ?`,
 		m.check.result, m.check.source, m.check.target, m.ID, m.check.source)
 	return err
 }
 
-// uncheck forgets what is known of open requests into a branch that has moved,
-// except that they could not be merged.
+// uncheck resets the merge checks of open merge requests into a branch that has
+// moved. A conflict becomes recheck.
 func uncheck(ctx context.Context, tx *db.Tx, projectID int64, branch string) (any bool, err error) {
 	return db.ExecAny(ctx, tx, `
 		UPDATE merge_requests SET merge_check = CASE WHEN merge_check IN ('cannot', 'recheck') THEN 'recheck' ELSE '' END
@@ -110,8 +111,8 @@ func findFromBranch(ctx context.Context, q db.Q, projectID int64, branch string)
 		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.source_branch = ? AND i.state = 'opened' AND p.deleted_at IS NULL ORDER BY i.id`, projectID, branch)
 }
 
-// findCollaborations finds the open requests from branches of a project that others may
-// push to.
+// findCollaborations returns the open merge requests from a fork whose source
+// branches upstream members may push to.
 func findCollaborations(ctx context.Context, q db.Q, projectID int64) ([]*MergeRequest, error) {
 	return db.All(ctx, q, scanRequest, `
 		SELECT `+columns+` FROM `+tables+` WHERE i.source_project_id = ? AND i.project_id <> i.source_project_id AND i.state = 'opened' AND i.allow_collaboration
@@ -128,7 +129,7 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	return err
 }
 
-// dropAutoMerges takes back what a user who goes wanted merged.
+// dropAutoMerges cancels the automatic merges that a user enabled.
 func dropAutoMerges(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET auto_merge = '', auto_merge_by_id = NULL WHERE auto_merge_by_id = ?`, userID)
 	return err
@@ -139,7 +140,7 @@ func deleteProjectSubscriptions(ctx context.Context, q db.Q, projectID int64) er
 	return err
 }
 
-// countNote keeps the number of notes with a merge request; NotFound.
+// countNote adds step to the number of notes of a merge request. NotFound.
 func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id), "Merge Request")
 }
@@ -157,14 +158,14 @@ func findReviewers(ctx context.Context, q db.Q, id int64) ([]reviewerRow, error)
 	}, `SELECT user_id, state, created_at FROM merge_request_reviewers WHERE merge_request_id = ? ORDER BY user_id`, id)
 }
 
-// dateReviewers writes since when those are reviewers who have just come.
+// dateReviewers sets the time of new reviewers.
 func dateReviewers(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET created_at = ? WHERE merge_request_id = ? AND created_at = 0`, at, id)
 	return err
 }
 
-// Claims: one at a time merges or rebases a request. A claim is over after
-// claimAge: who has it may have been killed.
+// A claim lets only one request at a time merge or rebase a merge request. It
+// expires after claimAge, because its owner may have been killed.
 
 func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) error {
 	err := db.ExecOne(ctx, q, `UPDATE merge_requests SET `+column+` = ? WHERE id = ? AND state = 'opened' AND (`+column+` IS NULL OR `+column+` < ?)`, now, id, now.Add(-claimAge))
@@ -179,7 +180,8 @@ func release(ctx context.Context, q db.Q, column string, id int64, failure strin
 	return err
 }
 
-// findWaiting returns the open requests with a head that wait for its pipeline.
+// findWaiting returns the open merge requests with a head that wait for its
+// pipeline.
 func findWaiting(ctx context.Context, q db.Q, sha string) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM merge_requests WHERE auto_merge_by_id IS NOT NULL AND head_sha = ? AND state = 'opened' ORDER BY id`, sha)
 }

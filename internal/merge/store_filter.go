@@ -9,9 +9,9 @@ import (
 	"svc/internal/project"
 )
 
-// visible are the conditions on merge requests i of projects p whose merge
-// requests the actor reads, of a group if there is one. It says in SQL what the
-// gate says of a single one.
+// visible returns the conditions on merge requests i of projects p whose merge
+// requests the actor can read, in a group if one is given. It is the SQL form
+// of the check in request.
 func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 	if groupID != nil {
 		w.And(`p.namespace_id IN (SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`, *groupID)
@@ -21,7 +21,7 @@ func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 	return w
 }
 
-// inProject is the condition on the merge requests i of a project.
+// inProject returns the condition on the merge requests i of a project.
 func inProject(id int64) (w db.Where) {
 	w.And(`i.project_id = ?`, id)
 	return w
@@ -58,7 +58,7 @@ func (s *Service) match(m Match, and func(cond string, args ...any)) {
 	plan.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
-// order is the column that a list is sorted by.
+// order returns the column that a list is sorted by.
 func order(by string) (db.Order, error) {
 	if by == "merged_at" {
 		return db.Order{Name: "COALESCE(i.merged_at, 0)"}, nil
@@ -77,8 +77,8 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, by plan.Sort, p db.
 	}, p)
 }
 
-// listOfCommit knows the commits that requests ended with: heads of versions,
-// and what merging them made.
+// listOfCommit lists the merge requests with a commit: as a commit of the
+// newest version, as merge commit or as squash commit.
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)

@@ -9,14 +9,14 @@ import (
 	"svc/internal/plan"
 )
 
-// saveIssues writes which issues a merge request names, and which of them it
-// closes.
+// saveIssues saves the issues that a merge request references, and which of
+// them it closes.
 func saveIssues(ctx context.Context, tx *db.Tx, requestID int64, named map[int64]bool) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM merge_request_issues WHERE merge_request_id = ?`, requestID); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(named)) {
-		// An issue may have gone since it was looked for.
+		// The issue may have been deleted in the meantime.
 		_, err := tx.ExecContext(ctx, `INSERT INTO merge_request_issues (merge_request_id, issue_id, closes) SELECT CAST(? AS BIGINT), i.id, CAST(? AS BOOLEAN) FROM issues i WHERE i.id = ?`,
 			requestID, named[id], id)
 		if err != nil {

@@ -23,8 +23,8 @@ func insertVersion(ctx context.Context, tx *db.Tx, v *Version) error {
 		v.RequestID, v.Head, v.authorID, v.was, v.CreatedAt).Scan(&v.ID)
 }
 
-// collectVersion writes what git says of a version; false when someone else has
-// done that.
+// collectVersion saves the collected data of a version. It returns false if
+// that was already done.
 func collectVersion(ctx context.Context, tx *db.Tx, v *Version) (bool, error) {
 	err := db.ExecOne(ctx, tx, `UPDATE merge_request_versions SET base_sha = ?, start_sha = ?, files = ?, collected = TRUE WHERE id = ? AND NOT collected`,
 		v.Base, v.Start, v.Files, v.ID)
@@ -55,7 +55,8 @@ func findPending(ctx context.Context, q db.Q, requestID int64) ([]*Version, erro
 	return db.All(ctx, q, scanVersion, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND NOT v.collected ORDER BY v.id`, requestID)
 }
 
-// hasVersion reports whether the merge request has been this.
+// hasVersion reports whether the merge request has a version with these
+// commits.
 func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head string) (bool, error) {
 	return db.Exists(ctx, q, `
 		SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND collected AND base_sha = ? AND start_sha = ? AND head_sha = ? LIMIT 1`,

@@ -15,9 +15,10 @@ import (
 	"svc/internal/project"
 )
 
-// Update changes a merge request: Developers and above may change everything, its
-// author and assignees all but what is planned. What a user may not change is left.
-// NotFound; Forbidden; Invalid; Conflict when it cannot be opened again.
+// Update changes a merge request, for Developers and above, its author and its
+// assignees. Planning fields are ignored below the Planner role, and
+// AllowCollaboration unless the actor is the author. NotFound; Forbidden;
+// Invalid; Conflict if it cannot be reopened.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f Fields) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -30,7 +31,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		f.DropPlan()
 	}
 	if !by.Is(m.AuthorID) {
-		f.AllowCollaboration = nil // it opens the author's branch
+		f.AllowCollaboration = nil // it gives access to the author's branch
 	}
 	if err := s.checkUsers(ctx, in, &f); err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// checkTarget asks that a new target is there, and gives the head of the source
-// for a request that is opened again.
+// checkTarget checks that a new target branch exists. If the merge request is
+// reopened, it returns the head of the source branch.
 func (s *Service) checkTarget(ctx context.Context, in *project.Project, m *MergeRequest, f Fields) (git.OID, error) {
 	if f.TargetBranch != nil && *f.TargetBranch != m.TargetBranch {
 		if !m.FromFork() && *f.TargetBranch == m.SourceBranch {
@@ -94,7 +95,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	}
 	was := *m
 	if m.State == Merged {
-		f.TargetBranch = nil // it went there
+		f.TargetBranch = nil // a merged merge request keeps its target
 	}
 	if err := m.apply(f); err != nil {
 		return err
@@ -177,8 +178,8 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	return changes, nil
 }
 
-// Delete removes a merge request with its notes: Owners may. NotFound; Forbidden;
-// Precondition when it has changed since.
+// Delete deletes a merge request with its notes, for Owners. NotFound;
+// Forbidden; Precondition if it was changed after unmodifiedSince.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, unmodifiedSince *time.Time) error {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -191,7 +192,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// It goes first: who is about to say something finds it gone.
+		// Deleted first: a concurrent note then fails with NotFound.
 		if err := deleteRequest(ctx, tx, m.ID); err != nil {
 			return err
 		}
@@ -209,7 +210,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return nil
 }
 
-// dropWork removes the refs of a merge request that was deleted.
+// dropWork is the background job that deletes the refs of a deleted merge
+// request.
 type dropWork struct {
 	ProjectID int64 `json:"project_id"`
 	IID       int64 `json:"iid"`

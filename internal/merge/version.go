@@ -21,17 +21,17 @@ type Version struct {
 	ID        int64
 	RequestID int64
 	Head      string
-	Base      string // where the histories of source and target went apart; empty for two that have nothing in common
-	Start     string // the head of the target then; empty without one
-	Files     int64  // that differ
+	Base      string // merge base of source and target; empty for unrelated histories
+	Start     string // head of the target at that time; empty if it did not exist
+	Files     int64  // number of changed files
 	CreatedAt time.Time
 
 	authorID *int64 // the user who pushed; nil if no one is notified
-	was      string // the head before
+	was      string // the previous head
 }
 
-// Versions lists what a merge request has been, the newest first, for those who
-// see it; NotFound.
+// Versions lists the versions of a merge request, newest first, for users who
+// can see it. NotFound.
 func (s *Service) Versions(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, p db.Paging) (db.Page[*Version], error) {
 	_, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, nil
 }
 
-// opened is request for one who looks at what git has to say of it.
+// opened is request with new versions collected and Version set.
 func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -65,21 +65,21 @@ type Contents struct {
 	Project *project.Project
 	Request *MergeRequest
 	Version *Version
-	Commits db.Page[*git.Commit] // the newest first
+	Commits db.Page[*git.Commit] // newest first
 	Diff    *git.Diff
 }
 
 // Part is a part of a version to read.
 type Part struct {
-	VersionID int64 // 0 for the newest
+	VersionID int64 // 0: the newest
 	Commits   bool
-	Paging    db.Paging // of the commits
+	Paging    db.Paging // for the commits
 	Diff      bool
 	Options   git.DiffOptions
 }
 
-// Contents returns a version of a merge request with what is wanted of it, to
-// those who see the request; NotFound.
+// Contents returns a version of a merge request with the requested parts, to
+// users who can see it. NotFound.
 func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want Part) (*Contents, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 	return c, nil
 }
 
-// fileDiff returns the file of a position with all its lines, in a version that
-// the merge request has been, and gives the position both its paths; NotFound.
+// fileDiff returns the diff of the file of a position with all lines, in a
+// version of the merge request. It sets both paths of the position. NotFound.
 func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *plan.Position) (*git.FileDiff, error) {
 	known, err := hasVersion(ctx, s.DB, m.ID, p.BaseSHA, p.StartSHA, p.HeadSHA)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeReq
 		return nil, errs.NotFound("Version")
 	}
 	base, head := git.OID(p.BaseSHA), git.OID(p.HeadSHA)
-	// The names alone are cheap, and show that a file was renamed.
+	// A diff without lines is cheap, and shows renames.
 	d, err := s.Repos.DiffOf(ctx, in, base, head, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
 	if err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeReq
 		return nil, errs.NotFound("File")
 	}
 	p.OldPath, p.NewPath = d.Files[at].OldPath, d.Files[at].NewPath
-	// What did not change can be talked about too; of a file that is too large,
-	// what stands near a change.
+	// Unchanged lines can have comments too. In a file that is too large, only
+	// lines near a change can.
 	const whole, near = 1 << 20, 3
 	for _, lines := range []int{whole, near} {
 		o := git.DiffOptions{Paths: []string{p.OldPath, p.NewPath}, Context: lines, MaxFiles: 2, MaxLines: 1 << 20}
@@ -144,7 +144,8 @@ func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeReq
 	return &d.Files[at], nil
 }
 
-// collectWork finds out what git has to say of new versions of a merge request.
+// collectWork is the background job that collects the data of new versions of a
+// merge request from git.
 type collectWork struct {
 	ID int64 `json:"id"`
 }
@@ -154,21 +155,22 @@ func (collectWork) Kind() string { return "merge_collect" }
 
 func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.collect(ctx, w.ID); err != nil {
-		return ignoreRefusal(err) // gone meanwhile
+		return ignoreRefusal(err) // deleted in the meantime
 	}
-	// One who collected it may have been killed before they showed it.
+	// A process may have been killed after collecting the version but before
+	// updating the ref.
 	if err := s.showHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
 	if err := s.repairHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
-	return s.workCheck(ctx, checkWork(w)) // so that lists show it
+	return s.workCheck(ctx, checkWork(w)) // for lists
 }
 
-// collect takes the commits of new versions into the project and writes down
-// what they are. Anyone who comes first does it: the queue, or one who looks at
-// the request before.
+// collect fetches the commits of new versions into the target project and saves
+// their data. It runs in the background job, or earlier when a user reads the
+// merge request.
 func (s *Service) collect(ctx context.Context, id int64) error {
 	pending, err := findPending(ctx, s.DB, id)
 	if err != nil {
@@ -192,8 +194,8 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	// Once begun it ends, though one who looks at the request may go: the ref
-	// has moved, and what follows belongs to it.
+	// Continue if the client disconnects: the ref has moved, and the rows must
+	// match it.
 	ctx = context.WithoutCancel(ctx)
 	for _, v := range pending {
 		if err := s.collectVersion(ctx, target, source, m, v); err != nil {
@@ -203,10 +205,10 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 	return ignoreRefusal(s.showHead(ctx, id))
 }
 
-// repairHead returns an open request the head that its source branch has, where
-// pushes were recorded in another order than they moved the branch: by two nodes,
-// or one of them after a crash. A head that it never had belongs to a push that is
-// still to be recorded.
+// repairHead sets the head of an open merge request to the commit of its source
+// branch, if pushes were recorded in another order than they moved the branch:
+// by two nodes, or after a crash. An unknown commit is ignored: it belongs to a
+// push that has not been recorded yet.
 func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
@@ -236,8 +238,8 @@ func (s *Service) repairHead(ctx context.Context, id int64) error {
 	})
 }
 
-// showHead lets the ref of a merge request lead to its newest version that was
-// collected. NotFound.
+// showHead sets the head ref of a merge request to its newest collected
+// version. NotFound.
 func (s *Service) showHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
@@ -266,7 +268,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 	if err == nil {
 		commits, err = s.measure(ctx, target, m, v)
 	}
-	if err != nil && !errs.Is(err, errs.KindNotFound) { // what is gone was pushed over at once
+	if err != nil && !errs.Is(err, errs.KindNotFound) { // a missing commit was overwritten by another push
 		return err
 	}
 	named, err := s.namedIssues(ctx, target, m, commits)
@@ -292,7 +294,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 		if err != nil {
 			return err
 		}
-		if newest.ID == v.ID { // else a user has collected a later one meanwhile
+		if newest.ID == v.ID { // else a newer version was collected concurrently
 			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
 				return err
 			}
@@ -313,14 +315,15 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 	})
 }
 
-// measure finds out how a version lies to the target, and reads its commits.
+// measure sets the base, the start and the number of files of a version, and
+// returns its commits.
 func (s *Service) measure(ctx context.Context, target *project.Project, m *MergeRequest, v *Version) ([]*git.Commit, error) {
 	start, err := s.tip(ctx, target, m.TargetBranch)
 	if err != nil {
 		return nil, err
 	}
 	v.Start = string(start)
-	if start == "" { // compared with nothing everything would be new
+	if start == "" { // without a target all commits would be new
 		v.Base = v.Head
 		return nil, nil
 	}
@@ -333,12 +336,12 @@ func (s *Service) measure(ctx context.Context, target *project.Project, m *Merge
 	return page.Items, err
 }
 
-// maxRead limits how many commits of a version are read.
+// maxRead is the maximum number of commits of a version that are read.
 const maxRead = 200
 
-// pushText is the text of the system note about the commits of a push.
+// pushText returns the text of the system note about the commits of a push.
 func pushText(commits []*git.Commit, v *Version) string {
-	if v.was == v.Head { // another target
+	if v.was == v.Head { // only the target changed
 		return ""
 	}
 	var fresh []string
@@ -363,8 +366,8 @@ func pushText(commits []*git.Commit, v *Version) string {
 	return fmt.Sprintf("added %d %s\n\n%s%s", n, word, strings.Join(fresh, "\n"), more)
 }
 
-// Heads returns the heads that a merge request has had lately, the newest first;
-// for one that was read.
+// Heads returns the latest heads of a merge request, newest first. The actor
+// must have access to the merge request.
 func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) {
 	const most = 100
 	page, err := listVersions(ctx, s.DB, m.ID, db.Paging{Limit: most})
@@ -378,8 +381,8 @@ func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) 
 	return heads, nil
 }
 
-// ByID returns a merge request by its id to those who see it, for work of other
-// features; NotFound.
+// ByID returns a merge request by its ID to users who can see it, for
+// background jobs of other features. NotFound.
 func (s *Service) ByID(ctx context.Context, by actor.Actor, id int64) (*MergeRequest, error) {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
