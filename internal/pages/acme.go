@@ -22,35 +22,36 @@ import (
 	"svc/internal/queue"
 )
 
-// ACME says from whom automatic certificates are had.
+// ACME is the configuration of automatic certificates.
 type ACME struct {
-	Directory string // the address of the directory; empty for no one
+	Directory string // URL of the ACME directory; empty: off
 	Email     string
-	RootFile  string // certificates by which the server itself is trusted; empty for those of the system
-	Host      string // on which the server of sites listens
+	RootFile  string // root certificates of the ACME server; empty: those of the system
+	Host      string // listen address of the Pages server
 	Port      int
 }
 
-// On reports whether there are automatic certificates.
+// On reports whether automatic certificates are enabled.
 func (a ACME) On() bool { return a.Directory != "" }
 
-// renewal is when a certificate is replaced: a month before its end, or when
-// two thirds of its life are over, for those that are short.
+// renewal returns when a certificate must be renewed: 30 days before it
+// expires, or after two thirds of its lifetime if that is shorter than 90 days.
 func renewal(chain cert.Chain) time.Time {
 	leaf := chain.Leaf()
 	return chain.ExpiresAt().Add(-min(30*24*time.Hour, leaf.NotAfter.Sub(leaf.NotBefore)/3))
 }
 
-// The least and the most time between two tries to have a certificate.
+// The minimum and maximum time between two attempts to obtain a certificate.
 const (
 	leastWait = 10 * time.Minute
 	mostWait  = 24 * time.Hour
 )
 
-// obtainTime is how long an ACME server may take.
+// obtainTime is the timeout for obtaining a certificate.
 const obtainTime = 5 * time.Minute
 
-// certificateWork has a certificate for a domain issued, or renewed.
+// certificateWork is the background job that obtains or renews the certificate
+// of a domain.
 type certificateWork struct {
 	DomainID int64 `json:"domain_id"`
 }
@@ -58,7 +59,7 @@ type certificateWork struct {
 // Kind implements queue.Work.
 func (certificateWork) Kind() string { return "pages_certificate" }
 
-// issuer is the client of the ACME server, made when it is needed first.
+// issuer is the ACME client. It is created on first use.
 type issuer struct {
 	once   sync.Once
 	err    error
@@ -67,8 +68,8 @@ type issuer struct {
 	cache  *certmagic.Cache
 }
 
-// client makes the client. What it keeps is in our database, so that every node
-// can answer the challenge of any other.
+// client returns the ACME client. It stores its data in the database, so that
+// every node can answer the challenges of the others.
 func (s *Service) client() (*issuer, error) {
 	i := &s.issuer
 	i.once.Do(func() {
@@ -88,8 +89,8 @@ func (s *Service) client() (*issuer, error) {
 				return
 			}
 		}
-		// The cache serves nothing here, since all certificates are read from
-		// the rows of their domains; the client does not go without.
+		// The client requires a cache, but certificates are not served from it:
+		// they are read from the rows of their domains.
 		i.cache = certmagic.NewCache(certmagic.CacheOptions{
 			GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return i.config, nil },
 			Logger:           zap.NewNop(),
@@ -104,19 +105,19 @@ func (s *Service) client() (*issuer, error) {
 	return i, i.err
 }
 
-// StopACME ends what the client does in the background.
+// StopACME stops the background work of the ACME client.
 func (s *Service) StopACME() {
-	s.issuer.once.Do(func() {}) // waits for one who makes it just now
+	s.issuer.once.Do(func() {}) // waits if it is being created
 	if s.issuer.cache != nil {
 		s.issuer.cache.Stop()
 	}
 }
 
-// ChallengePath is where ACME servers look.
+// ChallengePath is the path of ACME HTTP challenges.
 const ChallengePath = "/.well-known/acme-challenge/"
 
-// Challenge answers an ACME server, if it asks for something that a node of
-// ours has been promised; false when it does not.
+// Challenge answers an ACME HTTP challenge that any node has started. It
+// returns false for other requests.
 func (s *Service) Challenge(w http.ResponseWriter, r *http.Request) bool {
 	if !s.ACME.On() {
 		return false
@@ -125,7 +126,7 @@ func (s *Service) Challenge(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil && i.acme.HandleHTTPChallenge(w, r)
 }
 
-// obtain does the work of one domain.
+// obtain runs a certificateWork.
 func (s *Service) obtain(ctx context.Context, w certificateWork) error {
 	d, err := findDomainByID(ctx, s.DB, w.DomainID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -148,7 +149,8 @@ func (s *Service) obtain(ctx context.Context, w certificateWork) error {
 	return s.takeIssued(ctx, d, c)
 }
 
-// issue has a certificate issued, and gives what the client has stored of it.
+// issue obtains or renews a certificate and returns it from the storage of the
+// client.
 func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
 	i, err := s.client()
 	if err != nil {
@@ -177,7 +179,8 @@ func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
 	return Certificate{string(chain), string(key)}, err
 }
 
-// storedChain is what the client has of a domain from before; nil for nothing.
+// storedChain returns the certificate in the storage of the client; nil if
+// there is none.
 func (s *Service) storedChain(ctx context.Context, name string) (cert.Chain, error) {
 	text, err := (&acmeStorage{s: s}).Load(ctx, name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -188,12 +191,13 @@ func (s *Service) storedChain(ctx context.Context, name string) (cert.Chain, err
 	}
 	chain, err := cert.Parse(string(text))
 	if err != nil {
-		return nil, nil // it is replaced
+		return nil, nil // an invalid certificate is replaced
 	}
 	return chain, nil
 }
 
-// takeIssued shows a certificate that was issued, on all nodes at once.
+// takeIssued saves an issued certificate with its domain. All nodes use it
+// immediately.
 func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) error {
 	chain, err := cert.Parse(c.PEM)
 	if err != nil {
@@ -202,7 +206,7 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := s.lockDomain(ctx, tx, d.ProjectID, d.Name)
 		if errs.Is(err, errs.KindNotFound) || err == nil && !now.AutoSSL {
-			return nil // its owner has changed their mind
+			return nil // the domain was deleted or automatic certificates were turned off
 		}
 		if err != nil {
 			return err
@@ -222,9 +226,9 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 	return nil
 }
 
-// noteFailure tells the owner of a domain what the ACME server said. The longer
-// it has been so, the longer it is until the next try: the servers bar those
-// who ask too often.
+// noteFailure records the error of the ACME server for the owner of the domain.
+// The wait until the next attempt increases, because ACME servers limit the
+// rate of failed requests.
 func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error {
 	text := cause.Error()
 	if len(text) > 1000 {
@@ -235,8 +239,8 @@ func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error
 	return saveFailure(ctx, s.DB, d.ID, cleanText(text), now.Add(min(max(now.Sub(d.UpdatedAt), leastWait), mostWait)))
 }
 
-// RenewCertificates has those issued again that end soon, and those that are
-// missing.
+// RenewCertificates adds background jobs for certificates that are missing or
+// must be renewed.
 func (s *Service) RenewCertificates(ctx context.Context) error {
 	if !s.ACME.On() {
 		return nil

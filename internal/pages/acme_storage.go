@@ -15,16 +15,16 @@ import (
 	"svc/internal/secret"
 )
 
-// acmeStorage is where the ACME client keeps what nodes have to share. Keys of
-// accounts and domains are among it, so all of it is sealed.
+// acmeStorage is the storage of the ACME client in the database, shared by all
+// nodes. All values are encrypted, because they include private keys.
 type acmeStorage struct {
 	s    *Service
-	held sync.Map // the locks of this process: a name to the word that stands in its row
+	held sync.Map // locks of this process: name to the random value in its row
 }
 
 const (
-	// lockTime is how long a lock lasts whose holder is not heard of, longer
-	// than it takes to have a certificate.
+	// lockTime is the time after which a lock expires. It is longer than
+	// obtaining a certificate takes.
 	lockTime = obtainTime + time.Minute
 	lockPoll = 500 * time.Millisecond
 )
@@ -36,7 +36,7 @@ func (a *acmeStorage) Store(ctx context.Context, key string, value []byte) error
 	return storeValue(ctx, a.s.DB, key, a.s.Keys.Seal(value, sealedAt(key)), len(value), a.s.Now())
 }
 
-// Load implements certmagic.Storage; fs.ErrNotExist when there is no such key.
+// Load implements certmagic.Storage. fs.ErrNotExist if there is no such key.
 func (a *acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
 	sealed, _, _, err := findValue(ctx, a.s.DB, key)
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *acmeStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, 
 	return certmagic.KeyInfo{}, absent(err, key)
 }
 
-// Lock implements certmagic.Locker: it waits until the lock is free, or its
-// holder has not been heard of for too long.
+// Lock implements certmagic.Locker. It waits until the lock is free or has
+// expired.
 func (a *acmeStorage) Lock(ctx context.Context, name string) error {
 	holder := secret.Token("")
 	for {
@@ -115,13 +115,13 @@ func (a *acmeStorage) Lock(ctx context.Context, name string) error {
 	}
 }
 
-// RenewLockLease keeps a lock for longer work.
+// RenewLockLease extends a lock.
 func (a *acmeStorage) RenewLockLease(ctx context.Context, name string, lease time.Duration) error {
 	return keepLock(ctx, a.s.DB, name, a.holder(name), a.s.Now().Add(lease))
 }
 
-// Unlock implements certmagic.Locker. A lock that another one has taken after
-// its time was over stays with that one.
+// Unlock implements certmagic.Locker. It does not release a lock that expired
+// and was taken by another process.
 func (a *acmeStorage) Unlock(ctx context.Context, name string) error {
 	defer a.held.Delete(name)
 	return dropLock(ctx, a.s.DB, name, a.holder(name))

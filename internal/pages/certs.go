@@ -12,7 +12,7 @@ import (
 )
 
 // Pair returns the certificate of a domain with its key, for the TLS server.
-// NotFound when there is none.
+// NotFound if there is none.
 func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, error) {
 	pair, err := s.certs.Get(name, func() (*tls.Certificate, bool, error) {
 		pair, err := s.readPair(ctx, name)
@@ -27,7 +27,8 @@ func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, erro
 	return pair, nil
 }
 
-// readPair is nil for a name without a certificate.
+// readPair returns the certificate of a domain with its key; nil if there is
+// none.
 func (s *Service) readPair(ctx context.Context, name string) (*tls.Certificate, error) {
 	d, err := findDomainByName(ctx, s.DB, name)
 	if errors.Is(err, db.ErrNoRows) {

@@ -16,40 +16,40 @@ import (
 	"svc/internal/secret"
 )
 
-// Source says where a certificate comes from.
+// Source is the origin of a certificate.
 type Source string
 
-// The sources.
+// The sources of certificates.
 const (
 	NoCertificate   Source = ""
 	UserCertificate Source = "user"
 	AutoCertificate Source = "acme"
 )
 
-// Domain is a domain on which a site is shown.
+// Domain is a custom domain of a site.
 type Domain struct {
 	ID            int64
 	ProjectID     int64
-	Name          string // in ASCII and lower case
+	Name          string // ASCII, lower case
 	AutoSSL       bool
-	AutoSSLError  string // why no certificate could be had
-	Certificate   string // PEM; empty without one
+	AutoSSLError  string // why no certificate could be obtained
+	Certificate   string // PEM; empty if there is none
 	Source        Source
 	ExpiresAt     *time.Time // of the certificate
-	Code          string     // that its DNS has to show
+	Code          string     // verification code, for the DNS record
 	VerifiedAt    *time.Time
 	EnabledUntil  *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	ProjectPath   string
-	Verification  bool // domains have to be verified
+	Verification  bool // domains must be verified
 	Expired       bool
 	sealedKey     string
-	renewAt       *time.Time // an automatic certificate; nil is at once
+	renewAt       *time.Time // next attempt for an automatic certificate; nil: now
 	verifyingName string
 }
 
-// URL is where the domain shows its site.
+// URL returns the URL of the site on the domain.
 func (d *Domain) URL() string {
 	if d.Certificate != "" {
 		return "https://" + d.Name
@@ -57,15 +57,15 @@ func (d *Domain) URL() string {
 	return "http://" + d.Name
 }
 
-// Verified reports whether its owner has shown that it is theirs.
+// Verified reports whether the ownership of the domain was verified.
 func (d *Domain) Verified() bool { return d.VerifiedAt != nil }
 
-// Record is the DNS record of type TXT that verifies the domain.
+// Record returns the DNS TXT record that verifies the domain.
 func (d *Domain) Record() (name, value string) {
 	return "_" + d.verifyingName + "." + d.Name, d.verifyingName + "=" + d.Code
 }
 
-// Chain is the certificate as it was parsed; nil without one.
+// Chain returns the parsed certificate; nil if there is none.
 func (d *Domain) Chain() cert.Chain {
 	if d.Certificate == "" {
 		return nil
@@ -79,7 +79,7 @@ func (d *Domain) Chain() cert.Chain {
 
 func (d *Domain) place() string { return "pages_domains/private_key/" + d.Name }
 
-// fill adds what is known of a domain beside its row.
+// fill sets the fields of domains that are not in their rows.
 func (s *Service) fill(ctx context.Context, list ...*Domain) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *Service) AllDomains(ctx context.Context, by actor.Actor, p db.Paging) (
 	return page, s.fill(ctx, page.Items...)
 }
 
-// Domains lists the domains of a project; Maintainers and above. NotFound also
-// when the project has its Pages turned off.
+// Domains lists the domains of a project, for Maintainers and above. NotFound
+// also if Pages is turned off in the project.
 func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Domain], error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return page, s.fill(ctx, page.Items...)
 }
 
-// Domain returns a domain of a project; who may: see Domains.
+// Domain returns a domain of a project. For permissions see Domains.
 func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *Service) Domain(ctx context.Context, by actor.Actor, ref project.Ref, n
 	return d, s.fill(ctx, d)
 }
 
-// Certificate is a certificate and its key, both in PEM; both empty to take the
-// present one away.
+// Certificate is a certificate and its key in PEM. If both are empty, the
+// current certificate is removed.
 type Certificate struct{ PEM, Key string }
 
 // NewDomain has the fields of a new domain.
@@ -143,8 +143,8 @@ type NewDomain struct {
 	Certificate *Certificate
 }
 
-// CreateDomain adds a domain to a project; who may: see Domains. Invalid when
-// the name or the certificate cannot be taken, or another project has it.
+// CreateDomain adds a domain to a project. For permissions see Domains. Invalid
+// if the name or the certificate is not valid, or the domain exists already.
 func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.
 	return d, nil
 }
 
-// follow adds the work that a new or changed domain asks for.
+// follow adds the background jobs that a new or changed domain needs.
 func (s *Service) follow(ctx context.Context, tx *db.Tx, d *Domain) error {
 	if d.Verification && d.VerifiedAt == nil {
 		if err := s.Queue.Add(ctx, tx, domainWork{d.ID}, queue.Unique()); err != nil {
@@ -196,15 +196,16 @@ func (s *Service) follow(ctx context.Context, tx *db.Tx, d *Domain) error {
 	return nil
 }
 
-// DomainChange is what may be changed of a domain; nil keeps what is.
+// DomainChange has the fields of a domain that can be changed; nil keeps the
+// value.
 type DomainChange struct {
 	AutoSSL     *bool
 	Certificate *Certificate
 }
 
-// UpdateDomain changes a domain; who may: see Domains. A certificate that is
-// put in or taken away turns automatic ones off, unless the change says otherwise.
-// NotFound; Invalid.
+// UpdateDomain changes a domain. For permissions see Domains. Setting or
+// removing a certificate turns automatic certificates off, unless the change
+// sets AutoSSL. NotFound; Invalid.
 func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string, c DomainChange) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -225,7 +226,7 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 		if c.Certificate != nil {
 			changed = "certificate"
 			s.setCertificate(wrong, d, *c.Certificate)
-			d.AutoSSL = false // who puts their own wants to keep it
+			d.AutoSSL = false // the certificate of the user must not be replaced
 		}
 		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
 			d.AutoSSL, d.renewAt = *c.AutoSSL, nil
@@ -272,7 +273,7 @@ func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, na
 	return d, db.NotFound(err, "PagesDomain")
 }
 
-// setCertificate takes over a certificate once it has been checked.
+// setCertificate checks a certificate and sets it.
 func (s *Service) setCertificate(wrong errs.Fields, d *Domain, c Certificate) {
 	if c == (Certificate{}) {
 		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt, d.renewAt = "", "", NoCertificate, nil, nil
@@ -301,7 +302,8 @@ func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, fro
 	d.sealedKey = s.Keys.Seal([]byte(c.Key), d.place())
 }
 
-// DeleteDomain takes a domain from a project; who may: see Domains. NotFound.
+// DeleteDomain removes a domain from a project. For permissions see Domains.
+// NotFound.
 func (s *Service) DeleteDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {

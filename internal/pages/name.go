@@ -10,11 +10,10 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxName is how long a domain may be.
+// maxName is the maximum length of a domain name.
 const maxName = 253
 
-// domainName checks the name of a new domain and gives the form in which it is
-// kept.
+// domainName checks the name of a new domain and returns it in its stored form.
 func (s *Service) domainName(wrong errs.Fields, text string) string {
 	name := lookedUp(text)
 	ours := s.Place.Host()
@@ -33,8 +32,8 @@ func (s *Service) domainName(wrong errs.Fields, text string) string {
 	return name
 }
 
-// lookedUp is a name in the form in which it is kept: what users write of other
-// alphabets as the DNS has it.
+// lookedUp returns a domain name in its stored form: lower case, with
+// international names in ASCII (Punycode).
 func lookedUp(text string) string {
 	name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(text), "."))
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
@@ -43,8 +42,8 @@ func lookedUp(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "")
 }
 
-// hostname reports whether a name can be looked up in the DNS, has more than
-// one label, and is no address.
+// hostname reports whether a name is a valid DNS name with more than one label
+// and not an IP address.
 func hostname(name string) bool {
 	if len(name) > maxName || !strings.Contains(name, ".") {
 		return false

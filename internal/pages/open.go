@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// packsMax is how many archives a node holds open.
+	// packsMax is the maximum number of archives that a node keeps open.
 	packsMax = 256
-	// entriesMax bounds the files that are known of them together, about 300
-	// bytes each.
+	// entriesMax is the maximum number of files in the open archives, at about
+	// 300 bytes of memory each.
 	entriesMax = 500_000
-	// copiesMax bounds the bytes of those that are copies on this machine.
+	// copiesMax is the maximum size of the local copies of archives.
 	copiesMax = 8 << 30
-	// idleTime is how long one is kept that no one asks for: what was removed takes
-	// up space as long as it is open.
+	// idleTime is how long an unused archive is kept open. A deleted archive
+	// takes up disk space while it is open.
 	idleTime = 30 * time.Minute
-	// loadTime is how long a remote store may take for one.
+	// loadTime is the timeout for fetching an archive from object storage.
 	loadTime = 10 * time.Minute
 )
 
-// Content is a version of a site that is open; the caller closes it.
+// Content is an open version of a site. The caller closes it.
 type Content struct {
 	*pack.Pack
 	Rules redirect.Rules
@@ -38,29 +38,29 @@ type Content struct {
 	in    *packs
 }
 
-// opened is an archive that a user reads, or did so lately.
+// opened is an archive that is in use or was used recently.
 type opened struct {
-	ready  chan struct{} // closed when the rest is set
+	ready  chan struct{} // closed when the other fields are set
 	pack   *pack.Pack
 	rules  redirect.Rules
 	err    error
 	file   io.Closer
 	users  int
-	used   int64 // the greater the later
+	used   int64 // sequence number of the last use
 	at     time.Time
-	gone   bool // it is no longer kept: who leaves last closes it
+	gone   bool // removed from packs; the last user closes it
 	remove string
-	copied int64 // its size, if it is a copy
+	copied int64 // size of the local copy, if there is one
 }
 
-// packs are the archives that this node holds open.
+// packs is the set of open archives of this node.
 type packs struct {
 	mu   sync.Mutex
 	open map[string]*opened
 	uses int64
 }
 
-// Open opens a version of a site. NotFound when it was removed meanwhile.
+// Open opens a version of a site. NotFound if it was deleted in the meantime.
 func (s *Service) Open(ctx context.Context, v *Version) (*Content, error) {
 	p := &s.packs
 	p.mu.Lock()
@@ -75,7 +75,8 @@ func (s *Service) Open(ctx context.Context, v *Version) (*Content, error) {
 	o.used, o.at = p.uses, s.Now()
 	p.mu.Unlock()
 	if fresh {
-		// Others wait for it, so it does not end with the one who came first.
+		// Other requests wait for the archive, so loading it must not end with
+		// the first request.
 		loading, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime)
 		s.load(loading, o, v.blob)
 		cancel()
@@ -96,7 +97,7 @@ func (s *Service) Open(ctx context.Context, v *Version) (*Content, error) {
 	return &Content{Pack: o.pack, Rules: o.rules, of: o, in: p}, nil
 }
 
-// Close lets go of a site.
+// Close releases the archive.
 func (c *Content) Close() { c.in.leave(c.of) }
 
 func (p *packs) leave(o *opened) {
@@ -116,20 +117,20 @@ func (p *packs) forget(key string, o *opened) {
 	o.gone = true
 }
 
-// end closes an archive that no one needs; the lock is held.
+// end closes an archive that is no longer used. The caller holds the lock.
 func (o *opened) end() {
 	if !o.gone || o.users > 0 || o.file == nil {
 		return
 	}
-	_ = o.file.Close() // it was only read
+	_ = o.file.Close() // opened read-only
 	o.file = nil
 	if o.remove != "" {
 		_ = os.Remove(o.remove)
 	}
 }
 
-// trim lets go of those that were not used for long, and for the longest time
-// if there are too many.
+// trim closes archives that were not used for idleTime, and the least recently
+// used ones if there are too many. It keeps the archive with the key but.
 func (p *packs) trim(but string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +164,7 @@ func (p *packs) trim(but string, now time.Time) {
 	}
 }
 
-// load opens the archive: where it lies, or a copy on this machine.
+// load opens an archive: directly in a local store, else as a local copy.
 func (s *Service) load(ctx context.Context, o *opened, key string) {
 	object, err := s.Blobs.Get(ctx, key)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Service) load(ctx context.Context, o *opened, key string) {
 	}
 }
 
-// fetch copies an archive to this machine.
+// fetch copies an archive to a local file.
 func (s *Service) fetch(from io.Reader, key string) (*os.File, error) {
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
@@ -208,7 +209,7 @@ func (s *Service) fetch(from io.Reader, key string) (*os.File, error) {
 	return file, nil
 }
 
-// ClearCache removes the copies that an earlier process left.
+// ClearCache removes the local copies of previous processes.
 func (s *Service) ClearCache() error { return os.RemoveAll(filepath.Clean(s.CacheDir)) }
 
 func readRules(p *pack.Pack) (redirect.Rules, error) {

@@ -39,21 +39,21 @@ type Deps struct {
 	Place    Place
 	ACME     ACME
 	Name     string // of the service, in the names of DNS records
-	CacheDir string // for archives whose store is not on this machine
-	// LookupTXT asks the DNS; nil is the one of the system.
+	CacheDir string // for local copies of archives in object storage
+	// LookupTXT queries the DNS; nil: the resolver of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
 }
 
-// Place is where sites are.
+// Place is where sites are served.
 type Place struct {
-	URL      string // below whose host they are, without a slash at its end
-	External string // the address of the instance itself
-	Served   bool   // sites are shown
-	TLS      bool   // domains of their own are served over TLS too
-	TLSPort  string // of those; empty for the usual one
+	URL      string // sites are on subdomains of its host; without a trailing slash
+	External string // URL of the instance
+	Served   bool   // sites are served
+	TLS      bool   // custom domains are served over TLS too
+	TLSPort  string // of custom domains; empty: the default port
 }
 
-// Host is the host below which sites are.
+// Host returns the parent domain of the sites.
 func (p Place) Host() string {
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -62,25 +62,25 @@ func (p Place) Host() string {
 	return strings.ToLower(u.Hostname())
 }
 
-// Secure reports whether sites below the host are reached over TLS.
+// Secure reports whether sites on subdomains are served over TLS.
 func (p Place) Secure() bool { return strings.HasPrefix(p.URL, "https://") }
 
-// Below is the address of a host below the one of the sites.
+// Below returns the URL of a subdomain.
 func (p Place) Below(label string) string {
 	scheme, rest, _ := strings.Cut(p.URL, "://")
 	return scheme + "://" + label + "." + rest
 }
 
-// AuthHost is the host on which visitors of private sites come back from the
-// sign-in. No namespace has its name.
+// AuthHost returns the host to which visitors of private sites return after
+// signing in. No namespace can have its name.
 func (p Place) AuthHost() string { return "projects." + p.Host() }
 
-// Service is the sites of the instance.
+// Service implements Pages.
 type Service struct {
 	Deps
 	hosts  *notice.Cache[string, *host] // by name
 	packs  packs
-	certs  *notice.Cache[string, *tls.Certificate] // by name, nil for one without
+	certs  *notice.Cache[string, *tls.Certificate] // by name, nil if there is none
 	issuer issuer
 }
 
@@ -92,11 +92,13 @@ const (
 	hostsMax = 5000
 )
 
-// topic is the notice that a site, a domain or a certificate has changed. It
-// concerns all of them: they are few, and read again by who is asked for one.
+// topic is the topic of notices about changed sites, domains and certificates.
+// A notice drops all cached hosts and certificates: they are few, and are read
+// again on demand.
 const topic = "pages"
 
-// New returns the service, registers its background jobs, and follows the jobs.
+// New returns the service, registers its background jobs and subscribes to
+// notices.
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	if s.LookupTXT == nil {
@@ -118,13 +120,12 @@ func New(d Deps) *Service {
 	return s
 }
 
-// view returns a project whose Pages are turned on to Maintainers and above.
+// view returns a project with Pages turned on, to Maintainers and above.
 func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.PagesPart)
 }
 
-// change is view for those who would change the site: Forbidden when the
-// project is archived.
+// change is view for changes. Forbidden if the project is archived.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.PagesPart, project.Maintainer)
 }

@@ -21,18 +21,19 @@ import (
 	"svc/internal/secret"
 )
 
-// maxFiles is how many files a site may have.
+// maxFiles is the maximum number of files of a site.
 const maxFiles = 200_000
 
-// writeTime is how long an archive may take to be written; what is not shown
-// by then was left by a crash.
+// writeTime is the maximum time to write an archive. An archive that is not
+// published by then was left by a crash.
 const writeTime = 24 * time.Hour
 
-// prefixTime is how long a site below another one lasts, unless its job says
-// otherwise: those are made to be looked at once.
+// prefixTime is the default lifetime of a site with a path prefix. Such sites
+// are usually temporary, for example for a review.
 const prefixTime = 24 * time.Hour
 
-// publishWork shows what a job has left behind.
+// publishWork is the background job that publishes the artifacts of a job as a
+// site.
 type publishWork struct {
 	ProjectID int64      `json:"project_id"`
 	JobID     int64      `json:"job_id"`
@@ -63,7 +64,8 @@ func (s *Service) JobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	return s.Queue.Add(ctx, tx, w)
 }
 
-// Variables tells jobs where the site of their project is, or will be.
+// Variables returns the variables with the URL of the site of a project, for
+// its jobs.
 func (s *Service) Variables(ctx context.Context, p *project.Project) ([]config.Variable, error) {
 	if !s.Place.Served || p.Settings.Pages == project.Disabled {
 		return nil, nil
@@ -82,7 +84,7 @@ func (s *Service) Variables(ctx context.Context, p *project.Project) ([]config.V
 	}, nil
 }
 
-// prefixLabel makes one segment of a path of what a job calls its prefix.
+// prefixLabel converts the path prefix of a job to a path segment.
 func prefixLabel(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
@@ -93,9 +95,8 @@ func prefixLabel(text string) string {
 	return strings.Trim(text[:min(len(text), 63)], "-.")
 }
 
-// publish makes a pack of the artifacts of a job, beside what is shown, and
-// then shows that. A site that cannot be shown is reported, and the previous
-// one stays.
+// publish writes an archive of the artifacts of a job and then switches the
+// site to it. On failure the previous version stays and the reason is recorded.
 func (s *Service) publish(ctx context.Context, w publishWork) error {
 	site := &Site{
 		ProjectID: w.ProjectID, JobID: w.JobID, Prefix: w.Prefix, Root: w.Root, ExpiresAt: w.ExpiresAt, CreatedAt: s.Now(),
@@ -110,7 +111,7 @@ func (s *Service) publish(ctx context.Context, w publishWork) error {
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.show(ctx, tx, site) })
 	if db.IsForeignKey(err) {
-		return nil // the project is gone; the archive goes with what crashes leave
+		return nil // the project was deleted; Sweep removes the archive
 	}
 	if err != nil {
 		return fmt.Errorf("publish job %d: %w", w.JobID, err)
@@ -118,8 +119,8 @@ func (s *Service) publish(ctx context.Context, w publishWork) error {
 	return nil
 }
 
-// writePack stores the archive of a site, of which a row says that it is to go
-// unless it is shown.
+// writePack writes the archive of a site. Before, it records the archive for
+// removal, in case it is never published.
 func (s *Service) writePack(ctx context.Context, site *Site) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *Service) writePack(ctx context.Context, site *Site) error {
 		written <- err
 	}()
 	_, err = s.Blobs.Put(ctx, site.blob, out, blob.Options{ContentType: "application/zip"})
-	_ = out.Close() // ends the writer, if the store gave up
+	_ = out.Close() // ends the writer if the store has failed
 	if cause := <-written; cause != nil && !errors.Is(cause, io.ErrClosedPipe) {
 		return cause
 	}
@@ -153,8 +154,8 @@ func (s *Service) writePack(ctx context.Context, site *Site) error {
 	return err
 }
 
-// show switches a site over to an archive that is written. A job that was
-// started later wins, whichever ends first.
+// show switches a site to a new archive. The job with the higher ID wins,
+// regardless of which ends first.
 func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
 	if err := tx.Lock(ctx, "projects", site.ProjectID); err != nil {
 		return err
@@ -186,7 +187,8 @@ func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
 	return saveSettings(ctx, tx, site.ProjectID, t)
 }
 
-// publishFailed notes for the users of the project why a job did not publish.
+// publishFailed records why a job did not publish its site, for the members of
+// the project.
 func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error) error {
 	text := "The site could not be published"
 	if e, ok := errors.AsType[*errs.Error](cause); ok && e.Kind == errs.KindUnprocessable {
@@ -214,8 +216,7 @@ func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error)
 	return nil
 }
 
-// Sweep ends sites whose time has come, and removes archives that are not
-// shown.
+// Sweep removes expired sites, and archives that are no longer used.
 func (s *Service) Sweep(ctx context.Context) error {
 	over, err := expiredSites(ctx, s.DB, s.Now())
 	if err != nil {
@@ -224,7 +225,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	for _, site := range over {
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 			err := deleteSite(ctx, tx, site.ID, site.blob)
-			if errors.Is(err, db.ErrNoRows) { // it shows something else by now
+			if errors.Is(err, db.ErrNoRows) { // the site has been published again
 				return nil
 			}
 			if err != nil {
@@ -241,7 +242,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return fmt.Errorf("sweep pages: %w", err)
 	}
 	var faults []error
-	for _, key := range left { // one that cannot be removed does not keep the others
+	for _, key := range left { // an error does not stop the others
 		err := s.Blobs.Delete(ctx, key)
 		if err == nil {
 			err = unleave(ctx, s.DB, key)

@@ -13,13 +13,13 @@ import (
 	"svc/internal/project"
 )
 
-// Route is a site as it is shown on a host.
+// Route is the sites of a project on a host.
 type Route struct {
 	ProjectID int64
-	Base      string // where the site begins on the host: /group/project, or empty
-	HTTPS     bool   // visitors are sent there over TLS
-	// Elsewhere is the address that shows the site instead, without a slash at
-	// its end; empty when this one does.
+	Base      string // path of the site on the host: /group/project, or empty
+	HTTPS     bool   // HTTP requests are redirected to HTTPS
+	// Elsewhere is the URL that requests are redirected to, without a trailing
+	// slash; empty if the site is served here.
 	Elsewhere string
 
 	access     project.Feature
@@ -27,19 +27,20 @@ type Route struct {
 	sites      map[string]*Version // by prefix
 }
 
-// Version is what a site shows now.
+// Version is the published version of a site.
 type Version struct {
-	At   time.Time // it was published
+	At   time.Time // publication time
 	blob string
 }
 
-// Open reports whether everyone may see the site.
+// Open reports whether the site is public.
 func (r *Route) Open() bool {
 	return r.access == project.Everyone || r.access == project.Enabled && r.visibility == project.Public
 }
 
-// Pick returns the version for a path below the base, which it cuts where
-// another site of the project begins; nil when there is none.
+// Pick returns the version for a path below the base. If the path is in a site
+// with a path prefix, base is the prefix and rest the path below it. Nil if
+// there is no such site.
 func (r *Route) Pick(path string) (v *Version, base, rest string) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if v = r.sites[first]; v != nil && first != "" {
@@ -49,7 +50,7 @@ func (r *Route) Pick(path string) (v *Version, base, rest string) {
 	return r.sites[""], "", path
 }
 
-// routeRow is a site with what is needed to show it.
+// routeRow is a site with the data that is needed to serve it.
 type routeRow struct {
 	site       Site
 	path       string // full path of the project
@@ -57,35 +58,34 @@ type routeRow struct {
 	access     project.Feature
 	settings   Settings
 
-	primary       Domain // its name is empty without one
+	primary       Domain // the name is empty if there is none
 	primarySecure bool   // it has a certificate
 }
 
-// host is all that is shown on a host.
+// host is the set of routes of a host.
 type host struct {
 	routes  map[string]*Route // by base, in lower case
-	deep    int               // the most segments that a base has
-	private bool              // a route is not open
+	deep    int               // maximum number of path segments of a base
+	private bool              // some route is not public
 }
 
-// Match is what a host shows under a path.
+// Match is the result of Resolve.
 type Match struct {
-	// Routes holds the sites that the path is in, the one with the longest base
-	// first.
+	// Routes are the sites that contain the path, longest base first.
 	Routes []*Route
-	// Private reports whether some site of the host is not open to everyone.
+	// Private reports whether some site of the host is not public.
 	Private bool
 }
 
-// Resolve returns the sites that a host, in lower case and without its port,
-// has for a path. It does not check the visitor: see Admit.
+// Resolve returns the sites of a host for a path. The name is in lower case
+// without a port. It does not check the access of the visitor; see Admit.
 func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error) {
 	h, err := s.host(ctx, name)
 	if err != nil {
 		return Match{}, err
 	}
-	// The longest base comes first: the site of a namespace itself is at the
-	// root of the host.
+	// Longest base first: the site of the namespace itself is at the root of
+	// the host.
 	rest := lower(path)
 	ends := make([]int, 1, 8)
 	for i := 1; i <= len(rest) && len(ends) <= h.deep; i++ {
@@ -102,8 +102,9 @@ func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error)
 	return m, nil
 }
 
-// lower makes the letters small that paths of projects have. Others stay, so
-// that the length does: some become ASCII.
+// lower converts the ASCII letters of a path to lower case, which are all that
+// paths of projects have. Other letters stay, because their conversion could
+// change the length of the path.
 func lower(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
 		return path
@@ -180,13 +181,13 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 	return h, nil
 }
 
-// enabled reports whether a domain shows its site.
+// enabled reports whether a domain serves its site.
 func (s *Service) enabled(d *Domain) bool {
 	return !d.Verification || d.Verified() && d.EnabledUntil != nil && s.Now().Before(*d.EnabledUntil)
 }
 
-// addRoute adds the sites of one project, which all have the same settings, to
-// what is shown on a host.
+// addRoute adds the sites of a project to a host. They all have the same
+// settings.
 func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, name string, verification bool) {
 	if len(rows) == 0 || rows[0].access == project.Disabled {
 		return
@@ -202,7 +203,7 @@ func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, n
 	label := first.settings.label + "." + s.Place.Host()
 	primary := first.primary
 	primary.Verification = verification
-	led := primary.Name != "" && s.enabled(&primary) // no one is led to where nothing is shown
+	led := primary.Name != "" && s.enabled(&primary) // never redirect to a domain that is not served
 	switch {
 	case led && primary.Name != name:
 		r.Elsewhere = "http://" + primary.Name
@@ -224,7 +225,7 @@ func portOf(port string) string {
 	return ":" + port
 }
 
-// Admit refuses everyone who may not see a site: NotFound. A site of members is
+// Admit returns NotFound if the actor may not see a site. A site for members is
 // for Guests and above.
 func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	if r.Open() {
@@ -240,7 +241,7 @@ func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	return nil
 }
 
-// Access refuses everyone who may not see the site of a project: NotFound.
+// Access returns NotFound if the actor may not see the site of a project.
 func (s *Service) Access(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {

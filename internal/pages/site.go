@@ -15,13 +15,13 @@ import (
 	"svc/internal/secret"
 )
 
-// Site is what a project shows: the files that a job left behind.
+// Site is a published site of a project: the artifacts of a job.
 type Site struct {
 	ID        int64
 	ProjectID int64
-	Prefix    string // below the address of the project; empty for the site itself
+	Prefix    string // path prefix below the URL of the project; empty for the main site
 	JobID     int64
-	Root      string // the directory of the artifacts
+	Root      string // published directory of the artifacts
 	Files     int64
 	Size      int64
 	ExpiresAt *time.Time
@@ -31,29 +31,30 @@ type Site struct {
 	blob string
 }
 
-// Settings are how a project shows its sites.
+// Settings are the Pages settings of a project.
 type Settings struct {
-	HTTPSOnly     bool // where that can be
-	UniqueDomain  bool // it has its own host
+	HTTPSOnly     bool // where TLS is available
+	UniqueDomain  bool // use a unique domain
 	PrimaryDomain string
 	Failure       string // why the last job could not publish
 	FailedJobID   *int64
 	FailedAt      *time.Time
 
-	label string // of the host of its own
+	label string // subdomain of the unique domain
 }
 
-// Overview is the Pages of a project.
+// Overview has the Pages settings and sites of a project.
 type Overview struct {
 	Settings
 	URL   string
 	Sites []*Site // by prefix
 }
 
-// Published reports whether there is anything to see.
+// Published reports whether there is a site.
 func (o *Overview) Published() bool { return len(o.Sites) > 0 }
 
-// Overview returns the settings and sites of a project; who may: see Domains.
+// Overview returns the settings and sites of a project. For permissions see
+// Domains.
 func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref) (*Overview, error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) overview(ctx context.Context, in *project.Project) (*Overview,
 	return o, nil
 }
 
-// address is where the site of a project is.
+// address returns the URL of the site of a project.
 func (s *Service) address(fullPath string, t Settings) string {
 	if t.UniqueDomain && t.label != "" {
 		return s.Place.Below(t.label)
@@ -92,9 +93,9 @@ func (s *Service) address(fullPath string, t Settings) string {
 	return s.Place.Below(top) + "/" + rest
 }
 
-// Address is where the site of a project is, as its settings are now, for those
-// to whom the project was given; empty when nothing is published or its Pages
-// are turned off.
+// Address returns the URL of the site of a project. Empty if nothing is
+// published or Pages is turned off. The caller must have checked access to the
+// project.
 func (s *Service) Address(ctx context.Context, in *project.Project) (string, error) {
 	if in.Settings.Pages == project.Disabled {
 		return "", nil
@@ -111,16 +112,15 @@ func (s *Service) Address(ctx context.Context, in *project.Project) (string, err
 	return s.address(in.FullPath, t), nil
 }
 
-// Change is what may be changed of how a project shows its sites; nil keeps
-// what is.
+// Change has the settings that can be changed; nil keeps the value.
 type Change struct {
 	HTTPSOnly     *bool
 	UniqueDomain  *bool
-	PrimaryDomain *string // empty for none
+	PrimaryDomain *string // empty: none
 }
 
-// Update changes how a project shows its sites; who may: see Domains. Invalid
-// when the primary domain is none of the project's.
+// Update changes the Pages settings of a project. For permissions see Domains.
+// Invalid if the primary domain is not a domain of the project.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Overview, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -165,13 +165,13 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c
 	return s.overview(ctx, in)
 }
 
-// String is what audit events tell of the settings.
+// String returns the settings for audit events.
 func (t Settings) String() string {
 	return fmt.Sprintf("https only: %t, unique domain: %t, primary domain: %q", t.HTTPSOnly, t.UniqueDomain, t.PrimaryDomain)
 }
 
-// uniqueLabel is a label of the DNS that no namespace has: it ends in digits
-// that no one could guess.
+// uniqueLabel returns a random DNS label that no namespace has and that cannot
+// be guessed.
 func uniqueLabel(in *project.Project) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
@@ -200,12 +200,12 @@ func (s *Service) ownDomain(ctx context.Context, tx *db.Tx, projectID int64, nam
 	return d.Name, nil
 }
 
-// keptAfter is how long an archive stays that is not shown any more: answers
-// that are on their way still read from it.
+// keptAfter is how long an archive is kept after it was replaced, because
+// responses may still be reading from it.
 const keptAfter = 10 * time.Minute
 
-// Unpublish takes the sites of a project away; who may: see Domains. Domains
-// and settings stay.
+// Unpublish removes the sites of a project. For permissions see Domains.
+// Domains and settings are kept.
 func (s *Service) Unpublish(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {

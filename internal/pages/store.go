@@ -21,7 +21,8 @@ func scanDomain(sc db.Scanner) (*Domain, error) {
 	return &d, err
 }
 
-// listDomains lists those of a project, or of all for 0, by name.
+// listDomains lists the domains of a project, or of all projects if it is 0, by
+// name.
 func listDomains(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db.Page[*Domain], error) {
 	var where db.Where
 	where.And("p.deleted_at IS NULL")
@@ -46,14 +47,15 @@ func findDomainByName(ctx context.Context, q db.Q, name string) (*Domain, error)
 	return scanDomain(q.QueryRowContext(ctx, `SELECT `+domainColumns+` FROM `+domainTables+` WHERE d.domain = ? AND p.deleted_at IS NULL`, name))
 }
 
-// someDomains is how many are worked on at once.
+// someDomains is the batch size for background jobs of domains.
 const someDomains = 500
 
 func domainIDs(ctx context.Context, q db.Q, after int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM pages_domains WHERE id > ? ORDER BY id LIMIT ?`, after, someDomains)
 }
 
-// dueDomains are those whose automatic certificate is to be had now.
+// dueDomains returns the domains whose automatic certificate must be obtained
+// or renewed now.
 func dueDomains(ctx context.Context, q db.Q, after int64, now time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM pages_domains WHERE auto_ssl AND id > ? AND (renew_at IS NULL OR renew_at <= ?) ORDER BY id LIMIT ?`, after, now, someDomains)
@@ -83,7 +85,8 @@ func saveVerified(ctx context.Context, q db.Q, d *Domain) error {
 	return db.ExecOne(ctx, q, `UPDATE pages_domains SET verified_at = ?, enabled_until = ? WHERE id = ?`, d.VerifiedAt, d.EnabledUntil, d.ID)
 }
 
-// deleteDomain removes a domain, also where it was the first of its project.
+// deleteDomain deletes a domain, and resets the primary domain of its project
+// if it was that.
 func deleteDomain(ctx context.Context, q db.Q, d *Domain) error {
 	if _, err := q.ExecContext(ctx, `UPDATE pages_projects SET primary_domain = '' WHERE project_id = ? AND primary_domain = ?`, d.ProjectID, d.Name); err != nil {
 		return err

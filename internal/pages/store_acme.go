@@ -21,18 +21,18 @@ func findValue(ctx context.Context, q db.Q, name string) (sealed string, size in
 	return sealed, size, at, err
 }
 
-// belowName is a pattern for what is in a directory.
+// belowName returns the LIKE pattern for the values in a directory.
 func belowName(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.TrimSuffix(name, "/")) + "/%"
 }
 
-// deleteValues removes a value, or all in a directory.
+// deleteValues deletes a value, or all values in a directory.
 func deleteValues(ctx context.Context, q db.Q, name string) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM pages_acme WHERE name = ? OR name LIKE ? ESCAPE '\'`, name, belowName(name))
 	return err
 }
 
-// listValues returns the names of a value, or of all in a directory.
+// listValues returns the names of a value, or of all values in a directory.
 func listValues(ctx context.Context, q db.Q, name string, limit int) ([]string, error) {
 	if name == "" {
 		return db.All(ctx, q, db.Value[string], `SELECT name FROM pages_acme ORDER BY name LIMIT ?`, limit)
@@ -41,7 +41,7 @@ func listValues(ctx context.Context, q db.Q, name string, limit int) ([]string, 
 		name, belowName(name), limit)
 }
 
-// takeLock takes a lock that is free or whose time is over.
+// takeLock takes a lock that is free or has expired.
 func takeLock(ctx context.Context, q db.Q, name, holder string, now time.Time, lease time.Duration) (bool, error) {
 	var got string
 	err := q.QueryRowContext(ctx, `

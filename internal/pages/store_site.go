@@ -30,8 +30,8 @@ func findSite(ctx context.Context, q db.Q, projectID int64, prefix string) (*Sit
 	return s, err
 }
 
-// saveSite shows another archive. It gives ErrNoRows when the site shows what a
-// later job made.
+// saveSite switches a site to another archive. ErrNoRows if the site has a
+// version of a later job.
 func saveSite(ctx context.Context, q db.Q, s *Site) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO pages_sites (project_id, prefix, job_id, root, blob, files, size, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -79,7 +79,7 @@ func saveSettings(ctx context.Context, q db.Q, projectID int64, t Settings) erro
 	return err
 }
 
-// leave has an archive removed at a time.
+// leave records an archive for removal at a time.
 func leave(ctx context.Context, q db.Q, blob string, at time.Time) error {
 	_, err := q.ExecContext(ctx, `INSERT INTO pages_leftovers (blob, remove_at) VALUES (?, ?) ON CONFLICT (blob) DO UPDATE SET remove_at = excluded.remove_at`, blob, at)
 	return err
@@ -94,11 +94,11 @@ func leftovers(ctx context.Context, q db.Q, now time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT blob FROM pages_leftovers WHERE remove_at <= ? ORDER BY remove_at LIMIT 100`, now)
 }
 
-// routeColumns are those of what is needed to show a site.
+// routeColumns are the columns of a routeRow.
 const routeColumns = siteColumns + `, p.full_path, p.visibility, p.settings, COALESCE(t.https_only, TRUE), COALESCE(t.unique_label, ''),
 	COALESCE(t.unique_domain, FALSE), COALESCE(m.domain, ''), COALESCE(m.certificate <> '', FALSE), m.verified_at, m.enabled_until`
 
-// primaryTable is the primary domain of a project.
+// primaryTable joins the primary domain of a project.
 const primaryTable = ` LEFT JOIN pages_domains m ON m.project_id = p.id AND m.domain = t.primary_domain`
 
 func scanRoute(sc db.Scanner) (routeRow, error) {
@@ -115,7 +115,7 @@ func scanRoute(sc db.Scanner) (routeRow, error) {
 	return r, err
 }
 
-// routesBelow are the sites of a namespace of the highest level and of all
+// routesBelow returns the sites of a top-level namespace and all namespaces
 // below it.
 func routesBelow(ctx context.Context, q db.Q, path string, now time.Time) ([]routeRow, error) {
 	return db.All(ctx, q, scanRoute, `

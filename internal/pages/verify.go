@@ -16,14 +16,14 @@ import (
 	"svc/internal/queue"
 )
 
-// enabledFor is how long a verified domain shows its site without the record:
-// DNS servers have their bad days.
+// enabledFor is how long a verified domain stays enabled after its DNS record
+// was last seen. It bridges failures of DNS servers.
 const enabledFor = 7 * 24 * time.Hour
 
-// lookupTime is how long the DNS may take.
+// lookupTime is the timeout of a DNS query.
 const lookupTime = 15 * time.Second
 
-// domainWork looks whether a domain shows its code.
+// domainWork is the background job that verifies a domain.
 type domainWork struct {
 	DomainID int64 `json:"domain_id"`
 }
@@ -31,8 +31,8 @@ type domainWork struct {
 // Kind implements queue.Work.
 func (domainWork) Kind() string { return "pages_domain" }
 
-// VerifyDomain looks now whether the DNS of a domain shows its code; who may:
-// see Domains. NotFound; Unprocessable when it does not.
+// VerifyDomain checks the DNS record of a domain now. For permissions see
+// Domains. NotFound; Unprocessable if the record is missing.
 func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -56,7 +56,8 @@ func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.
 	return d, nil
 }
 
-// shows asks the DNS. The record may also stand at the domain itself.
+// shows reports whether the DNS has the verification code. The record may also
+// be at the domain itself.
 func (s *Service) shows(ctx context.Context, d *Domain) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
@@ -72,8 +73,8 @@ func (s *Service) shows(ctx context.Context, d *Domain) bool {
 	return false
 }
 
-// noteVerified writes down what the DNS said. A domain that was verified stays
-// so for a while.
+// noteVerified saves the result of a DNS check. A verified domain stays
+// verified until EnabledUntil.
 func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.Project, d *Domain, shown bool) error {
 	now := s.Now()
 	was := d.VerifiedAt != nil
@@ -107,7 +108,7 @@ func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.
 	})
 }
 
-// checkDomain does the work of one domain.
+// checkDomain runs a domainWork.
 func (s *Service) checkDomain(ctx context.Context, w domainWork) error {
 	d, err := findDomainByID(ctx, s.DB, w.DomainID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -123,7 +124,8 @@ func (s *Service) checkDomain(ctx context.Context, w domainWork) error {
 	return s.noteVerified(ctx, actor.System(), in, d, s.shows(ctx, d))
 }
 
-// CheckDomains has all domains looked at again, if they have to be verified.
+// CheckDomains adds background jobs that verify all domains, if verification is
+// required.
 func (s *Service) CheckDomains(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil || !settings.PagesVerification {
