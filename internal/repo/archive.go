@@ -14,23 +14,23 @@ import (
 
 // ArchiveOptions are the options of an archive.
 type ArchiveOptions struct {
-	Ref    string // a branch, tag or commit; the default branch unless given
+	Ref    string // a branch, tag or commit; default: the default branch
 	Path   string // only this file or directory
 	Format git.ArchiveFormat
 }
 
-// Archive is an archive that can be written.
+// Archive is an archive that is ready to be written.
 type Archive struct {
-	// Name is that of the file, without its ending, and of the directory in
-	// which everything lies.
+	// Name is the name of the file, without its extension, and of the top-level
+	// directory in the archive.
 	Name   string
 	Commit git.OID
 	repo   git.Repo
 	o      git.ArchiveOptions
 }
 
-// Archive finds what goes into an archive, for those who may read the
-// repository. NotFound when it is not there.
+// Archive prepares an archive, for users who may read the repository. NotFound
+// if the ref does not exist.
 func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, o ArchiveOptions) (*Archive, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -56,7 +56,8 @@ func archiveName(p *project.Project, ref string, at git.OID, path string) string
 	if path != "" {
 		parts = append(parts, path)
 	}
-	// File systems end names at 255 bytes, and the ending needs some of them.
+	// File systems limit names to 255 bytes, and the extension needs some of
+	// them.
 	const most = 240
 	name := strings.ReplaceAll(strings.Join(parts, "-"), "/", "-")
 	if len(name) > most {
@@ -65,8 +66,8 @@ func archiveName(p *project.Project, ref string, at git.OID, path string) string
 	return name
 }
 
-// Write makes the archive and writes it as it is made; it ends with ctx.
-// Unavailable, with nothing written, when the format cannot be made here.
+// Write streams the archive; it ends with ctx. Unavailable, with nothing
+// written, if the format is not available on this server.
 func (a *Archive) Write(ctx context.Context, w io.Writer) error {
 	err := a.repo.Archive(ctx, w, a.o)
 	if errors.Is(err, git.ErrUnsupported) {

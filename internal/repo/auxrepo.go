@@ -36,17 +36,17 @@ const (
 	WikiAuxRepo    AuxRepoKind = "wiki"
 )
 
-// AuxRepoOwner is the feature that has the auxiliary repositories of a kind: it
-// says who may do what there, and follows what is done.
+// AuxRepoOwner is the feature that owns the auxiliary repositories of a kind.
+// It checks permissions and processes pushes.
 type AuxRepoOwner struct {
-	// Open returns the auxiliary repository that a path names to an actor who may
-	// read it or, with write, push to it. ok is false for a path that names none of
-	// this kind.
+	// Open returns the auxiliary repository at a path to an actor who may read
+	// it or, with write, push to it. ok is false if the path is not one of this
+	// kind.
 	Open func(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, ok bool, err error)
-	// Check says in Refused why a change may not be.
+	// Check sets Refused of the changes that are not allowed.
 	Check func(ctx context.Context, a *AuxRepo, push *git.Push) error
-	// Follow looks at what a push did, and gives what is to be recorded of it
-	// in one transaction.
+	// Follow examines the repository after a push and returns a function that
+	// records the result in a transaction.
 	Follow func(ctx context.Context, p AuxRepoPush) (record func(context.Context, *db.Tx) error, err error)
 }
 
@@ -59,12 +59,12 @@ type AuxRepoPush struct {
 	At      time.Time
 }
 
-// OwnAuxRepos registers the feature that has auxiliary repositories of a kind; it
-// is called at start-up.
+// OwnAuxRepos registers the owner of a kind of auxiliary repositories. It is
+// called at start-up.
 func (s *Service) OwnAuxRepos(kind AuxRepoKind, k AuxRepoOwner) { s.auxRepoOwners[kind] = k }
 
-// AddAuxRepo makes the row of an auxiliary repository, in the transaction that
-// makes its owner. The repository itself is made when something comes.
+// AddAuxRepo inserts the row of an auxiliary repository, in the transaction
+// that creates its owner. The repository itself is created on first use.
 func (s *Service) AddAuxRepo(ctx context.Context, tx *db.Tx, a *AuxRepo) error {
 	if a.Storage == "" {
 		a.Storage = "default"
@@ -75,8 +75,8 @@ func (s *Service) AddAuxRepo(ctx context.Context, tx *db.Tx, a *AuxRepo) error {
 	return nil
 }
 
-// WikiOf finds the auxiliary repository of the wiki of a project or a group;
-// nil when there is none yet.
+// WikiOf finds the auxiliary repository of the wiki of a project or group; nil
+// if there is none yet.
 func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*AuxRepo, error) {
 	column, id := "project_id", projectID
 	if projectID == nil {
@@ -85,9 +85,9 @@ func (s *Service) WikiOf(ctx context.Context, projectID, namespaceID *int64) (*A
 	return orNone(findAuxRepo(ctx, s.DB, column, *id))
 }
 
-// BeginWiki returns the auxiliary repository of the wiki of a project or a
-// group, and makes it if there is none yet. While the repository of the project
-// is being moved no one can write to the new one either.
+// BeginWiki returns the auxiliary repository of the wiki of a project or group,
+// and creates its row if there is none. While the repository of the project is
+// being moved, the new one is read-only too.
 func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) (*AuxRepo, error) {
 	table, column, id := "projects", "project_id", projectID
 	if projectID == nil {
@@ -99,7 +99,7 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) 
 			return err
 		}
 		var at place
-		if projectID != nil { // it lies beside the code
+		if projectID != nil { // on the same storage as the code
 			var err error
 			if at, err = findPlace(ctx, tx, table, *id); err != nil {
 				return err
@@ -118,14 +118,13 @@ func (s *Service) BeginWiki(ctx context.Context, projectID, namespaceID *int64) 
 	return a, nil
 }
 
-// SnippetAuxRepo finds the auxiliary repository of a snippet; nil when there is
+// SnippetAuxRepo finds the auxiliary repository of a snippet; nil if there is
 // none.
 func (s *Service) SnippetAuxRepo(ctx context.Context, snippetID int64) (*AuxRepo, error) {
 	return orNone(findAuxRepo(ctx, s.DB, "snippet_id", snippetID))
 }
 
-// SnippetAuxRepos finds the auxiliary repositories of snippets, by the ids of
-// those.
+// SnippetAuxRepos finds the auxiliary repositories of snippets, by snippet ID.
 func (s *Service) SnippetAuxRepos(ctx context.Context, ids []int64) (map[int64]*AuxRepo, error) {
 	found := map[int64]*AuxRepo{}
 	if len(ids) == 0 {
@@ -151,18 +150,18 @@ func orNone(a *AuxRepo, err error) (*AuxRepo, error) {
 	return a, nil
 }
 
-// OpenAuxRepo returns a handle on the repository of an auxiliary repository,
-// which need not exist. The owner has checked who may read it.
+// OpenAuxRepo returns a handle on an auxiliary repository, which need not
+// exist. The caller must have checked the permissions.
 func (s *Service) OpenAuxRepo(a *AuxRepo) (git.Repo, error) {
 	return s.at(a.Storage, auxRepoPath(a.Kind, a.ID))
 }
 
-// auxRepoPath is where an auxiliary repository is in its storage.
+// auxRepoPath returns the path of an auxiliary repository in its storage.
 func auxRepoPath(kind AuxRepoKind, id int64) string {
 	return filepath.Join(string(kind)+"s", fmt.Sprintf("%02x", id%256), strconv.FormatInt(id, 10)+".git")
 }
 
-// ensureAuxRepo makes the repository of an auxiliary repository if it is not there.
+// ensureAuxRepo creates an auxiliary repository if it does not exist.
 func (s *Service) ensureAuxRepo(ctx context.Context, a *AuxRepo) (git.Repo, error) {
 	r, err := s.OpenAuxRepo(a)
 	if err != nil {
@@ -171,12 +170,12 @@ func (s *Service) ensureAuxRepo(ctx context.Context, a *AuxRepo) (git.Repo, erro
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
-	err = s.holdAuxRepo(ctx, a, func(now git.Repo) error { // it may have moved since a was read
+	err = s.holdAuxRepo(ctx, a, func(now git.Repo) error { // the storage may have changed since a was read
 		r = now
 		return s.make(ctx, r, UsualBranch)
 	})
 	if errors.Is(err, project.ErrMoving) {
-		err = s.make(ctx, r, UsualBranch) // as ensure does it
+		err = s.make(ctx, r, UsualBranch) // as in ensure
 	}
 	if err != nil {
 		return git.Repo{}, fmt.Errorf("make auxiliary repository %d: %w", a.ID, err)
@@ -184,27 +183,26 @@ func (s *Service) ensureAuxRepo(ctx context.Context, a *AuxRepo) (git.Repo, erro
 	return r, nil
 }
 
-// Missing answers for a thing that git does not find in an auxiliary
-// repository: NotFound of the thing. What passes is Unavailable, and others are
-// faults.
+// Missing converts errors of git for an auxiliary repository: not found to
+// NotFound, temporary ones to Unavailable. Other errors are returned unchanged.
 func Missing(err error, thing string) error { return missing(err, thing) }
 
 // AuxRepoCommit is a commit on the default branch of an auxiliary repository.
 type AuxRepoCommit struct {
 	Message string
-	// Actions returns what is to be changed on top of a commit, which is empty for
-	// the first. It is asked again when someone else was quicker.
+	// Actions returns the changes on top of a parent commit, which is empty for
+	// the first commit. It is called again after a conflict.
 	Actions func(ctx context.Context, r git.Repo, parent string) ([]git.Action, error)
 }
 
-// maxCommitTries is how often a commit is made again because someone else was
-// quicker.
+// maxCommitTries is the maximum number of attempts to commit after conflicts
+// with other commits.
 const maxCommitTries = 50
 
-// CommitAuxRepo makes a commit for an actor whom the owner lets write. What
-// changes nothing makes none. Invalid when an action does not fit what is there;
-// TooLarge; Forbidden while it is being moved; Conflict when others do not let it
-// come to its turn.
+// CommitAuxRepo creates a commit for an actor who may write, as checked by the
+// owner. A commit without changes is not created. Invalid if an action cannot
+// be applied; TooLarge; Forbidden while the repository is being moved; Conflict
+// after too many conflicts with other commits.
 func (s *Service) CommitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, c AuxRepoCommit) error {
 	if a.ReadOnly {
 		return errs.Forbidden(project.BeingMoved).Because(project.ErrMoving)
@@ -264,7 +262,7 @@ func (s *Service) commitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo,
 	return s.moveAuxRepo(ctx, by, a, r, update)
 }
 
-// checkActions holds what comes by the API to the limit of a push.
+// checkActions checks the size limit of a push for changes through the API.
 func (s *Service) checkActions(ctx context.Context, actions []git.Action) error {
 	files := make([]FileAction, len(actions))
 	for i, a := range actions {
@@ -273,8 +271,8 @@ func (s *Service) checkActions(ctx context.Context, actions []git.Action) error 
 	return s.checkSize(ctx, files)
 }
 
-// moveAuxRepo moves the default branch: as move does it for projects. ErrConflict
-// when it is elsewhere by now.
+// moveAuxRepo updates the default branch, like move for projects. ErrConflict
+// if the branch has moved.
 func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, u git.Update) error {
 	to := auxRepoTarget{s, a, r, by}
 	push := &git.Push{Repo: r, Atomic: true, Changes: []*git.RefChange{{Ref: u.Ref, Old: u.Old, New: u.New}}}
@@ -284,7 +282,7 @@ func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r
 	if why := push.Changes[0].Refused; why != "" {
 		return errs.Refused("%s", why)
 	}
-	ctx = context.WithoutCancel(ctx) // half of it may be done
+	ctx = context.WithoutCancel(ctx) // must not stop halfway
 	begun := journal{Changes: changesOf(push), Mark: newMark()}
 	id, err := to.begin(ctx, begun)
 	if err != nil {
@@ -296,9 +294,9 @@ func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r
 	return to.finish(ctx, id, begun)
 }
 
-// BundleAuxRepo writes all that is in an auxiliary repository as a git bundle.
-// It is false, and nothing was written, when there is nothing in it. Who may
-// read it was checked by the owner.
+// BundleAuxRepo writes an auxiliary repository as a git bundle. It returns
+// false and writes nothing if the repository is empty. The caller must have
+// checked the permissions.
 func (s *Service) BundleAuxRepo(ctx context.Context, a *AuxRepo, w io.Writer) (bool, error) {
 	r, err := s.OpenAuxRepo(a)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"svc/internal/project"
 )
 
-// openAuxRepo opens what a path names that is no project; ok is false for others.
+// openAuxRepo opens the auxiliary repository at a path; ok is false if there is
+// no such kind of path.
 func (s *Service) openAuxRepo(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, r git.Repo, ok bool, err error) {
 	for _, k := range s.auxRepoOwners {
 		a, ok, err := k.Open(ctx, by, path, write)
@@ -34,21 +35,22 @@ func (s *Service) openAuxRepo(ctx context.Context, by actor.Actor, path string, 
 	return nil, git.Repo{}, false, nil
 }
 
-// target is where a push goes: to a project, or to an auxiliary repository.
+// target is the repository that a push goes to: of a project, or an auxiliary
+// repository.
 type target interface {
-	// check asks the rules about each change.
+	// check applies the rules to each change.
 	check(ctx context.Context, push *git.Push) error
-	// begin writes down what is about to happen.
+	// begin records a push before it moves refs.
 	begin(ctx context.Context, j journal) (int64, error)
-	// finish records what has happened.
+	// finish records the completed push.
 	finish(ctx context.Context, id int64, j journal) error
-	// land asks the refs how far a push came, and records that.
+	// land determines from the refs which changes were made, and records them.
 	land(ctx context.Context, id int64, j journal) error
 	// hint shows the user messages about the push.
 	hint(ctx context.Context, push *git.Push)
 }
 
-// projectTarget is the code of a project.
+// projectTarget is the repository of a project.
 type projectTarget struct {
 	s    *Service
 	p    *project.Project
@@ -121,17 +123,17 @@ func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 	}
 }
 
-// errOvertaken undoes the record of a push, because another one was recorded
-// since its keeper looked at the repository.
+// errOvertaken rolls back the record of a push, because another push was
+// recorded since Follow examined the repository.
 var errOvertaken = errors.New("another push was recorded meanwhile")
 
-// record has the keeper look at what is there, and records that with the push.
-// What another push did later must not be undone by what was seen before: then
-// it is errOvertaken, and the keeper has to look again.
+// record calls Follow and records its result with the push. If another push was
+// recorded in between, the result may be outdated: then it returns
+// errOvertaken, and the caller tries again.
 func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
 	if errors.Is(err, db.ErrNoRows) {
-		return nil // it is gone, with its pushes
+		return nil // it was deleted, with its pushes
 	}
 	if err != nil {
 		return fmt.Errorf("pushes to auxiliary repository %d: %w", t.a.ID, err)
@@ -144,7 +146,7 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deleteAuxRepoPush(ctx, tx, id)
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // someone else has settled it
+			return nil // already settled
 		}
 		if err != nil || len(j.Changes) == 0 {
 			return err
@@ -220,8 +222,9 @@ func (s *Service) settleAuxRepo(ctx context.Context, l leftover, prepare func(gi
 	return t.land(ctx, l.id, was)
 }
 
-// CutPath takes the end off a path that names a thing of a project or group:
-// "group/project.wiki" with ".wiki". Before it there must be something.
+// CutPath removes a suffix from the path of a part of a project or group:
+// ".wiki" from "group/project.wiki". The rest must not be empty, end with a
+// slash or be a number.
 func CutPath(path, end string) (place project.Ref, ok bool) {
 	before, ok := strings.CutSuffix(path, end)
 	if !ok || before == "" || strings.HasSuffix(before, "/") || strings.Trim(before, "0123456789") == "" {
@@ -230,8 +233,8 @@ func CutPath(path, end string) (place project.Ref, ok bool) {
 	return project.Ref(before), true
 }
 
-// MovedWith is an error of a place that was named with an end: where the place
-// has moved, what was named is there under the same end.
+// MovedWith adds a suffix to both paths of a project.Moved error, for a path
+// from which CutPath removed it.
 func MovedWith(err error, end string) error {
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
 		there := *moved

@@ -11,7 +11,7 @@ import (
 	"svc/internal/queue"
 )
 
-// handleAuxRepoWork takes on the background work on auxiliary repositories.
+// handleAuxRepoWork registers the background jobs for auxiliary repositories.
 func (s *Service) handleAuxRepoWork() {
 	queue.Handle(s.Queue, s.tidyAuxRepo, queue.Timeout(2*time.Hour))
 	queue.Handle(s.Queue, s.finishRemoveAuxRepo, queue.Timeout(time.Hour))
@@ -58,8 +58,8 @@ func (s *Service) tidyAuxRepo(ctx context.Context, w tidyAuxRepoWork) error {
 	return s.measureAuxRepo(ctx, a, r)
 }
 
-// measureAuxRepo brings the size of an auxiliary repository up to date, and the
-// statistics of the project that it belongs to.
+// measureAuxRepo updates the size of an auxiliary repository, and the
+// statistics of its project.
 func (s *Service) measureAuxRepo(ctx context.Context, a *AuxRepo, r git.Repo) error {
 	size, err := r.Size(ctx)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Service) measureAuxRepo(ctx context.Context, a *AuxRepo, r git.Repo) er
 	return s.sumAuxRepos(ctx, *projectID)
 }
 
-// sumAuxRepos brings the sizes up to date that a project shows of its auxiliary
-// repositories.
+// sumAuxRepos updates the sizes of the wiki and the snippets in the statistics
+// of a project.
 func (s *Service) sumAuxRepos(ctx context.Context, projectID int64) error {
 	wiki, snippets, err := auxRepoSizes(ctx, s.DB, projectID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Service) sumAuxRepos(ctx context.Context, projectID int64) error {
 	return s.Projects.MeasuredAuxRepos(ctx, projectID, wiki, snippets)
 }
 
-// sumWork is the work of sumAuxRepos.
+// sumWork is the background job that runs sumAuxRepos.
 type sumWork struct {
 	ProjectID int64 `json:"project_id"`
 }
@@ -96,8 +96,8 @@ type sumWork struct {
 // Kind implements queue.Work.
 func (sumWork) Kind() string { return "repo_sum_annexes" }
 
-// SumAuxRepos brings the sizes up to date that a project shows of its auxiliary
-// repositories, once tx, in which one of them goes, is committed.
+// SumAuxRepos updates the sizes of the wiki and the snippets in the statistics
+// of a project after tx, which deletes an auxiliary repository, is committed.
 func (s *Service) SumAuxRepos(ctx context.Context, tx *db.Tx, projectID int64) error {
 	return s.Queue.Add(ctx, tx, sumWork{projectID}, queue.In(lane), queue.Unique(), queue.Priority(4))
 }
@@ -128,19 +128,21 @@ func (s *Service) sweepAuxRepos(ctx context.Context) error {
 	}
 }
 
-// orphanWork removes the auxiliary repositories whose owners are gone.
+// orphanWork is the background job that removes auxiliary repositories whose
+// owners were deleted.
 type orphanWork struct{}
 
 // Kind implements queue.Work.
 func (orphanWork) Kind() string { return "repo_annex_orphans" }
 
-// DropOrphans has auxiliary repositories removed whose owners go in this
-// transaction.
+// DropOrphans adds a background job that removes the auxiliary repositories
+// whose owners are deleted in this transaction.
 func (s *Service) DropOrphans(ctx context.Context, tx *db.Tx) error {
 	return s.Queue.Add(ctx, tx, orphanWork{}, queue.In(lane), queue.Unique())
 }
 
-// removeOrphans returns the files of orphans to removal, with their rows.
+// removeOrphans deletes the rows of orphans and adds background jobs that
+// remove their files.
 func (s *Service) removeOrphans(ctx context.Context, _ orphanWork) error {
 	for {
 		list, err := findOrphans(ctx, s.DB, 100)
@@ -155,7 +157,7 @@ func (s *Service) removeOrphans(ctx context.Context, _ orphanWork) error {
 				}
 				return s.Queue.Add(ctx, tx, removeAuxRepoWork{a.ID, a.Kind, storage}, queue.In(lane))
 			})
-			if err != nil && !errors.Is(err, db.ErrNoRows) { // another node was quicker
+			if err != nil && !errors.Is(err, db.ErrNoRows) { // another node has done it
 				return fmt.Errorf("remove auxiliary repository %d: %w", a.ID, err)
 			}
 		}
@@ -165,7 +167,8 @@ func (s *Service) removeOrphans(ctx context.Context, _ orphanWork) error {
 	}
 }
 
-// removeAuxRepoWork removes the files of an auxiliary repository that is gone.
+// removeAuxRepoWork is the background job that removes the files of a deleted
+// auxiliary repository.
 type removeAuxRepoWork struct {
 	AuxRepoID int64       `json:"annex_id"`
 	Of        AuxRepoKind `json:"of"`

@@ -18,11 +18,11 @@ type Held struct {
 	AuxRepoID int64
 	Kind      AuxRepoKind
 	Storage   string
-	// Filled says that something was pushed to it: then it has to be there.
+	// Filled means that the repository had a push and must exist.
 	Filled bool
 }
 
-// Path is its path in the storage.
+// Path returns the path of the repository in its storage.
 func (h Held) Path() string {
 	if h.ProjectID != 0 {
 		return pathOf(h.ProjectID)
@@ -30,10 +30,10 @@ func (h Held) Path() string {
 	return auxRepoPath(h.Kind, h.AuxRepoID)
 }
 
-// Bundle writes a repository as a bundle, while others push to it, and gives
-// its default branch. Only the system may, for svc backup. NotFound when there
-// is none. After an error it may be retried: the repository may have been moved
-// to another storage.
+// Bundle writes a repository as a bundle and returns its default branch. Pushes
+// may go on at the same time. Only the system may call it, for svc backup.
+// NotFound if the repository does not exist. The caller may retry after an
+// error: the repository may have been moved to another storage.
 func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Writer) (branch string, err error) {
 	if by.ID != actor.SystemID {
 		return "", errs.Forbidden("")
@@ -44,7 +44,7 @@ func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, w io.Write
 	}
 	storage, err := findStorage(ctx, s.DB, table, id)
 	if errors.Is(err, db.ErrNoRows) {
-		storage, err = h.Storage, nil // its files may be there still
+		storage, err = h.Storage, nil // its files may still exist
 	}
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", h.Path(), err)

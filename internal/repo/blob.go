@@ -10,15 +10,14 @@ import (
 	"svc/internal/project"
 )
 
-// Blob is the content of a file, which has no name of its own.
+// Blob is a git blob: the content of a file without its name.
 type Blob struct {
 	ID   git.OID
 	Size int64
 	repo git.Repo
 }
 
-// Blob finds a blob by its id, for those who may read the repository. NotFound
-// when there is none.
+// Blob finds a blob by its ID, for users who may read the repository. NotFound.
 func (s *Service) Blob(ctx context.Context, by actor.Actor, ref project.Ref, id string) (*Blob, error) {
 	_, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -38,8 +37,7 @@ func (s *Service) Blob(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	return &Blob{info.OID, info.Size, r.Whole()}, nil
 }
 
-// Open returns the content as a stream that ends with ctx. Nothing large is
-// held in memory.
+// Open returns the content as a stream that ends with ctx.
 func (b *Blob) Open(ctx context.Context) (io.ReadCloser, error) {
 	content, err := b.repo.Open(ctx, b.ID)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"svc/internal/queue"
 )
 
-// Branch is a branch, with what the actor may do with it.
+// Branch is a branch with the permissions of the actor.
 type Branch struct {
 	Name               string
 	Commit             *git.Commit
-	Merged             bool // into the default branch, which has moved on since
+	Merged             bool // into the default branch, which has more commits
 	Protected          bool
 	DevelopersCanPush  bool
 	DevelopersCanMerge bool
@@ -28,8 +28,8 @@ type Branch struct {
 	Default            bool
 }
 
-// Branches lists the branches of a project, for those who read its code.
-// Invalid for a pattern or a place to go on from that cannot be.
+// Branches lists the branches of a project, for users who can read its code.
+// Invalid if the pattern or the page token is not valid.
 func (s *Service) Branches(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Branch], error) {
 	var page db.Page[Branch]
 	p, r, err := s.read(ctx, by, ref)
@@ -45,12 +45,12 @@ func (s *Service) Branches(ctx context.Context, by actor.Actor, ref project.Ref,
 	return p, page, err
 }
 
-// Distance is how many commits a branch has that the default branch has not,
-// and the other way round.
+// Distance is the number of commits that a branch has ahead of and behind the
+// default branch.
 type Distance struct{ Ahead, Behind int }
 
-// Distances compares branches with the default branch, for those who read the
-// project's code. Branches that are not there are left out.
+// Distances compares branches with the default branch, for users who can read
+// the code of the project. Missing branches are left out.
 func (s *Service) Distances(ctx context.Context, by actor.Actor, ref project.Ref, names []string) (map[string]Distance, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Service) Distances(ctx context.Context, by actor.Actor, ref project.Ref
 	return found, nil
 }
 
-// Branch returns one branch, for those who read the project's code; NotFound
-// when there is none of the name.
+// Branch returns a branch, for users who can read the code of the project.
+// NotFound.
 func (s *Service) Branch(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Branch, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) branch(ctx context.Context, by actor.Actor, p *project.Project
 	return &list[0], nil
 }
 
-// branches finds out about refs what is shown of branches.
+// branches returns the branches for refs.
 func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs []git.Ref) ([]Branch, error) {
 	list := make([]Branch, len(refs))
 	if len(refs) == 0 {
@@ -138,13 +138,13 @@ func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Proje
 	return list, nil
 }
 
-// mayWrite is the answer of the gate to all writes, for one who has read.
+// mayWrite reports whether an actor who can read a project may push to it.
 func (s *Service) mayWrite(by actor.Actor, p *project.Project) bool {
 	return p.Can(by).Push
 }
 
-// mergedBranches returns the names of branches that are part of the default
-// branch and not the same as it; without names it looks at all.
+// mergedBranches returns the branches that are merged into the default branch
+// and differ from it; of all branches if no names are given.
 func mergedBranches(ctx context.Context, r git.Repo, main string, names ...string) ([]string, error) {
 	if main == "" {
 		return nil, nil
@@ -173,9 +173,9 @@ func mergedBranches(ctx context.Context, r git.Repo, main string, names ...strin
 	return list, nil
 }
 
-// CreateBranch makes a branch where a revision is. Developers and above may, as
-// far as protected names allow it. Invalid for a name that cannot be or is
-// taken, and for a revision that leads to no commit.
+// CreateBranch creates a branch at a revision, for Developers and above,
+// subject to branch protection. Invalid if the name is not valid or exists, or
+// if the revision is not a commit.
 func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.Ref, name, from string) (*project.Project, *Branch, error) {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -201,8 +201,9 @@ func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.
 	return p, b, err
 }
 
-// DeleteBranch deletes a branch. Developers and above may, but a protected one
-// is for Maintainers, and the default branch stays. NotFound, Forbidden.
+// DeleteBranch deletes a branch, for Developers and above; a protected branch,
+// for Maintainers and above. The default branch cannot be deleted. NotFound,
+// Forbidden.
 func (s *Service) DeleteBranch(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -215,8 +216,8 @@ func (s *Service) DeleteBranch(ctx context.Context, by actor.Actor, ref project.
 	return s.move(ctx, by, p, r, git.Update{Ref: found.Name, Old: found.ID, New: git.ZeroOID})
 }
 
-// DeleteBranchAt deletes a branch as long as it is at a commit, as DeleteBranch
-// does; Conflict when it has moved, or is gone.
+// DeleteBranchAt is DeleteBranch for a branch that is expected at a commit.
+// Conflict if it has moved or was deleted.
 func (s *Service) DeleteBranchAt(ctx context.Context, by actor.Actor, ref project.Ref, name string, at git.OID) error {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -225,8 +226,8 @@ func (s *Service) DeleteBranchAt(ctx context.Context, by actor.Actor, ref projec
 	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + name, Old: at, New: git.ZeroOID})
 }
 
-// DeleteMerged deletes, in the background, the branches that are merged into
-// the default branch and not protected. Developers and above may.
+// DeleteMerged deletes the branches that are merged into the default branch and
+// not protected, in a background job, for Developers and above.
 func (s *Service) DeleteMerged(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, _, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *Service) DeleteMerged(ctx context.Context, by actor.Actor, ref project.
 	})
 }
 
-// mergedWork deletes merged branches for a user.
+// mergedWork is the background job that deletes merged branches as a user.
 type mergedWork struct {
 	ProjectID int64       `json:"project_id"`
 	By        actor.Actor `json:"by"`
@@ -246,11 +247,11 @@ type mergedWork struct {
 // Kind implements queue.Work.
 func (mergedWork) Kind() string { return "repo_delete_merged" }
 
-// together is how many branches are deleted at once.
+// together is the number of branches that are deleted in one update.
 const together = 50
 
 func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
-	p, r, err := s.write(ctx, w.By, project.RefTo(w.ProjectID)) // they may have lost their place since
+	p, r, err := s.write(ctx, w.By, project.RefTo(w.ProjectID)) // permissions may have changed
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
 			}
 			continue
 		}
-		for _, u := range part { // one of them has moved: the others go alone
+		for _, u := range part { // one of them has moved: delete the others one by one
 			if err := s.move(ctx, w.By, p, r, u); err != nil && !errs.Is(err, errs.KindConflict) {
 				return err
 			}

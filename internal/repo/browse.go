@@ -12,32 +12,32 @@ import (
 	"svc/internal/project"
 )
 
-// View is a directory of a revision with what a page shows beside it.
+// View is a directory of a revision with the data for its page.
 type View struct {
 	CommitID git.OID
-	Branches []string // by name, up to a hundred
+	Branches []string // by name, at most maxBranches
 
-	// What List reads.
+	// The following fields are set by List.
 	Entries []git.Entry            // directories first
-	Total   int                    // how many there are in all
-	Readme  *git.Entry             // the README among all of them; nil when there is none
-	Last    map[string]*git.Commit // the newest that touched each entry, by its name; nil when that took too long
-	Newest  *git.Commit            // the newest that touched the directory
+	Total   int                    // number of entries
+	Readme  *git.Entry             // the README of the directory; nil if there is none
+	Last    map[string]*git.Commit // last commit of each entry, by name; nil if it took too long
+	Newest  *git.Commit            // last commit of the directory
 
 	path string
 	repo git.Repo
 }
 
-// maxLast is how many entries of a directory are asked about at once: each is
-// an argument of git.
+// maxLast is the maximum number of entries whose last commits are looked up at
+// once: each is an argument of git.
 const maxLast = 500
 
-// maxBranches is how many branches a View names.
+// maxBranches is the maximum number of branches in a View.
 const maxBranches = 100
 
-// Browse finds a directory for a page, for those who may read the repository.
-// What is in it is read by List, which a page that was made before for the same
-// commit need not ask. NotFound for a ref that is not there.
+// Browse finds a directory for a page, for users who may read the repository.
+// The content is read by List, so that a page can be served from a cache by its
+// commit. NotFound if the ref does not exist.
 func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, ref, path string) (*View, error) {
 	p, r, err := s.read(ctx, by, in)
 	if err != nil {
@@ -57,9 +57,8 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 	return v, nil
 }
 
-// List reads what is in the directory, as many entries as are wanted behind
-// the first ones, and the commits that touched them. NotFound for a directory
-// that is not there.
+// List reads limit entries of the directory after the first ones, with their
+// last commits. NotFound if the directory does not exist.
 func (v *View) List(ctx context.Context, first, limit int) error {
 	all, err := v.repo.Directory(ctx, git.TreeOptions{Rev: string(v.CommitID), Path: v.path})
 	if err != nil {
@@ -76,16 +75,16 @@ func (v *View) List(ctx context.Context, first, limit int) error {
 	}
 	v.Last, err = v.repo.LastCommits(ctx, string(v.CommitID), v.path, names)
 	if err = passing(err); errs.Is(err, errs.KindUnavailable) {
-		v.Last = nil // the files are worth more than who touched them
+		v.Last = nil // show the files without their last commits
 	} else if err != nil {
 		return fmt.Errorf("last commits of %.100q: %w", v.path, err)
 	}
 	return v.findNewest(ctx)
 }
 
-// findNewest finds the newest commit that touched the directory: every one
-// touches the root, and elsewhere it is one of those that touched an entry.
-// Where not all entries are listed it is asked for by itself.
+// findNewest finds the last commit of the directory. For the root this is the
+// revision itself; elsewhere it is the newest last commit of the entries. If
+// not all entries are listed, it is looked up separately.
 func (v *View) findNewest(ctx context.Context) (err error) {
 	at := strings.Trim(v.path, "/")
 	if at == "" {
@@ -108,14 +107,14 @@ func (v *View) findNewest(ctx context.Context) (err error) {
 	return nil
 }
 
-// Languages measures the languages of the revision, the largest first.
+// Languages returns the languages of the revision, the largest first.
 func (v *View) Languages(ctx context.Context) ([]git.Language, error) {
 	list, err := v.repo.Languages(ctx, string(v.CommitID))
 	return list, missing(err, "Ref")
 }
 
-// Text returns the content of one of the entries, which is small: nil for one
-// that is over the limit or no file.
+// Text returns the content of a small entry; nil if it is over the limit or not
+// a file.
 func (v *View) Text(ctx context.Context, e git.Entry, limit int64) ([]byte, error) {
 	if e.Type != git.TypeBlob {
 		return nil, nil

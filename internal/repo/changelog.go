@@ -19,23 +19,23 @@ import (
 // ChangelogOptions selects the changes of a changelog.
 type ChangelogOptions struct {
 	Version string // a semantic version
-	// From is where the range begins, itself left out; the tag of the last
-	// release before the version unless given.
+	// From is the start of the range, exclusive; default: the tag of the last
+	// release before the version.
 	From    string
-	To      string    // where it ends; the default branch unless given
-	Date    time.Time // of the release; now unless given
-	Trailer string    // that commits must have; its value is their category
+	To      string    // end of the range; default: the default branch
+	Date    time.Time // of the release; default: now
+	Trailer string    // required trailer of commits; its value is their category
 
-	ConfigFiles []string // the first that is there counts
-	ConfigRef   string   // where they are; the default branch unless given
-	Site        string   // the address that links begin with
+	ConfigFiles []string // the first that exists is used
+	ConfigRef   string   // their revision; default: the default branch
+	Site        string   // base URL of links
 }
 
-// maxChangelogCommits is the longest range of commits.
+// maxChangelogCommits is the maximum number of commits in the range.
 const maxChangelogCommits = 15_000
 
-// Changelog writes the section of a version in Markdown, for those who may read
-// the repository. Unprocessable with the reason when it cannot be made.
+// Changelog returns the section of a version in Markdown, for users who may
+// read the repository. Unprocessable with the reason if it cannot be created.
 func (s *Service) Changelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions) (string, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -46,15 +46,15 @@ func (s *Service) Changelog(ctx context.Context, by actor.Actor, ref project.Ref
 
 // ChangelogCommit is where a changelog section is committed.
 type ChangelogCommit struct {
-	Branch  string // the default branch unless given
+	Branch  string // default: the default branch
 	File    string
 	Message string
 }
 
 // CommitChangelog adds the section of a version to a file on a branch, for
-// those who may push there. A file that has one already stays as it is. The
-// errors are those of Changelog, Forbidden for a branch that is not for them,
-// and Conflict when others keep moving it.
+// users who may push to it. A file that already has the section is not changed.
+// The errors are those of Changelog; Forbidden if the actor may not push to the
+// branch; Conflict if the branch keeps moving.
 func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref project.Ref, o ChangelogOptions, c ChangelogCommit) error {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref proje
 	const tries = 3
 	for range tries {
 		err = s.addChangelog(ctx, by, p, r, o.Version, section, c)
-		if !errs.Is(err, errs.KindConflict) { // someone else was quicker: their commit is the parent now
+		if !errs.Is(err, errs.KindConflict) { // on a conflict, try again on top of the new commit
 			return err
 		}
 	}
@@ -118,11 +118,10 @@ func (s *Service) addChangelog(ctx context.Context, by actor.Actor, p *project.P
 	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + c.Branch, Old: tip.ID, New: made.ID})
 }
 
-// maxChangelogFile is the largest file that is added to.
+// maxChangelogFile is the maximum size of the file.
 const maxChangelogFile = 16 << 20
 
-// readChangelog reads the file that is added to. It returns git.ErrNotFound
-// when there is none.
+// readChangelog reads the changelog file; git.ErrNotFound if there is none.
 func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (string, error) {
 	e, err := r.Entry(ctx, string(at), path)
 	switch {
@@ -147,7 +146,7 @@ func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (st
 	return string(text), err
 }
 
-// section writes the section of a version.
+// section returns the section of a version.
 func (s *Service) section(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, o ChangelogOptions) (string, error) {
 	config, err := s.changelogConfig(ctx, p, r, o)
 	if err != nil {
@@ -185,8 +184,8 @@ type changelogCommit struct {
 	trailers map[string]any
 }
 
-// changelogCommits finds the commits with the trailer, the newest first.
-// Those that were reverted in the same range are left out.
+// changelogCommits returns the commits with the trailer, newest first. Commits
+// that are reverted in the same range are left out.
 func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r git.Repo, c *changelogConfig, o ChangelogOptions) ([]changelogCommit, error) {
 	from, err := s.changelogStart(ctx, r, c, o)
 	if err != nil {
@@ -228,7 +227,7 @@ func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r gi
 	return list, nil
 }
 
-// revertLine is what git revert writes into the message.
+// revertLine matches the line that git revert adds to the message.
 var revertLine = regexp.MustCompile(`This reverts commit ([0-9a-f]{40})`)
 
 func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
@@ -242,7 +241,7 @@ func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
 	return found, found.category != ""
 }
 
-// changelogStart is where the range begins.
+// changelogStart returns the start of the range.
 func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelogConfig, o ChangelogOptions) (git.OID, error) {
 	rev := o.From
 	if rev == "" {
@@ -263,8 +262,8 @@ func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelogCo
 	return from, passing(err)
 }
 
-// lastRelease is the tag of the highest version below one, those before a
-// release left out; empty when there is none.
+// lastRelease returns the tag of the highest version below a version, without
+// prereleases; empty if there is none.
 func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below version) (string, error) {
 	tags, err := r.Refs(ctx, git.RefOptions{Place: git.Tags, Match: pattern.MatchString})
 	if errors.Is(err, git.ErrNoRepository) {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/user"
 )
 
-// authors are the users who wrote commits, as a template sees them, by their
-// addresses in lower case.
+// authors returns the authors of commits for the template, by lower-case email
+// address.
 func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Project, c *changelogConfig, commits []changelogCommit) (map[string]any, error) {
 	var addresses []string
 	for _, commit := range commits {
@@ -47,7 +47,7 @@ func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Projec
 	return found, nil
 }
 
-// creditGroups are the groups of the configuration that the actor sees.
+// creditGroups returns the groups of the configuration that the actor can see.
 func (s *Service) creditGroups(ctx context.Context, by actor.Actor, c *changelogConfig) ([]int64, error) {
 	var ids []int64
 	for _, ref := range c.groups {
@@ -66,7 +66,7 @@ func (s *Service) creditGroups(ctx context.Context, by actor.Actor, c *changelog
 	return ids, nil
 }
 
-// outsider reports whether a user is no member of a project.
+// outsider reports whether a user is not a member of a project.
 func (s *Service) outsider(ctx context.Context, p *project.Project, u *user.User) (bool, error) {
 	seen, err := s.Projects.Require(ctx, actor.Actor{ID: u.ID}, project.RefTo(p.ID), project.NoAccess)
 	if errs.Is(err, errs.KindNotFound) {

@@ -13,17 +13,17 @@ import (
 	"svc/internal/project"
 )
 
-// changelogConfig is what a project says about its changelogs.
+// changelogConfig is the changelog configuration of a project.
 type changelogConfig struct {
-	dateFormat string // by the rules of strftime
+	dateFormat string // a strftime format
 	template   *template
-	tags       *regexp.Regexp // finds the version in the name of a tag
-	groups     []project.Ref  // whose members are always named
+	tags       *regexp.Regexp // matches the version in a tag name
+	groups     []project.Ref  // groups whose members are always credited
 	titles     map[string]string
-	order      []string // the titles, as they were written down
+	order      []string // titles in the order of the file
 }
 
-// sectionTemplate is the template of a project that has none of its own.
+// sectionTemplate is the default template.
 const sectionTemplate = `{% if categories %}
 {% each categories %}
 ### {{ title }} ({% if single_change %}1 change{% else %}{{ count }} changes{% end %})
@@ -41,13 +41,14 @@ No changes.
 {% end %}
 `
 
-// changelogFailure is a changelog that cannot be made, with the reason.
+// changelogFailure is the error for a changelog that cannot be created, with
+// the reason.
 func changelogFailure(format string, args ...any) *errs.Error {
 	return errs.Unprocessable("Failed to generate the changelog: %s", fmt.Sprintf(format, args...))
 }
 
-// changelogConfig reads the first of the files that is there at a revision;
-// without one everything is as usual.
+// changelogConfig reads the first configuration file that exists at a revision;
+// without one it returns the defaults.
 func (s *Service) changelogConfig(ctx context.Context, p *project.Project, r git.Repo, o ChangelogOptions) (*changelogConfig, error) {
 	at, err := s.commitAt(ctx, p, r, o.ConfigRef)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) changelogConfig(ctx context.Context, p *project.Project, r git
 	return parseChangelogConfig(nil)
 }
 
-// parseChangelogConfig reads a configuration file. The error is a
+// parseChangelogConfig parses a configuration file. The error is a
 // changelogFailure.
 func parseChangelogConfig(text []byte) (*changelogConfig, error) {
 	var file struct {
@@ -121,8 +122,8 @@ func parseChangelogConfig(text []byte) (*changelogConfig, error) {
 	return c, c.readCategories(&file.Categories)
 }
 
-// readCategories keeps the order in which they were written down: sections
-// come in it.
+// readCategories reads the categories in the order of the file, which is the
+// order of the sections.
 func (c *changelogConfig) readCategories(n *yaml.Node) error {
 	if n.Kind == 0 || n.Tag == "!!null" {
 		return nil
@@ -141,7 +142,7 @@ func (c *changelogConfig) readCategories(n *yaml.Node) error {
 	return nil
 }
 
-// title is what a category is called.
+// title returns the title of a category.
 func (c *changelogConfig) title(category string) string {
 	if title := c.titles[category]; title != "" {
 		return title

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// release collects the changes of a version.
+// release is the set of changes of a version.
 type release struct {
 	version string
 	at      time.Time
 	config  *changelogConfig
-	entries map[string][]any // by the title of their category
-	order   []string         // the titles
+	entries map[string][]any // by category title
+	order   []string         // titles in order
 }
 
 func newRelease(version string, at time.Time, c *changelogConfig) *release {
@@ -34,8 +34,8 @@ func (r *release) add(category string, entry map[string]any) {
 	r.entries[title] = append(r.entries[title], entry)
 }
 
-// markdown is the section of the release. Its heading is not for the template
-// to choose: later releases find their place by it.
+// markdown returns the section of the release. The template cannot change the
+// heading: later releases use it to find their position.
 func (r *release) markdown() (string, error) {
 	var categories []any
 	for _, title := range r.order {
@@ -52,7 +52,7 @@ func (r *release) markdown() (string, error) {
 	return "## " + r.version + " (" + formatDate(r.config.dateFormat, r.at) + ")\n\n" + strings.TrimSpace(text) + "\n\n", nil
 }
 
-// sectionHeading is the first line of a section, with its version.
+// sectionHeading matches the heading of a section, with its version.
 var sectionHeading = regexp.MustCompile(`^##\s+(v?[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`)
 
 // hasSection reports whether a changelog has a section for the version.
@@ -65,8 +65,8 @@ func hasSection(changelog, version string) bool {
 	return false
 }
 
-// addSection puts a section into a changelog: before the first one of a lower
-// version, so that the newest comes first.
+// addSection inserts a section before the first one with a lower version, so
+// that the newest comes first.
 func addSection(changelog, version, section string) string {
 	own, _ := parseVersion(versionPattern, version)
 	at := 0

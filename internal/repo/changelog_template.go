@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// template is the text of a section with places to fill in:
+// template is the template of a section. Its tags are:
 //
 //	{{ commit.web_url }}                      prints a value
 //	{% if author %} … {% else %} … {% end %}  one of two texts
 //	{% each entries %} … {% end %}            a text for each item of a list
 //
-// A path looks into objects by name and into lists by number, from the value
-// that is current: in a loop that is the item, which is called "it". A tag in
-// {% %} takes the end of line behind it along, and so does a backslash at the
-// end of a line.
+// A path selects from objects by name and from lists by index, relative to the
+// current value. In a loop that is the item, which is also called "it". A {% %}
+// tag removes a line break after it. A backslash at the end of a line removes
+// the line break.
 //
 // The public description is
 // https://docs.gitlab.com/user/project/changelogs/#custom-templates.
 type template struct{ nodes []node }
 
-// Bounds of what a template may cost: anyone who may push can write it.
+// The limits of a template, which any user who may push can write.
 const (
 	maxTemplate     = 64 << 10 // bytes
-	maxTemplateNest = 32       // statements in each other
-	maxRendered     = 8 << 20  // bytes of the text that comes out
+	maxTemplateNest = 32       // nesting depth of statements
+	maxRendered     = 8 << 20  // bytes of output
 	maxSteps        = 10_000_000
 )
 
@@ -46,11 +46,10 @@ type (
 	}
 )
 
-// selector is a path to a value.
+// selector is the path of a value.
 type selector []string
 
-// parseTemplate reads a template. The error says what is wrong, for the one
-// who wrote it.
+// parseTemplate parses a template. The error is for the author of the template.
 func parseTemplate(text string) (*template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("the template is longer than %d bytes", maxTemplate)
@@ -71,8 +70,8 @@ type templateParser struct {
 	line int
 }
 
-// nodes reads until the text is over or a tag that ends a part, which it
-// gives.
+// nodes parses until the end of the text, or until a tag that ends a block,
+// which it returns.
 func (p *templateParser) nodes(depth int) (list []node, end string, err error) {
 	if depth > maxTemplateNest {
 		return nil, "", fmt.Errorf("more than %d statements are in each other", maxTemplateNest)
@@ -97,8 +96,8 @@ func (p *templateParser) nodes(depth int) (list []node, end string, err error) {
 	}
 }
 
-// text takes what stands before the next tag. A line that ends with a
-// backslash goes on.
+// text returns the text before the next tag. A backslash at the end of a line
+// joins it with the next.
 func (p *templateParser) text() string {
 	var out strings.Builder
 	for p.rest != "" {
@@ -128,7 +127,7 @@ func (p *templateParser) take(n int) string {
 	return text
 }
 
-// tag takes a tag and gives the words in it.
+// tag parses a tag and returns its words.
 func (p *templateParser) tag(open, end string) ([]string, error) {
 	inside, _, closed := strings.Cut(p.rest[len(open):], end)
 	if !closed {
@@ -203,8 +202,8 @@ func parseSelector(text string) (selector, error) {
 	return parts, nil
 }
 
-// render fills a template in. The data are texts, numbers, truth values, lists
-// ([]any) and objects (map[string]any).
+// render expands a template. The data consists of strings, numbers, booleans,
+// lists ([]any) and objects (map[string]any).
 func (t *template) render(data any) (string, error) {
 	r := rendering{}
 	if err := r.all(t.nodes, data); err != nil {
@@ -213,7 +212,7 @@ func (t *template) render(data any) (string, error) {
 	return r.out.String(), nil
 }
 
-// rendering counts what a template costs.
+// rendering counts the cost of a template.
 type rendering struct {
 	out   strings.Builder
 	steps int
@@ -273,7 +272,7 @@ func (n eachNode) render(r *rendering, data any) error {
 	return nil
 }
 
-// find follows the path; nil when it leads nowhere.
+// find returns the value at the path; nil if there is none.
 func (p selector) find(data any) any {
 	for _, step := range p {
 		switch v := data.(type) {
@@ -303,8 +302,8 @@ func (p selector) find(data any) any {
 	return data
 }
 
-// truth says which values an if takes for true: all but none, false and the
-// empty ones.
+// truth reports whether a value is true for an if: all values except nil, false
+// and empty ones.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:

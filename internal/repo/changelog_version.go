@@ -8,25 +8,25 @@ import (
 
 // version is a semantic version: https://semver.org.
 type version struct {
-	major, minor, patch string // digits without zeros before them
+	major, minor, patch string // digits without leading zeros
 	pre                 string // "rc1"; empty for a release
 }
 
-// tagPattern finds the version in the name of a tag: vX.Y.Z or X.Y.Z.
+// tagPattern is the default pattern of version tags: vX.Y.Z or X.Y.Z.
 const tagPattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
 	`(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+(?P<meta>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$`
 
 var versionPattern = regexp.MustCompile(tagPattern)
 
-// ValidVersion reports whether the text is a semantic version. A v before it is
-// allowed, as users write it so.
+// ValidVersion reports whether the text is a semantic version, optionally with
+// a leading v.
 func ValidVersion(text string) bool {
 	_, ok := parseVersion(versionPattern, text)
 	return ok && len(text) <= 255
 }
 
-// parseVersion finds a version by a pattern with the groups major, minor and
-// patch, and pre if there can be one.
+// parseVersion parses a version by a pattern with the groups major, minor and
+// patch, and optionally pre.
 func parseVersion(pattern *regexp.Regexp, text string) (version, bool) {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
@@ -55,18 +55,19 @@ func number(digits string) string {
 	return "0"
 }
 
-// compare orders versions by their precedence.
+// compare compares versions by precedence.
 func (v version) compare(o version) int {
 	return cmp.Or(compareNumbers(v.major, o.major), compareNumbers(v.minor, o.minor), compareNumbers(v.patch, o.patch), comparePre(v.pre, o.pre))
 }
 
-// compareNumbers compares digits of any length.
+// compareNumbers compares numbers of any length.
 func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// comparePre compares what stands behind the dash: a release comes after all
-// that came before it, numbers come before words, and more parts after fewer.
+// comparePre compares prerelease parts: a release is greater than its
+// prereleases, numbers are less than words, and more identifiers are greater
+// than fewer.
 func comparePre(a, b string) int {
 	if a == "" || b == "" {
 		return cmp.Compare(len(b), len(a))

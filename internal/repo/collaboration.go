@@ -59,8 +59,8 @@ func (s *Service) collaborationBranches(ctx context.Context, by actor.Actor, p *
 	return all, nil
 }
 
-// refuseOutsideCollaboration refuses all changes but new commits on collaboration
-// branches.
+// refuseOutsideCollaboration refuses all changes except new commits on
+// collaboration branches.
 func refuseOutsideCollaboration(branches []string, c *git.RefChange) string {
 	name, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	if isBranch && c.Old != git.ZeroOID && c.New != git.ZeroOID && slices.Contains(branches, name) {

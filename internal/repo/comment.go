@@ -17,19 +17,19 @@ import (
 type Comment struct {
 	ID        int64
 	Note      string
-	Path      string // empty for one about the whole commit
+	Path      string // empty for a comment on the whole commit
 	Line      int64
 	LineType  string // new or old
 	AuthorID  int64
-	Author    *user.User // nil for one who is gone
+	Author    *user.User // nil if the user was deleted
 	CreatedAt time.Time
 }
 
-// maxNote is the longest comment, in bytes.
+// maxNote is the maximum length of a comment, in bytes.
 const maxNote = 1_000_000
 
-// Comments lists the comments on a commit, the oldest first, for those who
-// read the project's code; NotFound.
+// Comments lists the comments on a commit, oldest first, for users who can read
+// the code of the project. NotFound.
 func (s *Service) Comments(ctx context.Context, by actor.Actor, ref project.Ref, rev string, pg db.Paging) (db.Page[*Comment], error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -64,14 +64,14 @@ func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
 // NewComment has the fields of a new comment.
 type NewComment struct {
 	Note     string
-	Path     string // of the file after the commit
+	Path     string // path after the commit
 	Line     int64
 	LineType string // new or old
 }
 
-// CreateComment comments on a commit. Who has signed in and reads the
-// project's code may, unless it is archived. A line that is not in the diff is
-// left out. NotFound; Invalid for a note that is too long.
+// CreateComment adds a comment to a commit, for signed-in users who can read
+// the code of the project, unless it is archived. A line that is not in the
+// diff is ignored. NotFound; Invalid if the note is too long.
 func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {

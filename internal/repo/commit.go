@@ -15,13 +15,13 @@ import (
 // NewCommit has the fields of a new commit on a branch.
 type NewCommit struct {
 	Branch string
-	// StartBranch or StartSHA is where the branch begins if it is to be made.
+	// StartBranch or StartSHA is the start of a new branch.
 	StartBranch  string
 	StartSHA     string
-	StartProject *project.Ref // that has it, if it is another one of the fork network
-	Force        bool         // begin there even if the branch exists
+	StartProject *project.Ref // project of the start, if it is another one of the fork network
+	Force        bool         // start there even if the branch exists
 	Message      string
-	AuthorName   string // the actor's unless given
+	AuthorName   string // default: the name of the actor
 	AuthorEmail  string
 	Actions      []FileAction
 }
@@ -30,17 +30,17 @@ type NewCommit struct {
 type FileAction struct {
 	Kind       git.ActionKind
 	Path       string
-	From       string // of a move
+	From       string // previous path, for a move
 	Content    []byte
 	HasContent bool
-	LastCommit string // which must be the last that touched the file; empty for no matter which
+	LastCommit string // expected last commit of the file; empty: any
 	Executable *bool
 }
 
-// CreateCommit makes a commit with all actions on a branch. Developers and
-// above may, as far as protected branches allow it. Invalid, in the words that
-// clients know, when an action does not fit what is there; Conflict when the
-// branch moved meanwhile; TooLarge.
+// CreateCommit creates a commit with all actions on a branch, for Developers
+// and above, subject to branch protection. Invalid, with the messages that API
+// clients know, if an action cannot be applied; Conflict if the branch has
+// moved; TooLarge.
 func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.Ref, n NewCommit, stats bool) (*project.Project, *CommitDetail, error) {
 	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.
 	return p, d, err
 }
 
-// checkSize holds what comes by the API to the limits of a push.
+// checkSize checks the size limits of a push for changes through the API.
 func (s *Service) checkSize(ctx context.Context, actions []FileAction) error {
 	limit, object, err := s.pushLimits(ctx)
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Service) checkSize(ctx context.Context, actions []FileAction) error {
 	return nil
 }
 
-// base is where a commit goes: on top of parent, which is empty for the first
-// of all, and into a branch that is at old now.
+// base is the parent of a new commit, empty for the first commit, and the
+// current commit of its branch.
 type base struct {
 	parent string
 	old    git.OID
@@ -137,7 +137,7 @@ func (s *Service) base(ctx context.Context, by actor.Actor, p *project.Project, 
 	return base{string(id), git.ZeroOID}, nil
 }
 
-// startOf finds the commit from which a branch is to begin.
+// startOf returns the start commit of a new branch.
 func (s *Service) startOf(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, n NewCommit, start string) (git.OID, error) {
 	if n.StartSHA == "" {
 		start = git.Heads + start
@@ -171,8 +171,8 @@ func (s *Service) startOf(ctx context.Context, by actor.Actor, p *project.Projec
 	return id, nil
 }
 
-// gitActions makes what the git engine understands, and checks that files are
-// as the caller has seen them.
+// gitActions converts actions for package git, and checks the expected last
+// commits.
 func gitActions(ctx context.Context, r git.Repo, parent string, list []FileAction) ([]git.Action, error) {
 	var actions []git.Action
 	for _, a := range list {
@@ -196,7 +196,8 @@ func gitActions(ctx context.Context, r git.Repo, parent string, list []FileActio
 	return actions, nil
 }
 
-// unchanged refuses to change a file that someone else has changed since.
+// unchanged returns an error if the last commit of a file is not the expected
+// one.
 func unchanged(ctx context.Context, r git.Repo, parent string, a FileAction) error {
 	name := a.Path
 	if a.Kind == git.Move && a.From != "" {
@@ -212,8 +213,8 @@ func unchanged(ctx context.Context, r git.Repo, parent string, a FileAction) err
 	return nil
 }
 
-// lastCommit is the newest commit of a history that touched a file; empty for
-// a file that is not there.
+// lastCommit returns the last commit of a file; empty if the file does not
+// exist.
 func lastCommit(ctx context.Context, r git.Repo, rev, name string) (git.OID, error) {
 	dir, base := filepath.Split(name)
 	found, err := r.LastCommits(ctx, rev, dir, []string{base})
@@ -226,7 +227,8 @@ func lastCommit(ctx context.Context, r git.Repo, rev, name string) (git.OID, err
 	return "", nil
 }
 
-// actionError says in words that clients know why an action does not fit.
+// actionError converts an error of an action to a message that API clients
+// know.
 func actionError(err error) error {
 	var why string
 	switch {
@@ -246,18 +248,19 @@ func actionError(err error) error {
 type Pick struct {
 	Rev     string
 	Branch  string
-	Message string // in place of the usual one
-	DryRun  bool   // only find out whether it can be done
+	Message string // replaces the default message
+	DryRun  bool   // only check whether it is possible
 }
 
-// CherryPick puts the change of a commit on a branch; with DryRun the commit is
-// nil. Developers and above may, as far as protected branches allow it.
-// NotFound of the commit or branch; Invalid when it cannot be done.
+// CherryPick applies the change of a commit to a branch, for Developers and
+// above, subject to branch protection. With DryRun the commit is nil. NotFound
+// if the commit or the branch does not exist; Invalid if the change cannot be
+// applied.
 func (s *Service) CherryPick(ctx context.Context, by actor.Actor, ref project.Ref, n Pick) (*project.Project, *git.Commit, error) {
 	return s.pick(ctx, by, ref, n, false)
 }
 
-// Revert undoes the change of a commit on a branch, as CherryPick does it.
+// Revert reverts the change of a commit on a branch, like CherryPick.
 func (s *Service) Revert(ctx context.Context, by actor.Actor, ref project.Ref, n Pick) (*project.Project, *git.Commit, error) {
 	return s.pick(ctx, by, ref, n, true)
 }
@@ -305,15 +308,16 @@ func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n P
 	return p, made, s.move(ctx, by, p, r, git.Update{Ref: tip.Name, Old: tip.ID, New: made.ID})
 }
 
-// unpicked refuses to put a change on a branch, in the words that clients know.
+// unpicked is the error for a change that cannot be applied, with the message
+// that API clients know.
 func unpicked(verb string) *errs.Error {
 	done := map[string]string{"cherry-pick": "cherry-picked", "revert": "reverted"}[verb]
 	return errs.Refused("Sorry, we cannot %s this commit automatically. This commit may already have been %s, "+
 		"or a more recent commit may have updated some of its content.", verb, done)
 }
 
-// ending brings a message to a form that a line can follow: a trailer joins
-// trailers, and starts a paragraph elsewhere.
+// ending prepares a message for another trailer: it joins existing trailers, or
+// else starts a new paragraph.
 func ending(message string) string {
 	for len(message) > 0 && message[len(message)-1] == '\n' {
 		message = message[:len(message)-1]

@@ -13,18 +13,19 @@ import (
 	"svc/internal/project"
 )
 
-// CommitFilter selects commits; zero values choose all of the default branch.
+// CommitFilter selects commits. The zero value selects all commits of the
+// default branch.
 type CommitFilter struct {
-	Ref         string // a revision, or two with .. between them
+	Ref         string // a revision or a range a..b
 	All         bool   // of all refs
 	Path        string
-	Follow      bool   // the path beyond renames
-	Author      string // a part of the name or address
-	Message     string // a part of it
+	Follow      bool   // follow renames of the path
+	Author      string // part of the name or email address
+	Message     string // part of the message
 	Since       time.Time
 	Until       time.Time
 	FirstParent bool
-	Topo        bool // lines of history together
+	Topo        bool // topological order
 	Stats       bool
 }
 
@@ -34,12 +35,12 @@ type CommitDetail struct {
 	Stats *git.Stat
 }
 
-// maxSkip is more commits than any history has; git cannot count much further.
+// maxSkip is more commits than any history has, and within the range of git.
 const maxSkip = 1 << 30
 
-// Commits lists commits, for those who read the project's code. There is no
-// total: to count a history costs as much as to read it. Of a revision that is
-// not there the list is empty.
+// Commits lists commits, for users who can read the code of the project. There
+// is no total, because counting a history costs as much as reading it. The list
+// is empty if the revision does not exist.
 func (s *Service) Commits(ctx context.Context, by actor.Actor, ref project.Ref, f CommitFilter, pg db.Paging) (*project.Project, db.Page[CommitDetail], error) {
 	page := db.Page[CommitDetail]{Items: []CommitDetail{}, Over: true}
 	p, r, err := s.read(ctx, by, ref)
@@ -104,7 +105,7 @@ func (f CommitFilter) options(pg db.Paging) git.LogOptions {
 	return o
 }
 
-// sinceEpoch brings a time to one that git knows: before 1970 there are none.
+// sinceEpoch limits a time to the range of git, which starts in 1970.
 func sinceEpoch(t time.Time) time.Time {
 	if !t.IsZero() && t.Unix() < 0 {
 		return time.Unix(0, 0)
@@ -112,7 +113,8 @@ func sinceEpoch(t time.Time) time.Time {
 	return t
 }
 
-// Commit returns one commit, for those who read the project's code; NotFound.
+// Commit returns a commit, for users who can read the code of the project.
+// NotFound.
 func (s *Service) Commit(ctx context.Context, by actor.Actor, ref project.Ref, rev string, stats bool) (*project.Project, *CommitDetail, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -138,8 +140,8 @@ func (s *Service) detail(ctx context.Context, r git.Repo, c *git.Commit, stats b
 	return d, nil
 }
 
-// CommitDiff compares a commit with its first parent, for those who read the
-// project's code; NotFound.
+// CommitDiff returns the diff of a commit with its first parent, for users who
+// can read the code of the project. NotFound.
 func (s *Service) CommitDiff(ctx context.Context, by actor.Actor, ref project.Ref, rev string, unidiff bool, pg db.Paging) (db.Page[git.FileDiff], error) {
 	var page db.Page[git.FileDiff]
 	_, r, err := s.read(ctx, by, ref)
@@ -166,7 +168,7 @@ func (s *Service) commitDiff(ctx context.Context, r git.Repo, c *git.Commit, uni
 	if len(c.ParentIDs) > 0 {
 		o.From = string(c.ParentIDs[0])
 	}
-	d, err := r.Whole().Diff(ctx, o) // its parent is in the same history
+	d, err := r.Whole().Diff(ctx, o) // the parent is in the same history
 	if err != nil {
 		return nil, fmt.Errorf("diff of %s: %w", c.ID, passing(err))
 	}
@@ -179,9 +181,8 @@ type CommitRef struct {
 	Name string
 }
 
-// CommitRefs lists the branches, the tags or (for an empty kind) both from
-// which a commit can be reached, for those who read the project's code;
-// NotFound.
+// CommitRefs lists the branches, the tags or (for an empty kind) both that
+// contain a commit, for users who can read the code of the project. NotFound.
 func (s *Service) CommitRefs(ctx context.Context, by actor.Actor, ref project.Ref, rev string, kind RefKind, pg db.Paging) (db.Page[CommitRef], error) {
 	var page db.Page[CommitRef]
 	_, r, err := s.read(ctx, by, ref)
@@ -207,8 +208,8 @@ func (s *Service) CommitRefs(ctx context.Context, by actor.Actor, ref project.Re
 	return db.SlicePage(all, pg), nil
 }
 
-// CommitSequence counts the commits from the root to a commit, for those who
-// read the project's code; NotFound.
+// CommitSequence counts the commits from the root to a commit, for users who
+// can read the code of the project. NotFound.
 func (s *Service) CommitSequence(ctx context.Context, by actor.Actor, ref project.Ref, rev string, firstParent bool) (int, error) {
 	_, r, err := s.read(ctx, by, ref)
 	if err != nil {

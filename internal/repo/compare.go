@@ -16,13 +16,13 @@ import (
 // CompareOptions are the options of a comparison.
 type CompareOptions struct {
 	From, To string // branches, tags or commits
-	// FromProject is the project that From is in, if it is another one of the
-	// same fork network.
+	// FromProject is the project of From, if it is another one of the fork
+	// network.
 	FromProject *int64
-	// Straight compares the two as they are; otherwise To is compared with
-	// the merge base of both.
+	// Straight compares From and To directly; otherwise To is compared with
+	// their merge base.
 	Straight bool
-	// Unidiff leaves the lines with the names of both files in the texts.
+	// Unidiff keeps the file headers in the diffs.
 	Unidiff bool
 }
 
@@ -30,16 +30,16 @@ type CompareOptions struct {
 type Comparison struct {
 	Project  *project.Project
 	From, To git.OID
-	Base     git.OID   // what To was compared with
-	Commits  []git.OID // the oldest first
+	Base     git.OID   // the commit that To was compared with
+	Commits  []git.OID // oldest first
 	Diff     *git.Diff
 	repo     git.Repo
-	name     string // of what was asked for, by ids alone
+	name     string // cache key
 }
 
-// Compare compares two revisions, for those who may read them. NotFound for a
-// ref that is not there, and for another project that is not in the network or
-// not seen.
+// Compare compares two revisions, for users who may read them. NotFound if a
+// ref does not exist, or the other project is not in the fork network or not
+// visible.
 func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, o CompareOptions) (*Comparison, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	// Each takes a process of git, so they go at the same time.
+	// Each needs a git process, so they run concurrently.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	listed, read := make(chan struct{}), make(chan error, 1)
@@ -89,7 +89,7 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return c, nil
 }
 
-// origin is the repository in which a comparison begins.
+// origin returns the repository of From.
 func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, id *int64) (git.Repo, error) {
 	if id == nil || *id == p.ID {
 		return r, nil
@@ -108,8 +108,8 @@ func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project
 	return origin, nil
 }
 
-// compare finds the base and the differences. Who lists the commits learns the
-// base on the way, mostly.
+// compare computes the base and the diff. It waits for the list of commits,
+// which usually finds the base as well.
 func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings, listed <-chan struct{}) (err error) {
 	c.name = fmt.Sprint("compare ", c.From, c.To, o.Straight, o.Unidiff, settings.DiffMaxFiles, settings.DiffMaxLines)
 	limits := git.DiffOptions{
@@ -121,7 +121,7 @@ func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings set
 		MaxFiles: settings.DiffMaxFiles, MaxLines: settings.DiffMaxLines,
 	}
 	c.Diff, err = c.repo.Diff(ctx, limits)
-	if errors.Is(err, git.ErrNotFound) && !o.Straight { // without a merge base, the histories have nothing in common
+	if errors.Is(err, git.ErrNotFound) && !o.Straight { // no merge base: unrelated histories
 		limits.Straight = true
 		c.Diff, err = c.repo.Diff(ctx, limits)
 	}
@@ -132,34 +132,34 @@ func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings set
 	return nil
 }
 
-// Keep keeps a form of the comparison under a name that says all that it was
-// made of beside it. One that is not whole is not kept.
+// Keep caches an encoding of the comparison. The name must identify everything
+// else that the encoding depends on. An incomplete comparison is not cached.
 func (c *Comparison) Keep(name string, form []byte) {
 	if !c.Diff.TimedOut {
 		c.repo.Keep(c.name+" "+name, form, len(form))
 	}
 }
 
-// Kept returns a form that was kept, nil without one.
+// Kept returns a cached encoding; nil if there is none.
 func (c *Comparison) Kept(name string) []byte {
 	form, _ := c.repo.Kept(c.name + " " + name)
 	text, _ := form.([]byte)
 	return text
 }
 
-// ReadCommits is how many commits are read at once.
+// ReadCommits is the number of commits to read at once.
 const ReadCommits = 200
 
-// Read reads commits of the comparison by their ids. There may be more of them
-// than memory should hold, so they are read in parts.
+// Read reads commits of the comparison by their IDs. They are read in parts,
+// because there may be too many to hold in memory.
 func (c *Comparison) Read(ctx context.Context, ids []git.OID) ([]*git.Commit, error) {
 	list, err := c.repo.Commits(ctx, ids)
 	return list, passing(err)
 }
 
-// MergeBase returns the best common ancestor of revisions, for those who may
-// read the repository. Invalid for fewer than two, or one that is not there;
-// NotFound when they have none.
+// MergeBase returns the best common ancestor of revisions, for users who may
+// read the repository. Invalid for fewer than two, or if one does not exist;
+// NotFound if there is no common ancestor.
 func (s *Service) MergeBase(ctx context.Context, by actor.Actor, ref project.Ref, revs []string) (*project.Project, *git.Commit, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 
 // ContributorOptions selects and sorts contributors.
 type ContributorOptions struct {
-	Ref  string // a branch, tag or commit; the default branch unless given
+	Ref  string // a branch, tag or commit; default: the default branch
 	By   string // name, email or commits
 	Desc bool
 }
 
-// Contributors sums up who wrote the commits, merges aside, for those who may
-// read the repository. In one that is empty no one has. NotFound for a ref that
-// is not there.
+// Contributors counts the commits, without merges, of each author, for users
+// who may read the repository. Empty for an empty repository. NotFound if the
+// ref does not exist.
 func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.Ref, o ContributorOptions) ([]git.Contributor, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 		if o.Desc {
 			order = -order
 		}
-		// Addresses are unique, so pages never overlap.
+		// Email addresses are unique, so pages never overlap.
 		return cmp.Or(order, strings.Compare(a.Email, b.Email))
 	})
 	return list, nil

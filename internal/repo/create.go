@@ -11,9 +11,9 @@ import (
 	"svc/internal/project"
 )
 
-// Create makes a project, with a first commit that holds a README if that is
-// wanted. The errors are those of project.Create, and InvalidField for a branch
-// that cannot be.
+// Create creates a project, optionally with a first commit that contains a
+// README. The errors are those of project.Create, and InvalidField if the
+// branch is not valid.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProject, readme bool) (*project.Project, error) {
 	if n.Branch != "" {
 		if err := git.CheckBranch(n.Branch); err != nil {
@@ -22,7 +22,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	}
 	p, err := s.Projects.Create(ctx, by, n)
 	if err != nil || !readme {
-		return p, err // the repository is made when something comes
+		return p, err // the repository is created on first use
 	}
 	r, err := s.ensure(ctx, p)
 	if err != nil {

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// draftAge is how old a draft of a repository is that no one works on any more:
-// no copy takes so long.
+// draftAge is the age of an abandoned draft of a repository. No copy takes this
+// long.
 const draftAge = 24 * time.Hour
 
-// SweepDrafts removes what was left of repositories whose making a crash cut
-// off. They have no name yet, so nothing leads to them. The queue calls it
-// every day.
+// SweepDrafts removes incomplete repositories that were left by a crash. They
+// have temporary names, so they are not in use. The queue calls it every day.
 func (s *Service) SweepDrafts(ctx context.Context) error {
 	for name, root := range s.Storages {
 		drafts, err := filepath.Glob(filepath.Join(root, "*s", "*", ".init-*"))
@@ -27,7 +26,7 @@ func (s *Service) SweepDrafts(ctx context.Context) error {
 			}
 			info, err := os.Stat(draft)
 			if err != nil || s.Now().Sub(info.ModTime()) < draftAge {
-				continue // it has its name now, or will
+				continue // it has its final name, or will get it
 			}
 			if err := os.RemoveAll(draft); err != nil {
 				return fmt.Errorf("remove draft on storage %s: %w", name, err)

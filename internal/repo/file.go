@@ -17,7 +17,7 @@ type FileBlob struct {
 	Name       string
 	Path       string
 	Size       int64
-	Ref        string // as it was asked for
+	Ref        string // as requested
 	BlobID     git.OID
 	CommitID   git.OID
 	Executable bool
@@ -29,12 +29,12 @@ type FileBlob struct {
 type File struct {
 	FileBlob
 	SHA256       string  // of the content
-	LastCommitID git.OID // the newest that touched it
+	LastCommitID git.OID // last commit of the file
 }
 
-// FileBlob finds a file for those who want its content alone: neither the
-// content nor the history is read. An empty ref is HEAD. Those who read the
-// project's code may. NotFound of the commit or of the file.
+// FileBlob finds a file without reading its content or history, for users who
+// can read the code of the project. An empty ref is HEAD. NotFound if the
+// commit or the file does not exist.
 func (s *Service) FileBlob(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*FileBlob, error) {
 	r, commit, err := s.commitOf(ctx, by, in, &ref)
 	if err != nil {
@@ -74,8 +74,8 @@ func fileBlob(ctx context.Context, r git.Repo, commit git.OID, path, ref string)
 	}, nil
 }
 
-// File is FileBlob for those who want to know all of a file. In one commit it
-// stays the same, so it is found once.
+// File is FileBlob with the checksum and the last commit. The result is cached
+// by commit.
 func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*File, error) {
 	r, commit, err := s.commitOf(ctx, by, in, &ref)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 		return nil, err
 	}
 	f := &File{FileBlob: *found}
-	// The history is searched by its own process, so both go on at once.
+	// The history is searched by a separate process, concurrently.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searched := make(chan error, 1)
@@ -134,7 +134,7 @@ func (s *Service) Blame(ctx context.Context, by actor.Actor, in project.Ref, pat
 	}
 	ranges, err := f.repo.Blame(ctx, git.BlameOptions{Rev: string(f.CommitID), Path: f.Path, From: first, To: last})
 	switch {
-	case errors.Is(err, git.ErrNotFound): // the file is there, so the lines are not
+	case errors.Is(err, git.ErrNotFound): // the file exists, so the lines do not
 		return f, nil, nil
 	case errors.Is(err, git.ErrTooLarge):
 		return nil, nil, errs.Invalid("The file is too large for blame.").Because(err)

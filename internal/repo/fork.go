@@ -17,16 +17,17 @@ type NewFork struct {
 	Name        string
 	Path        string
 	Description *string
-	Namespace   project.Ref         // one's own unless given
-	Visibility  *project.Visibility // as wide as the original allows unless given
-	// OnlyBranch, the default branch, leaves the others and all tags behind.
+	Namespace   project.Ref         // default: the namespace of the user
+	Visibility  *project.Visibility // default: the visibility of the code of the original
+	// OnlyBranch is the default branch, if the other branches and all tags are
+	// not copied.
 	OnlyBranch string
 }
 
-// Fork makes a project with a copy of the repository of another, which is
-// copied in the background. Anyone who may read the original may, where the
-// project allows it and they may make projects; Forbidden or NotFound
-// otherwise, Conflict when the fork cannot be made where it is wanted.
+// Fork creates a project and copies the repository of another to it, in a
+// background job. The actor needs access to the code of the original, which
+// must allow forks, and permission to create projects; Forbidden or NotFound
+// otherwise. Conflict if the project cannot be created.
 func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n NewFork) (*project.Project, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	}
 	made, err := s.Projects.Create(ctx, by, fork)
 	if refusal, ok := errors.AsType[*errs.Error](err); ok && len(refusal.Fields) > 0 {
-		// As clients know it: what the fork would be stands in the way.
+		// API clients expect a conflict here.
 		conflict := *refusal
 		conflict.Kind = errs.KindConflict
 		err = &conflict
@@ -82,7 +83,7 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	return made, nil
 }
 
-// mayFork asks for whom forking is there.
+// mayFork reports whether the project allows the actor to fork it.
 func mayFork(by actor.Actor, p *project.Project) bool {
 	switch p.Settings.Forking {
 	case project.Disabled:
@@ -93,7 +94,7 @@ func mayFork(by actor.Actor, p *project.Project) bool {
 	return true
 }
 
-// forkWork copies a repository.
+// forkWork is the background job that copies a repository.
 type forkWork struct {
 	ProjectID         int64 `json:"project_id"`
 	FromID            int64 `json:"from_id"`
@@ -106,7 +107,7 @@ func (forkWork) Kind() string { return "repo_fork" }
 func (s *Service) copyFork(ctx context.Context, w forkWork) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.ProjectID), project.NoAccess)
 	if err != nil {
-		return err // gone meanwhile: given up
+		return err // deleted in the meantime
 	}
 	if p.Import != project.ImportScheduled {
 		return nil
@@ -122,7 +123,7 @@ func (s *Service) copyFork(ctx context.Context, w forkWork) error {
 	if err != nil {
 		return fmt.Errorf("copy repository of project %d to %d: %w", from.ID, p.ID, err)
 	}
-	if branch != "" { // from the first moment on, as after a first push
+	if branch != "" { // protected from the start, as after a first push
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.protectDefault(ctx, tx, p.ID, branch) })
 		if err != nil {
 			return err
@@ -134,8 +135,8 @@ func (s *Service) copyFork(ctx context.Context, w forkWork) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
 }
 
-// copyRepository returns the default branch of the copy, which is empty when
-// there was nothing to copy.
+// copyRepository copies a repository and returns the default branch of the
+// copy; empty if there was nothing to copy.
 func (s *Service) copyRepository(ctx context.Context, from, to *project.Project, onlyDefault bool) (string, error) {
 	source, err := s.open(from.Storage, from.ID)
 	if err != nil {
@@ -148,8 +149,8 @@ func (s *Service) copyRepository(ctx context.Context, from, to *project.Project,
 	_, err = s.Git.Fork(ctx, source, target.Path())
 	switch {
 	case errors.Is(err, git.ErrNoRepository):
-		return "", nil // no one has pushed to it
-	case err != nil && !errors.Is(err, git.ErrExists): // it was copied, and the end was not written down
+		return "", nil // nothing was pushed to it
+	case err != nil && !errors.Is(err, git.ErrExists): // ErrExists: a previous attempt copied it
 		return "", err
 	}
 	if onlyDefault {
@@ -160,7 +161,7 @@ func (s *Service) copyRepository(ctx context.Context, from, to *project.Project,
 	return from.DefaultBranch, nil
 }
 
-// keepOnly removes all refs but one branch.
+// keepOnly deletes all refs except one branch.
 func (s *Service) keepOnly(ctx context.Context, r git.Repo, branch string) error {
 	refs, err := r.Refs(ctx, git.RefOptions{})
 	if err != nil {

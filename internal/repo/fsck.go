@@ -16,8 +16,8 @@ import (
 // Checked is the result of the check of one repository.
 type Checked struct {
 	Project  *project.Project
-	AuxRepo  *AuxRepo      // in its stead, for one that is beside those of projects
-	Problems []git.Problem // none for a repository that is whole
+	AuxRepo  *AuxRepo      // set instead for an auxiliary repository
+	Problems []git.Problem // none if it is intact
 	Err      error         // why it could not be checked
 }
 
@@ -60,14 +60,15 @@ func (s *Service) checkOne(ctx context.Context, p *project.Project) Checked {
 	problems, err := r.Fsck(ctx)
 	if errors.Is(err, git.ErrNoRepository) {
 		if p.DefaultBranch == "" {
-			return Checked{Project: p} // no one has pushed yet
+			return Checked{Project: p} // nothing was pushed yet
 		}
 		return Checked{Project: p, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is missing: " + r.Path()}}}
 	}
 	return Checked{Project: p, Problems: problems, Err: err}
 }
 
-// checkAuxRepos is CheckAll for auxiliary repositories, in the order of their ids.
+// checkAuxRepos is CheckAll for auxiliary repositories, in the order of their
+// IDs.
 func (s *Service) checkAuxRepos(ctx context.Context, yield func(Checked) bool) {
 	var last int64
 	for {
@@ -96,14 +97,14 @@ func (s *Service) checkAuxRepo(ctx context.Context, a *AuxRepo) Checked {
 	problems, err := r.Fsck(ctx)
 	if errors.Is(err, git.ErrNoRepository) {
 		if a.Size == 0 {
-			return Checked{AuxRepo: a} // nothing has come yet
+			return Checked{AuxRepo: a} // nothing was pushed yet
 		}
 		return Checked{AuxRepo: a, Problems: []git.Problem{{Kind: git.ProblemMissing, Text: "the repository is missing: " + r.Path()}}}
 	}
 	return Checked{AuxRepo: a, Problems: problems, Err: err}
 }
 
-// Name is the name of the repository for users.
+// Name returns the name of the repository for users.
 func (c Checked) Name() string {
 	if c.AuxRepo != nil {
 		return auxRepoPath(c.AuxRepo.Kind, c.AuxRepo.ID)

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// guard knows the protected refs of a project, and answers for one actor.
+// guard checks the protected refs of a project for one actor.
 type guard struct {
 	service  *Service
 	by       actor.Actor
@@ -39,7 +39,8 @@ func (s *Service) guard(ctx context.Context, by actor.Actor, p *project.Project)
 	return g, nil
 }
 
-// protections are rules; where several match, who is let in by one may.
+// protections is a list of rules. If several match, it is enough that one
+// allows the action.
 type protections []*Protected
 
 // matching returns the rules for the name of a branch or tag.
@@ -53,8 +54,8 @@ func (list protections) matching(name string) protections {
 	return found
 }
 
-// matchesPattern compares a name with a pattern in which * stands for any
-// text, slashes too.
+// matchesPattern matches a name with a pattern in which * stands for any text,
+// including slashes.
 func matchesPattern(pattern, name string) bool {
 	first, rest, wild := strings.Cut(pattern, "*")
 	if !wild {
@@ -98,7 +99,7 @@ func (list protections) allowForcePush() bool {
 	return false
 }
 
-// may reports whether one of the rules lets the actor do something.
+// may reports whether one of the rules allows the actor an action.
 func (g *guard) may(ctx context.Context, list protections, action RefAction) (bool, error) {
 	if g.by.ID == actor.SystemID {
 		return true, nil
@@ -113,8 +114,8 @@ func (g *guard) may(ctx context.Context, list protections, action RefAction) (bo
 	return false, nil
 }
 
-// deletes reports whether the actor, who may write to the repository, may delete
-// a branch or tag by a page or the API.
+// deletes reports whether the actor, who may push to the repository, may delete
+// a branch or tag through the web interface or the API.
 func (g *guard) deletes(ctx context.Context, r git.Repo, ref git.Ref) (bool, error) {
 	c := &git.RefChange{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID}
 	if refuseRef(g.project, c) != "" {
@@ -124,8 +125,8 @@ func (g *guard) deletes(ctx context.Context, r git.Repo, ref git.Ref) (bool, err
 	return why == "", err
 }
 
-// lets reports whether an entry is for the actor. A deploy key stands for
-// itself and not for who made it.
+// lets reports whether an entry applies to the actor. A deploy key has its own
+// entries; those of its creator do not apply.
 func (g *guard) lets(ctx context.Context, a RefAccess) (bool, error) {
 	switch {
 	case g.by.Deploy != nil:

@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// HasRef reports whether the repository of a project, which the caller was
-// given, has a branch or, with tag, a tag.
+// HasRef reports whether a project has a branch or, with tag, a tag. The caller
+// must have checked access to the project.
 func (s *Service) HasRef(ctx context.Context, p *project.Project, name string, tag bool) (bool, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {

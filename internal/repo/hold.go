@@ -14,18 +14,19 @@ import (
 	"svc/internal/project"
 )
 
-// Anyone who changes a repository is known by a row, from before the first
-// change until after the last: a push by its journal, all else by an empty one.
-// A move to another storage makes the repository read-only and then waits until
-// there is no such row, on any node; a row is made under the lock of the one
-// that says where the repository is, and that no one may write to it. So
-// nothing is written to a place that is being left.
+// Every change of a repository has a row in the database, from before the first
+// write until after the last: a push has its journal, other changes an empty
+// one. A move to another storage makes the repository read-only and then waits
+// until there are no such rows of any node. Rows are inserted under the lock of
+// the project or auxiliary repository row, which has the storage and the
+// read-only flag. So nothing is written to the old storage during a move.
 
-// elsewhere is said to one whose repository went away under them.
+// elsewhere is the message for a change of a repository that was moved in the
+// meantime.
 const elsewhere = "The repository was moved to another storage meanwhile. Please try again."
 
-// enter writes down that a repository is about to be changed, and says where
-// it lies. Unavailable while it is being moved.
+// enter inserts the row for a change of a repository and returns the current
+// storage. Unavailable while the repository is being moved.
 func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j journal) (id int64, storage string, err error) {
 	who, what, err := j.encode(by)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 	return id, storage, nil
 }
 
-// encode writes who does what, for a row.
+// encode returns the actor and the journal as JSON.
 func (j journal) encode(by actor.Actor) (who, what string, err error) {
 	text, err := json.Marshal(by)
 	if err != nil {
@@ -59,8 +60,8 @@ func (j journal) encode(by actor.Actor) (who, what string, err error) {
 	return string(text), string(changes), err
 }
 
-// hold has do change a repository beside pushes, where it lies now. Unavailable
-// while it is being moved.
+// hold runs do, which changes a repository other than by a push, on the current
+// storage. Unavailable while the repository is being moved.
 func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Repo) error) error {
 	id, storage, err := s.enter(ctx, actor.System(), p.ID, journal{})
 	if err != nil {
@@ -74,8 +75,8 @@ func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Re
 	return errors.Join(err, s.drop(context.WithoutCancel(ctx), id))
 }
 
-// alive keeps a row of one who writes for long from being taken for that of one
-// who was cut off, until what it gives is called.
+// alive updates the row of a long change regularly, so that it is not taken for
+// one left by a crash, until stop is called.
 func (s *Service) alive(ctx context.Context, table string, id int64) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	go func() {
@@ -86,7 +87,7 @@ func (s *Service) alive(ctx context.Context, table string, id int64) (stop func(
 			case <-ctx.Done():
 				return
 			case <-pause.C:
-				_ = touchPush(ctx, s.DB, table, id, s.Now()) // the next time, then
+				_ = touchPush(ctx, s.DB, table, id, s.Now()) // tried again on the next tick
 			}
 		}
 	}()
@@ -133,9 +134,9 @@ func (s *Service) holdAuxRepo(ctx context.Context, a *AuxRepo, do func(r git.Rep
 	return errors.Join(err, s.dropAuxRepo(context.WithoutCancel(ctx), id))
 }
 
-// refuseNow refuses the changes of a push that may succeed later, in words for
-// the terminal of the user: the repository is being moved, or was, or a part of
-// the server does not answer. Other errors are faults.
+// refuseNow refuses the changes of a push that may succeed later, with a
+// message for the user: the repository is being moved or was moved, or a part
+// of the server is not available. Other errors are returned.
 func refuseNow(push *git.Push, err error) error {
 	refusal, ok := errs.As(err)
 	if !ok || refusal.Kind != errs.KindUnavailable && refusal.Kind != errs.KindConflict {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/queue"
 )
 
-// Housekeep has a repository tidied whole, in the background. Maintainers and
-// above may ask for it.
+// Housekeep adds a background job for a full housekeeping of a repository, for
+// Maintainers and above.
 func (s *Service) Housekeep(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Service) Housekeep(ctx context.Context, by actor.Actor, ref project.Ref
 	return nil
 }
 
-// Location is the location of a repository: its storage, and the directory there
-// without its end. Administrators only.
+// Location returns the location of a repository: its storage, and the directory
+// without its suffix. Administrators only.
 func (s *Service) Location(ctx context.Context, by actor.Actor, ref project.Ref) (p *project.Project, dir string, err error) {
 	if p, err = s.Projects.Require(ctx, by, ref, project.NoAccess); err != nil {
 		return nil, "", err

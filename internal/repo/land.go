@@ -15,27 +15,27 @@ import (
 // Landing has the options of a merge into a branch of the same repository.
 type Landing struct {
 	Branch        string
-	Old           git.OID // where the branch must be
-	Head          git.OID // what comes
-	Forward       bool    // without a merge commit
-	Squash        bool    // as one commit
+	Old           git.OID // expected commit of the branch
+	Head          git.OID // commit to merge
+	Forward       bool    // fast-forward, without a merge commit
+	Squash        bool    // squash into one commit
 	MergeMessage  string
 	SquashMessage string
-	Author        git.Signature // of the one commit
-	// About says what the push is for, once it is known what it brings.
+	Author        git.Signature // of the squash commit
+	// About returns the description of the push, given the new commits.
 	About func(Landed) string
 }
 
 // Landed has the commits that a merge created.
 type Landed struct {
-	Merge  git.OID // empty without a merge commit
+	Merge  git.OID // empty if there is no merge commit
 	Squash git.OID
 }
 
-// Land brings a commit into a branch for an actor who may merge into it, and
-// records it as a push about something. Conflict when the branch has moved;
-// Unprocessable when the two cannot be merged, or there is nothing to do;
-// Forbidden in the words of the rule that keeps the actor from it.
+// Land merges a commit into a branch, for an actor who may merge into it, and
+// records it as a push. Conflict if the branch has moved; Unprocessable if
+// there are conflicts or nothing to merge; Forbidden with the message of the
+// rule.
 func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, l Landing) (Landed, error) {
 	var made Landed
 	if err := p.Writable(); err != nil {
@@ -78,7 +78,7 @@ func (s *Service) Land(ctx context.Context, by actor.Actor, p *project.Project, 
 	return made, s.moveBy(ctx, by, p, r, overMerge, journal{About: l.About(made)}, git.Update{Ref: git.Heads + l.Branch, Old: l.Old, New: tip})
 }
 
-// unmerged refuses what git cannot merge.
+// unmerged converts the error of a merge that is not possible.
 func unmerged(err error) error {
 	if errors.Is(err, git.ErrConflict) || errors.Is(err, git.ErrNothing) {
 		return errs.Unprocessable("Branch cannot be merged").Because(err)
@@ -86,8 +86,8 @@ func unmerged(err error) error {
 	return missing(err, "Commit")
 }
 
-// TryMerge makes the commit that a merge would make, and keeps it under its own
-// ref. Unprocessable when the two cannot be merged.
+// TryMerge creates the commit that a merge would create, and stores it under a
+// ref. Unprocessable if there are conflicts.
 func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, ours, theirs git.OID, by git.Signature, message string) (git.OID, error) {
 	var made git.OID
 	err := s.hold(ctx, p, func(r git.Repo) error {
@@ -104,11 +104,10 @@ func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, 
 	return made, err
 }
 
-// Rebase puts the commits that a branch has beyond a commit of the target on
-// top of that one, in the name of an actor who may push to the branch, which is
-// at head. options are those of the push. Merges are left out, and what changes
-// nothing any more. Unprocessable when they do not go together; the other
-// errors are those of a push.
+// Rebase rebases a branch, which must be at head, onto a commit of the target
+// project, for an actor who may push to the branch. options are the push
+// options. Merge commits are left out, and commits that become empty.
+// Unprocessable if there are conflicts; the other errors are those of a push.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string) error {
 	p, r, err := s.writeSome(ctx, by, source)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"svc/internal/project"
 )
 
-// Languages measures the languages of the default branch, the largest first,
-// for those who may read the repository. One that is empty has none.
+// Languages returns the languages of the default branch, the largest first, for
+// users who may read the repository. Empty for an empty repository.
 func (s *Service) Languages(ctx context.Context, by actor.Actor, ref project.Ref) ([]git.Language, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"svc/internal/project"
 )
 
-// What merge requests need of repositories. The feature that has them asks who
-// may see or do something, and gives the projects; what may become of a branch
-// is asked here.
+// The functions of this file are for merge requests. The caller checks the
+// permissions on projects and merge requests; the rules for branches are
+// checked here.
 
-// Tip is the commit of a branch; NotFound.
+// Tip returns the commit of a branch; NotFound.
 func (s *Service) Tip(ctx context.Context, p *project.Project, branch string) (git.OID, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -31,14 +31,14 @@ func (s *Service) Tip(ctx context.Context, p *project.Project, branch string) (g
 	return ref.Target, missing(err, "Branch")
 }
 
-// MergeRef is the ref under which a project keeps a commit of a merge request.
+// MergeRef returns the name of a ref of a merge request.
 func MergeRef(iid int64, name string) string {
 	return MergeRefs + strconv.FormatInt(iid, 10) + "/" + name
 }
 
-// Adopt takes the head of a merge request into the project of the target, and
-// keeps it there whatever becomes of the source. NotFound; Unavailable while
-// the repository is being moved.
+// Adopt fetches the head of a merge request into the target project and keeps
+// it there, independent of the source. NotFound; Unavailable while the
+// repository is being moved.
 func (s *Service) Adopt(ctx context.Context, target, source *project.Project, head git.OID) error {
 	return s.hold(ctx, target, func(r git.Repo) error { return s.adoptHead(ctx, r, target, source, head) })
 }
@@ -53,17 +53,17 @@ func (s *Service) adoptHead(ctx context.Context, r git.Repo, target, source *pro
 			return fmt.Errorf("take commits of project %d: %w", source.ID, missing(err, "Commit"))
 		}
 	}
-	// A force push leaves the head that was: what was said about it stays.
+	// Heads are kept after a force push, because comments refer to them.
 	if err := r.UpdateRefs(ctx, []git.Update{{Ref: internalRefs + "keep/" + string(head), New: head}}); err != nil {
 		return fmt.Errorf("keep commit %s: %w", head, missing(err, "Commit"))
 	}
 	return nil
 }
 
-// ShowHead lets the ref of a merge request lead to its newest head, which was
-// adopted. newest is asked after the ref was read, and again when someone else
-// has moved it meanwhile: of several at once none moves it back. NotFound;
-// Unavailable while the repository is being moved.
+// ShowHead sets the head ref of a merge request to its newest head, which was
+// adopted before. newest is called after the ref was read, and again if the ref
+// was moved concurrently, so that concurrent calls never move it back.
+// NotFound; Unavailable while the repository is being moved.
 func (s *Service) ShowHead(ctx context.Context, target *project.Project, iid int64, newest func() (git.OID, error)) error {
 	return s.hold(ctx, target, func(r git.Repo) error { return s.showHead(ctx, r, iid, newest) })
 }
@@ -89,7 +89,7 @@ func (s *Service) showHead(ctx context.Context, r git.Repo, iid int64, newest fu
 	}
 }
 
-// DropMerge forgets the refs of a merge request that is deleted.
+// DropMerge deletes the refs of a deleted merge request.
 func (s *Service) DropMerge(ctx context.Context, target *project.Project, iid int64) error {
 	return s.hold(ctx, target, func(r git.Repo) error {
 		var gone []git.Update
@@ -104,11 +104,12 @@ func (s *Service) DropMerge(ctx context.Context, target *project.Project, iid in
 
 // Span is the relation of two commits of a project.
 type Span struct {
-	Base  git.OID // the best common ancestor; empty for none
-	Files int     // that differ between it and the head
+	Base  git.OID // the best common ancestor; empty if there is none
+	Files int     // number of files that differ between it and the head
 }
 
-// Span finds out how the head of a merge request lies to its target. NotFound.
+// Span returns the merge base of the target and the head of a merge request,
+// and the number of changed files. NotFound.
 func (s *Service) Span(ctx context.Context, p *project.Project, target, head git.OID) (Span, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *Service) Span(ctx context.Context, p *project.Project, target, head git
 	return Span{base, len(d.Files)}, nil
 }
 
-// DiffOf compares two commits of a merge request as they are; without a base
-// everything is new. NotFound.
+// DiffOf compares two commits of a merge request directly. Without a base all
+// files are new. NotFound.
 func (s *Service) DiffOf(ctx context.Context, p *project.Project, base, head git.OID, o git.DiffOptions) (*git.Diff, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *Service) DiffOf(ctx context.Context, p *project.Project, base, head git
 	return d, missing(err, "Commit")
 }
 
-// CommitsOf lists the commits of a merge request, the newest first. NotFound.
+// CommitsOf lists the commits of a merge request, newest first. NotFound.
 func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head git.OID, pg db.Paging) (db.Page[*git.Commit], error) {
 	var page db.Page[*git.Commit]
 	r, err := s.open(p.Storage, p.ID)
@@ -161,7 +162,7 @@ func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head 
 	return page, missing(err, "Commit")
 }
 
-// between lists what head has and base has not, the newest first.
+// between lists the commits of head that base does not have, newest first.
 func between(ctx context.Context, r git.Repo, base, head git.OID) ([]git.OID, error) {
 	o := git.LogOptions{From: []string{string(head)}, Order: git.Topo}
 	if base != "" {
@@ -171,8 +172,8 @@ func between(ctx context.Context, r git.Repo, base, head git.OID) ([]git.OID, er
 	return ids, missing(err, "Commit")
 }
 
-// Has reports whether a commit is a part of the history of another; false when
-// one of them is not there.
+// Has reports whether a commit is an ancestor of another, or the same; false if
+// one of them does not exist.
 func (s *Service) Has(ctx context.Context, p *project.Project, in, commit git.OID) (bool, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -185,8 +186,8 @@ func (s *Service) Has(ctx context.Context, p *project.Project, in, commit git.OI
 	return is, passing(err)
 }
 
-// Behind counts the commits that a target has and the head of a merge request
-// has not.
+// Behind counts the commits of the target that the head of a merge request does
+// not have.
 func (s *Service) Behind(ctx context.Context, p *project.Project, target, head git.OID) (int, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -196,8 +197,7 @@ func (s *Service) Behind(ctx context.Context, p *project.Project, target, head g
 	return n, missing(err, "Commit")
 }
 
-// Clashes reports whether two commits cannot be merged without a user who
-// decides. NotFound.
+// Clashes reports whether merging two commits causes conflicts. NotFound.
 func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head git.OID) (bool, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -210,13 +210,13 @@ func (s *Service) Clashes(ctx context.Context, p *project.Project, target, head 
 	return false, missing(err, "Commit")
 }
 
-// MayMerge reports whether an actor may merge into a branch: anyone who may
-// push to it, and where it is protected whom that lets merge.
+// MayMerge reports whether an actor may merge into a branch: users who may push
+// to it, or for a protected branch those whom its rules allow to merge.
 func (s *Service) MayMerge(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
 	return s.mayMove(ctx, by, p, branch, MergeInto)
 }
 
-// MayPush reports whether an actor may push to a branch that is there.
+// MayPush reports whether an actor may push to an existing branch.
 func (s *Service) MayPush(ctx context.Context, by actor.Actor, p *project.Project, branch string) (bool, error) {
 	return s.mayMove(ctx, by, p, branch, PushTo)
 }
@@ -245,8 +245,8 @@ func (s *Service) mayMove(ctx context.Context, by actor.Actor, p *project.Projec
 	return g.may(ctx, rules, a)
 }
 
-// Guarded reports whether a branch is protected, or the default one: it is not
-// removed in passing.
+// Guarded reports whether a branch is protected or the default branch. Such a
+// branch must not be deleted automatically.
 func (s *Service) Guarded(ctx context.Context, p *project.Project, branch string) (bool, error) {
 	if branch == p.DefaultBranch {
 		return true, nil

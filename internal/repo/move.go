@@ -24,24 +24,24 @@ type Push struct {
 	Project *project.Project
 	By      actor.Actor
 	Changes []Change
-	Options []string // what the user sent with -o
-	// About is what the push was for, in the words of the feature that asked
-	// for it; empty for what users push.
+	Options []string // push options (git push -o)
+	// About is the description of the push by the feature that made it; empty
+	// for pushes of users.
 	About string
 	At    time.Time
 
-	settled string // the text of the row that is settled; empty for one's own
+	settled string // text of the row that is settled; empty if it is not settled
 }
 
 // Change is the change of one ref by a push.
 type Change struct {
-	Ref     string  // in full
-	Old     git.OID // ZeroOID for a ref that was made
-	New     git.OID // ZeroOID for a ref that was deleted
-	Commits int     // that came with it; known for few changes only
+	Ref     string  // full name
+	Old     git.OID // ZeroOID for a new ref
+	New     git.OID // ZeroOID for a deleted ref
+	Commits int     // number of new commits; only set for few changes
 }
 
-// Events is what happens to repositories.
+// Events are the events of repositories.
 type Events struct {
 	// Pushed is published for each push, in the transaction that records it.
 	Pushed event.Event[Push]
@@ -54,8 +54,7 @@ type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, bra
 // OnPushHints registers a PushHint. It is called at start-up.
 func (s *Service) OnPushHints(h PushHint) { s.pushHints = append(s.pushHints, h) }
 
-// hint shows what the features have to say about the branches of a push that
-// was recorded.
+// hint sends the push hints for the branches of a recorded push.
 func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, push *git.Push) {
 	var branches []string
 	for _, c := range changesOf(push) {
@@ -70,15 +69,14 @@ func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project,
 	}
 }
 
-// move moves refs for an actor who may write: asks the rules, moves them all
-// or none, and records it. Forbidden in the words of the rule; Conflict when a
-// ref is elsewhere by now.
+// move updates refs for an actor who may push: it checks the rules, updates all
+// refs or none, and records the push. Forbidden with the message of the rule;
+// Conflict if a ref has moved.
 func (s *Service) move(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, updates ...git.Update) error {
 	return s.moveBy(ctx, by, p, r, overWeb, journal{}, updates...)
 }
 
-// moveBy is move by another door, with what is to be written down beside the
-// changes.
+// moveBy is move with another origin and additional data for the journal.
 func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, from pushOrigin, begun journal, updates ...git.Update) error {
 	push := &git.Push{Repo: r, Atomic: true}
 	for _, u := range updates {
@@ -92,8 +90,7 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 			return errs.Forbidden("%s", c.Refused)
 		}
 	}
-	// Once it is decided a caller who leaves does not stop it: half of it may
-	// be done.
+	// From here on the request must not stop the update halfway.
 	ctx = context.WithoutCancel(ctx)
 	begun.Changes, begun.Mark = changesOf(push), newMark()
 	id, err := s.begin(ctx, by, p, begun)
@@ -109,19 +106,19 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 			return errs.Conflict("%s could not be moved: %s", shortRef(conflict.Ref), conflict.Why).Because(err)
 		}
 		if allAt(ctx, r, updates) {
-			return nil // git failed after it had moved them
+			return nil // git failed after it had updated them
 		}
 		return missing(err, "Commit")
 	}
 	if err := s.finish(ctx, id, by, p, r, begun); err != nil {
-		// The refs have moved, so the caller has what they asked for. The record
-		// follows when the row that begin wrote is settled.
+		// The refs have moved, so the request was successful. The push is
+		// recorded when its row is settled.
 		s.Log.ErrorContext(ctx, "a push is not recorded yet", "project", p.ID, "push", id, "error", err)
 	}
 	return nil
 }
 
-// allAt reports whether all refs are where updates move them.
+// allAt reports whether all refs have their new values.
 func allAt(ctx context.Context, r git.Repo, updates []git.Update) bool {
 	for _, u := range updates {
 		ref, err := r.Ref(ctx, u.Ref)
@@ -136,34 +133,34 @@ func shortRef(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, git.Heads), git.Tags)
 }
 
-// begin writes down what a push is about to do. What is found there after a
-// crash is settled by looking at the refs. Unavailable while the repository is
-// being moved, Conflict when it was since p was read.
+// begin records a push before it moves refs. After a crash the push is settled
+// by looking at the refs. Unavailable while the repository is being moved,
+// Conflict if it was moved since p was read.
 func (s *Service) begin(ctx context.Context, by actor.Actor, p *project.Project, j journal) (int64, error) {
 	id, storage, err := s.enter(ctx, by, p.ID, j)
-	if err == nil && storage != p.Storage { // what it would lead to is where p was
+	if err == nil && storage != p.Storage { // r is the repository at the old location
 		err = errors.Join(errs.Conflict(elsewhere), s.drop(ctx, id))
 	}
 	return id, err
 }
 
-// journal is what is written down of a push under way, as JSON.
+// journal is the data of a push in progress. It is stored as JSON.
 type journal struct {
 	Changes []Change
 	Options []string
 	About   string `json:",omitempty"`
-	// Mark is what the logs of the refs know the push by. Rows of earlier
-	// versions have none.
+	// Mark identifies the push in the reflogs. Rows of earlier versions have
+	// none.
 	Mark string `json:",omitempty"`
 
-	settled string // the text that was read of a row of another process
+	settled string // text of the row, if it is settled by another process
 }
 
-// newMark makes a mark that no other push has. The id of a row would not do:
-// it may be given again when the row is gone.
+// newMark returns a unique mark. The ID of the row is not unique: it may be
+// used again after the row is deleted.
 func newMark() string { return rand.Text() }
 
-// changesOf are the changes of a push that were not refused.
+// changesOf returns the changes of a push that were not refused.
 func changesOf(push *git.Push) []Change {
 	var list []Change
 	for _, c := range push.Changes {
@@ -174,7 +171,7 @@ func changesOf(push *git.Push) []Change {
 	return list
 }
 
-// drop forgets a push that did nothing.
+// drop deletes the row of a push that changed nothing.
 func (s *Service) drop(ctx context.Context, id int64) error {
 	if err := deletePush(ctx, s.DB, id); err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("drop push %d: %w", id, err)
@@ -182,8 +179,8 @@ func (s *Service) drop(ctx context.Context, id int64) error {
 	return nil
 }
 
-// finish records a push whose refs have moved, with all that follows from it,
-// in one transaction.
+// finish records a push whose refs have moved, with all effects, in one
+// transaction.
 func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
 	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now(), settled: j.settled}
 	if err := s.record(ctx, id, r, done); err != nil {
@@ -192,10 +189,9 @@ func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *proje
 	return nil
 }
 
-// strike removes the deletions that a push has made from the rows of other pushes
-// that were about to make the same ones. A deleted ref has no reflog that shows
-// who deleted it, but the push that found the ref as expected and deleted it
-// did, and the others did not.
+// strike removes the deletions of a push from the rows of other pushes that
+// intended the same ones. A deleted ref has no reflog that shows who deleted
+// it. But only one push can have found the ref as expected and deleted it.
 func (s *Service) strike(ctx context.Context, tx *db.Tx, done Push) error {
 	if !slices.ContainsFunc(done.Changes, func(c Change) bool { return c.New == git.ZeroOID }) {
 		return nil
@@ -247,7 +243,7 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	}
 	var readme *string
 	if branch != "" && slices.Contains(refs, git.Heads+branch) {
-		// The tidying that follows finds it else: no push waits for its README.
+		// On an error the housekeeping job finds the README later.
 		if path, err := readmeOf(ctx, r, git.Heads+branch); err == nil {
 			readme = &path
 		}
@@ -255,7 +251,7 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deletePushAs(ctx, tx, id, done.settled)
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // another node has settled it, or another push has changed it
+			return nil // settled by another node, or changed by another push
 		}
 		if err != nil || len(done.Changes) == 0 {
 			return err
@@ -278,8 +274,8 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	})
 }
 
-// adopt sets the default branch by a first push. Two first pushes meet at the
-// same file; the one that comes second waits for the other.
+// adopt sets the default branch on the first push. Concurrent first pushes
+// conflict on the same file; the second one waits for the first.
 func adopt(ctx context.Context, r git.Repo, refs []string) (string, error) {
 	for try := 0; ; try++ {
 		branch, _, err := r.AdoptBranch(ctx, refs)
@@ -294,7 +290,7 @@ func adopt(ctx context.Context, r git.Repo, refs []string) (string, error) {
 	}
 }
 
-// manyRefs is the number of changed refs from which on a push is one event.
+// manyRefs is the number of changed refs from which a push is a single event.
 const manyRefs = 4
 
 // events returns the activity events of a push, and counts the commits of its
@@ -304,7 +300,7 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 	if done.By.Deploy != nil {
 		author = done.By.Deploy.UserID
 	}
-	if author <= 0 { // the program itself, or a key whose maker is gone
+	if author <= 0 { // the system, or a deploy key whose creator was deleted
 		return nil, nil
 	}
 	event := func(p *activity.Push) activity.Event {
@@ -347,8 +343,8 @@ func describe(c Change) activity.Push {
 	return p
 }
 
-// count counts the commits that came with a change of a branch: of a new one
-// those that the default branch does not have.
+// count counts the new commits of a branch; for a new branch those that the
+// default branch does not have.
 func (s *Service) count(ctx context.Context, r git.Repo, branch string, c *Change) error {
 	o := git.LogOptions{From: []string{string(c.New)}}
 	switch {
@@ -359,7 +355,7 @@ func (s *Service) count(ctx context.Context, r git.Repo, branch string, c *Chang
 	}
 	n, err := r.Count(ctx, o)
 	if errors.Is(err, git.ErrNotFound) {
-		return nil // what was there before is gone from the repository
+		return nil // the previous commit no longer exists
 	}
 	c.Commits = n
 	return err

@@ -19,7 +19,7 @@ import (
 // RefKind is the kind of a protected ref: branch or tag.
 type RefKind string
 
-// The kinds.
+// The kinds of protected refs.
 const (
 	BranchRef RefKind = "branch"
 	TagRef    RefKind = "tag"
@@ -28,7 +28,7 @@ const (
 // RefAction is an action on a protected ref: push, merge, create or unprotect.
 type RefAction string
 
-// The actions: the first three are for branches, the last for tags.
+// The actions: push, merge and unprotect are for branches, create is for tags.
 const (
 	PushTo    RefAction = "push"
 	MergeInto RefAction = "merge"
@@ -36,24 +36,23 @@ const (
 	CreateRef RefAction = "create"
 )
 
-// AdminLevel is the level of those who administer the instance, in lists of who
-// may do what.
+// AdminLevel is the access level of administrators in access lists.
 const AdminLevel project.Level = 60
 
-// Protected is a rule for the branches or tags of a name or pattern.
+// Protected is a protection rule for branches or tags, by name or pattern.
 type Protected struct {
 	ID                int64
 	ProjectID         int64
 	Kind              RefKind
-	Name              string // * stands for any text
+	Name              string // * matches any text
 	AllowForcePush    bool
 	CodeOwnerApproval bool
 	Access            []RefAccess
 	CreatedAt         time.Time
 }
 
-// RefAccess lets a user do something: all of a level, or one user, group or
-// deploy key.
+// RefAccess is an entry of an access list: all members from a level, or one
+// user, group or deploy key.
 type RefAccess struct {
 	ID          int64
 	Action      RefAction
@@ -61,10 +60,10 @@ type RefAccess struct {
 	UserID      *int64
 	GroupID     *int64
 	DeployKeyID *int64
-	Name        string // of the user, group or key, for users
+	Name        string // display name of the user, group or key
 }
 
-// Description is the access level as the API describes it.
+// Description returns the description of the access level in the API.
 func (a RefAccess) Description() string {
 	switch {
 	case a.Name != "":
@@ -92,8 +91,8 @@ func (p *Protected) Of(action RefAction) []RefAccess {
 	return list
 }
 
-// ProtectedRefs lists the protected branches or tags of a project by name,
-// for Developers and above. search is a part of the name.
+// ProtectedRefs lists the protected branches or tags of a project by name, for
+// Developers and above. search is a part of the name.
 func (s *Service) ProtectedRefs(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
@@ -106,7 +105,7 @@ func (s *Service) ProtectedRefs(ctx context.Context, by actor.Actor, ref project
 	return page, s.fillAccess(ctx, s.DB, page.Items)
 }
 
-// ProtectedRef gives one by its exact name, for Developers and above;
+// ProtectedRef returns a rule by its exact name, for Developers and above.
 // NotFound.
 func (s *Service) ProtectedRef(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string) (*Protected, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
@@ -139,8 +138,8 @@ func (s *Service) fillAccess(ctx context.Context, q db.Q, list []*Protected) err
 	return nil
 }
 
-// NewProtected is a rule that is to be made. Where no one is named for an
-// action, Maintainers are meant.
+// NewProtected has the fields of a new rule. Actions without entries are for
+// Maintainers.
 type NewProtected struct {
 	Name              string
 	AllowForcePush    bool
@@ -148,9 +147,9 @@ type NewProtected struct {
 	Access            []RefAccess
 }
 
-// Protect protects the branches or tags of a name or pattern. Maintainers may.
-// Conflict when there is a rule of that name; Unprocessable when it cannot be a
-// name, or names a user who has nothing to do with the project.
+// Protect protects branches or tags by name or pattern, for Maintainers and
+// above. Conflict if there is a rule with that name; Unprocessable if the name
+// is not valid, or an entry has no access to the project.
 func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, n NewProtected) (*Protected, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -181,7 +180,7 @@ func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.findProtected(ctx, s.DB, p.ID, kind, n.Name)
 }
 
-// withDefaults adds Maintainers for each action that no one is named for.
+// withDefaults adds Maintainers for each action without entries.
 func withDefaults(kind RefKind, list []RefAccess) []RefAccess {
 	actions := []RefAction{PushTo, MergeInto, Unprotect}
 	if kind == TagRef {
@@ -202,8 +201,8 @@ func withDefaults(kind RefKind, list []RefAccess) []RefAccess {
 	return all
 }
 
-// checkPattern says whether a name, with an x for each *, may be that of a
-// ref.
+// checkPattern checks that a pattern can match a ref name: with an x for each
+// *, it must be one.
 func checkPattern(kind RefKind, name string) error {
 	place := git.Heads
 	if kind == TagRef {
@@ -215,7 +214,8 @@ func checkPattern(kind RefKind, name string) error {
 	return nil
 }
 
-// checkAccess asks that those who are named can come to the project at all.
+// checkAccess checks that the users, groups and deploy keys of entries have
+// access to the project.
 func (s *Service) checkAccess(ctx context.Context, p *project.Project, list []RefAccess) error {
 	for _, a := range list {
 		var known bool
@@ -252,21 +252,21 @@ func (s *Service) isMember(ctx context.Context, userID int64, p *project.Project
 	return err == nil, err
 }
 
-// ProtectedChange lists changes to a rule; nil leaves a field as it is.
+// ProtectedChange has the changes of a rule; nil keeps the value.
 type ProtectedChange struct {
 	AllowForcePush    *bool
 	CodeOwnerApproval *bool
 	Access            []AccessChange
 }
 
-// AccessChange adds an entry, or with an ID changes or removes one.
+// AccessChange adds an entry, or changes or removes the one with the ID.
 type AccessChange struct {
 	RefAccess
 	Remove bool
 }
 
-// ChangeProtected changes a rule. Maintainers may. NotFound for the rule or an
-// entry of it; Unprocessable as for Protect.
+// ChangeProtected changes a rule, for Maintainers and above. NotFound if there
+// is no such rule or entry; Unprocessable as for Protect.
 func (s *Service) ChangeProtected(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string, c ProtectedChange) (*Protected, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -323,8 +323,8 @@ func changeAccess(ctx context.Context, tx *db.Tx, ruleID int64, a AccessChange) 
 	return db.NotFound(err, "")
 }
 
-// Unprotect removes a rule. Maintainers may, and of a branch only those whom
-// it names for that. NotFound, Forbidden.
+// Unprotect deletes a rule, for Maintainers and above. If the rule of a branch
+// has entries for unprotecting, only they may. NotFound, Forbidden.
 func (s *Service) Unprotect(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -362,13 +362,13 @@ func (s *Service) recordProtected(ctx context.Context, tx *db.Tx, by actor.Actor
 	})
 }
 
-// entity is what the audit events of a project belong to.
+// entity returns the entity of the audit events of a project.
 func entity(p *project.Project) audit.Entity {
 	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
 // Pushed protects the default branch of a project after its first push, unless
-// someone has done so.
+// there already is a rule.
 func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push Push) error {
 	if push.Project.DefaultBranch != "" {
 		return nil
@@ -380,7 +380,8 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push Push) error {
 	return s.protectDefault(ctx, tx, push.Project.ID, branch)
 }
 
-// protectDefault lets Maintainers alone push to a branch and merge into it.
+// protectDefault adds a rule that allows only Maintainers to push to a branch
+// and merge into it.
 func (s *Service) protectDefault(ctx context.Context, tx *db.Tx, projectID int64, branch string) error {
 	_, err := findProtected(ctx, tx, projectID, BranchRef, branch)
 	if !errors.Is(err, db.ErrNoRows) {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// checkPushRule asks the push rule of the project about the refs and the new
+// checkPushRule applies the push rule of the project to the refs and the new
 // commits of a push.
 func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push) error {
 	if by.ID == actor.SystemID {
@@ -42,12 +42,12 @@ func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.
 	return c.inspect(ctx, push.Repo, open)
 }
 
-// fewChanges is the number of refs up to which each is distinguished when one
-// of them brings something that is not allowed.
+// fewChanges is the maximum number of refs that are checked one by one after a
+// violation was found.
 const fewChanges = 16
 
-// inspect refuses the changes that bring a commit or file which is not
-// allowed. All are looked at together first: usually there is nothing to find.
+// inspect refuses the changes with a commit or file that is not allowed. It
+// first checks all changes together, because usually there is no violation.
 func (c *inspector) inspect(ctx context.Context, r git.Repo, changes []*git.RefChange) error {
 	why, err := c.walk(ctx, r, changes)
 	if err != nil || why == "" {
@@ -65,7 +65,7 @@ func (c *inspector) inspect(ctx context.Context, r git.Repo, changes []*git.RefC
 	return nil
 }
 
-// objection ends a walk with a reason for the user.
+// objection is an error with a reason for the user. It ends a walk.
 type objection string
 
 func (o objection) Error() string { return string(o) }
@@ -97,7 +97,7 @@ func (c *inspector) walk(ctx context.Context, r git.Repo, changes []*git.RefChan
 	return "", nil
 }
 
-// inspector holds a push rule against what comes.
+// inspector checks a push against a push rule.
 type inspector struct {
 	service *Service
 	by      actor.Actor
@@ -105,7 +105,7 @@ type inspector struct {
 	rules   PushRules
 
 	message, forbidden, branch, email, name *regexp.Regexp
-	owners                                  map[string]int64 // accounts by address, as far as they were looked up
+	owners                                  map[string]int64 // user IDs by email address, as far as they were looked up
 }
 
 func newInspector(s *Service, by actor.Actor, p *project.Project, rules PushRules) (*inspector, error) {
@@ -130,7 +130,7 @@ func newInspector(s *Service, by actor.Actor, p *project.Project, rules PushRule
 	return c, nil
 }
 
-// ref has the rules about refs.
+// ref applies the rules for refs.
 func (c *inspector) ref(change *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(change.Ref, git.Heads)
 	switch {
@@ -152,7 +152,7 @@ func (c *inspector) looksAtFiles() bool {
 	return c.name != nil || c.rules.PreventSecrets
 }
 
-// signedOff is how a commit says where it comes from.
+// signedOff matches the sign-off line of a commit message.
 var signedOff = regexp.MustCompile(`(?m)^Signed-off-by: .+ <\S+@\S+>\s*$`)
 
 func (c *inspector) commit(ctx context.Context, m *git.Commit) error {
@@ -176,7 +176,7 @@ func (c *inspector) commit(ctx context.Context, m *git.Commit) error {
 	return c.authors(ctx, m)
 }
 
-// authors has the rules that ask who a user is.
+// authors applies the rules for authors and committers.
 func (c *inspector) authors(ctx context.Context, m *git.Commit) error {
 	if c.rules.MemberCheck {
 		for _, who := range []git.Signature{m.Author, m.Committer} {
@@ -201,10 +201,10 @@ func (c *inspector) authors(ctx context.Context, m *git.Commit) error {
 	return nil
 }
 
-// owner finds the account of an address, once for all commits.
+// owner returns the user ID of an email address, and caches it.
 func (c *inspector) owner(ctx context.Context, email string) (int64, error) {
 	if email == c.by.CommitEmail && email != c.by.Email {
-		return c.by.ID, nil // they have confirmed it, or it is the private one, which stands nowhere
+		return c.by.ID, nil // a confirmed address, or the private commit email, which is not stored
 	}
 	if id, ok := c.owners[email]; ok {
 		return id, nil

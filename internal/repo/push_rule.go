@@ -22,25 +22,25 @@ type PushRule struct {
 	CreatedAt time.Time
 }
 
-// PushRules are the rules themselves. They are stored as JSON. Patterns are
-// RE2; an empty one asks for nothing.
+// PushRules are the conditions. They are stored as JSON. Patterns are RE2; an
+// empty pattern is not checked.
 type PushRules struct {
 	CommitMessage         string // every message must match
-	CommitMessageNegative string // no message may
-	BranchName            string // of branches that are made
+	CommitMessageNegative string // no message may match
+	BranchName            string // of new branches
 	AuthorEmail           string // of authors and committers
 	FileName              string // no new file may match
-	MaxFileSize           int64  // MiB; 0 is no limit
-	DenyDeleteTag         bool   // by a push
-	MemberCheck           bool   // authors have an account
-	PreventSecrets        bool   // files that usually hold secrets stay out
-	CommitterCheck        bool   // the committer's address is the pusher's own, and confirmed
-	CommitterNameCheck    bool   // the author's name is the pusher's
+	MaxFileSize           int64  // MiB; 0: no limit
+	DenyDeleteTag         bool   // tags cannot be deleted by a push
+	MemberCheck           bool   // authors must be users
+	PreventSecrets        bool   // reject files that usually contain secrets
+	CommitterCheck        bool   // the committer's email must be a confirmed one of the pusher
+	CommitterNameCheck    bool   // the author's name must be that of the pusher
 	RejectUnsigned        bool
 	RejectNonDCO          bool
 }
 
-// PushRuleChange lists changes to a push rule; nil leaves a field as it is.
+// PushRuleChange has the changes of a push rule; nil keeps the value.
 type PushRuleChange struct {
 	CommitMessage         *string
 	CommitMessageNegative *string
@@ -57,10 +57,10 @@ type PushRuleChange struct {
 	RejectNonDCO          *bool
 }
 
-// maxPattern is the longest pattern of a push rule, in characters.
+// maxPattern is the maximum length of a pattern, in characters.
 const maxPattern = 511
 
-// apply sets what is given. InvalidField for a pattern that cannot be read.
+// apply sets the given fields. InvalidField if a pattern is not valid.
 func (c PushRuleChange) apply(r *PushRules) error {
 	wrong := errs.Fields{}
 	pattern := func(to *string, from *string, name string) {
@@ -114,8 +114,8 @@ func (s *Service) pushRule(ctx context.Context, q db.Q, projectID int64) (*PushR
 	return r, nil
 }
 
-// CreatePushRule makes the push rule of a project. Maintainers may.
-// Unprocessable when there is one; InvalidField.
+// CreatePushRule creates the push rule of a project, for Maintainers and above.
+// Unprocessable if there is one; InvalidField.
 func (s *Service) CreatePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *Service) CreatePushRule(ctx context.Context, by actor.Actor, ref projec
 	return made, nil
 }
 
-// ChangePushRule changes the push rule of a project. Maintainers may. NotFound,
-// InvalidField.
+// ChangePushRule changes the push rule of a project, for Maintainers and above.
+// NotFound, InvalidField.
 func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref projec
 	return r, nil
 }
 
-// SavePushRule changes the push rule of a project, or makes it where there is
-// none. Maintainers may. InvalidField.
+// SavePushRule changes the push rule of a project, or creates it, for
+// Maintainers and above. InvalidField.
 func (s *Service) SavePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) error {
 	_, err := s.PushRule(ctx, by, ref)
 	switch {
@@ -182,7 +182,8 @@ func (s *Service) SavePushRule(ctx context.Context, by actor.Actor, ref project.
 	return err
 }
 
-// DeletePushRule removes the push rule of a project. Maintainers may. NotFound.
+// DeletePushRule deletes the push rule of a project, for Maintainers and above.
+// NotFound.
 func (s *Service) DeletePushRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 
 // RefFilter selects branches or tags, and their order.
 type RefFilter struct {
-	// Search is a part of the name in any case; with ^ before or $ behind it
-	// the beginning or the end.
+	// Search is a part of the name, ignoring case. With a leading ^ or a
+	// trailing $ it must be at the start or the end.
 	Search string
-	Regex  string // of RE2
+	Regex  string // RE2
 	Order  RefOrder
 	Desc   bool
-	// Since and Until bound the time of a branch's commit, and go with
+	// Since and Until limit the time of the commit of a branch. They require
 	// ByUpdated.
 	Since, Until time.Time
 }
@@ -31,15 +31,15 @@ type RefFilter struct {
 // RefOrder is the order of branches and tags.
 type RefOrder string
 
-// The orders. ByVersion takes runs of digits for numbers.
+// The orders. ByVersion compares runs of digits as numbers.
 const (
 	ByName    RefOrder = "name"
 	ByUpdated RefOrder = "updated"
 	ByVersion RefOrder = "version"
 )
 
-// match makes the question that is asked about each name. Invalid for a pattern
-// that cannot be read.
+// match returns a function that matches names. Invalid if the pattern is not
+// valid.
 func (f RefFilter) match() (func(string) bool, error) {
 	if f.Regex != "" {
 		pattern, err := regexp.Compile(f.Regex)
@@ -68,9 +68,9 @@ func (f RefFilter) match() (func(string) bool, error) {
 	}, nil
 }
 
-// pageRefs returns one page of the refs below a place. A keyset page goes on
-// after the short name in After; by another order than the name it must be
-// there: Invalid.
+// pageRefs returns a page of the refs below a prefix. A keyset page starts
+// after the short name in After. Unless the order is by name, that ref must
+// exist: Invalid.
 func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.Paging) (db.Page[git.Ref], error) {
 	var page db.Page[git.Ref]
 	names, err := orderedNames(ctx, r, place, f)
@@ -95,7 +95,7 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	for _, name := range names {
 		ref, err := r.Ref(ctx, name)
 		if errors.Is(err, git.ErrNotFound) {
-			continue // it went meanwhile, or its object is missing
+			continue // deleted concurrently, or its object is missing
 		}
 		if err != nil {
 			return page, passing(err)
@@ -108,7 +108,8 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	return page, nil
 }
 
-// orderedNames returns the full names of all refs that the filter takes.
+// orderedNames returns the full names of the refs that match the filter, in
+// order.
 func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([]string, error) {
 	match, err := f.match()
 	if err != nil {
@@ -145,7 +146,7 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 	return names, nil
 }
 
-// between leaves out branches that are not of the time that is wanted.
+// between removes branches outside Since and Until.
 func (f RefFilter) between(ctx context.Context, r git.Repo, refs []git.Ref) ([]git.Ref, error) {
 	if f.Since.IsZero() && f.Until.IsZero() {
 		return refs, nil
@@ -179,7 +180,7 @@ func namesAfter(names []string, place string, f RefFilter, after []any) ([]strin
 	if f.Order != ByName {
 		return nil, errs.Invalid("page_token is invalid")
 	}
-	// By name the place of one that has gone is known.
+	// In the order of names, the position of a deleted ref is known.
 	beyond := func(name string) bool { return name > token != f.Desc }
 	i := slices.IndexFunc(names, beyond)
 	if i < 0 {
@@ -203,7 +204,7 @@ func compareVersions(a, b string) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// versionPart is the run of digits, or of anything else, at the start.
+// versionPart returns the leading run of digits or of other characters.
 func versionPart(s string) string {
 	for i := range len(s) {
 		if isDigit(s[i]) != isDigit(s[0]) {

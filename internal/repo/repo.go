@@ -56,9 +56,9 @@ func New(d Deps) *Service {
 	return s
 }
 
-// read returns the repository of a project to an actor who may read it, as they
-// see it: revisions resolve only to what the actor may read. It need not exist:
-// no one may have pushed yet.
+// read returns the repository of a project, as visible to an actor who may read
+// it: revisions resolve only to what the actor may read. The repository need
+// not exist, because nothing may have been pushed yet.
 func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Service) read(ctx context.Context, by actor.Actor, ref project.Ref) (*p
 	return p, seen(by, p, r), err
 }
 
-// seen returns the repository of a project as an actor sees it who reads its
-// code. Revisions that come from outside are resolved through it.
+// seen returns the repository of a project as visible to an actor who can read
+// its code. Revisions from requests must be resolved with it.
 func seen(by actor.Actor, p *project.Project, r git.Repo) git.Repo {
 	if by.ID == actor.SystemID {
 		return r
@@ -77,9 +77,10 @@ func seen(by actor.Actor, p *project.Project, r git.Repo) git.Repo {
 	return r.As(viewOf(by, p))
 }
 
-// viewOf says which refs of a project an actor sees who reads its code: those
-// of merge requests are for those who read merge requests. So is what is kept
-// of their earlier heads, but under no name.
+// viewOf returns which refs of a project an actor who can read its code can
+// see. Merge request refs are for actors who can read merge requests. So are
+// the internal refs that keep earlier heads; they can be reached by ID but have
+// no visible name.
 func viewOf(by actor.Actor, p *project.Project) git.View {
 	if by.Deploy == nil && p.MayRead(by, project.MergePart) {
 		return git.View{Internal: []string{internalRefs}}
@@ -87,15 +88,15 @@ func viewOf(by actor.Actor, p *project.Project) git.View {
 	return git.View{Hide: []string{internalRefs, MergeRefs}}
 }
 
-// The prefixes of refs that are not branches or tags. Users do not move them.
+// The prefixes of refs that are not branches or tags. Users cannot change them.
 const (
-	internalRefs = "refs/svc/" // the program's own, which no client sees
+	internalRefs = "refs/svc/" // internal, not visible to clients
 	MergeRefs    = "refs/merge-requests/"
 )
 
 // write returns the repository of a project to an actor who may push to it, and
-// makes it if it is not there. What they may do to a ref is asked by move;
-// revisions that they name are resolved by seen.
+// creates it if it does not exist. The permissions on refs are checked by move.
+// Revisions from requests must be resolved with seen.
 func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, git.Repo, error) {
 	p, err := s.Projects.WriteCode(ctx, by, ref)
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Service) open(storage string, projectID int64) (git.Repo, error) {
 	return s.at(storage, pathOf(projectID))
 }
 
-// at returns a handle on what lies at a path of a storage.
+// at returns a handle on the repository at a path of a storage.
 func (s *Service) at(storage, path string) (git.Repo, error) {
 	root, ok := s.Storages[storage]
 	if !ok {
@@ -122,13 +123,14 @@ func (s *Service) at(storage, path string) (git.Repo, error) {
 	return s.Git.Repo(filepath.Join(root, path)), nil
 }
 
-// pathOf is where a repository is in its storage: never named after the
-// project, whose path changes, and spread over directories that stay small.
+// pathOf returns the path of a repository in its storage. It does not depend on
+// the path of the project, which can change, and is spread over directories
+// that stay small.
 func pathOf(projectID int64) string {
 	return filepath.Join("projects", fmt.Sprintf("%02x", projectID%256), strconv.FormatInt(projectID, 10)+".git")
 }
 
-// ensure makes the repository if it is not there.
+// ensure creates the repository if it does not exist.
 func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -138,12 +140,12 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 		return r, err
 	}
 	branch := cmp.Or(p.InitialBranch, UsualBranch)
-	err = s.hold(ctx, p, func(now git.Repo) error { // it may have moved since p was read
+	err = s.hold(ctx, p, func(now git.Repo) error { // the storage may have changed since p was read
 		r = now
 		return s.make(ctx, r, branch)
 	})
 	if errors.Is(err, project.ErrMoving) {
-		err = s.make(ctx, r, branch) // a user wants to read it, and an empty one is no loss if it stays behind
+		err = s.make(ctx, r, branch) // needed for reading; an empty repository left on the old storage is harmless
 	}
 	if err != nil {
 		return git.Repo{}, fmt.Errorf("make repository of project %d: %w", p.ID, err)
@@ -151,23 +153,23 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 	return r, nil
 }
 
-// make makes a repository if it is not there.
+// make creates a repository if it does not exist.
 func (s *Service) make(ctx context.Context, r git.Repo, branch string) error {
 	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
 		return err
 	}
 	_, err := s.Git.Init(ctx, r.Path(), branch)
-	if errors.Is(err, git.ErrExists) { // another request was quicker
+	if errors.Is(err, git.ErrExists) { // created concurrently
 		return nil
 	}
 	return err
 }
 
-// UsualBranch is the default branch of a repository that is empty.
+// UsualBranch is the default branch of an empty repository.
 const UsualBranch = "main"
 
-// missing answers for a thing that git does not find, or that cannot be named
-// so; other errors are faults, but for those that pass.
+// missing converts errors of git: not found and invalid names to NotFound,
+// others like passing.
 func missing(err error, thing string) error {
 	switch {
 	case err == nil:
@@ -179,14 +181,16 @@ func missing(err error, thing string) error {
 	return passing(err)
 }
 
-// passing answers for what git refuses, and for what may go better later.
+// passing converts the errors of git that are not faults: rejected objects to
+// Refused, busy and timeout to Unavailable, too little memory to Unprocessable.
+// Other errors are returned unchanged.
 func passing(err error) error {
 	if rejected, ok := errors.AsType[*git.Rejected](err); ok {
 		return errs.Refused("Git refuses what the commit would bring: %s", rejected.Why).Because(err)
 	}
 	switch {
 	case errs.KindOf(err) != 0:
-		return err // it says itself what it is
+		return err // already converted
 	case errors.Is(err, git.ErrBusy):
 		return errs.Unavailable("The server is busy with other repositories. Please try again.").Because(err)
 	case errors.Is(err, git.ErrMemory):
@@ -197,7 +201,7 @@ func passing(err error) error {
 	return err
 }
 
-// SetDefaultBranch makes HEAD name another branch, which must exist.
+// SetDefaultBranch sets HEAD to another branch, which must exist.
 func (s *Service) SetDefaultBranch(ctx context.Context, p *project.Project, branch string) error {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -213,6 +217,6 @@ func (s *Service) SetDefaultBranch(ctx context.Context, p *project.Project, bran
 	if err := s.hold(ctx, p, func(r git.Repo) error { return r.SetDefaultBranch(ctx, branch) }); err != nil {
 		return err
 	}
-	// What is kept of its files is found again.
+	// The statistics of the files must be updated.
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addTidying(ctx, tx, p.ID) })
 }

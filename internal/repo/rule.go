@@ -12,13 +12,13 @@ import (
 	"svc/internal/project"
 )
 
-// pushOrigin is how a push was made.
+// pushOrigin is the origin of a push.
 type pushOrigin int
 
 const (
-	overGit   pushOrigin = iota // by the git protocol
-	overWeb                     // by the API or the pages
-	overMerge                   // as the merge of a merge request, which has its own permission
+	overGit   pushOrigin = iota // git protocol
+	overWeb                     // API or web interface
+	overMerge                   // merge of a merge request, which has its own permission
 )
 
 // check applies the rules to each change of a push, and sets Refused to the
@@ -50,14 +50,14 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 	return s.checkPushRule(ctx, by, p, push)
 }
 
-// pushLimits are the most bytes of one push and of one object in it; 0 is no
-// limit.
+// pushLimits returns the maximum size of a push and of an object in it, in
+// bytes; 0: no limit.
 func (s *Service) pushLimits(ctx context.Context) (push, object int64, err error) {
 	settings, err := s.Settings.Current(ctx)
 	return int64(settings.MaxPushMegabytes) << 20, int64(settings.MaxObjectMegabytes) << 20, err
 }
 
-// refuseRef has the rules that are the same for everyone.
+// refuseRef applies the rules that do not depend on the actor.
 func refuseRef(p *project.Project, c *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)
 	tag, isTag := strings.CutPrefix(c.Ref, git.Tags)
@@ -83,7 +83,7 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 	return ""
 }
 
-// refuse asks the protected refs.
+// refuse applies the rules of protected refs.
 func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from pushOrigin) (string, error) {
 	if tag, ok := strings.CutPrefix(c.Ref, git.Tags); ok {
 		if why, err := g.refuseShadow(ctx, r, tag, c); err != nil || why != "" {
@@ -120,7 +120,7 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 	return "You are not allowed to push code to protected branches on this project.", nil
 }
 
-// mayUnprotect reports whether the actor may delete what is protected.
+// mayUnprotect reports whether the actor may delete protected refs.
 func (g *guard) mayUnprotect() bool {
 	return g.by.Deploy == nil && (g.by.Admin || g.project.Access.Level() >= project.Maintainer)
 }
@@ -135,8 +135,9 @@ func (g *guard) refuseDeletion(from pushOrigin) string {
 	return ""
 }
 
-// refuseCreation lets one who may only merge make a protected branch from
-// commits that a protected branch has already.
+// refuseCreation applies the rules for new protected branches. An actor who may
+// merge but not push may create one only from commits of an existing protected
+// branch.
 func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protections, c *git.RefChange, from pushOrigin) (string, error) {
 	if may, err := g.may(ctx, rules, PushTo); err != nil || may {
 		return "", err
@@ -161,8 +162,8 @@ func (g *guard) refuseCreation(ctx context.Context, r git.Repo, rules protection
 	return "", nil
 }
 
-// refuseShadow keeps the names of protected branches from tags. A pattern
-// protects names that are no branches yet: these stay free.
+// refuseShadow refuses tags with the name of a protected branch. A name that
+// matches only a pattern and has no branch is allowed.
 func (g *guard) refuseShadow(ctx context.Context, r git.Repo, tag string, c *git.RefChange) (string, error) {
 	rules := g.branches.matching(tag)
 	if c.New == git.ZeroOID || len(rules) == 0 {

@@ -12,15 +12,15 @@ import (
 	"svc/internal/project"
 )
 
-// Fetching is a repository that a user may fetch from.
+// Fetching is a repository that an actor may fetch from.
 type Fetching struct {
 	Project *project.Project // nil for an auxiliary repository
 	repo    git.Repo
 	hide    []string
 }
 
-// Fetch opens a repository for git's own protocol, for those who may read it
-// and whose credential is for repositories. NotFound, Forbidden or
+// Fetch opens a repository for the git protocol, for actors who may read it and
+// whose credential has a scope for repositories. NotFound, Forbidden or
 // Unauthorized otherwise, Moved for an old path, Unavailable while it is being
 // copied.
 func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*Fetching, error) {
@@ -34,11 +34,11 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err != nil {
 		return nil, err
 	}
-	if p.Import == project.ImportScheduled { // to make one now would leave the copy without a place
+	if p.Import == project.ImportScheduled { // creating it now would make the copy fail
 		return nil, errs.Unavailable("The repository is being copied. Please try again when that is done.")
 	}
-	// Git takes an empty repository for a fresh one, and a missing one for a
-	// fault; a project has a repository from its first day.
+	// The repository must exist: git accepts an empty repository but reports a
+	// missing one as an error.
 	r, err := s.ensure(ctx, p)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	return &Fetching{Project: p, repo: r, hide: append(v.Hide, v.Internal...)}, nil
 }
 
-// scoped asks that a credential has one of the scopes.
+// scoped checks that the credential has one of the scopes.
 func scoped(by actor.Actor, scopes ...string) error {
 	for _, scope := range scopes {
 		if by.Has(scope) {
@@ -57,7 +57,7 @@ func scoped(by actor.Actor, scopes ...string) error {
 	return errs.Forbidden("The credential has none of the scopes that git needs: %s.", scopes[0])
 }
 
-// Advertise sends the refs to fetch to a client over HTTP.
+// Advertise sends the refs for a fetch to a client over HTTP.
 func (f *Fetching) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
 	o.Hide = f.hide
 	return f.repo.AdvertiseUpload(ctx, out, o)
@@ -74,18 +74,18 @@ func (f *Fetching) UploadArchive(ctx context.Context, in io.Reader, out io.Write
 	return f.repo.UploadArchive(ctx, in, out)
 }
 
-// Pushing is a repository that a user may push to.
+// Pushing is a repository that an actor may push to.
 type Pushing struct {
 	repo    git.Repo
 	to      target
-	unseen  []string // prefixes of refs that the actor does not see
+	unseen  []string // prefixes of refs that are hidden from the actor
 	name    string   // for the log
 	service *Service
 }
 
-// Push opens a repository for a push by git's own protocol, for those who may
-// write to it and whose credential is for that. The errors are those of Fetch,
-// Forbidden also when the project is archived or read-only.
+// Push opens a repository for a push by the git protocol, for actors who may
+// write to it and whose credential has the scope. The errors are those of
+// Fetch; Forbidden also if the project is archived or read-only.
 func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*Pushing, error) {
 	if err := scoped(by, "write_repository", "api"); err != nil {
 		return nil, err
@@ -103,10 +103,10 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 	return &Pushing{repo: r, to: projectTarget{s, p, r, by}, unseen: viewOf(by, p).Hide, name: fmt.Sprintf("project %d", p.ID), service: s}, nil
 }
 
-// unmovable are the prefixes of refs that no one pushes to.
+// unmovable returns the prefixes of refs that cannot be pushed to.
 func unmovable() []string { return []string{internalRefs, MergeRefs} }
 
-// Advertise sends the refs to push to to a client over HTTP.
+// Advertise sends the refs for a push to a client over HTTP.
 func (p *Pushing) Advertise(ctx context.Context, out io.Writer, o git.ServeOptions) error {
 	o.Hide = unmovable()
 	return p.repo.AdvertiseReceive(ctx, out, git.PushOptions{ServeOptions: o})
@@ -124,7 +124,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 	var id int64
 	var begun journal
-	moved := false // refs have moved, which is all that the client wants to know
+	moved := false // refs have moved: the push was successful for the client
 	_, err = p.repo.ReceivePack(ctx, in, out, git.PushOptions{
 		ServeOptions: o,
 		MaxSize:      most,
@@ -150,10 +150,10 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 				id = 0
 				p.to.hint(ctx, push)
 			}
-			return nil // the row that begin wrote is settled below, or later
+			return nil // the row is settled below, or later
 		},
 	})
-	if id != 0 { // refused, or a fault: the refs know how far it came
+	if id != 0 { // refused or failed: the refs show which changes were made
 		late := p.to.land(context.WithoutCancel(ctx), id, begun)
 		if late != nil && moved {
 			s.Log.ErrorContext(ctx, "a push is not recorded yet", "to", p.name, "push", id, "error", late)

@@ -13,32 +13,33 @@ import (
 	"svc/internal/project"
 )
 
-// settleAge is the age from which on a push that is not recorded has been cut
-// off: much longer than moving refs may take.
+// settleAge is the age from which an unrecorded push is considered interrupted.
+// It is much longer than updating refs can take.
 const settleAge = 10 * time.Minute
 
-// Recover settles what an earlier process left, before this one takes requests.
-// It is for a node that is alone; beside others the age of a push reports
-// whether it is still under way. Git processes may have outlived the one that
-// started them: the refs say what they did when they have ended.
+// Recover settles the pushes that a previous process left, before this one
+// accepts requests. It is for a single node; with several nodes the age of a
+// push decides whether it is still in progress (see settlePushes). Git
+// processes may have outlived the previous process: Reclaim waits for them, so
+// that the refs are final.
 func (s *Service) Recover(ctx context.Context) error {
 	return s.settle(ctx, s.Now(), git.Repo.Reclaim)
 }
 
-// settlePushes settles what some node left.
+// settlePushes settles the interrupted pushes of all nodes.
 func (s *Service) settlePushes(ctx context.Context) error {
 	return s.settle(ctx, s.Now().Add(-settleAge), func(git.Repo, context.Context) error { return nil })
 }
 
-// settle records the pushes whose refs had moved when a crash came between
-// that and the record, and forgets those that had not.
+// settle records the interrupted pushes whose refs have moved, and drops the
+// others.
 func (s *Service) settle(ctx context.Context, before time.Time, prepare func(git.Repo, context.Context) error) error {
 	left, err := findLeftovers(ctx, s.DB, before)
 	if err != nil {
 		return fmt.Errorf("find pushes that were cut off: %w", err)
 	}
 	var faults []error
-	for _, l := range left { // one that cannot be settled must not keep the others
+	for _, l := range left { // an error does not stop the others
 		if err := s.settleOne(ctx, l, prepare); err != nil {
 			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
 		}
@@ -73,7 +74,8 @@ func (s *Service) settleOne(ctx context.Context, l leftover, prepare func(git.Re
 	return s.land(ctx, l.id, by, p, r, was)
 }
 
-// land asks the refs how far a push came, and records that.
+// land determines from the refs which changes of a push were made, and records
+// them.
 func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
 	came, err := landed(ctx, r, j)
 	if err != nil {
@@ -86,8 +88,8 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 }
 
 // happened reports whether a change of a push was made. The mark in the reflog
-// shows whose change it was: the same push may have been sent again, to another
-// node.
+// shows which push made it: the client may have sent the same push again, to
+// another node.
 func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, error) {
 	if mark == "" {
 		return r.WasAt(ctx, c.Ref, c.New)
@@ -95,8 +97,8 @@ func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, err
 	return r.Happened(ctx, git.Update{Ref: c.Ref, Old: c.Old, New: c.New}, mark)
 }
 
-// landed returns of a push what the refs know of; nothing where there is no
-// repository.
+// landed returns the changes of a push that were made according to the refs;
+// none if there is no repository.
 func landed(ctx context.Context, r git.Repo, j journal) (journal, error) {
 	came := journal{Options: j.Options, About: j.About, Mark: j.Mark, settled: j.settled}
 	for _, c := range j.Changes {

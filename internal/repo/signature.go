@@ -16,23 +16,23 @@ import (
 type Signature struct {
 	Kind   string // SSH, PGP or X509
 	Status SignatureStatus
-	Key    *user.Key // that made it; nil when no one here has it
+	Key    *user.Key // the signing key; nil if it belongs to no user
 }
 
 // SignatureStatus is the verification status of a signature.
 type SignatureStatus string
 
-// The states of signatures. Only those by SSH keys are checked: others are
-// unverified, since no one can leave such keys here.
+// The states of signatures. Only signatures by SSH keys are checked. Others are
+// unverified, because users cannot add such keys.
 const (
-	Verified   SignatureStatus = "verified"    // by a key of the one whose address it has
-	Unverified SignatureStatus = "unverified"  // not checked, or not one of this text
-	UnknownKey SignatureStatus = "unknown_key" // by a key that no one here signs with
-	OtherUser  SignatureStatus = "other_user"  // by a key of someone else
+	Verified   SignatureStatus = "verified"    // by a key of the user with the email address
+	Unverified SignatureStatus = "unverified"  // not checked, or not valid for this text
+	UnknownKey SignatureStatus = "unknown_key" // by a key that no user has for signing
+	OtherUser  SignatureStatus = "other_user"  // by a key of another user
 )
 
-// CommitSignature checks the signature of a commit, for those who read the
-// project's code: NotFound of the commit, or of a signature.
+// CommitSignature checks the signature of a commit, for users who can read the
+// code of the project. NotFound if there is no such commit or no signature.
 func (s *Service) CommitSignature(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*Signature, error) {
 	_, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) CommitSignature(ctx context.Context, by actor.Actor, ref proje
 	return s.checkSignature(ctx, r, c.ID, c.Committer.Email)
 }
 
-// TagSignature checks the signature of a tag, as CommitSignature does it.
+// TagSignature checks the signature of a tag, like CommitSignature.
 func (s *Service) TagSignature(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Signature, error) {
 	_, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Service) TagSignature(ctx context.Context, by actor.Actor, ref project.
 	return s.checkSignature(ctx, r, found.Tag, t.Tagger.Email)
 }
 
-// TagSignatures checks the signatures of tags that Tags gave to the same actor,
-// and gives them by the names of the tags; those without one are left out.
+// TagSignatures checks the signatures of tags that Tags returned to the same
+// actor, by tag name. Tags without a signature are left out.
 func (s *Service) TagSignatures(ctx context.Context, by actor.Actor, ref project.Ref, tags []Tag) (map[string]*Signature, error) {
 	found := map[string]*Signature{}
 	if !slices.ContainsFunc(tags, func(t Tag) bool { return t.Signature != "" }) {
@@ -82,7 +82,7 @@ func (s *Service) TagSignatures(ctx context.Context, by actor.Actor, ref project
 			continue
 		}
 		signed, err := c.check(ctx, t.Target, t.tagger)
-		if errs.Is(err, errs.KindNotFound) { // the tag went meanwhile
+		if errs.Is(err, errs.KindNotFound) { // the tag was deleted concurrently
 			continue
 		}
 		if err != nil {
@@ -97,8 +97,8 @@ func (s *Service) checkSignature(ctx context.Context, r git.Repo, id git.OID, ad
 	return s.checker(r).check(ctx, id, address)
 }
 
-// checker checks signatures of one repository. It asks once for each key and
-// each address: those who sign are few.
+// checker checks signatures of a repository. It caches keys and users, because
+// a repository has few signers.
 type checker struct {
 	users  *user.Service
 	repo   git.Repo
@@ -121,7 +121,7 @@ func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signa
 	}
 	fingerprint, err := signed.VerifySSH()
 	if err != nil {
-		return found, nil // it is none of this text
+		return found, nil // not valid for this text
 	}
 	key, err := c.key(ctx, fingerprint)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signa
 	return found, nil
 }
 
-// key returns the key that a user here signs with; nil without one.
+// key returns the signing key of a user; nil if there is none.
 func (c *checker) key(ctx context.Context, fingerprint string) (*user.Key, error) {
 	if key, asked := c.keys[fingerprint]; asked {
 		return key, nil
@@ -157,7 +157,7 @@ func (c *checker) key(ctx context.Context, fingerprint string) (*user.Key, error
 	return key, err
 }
 
-// owner returns the user whose address it is; nil without one.
+// owner returns the user with an email address; nil if there is none.
 func (c *checker) owner(ctx context.Context, address string) (*user.User, error) {
 	address = strings.ToLower(address)
 	if owner, asked := c.owners[address]; asked {

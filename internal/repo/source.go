@@ -15,19 +15,19 @@ import (
 	"svc/internal/project"
 )
 
-// Source is the repository of a project as a feature reads it that works with
-// what stands in it, as pipelines do. It answers for one actor.
+// Source is the repository of a project for features that work with its
+// content, such as pipelines. It is bound to an actor.
 type Source struct {
 	Project *project.Project
 
 	service *Service
-	repo    git.Repo // as the actor sees it
+	repo    git.Repo // as visible to the actor
 	by      actor.Actor
-	guarded *guard // read when it is first asked
+	guarded *guard // read on first use
 }
 
-// Source opens the repository of a project for those who read its code. The
-// errors are those of project.ReadCode.
+// Source opens the repository of a project, for users who can read its code.
+// The errors are those of project.ReadCode.
 func (s *Service) Source(ctx context.Context, by actor.Actor, in project.Ref) (*Source, error) {
 	p, r, err := s.read(ctx, by, in)
 	if err != nil {
@@ -52,13 +52,13 @@ func (s *Service) SourceOf(by actor.Actor, p *project.Project) (*Source, error) 
 
 // SourceRef is a branch or tag and its commit.
 type SourceRef struct {
-	Name    string // short
+	Name    string // short name
 	Tag     bool
 	Commit  git.OID
 	Message string // of an annotated tag
 }
 
-// Full is the name with its place.
+// Full returns the full name of the ref.
 func (f SourceRef) Full() string {
 	if f.Tag {
 		return git.Tags + f.Name
@@ -66,8 +66,7 @@ func (f SourceRef) Full() string {
 	return git.Heads + f.Name
 }
 
-// Find finds a branch or, without one, a tag by its short or full name.
-// NotFound.
+// Find finds a branch, or else a tag, by its short or full name. NotFound.
 func (o *Source) Find(ctx context.Context, name string) (SourceRef, error) {
 	places := []string{git.Heads + name, git.Tags + name}
 	if strings.HasPrefix(name, git.Heads) || strings.HasPrefix(name, git.Tags) {
@@ -93,10 +92,10 @@ func (o *Source) Find(ctx context.Context, name string) (SourceRef, error) {
 	return SourceRef{}, errs.NotFound("Reference")
 }
 
-// Name says which ref a name means, by its short name: a branch, or a tag
-// where there is no branch of the name. A name that neither has any more is
-// that of a branch, unless it stands below refs/tags/. The objects are not
-// looked at. Other refs keep their full names.
+// Name resolves a name to a branch, or to a tag if there is no such branch, and
+// returns the short name. A name that is neither is taken for a branch, unless
+// it begins with refs/tags/. Other refs keep their full names. Objects are not
+// read.
 func (o *Source) Name(name string) (short string, tag bool, err error) {
 	if short, ok := strings.CutPrefix(name, git.Heads); ok {
 		return short, false, nil
@@ -116,7 +115,7 @@ func (o *Source) Name(name string) (short string, tag bool, err error) {
 	return name, false, nil
 }
 
-// BranchWith finds the first branch that has a commit; NotFound.
+// BranchWith finds the first branch that contains a commit. NotFound.
 func (o *Source) BranchWith(ctx context.Context, commit string) (string, error) {
 	names, err := o.repo.Contains(ctx, commit, git.Heads, 1)
 	if err != nil {
@@ -128,15 +127,14 @@ func (o *Source) BranchWith(ctx context.Context, commit string) (string, error) 
 	return strings.TrimPrefix(names[0], git.Heads), nil
 }
 
-// Commit reads the commit that a revision leads to, if the actor sees it;
-// NotFound.
+// Commit reads the commit of a revision that the actor can see. NotFound.
 func (o *Source) Commit(ctx context.Context, rev string) (*git.Commit, error) {
 	c, err := o.repo.Commit(ctx, rev)
 	return c, missing(err, "Commit")
 }
 
-// CommitAt reads a commit by the id that a feature has written down, even if
-// no ref leads to it any more; NotFound.
+// CommitAt reads a commit by an ID that a feature has stored, even if no ref
+// contains it any more. NotFound.
 func (o *Source) CommitAt(ctx context.Context, id string) (*git.Commit, error) {
 	if _, ok := git.ParseOID(id); !ok {
 		return nil, errs.NotFound("Commit")
@@ -145,7 +143,7 @@ func (o *Source) CommitAt(ctx context.Context, id string) (*git.Commit, error) {
 	return c, missing(err, "Commit")
 }
 
-// Commits reads those of the commits that are there, by their ids.
+// Commits reads the commits that exist, by their IDs.
 func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Commit, error) {
 	var asked []git.OID
 	for _, id := range ids {
@@ -169,9 +167,8 @@ func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Com
 	return found, nil
 }
 
-// Read returns a file of a commit, which the caller has the id of from Find,
-// Commit or CommitAt. It reads limit+1 bytes at most. What is not there, or no
-// file, is fs.ErrNotExist.
+// Read returns a file of a commit, whose ID is from Find, Commit or CommitAt.
+// It reads at most limit+1 bytes. fs.ErrNotExist if there is no such file.
 func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]byte, error) {
 	var entry git.Entry
 	err := git.ErrBadRevision
@@ -197,7 +194,7 @@ func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]by
 	return text, nil
 }
 
-// Paths lists the files of a commit, sorted. It takes the ids that Read takes.
+// Paths lists the files of a commit, sorted. For the ID see Read.
 func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
 	if _, ok := git.ParseOID(commit); !ok {
 		return nil, errs.NotFound("Tree")
@@ -216,18 +213,18 @@ func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
 	return paths, nil
 }
 
-// Changed lists the files that differ between two commits: with straight as
-// they are, otherwise since the history of both went apart. known is false when
-// they cannot be compared. It takes the ids that Read takes.
+// Changed lists the files that differ between two commits: directly if straight
+// is set, else since their merge base. known is false if they cannot be
+// compared. For the IDs see Read.
 func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (paths []string, known bool, err error) {
 	for _, id := range []string{from, to} {
-		if _, ok := git.ParseOID(id); !ok && id != "" { // nothing is what the first commit begins with
+		if _, ok := git.ParseOID(id); !ok && id != "" { // an empty ID is the state before the first commit
 			return nil, false, nil
 		}
 	}
 	d, err := o.repo.Whole().Diff(ctx, git.DiffOptions{From: from, To: to, Straight: straight, MaxFiles: 1, MaxLines: 1})
 	if err := missing(err, "Commit"); errs.Is(err, errs.KindNotFound) {
-		return nil, false, nil // it was there once
+		return nil, false, nil // the commit no longer exists
 	} else if err != nil {
 		return nil, false, err
 	}
@@ -247,9 +244,9 @@ func (o *Source) Protected(ctx context.Context, name string, tag bool) (bool, er
 	return len(rules) > 0, err
 }
 
-// MayRun reports whether the actor may have pipelines run on a branch or tag: a
-// Developer, and where it is protected one who may push to it, merge into it or
-// make it.
+// MayRun reports whether the actor may run pipelines on a branch or tag:
+// Developers and above; on a protected branch, those who may push to it or
+// merge into it; for a protected tag, those who may create it.
 func (o *Source) MayRun(ctx context.Context, name string, tag bool) (bool, error) {
 	rules, err := o.rules(ctx, name, tag)
 	if err != nil {

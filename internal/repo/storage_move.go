@@ -18,13 +18,13 @@ import (
 	"svc/internal/queue"
 )
 
-// StorageMove is a repository that goes from one storage to another, with those
-// that belong to it.
+// StorageMove is the move of a repository to another storage, with the
+// auxiliary repository that belongs to it.
 type StorageMove struct {
 	ID          int64
 	Kind        MoveKind
 	OwnerID     int64
-	Name        string // of the owner: its full path, or the title of a snippet
+	Name        string // of the owner: full path, or title of a snippet
 	Title       string // of the owner
 	Source      string
 	Destination string
@@ -40,7 +40,7 @@ type StorageMove struct {
 	left  []remains
 }
 
-// Took is the time from the first copy to the end; 0 before that.
+// Took returns the time from the first copy to the end; 0 before the end.
 func (m *StorageMove) Took() time.Duration {
 	if m.StartedAt == nil || m.EndedAt == nil {
 		return 0
@@ -51,7 +51,7 @@ func (m *StorageMove) Took() time.Duration {
 // MoveKind is the kind of a moved repository: project, group wiki or snippet.
 type MoveKind string
 
-// The kinds: the code of a project with its wiki, a snippet, the wiki of a group.
+// The kinds: a project with its wiki, a snippet, the wiki of a group.
 const (
 	ProjectMove MoveKind = "project"
 	SnippetMove MoveKind = "snippet"
@@ -64,10 +64,11 @@ const (
 //	   │            │            │             └───────> cleanup failed
 //	   └────────────┴────────────┴─────────────────────> failed
 //
-// From scheduled on no one writes to the repository, until the move is over.
+// From scheduled on the repository is read-only until the move is over. In
+// replicated it becomes writable after MoveOptions.Patience.
 type MoveState string
 
-// The states. A move of many waits for its turn in MoveInitial.
+// The states. A move that is part of a MoveAll waits in MoveInitial.
 const (
 	MoveInitial       MoveState = "initial"
 	MoveScheduled     MoveState = "scheduled"
@@ -78,7 +79,7 @@ const (
 	MoveCleanupFailed MoveState = "cleanup failed"
 )
 
-// Over reports whether nothing comes after a state.
+// Over reports whether a state is final.
 func (s MoveState) Over() bool {
 	return s == MoveFinished || s == MoveFailed || s == MoveCleanupFailed
 }
@@ -91,22 +92,22 @@ type MoverDeps struct {
 	MoveOptions
 }
 
-// MoveOptions change how moves are done; the zero value is what is usual.
+// MoveOptions are options of moves; the zero value has the defaults.
 type MoveOptions struct {
-	// Quiet is how long no one must have read the old place before it is removed; 0
-	// is five seconds.
+	// Quiet is how long the old directory must have had no readers before it is
+	// removed; default: five seconds.
 	Quiet time.Duration
-	// Patience is how long a repository that is at its new place stays read-only
-	// for those who still read it at the old one; 0 is a minute.
+	// Patience is how long a moved repository stays read-only while its old
+	// directory still has readers; default: one minute.
 	Patience time.Duration
-	// Step is called before each step: tests end the process there.
+	// Step is called before each step. Tests end the process there.
 	Step func(name string)
 }
 
 // Mover moves repositories between storages.
 type Mover struct{ MoverDeps }
 
-// NewMover makes the mover and registers its background jobs.
+// NewMover returns the mover and registers its background jobs.
 func NewMover(d MoverDeps) *Mover {
 	if d.Quiet == 0 {
 		d.Quiet = 5 * time.Second
@@ -128,14 +129,14 @@ func (m *Mover) SetStorage(ctx context.Context, by actor.Actor, p *project.Proje
 	return err
 }
 
-// MoveFilter selects moves; what is empty chooses all.
+// MoveFilter selects moves; the zero value selects all.
 type MoveFilter struct {
 	Kind    MoveKind
 	OwnerID int64
 	ID      int64
 }
 
-// List lists moves, the newest first. Administrators only.
+// List lists moves, newest first. Administrators only.
 func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*StorageMove]{}, err
@@ -147,7 +148,7 @@ func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Pag
 	return page, nil
 }
 
-// Get returns the move that a filter with an ID names. Administrators only;
+// Get returns the move with the ID of the filter. Administrators only;
 // NotFound.
 func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*StorageMove, error) {
 	page, err := m.List(ctx, by, f, db.Paging{Limit: 1})
@@ -160,16 +161,16 @@ func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*Storage
 	return page.Items[0], nil
 }
 
-// MoveProgress counts the moves that are under way.
+// MoveProgress counts the moves in progress.
 type MoveProgress struct {
-	Waiting int64 // for their turn, or for a user who writes
+	Waiting int64 // in the queue, or waiting for writers
 	Copying int64
-	Leaving int64 // they are at the new place, the old one is not removed yet
+	Leaving int64 // moved, but the old directory is not removed yet
 }
 
 func (p MoveProgress) all() int64 { return p.Waiting + p.Copying + p.Leaving }
 
-// Progress returns how much is under way. Administrators only.
+// Progress returns the numbers of moves in progress. Administrators only.
 func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return MoveProgress{}, err
@@ -181,10 +182,11 @@ func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, err
 	return p, nil
 }
 
-// Move has a repository moved to another storage, that of a project with its
-// wiki: to the storage with most space if none is named. The wiki of a group
-// that no one has written to yet will begin there. Administrators only.
-// NotFound; InvalidField when it cannot go there or is being moved already.
+// Move moves a repository to another storage in a background job; that of a
+// project with its wiki. Without a destination it is the storage with the most
+// free space. A group wiki without a repository will be created on the
+// destination. Administrators only. NotFound; InvalidField if the destination
+// is not possible or a move is in progress.
 func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID int64, destination string) (*StorageMove, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -221,7 +223,7 @@ func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID
 	return m.schedule(ctx, by, mv)
 }
 
-// schedule makes a move whose turn comes as soon as may be.
+// schedule inserts a move that starts as soon as possible.
 func (m *Mover) schedule(ctx context.Context, by actor.Actor, mv *StorageMove) (*StorageMove, error) {
 	if mv.Destination == "" {
 		mv.Destination = m.roomiest(mv.Source)
@@ -249,10 +251,10 @@ func (m *Mover) schedule(ctx context.Context, by actor.Actor, mv *StorageMove) (
 	if err != nil {
 		return nil, fmt.Errorf("move %s %d: %w", mv.Kind, mv.OwnerID, err)
 	}
-	return mv, nil // as it was scheduled, however far it is by now
+	return mv, nil // in its scheduled state, even if it has progressed
 }
 
-// record writes down what becomes of a repository.
+// record writes an audit event about a move.
 func (m *Mover) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *StorageMove, kind string) error {
 	e := audit.Event{
 		Type: string(mv.Kind) + "_" + kind, Entity: audit.Instance(),
@@ -268,8 +270,8 @@ func (m *Mover) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *Stora
 	return audit.Record(ctx, tx, by, m.Repos.Now(), e)
 }
 
-// possible refuses a way that leads nowhere: to a storage that is not
-// configured, or to the one it comes from, under whatever name.
+// possible returns an error if the destination is not configured, or is the
+// same directory as the source.
 func (m *Mover) possible(source, destination string) error {
 	root, ok := m.Repos.Storages[destination]
 	if destination == "" {
@@ -284,7 +286,7 @@ func (m *Mover) possible(source, destination string) error {
 	return nil
 }
 
-// sameDir reports whether two names lead to one directory.
+// sameDir reports whether two paths are the same directory.
 func sameDir(a, b string) bool {
 	if a == b {
 		return true
@@ -294,15 +296,15 @@ func sameDir(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// roomiest is the storage with most free space of those that are not the
-// source; empty without one.
+// roomiest returns the storage with the most free space, other than the source;
+// empty if there is none.
 func (m *Mover) roomiest(source string) string {
 	best, most := "", int64(-2)
 	for name, root := range m.Repos.Storages {
 		if m.possible(source, name) != nil {
 			continue
 		}
-		free := int64(-1) // one that is not made yet, or does not answer, comes last
+		free := int64(-1) // a storage that does not exist or respond comes last
 		var fs syscall.Statfs_t
 		if syscall.Statfs(root, &fs) == nil {
 			free = int64(fs.Bavail) * int64(fs.Bsize)
@@ -314,9 +316,9 @@ func (m *Mover) roomiest(source string) string {
 	return best
 }
 
-// MoveAll has everything of a kind moved that lies on a storage: to the
-// destination, or where most space is if none is named. Each is read-only only
-// when its turn has come. Administrators only. InvalidField.
+// MoveAll moves all repositories of a kind on a storage to the destination, or
+// to the storage with the most free space. Each is read-only only from the
+// start of its own move. Administrators only. InvalidField.
 func (m *Mover) MoveAll(ctx context.Context, by actor.Actor, kind MoveKind, source, destination string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

@@ -14,24 +14,24 @@ import (
 	"svc/internal/queue"
 )
 
-// remains is a directory that a move has left behind.
+// remains is a directory that a move must remove.
 type remains struct {
 	Storage string
 	Path    string
 }
 
-// moveTopic is the notice that a repository lies elsewhere now: each node lets
-// go of the old place and says when it has.
+// moveTopic is the topic of notices about moved repositories. Each node stops
+// using the old directory and records that.
 const moveTopic = "storage_move"
 
-// leaveLimit is how long nodes may take: nothing that they do in a repository
-// takes longer.
+// leaveLimit is how long nodes may take to stop using the old directory. No
+// operation on a repository takes longer.
 const leaveLimit = 3 * time.Hour
 
-// heard is called with the id of a move that has left something behind.
+// heard handles a notice with the ID of a move.
 func (m *Mover) heard(key string) {
 	if !m.Repos.DB.Postgres() {
-		return // the one who moves it sees to it
+		return // a single node: workClean does it
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
@@ -50,8 +50,8 @@ func (m *Mover) heard(key string) {
 	}()
 }
 
-// leave waits until no one on this node reads what a move left behind, and says
-// so.
+// leave waits until this node no longer uses the old directories of a move, and
+// records that.
 func (m *Mover) leave(ctx context.Context, id int64) error {
 	node := m.Repos.Queue.Node()
 	mv, err := findMove(ctx, m.Repos.DB, id)
@@ -60,7 +60,7 @@ func (m *Mover) leave(ctx context.Context, id int64) error {
 	}
 	olds := m.olds(mv)
 	left := make(chan error, len(olds))
-	for _, old := range olds { // at the same time: it is waiting
+	for _, old := range olds { // concurrently, because each of them waits
 		go func() { left <- old.Leave(ctx, m.Quiet) }()
 	}
 	for range olds {
@@ -70,7 +70,7 @@ func (m *Mover) leave(ctx context.Context, id int64) error {
 		return err
 	}
 	if node == "" {
-		return nil // it does no work yet, and no one waits for it
+		return nil // the node runs no background jobs yet and is not waited for
 	}
 	return insertMoveNode(ctx, m.Repos.DB, id, node)
 }
@@ -85,10 +85,10 @@ func (m *Mover) olds(mv *StorageMove) []git.Repo {
 	return list
 }
 
-// cleanLane is for what waits more than it works.
+// cleanLane is the queue lane for cleanups, which mostly wait.
 const cleanLane = "storage_cleanups"
 
-// cleanWork removes what a move left behind.
+// cleanWork is the background job that removes the old directories of a move.
 type cleanWork struct {
 	MoveID int64 `json:"move_id"`
 }
@@ -100,7 +100,8 @@ func (m *Mover) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue
 	return m.Repos.Queue.Add(ctx, tx, cleanWork{id}, append(o, queue.In(cleanLane), queue.Tries(moveTries))...)
 }
 
-// workClean removes what a move left behind, when no one reads it any more.
+// workClean removes the old directories of a move when they have no more
+// readers.
 func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 	mv, err := findMove(ctx, m.Repos.DB, w.MoveID)
 	if errors.Is(err, db.ErrNoRows) || err == nil && mv.State != MoveReplicated {
@@ -123,7 +124,7 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 				return err
 			}
 		}
-		// Some node may have missed the notice, or be new.
+		// A node may have missed the notice, or have started since.
 		return m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 			if err := m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10)); err != nil {
 				return err
@@ -148,8 +149,8 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 	}))
 }
 
-// leaveOrOpen is leave, but a repository does not stay read-only for one who
-// reads it slowly at its old place.
+// leaveOrOpen is leave, but makes the repository writable after Patience, if
+// its old directory still has readers.
 func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
 	soon, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
@@ -163,8 +164,7 @@ func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
 	return m.leave(ctx, mv.ID)
 }
 
-// openEarly lets everyone write to a repository that is at its new place though
-// its move is not over.
+// openEarly makes a moved repository writable before its move is finished.
 func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error { return m.open(ctx, tx, mv) })
 	if err != nil {
@@ -174,8 +174,8 @@ func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 	return nil
 }
 
-// everyoneLeft reports whether all nodes that live have let go, or whatever
-// they do must have come to its end.
+// everyoneLeft reports whether all running nodes have stopped using the old
+// directories, or leaveLimit has passed.
 func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error) {
 	if !m.Repos.DB.Postgres() || m.Repos.Now().Sub(mv.UpdatedAt) > leaveLimit {
 		return true, nil
@@ -201,11 +201,11 @@ func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error)
 	return false, nil
 }
 
-// remove removes the old directories. File systems that are shared may need
-// more than one try.
+// remove removes the old directories. Shared file systems may need several
+// attempts.
 func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
-	// The row is what counts: if the repository is at one of these places
-	// nevertheless, nothing is removed.
+	// The database is authoritative: if the repository is in one of these
+	// directories after all, nothing is removed.
 	list, err := m.parts(ctx, m.Repos.DB, mv)
 	if err == nil {
 		for _, p := range list {

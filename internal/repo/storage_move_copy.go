@@ -9,20 +9,20 @@ import (
 	"svc/internal/git"
 )
 
-// copy makes the copy of a part, and reads all of it.
+// copy copies a part and verifies the copy.
 func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	m.Step("copy")
 	from, to, err := m.ends(mv, p)
 	if err != nil {
 		return err
 	}
-	if err := discard(to); err != nil { // what an earlier try left
+	if err := discard(to); err != nil { // from a previous attempt
 		return err
 	}
 	began := m.Repos.Now()
 	_, err = m.Repos.Git.Copy(ctx, from, to.Path())
 	if errors.Is(err, git.ErrNoRepository) {
-		return nil // no one has written to it yet
+		return nil // nothing was written to it yet
 	}
 	if err != nil {
 		return err
@@ -39,9 +39,9 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	return nil
 }
 
-// ends are the two directories of a part. That they are not one and the same,
-// whatever links there are, is asked here again: one of them is going to be
-// removed.
+// ends returns the old and new directory of a part. It checks again that they
+// are not the same directory, for example through a link, because one of them
+// will be removed.
 func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
 	source, ok := m.Repos.Storages[p.storage]
 	target, there := m.Repos.Storages[mv.Destination]
@@ -55,8 +55,7 @@ func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
 	return from, to, nil
 }
 
-// verify reads all of a copy. What was broken before it was copied is broken in
-// the copy as well, and no reason to leave it.
+// verify checks a copy. Errors that the original already had are accepted.
 func (m *Mover) verify(ctx context.Context, mv *StorageMove, from, to git.Repo) error {
 	differs, err := from.Differs(ctx, to)
 	if err == nil && differs != "" {

@@ -12,16 +12,16 @@ import (
 
 // part is one of the repositories of a move.
 type part struct {
-	auxRepo *AuxRepo // nil for the code of a project
+	auxRepo *AuxRepo // nil for the repository of a project
 	storage string
 	path    string // in the storage
 }
 
-// place is where it lies.
+// place returns the location of the part.
 func (p part) place() remains { return remains{p.storage, p.path} }
 
-// parts are all repositories of a move, where they lie now. NotFound when the
-// owner is gone.
+// parts returns the repositories of a move with their current locations.
+// NotFound if the owner was deleted.
 func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, error) {
 	var list []part
 	if mv.Kind == ProjectMove {
@@ -43,8 +43,8 @@ func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, err
 	return list, nil
 }
 
-// place puts the parts of a move on a storage, or only closes or opens them
-// where they are.
+// place sets the storage and the read-only flag of the parts of a move. An
+// empty storage keeps the current one.
 func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []part, storage string, readOnly bool) error {
 	for _, p := range list {
 		to := p.storage
@@ -64,7 +64,7 @@ func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []pa
 	return nil
 }
 
-// lockParts is parts, held until the end of the transaction.
+// lockParts is parts with the rows locked until the transaction ends.
 func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]part, error) {
 	if mv.Kind == ProjectMove {
 		if err := tx.Lock(ctx, "projects", mv.OwnerID); err != nil {
@@ -82,11 +82,11 @@ func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]pa
 			}
 		}
 	}
-	return m.parts(ctx, tx, mv) // as they are now that no one changes them
+	return m.parts(ctx, tx, mv) // read again under the locks
 }
 
-// close makes the repositories of a move read-only. InvalidField when they are
-// so already, or are not where the move begins.
+// close makes the repositories of a move read-only. InvalidField if they
+// already are, or are not on the source storage.
 func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	list, err := m.lockParts(ctx, tx, mv)
 	if err != nil {
@@ -119,8 +119,8 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	return m.place(ctx, tx, mv, list, "", true)
 }
 
-// promise writes down which copies there will be: a user has to remove them if the
-// move comes to nothing, also when the owner is gone by then. NotFound.
+// promise records the copies that the move will create, so that they can be
+// removed if the move fails, even if the owner was deleted. NotFound.
 func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	list, err := m.parts(ctx, tx, mv)
 	if err != nil {
@@ -135,11 +135,11 @@ func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	return nil
 }
 
-// errMore says that there are repositories of which there is no copy yet.
+// errMore means that there are repositories that are not copied yet.
 var errMore = errors.New("there are more repositories by now")
 
-// swap makes the copies what everyone reads. It is done when the transaction
-// is. errMore.
+// swap switches the repositories to their copies when the transaction commits.
+// errMore.
 func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[remains]bool) error {
 	now, err := m.lockParts(ctx, tx, mv)
 	if err != nil {
@@ -177,8 +177,8 @@ func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map
 	return m.Notices.Send(ctx, tx, moveTopic, strconv.FormatInt(mv.ID, 10))
 }
 
-// open lets everyone write to the repositories of a move again, wherever they
-// lie; of an owner who is gone there are none.
+// open makes the repositories of a move writable again, on whatever storage
+// they are. It does nothing if the owner was deleted.
 func (m *Mover) open(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	now, err := m.lockParts(ctx, tx, mv)
 	if errs.Is(err, errs.KindNotFound) {

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// moveLane is for moves alone: they take long, and one at a time is what a
-	// disk does best.
+	// moveLane is the queue lane for moves. They take long, and a disk copies
+	// fastest one at a time.
 	moveLane = "storage_moves"
-	// moveTries is more than ever happens: a move comes to its end by itself.
+	// moveTries is practically unlimited: moves end by themselves.
 	moveTries = 10_000
-	// maxCutOff is how often a move may be cut off by the end of the process.
+	// maxCutOff is how often a move may be interrupted by the end of the
+	// process.
 	maxCutOff = 5
-	// writersWait is how long a move waits for those who write: longer than it
-	// takes until what a dead node has begun is settled.
+	// writersWait is how long a move waits for writers. It is longer than it
+	// takes until the pushes of a crashed node are settled.
 	writersWait = 2 * settleAge
-	// moveStale is the age of a move on which no one works.
+	// moveStale is the age of a move that is no longer worked on.
 	moveStale = 10 * time.Minute
 	moveBeat  = time.Minute
 )
@@ -43,7 +44,7 @@ func (m *Mover) handleWork() {
 	m.Notices.Subscribe(moveTopic, m.heard)
 }
 
-// moveWork brings a move to its end.
+// moveWork is the background job that runs a move.
 type moveWork struct {
 	MoveID int64 `json:"move_id"`
 }
@@ -51,7 +52,7 @@ type moveWork struct {
 // Kind implements queue.Work.
 func (moveWork) Kind() string { return "storage_move" }
 
-// moveAllWork makes a move for everything on a storage.
+// moveAllWork is the background job that creates the moves of a MoveAll.
 type moveAllWork struct {
 	Of          MoveKind `json:"of"`
 	Source      string   `json:"source"`
@@ -86,7 +87,7 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 				}
 				err := insertMove(ctx, tx, mv)
 				if errors.Is(err, db.ErrNoRows) {
-					continue // it goes already
+					continue // a move is already in progress
 				}
 				if err != nil {
 					return err
@@ -105,14 +106,14 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 	}
 }
 
-// wake has moves gone on with that a user has left lying.
+// wake adds background jobs for moves that were interrupted.
 func (m *Mover) wake(ctx context.Context) error {
 	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale))
 	if err != nil {
 		return fmt.Errorf("find stalled storage moves: %w", err)
 	}
 	return m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids { // the one that does not fit its state does nothing
+		for _, id := range ids { // the one that does not match the state does nothing
 			if err := m.Repos.Queue.Add(ctx, tx, moveWork{id}, queue.In(moveLane), queue.Tries(moveTries), queue.Unique()); err != nil {
 				return err
 			}
@@ -124,8 +125,8 @@ func (m *Mover) wake(ctx context.Context) error {
 	})
 }
 
-// work brings a repository to its new place. It may be cut off anywhere, and is
-// done again then.
+// work moves a repository to its new storage. If it is interrupted at any
+// point, it is run again.
 func (m *Mover) work(ctx context.Context, w moveWork) error {
 	mv, err := m.begin(ctx, w.MoveID)
 	if err != nil || mv == nil {
@@ -134,18 +135,18 @@ func (m *Mover) work(ctx context.Context, w moveWork) error {
 	err = m.carry(ctx, mv)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return ctx.Err() // the server stops; the next one goes on
+		return ctx.Err() // the server stops; the next process continues
 	case err == nil, errors.Is(err, errNotMine):
 		return nil
 	}
 	return m.fail(context.WithoutCancel(ctx), mv, err)
 }
 
-// errNotMine says that someone else has taken a move over, or ended it.
+// errNotMine means that another process has taken over a move or ended it.
 var errNotMine = errors.New("the move is in other hands")
 
-// begin takes a move in hand. It gives nil for one that has come to its new
-// place, or failed, or has to wait for those who write.
+// begin takes over a move. It returns nil if the move is already replicated or
+// over, or must wait for writers.
 func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	mv, err := findMove(ctx, m.Repos.DB, id)
 	if errors.Is(err, db.ErrNoRows) || err == nil && (mv.State.Over() || mv.State == MoveReplicated) {
@@ -155,7 +156,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 		return nil, fmt.Errorf("find storage move %d: %w", id, err)
 	}
 	if named, err := m.Get(ctx, actor.System(), MoveFilter{ID: id}); err == nil {
-		mv.Name = named.Name // for the record
+		mv.Name = named.Name // for audit events
 	}
 	if err := m.possible(mv.Source, mv.Destination); err != nil { // the configuration has changed
 		return nil, m.fail(ctx, mv, err)
@@ -192,7 +193,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	return mv, nil
 }
 
-// mine makes nothing of a move that someone else has taken.
+// mine ignores errNotMine.
 func mine(err error) error {
 	if errors.Is(err, errNotMine) {
 		return nil
@@ -200,13 +201,13 @@ func mine(err error) error {
 	return err
 }
 
-// enterState brings a move into its next state, with what belongs to it in one
-// transaction. errNotMine.
+// enterState changes the state of a move and runs with, in one transaction.
+// errNotMine.
 func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, with func(*db.Tx) error) error {
 	next := *mv
 	next.State, next.UpdatedAt = to, m.Repos.Now()
 	if to == MoveStarted {
-		next.run = rand.Text() // who had it before has it no more
+		next.run = rand.Text() // invalidates the previous owner
 	}
 	if to.Over() {
 		next.EndedAt = &next.UpdatedAt
@@ -232,23 +233,23 @@ func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, w
 	return nil
 }
 
-// publish writes into the log how far a move is, and of one that is over how many
-// are left.
+// publish logs the state of a move, and at its end the number of remaining
+// moves.
 func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
 	attrs := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
 	if mv.Error != "" {
 		attrs = append(attrs, "error", mv.Error)
 	}
 	if mv.State.Over() {
-		if left, err := countMoves(ctx, m.Repos.DB); err == nil { // nothing depends on it
+		if left, err := countMoves(ctx, m.Repos.DB); err == nil { // only for the log
 			attrs = append(attrs, "left", left.all())
 		}
 	}
 	m.Log.InfoContext(ctx, "storage move", attrs...)
 }
 
-// await reports whether no one writes any more. While a user does, the move waits
-// in the queue and keeps no other from its turn.
+// await reports whether there are no more writers. Otherwise the move is queued
+// again with a delay, so that other moves can run.
 func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 	for range 40 {
 		n, err := countWriters(ctx, m.Repos.DB, mv.Kind, mv.OwnerID)
@@ -272,9 +273,8 @@ func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 	})
 }
 
-// carry copies the repositories, checks the copies, and puts them in the place
-// of the originals. A wiki may have begun meanwhile, with nothing in it: then
-// there is one more to copy.
+// carry copies the repositories, verifies the copies, and switches to them. An
+// empty wiki may have been created in the meantime; then it is copied too.
 func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	defer m.beat(ctx, mv)()
 	copied := map[remains]bool{}
@@ -300,8 +300,8 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	}
 }
 
-// fail ends a move that cannot be done: the repositories stay where they are,
-// and may be written to again.
+// fail ends a move that is not possible: the repositories stay where they are
+// and become writable again.
 func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	now, err := m.parts(ctx, m.Repos.DB, mv)
 	if errs.Is(err, errs.KindNotFound) {
@@ -310,7 +310,7 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	if err != nil {
 		return err
 	}
-	if mv.State == MoveStarted { // the copies have no one else who removes them
+	if mv.State == MoveStarted { // nothing else removes the copies
 		cause = errors.Join(cause, m.removeCopies(mv, now))
 	}
 	closed := mv.State == MoveScheduled || mv.State == MoveStarted
@@ -324,10 +324,11 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	}))
 }
 
-// removeCopies removes what a move has made, but nothing that a row leads to.
+// removeCopies removes the copies of a move, except directories that are in
+// use.
 func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
 	made := slices.Clone(mv.left)
-	for _, p := range now { // also one that has joined since
+	for _, p := range now { // including parts that were added since
 		if one := (remains{mv.Destination, p.path}); !slices.Contains(made, one) {
 			made = append(made, one)
 		}
@@ -338,14 +339,14 @@ func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
 		if !ok || slices.ContainsFunc(now, func(p part) bool { return p.path == one.Path && sameDir(m.Repos.Storages[p.storage], root) }) {
 			continue
 		}
-		if err := discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // there is no way to it
+		if err := discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
 			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// beat shows that a user works on a move, until what it gives is called.
+// beat updates the time of a move in progress regularly, until stop is called.
 func (m *Mover) beat(ctx context.Context, mv *StorageMove) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	id, run := mv.ID, mv.run

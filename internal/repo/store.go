@@ -17,7 +17,7 @@ func deletePush(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM pushes WHERE id = ?`, id)
 }
 
-// deletePushAs is deletePush for a row that holds the text, if one is given.
+// deletePushAs is deletePush for a row whose text must match, if one is given.
 func deletePushAs(ctx context.Context, q db.Q, id int64, text string) error {
 	if text == "" {
 		return deletePush(ctx, q, id)
@@ -29,14 +29,14 @@ func savePush(ctx context.Context, q db.Q, id int64, text string) error {
 	return db.ExecOne(ctx, q, `UPDATE pushes SET push = ? WHERE id = ?`, text, id)
 }
 
-// findBegun finds the pushes to a project that are begun and not recorded.
+// findBegun finds the pushes to a project that are in progress.
 func findBegun(ctx context.Context, q db.Q, projectID int64) ([]leftover, error) {
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE project_id = ? ORDER BY id LIMIT 1000`, projectID)
 }
 
-// leftover is a push that was begun and is not recorded.
+// leftover is a push that was begun and not recorded.
 type leftover struct {
-	id, projectID int64 // of the auxiliary repository, for a push to one
+	id, projectID int64 // for an auxiliary repository, its ID
 	who, what     string
 }
 
@@ -49,19 +49,19 @@ func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, e
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }
 
-// touchPush makes the row of one who writes look new.
+// touchPush updates the time of a row.
 func touchPush(ctx context.Context, q db.Q, table string, id int64, at time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE `+table+` SET created_at = ? WHERE id = ?`, at, id)
 }
 
-// place is where a repository is.
+// place is the location of a repository.
 type place struct {
 	storage  string
 	readOnly bool
 }
 
-// lockPlace locks the row of a project or an auxiliary repository until the end of
-// the transaction, and returns the storage of its repository.
+// lockPlace locks the row of a project or an auxiliary repository until the
+// transaction ends, and returns the location of its repository.
 func lockPlace(ctx context.Context, tx *db.Tx, table string, id int64) (place, error) {
 	if err := tx.Lock(ctx, table, id); err != nil {
 		return place{}, err

@@ -21,7 +21,7 @@ func insertAuxRepo(ctx context.Context, q db.Q, a *AuxRepo, at time.Time) error 
 		string(a.Kind), a.SnippetID, a.ProjectID, a.NamespaceID, a.Storage, a.ReadOnly, at).Scan(&a.ID)
 }
 
-// findAuxRepo finds one by its id or by that of its owner.
+// findAuxRepo finds an auxiliary repository by its ID or that of its owner.
 func findAuxRepo(ctx context.Context, q db.Q, column string, id int64) (*AuxRepo, error) {
 	return scanAuxRepo(q.QueryRowContext(ctx, `SELECT `+auxRepoColumns+` FROM annexes a WHERE a.`+column+` = ?`, id))
 }
@@ -30,33 +30,34 @@ func findSnippetAuxRepos(ctx context.Context, q db.Q, ids []int64) ([]*AuxRepo, 
 	return db.All(ctx, q, scanAuxRepo, `SELECT `+auxRepoColumns+` FROM annexes a WHERE a.snippet_id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
-// findOrphans finds auxiliary repositories whose owner is gone.
+// findOrphans finds auxiliary repositories whose owner was deleted.
 func findOrphans(ctx context.Context, q db.Q, limit int) ([]*AuxRepo, error) {
 	return db.All(ctx, q, scanAuxRepo, `SELECT `+auxRepoColumns+` FROM annexes a
 		WHERE a.snippet_id IS NULL AND a.project_id IS NULL AND a.namespace_id IS NULL ORDER BY a.id LIMIT ?`, limit)
 }
 
-// deleteAuxRepo returns where it lay.
+// deleteAuxRepo deletes the row and returns the storage.
 func deleteAuxRepo(ctx context.Context, q db.Q, id int64) (storage string, err error) {
 	err = q.QueryRowContext(ctx, `DELETE FROM annexes WHERE id = ? RETURNING storage`, id).Scan(&storage)
 	return storage, err
 }
 
-// touchAuxRepo notes that something came into an auxiliary repository otherwise
-// than by a push.
+// touchAuxRepo records a change of an auxiliary repository other than by a
+// push.
 func touchAuxRepo(ctx context.Context, q db.Q, id int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE annexes SET changed_at = ?, pushes = pushes + 1 WHERE id = ?`, at, id)
 	return err
 }
 
-// auxRepoPushes is how many pushes to an auxiliary repository were recorded.
+// auxRepoPushes returns the number of recorded pushes to an auxiliary
+// repository.
 func auxRepoPushes(ctx context.Context, q db.Q, id int64) (n int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT pushes FROM annexes WHERE id = ?`, id).Scan(&n)
 	return n, err
 }
 
-// countAuxRepoPush records another push to an auxiliary repository; ErrNoRows
-// when there were others than so many.
+// countAuxRepoPush increments the number of pushes by compare-and-set;
+// ErrNoRows if the current number is not pushes.
 func countAuxRepoPush(ctx context.Context, q db.Q, id, pushes int64, at time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE annexes SET changed_at = ?, pushes = pushes + 1 WHERE id = ? AND pushes = ?`, at, id, pushes)
 }
@@ -66,7 +67,8 @@ func saveAuxRepoSize(ctx context.Context, q db.Q, id, size int64) error {
 	return err
 }
 
-// auxRepoSizes sums up what the auxiliary repositories of a project take.
+// auxRepoSizes returns the total sizes of the auxiliary repositories of a
+// project.
 func auxRepoSizes(ctx context.Context, q db.Q, projectID int64) (wiki, snippets int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT CAST(COALESCE((SELECT a.size FROM annexes a WHERE a.project_id = ?), 0) AS BIGINT),
@@ -75,8 +77,8 @@ func auxRepoSizes(ctx context.Context, q db.Q, projectID int64) (wiki, snippets 
 	return wiki, snippets, err
 }
 
-// auxRepoProject is the project that an auxiliary repository belongs to; nil
-// for others.
+// auxRepoProject returns the project of an auxiliary repository; nil if it has
+// none.
 func auxRepoProject(ctx context.Context, q db.Q, id int64) (*int64, error) {
 	var projectID *int64
 	err := q.QueryRowContext(ctx, `

@@ -27,7 +27,7 @@ func listProtected(ctx context.Context, d *db.DB, projectID int64, kind RefKind,
 	}, pg)
 }
 
-// allProtected returns every rule of a project, without who may.
+// allProtected returns all rules of a project, without their entries.
 func allProtected(ctx context.Context, q db.Q, projectID int64) ([]*Protected, error) {
 	return db.All(ctx, q, scanProtected, `SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? ORDER BY r.id`, projectID)
 }
@@ -62,8 +62,7 @@ func deleteProtected(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM protected_refs WHERE id = ?`, id)
 }
 
-// readAccess returns the entries of several rules, in the order in which they
-// were made.
+// readAccess reads the entries of rules, in the order of their creation.
 func readAccess(ctx context.Context, q db.Q, ids []int64, take func(of int64, a RefAccess)) error {
 	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
 		var of int64
@@ -101,7 +100,7 @@ func deleteAccess(ctx context.Context, q db.Q, ruleID int64, a RefAccess) error 
 	return db.ExecOne(ctx, q, `DELETE FROM protected_ref_access WHERE id = ? AND protected_ref_id = ? AND action = ?`, a.ID, ruleID, a.Action)
 }
 
-// groupHasAccess reports whether a project is in a group, or is shared with it.
+// groupHasAccess reports whether a project is in a group or shared with it.
 func groupHasAccess(ctx context.Context, q db.Q, groupID int64, p *project.Project) (bool, error) {
 	return db.Exists(ctx, q, `
 		SELECT 1 WHERE EXISTS (SELECT 1 FROM namespace_tree t WHERE t.descendant_id = ? AND t.ancestor_id = ?)
@@ -113,8 +112,8 @@ func keyIsEnabled(ctx context.Context, q db.Q, keyID, projectID int64) (bool, er
 		SELECT 1 FROM deploy_key_projects e WHERE e.project_id = ? AND e.deploy_key_id = ? AND e.can_push`, projectID, keyID)
 }
 
-// findDefaultBranch returns the default branch of a project, which is empty
-// before the first push.
+// findDefaultBranch returns the default branch of a project; empty before the
+// first push.
 func findDefaultBranch(ctx context.Context, q db.Q, projectID int64) (branch string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT p.default_branch FROM projects p WHERE p.id = ?`, projectID).Scan(&branch)
 	return branch, err

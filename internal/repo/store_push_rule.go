@@ -44,7 +44,7 @@ func deletePushRule(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM push_rules WHERE id = ?`, id)
 }
 
-// ownerOf finds the account that has confirmed an address; 0 for none.
+// ownerOf returns the user with a confirmed email address; 0 if there is none.
 func ownerOf(ctx context.Context, q db.Q, email string) (int64, error) {
 	found, err := db.All(ctx, q, db.Value[int64], `
 		SELECT e.user_id FROM emails e JOIN users u ON u.id = e.user_id

@@ -26,7 +26,7 @@ func findMove(ctx context.Context, q db.Q, id int64) (*StorageMove, error) {
 	return scanMove(q.QueryRowContext(ctx, `SELECT `+moveColumns+` FROM storage_moves m WHERE m.id = ?`, id))
 }
 
-// insertMove makes a move unless its owner has one under way: ErrNoRows.
+// insertMove inserts a move; ErrNoRows if its owner has one in progress.
 func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO storage_moves (kind, owner_id, source, destination, state, created_at, updated_at)
@@ -34,8 +34,8 @@ func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
 		string(m.Kind), m.OwnerID, m.Source, m.Destination, string(m.State), m.CreatedAt, m.UpdatedAt).Scan(&m.ID)
 }
 
-// saveMove writes a move that was in another state, and in the hands of anyone
-// who has the run. ErrNoRows when it is not so any more.
+// saveMove saves a move by compare-and-set on its state and run. ErrNoRows if
+// they have changed.
 func saveMove(ctx context.Context, q db.Q, m *StorageMove, was MoveState, run string) error {
 	left, err := json.Marshal(m.left)
 	if err != nil {
@@ -52,10 +52,10 @@ func touchMove(ctx context.Context, q db.Q, id int64, run string, at time.Time) 
 	return err
 }
 
-// moveOwner is where the things of a kind are found, and what users call them.
+// moveOwner has the table and columns of the owners of a kind.
 type moveOwner struct {
 	table, name, title, live string
-	auxRepo                  string // the column that leads from its auxiliary repository to it
+	auxRepo                  string // column of the auxiliary repository that refers to it
 }
 
 func (k MoveKind) owner() moveOwner {
@@ -68,8 +68,8 @@ func (k MoveKind) owner() moveOwner {
 	return moveOwner{"snippets", "title", "title", "o.files <> '[]'", "snippet_id"}
 }
 
-// searchMoves reads one page of moves, the newest first. Those of things that
-// are gone are left out.
+// searchMoves returns a page of moves, newest first, without those of deleted
+// owners.
 func searchMoves(ctx context.Context, d *db.DB, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
 	var w db.Where
 	var names, titles, there []string
@@ -103,7 +103,7 @@ func searchMoves(ctx context.Context, d *db.DB, f MoveFilter, p db.Paging) (db.P
 	}, p)
 }
 
-// plus scans some columns more.
+// plus scans additional columns.
 type plus struct {
 	db.Scanner
 	more []any
@@ -112,7 +112,8 @@ type plus struct {
 // Scan implements db.Scanner.
 func (p plus) Scan(to ...any) error { return p.Scanner.Scan(append(to, p.more...)...) }
 
-// ownersOn finds what lies on a storage, in the order of the ids.
+// ownersOn finds the owners with repositories on a storage, in the order of
+// their IDs.
 func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after int64, limit int) ([]int64, error) {
 	o := kind.owner()
 	query := `SELECT o.id FROM projects o WHERE o.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
@@ -122,7 +123,7 @@ func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after 
 	return db.All(ctx, q, db.Value[int64], query, storage, after, limit)
 }
 
-// countWriters counts who writes to what is to be moved.
+// countWriters counts the changes in progress of the repositories of a move.
 func countWriters(ctx context.Context, q db.Q, kind MoveKind, ownerID int64) (n int, err error) {
 	projectID := int64(0)
 	if kind == ProjectMove {
@@ -146,14 +147,14 @@ func countMoves(ctx context.Context, q db.Q) (p MoveProgress, err error) {
 	return p, err
 }
 
-// staleMoves are under way, but no one has worked on them for a while.
+// staleMoves returns the moves in progress that were not updated for a while.
 func staleMoves(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM storage_moves
 		WHERE state IN ('initial', 'scheduled', 'started', 'replicated') AND updated_at < ? ORDER BY id LIMIT 1000`, before)
 }
 
-// movesLeaving have left something behind that nodes may still read.
+// movesLeaving returns the moves whose old directories nodes may still use.
 func movesLeaving(ctx context.Context, q db.Q) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM storage_moves WHERE state = 'replicated' ORDER BY id`)
 }

@@ -19,17 +19,17 @@ type Tag struct {
 	Name      string
 	Message   string // of an annotated tag
 	Target    git.OID
-	Commit    *git.Commit // nil when it leads to something else
+	Commit    *git.Commit // nil if it is not a tag of a commit
 	Protected bool
 	CanDelete bool
 	CreatedAt *time.Time // of an annotated tag
-	Signature string     // of an annotated tag, as it stands there
+	Signature string     // of an annotated tag, verbatim
 
-	tagger string // the address of who made an annotated tag
+	tagger string // email address of the tagger of an annotated tag
 }
 
-// Tags lists the tags of a project, for those who read its code. Invalid for a
-// place to go on from that cannot be.
+// Tags lists the tags of a project, for users who can read its code. Invalid if
+// the page token is not valid.
 func (s *Service) Tags(ctx context.Context, by actor.Actor, ref project.Ref, f RefFilter, pg db.Paging) (*project.Project, db.Page[Tag], error) {
 	var page db.Page[Tag]
 	p, r, err := s.read(ctx, by, ref)
@@ -45,8 +45,7 @@ func (s *Service) Tags(ctx context.Context, by actor.Actor, ref project.Ref, f R
 	return p, page, err
 }
 
-// Tag returns one tag, for those who read the project's code; NotFound when
-// there is none of the name.
+// Tag returns a tag, for users who can read the code of the project. NotFound.
 func (s *Service) Tag(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*project.Project, *Tag, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -104,16 +103,16 @@ func (s *Service) tags(ctx context.Context, by actor.Actor, p *project.Project, 
 	return list, nil
 }
 
-// NewTag has the fields of a new tag: an annotated one if it has a message.
+// NewTag has the fields of a new tag. With a message it is an annotated tag.
 type NewTag struct {
 	Name    string
 	From    string // a revision
 	Message string
 }
 
-// CreateTag makes a tag. Developers and above may, as far as protected names
-// allow it. Invalid for a name that cannot be or is taken, and for a revision
-// that is not there.
+// CreateTag creates a tag, for Developers and above, subject to tag protection.
+// Invalid if the name is not valid or exists, or if the revision does not
+// exist.
 func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref, n NewTag) (*project.Project, *Tag, error) {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {
@@ -145,13 +144,13 @@ func (s *Service) CreateTag(ctx context.Context, by actor.Actor, ref project.Ref
 	return p, t, err
 }
 
-// signature is the actor as git writes them.
+// signature returns the name and email address of the actor for git.
 func (s *Service) signature(by actor.Actor) git.Signature {
 	return git.Signature{Name: by.Name, Email: by.CommitEmail, When: s.Now()}
 }
 
-// DeleteTag deletes a tag. Developers and above may, but a protected one is
-// for Maintainers. NotFound, Forbidden.
+// DeleteTag deletes a tag, for Developers and above; a protected tag, for
+// Maintainers and above. NotFound, Forbidden.
 func (s *Service) DeleteTag(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
 	p, r, err := s.write(ctx, by, ref)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 
 // TreeOptions selects the entries of a tree.
 type TreeOptions struct {
-	Ref       string // a branch, tag or commit; the default branch unless given
-	Path      string // a directory; the root unless given
-	Recursive bool   // also what is in the directories below
+	Ref       string // a branch, tag or commit; default: the default branch
+	Path      string // a directory; default: the root
+	Recursive bool   // include all levels below
 
-	After   string  // the key of the entry after which to begin
-	AfterID git.OID // its id instead, of the first one that has it
-	Skip    int     // entries to pass over
-	Limit   int     // the most entries
+	After   string  // key of the entry after which to start
+	AfterID git.OID // ID of that entry instead; the first with this ID
+	Skip    int     // number of entries to skip
+	Limit   int     // maximum number of entries
 }
 
-// TreePage is a part of a tree. It is shared and must not be changed.
+// TreePage is a page of a tree. It is cached and must not be changed.
 type TreePage struct {
 	Entries []git.Entry
 	More    bool
@@ -33,8 +33,8 @@ type TreePage struct {
 	form atomic.Pointer[[]byte]
 }
 
-// Form returns the form of the page that was made of nothing but its entries,
-// and has it made by the first who asks.
+// Form returns the encoding of the page, which must depend only on the entries.
+// It is cached after the first call.
 func (p *TreePage) Form(encode func() ([]byte, error)) ([]byte, error) {
 	if made := p.form.Load(); made != nil {
 		return *made, nil
@@ -46,7 +46,7 @@ func (p *TreePage) Form(encode func() ([]byte, error)) ([]byte, error) {
 	return made, err
 }
 
-// size is about the bytes that the page takes, with its form.
+// size returns the approximate size of the page in bytes, with its encoding.
 func (p *TreePage) size() int {
 	n := 0
 	for _, e := range p.Entries {
@@ -55,10 +55,10 @@ func (p *TreePage) size() int {
 	return n
 }
 
-// Tree lists the entries of a directory, those that are directories first, or
-// all that is below it, each directory before what is in it. Who may read the
-// repository may. NotFound for a ref or directory that is not there, Invalid
-// for a place to begin that is none.
+// Tree lists the entries of a directory, directories first, or recursively,
+// each directory before its content, for users who may read the repository.
+// NotFound if the ref or directory does not exist, Invalid if the start entry
+// does not exist.
 func (s *Service) Tree(ctx context.Context, by actor.Actor, ref project.Ref, o TreeOptions) (*TreePage, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
@@ -92,12 +92,12 @@ func (s *Service) Tree(ctx context.Context, by actor.Actor, ref project.Ref, o T
 	if page.More {
 		page.Entries = entries[:o.Limit]
 	}
-	page.Entries = slices.Clone(page.Entries) // not with the ones that were passed over
+	page.Entries = slices.Clone(page.Entries) // release the skipped entries
 	r.Keep(name, page, page.size())
 	return page, nil
 }
 
-// name is all that a page depends on, in the tree of a commit.
+// name returns the cache key of a page: all that it depends on.
 func (o TreeOptions) name(at git.OID) string {
 	name := make([]byte, 0, 128)
 	name = append(append(name, "tree "...), at...)
@@ -105,16 +105,16 @@ func (o TreeOptions) name(at git.OID) string {
 	name = strconv.AppendInt(append(name, ' '), int64(o.Skip), 10)
 	name = strconv.AppendInt(append(name, ' '), int64(o.Limit), 10)
 	name = append(append(name, ' '), o.AfterID...)
-	name = strconv.AppendInt(append(name, ' '), int64(len(o.Path)), 10) // so that it ends where it ends
+	name = strconv.AppendInt(append(name, ' '), int64(len(o.Path)), 10) // the length makes the key unambiguous
 	name = append(append(name, ' '), o.Path...)
 	return string(append(append(name, ' '), o.After...))
 }
 
-// commitAt resolves what a caller named, or the default branch.
+// commitAt resolves a revision, or the default branch if it is empty.
 func (s *Service) commitAt(ctx context.Context, p *project.Project, r git.Repo, rev string) (git.OID, error) {
 	if rev == "" {
 		if p.DefaultBranch == "" {
-			return "", git.ErrNotFound // nothing has been pushed
+			return "", git.ErrNotFound // nothing was pushed yet
 		}
 		rev = git.Heads + p.DefaultBranch
 	}
@@ -128,8 +128,8 @@ func treeError(err error) error {
 	return missing(err, "invalid revision or path")
 }
 
-// findEntry returns the key of an entry by its id. It goes by pages, since
-// nothing bounds the size of a tree.
+// findEntry returns the key of an entry by its ID. It reads pages, because the
+// size of a tree is not limited.
 func findEntry(ctx context.Context, list func(context.Context, git.TreeOptions) ([]git.Entry, error), o git.TreeOptions, id git.OID) (string, error) {
 	const most = 10_000
 	o.Limit = most

@@ -19,11 +19,12 @@ import (
 	"svc/internal/queue"
 )
 
-// lane is for work that reads or rewrites whole repositories: other work does
-// not wait for it, and it runs one at a time.
+// lane is the queue lane for background jobs that read or rewrite whole
+// repositories. They run one at a time, and other background jobs do not wait
+// for them.
 const lane = "repositories"
 
-// handleWork takes on the background work of this feature.
+// handleWork registers the background jobs of this feature.
 func (s *Service) handleWork() {
 	s.Queue.Lane(lane, 1)
 	queue.Handle(s.Queue, s.tidy, queue.Timeout(2*time.Hour))
@@ -35,8 +36,8 @@ func (s *Service) handleWork() {
 	s.Queue.Every("repo_settle_pushes", time.Minute, s.settlePushes)
 }
 
-// tidyWork measures a repository after it has changed, and does what its
-// files need.
+// tidyWork is the background job that updates the statistics of a changed
+// repository and does its housekeeping.
 type tidyWork struct {
 	ProjectID int64 `json:"project_id"`
 	Full      bool  `json:"full,omitempty"`
@@ -52,7 +53,7 @@ func (s *Service) addTidying(ctx context.Context, tx *db.Tx, projectID int64) er
 func (s *Service) tidy(ctx context.Context, w tidyWork) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.ProjectID), project.NoAccess)
 	if err != nil {
-		return err // gone meanwhile: given up
+		return err // deleted in the meantime
 	}
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
@@ -73,11 +74,11 @@ func (s *Service) tidy(ctx context.Context, w tidyWork) error {
 	return s.measure(ctx, p, r)
 }
 
-// sweepAge is how often repositories that changed are tidied whole.
+// sweepAge is the interval of the full housekeeping of changed repositories.
 const sweepAge = 7 * 24 * time.Hour
 
-// sweep has every repository that changed lately tidied whole: old entries of
-// reflogs and what nothing leads to go only then.
+// sweep adds background jobs for the full housekeeping of recently changed
+// repositories. Only this removes old reflog entries and unreachable objects.
 func (s *Service) sweep(ctx context.Context) error {
 	var last int64
 	for {
@@ -103,15 +104,14 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 }
 
-// measure brings the statistics of a project up to date.
+// measure updates the statistics of a project.
 func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) error {
 	var m project.Statistics
 	var err error
 	if m.RepositorySize, err = r.Size(ctx); err != nil {
 		return fmt.Errorf("size of project %d: %w", p.ID, err)
 	}
-	// The row of the project was read before: another branch may be the default
-	// one by now.
+	// The default branch may have changed since the project was read.
 	branch, err := r.DefaultBranch()
 	if err != nil {
 		return fmt.Errorf("default branch of project %d: %w", p.ID, passing(err))
@@ -128,7 +128,7 @@ func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) e
 	return s.Projects.Measured(ctx, p.ID, m, found)
 }
 
-// contents looks at the files of a branch, if it is there.
+// contents returns the statistics of the files of a branch, if it exists.
 func contents(ctx context.Context, r git.Repo, head string) (project.Contents, error) {
 	var found project.Contents
 	list, err := r.Languages(ctx, head)
@@ -146,7 +146,8 @@ func contents(ctx context.Context, r git.Repo, head string) (project.Contents, e
 	return found, err
 }
 
-// readmeOf finds the README at the root of a revision; empty without one.
+// readmeOf finds the README in the root directory of a revision; empty if there
+// is none.
 func readmeOf(ctx context.Context, r git.Repo, rev string) (string, error) {
 	entries, err := r.Tree(ctx, git.TreeOptions{Rev: rev})
 	if errs.Is(missing(err, "Branch"), errs.KindNotFound) {
@@ -159,13 +160,14 @@ func readmeOf(ctx context.Context, r git.Repo, rev string) (string, error) {
 	return e.Path, nil
 }
 
-// readmeTypes are the endings of a README, those that can be shown best first.
+// readmeTypes returns the file extensions of a README, the best to render
+// first.
 func readmeTypes() []string {
 	return []string{".md", ".markdown", ".mdown", ".mkd", ".adoc", ".ad", ".asciidoc", ".rst", ".org", ".textile", ".rdoc", ".creole", ".wiki", ".txt", ""}
 }
 
-// Readme finds the README among the entries of a directory: of several the one
-// that can be shown best, and without any an index.
+// Readme finds the README among the entries of a directory: the one that is
+// best to render, or else an index file.
 func Readme(entries []git.Entry) (best git.Entry, ok bool) {
 	rank := math.MaxInt
 	for _, e := range entries {
@@ -184,7 +186,8 @@ func Readme(entries []git.Entry) (best git.Entry, ok bool) {
 	return best, ok
 }
 
-// removeWork removes the files of a repository whose project is gone.
+// removeWork is the background job that removes the repository of a deleted
+// project.
 type removeWork struct {
 	ProjectID int64  `json:"project_id"`
 	Storage   string `json:"storage"`
@@ -218,9 +221,9 @@ func (s *Service) finishRemove(_ context.Context, w removeWork) error {
 // discard removes the files of a repository.
 func discard(r git.Repo) error {
 	r.Forget()
-	// Under another name it is gone at once, also if removing it is cut off.
+	// Renamed first: it is gone at once, even if the removal is interrupted.
 	going := filepath.Join(filepath.Dir(r.Path()), "+gone-"+filepath.Base(r.Path()))
-	if err := os.RemoveAll(going); err != nil { // that was cut off
+	if err := os.RemoveAll(going); err != nil { // from an interrupted removal
 		return err
 	}
 	if err := os.Rename(r.Path(), going); err != nil && !errors.Is(err, os.ErrNotExist) {
