@@ -221,6 +221,10 @@ b: {script: [x]}
 		s.Table(t, []apptest.Call{
 			{Do: w.at("GET", "/pipelines/%d", broken), As: w.owner, Status: 200, Want: `{"source":"push","status":"failed","user":{"username":"alice"},
 				"yaml_errors":".gitlab-ci.yml:1: a job: chosen stage nowhere does not exist; available stages are .pre, build, test, deploy, .post"}`},
+			{Name: "retry", Do: w.at("POST", "/pipelines/%d/retry", broken), As: w.owner, Status: 403,
+				Want: `{"message":"403 Forbidden - Pipeline is not retryable: its CI/CD configuration is invalid"}`},
+			{Name: "cancel", Do: w.at("POST", "/pipelines/%d/cancel", broken), As: w.owner, Want: `{"status":"failed"}`, Status: 200},
+			{Name: "still failed", Do: w.at("GET", "/pipelines/%d", broken), As: w.owner, Status: 200, Want: `{"status":"failed"}`},
 			{Do: w.at("POST", "/pipeline"), JSON: `{"ref":"main"}`, As: w.owner, Status: 400,
 				Want: `{"message":{"base":["a job: chosen stage nowhere does not exist; available stages are .pre, build, test, deploy, .post"]}}`},
 			{Do: w.at("POST", "/pipeline"), JSON: `{"ref":"none"}`, As: w.owner, Status: 400, Want: `{"message":{"base":["Pipeline filtered out by workflow rules."]}}`},

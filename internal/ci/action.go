@@ -239,9 +239,12 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 }
 
 // RetryPipeline retries all failed and canceled jobs of a pipeline, for users
-// who may cancel them. NotFound.
+// who may cancel them. Forbidden if its configuration is invalid; NotFound.
 func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
+		if !p.Retryable() {
+			return errs.Forbidden("Pipeline is not retryable: its CI/CD configuration is invalid")
+		}
 		jobs, err := findPipelineJobs(ctx, tx, id)
 		if err != nil {
 			return err
@@ -266,6 +269,11 @@ func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.
 	}
 	return proj, p, nil
 }
+
+// Retryable reports whether the failed jobs of a pipeline can be retried. A
+// pipeline whose configuration is invalid has no jobs: only another pipeline reads
+// the configuration again.
+func (p *Pipeline) Retryable() bool { return p.YAMLErrors == "" }
 
 // CancelPipeline cancels all jobs of a pipeline and of its child pipelines, for
 // users who may cancel them. NotFound.

@@ -50,7 +50,11 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 		}
 		jobs = append(jobs, more...)
 	}
-	if err := s.saveOverall(ctx, tx, p, flow.Overall(jobs)); err != nil {
+	overall := flow.Overall(jobs)
+	if len(jobs) == 0 && p.YAMLErrors != "" {
+		overall = flow.Failed
+	}
+	if err := s.saveOverall(ctx, tx, p, overall); err != nil {
 		return nil, err
 	}
 	return p, s.changed(ctx, tx, p)

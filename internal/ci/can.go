@@ -61,7 +61,8 @@ func ownOrMaintain(by actor.Actor, p *project.Project, startedBy *int64) error {
 
 // PipelineCan is what an actor may do with a pipeline.
 type PipelineCan struct {
-	Run          bool // retry and cancel it
+	Run          bool // cancel it, and act on its jobs
+	Retry        bool
 	Delete       bool
 	SeeVariables bool
 }
@@ -71,7 +72,7 @@ type PipelineCan struct {
 func (s *Service) PipelineCan(ctx context.Context, by actor.Actor, p *project.Project, l *Pipeline) (PipelineCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, l.Ref, l.Tag)
 	return PipelineCan{
-		Run: run, Delete: p.MayChange(by, project.BuildsPart, project.Owner),
+		Run: run, Retry: run && l.Retryable(), Delete: p.MayChange(by, project.BuildsPart, project.Owner),
 		SeeVariables: p.Enough(by, project.Developer) == nil && ownOrMaintain(by, p, l.UserID) == nil,
 	}, err
 }
