@@ -108,7 +108,9 @@ func (p jobPage) title() string {
 }
 
 // Queued is how long it waited for a runner.
-func (p jobPage) Queued() string { return tookText(p.QueuedDuration(p.at)) }
+func (p jobPage) Queued() template.HTML {
+	return runningTime(p.QueuedDuration(p.at), p.Status == flow.Pending)
+}
 
 func (w *Web) job(v *visit, ref project.Ref) error {
 	id, err := v.number("id")

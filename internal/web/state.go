@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"html/template"
 	"time"
 
 	"svc/internal/ci"
@@ -153,7 +154,20 @@ func (v *visit) pairs() []variable.Given {
 }
 
 // Lasted is how long a job ran, up to now if it does.
-func (h ciHead) Lasted(j *ci.Job) string { return tookText(j.Duration(h.at)) }
+func (h ciHead) Lasted(j *ci.Job) template.HTML {
+	return runningTime(j.Duration(h.at), j.Status == flow.Running)
+}
+
+// runningTime is a duration. The script counts on one that has not ended, from
+// the milliseconds that it has: the clock of the browser can differ. Only numbers
+// and units go into it.
+func runningTime(d *time.Duration, goesOn bool) template.HTML {
+	text := tookText(d)
+	if d != nil && goesOn {
+		text = fmt.Sprintf(`<span data-elapsed="%d">%s</span>`, max(d.Milliseconds(), 0), text)
+	}
+	return template.HTML(text)
+}
 
 // pair gives a part of a template two things.
 type pair struct{ A, B any }

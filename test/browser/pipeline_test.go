@@ -46,6 +46,10 @@ func TestPipeline(t *testing.T) {
 	if got := ada.text("[data-part=head] .st"); got != "Running" {
 		t.Errorf("the job is %s", got)
 	}
+	// The end of the log is in sight while one follows it, and the duration goes on.
+	const end = `document.querySelector("[data-lines]").getBoundingClientRect().bottom <= innerHeight`
+	var seen bool
+	ada.do(chromedp.Poll(end, &seen), chromedp.Poll(`(window.first ??= document.querySelector("[data-elapsed]").textContent) !== document.querySelector("[data-elapsed]").textContent`, &seen))
 	var lines int
 	ada.do(chromedp.Evaluate(`document.querySelectorAll("[data-lines] .l").length`, &lines))
 	if lines > 120 {
@@ -66,7 +70,8 @@ func TestPipeline(t *testing.T) {
 	if after >= before {
 		t.Errorf("folded, the log is %v high, before %v", after, before)
 	}
-	ada.do(chromedp.Click("[data-fold]", chromedp.ByQuery), chromedp.Click("[data-follow]", chromedp.ByQuery))
+	ada.do(chromedp.Click("[data-fold]", chromedp.ByQuery), chromedp.Evaluate("scrollTo(0, 0)", nil),
+		chromedp.Click("[data-follow]", chromedp.ByQuery), chromedp.Poll(end, &seen))
 
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -50,6 +50,17 @@
   tick();
   setInterval(tick, 60000);
 
+  // What goes on counts its seconds, from where it was when the page came.
+  const count = () => {
+    for (const e of $$("[data-elapsed]")) {
+      e.since ??= Date.now() - e.dataset.elapsed;
+      const s = Math.floor((Date.now() - e.since) / 1000), m = Math.floor(s / 60);
+      e.textContent = s < 60 ? `${s} s` : m < 60 ? `${m} min ${s % 60} s` : `${Math.floor(m / 60)} h ${m % 60} min`;
+    }
+  };
+  count();
+  setInterval(count, 1000);
+
   // On a phone tabs and the list of settings are strips: the present one is in
   // sight.
   for (const a of $$(".side [aria-current], .links [aria-current], .tabs [aria-current]")) a.scrollIntoView({ block: "nearest", inline: "center" });
@@ -155,12 +166,15 @@
         const fresh = new DOMParser().parseFromString(await res.text(), "text/html");
         for (const part of $$("[data-part]")) {
           const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-          if (!now || part.querySelector("details[open], input:focus, textarea:focus, button:disabled")) continue;
-          const all = () => [...$$("a, button", part)], at = all().indexOf(document.activeElement);
+          if (!now || part.querySelector("details[open]:not([data-group]), input:focus, textarea:focus, button:disabled")) continue;
+          const all = () => [...$$("a, button, summary", part)], at = all().indexOf(document.activeElement);
+          const groups = [...$$("details[data-group][open]", part)].map((d) => d.dataset.group);
           part.replaceChildren(...now.childNodes);
+          for (const d of $$("details[data-group]", part)) d.open = groups.includes(d.dataset.group);
           if (at >= 0) all()[at]?.focus({ preventScroll: true });
         }
         tick();
+        count();
       }
     } catch { /* the next word of the server tries again */ }
     getting = false;
@@ -526,15 +540,22 @@
         if (res.ok) { take(await res.json()); change(); }
       } finally { asked.delete(c); }
     };
-    // change draws what is new, and stays at the end if one follows it.
+    // change draws what is new, and stays at the end if one follows it. The log
+    // grows below the end of the window, unless the page is scrolled with it.
+    const bottom = () => term.getBoundingClientRect().bottom;
     const change = () => {
+      const seen = bottom() <= innerHeight;
       size();
-      if (follow) goRow(rows()); else draw();
+      if (follow) toEnd(seen); else draw();
+    };
+    const toEnd = (scroll) => {
+      goRow(rows());
+      if (scroll && bottom() > innerHeight) term.scrollIntoView({ block: "nearest" });
     };
 
     const button = box.querySelector("[data-follow]"), upward = box.querySelector("[data-top]");
     for (const b of [button, upward]) b.hidden = false;
-    button.addEventListener("click", () => { follow = !follow; if (follow) goRow(rows()); draw(); });
+    button.addEventListener("click", () => { follow = !follow; if (follow) toEnd(true); draw(); });
     upward.addEventListener("click", () => { follow = false; goRow(0); });
     let frame = 0;
     term.addEventListener("scroll", () => {
@@ -601,7 +622,7 @@
       take(await res.json());
       fold();
       size();
-      if (at) goLine(at); else goRow(rows());
+      if (at) goLine(at); else toEnd(follow);
       if (form.q.value.trim()) seek(form.q.value.trim());
       if ("done" in box.dataset) return;
       const stop = listen(() => `${url}/events?total=${total}&rev=${rev}`, {
