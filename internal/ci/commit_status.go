@@ -275,7 +275,7 @@ func (s *Service) CommitPipeline(ctx context.Context, by actor.Actor, in *projec
 	if !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
-	list, err := findNewestOf(ctx, s.DB, by, in, []string{sha})
+	list, err := s.newestOf(ctx, by, in, []string{sha})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -288,7 +288,7 @@ func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *proje
 	if len(ids) == 0 || !in.MayRead(by, project.BuildsPart) {
 		return nil, nil
 	}
-	list, err := findNewestOf(ctx, s.DB, by, in, ids)
+	list, err := s.newestOf(ctx, by, in, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find pipelines of commits: %w", err)
 	}
@@ -297,4 +297,13 @@ func (s *Service) CommitPipelines(ctx context.Context, by actor.Actor, in *proje
 		found[p.SHA] = p
 	}
 	return found, nil
+}
+
+// newestOf returns the newest pipelines of commits.
+func (s *Service) newestOf(ctx context.Context, by actor.Actor, in *project.Project, shas []string) ([]*Pipeline, error) {
+	list, err := findNewestOf(ctx, s.DB, by, in, shas)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.fillWarnings(ctx, list)
 }

@@ -245,7 +245,7 @@ func (s *Service) RequestPipelines(ctx context.Context, by actor.Actor, ref proj
 	if page, err = listRequestPipelines(ctx, s.DB, places, heads, []string{repo.MergeRef(m.IID, "head"), m.SourceBranch}, pg); err != nil {
 		return nil, page, fmt.Errorf("pipelines of merge request %d: %w", m.ID, err)
 	}
-	return projects, page, nil
+	return projects, page, s.fillWarnings(ctx, page.Items)
 }
 
 // CreateRequestPipeline creates a pipeline for the head of a merge request, for

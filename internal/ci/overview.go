@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -16,10 +17,39 @@ import (
 
 // Stage is a stage of a pipeline: its status and the number of its jobs.
 type Stage struct {
-	Name   string
-	Status flow.Status
-	Jobs   int
+	Name     string
+	Status   flow.Status
+	Warnings bool // it passed, but jobs failed that are allowed to fail
+	Jobs     int
 }
+
+// Combined returns the state of some jobs of a stage as one, and whether they
+// passed with warnings: jobs that are allowed to fail did.
+func Combined(jobs []*Job) (status flow.Status, warnings bool) {
+	list := make([]flow.Job, 0, len(jobs))
+	for _, j := range jobs {
+		list = append(list, flow.Job{Status: j.Status, AllowFailure: j.AllowFailure})
+	}
+	return combined(list)
+}
+
+func combined(jobs []flow.Job) (status flow.Status, warnings bool) {
+	status = flow.Overall(jobs)
+	for _, j := range jobs {
+		switch {
+		case status == flow.Skipped && j.Status == flow.Manual:
+			// A stage with a manual job is not skipped: the job can still be
+			// started.
+			status = flow.Manual
+		case status == flow.Success && j.Status == flow.Failed:
+			warnings = true
+		}
+	}
+	return status, warnings
+}
+
+// FailedAllowed reports whether a job failed that is allowed to fail.
+func (j *Job) FailedAllowed() bool { return j.AllowFailure && j.Status == flow.Failed }
 
 // PipelineRow is a pipeline with the data that lists show.
 type PipelineRow struct {
@@ -66,6 +96,7 @@ func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipel
 	}
 	rows := make([]*PipelineRow, 0, len(list))
 	for _, p := range list {
+		p.Warnings = p.Status == flow.Success && slices.ContainsFunc(stages[p.ID], func(g Stage) bool { return g.Warnings })
 		rows = append(rows, &PipelineRow{Pipeline: p, Commit: known[p.SHA], Along: stages[p.ID]})
 	}
 	return rows, nil

@@ -59,6 +59,9 @@ type Pipeline struct {
 
 	// User is set by Service.Pipeline and similar functions.
 	User *user.User
+	// Warnings says that it passed although jobs failed, which are allowed to
+	// fail. Read for pages: by Service.PipelineRows, CommitPipelines and the like.
+	Warnings bool
 }
 
 // facts is the data about the creation of a pipeline that predefined variables

@@ -225,3 +225,22 @@ func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 	}
 	return nil
 }
+
+// fillWarnings reads which pipelines passed with warnings.
+func (s *Service) fillWarnings(ctx context.Context, list []*Pipeline) error {
+	passed := map[int64]*Pipeline{}
+	var ids []int64
+	for _, p := range list {
+		if p.Status == flow.Success && passed[p.ID] == nil {
+			passed[p.ID], ids = p, append(ids, p.ID)
+		}
+	}
+	warned, err := findWarned(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("warnings of pipelines: %w", err)
+	}
+	for _, id := range warned {
+		passed[id].Warnings = true
+	}
+	return nil
+}

@@ -42,15 +42,7 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 			one.Jobs += groups[i].jobs
 			jobs = append(jobs, groups[i].job)
 		}
-		if one.Status = flow.Overall(jobs); one.Status == flow.Skipped {
-			// A stage with a manual job is not skipped: the job can still be
-			// started.
-			for _, j := range jobs {
-				if j.Status == flow.Manual {
-					one.Status = flow.Manual
-				}
-			}
-		}
+		one.Status, one.Warnings = combined(jobs)
 		found[first.pipeline] = append(found[first.pipeline], one)
 	}
 	return found, nil

@@ -101,6 +101,17 @@ func findFailed(ctx context.Context, q db.Q, pipelineID int64, most int) ([]stri
 		pipelineID, most)
 }
 
+// findWarned returns those of some pipelines that have jobs which failed and are
+// allowed to fail.
+func findWarned(ctx context.Context, q db.Q, pipelines []int64) ([]int64, error) {
+	if len(pipelines) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT j.pipeline_id FROM jobs j
+		WHERE j.pipeline_id IN `+db.In(len(pipelines))+` AND j.status = 'failed' AND NOT j.retried AND j.allow_failure`, db.Any(pipelines)...)
+}
+
 // findFlow reads the jobs of a pipeline for flow.Advance, without retried jobs.
 func findFlow(ctx context.Context, q db.Q, pipelineID int64) ([]flow.Job, error) {
 	return db.All(ctx, q, func(s db.Scanner) (flow.Job, error) {

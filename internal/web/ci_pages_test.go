@@ -169,6 +169,68 @@ func TestPipelinePages(t *testing.T) {
 	})
 }
 
+// TestAllowedFailure shows the jobs of parallel jobs as groups, how long a job has
+// run, and jobs that failed and are allowed to fail as warnings.
+func TestAllowedFailure(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st := newStage(t, s, "stages: [test, later]\nunit: {stage: test, parallel: 2, script: [x]}\nos: {stage: test, parallel: {matrix: [{OS: [linux, mac]}]}, script: [x]}\n"+
+			"style: {stage: test, script: [x], allow_failure: true}\nship: {stage: later, script: [x], needs: [unit]}\n")
+		const at = "/ada/p/-"
+		b := newBrowser(t, s).signIn("ada", password)
+		page := fmt.Sprintf("%s/pipelines/%d", at, st.pipeline("main"))
+		p := b.get(page).want(200, `data-group="test/unit"`, `data-group="test/os"`, `<span class="badge">2<span class="sr"> jobs</span></span>`, "[mac]", "1/2").not(`data-group="later/ship"`, page+"/retry")
+		if n := strings.Count(p.body, "<path d="); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+		var style string
+		for range 6 {
+			r := st.take()
+			job := fmt.Sprintf("%s/jobs/%d", at, r.ID)
+			st.write(r, 0, "at work\n")
+			b.get(job).want(200, `<dt>Duration</dt><dd><span data-elapsed="`)
+			if r.Info.Name == "style" {
+				style = job
+				st.end(r, "failed")
+				continue
+			}
+			st.end(r, "success")
+			b.get(job).want(200).not("data-elapsed")
+		}
+		const word = "Failed (allowed to fail)"
+		b.get(page).want(200, "Passed with warnings", word, "dot st-warning", `<span class="badge warn" title="Allowed to fail">1<`, page+"/retry").not("st-failed", "badge bad")
+		b.get(page+"/failures").want(200, "style", word)
+		b.get(page+"/builds").want(200, word).not("st-failed")
+		b.get(style).want(200, word, "note warn", "This job is allowed to fail").not("note bad")
+		b.get(at+"/pipelines").want(200, "Passed with warnings", `title="test: Passed with warnings"`, `title="later: Passed"`)
+		b.get(at+"/commits/main").want(200, "dot st-warning")
+		b.get("/ada/p").want(200, `class="st st-warning" href="`+page+`"`)
+		b.submit(page, page+"/retry").leads(page)
+		st.end(st.take(), "success")
+		b.get(page).want(200, "Passed").not("st-warning", "Passed with warnings", page+"/retry")
+	})
+}
+
+// TestInvalidPipeline does not offer to retry a pipeline whose configuration is
+// invalid, and refuses it.
+func TestInvalidPipeline(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st := newStage(t, s, ciFile)
+		st.api("PUT /projects/%d/repository/files/.gitlab-ci.yml", 200, url.Values{"branch": {"dev"}, "commit_message": {"Break it"}, "content": {"a: {script: [x], stage: nowhere}"}})
+		st.idle()
+		var list []struct{ ID int64 }
+		st.api("GET /projects/%d/pipelines", 200, nil).JSON(t, &list)
+		const at = "/ada/p/-/pipelines"
+		page := fmt.Sprintf("%s/%d", at, list[0].ID)
+		b := newBrowser(t, s).signIn("ada", password)
+		b.get(at).want(200, "YAML invalid", "st-failed").not(page + "/retry")
+		b.get(page).want(200, "st-failed", page+"/delete").not(page + "/retry")
+		b.submit(page, page+"/retry").want(403, "not retryable")
+		b.get(page).want(200, "st-failed").not("st-skipped")
+	})
+}
+
 func gzipped(t *testing.T, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -37,9 +37,9 @@ func ciContents() []content {
 	}
 	failed, manual, bridge, running := job("a", flow.Failed), job("b", flow.Manual, flow.Need{Name: "a"}), job("c", flow.Success), job("d", flow.Running)
 	bridge.Bridge, bridge.Downstream, bridge.DownstreamPath = true, pipeline, "g/other"
-	graph := &ci.Graph{PipelineRow: row, Jobs: []*ci.Job{failed, manual, bridge, running}, More: true, Upstream: pipeline, UpstreamPath: "g/above"}
+	graph := &ci.Graph{PipelineRow: row, Jobs: []*ci.Job{failed, manual, bridge, running, job("e 1/2", flow.Success, flow.Need{Name: "a"}), job("e 2/2", flow.Failed, flow.Need{Name: "a"})}, More: true, Upstream: pipeline, UpstreamPath: "g/above"}
 	page := func(tab string) pipelinePage {
-		return pipelinePage{ciHead: h, Graph: graph, Shows: tab, MayRun: true, MaySee: true, MayDelete: true, Failed: 1}
+		return pipelinePage{ciHead: h, Graph: graph, Shows: tab, MayRun: true, MayRetry: true, MaySee: true, MayDelete: true, Failed: 1, Allowed: 1}
 	}
 	whole, failures, tests, variables, list := page("graph"), page("failures"), page("tests"), page("variables"), page("jobs")
 	whole.Columns = columns(graph.Jobs)
@@ -79,6 +79,43 @@ func ciContents() []content {
 		chartsPage{ciHead: h, Days: 7, Total: 1, Counts: drawBars(stats, func(d ci.DayStats) []piece { return []piece{{"ok", float64(d.Success), "passed"}} }, func(float64) string { return "x" })}, chartsPage{ciHead: h},
 		lintPage{ciHead: h, Ref: "main", Own: true, Result: &config.LintResult{Jobs: []config.LintJob{{Name: "j", Script: []string{"x"}, Tags: []string{"t"}, Environment: "e"}}, Warnings: lintErrors}},
 		lintPage{ciHead: h, Result: &config.LintResult{Errors: lintErrors}}, lintPage{ciHead: h},
+	}
+}
+
+// TestColumns groups the jobs that one parallel job became, and draws one line
+// between two nodes.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	job := func(stage, name string, status flow.Status, needs ...string) *ci.Job {
+		j := &ci.Job{JobState: ci.JobState{Status: status}, Stage: stage, Name: name}
+		for _, n := range needs {
+			j.Needs = append(j.Needs, flow.Need{Name: n})
+		}
+		return j
+	}
+	allowed := job("build", "unit 2/2", flow.Failed)
+	allowed.AllowFailure = true
+	list := columns([]*ci.Job{
+		job("build", "unit 1/2", flow.Success), job("build", "unit", flow.Manual), job("build", "deploy: [a b, 1]", flow.Running), allowed, job("build", "deploy: [c, 2]", flow.Success),
+		job("test", "unit 3/3", flow.Failed), job("test", "[x]", flow.Success), job("last", "end", flow.Created, "unit 1/2", "unit 2/2", "unit 3/3", "gone"),
+	})
+	var got []string
+	for _, c := range list {
+		for _, n := range c.Nodes {
+			text := c.Name + " " + n.Name + " " + n.State.Word()
+			for _, j := range n.Jobs {
+				text += "|" + j.Label
+			}
+			got = append(got, text)
+		}
+	}
+	want := "build unit Passed with warnings|1/2|2/2; build unit Manual|unit; build deploy Running|[a b, 1]|[c, 2]; test unit 3/3 Failed|unit 3/3; test [x] Passed|[x]; last end Created|end"
+	if text := strings.Join(got, "; "); text != want {
+		t.Errorf("nodes %s", text)
+	}
+	// The line past the stage in between runs between its rows.
+	if lines := string(drawNeeds(list)); strings.Count(lines, "<path") != 2 || !strings.Contains(lines, " 84H504C") {
+		t.Errorf("lines %s", lines)
 	}
 }
 

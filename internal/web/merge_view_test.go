@@ -35,7 +35,7 @@ func mergeContents() []content {
 	page := func(of mergeRow, tab string, b mergeBox) mergePage {
 		return mergePage{issuableView: issuableView{planHead: h, Edits: true, Deletes: true, Tasks: 2, Done: 1, Participants: []*user.User{ada}}, mergeRow: of, Shows: tab, Source: in, Box: b}
 	}
-	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{"success", "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
+	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{Status: "success", URL: "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
 	over.Closes = []issueRow{{Issue: &plan.Issue{Issuable: plan.Issuable{Title: "i"}}, Path: "/x", Ref: "#1"}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
 	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 
 	"svc/internal/ci"
@@ -24,12 +25,14 @@ type pipelinePage struct {
 	Lines     template.HTML // of the graph
 	Failures  []failure
 	Failed    int
+	Allowed   int // jobs that failed and are allowed to fail
 	Report    *report.TestReport
 	Suites    []suite
 	List      []*ci.Job // of the tab of jobs
 	Pager     pager
 	Variables []variable.Given
 	MayRun    bool
+	MayRetry  bool
 	MaySee    bool // its variables
 	MayDelete bool
 }
@@ -43,8 +46,22 @@ type suite struct {
 
 // column is a stage in the graph.
 type column struct {
-	Name string
-	Jobs []*ci.Job
+	Name  string
+	Nodes []*node
+}
+
+// node is a job in the graph, or the jobs that one parallel job became.
+type node struct {
+	Name  string
+	State ciStatus // of all of them together
+	Jobs  []nodeJob
+}
+
+// nodeJob is a job of a node. Its label is its name, in a group what follows that
+// of the group.
+type nodeJob struct {
+	*ci.Job
+	Label string
 }
 
 // failure is a job that failed, with the end of its log.
@@ -74,7 +91,10 @@ func (w *Web) pipelineTab(tab string) func(*visit, project.Ref) error {
 			return err
 		}
 		for _, j := range p.Jobs {
-			if j.Status == flow.Failed {
+			switch {
+			case j.FailedAllowed():
+				p.Allowed++
+			case j.Status == flow.Failed:
 				p.Failed++
 			}
 		}
@@ -92,6 +112,7 @@ func (w *Web) pipelineTab(tab string) func(*visit, project.Ref) error {
 func (w *Web) mayOn(v *visit, p *pipelinePage) error {
 	can, err := w.CI.PipelineCan(v, v.actor, p.Project, p.Pipeline)
 	p.MayRun, p.MayDelete, p.MaySee = can.Run, can.Delete, can.SeeVariables
+	p.MayRetry = can.Retry && (p.Failed+p.Allowed > 0 || p.Status == flow.Canceled)
 	return err
 }
 
@@ -117,27 +138,73 @@ func (w *Web) fillTab(v *visit, p *pipelinePage) (err error) {
 	return err
 }
 
-// columns puts jobs into their stages.
+// columns puts jobs into their stages, and those of a parallel job into one node.
 func columns(jobs []*ci.Job) []column {
 	var list []column
+	var groups map[string]*node // of the last stage
 	for _, j := range jobs {
 		if n := len(list); n == 0 || list[n-1].Name != j.Stage {
-			list = append(list, column{Name: j.Stage})
+			list, groups = append(list, column{Name: j.Stage}), map[string]*node{}
 		}
 		last := &list[len(list)-1]
-		last.Jobs = append(last.Jobs, j)
+		name, label := j.Name, j.Name
+		if parts := parallelName.FindStringSubmatch(j.Name); parts != nil {
+			name, label = parts[1], parts[2]
+		}
+		at := groups[name]
+		if label == j.Name || at == nil {
+			at = &node{Name: name}
+			last.Nodes = append(last.Nodes, at)
+			if label != j.Name {
+				groups[name] = at
+			}
+		}
+		at.Jobs = append(at.Jobs, nodeJob{j, label})
+	}
+	for _, c := range list {
+		for _, n := range c.Nodes {
+			n.settle()
+		}
 	}
 	return list
 }
 
-// failures are the first jobs that failed, each with the end of its log.
+// parallelName matches the names of the jobs that one parallel job became:
+// "name 1/3" and "name: [value, value]".
+var parallelName = regexp.MustCompile(`^(.*?\S)(?:\s*:\s*|\s+)(\[.*\]|\d+\s*[/:\\]\s*\d+)\s*$`)
+
+// settle finds out the state of a node from its jobs.
+func (n *node) settle() {
+	if !n.Group() {
+		n.Name, n.Jobs[0].Label = n.Jobs[0].Name, n.Jobs[0].Name
+	}
+	var jobs []*ci.Job
+	for _, j := range n.Jobs {
+		jobs = append(jobs, j.Job)
+	}
+	status, warnings := ci.Combined(jobs)
+	n.State = ciStatus{Status: string(status), Warning: warnings}
+}
+
+// Group reports whether it has more than one job.
+func (n *node) Group() bool { return len(n.Jobs) > 1 }
+
+// failures are the first jobs that failed, each with the end of its log; those
+// that are allowed to fail come last.
 func (w *Web) failures(v *visit, p *pipelinePage) ([]failure, error) {
 	const most, lines = 8, 15
-	var list []failure
+	var failed, allowed []*ci.Job
 	for _, j := range p.Jobs {
-		if j.Status != flow.Failed || len(list) == most {
-			continue
+		switch {
+		case j.FailedAllowed():
+			allowed = append(allowed, j)
+		case j.Status == flow.Failed:
+			failed = append(failed, j)
 		}
+	}
+	failed = append(failed, allowed...)
+	var list []failure
+	for _, j := range failed[:min(len(failed), most)] {
 		f := failure{Job: j}
 		l, err := w.CI.Log(v, v.actor, p.in(), j.ID)
 		switch {
@@ -195,40 +262,58 @@ const (
 	graphWidth  = 224 // of a job
 	graphRow    = 52
 	graphTop    = 36
+	graphMiddle = 22 // of a row, from its top
 )
 
 // drawNeeds draws the lines from jobs to those that need them. Only numbers
 // go into it.
 func drawNeeds(list []column) template.HTML {
 	type spot struct{ x, y int }
+	type edge struct{ from, to spot }
 	at := map[string]spot{}
-	rows, edges := 0, 0
+	rows, drawn := 0, map[edge]bool{}
 	var b strings.Builder
 	for x, c := range list {
-		rows = max(rows, len(c.Jobs))
-		for y, j := range c.Jobs {
-			at[j.Name] = spot{x * graphColumn, graphTop + y*graphRow + 22}
-		}
-	}
-	for _, c := range list {
-		for _, j := range c.Jobs {
-			for _, n := range j.Needs {
-				from, known := at[n.Name]
-				if !known {
-					continue
-				}
-				edges++
-				to := at[j.Name]
-				if from.x == to.x { // in one stage
-					fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %d"/>`, from.x+graphWidth, from.y, from.x+graphWidth+36, from.y, to.x+graphWidth+36, to.y, to.x+graphWidth, to.y)
-					continue
-				}
-				half := (to.x - from.x - graphWidth) / 2
-				fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %d"/>`, from.x+graphWidth, from.y, from.x+graphWidth+half, from.y, to.x-half, to.y, to.x, to.y)
+		rows = max(rows, len(c.Nodes))
+		for y, n := range c.Nodes {
+			for _, j := range n.Jobs {
+				at[j.Name] = spot{x * graphColumn, graphTop + y*graphRow + graphMiddle}
 			}
 		}
 	}
-	if edges == 0 {
+	draw := func(e edge) {
+		from, to := e.from, e.to
+		const gap = graphColumn - graphWidth
+		switch right := from.x + graphWidth; {
+		case from == to || drawn[e]: // within a group, or between the same nodes
+			return
+		case from.x == to.x: // in one stage
+			fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %d"/>`, right, from.y, right+36, from.y, right+36, to.y, right, to.y)
+		case to.x-from.x > graphColumn: // between the rows of the stages in between
+			lane := from.y + graphRow/2
+			if to.y < from.y {
+				lane = from.y - graphRow/2
+			}
+			fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %dH%dC%d %d %d %d %d %d"/>`, right, from.y, right+gap/2, from.y, right+gap/2, lane, right+gap, lane,
+				to.x-gap, to.x-gap/2, lane, to.x-gap/2, to.y, to.x, to.y)
+		default:
+			half := (to.x - right) / 2
+			fmt.Fprintf(&b, `<path d="M%d %dC%d %d %d %d %d %d"/>`, right, from.y, right+half, from.y, to.x-half, to.y, to.x, to.y)
+		}
+		drawn[e] = true
+	}
+	for _, c := range list {
+		for _, n := range c.Nodes {
+			for _, j := range n.Jobs {
+				for _, before := range j.Needs {
+					if from, known := at[before.Name]; known {
+						draw(edge{from, at[j.Name]})
+					}
+				}
+			}
+		}
+	}
+	if len(drawn) == 0 {
 		return ""
 	}
 	width, height := len(list)*graphColumn, graphTop+rows*graphRow

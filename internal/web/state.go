@@ -13,17 +13,43 @@ import (
 
 // ciStatus is the state of a pipeline or a job, for the part "cistatus".
 type ciStatus struct {
-	Status string
-	URL    string // where it leads to; empty for nowhere
+	Status  string
+	URL     string // where it leads to; empty for nowhere
+	Warning bool   // a job failed that is allowed to fail
 }
 
-// newState makes one in a template.
-func newState(status any, url string) ciStatus { return ciStatus{fmt.Sprint(status), url} }
+// newState makes one in a template, of a job, a stage, a pipeline or a status.
+func newState(of any, url string) ciStatus {
+	switch of := of.(type) {
+	case *ci.Job:
+		return ciStatus{string(of.Status), url, of.FailedAllowed()}
+	case ci.Stage:
+		return ciStatus{string(of.Status), url, of.Warnings}
+	case *ci.Pipeline:
+		return ciStatus{string(of.Status), url, of.Warnings}
+	}
+	return ciStatus{Status: fmt.Sprint(of), URL: url}
+}
+
+// Class is the end of the name of its CSS class.
+func (s ciStatus) Class() string {
+	if s.Warning {
+		return "warning"
+	}
+	return s.Status
+}
 
 // Word is the text of the state.
 func (s ciStatus) Word() string {
 	switch flow.Status(s.Status) {
+	case flow.Failed:
+		if s.Warning {
+			return "Failed (allowed to fail)"
+		}
 	case flow.Success:
+		if s.Warning {
+			return "Passed with warnings"
+		}
 		return "Passed"
 	case flow.Waiting:
 		return "Waiting"
@@ -35,6 +61,9 @@ func (s ciStatus) Word() string {
 
 // Icon is the name of its picture.
 func (s ciStatus) Icon() string {
+	if s.Warning {
+		return "alert"
+	}
 	switch flow.Status(s.Status) {
 	case flow.Success, flow.Failed, flow.Running, flow.Canceled, flow.Skipped, flow.Manual:
 		return "s-" + s.Status
@@ -49,7 +78,8 @@ func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
 	if p == nil {
 		return nil
 	}
-	return &ciStatus{string(p.Status), fmt.Sprintf("/%s/-/pipelines/%d", in.FullPath, p.ID)}
+	s := newState(p, fmt.Sprintf("/%s/-/pipelines/%d", in.FullPath, p.ID))
+	return &s
 }
 
 // text identifies the states; it is not empty.
@@ -57,7 +87,7 @@ func (s *ciStatus) text() string {
 	if s == nil {
 		return ""
 	}
-	return s.Status + s.URL
+	return s.Class() + s.URL
 }
 
 // tookText says how long something took, in two units.
