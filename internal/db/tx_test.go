@@ -189,11 +189,11 @@ func TestTxWhoseContextEnds(t *testing.T) {
 func TestLongStatementEnds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
 		start := time.Now()
-		err := d.Tx(ctx, func(tx *db.Tx) error {
+		err := d.Tx(t.Context(), func(tx *db.Tx) error {
 			must(t, tx, "INSERT INTO settings VALUES ('a', '')")
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
 			return tx.QueryRowContext(ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT count(*) FROM n").Scan(new(int64))
 		})
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
