@@ -10,16 +10,22 @@ import (
 
 func (a *API) settingRoutes() {
 	a.tag("Application settings")
-	params, result := settingTypes()
-	a.add("GET /application/settings", &endpoint{access: readAPI, result: result, tag: a.currentTag, serve: a.getSettings},
-		reflect.TypeFor[struct{}](), []option{summary("Get application settings")})
-	a.add("PUT /application/settings", &endpoint{access: writeAPI, result: result, tag: a.currentTag, serve: a.updateSettings},
-		params, []option{summary("Update application settings")})
+	t := newSettingTypes()
+	a.add("GET /application/settings", &endpoint{
+		access: readAPI, result: t.result, tag: a.currentTag,
+		serve: func(c *call, _ func(into any) error) (any, error) { return a.getSettings(c, t) },
+	}, reflect.TypeFor[struct{}](), []option{summary("Get application settings")})
+	a.add("PUT /application/settings", &endpoint{
+		access: writeAPI, result: t.result, tag: a.currentTag,
+		serve: func(c *call, bind func(into any) error) (any, error) { return a.updateSettings(c, t, bind) },
+	}, t.params, []option{summary("Update application settings")})
 }
 
-// settingTypes returns the types of the parameters and of the result. They have a
+// settingTypes are the types of the parameters and of the result. They have a
 // field for each setting, in the order of its table; the result has an ID before.
-func settingTypes() (params, result reflect.Type) {
+type settingTypes struct{ params, result reflect.Type }
+
+func newSettingTypes() settingTypes {
 	in, out := []reflect.StructField{}, []reflect.StructField{{Name: "ID", Type: reflect.TypeFor[int64](), Tag: `json:"id"`}}
 	for _, s := range new(setting.Settings).List() {
 		name := "Setting" + strings.ReplaceAll(s.Name, "_", "")
@@ -30,22 +36,21 @@ func settingTypes() (params, result reflect.Type) {
 		in = append(in, reflect.StructField{Name: name, Type: reflect.TypeOf(s.Value), Tag: reflect.StructTag(tag)})
 		out = append(out, reflect.StructField{Name: name, Type: reflect.TypeOf(s.Value).Elem(), Tag: reflect.StructTag(`json:"` + s.Name + `"`)})
 	}
-	return reflect.StructOf(in), reflect.StructOf(out)
+	return settingTypes{reflect.StructOf(in), reflect.StructOf(out)}
 }
 
 // getSettings: https://docs.gitlab.com/api/settings/#get-details-on-current-application-settings
-func (a *API) getSettings(c *call, _ func(into any) error) (any, error) {
+func (a *API) getSettings(c *call, t settingTypes) (any, error) {
 	s, err := a.Settings.Get(c, c.actor)
 	if err != nil {
 		return nil, err
 	}
-	return settingsResult(&s), nil
+	return t.of(&s), nil
 }
 
 // updateSettings: https://docs.gitlab.com/api/settings/#update-application-settings
-func (a *API) updateSettings(c *call, bind func(into any) error) (any, error) {
-	params, _ := settingTypes()
-	given := reflect.New(params)
+func (a *API) updateSettings(c *call, t settingTypes, bind func(into any) error) (any, error) {
+	given := reflect.New(t.params)
 	if err := bind(given.Interface()); err != nil {
 		return nil, err
 	}
@@ -59,13 +64,12 @@ func (a *API) updateSettings(c *call, bind func(into any) error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return settingsResult(&s), nil
+	return t.of(&s), nil
 }
 
-// settingsResult returns the settings as a value of the result's type.
-func settingsResult(s *setting.Settings) any {
-	_, result := settingTypes()
-	v := reflect.New(result).Elem()
+// of returns the settings as a value of the result's type.
+func (t settingTypes) of(s *setting.Settings) any {
+	v := reflect.New(t.result).Elem()
 	v.Field(0).SetInt(1)
 	for i, row := range s.List() {
 		v.Field(i + 1).Set(reflect.ValueOf(row.Value).Elem())

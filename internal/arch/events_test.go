@@ -209,7 +209,7 @@ func function(files []source, typ, name string) *ast.FuncDecl {
 			if !ok || fn.Name.Name != name || (fn.Recv != nil) != (typ != "") {
 				continue
 			}
-			if typ == "" || strings.Contains(fmt.Sprint(receiverName(fn)), typ) {
+			if typ == "" || receiverName(fn) == typ {
 				return fn
 			}
 		}

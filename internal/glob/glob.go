@@ -9,8 +9,12 @@ package glob
 
 import "github.com/bmatcuk/doublestar/v4"
 
-// maxAlternatives is how many patterns one with braces may stand for.
-const maxAlternatives = 256
+const (
+	// maxAlternatives is how many patterns one with braces may stand for.
+	maxAlternatives = 256
+	// maxExpanded is how many bytes these may have together.
+	maxExpanded = 64 << 10
+)
 
 // Glob is a pattern, as alternatives without braces. The zero value matches
 // nothing.
@@ -19,7 +23,7 @@ type Glob []string
 // Parse reads a pattern. It returns false for one that is invalid, or that stands
 // for too many.
 func Parse(pattern string) (Glob, bool) {
-	if !doublestar.ValidatePattern(pattern) {
+	if len(pattern) > maxExpanded || !doublestar.ValidatePattern(pattern) {
 		return nil, false
 	}
 	expanded, todo := Glob{}, []string{pattern}
@@ -34,7 +38,7 @@ func Parse(pattern string) (Glob, bool) {
 		for _, choice := range choices {
 			todo = append(todo, before+choice+after)
 		}
-		if len(expanded)+len(todo) > maxAlternatives {
+		if made := len(expanded) + len(todo); made > maxAlternatives || made*len(one) > maxExpanded {
 			return nil, false
 		}
 	}
@@ -49,6 +53,16 @@ func (g Glob) Match(path string) bool {
 		}
 	}
 	return false
+}
+
+// Size returns the number of bytes of all alternatives: matching a path takes time
+// in proportion to it.
+func (g Glob) Size() int {
+	n := 0
+	for _, pattern := range g {
+		n += len(pattern)
+	}
+	return n
 }
 
 // firstBraces splits a pattern at its first pair of braces. Their texts may have

@@ -43,7 +43,7 @@ func TestMatch(t *testing.T) {
 			}
 		}
 	}
-	for _, pattern := range []string{"{a", "a}", "[", "[a", `a\`, strings.Repeat("{a,b}", 9), strings.Repeat("{a,", 300) + strings.Repeat("}", 300)} {
+	for _, pattern := range []string{"{a", "a}", "[", "[a", `a\`, strings.Repeat("{a,b}", 9), strings.Repeat("{a,b}", 8) + strings.Repeat("x", 1000), strings.Repeat("{a,", 300) + strings.Repeat("}", 300)} {
 		if g, ok := Parse(pattern); ok {
 			t.Errorf("%.30s is accepted as %d patterns", pattern, len(g))
 		}

@@ -59,11 +59,14 @@ func (g globs) get(pattern string) Glob {
 // comparisons it says yes.
 func (g globs) anyMatch(patterns, paths []string) bool {
 	patterns = slices.Compact(slices.Sorted(slices.Values(patterns)))
-	left := maxComparisons
+	left, work := maxComparisons, maxMatching
 	for _, p := range patterns {
 		glob := g.get(p)
+		size := glob.match.Size()
 		for _, path := range paths {
-			if left--; left < 0 && glob.match != nil || glob.Match(path) {
+			left--
+			work -= size * len(path)
+			if (left < 0 || work < 0) && glob.match != nil || glob.Match(path) {
 				return true
 			}
 		}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -84,6 +86,10 @@ func TestGlobTooMany(t *testing.T) {
 	}
 	if (globs{}).anyMatch([]string{"x*"}, paths[:maxComparisons]) {
 		t.Error("a pattern is met by nothing")
+	}
+	long := strings.Repeat("a*", 10_000)
+	if !(globs{}).anyMatch([]string{long}, slices.Repeat([]string{strings.Repeat("a", 1000)}, 30)) {
+		t.Error("a long pattern over long paths is not met")
 	}
 	if (globs{}).anyMatch([]string{"x"}, paths) {
 		t.Error("a name is met by nothing")

@@ -65,6 +65,9 @@ const (
 	// maxComparisons is how many paths are held against patterns before a rule
 	// counts as met, as on the public server.
 	maxComparisons = 50_000
+	// maxMatching bounds the same by the work of it: the sum of the lengths of
+	// patterns times those of paths. Long patterns take long.
+	maxMatching = 500_000_000
 )
 
 // budget bounds the work of putting a configuration together: every node that
