@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-short screenshots fuzz bench bench-large clean setup tools
+.PHONY: help build run check test test-short screenshots fuzz bench bench-large bench-peers clean setup tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: build ## run the benchmarks
 
 bench-large: build ## run the benchmarks with a repository and an artifact of 1 GiB
 	go test -run '^$$' -bench Large -benchtime 1x -timeout 60m ./bench/...
+
+bench-peers: build ## compare with Gitea on this machine: make bench-peers GITEA=/path/to/gitea
+	GITEA='$(GITEA)' go test -run '^$$' -bench Peers -benchtime 1x -timeout 60m -v ./bench/...
 
 clean: ## remove build results
 	rm -rf bin
