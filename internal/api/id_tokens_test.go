@@ -174,7 +174,7 @@ func TestSecrets(t *testing.T) {
 		b.take(b.runner, 204, "")
 		for name, why := range map[string]string{
 			"nowhere": "the variable VAULT_SERVER_URL is missing",
-			"which":   "say by token which of the id_tokens opens it",
+			"which":   "token: name one of the id_tokens, because the job does not have exactly one",
 			"unknown": "gitlab_secrets_manager is not supported here",
 		} {
 			var jobs []struct {

@@ -75,7 +75,7 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	if reason := unsupported(j, a.Manager); reason != "" {
 		return &unrunnable{reason, "This runner is too old for what the job asks for."}
 	}
-	sc, err := s.sceneOf(ctx, j.PipelineID)
+	sc, err := s.variableContextOf(ctx, j.PipelineID)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Service) prepareDependencies(a *Assignment, deps []dependency) error {
 
 // prepareVariables adds the variables of the job token and the runner to the
 // variables of a job.
-func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *scene, deps []dependency) error {
+func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *variableContext, deps []dependency) error {
 	list, err := s.jobVariables(ctx, a.Job, sc, deps)
 	if errs.Is(err, errs.KindInvalid) {
 		return &unrunnable{DataIntegrityFailure, "The variables of the job cannot be read."}

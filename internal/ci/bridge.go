@@ -72,7 +72,7 @@ func bridgeFailure(kind errs.Kind) FailureReason {
 
 // trigger creates the pipeline of a trigger job.
 func (s *Service) trigger(ctx context.Context, j *Job) error {
-	sc, err := s.sceneOf(ctx, j.PipelineID)
+	sc, err := s.variableContextOf(ctx, j.PipelineID)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 		known = append(known, config.Variable{Key: v.Key, Value: v.Value, Raw: v.Raw})
 	}
 	texts := flatExpansion(ctx, config.LookupIn(known))
-	var m *making
+	var m *pipelineDraft
 	if j.Options.Trigger.Include != nil {
 		m, err = s.proposeChild(ctx, by, j, sc)
 	} else {
@@ -120,13 +120,13 @@ func (s *Service) trigger(ctx context.Context, j *Job) error {
 
 // proposeChild prepares a child pipeline: in the same project, at the same
 // commit.
-func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *scene) (*making, error) {
+func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *variableContext) (*pipelineDraft, error) {
 	src, err := s.Repos.Source(ctx, by, project.RefTo(j.ProjectID))
 	if err != nil {
 		return nil, err
 	}
 	parent := sc.pipeline
-	m := &making{by: by, src: src, content: j.Options.Trigger.Content(), parent: j}
+	m := &pipelineDraft{by: by, src: src, content: j.Options.Trigger.Content(), parent: j}
 	m.pipeline = &Pipeline{
 		ProjectID: j.ProjectID, Status: flow.Created, Source: FromParent, Ref: parent.Ref, Tag: parent.Tag, SHA: parent.SHA, BeforeSHA: parent.BeforeSHA,
 		Child: true, facts: facts{TagMessage: parent.facts.TagMessage, ConfigPath: parent.facts.ConfigPath, Request: parent.facts.Request, OpenRequests: parent.facts.OpenRequests},
@@ -136,7 +136,7 @@ func (s *Service) proposeChild(ctx context.Context, by actor.Actor, j *Job, sc *
 
 // proposeDownstream prepares a pipeline in another project, at the head of the
 // branch that the trigger names, or of the default branch.
-func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, texts expansion) (*making, error) {
+func (s *Service) proposeDownstream(ctx context.Context, by actor.Actor, j *Job, texts expansion) (*pipelineDraft, error) {
 	t := j.Options.Trigger
 	in, ref := project.Ref(texts.All(t.Project)), texts.All(t.Branch)
 	if err := texts.err(); err != nil {

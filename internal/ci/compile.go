@@ -17,8 +17,8 @@ import (
 	"svc/internal/repo"
 )
 
-// making is a pipeline that is being created.
-type making struct {
+// pipelineDraft is a pipeline that is being created.
+type pipelineDraft struct {
 	by        actor.Actor
 	src       *repo.Source
 	pipeline  *Pipeline // filled in step by step
@@ -35,15 +35,15 @@ type making struct {
 	outsider bool
 }
 
-// usualFile is the default path of the CI/CD configuration.
-const usualFile = ".gitlab-ci.yml"
+// defaultConfigPath is the default path of the CI/CD configuration.
+const defaultConfigPath = ".gitlab-ci.yml"
 
 // errNoConfig means that the commit has no CI/CD configuration.
 var errNoConfig = errors.New("no CI configuration")
 
 // configSource returns the source of the CI/CD configuration of a pipeline;
 // errNoConfig if there is none.
-func (s *Service) configSource(ctx context.Context, m *making) (config.Source, error) {
+func (s *Service) configSource(ctx context.Context, m *pipelineDraft) (config.Source, error) {
 	files := &projectFiles{service: s, by: m.by, known: map[string]*repo.Source{m.src.Project.FullPath: m.src}}
 	src := config.Source{Inputs: m.inputs, Templates: s.templates(), Input: config.Input{
 		At:     config.Place{Project: m.src.Project.FullPath, Commit: m.pipeline.SHA},
@@ -70,10 +70,10 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 	}
 	path := m.src.Project.Settings.CIConfigPath
 	if path == "" {
-		for _, usual := range []string{"." + s.Site.Name + "-ci.yml", usualFile} {
-			_, err := m.src.Read(ctx, m.pipeline.SHA, usual, 0)
+		for _, name := range []string{"." + s.Site.Name + "-ci.yml", defaultConfigPath} {
+			_, err := m.src.Read(ctx, m.pipeline.SHA, name, 0)
 			if err == nil {
-				src.Path, m.pipeline.facts.ConfigPath = usual, usual
+				src.Path, m.pipeline.facts.ConfigPath = name, name
 				return src, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func (s *Service) configSource(ctx context.Context, m *making) (config.Source, e
 }
 
 // input adds the variables and the function for changed paths to the source.
-func (s *Service) input(ctx context.Context, m *making, src *config.Source) error {
-	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
+func (s *Service) input(ctx context.Context, m *pipelineDraft, src *config.Source) error {
+	sc, err := s.newVariableContext(ctx, m.src.Project, m.pipeline, m.commit)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Service) input(ctx context.Context, m *making, src *config.Source) erro
 
 // plan compiles the configuration of a pipeline. Errors: errNoConfig,
 // config.Errors, config.NoPipeline and errs.Busy.
-func (s *Service) plan(ctx context.Context, m *making) (*config.Config, *config.Plan, error) {
+func (s *Service) plan(ctx context.Context, m *pipelineDraft) (*config.Config, *config.Plan, error) {
 	src, err := s.configSource(ctx, m)
 	if err != nil {
 		return nil, nil, err

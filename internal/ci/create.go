@@ -26,7 +26,7 @@ import (
 // has errors or the variables are not allowed, keep stores a failed pipeline;
 // without keep, these are errors too. Conflict if the origin has already
 // created a pipeline.
-func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, error) {
+func (s *Service) create(ctx context.Context, m *pipelineDraft, keep bool) (*Pipeline, error) {
 	if refused := m.mayGive(); refused != nil {
 		if !keep || m.pipeline.ParentJobID != nil {
 			return nil, refused
@@ -57,7 +57,7 @@ func (s *Service) create(ctx context.Context, m *making, keep bool) (*Pipeline, 
 }
 
 // storeFailed stores a failed pipeline without jobs, with the reason.
-func (s *Service) storeFailed(ctx context.Context, m *making, reason string) error {
+func (s *Service) storeFailed(ctx context.Context, m *pipelineDraft, reason string) error {
 	m.pipeline.YAMLErrors = reason
 	m.pipeline.Status = flow.Failed
 	m.pipeline.FinishedAt = &m.pipeline.CreatedAt
@@ -70,7 +70,7 @@ var skipMark = regexp.MustCompile(`(?i)\[(ci[ _-]skip|skip[ _-]ci)\]`)
 func skips(message string) bool { return skipMark.MatchString(message) }
 
 // store writes a pipeline and its jobs and starts it, in one transaction.
-func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *config.Plan) error {
+func (s *Service) store(ctx context.Context, m *pipelineDraft, c *config.Config, plan *config.Plan) error {
 	p := m.pipeline
 	p.Name, p.Stages = plan.Name, plan.Stages
 	if p.Stages == nil {
@@ -127,9 +127,9 @@ func (s *Service) store(ctx context.Context, m *making, c *config.Config, plan *
 
 // environmentURLs returns the environment URL of each job, as far as it is
 // known before the job runs.
-func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.Plan) ([]string, error) {
+func (s *Service) environmentURLs(ctx context.Context, m *pipelineDraft, plan *config.Plan) ([]string, error) {
 	urls := make([]string, len(plan.Jobs))
-	sc, err := s.newScene(ctx, m.src.Project, m.pipeline, m.commit)
+	sc, err := s.newVariableContext(ctx, m.src.Project, m.pipeline, m.commit)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *Service) environmentURLs(ctx context.Context, m *making, plan *config.P
 
 // storeJob writes a job of a new pipeline, with its resource group, environment
 // and deployment.
-func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *making, o *config.Job, url string) error {
+func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *pipelineDraft, o *config.Job, url string) error {
 	p := m.pipeline
 	j := &Job{
 		JobState: JobState{ProjectID: p.ProjectID, PipelineID: p.ID, Status: flow.Created}, Bridge: o.Trigger != nil || o.MirrorPipeline != "",
@@ -248,7 +248,7 @@ func (s *Service) createPipeline(ctx context.Context, by actor.Actor, in project
 
 // propose prepares a pipeline for the head of a ref. Invalid if the ref does
 // not exist or the actor may not run pipelines on it.
-func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*making, error) {
+func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Project, n NewPipeline, source Source) (*pipelineDraft, error) {
 	if err := variable.Check(n.Variables); err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err != nil {
 		return nil, err
 	}
-	m := &making{by: by, src: src, variables: n.Variables, inputs: n.Inputs}
+	m := &pipelineDraft{by: by, src: src, variables: n.Variables, inputs: n.Inputs}
 	m.pipeline = &Pipeline{
 		ProjectID: proj.ID, Status: flow.Created, Source: source, Ref: ref.Name, Tag: ref.Tag, SHA: string(ref.Commit), BeforeSHA: string(git.ZeroOID),
 		facts: facts{TagMessage: ref.Message},
@@ -273,7 +273,7 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 
 // complete checks that the actor may run the pipeline, and sets its remaining
 // fields.
-func (s *Service) complete(ctx context.Context, m *making) error {
+func (s *Service) complete(ctx context.Context, m *pipelineDraft) error {
 	p := m.pipeline
 	may, err := m.src.MayRun(ctx, p.branch(), p.Tag)
 	if err != nil {
@@ -309,7 +309,7 @@ func (s *Service) complete(ctx context.Context, m *making) error {
 // Child pipelines are exempt: their variables are those of the parent pipeline,
 // which were checked there, and those in the CI/CD configuration of the same
 // project.
-func (m *making) mayGive() error {
+func (m *pipelineDraft) mayGive() error {
 	if len(m.variables) == 0 || m.parent != nil || variable.MayGive(m.by, m.src.Project) {
 		return nil
 	}

@@ -23,7 +23,7 @@ type dependency struct {
 
 // dependenciesOf returns the jobs whose artifacts a job downloads: those of its
 // pipeline in order, then those of other pipelines.
-func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]dependency, error) {
+func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *variableContext) ([]dependency, error) {
 	jobs, err := s.dependencyJobs(ctx, j, sc)
 	if err != nil || len(jobs) == 0 {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *scene) ([]depe
 	return found, nil
 }
 
-func (s *Service) dependencyJobs(ctx context.Context, j *Job, sc *scene) ([]*Job, error) {
+func (s *Service) dependencyJobs(ctx context.Context, j *Job, sc *variableContext) ([]*Job, error) {
 	found, err := s.ownDependencies(ctx, j)
 	if err != nil {
 		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
@@ -92,7 +92,7 @@ func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
 
 // crossDependency finds a job of another pipeline. Nil if there is none that
 // the user of this job may see.
-func (s *Service) crossDependency(ctx context.Context, j *Job, sc *scene, need config.CrossNeed) (*Job, error) {
+func (s *Service) crossDependency(ctx context.Context, j *Job, sc *variableContext, need config.CrossNeed) (*Job, error) {
 	given, err := s.pipelineVariables(sc.pipeline)
 	if err != nil {
 		return nil, err

@@ -251,7 +251,7 @@ func (s *Service) AppendLog(ctx context.Context, jobID int64, token string, p Lo
 		return s.jobReply(j, 0), errs.Forbidden("Job is not running")
 	}
 	if p.At < 0 {
-		return s.jobReply(j, 0), errs.Invalid("the place in the log is missing")
+		return s.jobReply(j, 0), errs.Invalid("Content-Range is missing")
 	}
 	if err := s.touchJob(ctx, j); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type JobVariable struct {
 
 // jobVariables returns the variables of a job except for those with its token. Of
 // several with one key it has the one with the highest precedence.
-func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
+func (s *Service) jobVariables(ctx context.Context, j *Job, sc *variableContext, deps []dependency) ([]JobVariable, error) {
 	list, err := s.variablesOf(ctx, j, sc, deps)
 	if err != nil {
 		return nil, fmt.Errorf("variables of job %d: %w", j.ID, err)
@@ -41,10 +41,10 @@ func (s *Service) jobVariables(ctx context.Context, j *Job, sc *scene, deps []de
 	return out, nil
 }
 
-// readVariables is jobVariables without a scene and dependencies, which it
+// readVariables is jobVariables without a variableContext and dependencies, which it
 // reads itself.
 func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, error) {
-	sc, err := s.sceneOf(ctx, j.PipelineID)
+	sc, err := s.variableContextOf(ctx, j.PipelineID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, err
 }
 
 // variablesOf returns all variables of a job, in ascending precedence.
-func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dependency) ([]JobVariable, error) {
+func (s *Service) variablesOf(ctx context.Context, j *Job, sc *variableContext, deps []dependency) ([]JobVariable, error) {
 	var env *deployment.Environment
 	if j.EnvironmentID != nil {
 		var err error
@@ -107,8 +107,8 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *scene, deps []dep
 	return out, nil
 }
 
-// sceneOf reads the data that the variables of a pipeline depend on.
-func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error) {
+// variableContextOf reads the data that the variables of a pipeline depend on.
+func (s *Service) variableContextOf(ctx context.Context, pipelineID int64) (*variableContext, error) {
 	p, err := findAnyPipeline(ctx, s.DB, pipelineID)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (s *Service) sceneOf(ctx context.Context, pipelineID int64) (*scene, error)
 	if err != nil && !errs.Is(err, errs.KindNotFound) {
 		return nil, err
 	}
-	sc, err := s.newScene(ctx, src.Project, p, commit)
+	sc, err := s.newVariableContext(ctx, src.Project, p, commit)
 	if err != nil {
 		return nil, err
 	}

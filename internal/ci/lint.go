@@ -42,7 +42,7 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	if r.At == "" {
 		r.At = "HEAD"
 	}
-	m := &making{by: by, src: src}
+	m := &pipelineDraft{by: by, src: src}
 	m.pipeline = &Pipeline{
 		ProjectID: src.Project.ID, Status: flow.Created, Source: FromPush, Ref: r.Ref, SHA: string(git.ZeroOID), BeforeSHA: string(git.ZeroOID), CreatedAt: s.Now(),
 	}
@@ -70,13 +70,13 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 	}
 	from, err := s.configSource(ctx, m)
 	if errors.Is(err, errNoConfig) {
-		return &config.LintResult{Errors: config.Errors{{Message: "Please provide content of " + usualFile}}}, nil
+		return &config.LintResult{Errors: config.Errors{{Message: "Please provide content of " + defaultConfigPath}}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
 	}
 	if r.Content != nil {
-		from.Path = usualFile // the path in error messages
+		from.Path = defaultConfigPath // the path in error messages
 	}
 	if err := s.input(ctx, m, &from); err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
@@ -96,7 +96,7 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 // limitSight limits CI Lint to variables that the caller could print in a job:
 // those of the project are for Developers, protected ones for users who may run
 // pipelines on the ref.
-func (m *making) limitSight(ctx context.Context) error {
+func (m *pipelineDraft) limitSight(ctx context.Context) error {
 	m.outsider = !m.by.Admin && m.src.Project.Access.Level() < project.Developer
 	protected, err := m.src.Protected(ctx, m.pipeline.Ref, m.pipeline.Tag)
 	if err != nil || !protected {

@@ -78,13 +78,13 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 	if m.State != merge.Opened || m.Head != w.SHA {
 		return nil
 	}
-	making, err := s.proposeRequest(ctx, by, m)
+	draft, err := s.proposeRequest(ctx, by, m)
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	making.origin = &w.Origin
+	draft.origin = &w.Origin
 	// If the configuration is invalid, the branch pipeline already reports it.
-	if _, err := s.create(ctx, making, false); ignoreRefusal(err) != nil {
+	if _, err := s.create(ctx, draft, false); ignoreRefusal(err) != nil {
 		return fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 // proposeRequest prepares the pipeline of a merge request, which runs in the
 // source project. Invalid if it cannot be created, Forbidden or NotFound if the
 // actor may not run pipelines there.
-func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.MergeRequest) (*making, error) {
+func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.MergeRequest) (*pipelineDraft, error) {
 	if m.SourceProjectID == nil || m.Version == nil || m.State != merge.Opened {
 		return nil, errs.InvalidField("base", "Merge request is not open")
 	}
@@ -108,12 +108,12 @@ func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.M
 	if err != nil {
 		return nil, err
 	}
-	making := &making{by: by, src: src}
-	making.pipeline = &Pipeline{
+	draft := &pipelineDraft{by: by, src: src}
+	draft.pipeline = &Pipeline{
 		ProjectID: src.Project.ID, Status: flow.Created, Source: FromMerge, Ref: repo.MergeRef(m.IID, "head"), SHA: m.Head, BeforeSHA: string(git.ZeroOID),
 		facts: *facts,
 	}
-	return making, s.complete(ctx, making)
+	return draft, s.complete(ctx, draft)
 }
 
 // requestFacts returns the request of a merge request.
@@ -149,7 +149,7 @@ func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.M
 }
 
 // requestVariables adds the predefined variables of merge request pipelines.
-func (sc *scene) requestVariables(v *variables) {
+func (sc *variableContext) requestVariables(v *variables) {
 	v.addSome("CI_OPEN_MERGE_REQUESTS", strings.Join(sc.pipeline.facts.OpenRequests, ","))
 	r := sc.pipeline.facts.Request
 	if r == nil {
@@ -259,18 +259,18 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 	if err := by.RequireUser(); err != nil {
 		return nil, nil, err
 	}
-	making, err := s.proposeRequest(ctx, by, m)
+	draft, err := s.proposeRequest(ctx, by, m)
 	if errs.Is(err, errs.KindNotFound) { // the actor sees the merge request but not the source project
 		err = errs.Forbidden("")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.create(ctx, making, false)
+	p, err := s.create(ctx, draft, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	return making.src.Project, p, s.fillPipelines(ctx, []*Pipeline{p})
+	return draft.src.Project, p, s.fillPipelines(ctx, []*Pipeline{p})
 }
 
 // openRequests returns references to the open merge requests of a branch, for

@@ -15,9 +15,9 @@ import (
 	"svc/internal/user"
 )
 
-// scene is the data that predefined variables depend on: a pipeline, which may
+// variableContext is the data that predefined variables depend on: a pipeline, which may
 // not be created yet, and its context.
-type scene struct {
+type variableContext struct {
 	site     Site
 	project  *project.Project
 	pipeline *Pipeline
@@ -26,10 +26,10 @@ type scene struct {
 	added    []config.Variable
 }
 
-// newScene returns the scene of a pipeline, with the variables of other
+// newVariableContext returns the variableContext of a pipeline, with the variables of other
 // features.
-func (s *Service) newScene(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*scene, error) {
-	sc := &scene{site: s.Site, project: p, pipeline: pipeline, commit: commit}
+func (s *Service) newVariableContext(ctx context.Context, p *project.Project, pipeline *Pipeline, commit *git.Commit) (*variableContext, error) {
+	sc := &variableContext{site: s.Site, project: p, pipeline: pipeline, commit: commit}
 	for _, source := range s.variableSources {
 		added, err := source(ctx, p)
 		if err != nil {
@@ -62,7 +62,7 @@ func (v *variables) addTrue(key string, is bool) {
 
 // predefined returns the predefined variables that every job of a pipeline
 // gets.
-func (sc *scene) predefined() []config.Variable {
+func (sc *variableContext) predefined() []config.Variable {
 	var v variables
 	v.add("CI", "true")
 	v.add("GITLAB_CI", "true")
@@ -76,7 +76,7 @@ func (sc *scene) predefined() []config.Variable {
 	return v
 }
 
-func (sc *scene) server(v *variables) {
+func (sc *variableContext) server(v *variables) {
 	u, err := url.Parse(sc.site.URL)
 	if err != nil {
 		u = &url.URL{}
@@ -107,7 +107,7 @@ func (sc *scene) server(v *variables) {
 	v.add("GITLAB_FEATURES", "")
 }
 
-func (sc *scene) projectVariables(v *variables) {
+func (sc *variableContext) projectVariables(v *variables) {
 	p := sc.project
 	space := p.Namespace.FullPath
 	root, _, _ := strings.Cut(space, "/")
@@ -130,7 +130,7 @@ func (sc *scene) projectVariables(v *variables) {
 	v.add("CI_CONFIG_PATH", sc.pipeline.facts.ConfigPath)
 }
 
-func (sc *scene) commitVariables(v *variables) {
+func (sc *variableContext) commitVariables(v *variables) {
 	p, c := sc.pipeline, sc.commit
 	v.add("CI_COMMIT_SHA", p.SHA)
 	v.add("CI_COMMIT_SHORT_SHA", p.SHA[:min(8, len(p.SHA))])
@@ -159,7 +159,7 @@ func (sc *scene) commitVariables(v *variables) {
 	v.add("CI_COMMIT_AUTHOR", c.Author.Name+" <"+c.Author.Email+">")
 }
 
-func (sc *scene) pipelineVariables(v *variables) {
+func (sc *variableContext) pipelineVariables(v *variables) {
 	p := sc.pipeline
 	if p.ID != 0 {
 		v.add("CI_PIPELINE_ID", strconv.FormatInt(p.ID, 10))
@@ -179,7 +179,7 @@ func (sc *scene) pipelineVariables(v *variables) {
 	}
 }
 
-func (sc *scene) userVariables(v *variables) {
+func (sc *variableContext) userVariables(v *variables) {
 	if sc.user == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (sc *scene) userVariables(v *variables) {
 }
 
 // job returns the predefined variables of a job, except those with its token.
-func (sc *scene) job(j *Job, env *deployment.Environment) []config.Variable {
+func (sc *variableContext) job(j *Job, env *deployment.Environment) []config.Variable {
 	var v variables
 	id := strconv.FormatInt(j.ID, 10)
 	v.add("CI_JOB_ID", id)

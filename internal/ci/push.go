@@ -126,7 +126,7 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	if strings.HasPrefix(w.Ref, git.Tags) {
 		name, tag = strings.TrimPrefix(w.Ref, git.Tags), true
 	}
-	m := &making{
+	m := &pipelineDraft{
 		by: by, src: src, variables: optionVariables(w.Options), inputs: optionInputs(w.Options), skip: hasOption(w.Options, "ci.skip"), origin: &w.Origin,
 	}
 	m.pipeline = &Pipeline{

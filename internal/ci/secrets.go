@@ -89,7 +89,7 @@ func secretToken(s config.Secret, tokens map[string]config.IDToken, fill func(st
 		return fill(s.Token), ""
 	}
 	if len(tokens) != 1 {
-		return "", "say by token which of the id_tokens opens it"
+		return "", "token: name one of the id_tokens, because the job does not have exactly one"
 	}
 	for name := range tokens {
 		token = fill("$" + name)

@@ -186,7 +186,7 @@ func missing(err error, thing string) error {
 // Other errors are returned unchanged.
 func passing(err error) error {
 	if rejected, ok := errors.AsType[*git.Rejected](err); ok {
-		return errs.Refused("Git refuses what the commit would bring: %s", rejected.Why).Because(err)
+		return errs.Refused("Git refuses the objects of the commit: %s", rejected.Why).Because(err)
 	}
 	switch {
 	case errs.KindOf(err) != 0:

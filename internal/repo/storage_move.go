@@ -37,7 +37,7 @@ type StorageMove struct {
 
 	run   string
 	tries int
-	left  []remains
+	left  []location
 }
 
 // Took returns the time from the first copy to the end; 0 before the end.

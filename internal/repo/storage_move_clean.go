@@ -14,8 +14,8 @@ import (
 	"svc/internal/queue"
 )
 
-// remains is a directory that a move must remove.
-type remains struct {
+// location is the directory of a repository in a storage.
+type location struct {
 	Storage string
 	Path    string
 }
@@ -209,7 +209,7 @@ func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
 	list, err := m.parts(ctx, m.Repos.DB, mv)
 	if err == nil {
 		for _, p := range list {
-			if slices.Contains(mv.left, remains{p.storage, p.path}) {
+			if slices.Contains(mv.left, location{p.storage, p.path}) {
 				return fmt.Errorf("%s is on storage %s again", p.path, p.storage)
 			}
 		}

@@ -18,7 +18,7 @@ type part struct {
 }
 
 // place returns the location of the part.
-func (p part) place() remains { return remains{p.storage, p.path} }
+func (p part) place() location { return location{p.storage, p.path} }
 
 // parts returns the repositories of a move with their current locations.
 // NotFound if the owner was deleted.
@@ -119,9 +119,9 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	return m.place(ctx, tx, mv, list, "", true)
 }
 
-// promise records the copies that the move will create, so that they can be
+// planCopies records the copies that the move will create, so that they can be
 // removed if the move fails, even if the owner was deleted. NotFound.
-func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+func (m *Mover) planCopies(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	list, err := m.parts(ctx, tx, mv)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (m *Mover) promise(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 	mv.left = nil
 	for _, p := range list {
 		if p.storage != mv.Destination {
-			mv.left = append(mv.left, remains{mv.Destination, p.path})
+			mv.left = append(mv.left, location{mv.Destination, p.path})
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ var errMore = errors.New("there are more repositories by now")
 
 // swap switches the repositories to their copies when the transaction commits.
 // errMore.
-func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[remains]bool) error {
+func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[location]bool) error {
 	now, err := m.lockParts(ctx, tx, mv)
 	if err != nil {
 		return err

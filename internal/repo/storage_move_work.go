@@ -143,7 +143,7 @@ func (m *Mover) work(ctx context.Context, w moveWork) error {
 }
 
 // errNotMine means that another process has taken over a move or ended it.
-var errNotMine = errors.New("the move is in other hands")
+var errNotMine = errors.New("another process has taken over the move")
 
 // begin takes over a move. It returns nil if the move is already replicated or
 // over, or must wait for writers.
@@ -183,7 +183,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	if mv.StartedAt == nil {
 		mv.StartedAt = &at
 	}
-	err = m.enterState(ctx, mv, MoveStarted, func(tx *db.Tx) error { return m.promise(ctx, tx, mv) })
+	err = m.enterState(ctx, mv, MoveStarted, func(tx *db.Tx) error { return m.planCopies(ctx, tx, mv) })
 	if errs.IsRefusal(err) {
 		return nil, m.fail(ctx, mv, err)
 	}
@@ -277,7 +277,7 @@ func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 // empty wiki may have been created in the meantime; then it is copied too.
 func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	defer m.beat(ctx, mv)()
-	copied := map[remains]bool{}
+	copied := map[location]bool{}
 	for {
 		list, err := m.parts(ctx, m.Repos.DB, mv)
 		if err != nil {
@@ -329,7 +329,7 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
 	made := slices.Clone(mv.left)
 	for _, p := range now { // including parts that were added since
-		if one := (remains{mv.Destination, p.path}); !slices.Contains(made, one) {
+		if one := (location{mv.Destination, p.path}); !slices.Contains(made, one) {
 			made = append(made, one)
 		}
 	}

@@ -71,7 +71,8 @@ type reply struct {
 	size     int64         // of the log there, -1 when it does not say
 }
 
-func heard(res *http.Response) reply {
+// parseReply reads the headers of a response that concern a job.
+func parseReply(res *http.Response) reply {
 	s := reply{status: res.StatusCode, state: res.Header.Get("Job-Status"), size: -1}
 	if n, err := strconv.Atoi(res.Header.Get("X-GitLab-Trace-Update-Interval")); err == nil && n > 0 {
 		s.interval = min(time.Duration(n)*time.Second, 15*time.Minute)
@@ -183,7 +184,7 @@ func (c *client) update(ctx context.Context, jobID int64, u update) (reply, erro
 	if err != nil {
 		return reply{}, err
 	}
-	return heard(res), nil
+	return parseReply(res), nil
 }
 
 // patch sends a piece of a log.
@@ -200,7 +201,7 @@ func (c *client) patch(ctx context.Context, jobID int64, token string, at int64,
 	if err != nil {
 		return reply{}, err
 	}
-	return heard(res), nil
+	return parseReply(res), nil
 }
 
 // upload sends a file of a job.

@@ -36,7 +36,7 @@ func (s *Service) Can(ctx context.Context, by actor.Actor, p *project.Project, l
 
 // mayRun returns the refs of schedules on which the actor may run pipelines.
 func (s *Service) mayRun(ctx context.Context, by actor.Actor, p *project.Project, list []*Schedule) (map[string]bool, error) {
-	src, err := s.Repos.Source(ctx, by, project.RefTo(p.ID))
+	src, err := s.Repos.SourceOf(by, p)
 	if errs.IsRefusal(err) {
 		return nil, nil
 	}

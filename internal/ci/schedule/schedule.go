@@ -380,7 +380,7 @@ func (s *Service) apply(ctx context.Context, by actor.Actor, p *project.Project,
 }
 
 func (s *Service) setRef(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, name string) error {
-	src, err := s.Repos.Source(ctx, by, project.RefTo(p.ID))
+	src, err := s.Repos.SourceOf(by, p)
 	if err != nil {
 		return err
 	}
