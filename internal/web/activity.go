@@ -87,7 +87,7 @@ func (w *Web) showActivity(v *visit, p activityPage, read func(activity.Filter, 
 }
 
 func (w *Web) projectActivity(v *visit, ref project.Ref) error {
-	h, err := w.head(v, ref, "overview")
+	h, err := w.head(v, ref, "activity")
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type columnView struct {
 }
 
 func (boardPage) view() string    { return "shared/board" }
+func (boardPage) wide() bool      { return true }
 func (p boardPage) title() string { return p.Board.Name + " · " + p.Name() }
 
 // At is the address of the board.

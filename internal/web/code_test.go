@@ -165,7 +165,7 @@ func TestCodePages(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fodd/statuses/" + second, As: token, Status: 201, Form: url.Values{"state": {"failed"}, "name": {"outside"}}})
 		b.get(base+"commit/main").want(200, "/-/pipelines/", "st-failed")
-		b.get(base + "commit/main~1").want(200).not("/-/pipelines/")
+		b.get(base+"commit/main~1").want(200).not("/-/pipelines/1", "st-failed")
 		b.get("/ada/empty/-/commits").leads("/ada/empty")
 		for path, want := range map[string]string{"branches": "No branches", "tags": "No tags", "graphs": "No contributors yet", "compare": "Compare branches"} {
 			b.get("/ada/empty/-/"+path).want(200, want)

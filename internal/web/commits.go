@@ -158,6 +158,7 @@ type commitPage struct {
 }
 
 func (commitPage) view() string    { return "project/commit" }
+func (commitPage) wide() bool      { return true }
 func (p commitPage) title() string { return shown(p.Commit.Title) + " · " + p.Project.FullName() }
 
 // shownRefs is how many branches and tags a commit names.

@@ -30,6 +30,7 @@ type comparePage struct {
 }
 
 func (comparePage) view() string { return "project/compare" }
+func (comparePage) wide() bool   { return true }
 
 func (p comparePage) title() string {
 	if !p.Done {

@@ -11,6 +11,7 @@ import (
 type groupHead struct {
 	Group    *project.Namespace
 	Parents  []crumb
+	Section  *crumb // the item of the side bar that the page belongs to, if any
 	Tab      string // projects, members or settings
 	MayAdd   bool
 	MayNest  bool
@@ -31,6 +32,8 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 	if err == nil {
 		h.Wiki, err = w.Wikis.Sees(v, v.actor, n)
 	}
+	v.inside = h.sideBar()
+	h.Section = v.inside.section(v)
 	return h, err
 }
 

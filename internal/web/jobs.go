@@ -103,6 +103,7 @@ type logRow struct {
 }
 
 func (jobPage) view() string { return "project/job" }
+func (jobPage) wide() bool   { return true }
 func (p jobPage) title() string {
 	return fmt.Sprintf("%s (#%d) · %s", p.Name, p.ID, p.Project.FullName())
 }

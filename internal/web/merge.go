@@ -92,6 +92,7 @@ type mergePage struct {
 }
 
 func (mergePage) view() string    { return "project/merge" }
+func (p mergePage) wide() bool    { return p.Shows == "changes" }
 func (p mergePage) title() string { return shown(p.Title) + " (" + p.Ref + ") · " + p.Name() }
 
 // Full is the reference with the path of the project.

@@ -47,7 +47,7 @@ func offers() []offer {
 		{"protected branch delete", "/ada/p/-/branches?search=kept-{role}", `/-/branches/delete"`, "DELETE /projects/{project}/repository/branches/kept-{role}", nil},
 		{"tag delete", "/ada/p/-/tags?search=free-{role}", `/-/tags/delete"`, "DELETE /projects/{project}/repository/tags/free-{role}", nil},
 		{"protected tag delete", "/ada/p/-/tags?search=held-{role}", `/-/tags/delete"`, "DELETE /projects/{project}/repository/tags/held-{role}", nil},
-		{"project settings", "/ada/p", `href="/ada/p/-/settings"`, "PUT /projects/{project}", url.Values{"description": {"d"}}},
+		{"project settings", "/ada/p", `href="/ada/p/-/settings/general"`, "PUT /projects/{project}", url.Values{"description": {"d"}}},
 		{"new merge request", "/ada/p/-/merge_requests", `/-/merge_requests/new"`, "POST /projects/{project}/merge_requests", url.Values{"title": {"T"}, "source_branch": {"new-{role}"}, "target_branch": {"main"}}},
 		{"merge request of a branch", "/ada/p/-/branches?search=new-{role}", `merge_request%5Bsource_branch%5D=new-{role}"`, "POST /projects/{project}/merge_requests", url.Values{"title": {"T"}, "source_branch": {"new-{role}"}, "target_branch": {"dev"}}},
 		{"variables for Owners", "/ada/p/-/settings/ci_cd", `<option value="owner"`, "PUT /projects/{project}", url.Values{overrideRole: {"owner"}}},

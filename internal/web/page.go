@@ -63,6 +63,7 @@ type visit struct {
 	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
 	file    io.Reader     // of an uploader; nil when none was chosen
+	inside  *sideBar      // of the project or group that the page is in
 	release func()        // gives back the slot of a large page; nil for a write
 }
 

@@ -71,6 +71,7 @@ type failure struct {
 }
 
 func (pipelinePage) view() string { return "project/pipeline" }
+func (p pipelinePage) wide() bool { return p.Shows == "graph" }
 func (p pipelinePage) title() string {
 	return fmt.Sprintf("Pipeline #%d · %s", p.ID, p.Project.FullName())
 }

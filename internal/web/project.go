@@ -32,6 +32,7 @@ func (w *Web) treePages() {
 type head struct {
 	Project  *project.Project
 	Parents  []crumb
+	Section  *crumb // the item of the side bar that the page belongs to, if any
 	Tab      string
 	SignedIn bool
 	Builds   bool   // the user sees the pipelines
@@ -88,6 +89,8 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	if w.Site.SSHPort != "" {
 		h.SSH = sshAddress(w.Site, p.FullPath)
 	}
+	v.inside = h.sideBar()
+	h.Section = v.inside.section(v)
 	return h, nil
 }
 
@@ -212,7 +215,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.SignedIn, p.Code, p.MayPush, p.Alarmed, p.MaySet, p.Builds, p.Issues, p.Open, p.Merges, p.Pending, p.Watches, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.SignedIn, p.Code, p.MayPush, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

@@ -130,9 +130,9 @@ func TestSettingsRoles(t *testing.T) {
 		c.as["maintainer"].get("/g/p/-/settings/runners").want(200).not("New runner")
 		c.as["maintainer"].get("/g/p/-/settings/danger").want(200, "Owner role required").not("Delete project")
 		c.as["developer"].get("/g/p").want(200).not("/-/settings")
-		c.as["maintainer"].get("/g/p").want(200, `href="/g/p/-/settings"`)
+		c.as["maintainer"].get("/g/p").want(200, `href="/g/p/-/settings/general"`)
 		c.as["maintainer"].get("/g").want(200).not("/-/settings")
-		c.as["owner"].get("/g").want(200, `href="/groups/g/-/settings"`)
+		c.as["owner"].get("/g").want(200, `href="/groups/g/-/settings/general"`)
 		for from, to := range map[string]string{"/g/p/-/edit": "/g/p/-/settings/general", "/g/p/-/project_members": "/g/p/-/settings/members", "/groups/g/-/group_members": "/groups/g/-/settings/members"} {
 			c.as["owner"].get(from).leads(to)
 		}

@@ -110,6 +110,8 @@ type frame struct {
 	Theme        string // dark, light, or empty for that of the system
 	Path         string // of this page
 	Links        template.HTML
+	Side         template.HTML // the side bar, if the page has one
+	Wide         bool          // the page uses the whole width of the window
 	Now          time.Time
 	SignUp       bool
 	NoMail       bool
@@ -143,7 +145,10 @@ func (v *visit) render(status int, c content) error {
 		f.User, f.Impersonator = v.session.User, v.session.Impersonator
 		f.Unproven = f.User.ConfirmedAt == nil && f.Impersonator == nil
 	}
-	f.Links = mainLinks(f.Path, f.User != nil)
+	f.Links, f.Side = mainLinks(f.Path, f.User != nil), v.sideBar()
+	if c, ok := c.(interface{ wide() bool }); ok {
+		f.Wide = c.wide()
+	}
 	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
 		f.Theme = theme
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestScreens looks at the main pages in both colours and two widths: none is
@@ -97,10 +98,54 @@ func TestScreens(t *testing.T) {
 		// that each is looked at once, in one of the ways.
 		if os.Getenv("SVC_SCREENSHOTS") == "" {
 			p.as.screenshot(p.name, p.path, []int64{1280, 390}[i%2], []string{"light", "dark"}[i/2%2])
+			p.as.fits(p.name)
 			continue
 		}
 		p.as.screens(p.name, p.path)
 	}
+}
+
+// fits checks that a page is nowhere wider than the screen.
+func (b *tab) fits(name string) {
+	b.t.Helper()
+	for _, width := range []int64{360, 1280, 1440, 1920} {
+		var wide int
+		b.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+			chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide))
+		if wide > 0 {
+			b.t.Errorf("%s is %d pixels too wide at %d", name, wide, width)
+		}
+	}
+}
+
+// TestSideBar uses the side bar with the mouse and the keyboard: groups stay as
+// they were left, and on a phone a button opens it.
+func TestSideBar(t *testing.T) {
+	s, c := start(t), launch(t)
+	s.user(t, "ada")
+	b := c.open(t, s)
+	b.signIn("ada", password)
+	b.visit("/projects/new")
+	b.fill("#name", "Engine")
+	b.press("main form button.main")
+	b.do(chromedp.WaitVisible(`.nav [data-nav=plan] a`, chromedp.ByQuery),
+		chromedp.Click(`.nav [data-nav=plan] summary`, chromedp.ByQuery), chromedp.WaitReady(`.nav [data-nav=plan]:not([open])`, chromedp.ByQuery),
+		chromedp.Focus(`.nav [data-nav=manage] summary`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter),
+		chromedp.WaitReady(`.nav [data-nav=manage][open]`, chromedp.ByQuery))
+	b.visit("/ada/engine/-/labels")
+	b.do(chromedp.WaitVisible(`.nav [data-nav=manage] a[aria-current=page]`, chromedp.ByQuery), chromedp.WaitReady(`.nav [data-nav=plan]:not([open])`, chromedp.ByQuery))
+
+	b.screen(360, "light")
+	b.visit("/ada/engine")
+	b.do(chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery), chromedp.WaitVisible(`.nav`, chromedp.ByQuery))
+	b.look("side bar on a phone")
+	b.shoot("side-bar-light-360")
+	b.do(chromedp.KeyEvent(kb.Escape), chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery))
+	b.press(`.nav [data-nav=manage] li:last-child a`)
+	b.wantPath("/ada/engine/-/labels")
+
+	// The first stop of the Tab key skips the navigation.
+	b.do(chromedp.KeyEvent(kb.Tab), chromedp.WaitVisible(`.skip:focus`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(`main:focus`, chromedp.ByQuery))
 }
 
 // screens looks at a page in both colours and two widths.

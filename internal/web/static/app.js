@@ -19,6 +19,17 @@
     });
   }
 
+  // The side bar: groups stay open or closed on later pages.
+  for (const s of $$(".nav summary")) {
+    s.addEventListener("click", () => {
+      const d = s.parentNode, old = (document.cookie.match(/(?:^|; )nav=([\w.-]*)/)?.[1] || "").split(".");
+      const next = [...old.filter((k) => k && k.slice(0, -1) !== d.dataset.nav), d.dataset.nav + (d.open ? 0 : 1)];
+      document.cookie = `nav=${next.join(".")}; Path=/; Max-Age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+    });
+  }
+  const current = document.querySelector(".nav [aria-current]");
+  for (const e of [current?.closest("details"), current]) e?.scrollIntoView({ block: "nearest" });
+
   // Copy buttons take the text of the element that they name.
   const live = document.querySelector("[data-live]");
   const say = (text) => { if (live) live.textContent = text; };
