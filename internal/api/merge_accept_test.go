@@ -102,7 +102,7 @@ func TestMergeAccept(t *testing.T) {
 			Squash string `json:"squash_commit_sha"`
 		}
 		s.Check(t, apptest.Call{Do: "PUT " + two + "/merge", As: alice, JSON: `{"squash_commit_message":"All of two","merge_commit_message":"Merged two"}`, Status: 200, Want: `{"state":"merged","squash_commit_sha":"<any>","merge_commit_sha":"<any>"}`}).JSON(t, &done)
-		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/" + done.Squash, Status: 200, Want: `{"title":"All of two","author_name":"bob","committer_name":"alice"}`})
+		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/" + done.Squash, Status: 200, Want: `{"title":"All of two","author_name":"bob","author_email":"bob@example.org","committer_name":"alice"}`})
 		if got := tip("main").Commit; strings.TrimSpace(got.Message) != "Merged two" || got.ParentIDs[1] != done.Squash {
 			t.Errorf("main is %+v", got)
 		}

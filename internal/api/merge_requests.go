@@ -266,7 +266,7 @@ func (a *API) listMergeReviewers(c *call, p mergeParams) ([]mergeReviewerJSON, e
 	}
 	now := a.Now()
 	return mapped(list, func(r merge.Reviewer) mergeReviewerJSON {
-		return mergeReviewerJSON{toUserPublic(c.site, r.User, now), r.State, toStamp(r.Since)}
+		return mergeReviewerJSON{toUserPublic(c.site, r.User, now), string(r.State), toStamp(r.Since)}
 	}), nil
 }
 

@@ -41,6 +41,13 @@ var mergeRows = map[string]ciRow{
 	"POST " + mergeTalkAt + "/notes":                             doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes", `{"body":"x"}`, 404),
 	"PUT " + mergeTalkAt + "/notes/{note_id}":                    doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", `{"body":"x"}`, 404),
 	"DELETE " + mergeTalkAt + "/notes/{note_id}":                 doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", "", 404),
+	"GET " + mergeAt + "/draft_notes":                            doneBy(project.NoAccess, "/merge_requests/99/draft_notes", "", 404),
+	"POST " + mergeAt + "/draft_notes":                           doneBy(project.NoAccess, "/merge_requests/99/draft_notes", `{"note":"x"}`, 404),
+	"POST " + mergeAt + "/draft_notes/bulk_publish":              doneBy(project.NoAccess, "/merge_requests/99/draft_notes/bulk_publish", "", 404),
+	"GET " + mergeAt + "/draft_notes/{draft_note_id}":            doneBy(project.NoAccess, "/merge_requests/99/draft_notes/1", "", 404),
+	"PUT " + mergeAt + "/draft_notes/{draft_note_id}":            doneBy(project.NoAccess, "/merge_requests/99/draft_notes/1", `{"note":"x"}`, 404),
+	"DELETE " + mergeAt + "/draft_notes/{draft_note_id}":         doneBy(project.NoAccess, "/merge_requests/99/draft_notes/1", "", 404),
+	"PUT " + mergeAt + "/draft_notes/{draft_note_id}/publish":    doneBy(project.NoAccess, "/merge_requests/99/draft_notes/1/publish", "", 404),
 	"GET " + mergeAt + "/commits":                                seen("/merge_requests/99/commits", 404),
 	"GET " + mergeAt + "/changes":                                seen("/merge_requests/99/changes", 404),
 	"GET " + mergeAt + "/diffs":                                  seen("/merge_requests/99/diffs", 404),
@@ -61,6 +68,8 @@ var mergeRows = map[string]ciRow{
 var (
 	mergeRoles = rowRoles(mergeRows, map[string]role{
 		"GET /merge_requests":               openAPI("GET /merge_requests"),
+		"PUT /suggestions/{id}/apply":       own("PUT /suggestions/999999/apply", "", 404),
+		"PUT /suggestions/batch_apply":      own("PUT /suggestions/batch_apply", `{"ids":[999999]}`, 404),
 		"GET /projects/{id}/merge_requests": publicRole("GET", " /projects/{project}/merge_requests", "", true, project.NoAccess, 200),
 	})
 	mergePlaceRoles = func() map[string]placeRole {
@@ -94,6 +103,10 @@ func TestMergeRoles(t *testing.T) {
 		{do: "GET {at}/versions", open: true, ok: 200},
 		{do: "GET {at}/participants", open: true, ok: 200},
 		{do: "GET {at}/reviewers", open: true, ok: 200},
+		{do: "GET {at}/draft_notes", ok: 200},
+		{do: "POST {at}/draft_notes", json: `{"note":"x"}`, ok: 201},
+		{do: "GET {at}/draft_notes/999999", ok: 404},
+		{do: "POST {at}/draft_notes/bulk_publish", json: `{"reviewer_state":"reviewed"}`, ok: 204},
 		{do: "GET {at}/closes_issues", open: true, ok: 200},
 		{do: "GET {at}/related_issues", open: true, ok: 200},
 		{do: "GET {at}/merge_ref", open: true, ok: 400},

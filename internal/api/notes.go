@@ -51,28 +51,30 @@ func noteRoutesOf[T noteTarget](a *API, at, what string) {
 }
 
 type noteJSON struct {
-	ID           int64           `json:"id"`
-	Type         *string         `json:"type"`
-	Body         string          `json:"body"`
-	Attachment   *string         `json:"attachment"`
-	Author       *userPublicJSON `json:"author"`
-	CreatedAt    stamp           `json:"created_at"`
-	UpdatedAt    stamp           `json:"updated_at"`
-	System       bool            `json:"system"`
-	NoteableID   int64           `json:"noteable_id"`
-	NoteableType string          `json:"noteable_type"`
-	ProjectID    *int64          `json:"project_id"`
-	Position     *positionJSON   `json:"position,omitempty"`
-	Resolvable   bool            `json:"resolvable"`
-	Resolved     *bool           `json:"resolved,omitempty"`
-	ResolvedBy   *userPublicJSON `json:"resolved_by,omitempty"`
-	ResolvedAt   *stamp          `json:"resolved_at,omitempty"`
-	Confidential bool            `json:"confidential"`
-	Internal     bool            `json:"internal"`
-	Imported     bool            `json:"imported"`
-	ImportedFrom string          `json:"imported_from"`
-	NoteableIID  *int64          `json:"noteable_iid"`
-	Commands     struct{}        `json:"commands_changes"`
+	ID           int64            `json:"id"`
+	Type         *string          `json:"type"`
+	Body         string           `json:"body"`
+	Attachment   *string          `json:"attachment"`
+	Author       *userPublicJSON  `json:"author"`
+	CreatedAt    stamp            `json:"created_at"`
+	UpdatedAt    stamp            `json:"updated_at"`
+	System       bool             `json:"system"`
+	NoteableID   int64            `json:"noteable_id"`
+	NoteableType string           `json:"noteable_type"`
+	ProjectID    *int64           `json:"project_id"`
+	CommitID     string           `json:"commit_id,omitempty"`
+	Position     *positionJSON    `json:"position,omitempty"`
+	Resolvable   bool             `json:"resolvable"`
+	Resolved     *bool            `json:"resolved,omitempty"`
+	ResolvedBy   *userPublicJSON  `json:"resolved_by,omitempty"`
+	ResolvedAt   *stamp           `json:"resolved_at,omitempty"`
+	Suggestions  []suggestionJSON `json:"suggestions,omitempty"`
+	Confidential bool             `json:"confidential"`
+	Internal     bool             `json:"internal"`
+	Imported     bool             `json:"imported"`
+	ImportedFrom string           `json:"imported_from"`
+	NoteableIID  *int64           `json:"noteable_iid"`
+	Commands     struct{}         `json:"commands_changes"`
 }
 
 func (a *API) toNote(c *call, n *plan.Note) noteJSON {
@@ -80,7 +82,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 	out := noteJSON{
 		ID: n.ID, Type: textOrNull(n.Type), Body: n.Body, Author: toUserOrNull(c.site, n.Author, now), CreatedAt: toStamp(n.CreatedAt), UpdatedAt: toStamp(n.UpdatedAt),
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
-		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none",
+		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none", CommitID: n.CommitSHA, Suggestions: mapped(n.Suggestions, toSuggestion),
 	}
 	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose IID is not unique in the project
 		out.NoteableIID = &n.OnIID

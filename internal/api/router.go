@@ -180,6 +180,8 @@ func New(d Deps) *API {
 		a.issueRoutes,
 		a.issueLinkRoutes,
 		a.noteRoutes,
+		a.draftNoteRoutes,
+		a.suggestionRoutes,
 		a.mergeRequestRoutes,
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,

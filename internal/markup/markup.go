@@ -40,6 +40,10 @@ type Options struct {
 	// Task draws the nth box of the lists of tasks, counted from 0; nil draws
 	// boxes that can only be looked at. What it gives is not cleaned.
 	Task func(n int, done bool) string
+	// Suggestion draws the nth suggestion of the text, counted from 0, as
+	// Suggestions lists them; nil shows suggestions as code. The result is not
+	// sanitized.
+	Suggestion func(n int) string
 	// Whole is the address of the text as it was written, for a page that shows
 	// only a part of it; empty when there is none.
 	Whole string
@@ -55,7 +59,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	}
 	// What depends on the reader is added afterwards, so that all readers share
 	// the rendering.
-	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil))
+	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil, o.Suggestion != nil))
 	found, err := r.render(ctx, of, func(b *budget) (string, error) {
 		var boxes *marks
 		if o.Task != nil {
@@ -65,7 +69,11 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 		if o.Highlight {
 			code = r.highlighter(b)
 		}
-		return markdown(b, source, o.Link, code, boxes)
+		var suggestions *slots
+		if o.Suggestion != nil {
+			suggestions = &slots{secret: r.secret}
+		}
+		return markdown(b, source, o.Link, blocks{code, boxes, suggestions})
 	})
 	if err != nil {
 		return "", fmt.Errorf("render: %w", err)
@@ -82,6 +90,9 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	}
 	if o.Task != nil {
 		safe = (&marks{secret: r.secret}).fill(safe, o.Task)
+	}
+	if o.Suggestion != nil {
+		safe = (&slots{secret: r.secret}).fill(safe, o.Suggestion)
 	}
 	if total := page.html.Add(int64(len(safe))); page.bounded && total > pageHTML {
 		return cut(source, restSource, o.Whole), nil
@@ -100,8 +111,8 @@ func cut(source string, most int, whole string) string {
 }
 
 // markdown renders a text within a budget, up to what depends on its reader.
-func markdown(b *budget, source string, link func(to string, image bool) string, code func(w io.Writer, language, source string) error, boxes *marks) (string, error) {
-	md := engine(b, code, boxes)
+func markdown(b *budget, source string, link func(to string, image bool) string, with blocks) (string, error) {
+	md := engine(b, with)
 	doc := md.Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b}, parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if b.spend(1); !entering || link == nil {
@@ -154,7 +165,7 @@ func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source str
 // Plain shows a text as it was written.
 func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
 
-func engine(b *budget, code func(w io.Writer, language, source string) error, boxes *marks) goldmark.Markdown {
+func engine(b *budget, with blocks) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.GFM, extension.Footnote),
 		goldmark.WithParserOptions(
@@ -162,7 +173,7 @@ func engine(b *budget, code func(w io.Writer, language, source string) error, bo
 			parser.WithInlineParsers(util.Prioritized(&inlineGuard{budget: b}, 0)),
 			parser.WithParagraphTransformers(util.Prioritized(tableGuard{b}, 0)),
 		),
-		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{code, boxes}, 100))),
+		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(with, 100))),
 	)
 }
 
@@ -211,11 +222,11 @@ func (h *headings) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (h *headings) Put([]byte) {}
 
-// blocks colours the code in a text, and gives the boxes of lists of tasks
-// names.
+// blocks renders code, the boxes of task lists and suggestions.
 type blocks struct {
-	code  func(w io.Writer, language, source string) error
-	boxes *marks // nil for boxes to be looked at
+	code        func(w io.Writer, language, source string) error
+	boxes       *marks // nil for boxes to be looked at
+	suggestions *slots // nil to show suggestions as code
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -229,6 +240,12 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 		return ast.WalkContinue, nil
 	}
 	block := n.(*ast.FencedCodeBlock)
+	if b.suggestions != nil {
+		if _, ok := suggestion(block, source); ok {
+			b.suggestions.put(w)
+			return ast.WalkContinue, nil
+		}
+	}
 	var code strings.Builder
 	for i := range block.Lines().Len() {
 		line := block.Lines().At(i)

@@ -129,7 +129,7 @@ func checkMarkdown(t *testing.T, name, source string) {
 	var b *budget
 	cost, err := spending(t.Context(), limits, func(own *budget) error {
 		b = own
-		safe, err := markdown(own, source, nil, nil, nil)
+		safe, err := markdown(own, source, nil, blocks{})
 		if len(safe) > 4*mostOutput(len(source)) {
 			t.Errorf("%s: %d bytes become %d", name, len(source), len(safe))
 		}

@@ -170,7 +170,10 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 		MergeMessage: words.merge(in, a), SquashMessage: words.squash(in, a), Author: git.Signature{Name: by.Name, Email: by.CommitEmail, When: s.Now()},
 	}
 	if m.Author != nil {
-		l.Author.Name, l.Author.Email = m.Author.Name, m.Author.CommitAddress(s.Users.Host)
+		l.Author.Name = m.Author.Name
+		if l.Author.Email, err = s.Users.CommitAddress(ctx, m.AuthorID); err != nil {
+			return err
+		}
 	}
 	remove := m.RemoveSource
 	patch.Set(&remove, a.RemoveSource)

@@ -16,6 +16,10 @@ type Can struct {
 	Merge      bool
 	Rebase     bool
 	CancelAuto bool // cancel the automatic merge
+
+	RequestChanges bool
+	RequestReview  bool // request another review from a reviewer
+	Bypass         bool // bypass requested changes
 }
 
 // Can returns what an actor may do with a merge request, which was read by Get
@@ -24,7 +28,8 @@ func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
 	edit, change := m.CheckEdit(by, in) == nil, changeable(by, in) == nil
 	return Can{
 		Edit: edit, Plan: edit && plans(by, in), Delete: deletable(by, in) == nil, Merge: change && m.CanMerge, Rebase: change && m.CanRebase,
-		CancelAuto: change && m.cancels(by, m.CanMerge),
+		CancelAuto: change && m.cancels(by, m.CanMerge), RequestChanges: m.requestsChanges(by, in), RequestReview: edit && plans(by, in),
+		Bypass: change && m.CanMerge && m.State == Opened && m.ChangeRequests > 0,
 	}
 }
 

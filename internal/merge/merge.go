@@ -64,6 +64,9 @@ type MergeRequest struct {
 	MergedBy    *user.User
 	AutoMergeBy *user.User
 	OpenThreads int64 // unresolved threads
+	// ChangeRequests is the number of users who requested changes and block the
+	// merge.
+	ChangeRequests int64
 	// SquashOnMerge means that the commits will be squashed, by the settings of
 	// the merge request and the project.
 	SquashOnMerge bool
@@ -241,6 +244,10 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err != nil {
 		return err
 	}
+	blocked, err := countChangeRequests(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("count change requests: %w", err)
+	}
 	projects, err := s.settings(ctx, list)
 	if err != nil {
 		return err
@@ -261,7 +268,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 		if m.AutoMergeByID != nil {
 			m.AutoMergeBy = users[*m.AutoMergeByID]
 		}
-		m.OpenThreads = threads[m.ID]
+		m.OpenThreads, m.ChangeRequests = threads[m.ID], blocked[m.ID]
 		if in := projects[m.ProjectID]; in != nil {
 			m.SquashOnMerge = m.squashes(in, Acceptance{})
 		}
@@ -368,34 +375,6 @@ func (s *Service) Participants(ctx context.Context, by actor.Actor, ref project.
 	return s.Plan.ParticipantsOf(ctx, &m.Issuable, in.MayRead(by, project.ConfidentialPart))
 }
 
-// Reviewer is a reviewer of a merge request.
-type Reviewer struct {
-	User  *user.User
-	State string
-	Since time.Time
-}
-
-// ReviewersOf lists the reviewers of a merge request, for users who can see it.
-// NotFound.
-func (s *Service) ReviewersOf(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]Reviewer, error) {
-	_, m, err := s.request(ctx, by, ref, iid)
-	if err != nil {
-		return nil, err
-	}
-	list, err := findReviewers(ctx, s.DB, m.ID)
-	if err != nil {
-		return nil, fmt.Errorf("reviewers of merge request %d: %w", m.ID, err)
-	}
-	found := []Reviewer{}
-	for _, r := range list {
-		at := slices.IndexFunc(m.Reviewers, func(u *user.User) bool { return u.ID == r.userID })
-		if at >= 0 {
-			found = append(found, Reviewer{m.Reviewers[at], r.state, r.since})
-		}
-	}
-	return found, nil
-}
-
 // OnMergeRequest returns a merge request as a target of notes, to users who can
 // see it. NotFound.
 func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (plan.Noteable, error) {
@@ -403,13 +382,22 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 	if err != nil {
 		return plan.Noteable{}, err
 	}
+	return s.noteable(by, in, m), nil
+}
+
+// noteable returns a merge request as a target of notes.
+func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest) plan.Noteable {
 	on := m.Noteable(by, in)
 	on.Settler = in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 	}
 	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
-	return on, nil
+	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {
+		return s.Repos.TextAt(ctx, in, git.OID(sha), path, maxSuggestionFile)
+	}
+	on.Judge = func(ctx context.Context, notes []*plan.Note) error { return s.judgeSuggestions(ctx, in, m, notes) }
+	return on
 }
 
 // Refer resolves a reference like !1 in a text.

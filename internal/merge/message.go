@@ -100,7 +100,11 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 		w["source_project_id"] = fmt.Sprint(*m.SourceProjectID)
 	}
 	if m.Author != nil {
-		w["merge_request_author"] = signed(m.Author.Name, m.Author.CommitAddress(s.Users.Host))
+		address, err := s.Users.CommitAddress(ctx, m.AuthorID)
+		if err != nil {
+			return nil, err
+		}
+		w["merge_request_author"] = signed(m.Author.Name, address)
 	}
 	return w, s.commitWords(ctx, in, m, w)
 }

@@ -49,32 +49,39 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, i
 // requireRebase returns Forbidden if the actor may not force push to the source
 // branch of a merge request.
 func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeRequest) error {
-	head, err := s.sourceHead(ctx, m)
+	source, err := s.requirePush(ctx, by, m)
 	if err != nil {
 		return err
-	}
-	if head == "" {
-		return errs.Forbidden("Source branch does not exist")
-	}
-	source, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
-	if errs.IsRefusal(err) {
-		return errs.Forbidden("Cannot push to source branch").Because(err)
-	}
-	if err != nil {
-		return err
-	}
-	may, err := s.Repos.MayPush(ctx, by, source, m.SourceBranch)
-	if err != nil {
-		return err
-	}
-	if !may {
-		return errs.Forbidden("Cannot push to source branch")
 	}
 	guarded, err := s.Repos.Guarded(ctx, source, m.SourceBranch)
 	if err == nil && guarded {
 		err = errs.Forbidden("Source branch is protected from force push")
 	}
 	return err
+}
+
+// requirePush returns the source project of a merge request, if the actor may push
+// to the source branch. Forbidden.
+func (s *Service) requirePush(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {
+	head, err := s.sourceHead(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if head == "" {
+		return nil, errs.Forbidden("Source branch does not exist")
+	}
+	source, err := s.Projects.ReadCode(ctx, by, project.RefTo(*m.SourceProjectID))
+	if errs.IsRefusal(err) {
+		return nil, errs.Forbidden("Cannot push to source branch").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	may, err := s.Repos.MayPush(ctx, by, source, m.SourceBranch)
+	if err == nil && !may {
+		err = errs.Forbidden("Cannot push to source branch")
+	}
+	return source, err
 }
 
 // rebaseWork is the background job that rebases a merge request as a user.

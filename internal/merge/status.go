@@ -30,6 +30,7 @@ const (
 	IsDraft      Detail = "draft_status"
 	NoCommits    Detail = "commits_status" // a branch is missing, or the source has no commits that the target lacks
 	OpenThreads  Detail = "discussions_not_resolved"
+	ChangesAsked Detail = "requested_changes" // a reviewer requested changes
 	Conflicts    Detail = "conflict"
 	NeedsRebase  Detail = "need_rebase"
 	MustPass     Detail = "ci_must_pass"
@@ -175,6 +176,8 @@ func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Sta
 		st.Detailed = NoCommits
 	case rules.OnlyAllowMergeIfAllDiscussionsAreResolved && m.OpenThreads > 0:
 		st.Detailed = OpenThreads
+	case m.ChangeRequests > 0:
+		st.Detailed = ChangesAsked
 	case result == cannotMerge:
 		st.Detailed = Conflicts
 	case result == canBehind && rules.MergeMethod != "merge":

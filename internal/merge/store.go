@@ -145,25 +145,6 @@ func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time)
 	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id), "Merge Request")
 }
 
-type reviewerRow struct {
-	userID int64
-	state  string
-	since  time.Time
-}
-
-func findReviewers(ctx context.Context, q db.Q, id int64) ([]reviewerRow, error) {
-	return db.All(ctx, q, func(s db.Scanner) (r reviewerRow, err error) {
-		err = s.Scan(&r.userID, &r.state, db.Time(&r.since))
-		return r, err
-	}, `SELECT user_id, state, created_at FROM merge_request_reviewers WHERE merge_request_id = ? ORDER BY user_id`, id)
-}
-
-// dateReviewers sets the time of new reviewers.
-func dateReviewers(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET created_at = ? WHERE merge_request_id = ? AND created_at = 0`, at, id)
-	return err
-}
-
 // A claim lets only one request at a time merge or rebase a merge request. It
 // expires after claimAge, because its owner may have been killed.
 

@@ -43,10 +43,11 @@ type Event struct {
 // Details is what a Source needs besides the target. It is stored as JSON.
 type Details struct {
 	NoteID    int64    `json:"note_id,omitempty"`
-	Before    []int64  `json:"before,omitempty"`    // assignees or reviewers before the change
-	After     []int64  `json:"after,omitempty"`     // assignees or reviewers after the change
-	Mentioned []string `json:"mentioned,omitempty"` // the names that a change adds to a text
-	From      string   `json:"from,omitempty"`      // the old value
+	MoreNotes []int64  `json:"more_notes,omitempty"` // the other notes of a review
+	Before    []int64  `json:"before,omitempty"`     // assignees or reviewers before the change
+	After     []int64  `json:"after,omitempty"`      // assignees or reviewers after the change
+	Mentioned []string `json:"mentioned,omitempty"`  // the names that a change adds to a text
+	From      string   `json:"from,omitempty"`       // the old value
 	To        string   `json:"to,omitempty"`
 	Count     int      `json:"count,omitempty"` // of items in one event
 }

@@ -45,7 +45,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	for _, n := range notes {
 		byID[n.Discussion].Notes = append(byID[n.Discussion].Notes, n)
 	}
-	return s.fillNotes(ctx, notes...)
+	return s.fillNotesOn(ctx, on, notes...)
 }
 
 // Discussion returns a discussion of a target; NotFound.
@@ -120,6 +120,12 @@ func (s *Service) ResolveNote(ctx context.Context, by actor.Actor, on Noteable, 
 		return nil, err
 	}
 	return s.Note(ctx, on, id)
+}
+
+// ResolveThread resolves a thread in the transaction of the caller, who has checked
+// permissions. What is no thread stays as it is.
+func (s *Service) ResolveThread(ctx context.Context, tx *db.Tx, by actor.Actor, on Target, id string) error {
+	return resolveThread(ctx, tx, on, id, nil, by.ID, s.Now())
 }
 
 // maySettle refuses one who may not settle discussions here.

@@ -43,6 +43,8 @@ type Text struct {
 	Link    func(to string, image bool) string
 	LinkKey string
 	Whole   string // the address of the text as it was written: see markup.Options
+	// Suggestion draws the suggestions of a diff note, as it does for markup.
+	Suggestion func(n int) string
 }
 
 // RenderAll is Render for the texts of a page: what they refer to is looked for
@@ -68,7 +70,7 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 			key += " " + t.LinkKey
 		}
 		var err error
-		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task, Whole: t.Whole}); err != nil {
+		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task, Whole: t.Whole, Suggestion: t.Suggestion}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}

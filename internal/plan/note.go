@@ -29,13 +29,15 @@ type Note struct {
 	System       string    // what the program tells of; empty for one that a user wrote
 	Internal     bool      // for those alone who read what is confidential
 	Position     *Position // of a DiffNote
+	CommitSHA    string    // the commit that the author looked at; usually empty
 	ResolvedAt   *time.Time
 	ResolvedByID *int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 
-	Author     *user.User
-	ResolvedBy *user.User
+	Author      *user.User
+	ResolvedBy  *user.User
+	Suggestions []*Suggestion // of a DiffNote
 }
 
 // The types of notes that do not stand alone.
@@ -68,6 +70,13 @@ type Noteable struct {
 	// said by then; NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
 	Diff  Differ // nil for a target without a diff
+	// Source returns the content of a file of the diff in a commit, for
+	// suggestions. NotFound; TooLarge; Invalid for a binary file. It is nil for a
+	// target without a diff.
+	Source func(ctx context.Context, sha, path string) ([]byte, error)
+	// Judge sets Appliable of the suggestions of notes; nil for a target without
+	// a diff.
+	Judge func(ctx context.Context, notes []*Note) error
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
@@ -110,7 +119,15 @@ func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Pag
 	if err != nil {
 		return page, fmt.Errorf("list notes: %w", err)
 	}
-	return page, s.fillNotes(ctx, page.Items...)
+	return page, s.fillNotesOn(ctx, on, page.Items...)
+}
+
+// fillNotesOn reads what belongs to notes on a target.
+func (s *Service) fillNotesOn(ctx context.Context, on Noteable, list ...*Note) error {
+	if err := s.fillNotes(ctx, list...); err != nil {
+		return err
+	}
+	return s.fillSuggestions(ctx, on, list)
 }
 
 func (s *Service) fillNotes(ctx context.Context, list ...*Note) error {
@@ -140,7 +157,7 @@ func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error
 	if err != nil {
 		return nil, err
 	}
-	return n, s.fillNotes(ctx, n)
+	return n, s.fillNotesOn(ctx, on, n)
 }
 
 // find returns a note on a target, if the actor may see it.
@@ -161,12 +178,28 @@ type NewNote struct {
 	Thread     bool
 	Discussion string
 	Position   *Position // begins a discussion about a place in the diff
+	Checked    bool      // Position was checked when the draft note was created
+	CommitSHA  string    // the commit that the author looked at
 }
 
 // CreateNote adds a note to a target: every user may who has signed in and
 // sees it; where the discussion is locked members alone; an internal note those
 // who read such. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
+	made, err := s.Prepare(ctx, by, on, n)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Publish(ctx, tx, by, on, made) })
+	if err != nil {
+		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
+	}
+	return made, s.fillNotesOn(ctx, on, made)
+}
+
+// Prepare checks a new note and returns it for Publish. It reads the diff, so it
+// is not called in a transaction. Forbidden; Invalid.
+func (s *Service) Prepare(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
 	if err := on.mayComment(by); err != nil {
 		return nil, err
 	}
@@ -175,7 +208,8 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	}
 	now := s.Now()
 	made := &Note{
-		ProjectID: &on.In.ID, On: on.Target, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CreatedAt: now, UpdatedAt: now,
+		ProjectID: &on.In.ID, On: on.Target, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CommitSHA: n.CommitSHA,
+		CreatedAt: now, UpdatedAt: now,
 	}
 	if n.CreatedAt != nil && on.In.Enough(by, project.Owner) == nil {
 		made.CreatedAt, made.UpdatedAt = *n.CreatedAt, *n.CreatedAt
@@ -188,15 +222,13 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	}
 	if n.Position != nil && n.Discussion == "" {
 		made.Type, made.Position = DiffNote, n.Position
-		if err := made.Position.check(ctx, on.Diff); err != nil {
-			return nil, err
+		if !n.Checked {
+			if err := made.Position.check(ctx, on.Diff); err != nil {
+				return nil, err
+			}
 		}
 	}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertNote(ctx, tx, by, on, made) })
-	if err != nil {
-		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
-	}
-	return made, s.fillNotes(ctx, made)
+	return made, s.suggest(ctx, on, made)
 }
 
 func (n *Note) check() error {
@@ -223,20 +255,31 @@ func (on Noteable) mayComment(by actor.Actor) error {
 	return nil
 }
 
-func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, n *Note) error {
+// Publish adds prepared notes of one author to a target, in the transaction of the
+// caller. Several notes are one review: it has one notification and one event. A
+// reply to a discussion that was deleted in the meantime begins a new one, if
+// there are several notes. NotFound; Forbidden for a reply to a system note.
+func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, notes ...*Note) error {
 	// The target goes first, here and wherever notes of it change: it may be
 	// confidential by now, or gone.
-	audience, err := on.Count(ctx, tx, 1)
+	audience, err := on.Count(ctx, tx, len(notes))
 	if err != nil {
 		return err
 	}
-	if n.Discussion == "" {
-		n.Discussion = newDiscussion()
-	} else if err := s.joinDiscussion(ctx, tx, on, n); err != nil {
-		return err
-	}
-	if err := insertNote(ctx, tx, n); err != nil {
-		return err
+	for _, n := range notes {
+		if n.Discussion == "" {
+			n.Discussion = newDiscussion()
+		} else if err := s.joinDiscussion(ctx, tx, on, n); len(notes) > 1 && errs.IsRefusal(err) {
+			n.Discussion = newDiscussion()
+		} else if err != nil {
+			return err
+		}
+		if err := insertNote(ctx, tx, n); err != nil {
+			return err
+		}
+		if err := insertSuggestions(ctx, tx, n); err != nil {
+			return err
+		}
 	}
 	if err := joinSubscription(ctx, tx, on.Target, by.ID, s.Now()); err != nil {
 		return err
@@ -244,20 +287,25 @@ func (s *Service) insertNote(ctx context.Context, tx *db.Tx, by actor.Actor, on 
 	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
 		return err
 	}
+	first := notes[0]
+	details := notify.Details{NoteID: first.ID}
+	for _, n := range notes[1:] {
+		details.MoreNotes = append(details.MoreNotes, n.ID)
+	}
 	err = s.Notify.Notify(ctx, tx, notify.Event{
-		Type: notify.NewNote, TargetKind: string(on.Kind), TargetID: on.ID, ProjectID: on.In.ID, AuthorID: by.ID, Details: notify.Details{NoteID: n.ID},
+		Type: notify.NewNote, TargetKind: string(on.Kind), TargetID: on.ID, ProjectID: on.In.ID, AuthorID: by.ID, Details: details,
 	})
 	if err != nil {
 		return err
 	}
 	e := activity.Event{
 		ProjectID: &on.In.ID, AuthorID: by.ID, Action: activity.Commented, Audience: audience, Subject: activity.Subject{Type: string(on.Kind), ID: on.ID},
-		TargetType: "Note", TargetID: &n.ID, TargetIID: &n.ID, TargetTitle: on.Title, CreatedAt: s.Now(),
+		TargetType: "Note", TargetID: &first.ID, TargetIID: &first.ID, TargetTitle: on.Title, CreatedAt: s.Now(),
 	}
-	if n.Type != "" {
-		e.TargetType = n.Type
+	if first.Type != "" {
+		e.TargetType = first.Type
 	}
-	if n.Internal {
+	if first.Internal {
 		e.Audience = activity.Insiders
 	}
 	return activity.Record(ctx, tx, e)
@@ -285,21 +333,33 @@ func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, 
 // UpdateNote changes a note: its author may, and Maintainers and above. What the
 // program says stays. NotFound; Forbidden; Invalid.
 func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, id int64, body string) (*Note, error) {
+	// What the new text suggests is read from git, before the transaction.
+	next, err := on.find(ctx, s.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	next.Body = body
+	if err := s.suggest(ctx, on, next); err != nil {
+		return nil, err
+	}
 	var n *Note
-	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
 		if n, err = s.lockNote(ctx, tx, by, on, id); err != nil {
 			return err
 		}
-		n.Body, n.UpdatedAt = body, s.Now()
+		n.Body, n.UpdatedAt, n.Suggestions = body, s.Now(), next.Suggestions
 		if err := n.check(); err != nil {
 			return err
 		}
-		return saveNote(ctx, tx, n)
+		if err := saveNote(ctx, tx, n); err != nil {
+			return err
+		}
+		return replaceSuggestions(ctx, tx, n)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update note %d: %w", id, err)
 	}
-	return n, s.fillNotes(ctx, n)
+	return n, s.fillNotesOn(ctx, on, n)
 }
 
 // lockNote returns a note to one who may change it.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -119,13 +120,21 @@ func (s *Service) Recipients(ctx context.Context, e *notify.Event, i *Issuable) 
 	return who, err
 }
 
-// NoteText returns the text of an event's note; empty if the note was deleted.
+// NoteText returns the text of an event's notes; empty if they were deleted.
 func (s *Service) NoteText(ctx context.Context, e *notify.Event) (string, error) {
-	notes, err := findNotes(ctx, s.DB, []int64{e.NoteID})
-	if err != nil || len(notes) == 0 {
-		return "", err
+	notes, err := s.eventNotes(ctx, e)
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Body)
 	}
-	return notes[0].Body, nil
+	return strings.Join(texts, "\n\n"), err
+}
+
+// eventNotes returns the notes of an event, without those that were deleted.
+func (s *Service) eventNotes(ctx context.Context, e *notify.Event) ([]*Note, error) {
+	notes, err := findNotes(ctx, s.DB, append([]int64{e.NoteID}, e.MoreNotes...))
+	slices.SortFunc(notes, func(a, b *Note) int { return cmp.Compare(a.ID, b.ID) })
+	return notes, err
 }
 
 // Subscriptions returns the participants and subscribers of a target, and the
@@ -290,17 +299,23 @@ func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Proje
 	return &mail.Section{Head: head, Text: text, HTML: s.Notify.EmailHTML(html)}, nil
 }
 
-// NoteSection returns the section about a note; nil if the note was deleted or
-// the recipient may not see it.
+// NoteSection returns the section about the notes of an event; nil if they were
+// deleted or the recipient may not see them.
 func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, e *notify.Event, who string) (*mail.Section, error) {
-	notes, err := findNotes(ctx, s.DB, []int64{e.NoteID})
-	if err != nil || len(notes) == 0 {
+	notes, err := s.eventNotes(ctx, e)
+	if err != nil {
 		return nil, err
 	}
-	n := notes[0]
-	if n.On != (Target{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart) {
+	notes = slices.DeleteFunc(notes, func(n *Note) bool {
+		return n.On != (Target{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart)
+	})
+	if len(notes) == 0 {
 		return nil, nil
 	}
+	if len(e.MoreNotes) > 0 {
+		return s.reviewSection(ctx, by, in, who, notes)
+	}
+	n := notes[0]
 	head := who + " commented:"
 	switch {
 	case n.Internal:
@@ -309,6 +324,36 @@ func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.P
 		head = who + " commented in a thread:"
 	}
 	return s.Section(ctx, by, in, head, n.Body)
+}
+
+// reviewSection returns the section about the notes of a review.
+func (s *Service) reviewSection(ctx context.Context, by actor.Actor, in *project.Project, who string, notes []*Note) (*mail.Section, error) {
+	texts := make([]Text, len(notes))
+	for i, n := range notes {
+		texts[i].Source = n.Body
+	}
+	ref := project.RefTo(in.ID)
+	rendered, err := s.RenderAll(ctx, by, &ref, texts...)
+	if err != nil {
+		return nil, err
+	}
+	section := &mail.Section{Head: fmt.Sprintf("%s published a review with %d comments:", who, len(notes))}
+	if len(notes) == 1 {
+		section.Head = who + " published a review:"
+	}
+	for i, n := range notes {
+		if i > 0 {
+			section.Text += "\n\n---\n\n"
+			section.HTML += "<hr>"
+		}
+		if at := n.Position.String(); at != "" {
+			section.Text += at + ":\n\n"
+			section.HTML += mail.Plain(at + ":")
+		}
+		section.Text += n.Body
+		section.HTML += s.Notify.EmailHTML(rendered[i])
+	}
+	return section, nil
 }
 
 // Names are the users that events refer to.

@@ -67,6 +67,19 @@ func (p *Position) path() string {
 	return p.OldPath
 }
 
+// String names the position in a text: its file and line. It is empty for nil.
+func (p *Position) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.NewLine != nil:
+		return fmt.Sprintf("%s, line %d", p.NewPath, *p.NewLine)
+	case p.OldLine != nil:
+		return fmt.Sprintf("%s, old line %d", p.OldPath, *p.OldLine)
+	}
+	return p.NewPath
+}
+
 // LineCode names a line of the diff of a file, as clients know it.
 func LineCode(path string, old, now int64) string {
 	sum := sha1.Sum([]byte(path))
@@ -181,8 +194,8 @@ func (w *LinePoint) set(path string, l git.DiffLine) {
 	}
 }
 
-// text is the position as it is kept.
-func (p *Position) text() (string, error) {
+// Encode returns the position as it is stored; empty for nil.
+func (p *Position) Encode() (string, error) {
 	if p == nil {
 		return "", nil
 	}
@@ -190,8 +203,8 @@ func (p *Position) text() (string, error) {
 	return string(text), err
 }
 
-// readPosition reads what is kept; nil for a note that is in no diff.
-func readPosition(text string) (*Position, error) {
+// DecodePosition returns a stored position; nil for a note that is in no diff.
+func DecodePosition(text string) (*Position, error) {
 	if text == "" {
 		return nil, nil
 	}

@@ -17,7 +17,7 @@ func FuzzPosition(f *testing.F) {
 	f.Add(`{"type":"text","new_path":"a","old_line":3,"new_line":3,"range":{"start":{"old_line":2},"end":{"old_line":3,"new_line":3}}}`, diff)
 	f.Add(`{"type":"image","new_path":"a","x":1,"y":1,"width":2,"height":2}`, "")
 	f.Fuzz(func(t *testing.T, kept, text string) {
-		p, err := readPosition(kept)
+		p, err := DecodePosition(kept)
 		if err != nil || p == nil {
 			return
 		}
@@ -32,11 +32,11 @@ func FuzzPosition(f *testing.F) {
 		if p.Type != OnFile && p.Type != OnImage && strings.Count(p.Code, "_") != 2 {
 			t.Errorf("a line without a code: %+v", p)
 		}
-		again, err := p.text()
+		again, err := p.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := readPosition(again); err != nil || back.Code != p.Code || back.path() != p.path() {
+		if back, err := DecodePosition(again); err != nil || back.Code != p.Code || back.path() != p.path() {
 			t.Errorf("%s is read as %+v, %v", again, back, err)
 		}
 	})

@@ -8,15 +8,15 @@ import (
 )
 
 const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal, n.position,
-	n.resolved_at, n.resolved_by_id, n.created_at, n.updated_at`
+	n.resolved_at, n.resolved_by_id, n.created_at, n.updated_at, n.commit_sha`
 
 func scanNote(s db.Scanner) (*Note, error) {
 	var n Note
 	var position string
 	err := s.Scan(&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal, &position,
-		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt))
+		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt), &n.CommitSHA)
 	if err == nil {
-		n.Position, err = readPosition(position)
+		n.Position, err = DecodePosition(position)
 	}
 	return &n, err
 }
@@ -58,14 +58,14 @@ func findNotes(ctx context.Context, q db.Q, ids []int64) ([]*Note, error) {
 }
 
 func insertNote(ctx context.Context, q db.Q, n *Note) error {
-	position, err := n.Position.text()
+	position, err := n.Position.Encode()
 	if err != nil {
 		return err
 	}
 	return q.QueryRowContext(ctx, `
-		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, position, created_at, updated_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, position, n.CreatedAt, n.UpdatedAt, n.Body).Scan(&n.ID)
+		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, position, created_at, updated_at, commit_sha, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, position, n.CreatedAt, n.UpdatedAt, n.CommitSHA, n.Body).Scan(&n.ID)
 }
 
 func saveNote(ctx context.Context, q db.Q, n *Note) error {

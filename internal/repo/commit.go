@@ -24,6 +24,7 @@ type NewCommit struct {
 	AuthorName   string // default: the name of the actor
 	AuthorEmail  string
 	Actions      []FileAction
+	Expect       git.OID // expected commit of the branch; empty: any
 }
 
 // FileAction is a change to one file.
@@ -52,6 +53,9 @@ func (s *Service) CreateCommit(ctx context.Context, by actor.Actor, ref project.
 	b, err := s.base(ctx, by, p, r, n)
 	if err != nil {
 		return nil, nil, err
+	}
+	if n.Expect != "" && n.Expect != b.old {
+		return nil, nil, errs.Conflict("The branch %.200q has new commits.", n.Branch)
 	}
 	actions, err := gitActions(ctx, r, b.parent, n.Actions)
 	if err != nil {

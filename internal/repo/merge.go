@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,6 +144,41 @@ func (s *Service) DiffOf(ctx context.Context, p *project.Project, base, head git
 	}
 	d, err := r.Diff(ctx, o)
 	return d, missing(err, "Commit")
+}
+
+// TextAt returns the content of a text file in a commit. NotFound; TooLarge if it
+// has more than limit bytes; Invalid for a binary file.
+func (s *Service) TextAt(ctx context.Context, p *project.Project, commit git.OID, path string, limit int64) ([]byte, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := r.Entry(ctx, string(commit), path)
+	if err != nil {
+		return nil, missing(err, "File")
+	}
+	if entry.Type != git.TypeBlob || entry.Mode == "120000" {
+		return nil, errs.NotFound("File")
+	}
+	return textOf(ctx, r, entry.OID, path, limit)
+}
+
+func textOf(ctx context.Context, r git.Repo, id git.OID, path string, limit int64) ([]byte, error) {
+	info, err := r.Info(ctx, id)
+	if err != nil {
+		return nil, missing(err, "File")
+	}
+	if info.Size > min(limit, git.MaxObject) {
+		return nil, errs.TooLarge("The file %.200q is too large.", path)
+	}
+	o, err := r.Object(ctx, id)
+	if err != nil {
+		return nil, missing(err, "File")
+	}
+	if bytes.IndexByte(o.Content, 0) >= 0 {
+		return nil, errs.Invalid("The file %.200q is binary.", path)
+	}
+	return o.Content, nil
 }
 
 // CommitsOf lists the commits of a merge request, newest first. NotFound.

@@ -2,7 +2,10 @@ package user
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 )
 
@@ -26,4 +29,17 @@ func (s *Service) FindAll(ctx context.Context, ids []int64) (map[int64]*User, er
 		return map[int64]*User{}, nil
 	}
 	return findUsers(ctx, s.DB, ids)
+}
+
+// CommitAddress returns the email address of a user for commits; empty if there is
+// no such user.
+func (s *Service) CommitAddress(ctx context.Context, id int64) (string, error) {
+	u, err := findCommitAddress(ctx, s.DB, id)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("commit address of user %d: %w", id, err)
+	}
+	return u.CommitAddress(s.Host), nil
 }

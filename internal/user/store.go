@@ -99,6 +99,11 @@ func findUser(ctx context.Context, q db.Q, id int64) (*User, error) {
 }
 
 // findUsers reads of several accounts what their public form shows, by id.
+func findCommitAddress(ctx context.Context, q db.Q, id int64) (*User, error) {
+	u := &User{ID: id}
+	return u, q.QueryRowContext(ctx, `SELECT username, email, commit_email FROM users WHERE id = ? AND deleted_at IS NULL`, id).Scan(&u.Username, &u.Email, &u.CommitEmail)
+}
+
 func findUsers(ctx context.Context, q db.Q, ids []int64) (map[int64]*User, error) {
 	list, err := db.All(ctx, q, func(s db.Scanner) (*User, error) {
 		u := &User{}

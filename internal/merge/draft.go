@@ -1,0 +1,318 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// DraftNote is a comment on a merge request that only its author sees until they
+// publish their review.
+type DraftNote struct {
+	ID         int64
+	RequestID  int64
+	AuthorID   int64
+	Body       string
+	Discussion string // the thread that it replies to
+	Resolve    bool   // resolve the thread when it is published
+	CommitSHA  string
+	Position   *plan.Position // in the diff
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// NewDraft has the fields of a new draft note.
+type NewDraft struct {
+	Body       string
+	Discussion string
+	Resolve    bool
+	CommitSHA  string
+	Position   *plan.Position // ignored in a reply, which has that of the thread
+}
+
+// DraftChange is a change of a draft note; nil leaves a field as it is.
+type DraftChange struct {
+	Body     *string
+	Position *plan.Position
+}
+
+// maxDrafts is how many draft notes a user can have on a merge request.
+const maxDrafts = 500
+
+// Drafts lists the draft notes of the actor on a merge request that they can see,
+// oldest first. NotFound.
+func (s *Service) Drafts(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, sort plan.Sort, p db.Paging) (db.Page[*DraftNote], error) {
+	_, m, err := s.request(ctx, by, ref, iid)
+	if err == nil {
+		err = by.RequireUser()
+	}
+	if err != nil {
+		return db.Page[*DraftNote]{}, err
+	}
+	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, sort, p)
+	if err != nil {
+		return page, fmt.Errorf("draft notes of merge request %d: %w", m.ID, err)
+	}
+	return page, nil
+}
+
+// Draft returns a draft note of the actor. NotFound.
+func (s *Service) Draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*DraftNote, error) {
+	_, _, d, err := s.draft(ctx, by, ref, iid, id)
+	return d, err
+}
+
+func (s *Service) draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*project.Project, *MergeRequest, *DraftNote, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err == nil {
+		err = by.RequireUser()
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := findDraft(ctx, s.DB, m.ID, by.ID, id)
+	return in, m, d, db.NotFound(err, "Draft Note")
+}
+
+var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+// CreateDraft creates a draft note, for users who may comment. NotFound;
+// Forbidden; Invalid; Conflict if there are too many.
+func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, n NewDraft) (*DraftNote, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	on := s.noteable(by, in, m)
+	if n.CommitSHA != "" && !commitName.MatchString(n.CommitSHA) {
+		return nil, errs.InvalidField("commit_id", "is invalid")
+	}
+	if n.Discussion != "" {
+		n.Position = nil
+		if _, err := s.Plan.Discussion(ctx, on, n.Discussion); err != nil {
+			return nil, err
+		}
+	}
+	made, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: n.Body, Thread: n.Position == nil, Discussion: n.Discussion, Position: n.Position})
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	d := &DraftNote{
+		RequestID: m.ID, AuthorID: by.ID, Body: n.Body, Discussion: n.Discussion, Resolve: n.Resolve && n.Discussion != "", CommitSHA: n.CommitSHA, Position: made.Position,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := lockRequest(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		count, err := countDrafts(ctx, tx, m.ID, by.ID)
+		if err != nil {
+			return err
+		}
+		if count >= maxDrafts {
+			return errs.Conflict("You have %d draft notes on this merge request. Publish them first.", count)
+		}
+		if err := insertDraft(ctx, tx, d); err != nil {
+			return err
+		}
+		return draftsChanged(ctx, tx, m.ID, by.ID, true)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create draft note on merge request %d: %w", m.ID, err)
+	}
+	return d, nil
+}
+
+// UpdateDraft changes a draft note of the actor. NotFound; Forbidden; Invalid.
+func (s *Service) UpdateDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, c DraftChange) (*DraftNote, error) {
+	in, m, d, err := s.draft(ctx, by, ref, iid, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Body != nil {
+		d.Body = *c.Body
+	}
+	if c.Position != nil && d.Discussion == "" {
+		d.Position = c.Position
+	}
+	if _, err := s.Plan.Prepare(ctx, by, s.noteable(by, in, m), plan.NewNote{Body: d.Body, Position: d.Position, Checked: c.Position == nil}); err != nil {
+		return nil, err
+	}
+	d.UpdatedAt = s.Now()
+	if err := saveDraft(ctx, s.DB, d); err != nil {
+		return nil, fmt.Errorf("update draft note %d: %w", id, err)
+	}
+	return d, nil
+}
+
+// DeleteDraft deletes a draft note of the actor. NotFound.
+func (s *Service) DeleteDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
+	_, m, d, err := s.draft(ctx, by, ref, iid, id)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.removeDrafts(ctx, tx, m.ID, by.ID, d.ID) })
+	if err != nil {
+		return fmt.Errorf("delete draft note %d: %w", id, err)
+	}
+	return nil
+}
+
+// removeDrafts deletes draft notes of a user. NotFound if one of them is gone:
+// another request has published or deleted it.
+func (s *Service) removeDrafts(ctx context.Context, tx *db.Tx, requestID, userID int64, ids ...int64) error {
+	gone, err := deleteDrafts(ctx, tx, requestID, userID, ids)
+	if err != nil {
+		return err
+	}
+	if int(gone) != len(ids) {
+		return errs.NotFound("Draft Note")
+	}
+	left, err := countDrafts(ctx, tx, requestID, userID)
+	if err != nil {
+		return err
+	}
+	return draftsChanged(ctx, tx, requestID, userID, left > 0)
+}
+
+// DiscardDrafts deletes all draft notes of the actor on a merge request. NotFound.
+func (s *Service) DiscardDrafts(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) error {
+	_, m, err := s.request(ctx, by, ref, iid)
+	if err == nil {
+		err = by.RequireUser()
+	}
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := deleteDrafts(ctx, tx, m.ID, by.ID, nil); err != nil {
+			return err
+		}
+		return draftsChanged(ctx, tx, m.ID, by.ID, false)
+	})
+	if err != nil {
+		return fmt.Errorf("discard draft notes of merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// PublishDraft publishes one draft note of the actor. NotFound; Forbidden.
+func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
+	in, m, d, err := s.draft(ctx, by, ref, iid, id)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, by, in, m, []*DraftNote{d}, Review{})
+}
+
+// Review has the options of publishing all draft notes.
+type Review struct {
+	Summary  string // an additional comment; empty for none
+	Internal bool   // the summary is an internal note
+	// State is reviewed or requested_changes; empty leaves the state of the
+	// reviewer unless all their draft notes are published.
+	State ReviewerState
+	// Then is called in the transaction of the review, for what goes with it, such
+	// as an approval; nil for nothing.
+	Then func(tx *db.Tx) error
+}
+
+// PublishReview publishes all draft notes of the actor on a merge request as one
+// review: in one transaction, with one notification and one event. NotFound;
+// Forbidden; Invalid.
+func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, r Review) error {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err == nil {
+		err = by.RequireUser()
+	}
+	if err != nil {
+		return err
+	}
+	if r.State == RequestedChanges && !m.requestsChanges(by, in) {
+		return errs.Forbidden("You cannot request changes of this merge request.")
+	}
+	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, plan.Sort{}, db.Paging{Limit: maxDrafts})
+	if err != nil {
+		return fmt.Errorf("draft notes of merge request %d: %w", m.ID, err)
+	}
+	return s.publish(ctx, by, in, m, page.Items, r)
+}
+
+func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, drafts []*DraftNote, r Review) error {
+	if err := changeable(by, in); err != nil {
+		return err
+	}
+	on := s.noteable(by, in, m)
+	var notes []*plan.Note
+	ids := make([]int64, len(drafts))
+	for i, d := range drafts {
+		n, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{
+			Body: d.Body, Thread: d.Discussion == "" && d.Position == nil, Discussion: d.Discussion, Position: d.Position, Checked: true,
+			CommitSHA: d.CommitSHA,
+		})
+		if err != nil {
+			return err
+		}
+		notes, ids[i] = append(notes, n), d.ID
+	}
+	if r.Summary != "" {
+		n, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: r.Summary, Internal: r.Internal})
+		if err != nil {
+			return err
+		}
+		notes = append(notes, n)
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		// A draft note that another request publishes at the same time is
+		// published once.
+		if len(ids) > 0 {
+			if err := s.removeDrafts(ctx, tx, m.ID, by.ID, ids...); err != nil {
+				return err
+			}
+		}
+		if len(notes) > 0 {
+			if err := s.Plan.Publish(ctx, tx, by, on, notes...); err != nil {
+				return err
+			}
+		}
+		for i, d := range drafts {
+			if d.Resolve && on.CanResolve(by) {
+				if err := s.Plan.ResolveThread(ctx, tx, by, on.Target, notes[i].Discussion); err != nil {
+					return err
+				}
+			}
+		}
+		if err := s.reviewed(ctx, tx, by, m, r); err != nil || r.Then == nil {
+			return err
+		}
+		return r.Then(tx)
+	})
+	if err != nil {
+		return fmt.Errorf("publish review of merge request %d: %w", m.ID, err)
+	}
+	return nil
+}
+
+// reviewed sets the state of the reviewer after they published draft notes.
+func (s *Service) reviewed(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, r Review) error {
+	if r.State == RequestedChanges {
+		return s.requestChanges(ctx, tx, by, m)
+	}
+	if r.State == "" {
+		left, err := countDrafts(ctx, tx, m.ID, by.ID)
+		if err != nil || left > 0 {
+			return err
+		}
+		// The last draft note is published: unreviewed was set by removeDrafts.
+		return moveReviewerState(ctx, tx, m.ID, by.ID, Unreviewed, Reviewed)
+	}
+	return saveReviewerState(ctx, tx, m.ID, by.ID, r.State)
+}

@@ -1,0 +1,293 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// The limits of suggestions: the bytes of a file that has some, how many are
+// applied by one commit, and how many commits the head is compared with to find
+// out whether suggestions are outdated.
+const (
+	maxSuggestionFile = 1 << 20
+	maxBatch          = 100
+	maxJudged         = 20
+)
+
+const suggestionTemplate = "Apply %{suggestions_count} suggestion(s) to %{files_count} file(s)\n\n%{co_authored_by}"
+
+// outdated is the reason of a suggestion whose lines have changed.
+const outdated = "The lines were changed after this suggestion was made."
+
+// judgeSuggestions sets whether the suggestions of notes can be applied to the
+// head of a merge request.
+func (s *Service) judgeSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note) error {
+	refuse := func(n *plan.Note, why string) {
+		for _, one := range n.Suggestions {
+			if one.Appliable = false; !one.Applied() {
+				one.Reason = why
+			}
+		}
+	}
+	byHead := map[string][]*plan.Note{}
+	for _, n := range notes {
+		switch {
+		case m.State != Opened:
+			refuse(n, "The merge request is not open.")
+		case m.SourceProjectID == nil:
+			refuse(n, "The source project was deleted.")
+		case n.Position == nil:
+			refuse(n, outdated)
+		default:
+			byHead[n.Position.HeadSHA] = append(byHead[n.Position.HeadSHA], n)
+		}
+	}
+	for head, list := range byHead {
+		files := map[string]*git.FileDiff{}
+		if head != m.Head {
+			if len(byHead) > maxJudged {
+				for _, n := range list {
+					refuse(n, outdated)
+				}
+				continue
+			}
+			var err error
+			if files, err = s.changedSince(ctx, in, m, head, list); err != nil {
+				return err
+			}
+		}
+		for _, n := range list {
+			f, changed := files[n.Position.NewPath]
+			for _, one := range n.Suggestions {
+				judgeSuggestion(one, f, changed)
+			}
+		}
+	}
+	return nil
+}
+
+// changedSince returns what became of the files of notes since a commit, by path.
+// A file that did not change is left out.
+func (s *Service) changedSince(ctx context.Context, in *project.Project, m *MergeRequest, since string, notes []*plan.Note) (map[string]*git.FileDiff, error) {
+	var paths []string
+	for _, n := range notes {
+		if !slices.Contains(paths, n.Position.NewPath) {
+			paths = append(paths, n.Position.NewPath)
+		}
+	}
+	files := map[string]*git.FileDiff{}
+	d, err := s.Repos.DiffOf(ctx, in, git.OID(since), git.OID(m.Head), git.DiffOptions{Paths: paths, Context: 1, MaxFiles: len(paths) + 1, MaxLines: 1 << 18})
+	if errs.Is(err, errs.KindNotFound) { // a commit is gone
+		for _, path := range paths {
+			files[path] = nil
+		}
+		return files, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range d.Files {
+		files[f.OldPath] = &d.Files[i]
+	}
+	return files, nil
+}
+
+// judgeSuggestion sets whether a suggestion can be applied, given the diff of its
+// file since, if that changed.
+func judgeSuggestion(one *plan.Suggestion, f *git.FileDiff, changed bool) {
+	one.Appliable, one.Reason, one.Offset = false, "", 0
+	switch {
+	case one.Applied():
+		return
+	case one.Same():
+		one.Reason = "The suggestion changes nothing."
+		return
+	case changed && (f == nil || f.Deleted || f.Binary || f.TooLarge):
+		one.Reason = outdated
+		return
+	}
+	if changed {
+		for l := range f.Lines() {
+			switch {
+			case l.Kind == '-' && l.Old < one.FromLine:
+				one.Offset--
+			case l.Kind == '+' && l.Old <= one.FromLine:
+				one.Offset++
+			case (l.Kind == '-' || l.Kind == '+') && l.Old <= one.ToLine:
+				one.Reason = outdated
+				return
+			}
+		}
+	}
+	one.Appliable = true
+}
+
+// ApplySuggestions applies suggestions of one merge request by a commit on its
+// source branch, for users who may push to it, and resolves their threads. Message
+// replaces the template of the project. NotFound; Forbidden; Invalid for suggestions
+// that cannot be applied; Conflict if the branch has moved.
+func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []int64, message string) ([]*plan.Suggestion, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 0 || len(ids) > maxBatch {
+		return nil, errs.InvalidField("ids", "must have 1 to %d suggestions", maxBatch)
+	}
+	target, projectID, iid, err := s.Plan.SuggestionTarget(ctx, ids[0])
+	if err != nil {
+		return nil, err
+	}
+	if target.Kind != plan.MergeKind {
+		return nil, errs.NotFound("Suggestion")
+	}
+	in, m, err := s.opened(ctx, by, project.RefTo(projectID), iid)
+	if err != nil {
+		return nil, hideAs(err, "Suggestion")
+	}
+	on := s.noteable(by, in, m)
+	notes, err := s.Plan.SuggestedNotes(ctx, on, ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := changeable(by, in); err != nil {
+		return nil, err
+	}
+	source, err := s.requirePush(ctx, by, m)
+	if err != nil {
+		return nil, err
+	}
+	chosen, files, err := s.applied(ctx, in, m, notes, ids)
+	if err != nil {
+		return nil, err
+	}
+	commit := repo.NewCommit{Branch: m.SourceBranch, Expect: git.OID(m.Head)}
+	if commit.Message, err = s.suggestionMessage(ctx, by, in, m, notes, chosen, files, message); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		commit.Actions = append(commit.Actions, repo.FileAction{Kind: git.Modify, Path: f.path, Content: []byte(strings.Join(f.lines, "")), HasContent: true})
+	}
+	_, made, err := s.Repos.CreateCommit(ctx, by, project.RefTo(source.ID), commit, false)
+	if err != nil {
+		return nil, err
+	}
+	// The commit exists: it is recorded even if the client disconnects.
+	ctx = context.WithoutCancel(ctx)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := s.Plan.MarkApplied(ctx, tx, by.ID, m.Target(), ids, string(made.ID))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("apply suggestions to merge request %d: %w", m.ID, err)
+	}
+	now := s.Now()
+	for _, one := range chosen {
+		one.AppliedAt, one.CommitSHA, one.Appliable = &now, string(made.ID), false
+	}
+	return chosen, nil
+}
+
+// hideAs returns NotFound of another object for NotFound.
+func hideAs(err error, what string) error {
+	if errs.Is(err, errs.KindNotFound) {
+		return errs.NotFound(what).Because(err)
+	}
+	return err
+}
+
+// suggestedFile is a file with suggestions applied.
+type suggestedFile struct {
+	path  string
+	lines []string
+}
+
+// applied returns the suggestions with these IDs, and their files with them
+// applied. Invalid.
+func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note, ids []int64) ([]*plan.Suggestion, []*suggestedFile, error) {
+	var chosen []*plan.Suggestion
+	byPath := map[string][]*plan.Suggestion{}
+	for _, n := range notes {
+		for _, one := range n.Suggestions {
+			if !slices.Contains(ids, one.ID) {
+				continue
+			}
+			switch {
+			case one.Applied():
+				return nil, nil, errs.Refused("A suggestion has already been applied.")
+			case !one.Appliable:
+				return nil, nil, errs.Refused("A suggestion is not applicable. %s", one.Reason)
+			}
+			chosen = append(chosen, one)
+			byPath[n.Position.NewPath] = append(byPath[n.Position.NewPath], one)
+		}
+	}
+	var files []*suggestedFile
+	for path, list := range byPath {
+		content, err := s.Repos.TextAt(ctx, in, git.OID(m.Head), path, maxSuggestionFile)
+		if errs.IsRefusal(err) {
+			return nil, nil, errs.Refused("A suggestion is not applicable. %s", outdated).Because(err)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		// From the end, so that the numbers of the lines before stay.
+		slices.SortFunc(list, func(a, b *plan.Suggestion) int { return int(b.FromLine + b.Offset - a.FromLine - a.Offset) })
+		f := &suggestedFile{path, plan.SplitLines(content)}
+		for i, one := range list {
+			if i > 0 && one.ToLine+one.Offset >= list[i-1].FromLine+list[i-1].Offset {
+				return nil, nil, errs.Refused("Suggestions are not applicable as their lines cannot overlap.")
+			}
+			next, ok := one.Apply(f.lines)
+			if !ok {
+				return nil, nil, errs.Refused("A suggestion is not applicable. %s", outdated)
+			}
+			f.lines = next
+		}
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b *suggestedFile) int { return strings.Compare(a.path, b.path) })
+	return chosen, files, nil
+}
+
+// suggestionMessage returns the message of the commit that applies suggestions.
+func (s *Service) suggestionMessage(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, notes []*plan.Note, chosen []*plan.Suggestion, files []*suggestedFile, given string) (string, error) {
+	var paths, authors []string
+	for _, f := range files {
+		paths = append(paths, f.path)
+	}
+	for _, n := range notes {
+		if n.Author == nil || by.Is(n.Author.ID) {
+			continue
+		}
+		address, err := s.Users.CommitAddress(ctx, n.Author.ID)
+		if err != nil {
+			return "", err
+		}
+		who := "Co-authored-by: " + signed(n.Author.Name, address)
+		if !slices.Contains(authors, who) {
+			authors = append(authors, who)
+		}
+	}
+	w := words{
+		"branch_name": m.SourceBranch, "files_count": strconv.Itoa(len(files)), "file_paths": strings.Join(paths, ", "), "project_path": in.FullPath, "project_name": in.Name,
+		"suggestions_count": strconv.Itoa(len(chosen)), "username": by.Username, "user_full_name": by.Name, "co_authored_by": strings.Join(authors, "\n"),
+	}
+	if strings.TrimSpace(given) != "" {
+		return w.expand(given), nil
+	}
+	return w.message("", in.Settings.SuggestionCommitMessage, suggestionTemplate), nil
+}
