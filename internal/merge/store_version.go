@@ -42,6 +42,10 @@ func findVersion(ctx context.Context, q db.Q, requestID, id int64) (*Version, er
 	return scanVersion(q.QueryRowContext(ctx, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND v.id = ? AND v.collected`, requestID, id))
 }
 
+func findVersionByHead(ctx context.Context, q db.Q, requestID int64, head string) (*Version, error) {
+	return scanVersion(q.QueryRowContext(ctx, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND v.head_sha = ? AND v.collected ORDER BY v.id DESC LIMIT 1`, requestID, head))
+}
+
 func listVersions(ctx context.Context, d *db.DB, requestID int64, p db.Paging) (db.Page[*Version], error) {
 	var w db.Where
 	w.And(`v.merge_request_id = ? AND v.collected`, requestID)

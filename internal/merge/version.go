@@ -65,13 +65,15 @@ type Contents struct {
 	Project *project.Project
 	Request *MergeRequest
 	Version *Version
+	From    *Version             // the version that it is compared with; nil for the base
 	Commits db.Page[*git.Commit] // newest first
 	Diff    *git.Diff
 }
 
 // Part is a part of a version to read.
 type Part struct {
-	VersionID int64 // 0: the newest
+	VersionID int64  // 0: the newest
+	FromHead  string // compare with the version that has this head; empty: with the base
 	Commits   bool
 	Paging    db.Paging // for the commits
 	Diff      bool
@@ -96,6 +98,12 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 		if c.Commits, err = s.Repos.CommitsOf(ctx, in, base, head, want.Paging); err != nil {
 			return nil, fmt.Errorf("commits of merge request %d: %w", m.ID, err)
 		}
+	}
+	if want.FromHead != "" {
+		if c.From, err = findVersionByHead(ctx, s.DB, m.ID, want.FromHead); err != nil {
+			return nil, db.NotFound(err, "Version")
+		}
+		base = git.OID(c.From.Head)
 	}
 	if want.Diff {
 		if c.Diff, err = s.Repos.DiffOf(ctx, in, base, head, want.Options); err != nil {

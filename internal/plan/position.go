@@ -82,8 +82,13 @@ func (p *Position) String() string {
 
 // LineCode names a line of the diff of a file, as clients know it.
 func LineCode(path string, old, now int64) string {
+	return fmt.Sprintf("%s_%d_%d", FileCode(path), old, now)
+}
+
+// FileCode names a file of a diff, as clients know it: the SHA-1 of its path.
+func FileCode(path string) string {
 	sum := sha1.Sum([]byte(path))
-	return fmt.Sprintf("%s_%d_%d", hex.EncodeToString(sum[:]), old, now)
+	return hex.EncodeToString(sum[:])
 }
 
 // Differ returns what became of the file of a position, with all its lines, in

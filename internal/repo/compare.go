@@ -24,6 +24,8 @@ type CompareOptions struct {
 	Straight bool
 	// Unidiff keeps the file headers in the diffs.
 	Unidiff bool
+	// IgnoreWhitespace leaves out lines that differ in whitespace only.
+	IgnoreWhitespace bool
 }
 
 // Comparison is the commits and diffs between From and To.
@@ -89,6 +91,37 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return c, nil
 }
 
+// DiffCommits compares two commits directly, for users who may read them; an
+// empty from is the empty tree. The options may limit it to some files, or ask
+// for more context. NotFound.
+func (s *Service) DiffCommits(ctx context.Context, by actor.Actor, ref project.Ref, from, to git.OID, o git.DiffOptions) (*git.Diff, error) {
+	_, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range []git.OID{from, to} {
+		if id == "" {
+			continue
+		}
+		if _, err := r.ResolveCommit(ctx, string(id)); err != nil {
+			return nil, missing(err, "Commit")
+		}
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.From, o.To, o.Straight = string(from), string(to), true
+	if o.MaxFiles == 0 {
+		o.MaxFiles, o.MaxLines = settings.DiffMaxFiles, settings.DiffMaxLines
+	}
+	d, err := r.Whole().Diff(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("diff of %s: %w", to, missing(err, "Commit"))
+	}
+	return d, nil
+}
+
 // origin returns the repository of From.
 func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, id *int64) (git.Repo, error) {
 	if id == nil || *id == p.ID {
@@ -111,13 +144,13 @@ func (s *Service) origin(ctx context.Context, by actor.Actor, p *project.Project
 // compare computes the base and the diff. It waits for the list of commits,
 // which usually finds the base as well.
 func (c *Comparison) compare(ctx context.Context, o CompareOptions, settings setting.Settings, listed <-chan struct{}) (err error) {
-	c.name = fmt.Sprint("compare ", c.From, c.To, o.Straight, o.Unidiff, settings.DiffMaxFiles, settings.DiffMaxLines)
+	c.name = fmt.Sprint("compare ", c.From, c.To, o.Straight, o.Unidiff, o.IgnoreWhitespace, settings.DiffMaxFiles, settings.DiffMaxLines)
 	limits := git.DiffOptions{
 		Base: func(ctx context.Context) (git.OID, error) {
 			<-listed
 			return c.repo.MergeBase(ctx, string(c.From), string(c.To))
 		},
-		From: string(c.From), To: string(c.To), Straight: o.Straight, Unidiff: o.Unidiff,
+		From: string(c.From), To: string(c.To), Straight: o.Straight, Unidiff: o.Unidiff, IgnoreWhitespace: o.IgnoreWhitespace,
 		MaxFiles: settings.DiffMaxFiles, MaxLines: settings.DiffMaxLines,
 	}
 	c.Diff, err = c.repo.Diff(ctx, limits)

@@ -1,0 +1,196 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/git"
+	"svc/internal/plan"
+)
+
+// maxTraced is the number of earlier versions whose diff notes are traced: each
+// needs a git process. Notes of further versions count as outdated.
+const maxTraced = 20
+
+// Trace returns where diff notes of other versions are in the version of c: for
+// each position the same line in the diff of c, nil if the line has changed
+// since or is not in the diff.
+func (s *Service) Trace(ctx context.Context, c *Contents, list []*plan.Position) ([]*plan.Position, error) {
+	t := tracer{s: s, ctx: ctx, c: c, files: map[string]*git.FileDiff{}, moves: map[[2]string]map[string]*git.FileDiff{}, paths: map[[2]string][]string{}}
+	for i := range c.Diff.Files {
+		t.files[c.Diff.Files[i].NewPath] = &c.Diff.Files[i]
+	}
+	for _, p := range list {
+		t.paths[[2]string{p.HeadSHA, c.Version.Head}] = append(t.paths[[2]string{p.HeadSHA, c.Version.Head}], p.NewPath)
+		t.paths[[2]string{p.BaseSHA, c.Version.Base}] = append(t.paths[[2]string{p.BaseSHA, c.Version.Base}], p.OldPath)
+	}
+	traced := make([]*plan.Position, len(list))
+	for i, p := range list {
+		var err error
+		if traced[i], err = t.trace(p); err != nil {
+			return nil, fmt.Errorf("trace notes of merge request %d: %w", c.Request.ID, err)
+		}
+	}
+	return traced, nil
+}
+
+type tracer struct {
+	s     *Service
+	ctx   context.Context
+	c     *Contents
+	files map[string]*git.FileDiff               // of the version, by their new paths
+	paths map[[2]string][]string                 // of all positions, by both commits
+	moves map[[2]string]map[string]*git.FileDiff // diffs between commits, by their old paths
+}
+
+func (t *tracer) trace(p *plan.Position) (*plan.Position, error) {
+	if p.HeadSHA == t.c.Version.Head && p.BaseSHA == t.c.Version.Base {
+		return p, nil
+	}
+	f := t.files[p.NewPath]
+	if f == nil || f.TooLarge {
+		return nil, nil
+	}
+	now := *p
+	now.BaseSHA, now.StartSHA, now.HeadSHA, now.OldPath = t.c.Version.Base, t.c.Version.Start, t.c.Version.Head, f.OldPath
+	if p.Type != plan.OnText {
+		_, changed, err := t.follow(p.HeadSHA, t.c.Version.Head, p.NewPath, 1)
+		if err != nil || changed && p.Type == plan.OnImage {
+			return nil, err
+		}
+		return &now, nil
+	}
+	end, err := t.line(f, p, p.OldLine, p.NewLine)
+	if err != nil || end == nil {
+		return nil, err
+	}
+	now.OldLine, now.NewLine, now.Range = end.OldLine, end.NewLine, nil
+	if p.Range != nil {
+		start, err := t.line(f, p, p.Range.Start.OldLine, p.Range.Start.NewLine)
+		if err != nil {
+			return nil, err
+		}
+		if start != nil {
+			now.Range = &plan.LineRange{Start: *start, End: *end}
+		}
+	}
+	return &now, nil
+}
+
+// line finds a line of a position in the diff of its file; nil if it is not
+// there any more. A removed line is followed in the base, any other in the head.
+func (t *tracer) line(f *git.FileDiff, p *plan.Position, old, now *int64) (*plan.LinePoint, error) {
+	if now != nil {
+		n, gone, err := t.follow(p.HeadSHA, t.c.Version.Head, p.NewPath, *now)
+		if err != nil || gone {
+			return nil, err
+		}
+		return lineOf(f, n, false), nil
+	}
+	if old == nil {
+		return nil, nil
+	}
+	n, gone, err := t.follow(p.BaseSHA, t.c.Version.Base, p.OldPath, *old)
+	if err != nil || gone {
+		return nil, err
+	}
+	return lineOf(f, n, true), nil
+}
+
+// follow returns the number that a line of a file in one commit has in another
+// one; gone if it was changed or removed.
+func (t *tracer) follow(from, to, path string, n int64) (line int64, gone bool, err error) {
+	if from == to {
+		return n, false, nil
+	}
+	key := [2]string{from, to}
+	files, known := t.moves[key]
+	if !known {
+		if len(t.moves) >= 2*maxTraced || from == "" || to == "" {
+			return 0, true, nil
+		}
+		if files, err = t.read(key); err != nil {
+			return 0, false, err
+		}
+		t.moves[key] = files
+	}
+	if files == nil {
+		return 0, true, nil
+	}
+	f := files[path]
+	if f == nil {
+		return n, false, nil
+	}
+	if f.Deleted || f.Binary || f.TooLarge || f.Renamed {
+		return 0, true, nil
+	}
+	shift := int64(0)
+	for l := range f.Lines() {
+		if l.Old > n {
+			break
+		}
+		switch {
+		case l.Kind == '-' && l.Old == n:
+			return 0, true, nil
+		case l.Kind == '-':
+			shift--
+		case l.Kind == '+':
+			shift++
+		}
+	}
+	return n + shift, false, nil
+}
+
+// read compares the files of all positions in two commits; nil if that takes too
+// much.
+func (t *tracer) read(key [2]string) (map[string]*git.FileDiff, error) {
+	paths := slices.Compact(slices.Sorted(slices.Values(t.paths[key])))
+	size := 0
+	for _, path := range paths {
+		size += len(path)
+	}
+	if size > 64<<10 {
+		return nil, nil
+	}
+	d, err := t.s.Repos.DiffOf(t.ctx, t.c.Project, git.OID(key[0]), git.OID(key[1]), git.DiffOptions{Paths: paths, Context: 1, MaxFiles: 1000, MaxLines: 100_000})
+	if err != nil || d.TimedOut {
+		return nil, err
+	}
+	files := map[string]*git.FileDiff{}
+	for i := range d.Files {
+		files[d.Files[i].OldPath] = &d.Files[i]
+	}
+	return files, nil
+}
+
+// lineOf is a line of the diff of a file by its number in the old or in the new
+// file; nil for an old line that was not removed. Lines between the parts of the
+// diff are unchanged.
+func lineOf(f *git.FileDiff, n int64, removed bool) *plan.LinePoint {
+	shift := int64(0)
+	for l := range f.Lines() {
+		if removed {
+			if l.Kind == '-' && l.Old == n {
+				return &plan.LinePoint{Code: plan.LineCode(f.NewPath, l.Old, l.New), Type: "old", OldLine: &n}
+			}
+			continue
+		}
+		if l.New > n {
+			break
+		}
+		switch {
+		case l.Kind == '+' && l.New == n:
+			return &plan.LinePoint{Code: plan.LineCode(f.NewPath, l.Old, l.New), Type: "new", NewLine: &n}
+		case l.Kind == '+':
+			shift--
+		case l.Kind == '-':
+			shift++
+		}
+	}
+	old := n + shift
+	if removed || f.New || old < 1 {
+		return nil
+	}
+	return &plan.LinePoint{Code: plan.LineCode(f.NewPath, old, n), OldLine: &old, NewLine: &n}
+}
