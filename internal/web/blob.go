@@ -18,6 +18,7 @@ func (w *Web) blobPages() {
 	w.projectPage("GET blob/*", anyone, w.blob)
 	w.projectPage("GET blame/*", anyone, w.blame)
 	w.projectPage("GET raw/*", anyone, w.raw)
+	w.projectPage("GET diff_lines/*", anyone, w.diffLines)
 }
 
 // blobPage is a file.

@@ -108,7 +108,7 @@ func TestCodePages(t *testing.T) {
 				"Subproject commit 1111", "Binary file. No diff", `alt="After"`, "The diff has 2401 lines", "No newline at end of file", "evil[U&#43;202E]gnp.txt", "new␊line.txt",
 				"&lt;img src=x onerror=alert(1)&gt;.txt", "bad\uFFFD", "Deleted", "lat\uFFFDn", "committed by Cole Committer", "light", "v1.0", "x&#34;&gt;&lt;img/src=x&gt;",
 				`<tr class="del"><td data-n="2"></td><td></td><td>two</td></tr>`, `<tr class="add"><td></td><td data-n="2"></td><td>TWO</td></tr>`,
-				`<td>changed</td>`, "<td>b␍</td>", // carriage returns are shown where they change
+				`<td>changed</td>`, "<td>b<mark>␍</mark></td>", // carriage returns are shown where they change
 			}, []string{"\u202e", "<td>changed␍</td>", "LINE", "stale"}},
 			{"commit/main?file=long.txt", []string{"One of 14 changed files", "LINE", "All files"}, []string{"a.txt"}},
 			{"commit/main?view=parallel&file=b.txt", []string{`<td data-n="2"></td><td class="del">two</td><td data-n="2"></td><td class="add">TWO</td>`, `class="diff two"`}, nil},

@@ -191,16 +191,22 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 			return err
 		}
 	}
-	files, err := w.Repos.CommitDiff(v, v.actor, h.in(), string(c.ID), false, v.diffPaging())
+	s := diffSource{head: h, after: c.ID}
+	if len(c.ParentIDs) > 0 {
+		s.before = c.ParentIDs[0]
+	}
+	s.again = func(o git.DiffOptions) (*git.Diff, error) {
+		return w.Repos.DiffCommits(v, v.actor, h.in(), s.before, s.after, o)
+	}
+	d, err := s.again(git.DiffOptions{IgnoreWhitespace: v.hideSpace()})
 	if err != nil {
 		return err
 	}
-	var before git.OID
-	if len(c.ParentIDs) > 0 {
-		before = c.ParentIDs[0]
+	s.files = d.Files
+	if p.Diff, err = v.diffView(s); err != nil {
+		return err
 	}
-	p.Diff = v.diffView(h, files, before, c.ID, nil)
-	return v.show(p)
+	return v.showDiff(p, p.Diff)
 }
 
 // commitRefs finds the branches and tags that have the commit.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -83,7 +82,7 @@ func (w *Web) compare(v *visit, ref project.Ref) error {
 	if p.Branches, err = w.branchNames(v, h); err != nil {
 		return err
 	}
-	found, err := w.Repos.Compare(v, v.actor, h.in(), repo.CompareOptions{From: p.From, To: p.To, Straight: p.Straight})
+	found, err := w.Repos.Compare(v, v.actor, h.in(), repo.CompareOptions{From: p.From, To: p.To, Straight: p.Straight, IgnoreWhitespace: v.hideSpace()})
 	if errs.Is(err, errs.KindNotFound) {
 		p.Error = "One of the revisions does not exist."
 		return v.again(p)
@@ -103,14 +102,11 @@ func (w *Web) compare(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Commits = days(lines)
-	p.Diff = v.diffView(h, part(found.Diff.Files, v.diffPaging()), found.Base, found.To, nil)
-	return v.show(p)
-}
-
-// part is a page of a list that is there already.
-func part(all []git.FileDiff, p db.Paging) db.Page[git.FileDiff] {
-	page := db.Page[git.FileDiff]{Total: len(all)}
-	all = all[min(p.Offset, len(all)):]
-	page.Items, page.More = all[:min(p.Limit, len(all))], len(all) > p.Limit
-	return page
+	p.Diff, err = v.diffView(diffSource{head: h, files: found.Diff.Files, before: found.Base, after: found.To, again: func(o git.DiffOptions) (*git.Diff, error) {
+		return w.Repos.DiffCommits(v, v.actor, h.in(), found.Base, found.To, o)
+	}})
+	if err != nil {
+		return err
+	}
+	return v.showDiff(p, p.Diff)
 }

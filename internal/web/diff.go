@@ -1,63 +1,98 @@
 package web
 
 import (
-	"context"
-	"fmt"
+	"bytes"
 	"html/template"
 	"math"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/markup"
-	"svc/internal/secret"
+	"svc/internal/merge"
+	"svc/internal/plan"
 )
 
 const (
 	// diffFiles is how many files of a comparison a page shows.
 	diffFiles = 50
 	// maxFileLines is how long the text of one file may be to be shown at
-	// once. All files on a page share maxText.
+	// once. All files on a page share maxDiffText.
 	maxFileLines = 500
+	// maxDiffText is how many bytes of HTML the texts of all files on a page may
+	// be. Further files are loaded when they come into view.
+	maxDiffText = 144 << 10
 	// leastRow is what a line has around it, at least.
 	leastRow = 40
 	// maxOneFile bounds a file that was asked for alone.
 	maxOneFile = 10_000
-	// maxHighlightedDiff is the most bytes of a text that are highlighted.
-	maxHighlightedDiff = 64 << 10
+	// allContext is the number of lines around a change that shows whole files.
+	allContext = 1 << 20
 )
+
+// diffSource is a comparison to be shown.
+type diffSource struct {
+	head          head           // a head without a project has no links to files
+	files         []git.FileDiff // all of them
+	before, after git.OID        // the commits that are compared
+	threads       *lineThreads   // nil where lines have no comments
+	viewed        merge.Viewed   // by the user
+	marks         *viewedMarks   // nil if files can not be marked as viewed
+	// again compares the same commits with other options; nil if it cannot.
+	again func(git.DiffOptions) (*git.Diff, error)
+}
+
+// viewedMarks is the form of the marks of viewed files.
+type viewedMarks struct {
+	Action, Token string
+	Version       int64
+}
 
 // diffView is a part of a comparison: the files of one page.
 type diffView struct {
-	Files    []diffFile
-	Total    int    // files in all
-	Added    int    // lines in the files of this page
-	Removed  int    // the same
-	Parallel bool   // old and new side by side
-	Only     string // the one file that was asked for
-	Inline   string // addresses of the same page in either form
-	Side     string
-	All      string // the whole comparison, from the page of one file
-	Pager    pager
-	Threads  *lineThreads // nil where lines have no comments
+	Files     []diffFile
+	Total     int // files in all
+	Added     int // lines in all files
+	Removed   int // the same
+	Parallel  bool
+	HideSpace bool   // changes of whitespace are not shown
+	Single    bool   // one file at a time
+	Only      string // the one file that was asked for
+	Inline    string // addresses of the same page in either form
+	Side      string
+	Space     string // with changes of whitespace, or without
+	OneByOne  string // one file at a time, or all
+	All       string // the whole comparison, from the page of one file
+	Tree      template.HTML
+	Part      bool // the tree has the files of this page only
+	Pager     pager
+	Threads   *lineThreads // nil where lines have no comments
+	Marks     *viewedMarks
+	Viewed    int // files that the user has viewed
 }
 
-// diffFile is what became of a file.
+// diffFile is the diff of one file.
 type diffFile struct {
 	git.FileDiff
-	ID     string        // of the element
-	Body   template.HTML // lines of a table; empty when there is nothing to show
-	Why    string        // why there is nothing
-	Show   string        // the address that shows it all the same
-	Before string        // raw, before and after: for pictures
-	After  string
-	File   string // its page
-	Cut    bool
+	ID      string        // of the element: plan.FileCode
+	Body    template.HTML // rows of a table; empty when there is nothing to show
+	Above   template.HTML // threads on the whole file
+	Why     string        // why there is nothing
+	Show    string        // the address that shows the file alone
+	More    string        // the same, with all lines of the file
+	Before  string        // raw, before and after: for images
+	After   string
+	File    string // its page
+	Cut     bool   // it can be shown
+	Later   bool   // it is loaded when it comes into view
+	Viewed  bool
+	Threads int // on its lines
 }
 
-// Kind says in a word what happened.
+// Kind names what happened to the file.
 func (f diffFile) Kind() string {
 	switch {
 	case f.New:
@@ -83,77 +118,175 @@ func (f diffFile) Submodule() bool { return f.AMode == "160000" || f.BMode == "1
 // Picture reports whether browsers show the file.
 func (f diffFile) Picture() bool { return f.Binary && imageKind(f.NewPath) != "" }
 
-// parallel is how the visitor wants to see comparisons: as the address says,
-// and from then on.
+// Expands reports whether lines around the changes can be shown.
+func (f diffFile) Expands() bool { return f.Body != "" && !f.New && !f.Deleted && !f.Submodule() }
+
+// diffChoice is a setting of comparisons: as the address says, and from then on.
+// The first value is the default.
+func (v *visit) diffChoice(name, cookie string, values ...string) string {
+	want, kept := v.param(name), v.cookie(cookie)
+	for _, value := range values {
+		if want == value {
+			if kept != want {
+				v.setCookie(cookie, want, "/", 365*24*time.Hour)
+			}
+			return want
+		}
+	}
+	for _, value := range values {
+		if kept == value {
+			return kept
+		}
+	}
+	return values[0]
+}
+
 func (v *visit) parallel() bool {
-	const name = "diff_view"
-	want := v.param("view")
-	if want != "inline" && want != "parallel" {
-		return v.cookie(name) == "parallel"
-	}
-	if v.cookie(name) != want {
-		v.setCookie(name, want, "/", 365*24*time.Hour)
-	}
-	return want == "parallel"
+	return v.diffChoice("view", "diff_view", "inline", "parallel") == "parallel"
 }
 
-// diffPaging is the part of a comparison that the visitor wants: a page of the
-// files, or all of them to find one.
-func (v *visit) diffPaging() db.Paging {
-	if v.param("file") != "" {
-		return db.Paging{Limit: 1 << 20}
+// hideSpace reports whether the visitor wants to see no changes of whitespace.
+func (v *visit) hideSpace() bool { return v.diffChoice("w", "diff_w", "0", "1") == "1" }
+
+// diffAddress is the address of this page with another value.
+func (v *visit) diffAddress(name, value string) string {
+	q := v.r.URL.Query()
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
 	}
-	return db.Paging{Limit: diffFiles, Offset: (v.pageNumber() - 1) * diffFiles}
+	if name == "file" || name == "single_file" {
+		q.Del("page")
+		q.Del("note")
+	}
+	q.Del("context")
+	q.Del("fragment")
+	return "?" + q.Encode()
 }
 
-// diffView draws the files. before and after are the commits that are compared,
-// for the links to files as they were; a head without a project has none.
-func (v *visit) diffView(h head, files db.Page[git.FileDiff], before, after git.OID, threads *lineThreads) diffView {
-	address := func(name, value string) string {
-		q := v.r.URL.Query()
-		q.Set(name, value)
-		if value == "" {
-			q.Del(name)
-		}
-		if name == "file" {
-			q.Del("page")
-		}
-		return "?" + q.Encode()
+// diffView draws the files that the visitor wants: a page of them, or one.
+func (v *visit) diffView(s diffSource) (diffView, error) {
+	d := diffView{
+		Total: len(s.files), Parallel: v.parallel(), HideSpace: v.hideSpace(), Single: v.diffChoice("single_file", "diff_single_file", "false", "true") == "true",
+		Only: v.param("file"), Inline: v.diffAddress("view", "inline"), Side: v.diffAddress("view", "parallel"), All: v.diffAddress("file", ""),
+		Threads: s.threads, Marks: s.marks,
 	}
-	d := diffView{Total: files.Total, Parallel: v.parallel(), Only: v.param("file"), Inline: address("view", "inline"), Side: address("view", "parallel"), All: address("file", ""), Threads: threads}
-	if d.Only == "" {
-		d.Pager = v.pager(files.More)
+	d.Space, d.OneByOne = v.diffAddress("w", "1"), v.diffAddress("single_file", "true")
+	if d.HideSpace {
+		d.Space = v.diffAddress("w", "0")
+	}
+	per := diffFiles
+	if d.Single {
+		per, d.OneByOne = 1, v.diffAddress("single_file", "false")
+	}
+	for _, f := range s.files {
+		d.Added, d.Removed = d.Added+f.Added, d.Removed+f.Removed
+		if s.viewed.Has(f) {
+			d.Viewed++
+		}
+	}
+	first := s.threads.wantedFile() // drawn whatever else there is on its page
+	page := min(v.pageNumber(), max(1, (len(s.files)+per-1)/per))
+	for i, f := range s.files {
+		if d.Only == "" && first != "" && f.NewPath == first {
+			page = i/per + 1
+		}
+	}
+	from, to := (page-1)*per, min(page*per, len(s.files))
+	if d.Only != "" {
+		from, to = only(s.files, d.Only)
+	} else {
+		d.Pager = pagerOf(v.r.URL.Query(), page, to < len(s.files))
 	}
 	size := 0
-	for i, file := range files.Items {
-		if d.Only != "" && file.NewPath != d.Only {
-			continue
-		}
-		f := diffFile{FileDiff: file, ID: "file-" + strconv.Itoa(i), Show: address("file", file.NewPath)}
-		d.Added, d.Removed = d.Added+f.Added, d.Removed+f.Removed
-		if h.Project != nil {
-			f.lead(h.Project.FullPath, before, after)
-		}
-		if f.Submodule() {
-			f.File = ""
-		}
-		n := strings.Count(f.Diff, "\n")
-		room := maxText - size
-		if d.Only != "" {
+	for _, file := range s.files[from:to] {
+		f := v.diffFile(s, file)
+		room := maxDiffText - size
+		if d.Only != "" || d.Single || f.NewPath == first {
 			room = math.MaxInt
 		}
-		if f.Why, f.Cut = why(f, n, d.Only != ""); f.Why == "" {
-			if len(f.Diff)+n*leastRow <= room { // else it need not be drawn to be seen too large
-				f.Body = v.web.drawnDiff(v, f.NewPath, f.Diff, d.Parallel, threads.below(f.NewPath))
-			}
-			if f.Body == "" || len(f.Body) > room {
-				f.Body, f.Why, f.Cut = "", folded(n), true
-			}
-			size += len(f.Body)
+		if err := v.drawFile(s, &f, &d, room); err != nil {
+			return d, err
 		}
+		size += len(f.Body) + len(f.Above)
 		d.Files = append(d.Files, f)
 	}
-	return d
+	d.tree(s, from, to, per)
+	return d, nil
+}
+
+// only finds a file by its path.
+func only(files []git.FileDiff, path string) (from, to int) {
+	for i, f := range files {
+		if f.NewPath == path {
+			return i, i + 1
+		}
+	}
+	return 0, 0
+}
+
+func (v *visit) diffFile(s diffSource, file git.FileDiff) diffFile {
+	f := diffFile{FileDiff: file, ID: plan.FileCode(file.NewPath), Show: v.diffAddress("file", file.NewPath), Viewed: s.marks != nil && s.viewed.Has(file), Threads: s.threads.count(file.NewPath)}
+	if s.again != nil {
+		f.More = f.Show + "&context=all"
+	}
+	if s.head.Project != nil {
+		f.lead(s.head.Project.FullPath, s.before, s.after)
+	}
+	if f.Submodule() {
+		f.File = ""
+	}
+	return f
+}
+
+// drawFile draws the text of a file in the room that is left on the page.
+func (v *visit) drawFile(s diffSource, f *diffFile, d *diffView, room int) error {
+	alone := d.Only != ""
+	if err := v.readAgain(s, f, alone); err != nil {
+		return err
+	}
+	n := strings.Count(f.Diff, "\n")
+	if f.Why, f.Cut = why(*f, n, alone, room == math.MaxInt); f.Why != "" {
+		_, f.Above = s.threads.of(f.NewPath, false)
+		return s.threads.failure()
+	}
+	if len(f.Diff)+n*leastRow <= room { // else it need not be drawn to be seen too large
+		if err := v.widen(s, f); err != nil {
+			return err
+		}
+		below, above := s.threads.of(f.NewPath, true)
+		f.Above = above
+		f.Body = v.web.drawnDiff(v, f.NewPath, f.Diff, d.Parallel, below)
+	}
+	if f.Body == "" || len(f.Body) > room {
+		f.Body, f.Above, f.Why, f.Cut, f.Later = "", "", folded(n), true, true
+	}
+	return s.threads.failure()
+}
+
+// readAgain reads the text of a file that was asked for alone, if it is not there
+// yet or if more lines around the changes are wanted.
+func (v *visit) readAgain(s diffSource, f *diffFile, alone bool) error {
+	context := 0
+	if text := v.param("context"); text == "all" {
+		context = allContext
+	} else if n, err := strconv.Atoi(text); err == nil {
+		context = min(max(n, 1), allContext)
+	}
+	if !alone || s.again == nil || context == 0 && !f.TooLarge {
+		return nil
+	}
+	o := git.DiffOptions{Paths: []string{f.OldPath, f.NewPath}, Context: context, MaxFiles: 2, MaxLines: 10 * maxOneFile, IgnoreWhitespace: v.hideSpace()}
+	found, err := s.again(o)
+	if err != nil {
+		return err
+	}
+	for _, one := range found.Files {
+		if one.NewPath == f.NewPath && !one.TooLarge {
+			f.FileDiff = one
+		}
+	}
+	return nil
 }
 
 // lead finds the addresses of the file in a project, before and after.
@@ -168,25 +301,32 @@ func (f *diffFile) lead(in string, before, after git.OID) {
 	}
 }
 
-// why says why the text of a file is not shown; cut, that it could be.
-func why(f diffFile, lines int, alone bool) (text string, cut bool) {
+// why says why the text of a file is not shown; cut, that it could be. A file that
+// was asked for is shown even if it is long, generated or viewed.
+func why(f diffFile, lines int, alone, wanted bool) (text string, cut bool) {
 	switch {
 	case f.Binary:
 		return "Binary file. No diff is shown.", false
 	case f.TooLarge:
-		return "The diff is too large to display.", false
+		return "The diff is too large to display.", !alone
 	case f.Diff == "" && f.Renamed:
 		return "The file was renamed without changes.", false
 	case f.Diff == "" && f.ModeChanged():
 		return "Only the file mode changed.", false
+	case f.Diff == "" && !f.New && !f.Deleted:
+		return "Only whitespace changed.", false
 	case f.Diff == "":
 		return "The file is empty.", false
-	case alone && lines > maxOneFile:
+	case lines > maxOneFile:
 		return "The diff has " + plural(lines, "line") + " and is too large to display.", false
-	case alone:
+	case wanted:
 		return "", false
+	case f.Viewed:
+		return "You have viewed this file.", true
 	case lines > maxFileLines:
 		return folded(lines), true
+	case generated(f.NewPath):
+		return "The file is generated, and its diff is collapsed.", true
 	}
 	return "", false
 }
@@ -195,204 +335,62 @@ func folded(lines int) string {
 	return "The diff has " + plural(lines, "line") + " and is collapsed."
 }
 
-// diffLine is a line of a comparison: ' ' is in both files, '-' and '+' are in
-// the old and the new one, '@' begins a part, and '\' is a remark.
-type diffLine struct {
-	kind     byte
-	old, new int // numbers of lines
-	html     string
+// generatedNames are files that tools write.
+var generatedNames = map[string]bool{
+	"go.sum": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lock": true, "composer.lock": true,
+	"Cargo.lock": true, "Gemfile.lock": true, "poetry.lock": true, "Pipfile.lock": true, "uv.lock": true, "flake.lock": true, "pubspec.lock": true, "mix.lock": true,
+	"gradle.lockfile": true, "Podfile.lock": true,
 }
 
-// parseDiff takes the text of a comparison apart. Carriage returns that end
-// every line are left out; where they differ they are shown.
-func (w *Web) parseDiff(ctx context.Context, name, text string) []diffLine {
-	raw := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	windows := true
-	for _, line := range raw {
-		if line != "" && strings.IndexByte(" +-", line[0]) >= 0 && !strings.HasSuffix(line, "\r") {
-			windows = false
+// generated reports whether the name of a file is one that tools write.
+func generated(path string) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if generatedNames[name] {
+		return true
+	}
+	for _, end := range []string{".min.js", ".min.css", ".js.map", ".css.map", ".pb.go", ".pb.cc", ".pb.h", "_pb2.py", ".g.dart", ".designer.cs"} {
+		if strings.HasSuffix(name, end) {
+			return true
 		}
 	}
-	list := make([]diffLine, 0, len(raw))
-	var sides [2][]string // lines of the old and the new file
-	var at [][2]int       // of each line in sides, or -1
-	old, now := 0, 0
-	for _, line := range raw {
-		if line == "" {
-			continue
-		}
-		l := diffLine{kind: line[0]}
-		place := [2]int{-1, -1}
-		content := line[1:]
-		if windows {
-			content = strings.TrimSuffix(content, "\r")
-		}
-		switch l.kind {
-		case '@':
-			old, now = hunk(line)
-			content = line
-		case ' ', '-', '+':
-			if l.kind != '+' {
-				l.old, place[0] = old, len(sides[0])
-				sides[0] = append(sides[0], content)
-				old++
-			}
-			if l.kind != '-' {
-				l.new, place[1] = now, len(sides[1])
-				sides[1] = append(sides[1], content)
-				now++
-			}
-		case '\\':
-			content = strings.TrimSpace(content)
-		default:
-			continue
-		}
-		l.html = template.HTMLEscapeString(shown(content))
-		list, at = append(list, l), append(at, place)
-	}
-	w.highlightSides(ctx, name, list, sides, at)
-	return list
+	return false
 }
 
-// highlightSides highlights the lines, each file as far as it is known.
-func (w *Web) highlightSides(ctx context.Context, name string, list []diffLine, sides [2][]string, at [][2]int) {
-	for side, lines := range sides {
-		text := strings.Join(lines, "\n")
-		if len(text) == 0 || len(text) > maxHighlightedDiff {
-			continue
-		}
-		highlighted, err := w.Markup.Lines(ctx, markup.Source{Name: name, Text: shownText(text)})
-		if err != nil || len(highlighted) < len(lines) {
-			continue // plain is good enough
-		}
-		for i, place := range at {
-			if place[side] >= 0 {
-				list[i].html = highlighted[place[side]]
-			}
-		}
+// showDiff answers with a page, or with one file of its comparison if the script
+// of the page asks for that.
+func (v *visit) showDiff(c content, d diffView) error {
+	if v.param("fragment") == "" {
+		return v.show(c)
 	}
+	return v.diffFragment(http.StatusOK, d)
 }
 
-// hunk reads the first lines out of "@@ -1,2 +3,4 @@".
-func hunk(line string) (old, now int) {
-	for _, word := range strings.Fields(line) {
-		number, _, _ := strings.Cut(strings.TrimLeft(word, "-+"), ",")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			continue
-		}
-		switch word[0] {
-		case '-':
-			old = n
-		case '+':
-			return old, n
-		}
+// diffFragment answers with the files of a comparison, the state of its threads
+// and the message of the last form.
+func (v *visit) diffFragment(status int, d diffView) error {
+	if len(d.Files) == 0 {
+		return errs.NotFound("")
 	}
-	return old, now
+	html, err := v.web.part("project/merge", "difffragment", pair{frame{visit: v, Now: v.web.Now(), Flash: v.flash}, d})
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Cache-Control", "no-store")
+	b := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	b.WriteString(string(html))
+	v.answer(status, b)
+	return nil
 }
 
-// drawnDiff is drawDiff for a text that may have been drawn before, if no one
-// says anything about its lines.
-func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
-	if len(below) > 0 {
-		return w.drawDiff(ctx, name, text, parallel, below)
-	}
-	key := rendering{name: fmt.Sprint("changes of ", name, parallel), id: git.OID(secret.Digest(text))}
-	html, ok := w.painted.get(key)
-	if !ok {
-		html = w.drawDiff(ctx, name, text, parallel, nil)
-		if !markup.Degraded(ctx) {
-			w.painted.put(key, html)
+// encode is the query of an address.
+func encode(pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
 		}
 	}
-	return html
-}
-
-// drawDiff makes the rows of a table. There may be thousands, so they are
-// drawn without a template, and numbers and signs are left to the stylesheet:
-// who copies lines gets the lines alone. The threads on a line are below
-// it.
-func (w *Web) drawDiff(ctx context.Context, name, text string, parallel bool, below map[lineAt]template.HTML) template.HTML {
-	var b strings.Builder
-	lines := w.parseDiff(ctx, name, text)
-	if !parallel {
-		for _, l := range lines {
-			drawLine(&b, l)
-			drawBelow(&b, "3", below, &l)
-		}
-		return template.HTML(b.String())
-	}
-	for i := 0; i < len(lines); {
-		if k := lines[i].kind; k == '@' || k == '\\' {
-			b.WriteString(`<tr class="` + class(k) + `"><td colspan="4">` + lines[i].html + "</td></tr>\n")
-			i++
-			continue
-		}
-		if lines[i].kind == ' ' {
-			drawPair(&b, &lines[i], &lines[i])
-			drawBelow(&b, "4", below, &lines[i])
-			i++
-			continue
-		}
-		removed, added := run(lines[i:], '-'), 0
-		added = run(lines[i+removed:], '+')
-		for n := range max(removed, added) {
-			var old, now *diffLine
-			if n < removed {
-				old = &lines[i+n]
-			}
-			if n < added {
-				now = &lines[i+removed+n]
-			}
-			drawPair(&b, old, now)
-			drawBelow(&b, "4", below, old)
-			drawBelow(&b, "4", below, now)
-		}
-		i += removed + added
-	}
-	return template.HTML(b.String())
-}
-
-// run is how many lines of a kind follow each other.
-func run(lines []diffLine, kind byte) int {
-	n := 0
-	for n < len(lines) && lines[n].kind == kind {
-		n++
-	}
-	return n
-}
-
-func class(kind byte) string {
-	return map[byte]string{'@': "hunk", '\\': "hint", '+': "add", '-': "del", ' ': "same"}[kind]
-}
-
-func drawLine(b *strings.Builder, l diffLine) {
-	if l.kind == '@' || l.kind == '\\' {
-		b.WriteString(`<tr class="` + class(l.kind) + `"><td colspan="3">` + l.html + "</td></tr>\n")
-		return
-	}
-	b.WriteString(`<tr class="` + class(l.kind) + `"><td` + number(l.old) + "></td><td" + number(l.new) + "></td><td>" + l.html + "</td></tr>\n")
-}
-
-func drawPair(b *strings.Builder, old, now *diffLine) {
-	b.WriteString("<tr>")
-	for i, l := range []*diffLine{old, now} {
-		if l == nil {
-			b.WriteString(`<td></td><td class="none"></td>`)
-			continue
-		}
-		n := l.old
-		if i == 1 {
-			n = l.new
-		}
-		b.WriteString("<td" + number(n) + `></td><td class="` + class(l.kind) + `">` + l.html + "</td>")
-	}
-	b.WriteString("</tr>\n")
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return ` data-n="` + strconv.Itoa(n) + `"`
+	return q.Encode()
 }

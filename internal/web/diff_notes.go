@@ -3,10 +3,12 @@ package web
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -16,128 +18,403 @@ import (
 // one, 0 where it is not.
 type lineAt struct{ old, new int }
 
+// String is the line as forms and scripts name it.
+func (l lineAt) String() string { return fmt.Sprintf("%d_%d", l.old, l.new) }
+
+// lineNotes has the threads on the lines of a file.
+type lineNotes struct {
+	at map[lineAt]template.HTML
+	// newSide: lines are known by their number in the new file alone, because the
+	// old file is not the one that the threads are about.
+	newSide bool
+}
+
+// drawBelow writes the threads on a line below it.
+func drawBelow(b *strings.Builder, columns string, below lineNotes, l *diffLine) {
+	if l == nil || below.at == nil {
+		return
+	}
+	at := lineAt{l.old, l.new}
+	if below.newSide {
+		at.old = 0
+	}
+	if html := below.at[at]; html != "" {
+		b.WriteString(`<tr class="talkrow"><td colspan="` + columns + `">` + string(html) + "</td></tr>\n")
+	}
+}
+
 // lineThreads has the threads on the lines of a diff, and the form for new ones.
 type lineThreads struct {
 	Action  string // empty if the user may not comment
 	Token   string
 	Version int64
-	threads map[string]map[lineAt]template.HTML // by file
+	NewSide bool // two versions are compared: only lines of the newer one can have comments
+	Count   plan.ThreadCount
+	List    []threadLink // all threads
+
+	w      *Web
+	v      *visit
+	on     plan.Noteable
+	show   discussions
+	files  map[string][]placedThread // by the new path
+	wanted int64                     // the note that the address names
+	err    error                     // of drawing
 }
 
-// below returns the threads on the lines of a file.
-func (t *lineThreads) below(path string) map[lineAt]template.HTML {
+// placedThread is a thread with its position in the diff that is shown.
+type placedThread struct {
+	*plan.Discussion
+	at *plan.Position
+}
+
+// threadLink leads to a thread.
+type threadLink struct {
+	Note     int64
+	File     string // plan.FileCode; empty if it is not in this diff
+	Where    string
+	Text     string // how it begins
+	Author   string
+	To       string
+	Open     bool
+	Outdated bool // its line has changed since
+}
+
+// Next is the first open thread.
+func (t *lineThreads) Next() string {
+	for _, l := range t.List {
+		if l.Open {
+			return l.To
+		}
+	}
+	return ""
+}
+
+// wantedFile is the file with the note that the address names.
+func (t *lineThreads) wantedFile() string {
+	if t == nil || t.wanted == 0 {
+		return ""
+	}
+	for path, list := range t.files {
+		for _, one := range list {
+			for _, n := range one.Notes {
+				if n.ID == t.wanted {
+					return path
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// elsewhere is the address of the note that was asked for, if it is in another
+// version.
+func (t *lineThreads) elsewhere() string {
+	for _, l := range t.List {
+		if l.Outdated && l.Note == t.wanted {
+			return l.To
+		}
+	}
+	return ""
+}
+
+// count is the number of threads on a file.
+func (t *lineThreads) count(path string) int {
+	if t == nil {
+		return 0
+	}
+	return len(t.files[path])
+}
+
+// failure is the error of the threads that were drawn.
+func (t *lineThreads) failure() error {
 	if t == nil {
 		return nil
 	}
-	return t.threads[path]
+	return t.err
 }
 
-// drawBelow writes the threads on a line below it.
-func drawBelow(b *strings.Builder, columns string, below map[lineAt]template.HTML, l *diffLine) {
-	if l == nil || below == nil {
+// of draws the threads of a file: those on its lines, unless no lines are shown,
+// and those on the file as a whole.
+func (t *lineThreads) of(path string, lines bool) (below lineNotes, above template.HTML) {
+	if t == nil {
+		return below, ""
+	}
+	below = lineNotes{at: map[lineAt]template.HTML{}, newSide: t.NewSide}
+	var list []placedThread
+	for _, one := range t.files[path] {
+		if lines || one.at.Type != plan.OnText {
+			list = append(list, one)
+		}
+	}
+	t.draw(list, func(p *plan.Position, html template.HTML) {
+		if p.Type == plan.OnText {
+			below.at[t.lineOf(p.OldLine, p.NewLine)] += html
+		} else {
+			above += html
+		}
+	})
+	return below, above
+}
+
+func (t *lineThreads) lineOf(old, now *int64) (at lineAt) {
+	if old != nil && !t.NewSide {
+		at.old = int(*old)
+	}
+	if now != nil {
+		at.new = int(*now)
+	}
+	return at
+}
+
+// draw draws threads.
+func (t *lineThreads) draw(placed []placedThread, yield func(*plan.Position, template.HTML)) {
+	if len(placed) == 0 || t.err != nil {
 		return
 	}
-	if html := below[lineAt{l.old, l.new}]; html != "" {
-		b.WriteString(`<tr class="talkrow"><td colspan="` + columns + `">` + string(html) + "</td></tr>\n")
+	list := make([]*plan.Discussion, len(placed))
+	for i, one := range placed {
+		list[i] = one.Discussion
+	}
+	threads, _, err := t.w.threads(t.v, t.on, t.show.At, list)
+	if err != nil {
+		t.err = err
+		return
+	}
+	for i, one := range threads {
+		at := placed[i].at
+		one.There, one.Where = "", "" // it is here
+		from, to := t.lineOf(at.OldLine, at.NewLine), t.lineOf(at.OldLine, at.NewLine)
+		if at.Range != nil {
+			from = t.lineOf(at.Range.Start.OldLine, at.Range.Start.NewLine)
+			if text := rangeText(at); text != "" {
+				one.Where = "Comment on " + text
+			}
+		}
+		html, err := t.w.part("project/merge", "thread", pair{frame{visit: t.v, Now: t.w.Now()}, pair{t.show, one}})
+		if err != nil {
+			t.err = err
+			return
+		}
+		class := "thread"
+		if one.Settled != nil {
+			class += " settled"
+		}
+		yield(at, template.HTML(fmt.Sprintf(`<div class="%s" data-from="%s" data-to="%s">%s</div>`, class, from, to, html)))
 	}
 }
 
-// maxThreads is how many discussions are looked through for those about lines.
+// rangeText names the lines of a position: "lines +12 to +18". It is empty for a
+// position on a single line.
+func rangeText(p *plan.Position) string {
+	if p.Range == nil {
+		return ""
+	}
+	from, to := lineText(p.Range.Start.OldLine, p.Range.Start.NewLine), lineText(p.Range.End.OldLine, p.Range.End.NewLine)
+	if from == to {
+		return ""
+	}
+	return "lines " + from + " to " + to
+}
+
+// lineText is the number of a line, with a sign if it was added or removed.
+func lineText(old, now *int64) string {
+	switch {
+	case now != nil && old == nil:
+		return "+" + strconv.FormatInt(*now, 10)
+	case now != nil:
+		return strconv.FormatInt(*now, 10)
+	case old != nil:
+		return "−" + strconv.FormatInt(*old, 10)
+	}
+	return ""
+}
+
+// maxThreads is how many threads of a merge request its changes show.
 const maxThreads = 500
 
-// lineThreads reads the threads on the lines of a version of a merge request.
-func (w *Web) lineThreads(v *visit, p *mergePage, version *merge.Version) (*lineThreads, error) {
+// lineThreads reads the threads of a merge request and places those on diffs in
+// the version that is shown.
+func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineThreads, error) {
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
 		return nil, err
 	}
-	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: maxThreads})
+	t := &lineThreads{Version: found.Version.ID, NewSide: found.From != nil, w: w, v: v, on: on, files: map[string][]placedThread{}}
+	t.show = discussions{At: p.Path, Base: p.Base, Noun: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
+	if t.show.May {
+		t.Action, t.Token = p.Path+"/diff_notes", v.csrf()
+	}
+	if t.Count, err = w.Plan.CountThreads(v, on); err != nil || t.Count.Total == 0 {
+		return t, err
+	}
+	page, err := w.Plan.Threads(v, on, db.Paging{Limit: maxThreads})
 	if err != nil {
 		return nil, err
+	}
+	if t.wanted, err = strconv.ParseInt(v.param("note"), 10, 64); err != nil {
+		t.wanted = 0
 	}
 	var list []*plan.Discussion
+	var at []*plan.Position
 	for _, d := range page.Items {
-		if at := d.Notes[0].Position; at != nil && at.HeadSHA == version.Head && at.BaseSHA == version.Base {
-			list = append(list, d)
+		if first := d.Notes[0].Position; first != nil {
+			list, at = append(list, d), append(at, first)
 		}
 	}
-	threads, _, err := w.threads(v, on, p.Path, list)
+	traced, err := w.Merges.Trace(v, found, at)
 	if err != nil {
 		return nil, err
 	}
-	t := discussions{At: p.Path, Base: p.Base, Noun: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
-	found := &lineThreads{Version: version.ID, threads: map[string]map[lineAt]template.HTML{}}
-	if t.May {
-		found.Action, found.Token = p.Path+"/diff_notes", v.csrf()
+	now := map[*plan.Discussion]*plan.Position{}
+	for i, d := range list {
+		if now[d] = traced[i]; traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != plan.OnText) {
+			t.files[traced[i].NewPath] = append(t.files[traced[i].NewPath], placedThread{d, traced[i]})
+		}
 	}
-	for _, one := range threads {
-		position := one.Notes[0].Position
-		at := lineAt{}
-		if position.OldLine != nil {
-			at.old = int(*position.OldLine)
-		}
-		if position.NewLine != nil {
-			at.new = int(*position.NewLine)
-		}
-		one.There = "" // it is here
-		html, err := w.part("project/merge", "thread", pair{frame{visit: v, Now: w.Now()}, pair{t, one}})
-		if err != nil {
-			return nil, err
-		}
-		if found.threads[position.NewPath] == nil {
-			found.threads[position.NewPath] = map[lineAt]template.HTML{}
-		}
-		found.threads[position.NewPath][at] += `<div class="thread">` + html + "</div>"
+	for _, d := range page.Items {
+		t.List = append(t.List, t.link(p, d, now[d]))
 	}
-	return found, nil
+	return t, nil
 }
 
-// createDiffNote begins a thread about a line of the changes. The form names the line
-// on one side; where it stands on the other the diff says.
+// link makes the link to a thread: on this page, in the version that it was
+// written for, or on the overview.
+func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *plan.Position) threadLink {
+	first := d.Notes[0]
+	text, _, _ := strings.Cut(strings.TrimSpace(first.Body), "\n")
+	l := threadLink{Note: first.ID, Text: strings.ToValidUTF8(text[:min(len(text), 80)], ""), Open: first.ResolvedAt == nil, To: fmt.Sprintf("%s#note_%d", p.Path, first.ID)}
+	if first.Author != nil {
+		l.Author = first.Author.Name
+	}
+	switch {
+	case now != nil:
+		l.File, l.Where = plan.FileCode(now.NewPath), positionText(now)
+		l.To = fmt.Sprintf("%s#note_%d", t.v.diffAddress("note", strconv.FormatInt(first.ID, 10)), first.ID)
+	case first.Position != nil:
+		l.Outdated, l.Where = true, positionText(first.Position)
+		for _, version := range p.Versions {
+			if version.Head == first.Position.HeadSHA && version.Base == first.Position.BaseSHA {
+				l.To = fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version.ID), "note", fmt.Sprint(first.ID)), first.ID)
+			}
+		}
+	}
+	return l
+}
+
+// createDiffNote begins a thread about lines of the changes, or about a file.
 func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	p, err := w.mergeRequest(v, ref)
 	if err != nil {
 		return err
 	}
-	f := v.sent()
-	version, line := v.whole(&f, "version"), v.whole(&f, "line")
-	if f.bad() {
-		return errs.Invalid("Enter a line number.")
-	}
-	found, err := w.Merges.Contents(v, v.actor, p.Place.Ref, p.IID, merge.Part{VersionID: version, Diff: true})
-	if err != nil {
-		return err
-	}
-	position := &plan.Position{BaseSHA: found.Version.Base, StartSHA: found.Version.Start, HeadSHA: found.Version.Head, Type: plan.OnText, NewPath: f.Get("path")}
-	for _, file := range found.Diff.Files {
-		if file.NewPath != position.NewPath {
-			continue
-		}
-		position.OldPath = file.OldPath
-		for l := range file.Lines() {
-			old := v.text("side") == "old"
-			if old && l.Kind != '+' && l.Old == line || !old && l.Kind != '-' && l.New == line {
-				if l.Kind != '+' {
-					position.OldLine = &l.Old
-				}
-				if l.Kind != '-' {
-					position.NewLine = &l.New
-				}
-				break
-			}
-		}
-	}
-	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, found.Version.ID)
-	if position.OldLine == nil && position.NewLine == nil {
-		return v.redirectWithFlash(errs.Invalid("The line is not part of the diff."), "", to)
-	}
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
 	if err != nil {
 		return err
 	}
+	position, version, err := w.sentPosition(v, &p, on)
+	if err != nil {
+		return w.refuseDiffNote(v, &p, version, err)
+	}
 	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: position})
 	if err != nil {
-		return v.redirectWithFlash(err, "", to)
+		return w.refuseDiffNote(v, &p, version, err)
 	}
-	return v.redirect(fmt.Sprintf("%s#note_%d", to, n.ID))
+	if v.param("fragment") != "" {
+		if err := w.mergeChanges(v, &p); err != nil {
+			return err
+		}
+		return v.showDiff(p, p.Diff)
+	}
+	return v.redirect(fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version), "note", fmt.Sprint(n.ID)), n.ID))
+}
+
+// refuseDiffNote says why a comment was refused: to the script of the page, or
+// on the page.
+func (w *Web) refuseDiffNote(v *visit, p *mergePage, version int64, err error) error {
+	if e, ok := errs.As(err); ok && v.param("fragment") != "" && e.Kind == errs.KindInvalid {
+		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		v.w.WriteHeader(422)
+		_, _ = v.w.Write([]byte(sentence(e)))
+		return nil
+	}
+	if version == 0 {
+		return err
+	}
+	return v.redirectWithFlash(err, "", fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, version))
+}
+
+// sentPosition reads the position of a new thread. The form names lines by both
+// numbers (from, to: "12_13"), or by a number on one side (side, line and, for
+// several lines, first), or none for the whole file (type).
+func (w *Web) sentPosition(v *visit, p *mergePage, on plan.Noteable) (*plan.Position, int64, error) {
+	f := v.sent()
+	version, line, first := v.whole(&f, "version"), v.whole(&f, "line"), v.whole(&f, "first")
+	if f.bad() {
+		return nil, 0, errs.Invalid("Enter a line number.")
+	}
+	found, err := w.Merges.Contents(v, v.actor, p.Place.Ref, p.IID, merge.Part{VersionID: version})
+	if err != nil {
+		return nil, 0, err
+	}
+	at := found.Version
+	position := &plan.Position{BaseSHA: at.Base, StartSHA: at.Start, HeadSHA: at.Head, Type: plan.OnText, NewPath: f.Get("path")}
+	if v.text("type") == "file" {
+		position.Type = plan.OnFile
+		return position, at.ID, nil
+	}
+	to, from := parseLine(v.text("to")), parseLine(v.text("from"))
+	if to == (lineAt{}) {
+		to, from = lineAt{new: int(line)}, lineAt{new: int(first)}
+		if v.text("side") == "old" {
+			to, from = lineAt{old: int(line)}, lineAt{old: int(first)}
+		}
+	}
+	file, err := on.Diff(v, position)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, at.ID, errs.Invalid("The line is not part of the diff.")
+	}
+	if err != nil {
+		return nil, at.ID, err
+	}
+	end, start := pointAt(file, to), pointAt(file, from)
+	if end == nil {
+		return nil, at.ID, errs.Invalid("The line is not part of the diff.")
+	}
+	position.OldLine, position.NewLine = end.OldLine, end.NewLine
+	if start != nil && from != to {
+		position.Range = &plan.LineRange{Start: *start, End: *end}
+	}
+	return position, at.ID, nil
+}
+
+// parseLine reads a line as lineAt.String writes it; the zero value for anything
+// else.
+func parseLine(text string) lineAt {
+	old, now, _ := strings.Cut(text, "_")
+	a, err := strconv.Atoi(old)
+	b, wrong := strconv.Atoi(now)
+	if err != nil || wrong != nil || a < 0 || b < 0 {
+		return lineAt{}
+	}
+	return lineAt{a, b}
+}
+
+// pointAt finds a line of the diff of a file. A line that did not change may be
+// named by one of its numbers.
+func pointAt(f *git.FileDiff, at lineAt) *plan.LinePoint {
+	if at == (lineAt{}) {
+		return nil
+	}
+	for l := range f.Lines() {
+		old, now := l.Old, l.New
+		switch {
+		case l.Kind == '+' && at.old == 0 && int64(at.new) == now:
+			return &plan.LinePoint{NewLine: &now}
+		case l.Kind == '-' && at.new == 0 && int64(at.old) == old:
+			return &plan.LinePoint{OldLine: &old}
+		case l.Kind == ' ' && (at.old == 0 || int64(at.old) == old) && (at.new == 0 || int64(at.new) == now):
+			return &plan.LinePoint{OldLine: &old, NewLine: &now}
+		}
+	}
+	return nil
 }

@@ -53,7 +53,7 @@ func FuzzDrawDiff(f *testing.F) {
 				}
 				tag, tail, _ := strings.Cut(after, ">")
 				switch word, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " "); word {
-				case "tr", "td", "span":
+				case "tr", "td", "span", "mark":
 				default:
 					t.Fatalf("a tag <%s> in %s", tag, html)
 				}
@@ -115,5 +115,5 @@ func TestLineEnds(t *testing.T) {
 
 func drawn(t *testing.T, name, text string, parallel bool) string {
 	t.Helper()
-	return string(testWeb().drawDiff(t.Context(), name, text, parallel, nil))
+	return string(testWeb().drawDiff(t.Context(), name, text, parallel, lineNotes{}))
 }

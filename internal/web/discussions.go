@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"html/template"
-	"net/url"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -145,7 +144,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 				one.Settled = first
 			}
 			if position := first.Position; position != nil {
-				one.Where, one.There = positionText(position), at+"/diffs?"+url.Values{"file": {position.NewPath}}.Encode()
+				one.Where, one.There = positionText(position), fmt.Sprintf("%s/diffs?note=%d#note_%[2]d", at, first.ID)
 			}
 			threads = append(threads, one)
 		}
@@ -155,7 +154,10 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 
 // positionText names a position in a diff.
 func positionText(p *plan.Position) string {
+	text := rangeText(p)
 	switch {
+	case text != "":
+		return p.NewPath + ", " + text
 	case p.NewLine != nil:
 		return fmt.Sprintf("%s, line %d", p.NewPath, *p.NewLine)
 	case p.OldLine != nil:

@@ -8,7 +8,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/db"
-	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -20,7 +19,7 @@ func (w *Web) mergeOnePages() {
 	w.projectPage("GET merge_requests/{id}/commits", anyone, w.mergeTab("commits"))
 	w.projectPage("GET merge_requests/{id}/pipelines", anyone, w.mergeTab("pipelines"))
 	w.projectPage("GET merge_requests/{id}/diffs", anyone, w.mergeTab("changes"))
-	w.projectPage("POST merge_requests/{id}/diff_notes", signedIn, w.createDiffNote)
+	w.mergeChangePages()
 	w.mergeActions()
 	w.issuablePages(w.mergeKind())
 }
@@ -88,6 +87,8 @@ type mergePage struct {
 	Diff      diffView
 	Versions  []*merge.Version
 	Shown     *merge.Version
+	Since     *merge.Version // the version that it is compared with; nil for the base
+	Elsewhere string         // address of the version with the note that was asked for
 	Pager     pager
 }
 
@@ -139,7 +140,10 @@ func (w *Web) mergeTab(tab string) func(*visit, project.Ref) error {
 		if err != nil {
 			return err
 		}
-		return v.show(p)
+		if p.Elsewhere != "" {
+			return v.redirect(p.Elsewhere)
+		}
+		return v.showDiff(p, p.Diff)
 	}
 }
 
@@ -215,32 +219,6 @@ func (w *Web) mergePipelines(v *visit, p *mergePage) error {
 type mergePipeline struct {
 	*ci.Pipeline
 	In string
-}
-
-func (w *Web) mergeChanges(v *visit, p *mergePage) error {
-	want := merge.Part{Diff: true}
-	page, err := w.Merges.Versions(v, v.actor, p.Place.Ref, p.IID, db.Paging{Limit: 50})
-	if err != nil {
-		return err
-	}
-	p.Versions = page.Items
-	for _, one := range p.Versions {
-		if v.param("diff_id") == fmt.Sprint(one.ID) {
-			want.VersionID = one.ID
-		}
-	}
-	found, err := w.Merges.Contents(v, v.actor, p.Place.Ref, p.IID, want)
-	if err != nil {
-		return err
-	}
-	p.Shown = found.Version
-	threads, err := w.lineThreads(v, p, found.Version)
-	if err != nil {
-		return err
-	}
-	files := part(found.Diff.Files, v.diffPaging())
-	p.Diff = v.diffView(*p.P, files, git.OID(found.Version.Base), git.OID(found.Version.Head), threads)
-	return nil
 }
 
 // branchOf leads to a branch of a project.

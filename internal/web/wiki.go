@@ -246,12 +246,11 @@ func (w *Web) wikiDiff(v *visit, in project.Place, slug string) error {
 	if err != nil {
 		return err
 	}
-	p := v.diffPaging()
-	files := db.Page[git.FileDiff]{Items: d.Files[min(p.Offset, len(d.Files)):], Total: len(d.Files)}
-	if len(files.Items) > p.Limit {
-		files.Items, files.More = files.Items[:p.Limit], true
+	p := wikiDiffPage{wikiHead: h, Slug: slug, At: wikiAt(in, slug), Commit: byline{Commit: commit}}
+	if p.Diff, err = v.diffView(diffSource{files: d.Files}); err != nil {
+		return err
 	}
-	return v.show(wikiDiffPage{wikiHead: h, Slug: slug, At: wikiAt(in, slug), Commit: byline{Commit: commit}, Diff: v.diffView(head{}, files, "", "", nil)})
+	return v.showDiff(p, p.Diff)
 }
 
 // cloneURLs are the addresses of an auxiliary repository for git clients.

@@ -136,24 +136,6 @@
     });
   }
 
-  // A click on the number of a line asks for a comment below it.
-  document.addEventListener("click", (e) => {
-    const cell = e.target.closest(".diff td[data-n]"), form = cell?.closest(".diff-file").querySelector(".linetalk form");
-    if (!form) return;
-    const row = cell.parentElement, two = row.closest(".diff.two"), at = [...row.cells].indexOf(cell);
-    if (row.nextElementSibling?.dataset.asks) { row.nextElementSibling.remove(); return; }
-    const under = document.createElement("tr"), box = under.insertCell(), copy = form.cloneNode(true);
-    under.className = "talkrow";
-    under.dataset.asks = "1";
-    box.colSpan = two ? 4 : 3;
-    copy.elements.side.value = at === 0 && (two || !row.cells[1].dataset.n) ? "old" : "new";
-    copy.elements.line.value = copy.elements.side.value === "new" && !two ? row.cells[1].dataset.n : cell.dataset.n;
-    copy.querySelector("[data-where]").hidden = true;
-    box.append(copy);
-    row.after(under);
-    copy.elements.note.focus();
-  });
-
   // Another row of fields.
   document.addEventListener("click", (e) => {
     const b = e.target.closest("[data-add-row]");
