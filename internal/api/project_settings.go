@@ -39,6 +39,7 @@ type projectSettingsJSON struct {
 	SuggestionCommitMessage                   string          `json:"suggestion_commit_message"`
 	IssuesTemplate                            string          `json:"issues_template"`
 	MergeRequestsTemplate                     string          `json:"merge_requests_template"`
+	IssueBranchTemplate                       string          `json:"issue_branch_template"`
 	LFSEnabled                                bool            `json:"lfs_enabled"`
 	PackagesEnabled                           bool            `json:"packages_enabled"`
 	RequestAccessEnabled                      bool            `json:"request_access_enabled"`
@@ -111,6 +112,7 @@ type projectSettingParams struct {
 	SuggestionCommitMessage                   *string          `param:"suggestion_commit_message"`
 	IssuesTemplate                            *string          `param:"issues_template"`
 	MergeRequestsTemplate                     *string          `param:"merge_requests_template"`
+	IssueBranchTemplate                       *string          `param:"issue_branch_template" doc:"Template of the names of branches that are created from issues. Variables: %{id}, %{title}."`
 	LFSEnabled                                *bool            `param:"lfs_enabled"`
 	PackagesEnabled                           *bool            `param:"packages_enabled"`
 	RequestAccessEnabled                      *bool            `param:"request_access_enabled"`
@@ -172,6 +174,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.SuggestionCommitMessage, p.SuggestionCommitMessage)
 	patch.Set(&s.IssuesTemplate, p.IssuesTemplate)
 	patch.Set(&s.MergeRequestsTemplate, p.MergeRequestsTemplate)
+	patch.Set(&s.IssueBranchTemplate, p.IssueBranchTemplate)
 	patch.Set(&s.LFSEnabled, p.LFSEnabled)
 	patch.Set(&s.PackagesEnabled, p.PackagesEnabled)
 	patch.Set(&s.RequestAccessEnabled, p.RequestAccessEnabled)

@@ -16,6 +16,11 @@ type BlameRange struct {
 	Path   string // of the file in that commit
 	First  int    // the number of the first line, from 1
 	Lines  []string
+
+	// Previous is the commit before it that has the file, under PreviousPath;
+	// empty if the commit added the file.
+	Previous     OID
+	PreviousPath string
 }
 
 // BlameOptions says which lines are wanted. From and To are the first and the
@@ -88,11 +93,18 @@ type blameParser struct {
 	ranges []BlameRange
 	ids    []OID // of the ranges
 	paths  map[OID]string
+	before map[OID]previous
 	size   int
 }
 
+// previous is the version of a file before a commit.
+type previous struct {
+	commit OID
+	path   string
+}
+
 func (b *blameParser) read(out io.Reader) error {
-	b.paths = map[OID]string{}
+	b.paths, b.before = map[OID]string{}, map[OID]previous{}
 	in := bufio.NewReaderSize(out, 64<<10)
 	var id OID
 	line := 0
@@ -121,13 +133,22 @@ func (b *blameParser) read(out io.Reader) error {
 			}
 			fresh = true
 		case strings.HasPrefix(text, "filename "):
-			path := text[len("filename "):]
-			if plain, err := strconv.Unquote(path); err == nil && path[0] == '"' {
-				path = plain
+			b.paths[id] = unquotePath(text[len("filename "):])
+		case strings.HasPrefix(text, "previous "):
+			hex, path, _ := strings.Cut(text[len("previous "):], " ")
+			if commit, ok := ParseOID(hex); ok {
+				b.before[id] = previous{commit, unquotePath(path)}
 			}
-			b.paths[id] = path
 		}
 	}
+}
+
+// unquotePath returns a path that git may have written in quotes.
+func unquotePath(path string) string {
+	if plain, err := strconv.Unquote(path); err == nil && path[0] == '"' {
+		return plain
+	}
+	return path
 }
 
 func (b *blameParser) add(id OID, line int, text string) {
@@ -139,5 +160,7 @@ func (b *blameParser) add(id OID, line int, text string) {
 		return
 	}
 	b.ids = append(b.ids, id)
-	b.ranges = append(b.ranges, BlameRange{Path: path, First: line, Lines: []string{text}})
+	b.ranges = append(b.ranges, BlameRange{
+		Path: path, First: line, Lines: []string{text}, Previous: b.before[id].commit, PreviousPath: b.before[id].path,
+	})
 }

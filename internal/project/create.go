@@ -106,7 +106,7 @@ func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 		p.Import = ImportScheduled
 	}
 	if p.Path == "" {
-		p.Path = pathFrom(n.Name)
+		p.Path = PathFrom(n.Name)
 	}
 	if p.Name == "" {
 		p.Name = n.Path

@@ -77,10 +77,10 @@ func checkDescription(wrong errs.Fields, text string, limit int) {
 var latinLetters = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "ł", "l", "Ł", "l",
 	"đ", "d", "Đ", "d", "ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŧ", "t", "Ŧ", "t", "ŋ", "ng", "Ŋ", "ng")
 
-// pathFrom derives a path from a name, for a project that was given a name
+// PathFrom derives a path from a name, for a project that was given a name
 // alone: Latin letters lose their marks, other characters become dashes. The
 // script of the pages does the same.
-func pathFrom(name string) string {
+func PathFrom(name string) string {
 	name = latinLetters.Replace(norm.NFKD.String(strings.TrimSpace(name)))
 	path := strings.Map(func(r rune) rune {
 		switch {

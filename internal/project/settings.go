@@ -53,6 +53,7 @@ type Settings struct {
 	SuggestionCommitMessage                   string
 	IssuesTemplate                            string
 	MergeRequestsTemplate                     string
+	IssueBranchTemplate                       string // of branch names; empty is %{id}-%{title}
 
 	LFSEnabled           bool
 	PackagesEnabled      bool
@@ -132,7 +133,7 @@ func (s *Settings) check(wrong errs.Fields) {
 	}
 	for name, text := range map[string]string{
 		"merge_commit_template": s.MergeCommitTemplate, "squash_commit_template": s.SquashCommitTemplate,
-		"suggestion_commit_message": s.SuggestionCommitMessage, "ci_config_path": s.CIConfigPath,
+		"suggestion_commit_message": s.SuggestionCommitMessage, "ci_config_path": s.CIConfigPath, "issue_branch_template": s.IssueBranchTemplate,
 	} {
 		if len(text) > maxTemplate {
 			wrong.Set(name, "is too long (maximum is %d characters)", maxTemplate)

@@ -15,7 +15,6 @@ import (
 // View is a directory of a revision with the data for its page.
 type View struct {
 	CommitID git.OID
-	Branches []string // by name, at most maxBranches
 
 	// The following fields are set by List.
 	Entries []git.Entry            // directories first
@@ -32,9 +31,6 @@ type View struct {
 // once: each is an argument of git.
 const maxLast = 500
 
-// maxBranches is the maximum number of branches in a View.
-const maxBranches = 100
-
 // Browse finds a directory for a page, for users who may read the repository.
 // The content is read by List, so that a page can be served from a cache by its
 // commit. NotFound if the ref does not exist.
@@ -46,13 +42,6 @@ func (s *Service) Browse(ctx context.Context, by actor.Actor, in project.Ref, re
 	v := &View{path: path, repo: r}
 	if v.CommitID, err = s.commitAt(ctx, p, r, ref); err != nil {
 		return nil, missing(err, "Tree")
-	}
-	branches, err := r.RefNames(ctx, git.Heads, nil)
-	if err != nil {
-		return nil, fmt.Errorf("branches: %w", passing(err))
-	}
-	for _, name := range branches[:min(len(branches), maxBranches)] {
-		v.Branches = append(v.Branches, strings.TrimPrefix(name, git.Heads))
 	}
 	return v, nil
 }

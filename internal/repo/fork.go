@@ -36,7 +36,7 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	if err != nil {
 		return nil, err
 	}
-	if !mayFork(by, from) {
+	if !CanFork(by, from) {
 		return nil, errs.Forbidden("")
 	}
 	if n.OnlyBranch != "" && n.OnlyBranch != from.DefaultBranch {
@@ -83,8 +83,12 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	return made, nil
 }
 
-// mayFork reports whether the project allows the actor to fork it.
-func mayFork(by actor.Actor, p *project.Project) bool {
+// CanFork reports whether a user may fork a project that they see: they read
+// its code, and the project allows forks.
+func CanFork(by actor.Actor, p *project.Project) bool {
+	if by.RequireUser() != nil || !p.MayRead(by, project.CodePart) {
+		return false
+	}
 	switch p.Settings.Forking {
 	case project.Disabled:
 		return false

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"svc/internal/git"
@@ -178,10 +179,16 @@ func (w *Web) blame(v *visit, ref project.Ref) error {
 func (w *Web) blameTable(h codeHead, ranges []git.BlameRange, lines []string) template.HTML {
 	var b strings.Builder
 	base := "/" + h.Project.FullPath + "/-/"
+	before := string(w.icon("clock"))
 	for _, r := range ranges {
 		title := template.HTMLEscapeString(shown(r.Commit.Title))
-		b.WriteString(`<tr class="run"><td class="by" rowspan="` + strconv.Itoa(len(r.Lines)) + `"><div><a href="` + base + "commit/" + string(r.Commit.ID) + `" title="` + title + `">` + title +
-			`</a><span class="muted">` + template.HTMLEscapeString(shown(r.Commit.Author.Name)) + " · " + string(w.since(r.Commit.Committer.When)) + "</span></div></td>")
+		b.WriteString(`<tr class="run"><td class="by age` + strconv.Itoa(ageStep(w.Now().Sub(r.Commit.Committer.When))) + `" rowspan="` + strconv.Itoa(len(r.Lines)) + `"><div><a href="` + base + "commit/" + string(r.Commit.ID) + `" title="` + title + `">` + title +
+			`</a><span class="muted">` + template.HTMLEscapeString(shown(r.Commit.Author.Name)) + " · " + string(w.since(r.Commit.Committer.When)) + "</span>")
+		if r.Previous != "" {
+			const prior = "View blame prior to this change"
+			b.WriteString(`<a class="prior" href="` + base + "blame" + template.HTMLEscapeString(pathTo(string(r.Previous), r.PreviousPath)) + `" title="` + prior + `" aria-label="` + prior + `">` + before + "</a>")
+		}
+		b.WriteString("</div></td>")
 		for i := range r.Lines {
 			n := strconv.Itoa(r.First + i)
 			if i > 0 {
@@ -195,6 +202,16 @@ func (w *Web) blameTable(h codeHead, ranges []git.BlameRange, lines []string) te
 		}
 	}
 	return template.HTML(b.String())
+}
+
+// ageStep rates the age of a change from 0, this week, to 9, the oldest.
+func ageStep(age time.Duration) int {
+	const week = 7 * 24 * time.Hour
+	step := 0
+	for limit := week; age > limit && step < 9; limit *= 2 {
+		step++
+	}
+	return step
 }
 
 // raw gives the content of a file, in a form that no browser takes for a page

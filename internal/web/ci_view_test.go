@@ -75,7 +75,7 @@ func ciContents() []content {
 		schedulesPage{ciHead: h, Schedules: []scheduleRow{scheduled, {Schedule: &schedule.Schedule{}}}}, schedulesPage{ciHead: h},
 		schedulePage{ciHead: h, Form: wrong, Branches: []string{"main"}, SetsVars: true, Rows: []variable.Given{{Type: variable.File}}}, schedulePage{ciHead: h, ID: 1},
 		environmentsPage{ciHead: h, Environments: []*deployment.Environment{environment, {State: deployment.Stopped}}}, environmentsPage{ciHead: h, Stopped: true},
-		environmentPage{ciHead: h, Environment: environment, Deployments: []*deployment.Deployment{environment.Last, {User: u, SHA: "x"}}}, environmentPage{ciHead: h, Environment: environment},
+		environmentPage{ciHead: h, Environment: environment, Deployments: []deploymentRow{{environment.Last, "Rollback"}, {&deployment.Deployment{User: u, SHA: "x"}, ""}}}, environmentPage{ciHead: h, Environment: environment},
 		chartsPage{ciHead: h, Days: 7, Total: 1, Counts: drawBars(stats, func(d ci.DayStats) []piece { return []piece{{"ok", float64(d.Success), "passed"}} }, func(float64) string { return "x" })}, chartsPage{ciHead: h},
 		lintPage{ciHead: h, Ref: "main", Own: true, Result: &config.LintResult{Jobs: []config.LintJob{{Name: "j", Script: []string{"x"}, Tags: []string{"t"}, Environment: "e"}}, Warnings: lintErrors}},
 		lintPage{ciHead: h, Result: &config.LintResult{Errors: lintErrors}}, lintPage{ciHead: h},

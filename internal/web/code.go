@@ -20,6 +20,8 @@ func (w *Web) codePages() {
 	w.comparePages()
 	w.contributorPages()
 	w.archivePages()
+	w.forkPages()
+	w.refPages()
 }
 
 // codeHead is what pages of a place in the code begin with: a revision, and a
@@ -43,14 +45,6 @@ func (w *Web) codeHead(v *visit, ref project.Ref, tab string) (codeHead, error) 
 	}
 	p.Steps = steps(p.Path)
 	return p, nil
-}
-
-// jump is the way from a place to the same one on other branches, for
-// templates.
-type jump struct {
-	Before, Then string // what the addresses begin and end with
-	Ref          string
-	Names        []string
 }
 
 // in names the project once it was found, by what never changes.

@@ -83,11 +83,10 @@ type daysOf struct {
 // commitsPage is the history of a revision, or of a path in it.
 type commitsPage struct {
 	codeHead
-	Days     []commitDay
-	Search   string
-	Author   string
-	Branches []string
-	Pager    pager
+	Days   []commitDay
+	Search string
+	Author string
+	Pager  pager
 }
 
 func (commitsPage) view() string    { return "project/commits" }
@@ -125,9 +124,6 @@ func (w *Web) commits(v *visit, ref project.Ref) error {
 		return err
 	}
 	p.Days, p.Pager = days(lines), v.pager(page.More)
-	if p.Branches, err = w.branchNames(v, h.head); err != nil {
-		return err
-	}
 	return v.show(p)
 }
 

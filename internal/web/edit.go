@@ -1,8 +1,6 @@
 package web
 
 import (
-	"errors"
-	"net/url"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +18,7 @@ func (w *Web) editPages() {
 	w.projectPage("POST new/*", signedIn, w.newFile)
 	w.projectPage("GET delete/*", signedIn, w.deleteForm)
 	w.projectPage("POST delete/*", signedIn, w.deleteFile)
+	w.editFilesPages()
 }
 
 // editPage is the form of a change to one file.
@@ -30,6 +29,8 @@ type editPage struct {
 	Branch  bool // Ref is a branch
 	MayHere bool // and open to the visitor
 	Last    git.OID
+	Was     git.OID // the last commit when the form was shown first
+	Newer   *string // the content of the file, if another commit changed it since
 }
 
 func (editPage) view() string { return "project/edit" }
@@ -40,7 +41,9 @@ func (p editPage) title() string {
 
 // Verb names the button.
 func (p editPage) Verb() string {
-	return map[string]string{"edit": "Commit changes", "new": "Commit file", "delete": "Delete file"}[p.Action]
+	return map[string]string{
+		"edit": "Commit changes", "new": "Commit file", "delete": "Delete file", "upload": "Upload file", "new_dir": "Create directory", "edit_files": "Commit changes",
+	}[p.Action]
 }
 
 // editPage finds out where a change may go. Who may not push at all is
@@ -51,7 +54,7 @@ func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, erro
 		return editPage{}, err
 	}
 	p := editPage{codeHead: codeHead{head: h}, Action: action}
-	if h.Project.DefaultBranch == "" && action == "new" && h.Code {
+	if h.Project.DefaultBranch == "" && (action == "new" || action == "upload") && h.Code {
 		// The first file of an empty repository makes its branch.
 		p.Ref, p.Branch, p.MayHere = strings.Trim(v.rest(), "/"), true, true
 	} else if p.codeHead, err = w.codeHead(v, ref, "files"); err != nil {
@@ -185,36 +188,41 @@ func (w *Web) deleteFile(v *visit, ref project.Ref) error {
 
 // commitFile makes the commit, or shows the form again with what was entered.
 func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message string) error {
-	n := repo.NewCommit{Branch: v.text("branch"), Message: v.text("message"), Actions: []repo.FileAction{action}}
-	if n.Message == "" {
-		n.Message = message
+	below := pathTo(p.Project.FullPath, "-", "blob")
+	if action.Kind == git.Delete {
+		below = pathTo(p.Project.FullPath, "-", "tree")
 	}
-	if n.Branch == "" {
-		n.Branch = p.Ref
-	}
-	if n.Branch != p.Ref || !p.Branch {
-		n.StartSHA = string(p.At)
-	}
-	_, made, err := w.Repos.CreateCommit(v, v.actor, p.in(), n, false)
+	to, err := w.commitActions(v, p, message, below, action)
 	if err == nil {
-		to := pathTo(p.Project.FullPath, "-", "blob", n.Branch, action.Path)
-		if action.Kind == git.Delete {
-			to = pathTo(p.Project.FullPath, "-", "tree", n.Branch)
+		if action.Kind != git.Delete && !strings.Contains(to, "?") {
+			to += pathTo(action.Path)
 		}
-		if n.Branch != p.Ref && p.Branch && v.ticked("propose") {
-			to = pathTo(p.Project.FullPath, "-", "merge_requests", "new") + "?" +
-				url.Values{"merge_request[source_branch]": {n.Branch}, "merge_request[target_branch]": {p.Ref}}.Encode()
-		}
-		return v.done("Committed to "+n.Branch+" as "+shortID(string(made.ID))+".", to)
+		return v.redirect(to)
 	}
 	p.Form, p.Last = v.sent(), git.OID(v.text("last_commit_id"))
-	if errs.Is(err, errs.KindForbidden) { // a branch that is protected, or a rule for pushes
-		e, _ := errors.AsType[*errs.Error](err)
-		p.Form.Error = textOr(e, "You are not allowed to push to this branch. Choose another target branch.")
-		return v.again(p)
-	}
-	if err := p.Form.refused(err); err != nil {
+	if err := p.refusedCommit(err); err != nil {
 		return err
 	}
+	if p.Action == "edit" {
+		if err := w.showNewer(v, &p); err != nil {
+			return err
+		}
+	}
 	return v.again(p)
+}
+
+// showNewer adds the present content of a file that another commit changed since
+// the form was shown. Sending the form again overwrites it.
+func (w *Web) showNewer(v *visit, p *editPage) error {
+	f, text, err := w.editable(v, *p)
+	if errs.IsRefusal(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if p.Last != "" && f.LastCommitID != p.Last {
+		p.Newer, p.Was, p.Last = &text, p.Last, f.LastCommitID
+	}
+	return nil
 }

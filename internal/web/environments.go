@@ -1,9 +1,13 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
 
+	"svc/internal/ci"
 	"svc/internal/ci/deployment"
+	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -12,6 +16,7 @@ func (w *Web) environmentPages() {
 	w.projectPage("GET environments/{id}", anyone, w.environment)
 	w.projectPage("POST environments/{id}/stop", signedIn, w.stopEnvironment)
 	w.projectPage("POST environments/{id}/delete", signedIn, w.deleteEnvironment)
+	w.projectPage("POST environments/{id}/redeploy", signedIn, w.redeploy)
 }
 
 // environmentsPage is the list of environments.
@@ -47,8 +52,14 @@ func (w *Web) environments(v *visit, ref project.Ref) error {
 type environmentPage struct {
 	ciHead
 	*deployment.Environment
-	Deployments []*deployment.Deployment
+	Deployments []deploymentRow
 	Pager       pager
+}
+
+// deploymentRow is a deployment with the action that repeats it.
+type deploymentRow struct {
+	*deployment.Deployment
+	Again string // Re-deploy, Rollback or empty
 }
 
 func (environmentPage) view() string    { return "project/environment" }
@@ -71,8 +82,71 @@ func (w *Web) environment(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p.Deployments, p.Pager = found.Items, v.pager(found.More)
+	p.Pager = v.pager(found.More)
+	if p.Deployments, err = w.deploymentRows(v, &p, found.Items); err != nil {
+		return err
+	}
 	return v.show(p)
+}
+
+// deploymentRows finds out which deployments can be repeated: the latest one is
+// deployed again, an earlier one is rolled back to.
+func (w *Web) deploymentRows(v *visit, p *environmentPage, list []*deployment.Deployment) ([]deploymentRow, error) {
+	jobs, err := w.CI.DeploymentJobs(v, v.actor, list...)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]ci.RunRef, len(list))
+	for i, d := range list {
+		refs[i] = ci.RunRef{Name: d.Ref, Tag: d.Tag}
+	}
+	if err := p.ask(v, refs...); err != nil {
+		return nil, err
+	}
+	latest, err := w.CI.Deployments.List(v, v.actor, p.in(), deployment.Filter{Environment: p.Name, Status: deployment.Success, Desc: true}, db.Paging{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]deploymentRow, len(list))
+	for i, d := range list {
+		rows[i].Deployment = d
+		if d.JobID == nil || d.Status != deployment.Success || !p.MayOn(d.Ref, d.Tag) || p.State == deployment.Stopped {
+			continue
+		}
+		if j := jobs[*d.JobID]; j == nil || !j.Retryable() {
+			continue
+		}
+		rows[i].Again = "Rollback"
+		if len(latest.Items) > 0 && latest.Items[0].ID == d.ID {
+			rows[i].Again = "Re-deploy"
+		}
+	}
+	return rows, nil
+}
+
+// redeploy runs the job of a deployment again.
+func (w *Web) redeploy(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	var f form
+	d, err := w.CI.Deployments.Get(v, v.actor, ref, v.whole(&f, "deployment"))
+	if err != nil {
+		return err
+	}
+	if d.EnvironmentID != id || d.JobID == nil {
+		return errs.NotFound("")
+	}
+	p, err := w.Projects.Summary(v, v.actor, ref)
+	if err != nil {
+		return err
+	}
+	j, err := w.CI.Retry(v, v.actor, ref, *d.JobID)
+	if err != nil {
+		return v.redirectWithFlash(err, "", fmt.Sprintf("/%s/-/environments/%d", p.FullPath, id))
+	}
+	return v.done("The deployment was started.", fmt.Sprintf("/%s/-/jobs/%d", p.FullPath, j.ID))
 }
 
 // webAddress reports whether an address of an environment can be a link.

@@ -5,7 +5,7 @@ package web
 func (w *Web) Routes() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range w.pages {
-		all[p.method+" "+p.path] = p.who == signedIn || p.who == unfinished || p.who == admins || p.who == sender || p.who == uploader
+		all[p.method+" "+p.path] = p.who == signedIn || p.who == unfinished || p.who == admins || p.who == sender || p.who == uploader || p.who == files
 	}
 	return all
 }

@@ -42,6 +42,7 @@ type issuable struct {
 	*plan.Issuable
 	Path, Ref string
 	DueDate   string
+	Weight    *int64
 }
 
 // issuableEvent is a change that a button makes.
@@ -66,6 +67,7 @@ type issuableView struct {
 
 func (w *Web) issuablePages(k issuableKind) {
 	w.commentPages(k.commentable)
+	w.projectPage("POST "+strings.TrimSuffix(k.at, "/{id}")+"/bulk_update", signedIn, w.bulkUpdate(k))
 	w.projectPage("POST "+k.at+"/tasks", signedIn, w.tickTask(k))
 	w.projectPage("POST "+k.at+"/turn", signedIn, w.turnIssuable(k))
 	w.projectPage("POST "+k.at+"/subscribe", signedIn, w.subscribeIssuable(k))
@@ -216,7 +218,7 @@ type partPage struct {
 	planHead
 	List      option // path and title of the list, for the breadcrumbs
 	Ref, Path string
-	Which     string // labels, assignees, reviewers, milestone or due_date
+	Which     string // labels, assignees, reviewers, milestone, due_date or weight
 	Form      form
 	Choices   []choice
 	Goals     []option
@@ -268,6 +270,9 @@ func (w *Web) editPart(k issuableKind) func(*visit, project.Ref) error {
 			return err
 		}
 		f := filled("due_date", i.DueDate)
+		if i.Weight != nil {
+			f.Values.Set("weight", strconv.FormatInt(*i.Weight, 10))
+		}
 		fillPlan(f, i.Issuable)
 		return w.showPart(v, p, f, i.Milestone)
 	}

@@ -79,6 +79,8 @@ type planChange struct {
 	plan.Fields
 	Reviewers *[]int64
 	DueDate   *string
+	SetWeight bool
+	Weight    *int64
 }
 
 // readFields reads the fields of a form; what is wrong is noted in the form.
@@ -192,6 +194,12 @@ func (v *visit) readPlan(f *form, to *planChange, parts ...string) {
 				f.wrong("due_date", "is not a date")
 			}
 			to.DueDate = &day
+		case "weight":
+			to.SetWeight = true
+			if v.text("weight") != "" {
+				n := v.whole(f, "weight")
+				to.Weight = &n
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ type issuableList struct {
 	Pager      pager
 	Labels     []string // suggestions
 	Milestones []string
+	Bulk       *bulkForm // nil if not wanted
 }
 
 // stateTab is a state that the list can be limited to.
@@ -58,6 +59,7 @@ type issuableQuery struct {
 	Sort      string
 
 	Confidential string // of issues: yes or no
+	Weight       string // of issues: a number, None or Any
 
 	// Of merge requests.
 	Reviewer string // also None or Any
@@ -90,7 +92,7 @@ func (v *visit) issuableQuery(merges bool) issuableQuery {
 		q.Reviewer, q.Draft, q.Target, q.Source = v.param("reviewer_username"), v.param("draft"), v.param("target_branch"), v.param("source_branch")
 		states = append(states, "merged")
 	} else {
-		q.Confidential = v.param("confidential")
+		q.Confidential, q.Weight = v.param("confidential"), v.param("weight")
 	}
 	if !slices.Contains(states, q.State) {
 		q.State = "opened"
@@ -137,7 +139,7 @@ func (q issuableQuery) Text() string { return strings.Join(q.Labels, ", ") }
 
 // Wide reports whether the list is filtered by more than a text.
 func (q issuableQuery) Wide() bool {
-	return q.Author+q.Assignee+q.Milestone+q.Confidential+q.Reviewer+q.Draft+q.Target+q.Source != "" || len(q.Labels) > 0
+	return q.Author+q.Assignee+q.Milestone+q.Confidential+q.Reviewer+q.Draft+q.Target+q.Source+q.Weight != "" || len(q.Labels) > 0
 }
 
 // Narrow reports whether the list is filtered.
@@ -163,7 +165,7 @@ func (q issuableQuery) filter() (plan.Filter, plan.Match) {
 	if q.State != "all" {
 		f.State = plan.State(q.State)
 	}
-	m := plan.Match{Labels: q.Labels, Milestone: q.Milestone, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
+	m := plan.Match{Weight: q.Weight, Labels: q.Labels, Milestone: q.Milestone, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
 	m.AssigneeID, m.AssigneeUsernames = userMatch(q.Assignee)
 	return f, m
 }

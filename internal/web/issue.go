@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -18,6 +19,7 @@ func (w *Web) issuePages() {
 	w.projectPage("GET issues/{id}", anyone, w.issue)
 	w.projectPage("GET issues/{id}/move", signedIn, w.askMove)
 	w.projectPage("POST issues/{id}/move", signedIn, w.moveIssue)
+	w.projectPage("POST issues/{id}/branch", signedIn, w.branchIssue)
 	w.projectPage("POST issues/{id}/links", signedIn, w.linkIssue)
 	w.projectPage("POST issues/{id}/links/{link}/delete", signedIn, w.unlinkIssue)
 	w.issuablePages(w.issueKind())
@@ -26,7 +28,7 @@ func (w *Web) issuePages() {
 // issueKind describes issues to the pages that they share with merge requests.
 func (w *Web) issueKind() issuableKind {
 	k := issuableKind{
-		title: "Issues", access: project.IssuePart, parts: []string{"labels", "assignees", "milestone", "due_date"},
+		title: "Issues", access: project.IssuePart, parts: []string{"labels", "assignees", "milestone", "due_date", "weight"},
 		participants: func(v *visit, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
 			return w.Plan.IssueParticipants(v, by, ref, iid)
 		},
@@ -66,10 +68,10 @@ func (w *Web) issueKind() issuableKind {
 			return issuable{}, err
 		}
 		r := w.issueRow(i, false)
-		return issuable{planHead: h, Issuable: &i.Issuable, Path: r.Path, Ref: r.Ref, DueDate: i.DueDate}, nil
+		return issuable{planHead: h, Issuable: &i.Issuable, Path: r.Path, Ref: r.Ref, DueDate: i.DueDate, Weight: i.Weight}, nil
 	}
 	k.save = func(v *visit, ref project.Ref, iid int64, c planChange) error {
-		return update(v, ref, iid, plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate})
+		return update(v, ref, iid, plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate, SetWeight: c.SetWeight, Weight: c.Weight})
 	}
 	k.subscribe = func(v *visit, ref project.Ref, iid int64, want bool) error {
 		_, _, err := w.Plan.SubscribeIssue(v, v.actor, ref, iid, want)
@@ -85,6 +87,9 @@ type issuePage struct {
 	Links  []linkRow
 	Merges []mergeRow // that mention it
 	Member bool
+
+	Branches *plan.IssueBranches // nil if the user cannot read the code
+	Proposes bool                // the user may create a merge request
 }
 
 // linkRow is an issue that has to do with this one.
@@ -127,7 +132,47 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 			p.Merges = append(p.Merges, newMergeRow(m, m.ProjectID != i.ProjectID))
 		}
 	}
+	if h.P.Code && h.P.Project.DefaultBranch != "" {
+		if p.Branches, err = w.Plan.IssueBranches(v, v.actor, h.Place.Ref, i); err != nil {
+			return err
+		}
+		p.Proposes = h.P.Proposes && p.Branches.Create && !i.Confidential
+	}
 	return v.show(p)
+}
+
+// branchIssue creates a branch for an issue and, if wanted, a draft merge request
+// that closes it.
+func (w *Web) branchIssue(v *visit, ref project.Ref) error {
+	h, i, err := w.plannedIssue(v, ref)
+	if err != nil {
+		return err
+	}
+	to := issuePath(i)
+	from := v.text("ref")
+	if from == "" {
+		from = h.P.Project.DefaultBranch
+	}
+	_, b, err := w.Repos.CreateBranch(v, v.actor, h.Place.Ref, v.text("name"), from)
+	if err != nil {
+		return v.redirectWithFlash(err, "", to)
+	}
+	if v.text("do") != "merge_request" {
+		return v.done("The branch "+b.Name+" was created.", pathTo(h.P.Project.FullPath, "-", "tree", b.Name))
+	}
+	target := h.P.Project.DefaultBranch
+	if _, _, err := w.Repos.Branch(v, v.actor, h.Place.Ref, from); err == nil {
+		target = from
+	}
+	title, text := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", i.IID)
+	me := []int64{v.session.User.ID}
+	m, err := w.Merges.Create(v, v.actor, h.Place.Ref, merge.NewRequest{
+		SourceBranch: b.Name, Fields: merge.Fields{TargetBranch: &target, Fields: plan.Fields{Title: &title, Description: &text, Assignees: &me}},
+	})
+	if err != nil {
+		return v.redirectWithFlash(err, "", to)
+	}
+	return v.done("The merge request was created.", fmt.Sprintf("/%s/-/merge_requests/%d", h.P.Project.FullPath, m.IID))
 }
 
 func (w *Web) linkRows(v *visit, i *plan.Issue, ref project.Ref) ([]linkRow, error) {

@@ -48,6 +48,12 @@ func (w *Web) issues(v *visit, in project.Place) error {
 	if p.Labels, p.Milestones, err = w.planNames(v, h.Place); err != nil {
 		return err
 	}
+	if p.Bulk, err = w.bulkForm(v, h, "issues"); err != nil {
+		return err
+	}
+	for i := range p.Rows {
+		p.Rows[i].Pick = p.Bulk != nil
+	}
 	return v.show(p)
 }
 

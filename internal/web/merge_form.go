@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
@@ -27,6 +28,7 @@ type mergeForm struct {
 	planForm
 	Asks        bool // for the branches, in the first step
 	Branches    []string
+	Sources     []option // the possible source projects
 	Targets     []option // the possible target projects
 	Into        *project.Project
 	Commits     []commitDay
@@ -55,6 +57,9 @@ func (w *Web) newMerge(v *visit, ref project.Ref) error {
 		}
 		return strings.TrimSpace(v.param(name))
 	}
+	if to, err := w.otherSource(v, ref, get("source_project_id")); err != nil || to != "" {
+		return orRedirect(v, to, err)
+	}
 	f := filled("source_branch", get("source_branch"), "target_branch", get("target_branch"), "target_project_id", get("target_project_id"),
 		"title", get("title"), "description", get("description"))
 	p, source, err := w.startMerge(v, ref, f)
@@ -76,6 +81,71 @@ func (w *Web) newMerge(v *visit, ref project.Ref) error {
 		return err
 	}
 	return w.showMergeForm(v, p)
+}
+
+// otherSource returns the address of the form in the project that has the source
+// branch, if that is another one: the chosen one or, for users who may not push
+// here, their fork. It is empty if the form is the one of this project.
+func (w *Web) otherSource(v *visit, ref project.Ref, chosen string) (string, error) {
+	in, err := w.Projects.Summary(v, v.actor, ref)
+	if err != nil {
+		return "", err
+	}
+	own := strconv.FormatInt(in.ID, 10)
+	if chosen == own || chosen == "" && merge.CheckSource(v.actor, in) == nil {
+		return "", nil
+	}
+	sources, err := w.mergeSources(v, in)
+	if err != nil {
+		return "", err
+	}
+	query := v.r.URL.Query()
+	for _, name := range []string{"source_project_id", "merge_request[source_project_id]"} {
+		query.Del(name)
+	}
+	if query.Get("merge_request[target_project_id]") == "" && query.Get("target_project_id") == "" {
+		query.Set("merge_request[target_project_id]", own)
+	}
+	for _, s := range sources {
+		if s.Value == chosen || chosen == "" {
+			return pathTo(s.Label, "-", "merge_requests", "new") + "?" + query.Encode(), nil
+		}
+	}
+	return "", nil
+}
+
+// mergeSources are the projects whose branches the user may propose in a
+// project: itself, its source and its forks.
+func (w *Web) mergeSources(v *visit, in *project.Project) ([]option, error) {
+	list := []*project.Project{in}
+	forks, err := w.Projects.Forks(v, v.actor, project.RefTo(in.ID), project.Filter{MinLevel: project.Developer}, project.Sort{By: "last_activity_at", Desc: true}, db.Paging{Limit: 50})
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, forks.Items...)
+	if in.ForkedFromID != nil {
+		parent, err := w.Projects.Summary(v, v.actor, project.RefTo(*in.ForkedFromID))
+		if err != nil && !errs.Is(err, errs.KindNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			list = append(list, parent)
+		}
+	}
+	var sources []option
+	for _, p := range list {
+		if merge.CheckSource(v.actor, p) == nil {
+			sources = append(sources, option{strconv.FormatInt(p.ID, 10), p.FullPath})
+		}
+	}
+	return sources, nil
+}
+
+func orRedirect(v *visit, to string, err error) error {
+	if err != nil {
+		return err
+	}
+	return v.redirect(to)
 }
 
 // startMerge begins the page of a merge request from a branch of a project.
@@ -132,6 +202,10 @@ func compareOf(source, target *project.Project, f form) repo.CompareOptions {
 // askBranches shows the first page: which branch goes where.
 func (w *Web) askBranches(v *visit, p mergeForm) (err error) {
 	p.Asks = true
+	if p.Sources, err = w.mergeSources(v, p.P.Project); err != nil {
+		return err
+	}
+	p.Form.Values.Set("source_project_id", strconv.FormatInt(p.P.Project.ID, 10))
 	if p.Branches, err = w.branchNames(v, *p.P); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type mergeRow struct {
 	*merge.MergeRequest
 	Path string // of its page
 	Ref  string // how it is called there
+	Pick bool   // it has a checkbox
 }
 
 func newMergeRow(m *merge.MergeRequest, away bool) mergeRow {
@@ -83,6 +84,12 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	p.Rows, p.Pager = newMergeRows(page.Items, h.G != nil), v.pager(page.More)
 	if p.Labels, p.Milestones, err = w.planNames(v, h.Place); err != nil {
 		return err
+	}
+	if p.Bulk, err = w.bulkForm(v, h, "merge_requests"); err != nil {
+		return err
+	}
+	for i := range p.Rows {
+		p.Rows[i].Pick = p.Bulk != nil
 	}
 	return v.show(p)
 }

@@ -35,16 +35,11 @@ func (w *Web) newProjectForm(v *visit) error {
 }
 
 func (w *Web) showNewProject(v *visit, f form) error {
-	places, err := w.Projects.Namespaces(v, v.actor, project.NamespaceFilter{}, db.Paging{Limit: 200})
+	places, err := w.newProjectPlaces(v)
 	if err != nil {
 		return err
 	}
-	p := newProjectPage{Form: f}
-	for _, n := range places.Items { // administrators see those of other users as well
-		if n.Kind == project.GroupNamespace || n.ID == v.session.User.NamespaceID && v.session.User.PersonalProjects() > 0 {
-			p.Places = append(p.Places, n)
-		}
-	}
+	p := newProjectPage{Places: places}
 	f.only("name", "path", "description", "namespace_id", "visibility")
 	p.Form = f
 	return v.showForm(p, f)

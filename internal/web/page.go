@@ -35,6 +35,7 @@ const (
 	admins            // administrators; to others there is no such page
 	sender            // like signedIn; what is sent is a file, not a form
 	uploader          // like signedIn; what is sent is a form with a large file, which the page reads
+	files             // like signedIn; what is sent is a form with files or with the content of several
 	holder            // who knows the address: it is a secret, and no form of ours need send there
 )
 
@@ -99,6 +100,8 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 			check = v.checkHeader
 		case uploader:
 			check = v.checkUpload
+		case files:
+			check = v.checkFiles
 		}
 		if err := check(); err != nil {
 			return err
@@ -110,7 +113,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	switch {
 	case who == visitor && v.session != nil:
 		return v.redirect("/")
-	case (who == signedIn || who == unfinished || who == admins || who == sender || who == uploader) && v.session == nil:
+	case (who == signedIn || who == unfinished || who == admins || who == sender || who == uploader || who == files) && v.session == nil:
 		return v.askToSignIn()
 	case who == admins && !v.actor.Admin:
 		return errs.NotFound("")

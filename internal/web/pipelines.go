@@ -33,6 +33,7 @@ func (w *Web) pipelinePages() {
 	w.projectPage("POST pipelines/{id}/delete", signedIn, w.deletePipeline)
 	w.projectPage("GET ci/lint", anyone, w.lintPage)
 	w.projectPage("POST ci/lint", signedIn, w.lint)
+	w.ciEditorPages()
 	w.projectPage("GET badges/*", anyone, w.badge)
 }
 

@@ -19,6 +19,7 @@ func (w *Web) planPages() {
 	w.boardPages()
 	w.activityPages()
 	w.badgePages()
+	w.placePage("GET filter_values", anyone, w.filterValues)
 }
 
 // planHead is what the pages of the planned work of a project or group begin
@@ -92,6 +93,7 @@ type issueRow struct {
 	Path string // of its page
 	Ref  string // how it is called there
 	Late bool
+	Pick bool // it has a checkbox
 }
 
 func (w *Web) issueRow(i *plan.Issue, away bool) issueRow {

@@ -45,6 +45,7 @@ type head struct {
 	Pending  string // how many of those are open
 	Watches  bool   // the user sees the errors
 	MayPush  bool
+	MayFork  bool // the visitor may fork it
 	Proposes bool // the visitor may create merge requests from its branches
 	Alarmed  bool // the user sees the alerts
 	MaySet   bool // the visitor may change its settings
@@ -66,7 +67,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
-		Proposes: v.session != nil && merge.CanCreate(v.actor, p),
+		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)
@@ -112,13 +113,13 @@ type treePage struct {
 	Pager             pager
 	Commit            *git.Commit // the newest that touched this directory
 	CI                *ciStatus   // of that commit; nil without a pipeline
-	Branches          []string
 	Languages         []bar
 	Readme            template.HTML
 	ReadmeAt          string
 	Hidden            bool // the code is not for this person
 	passing           bool // something could not be found out now
 	Starred           bool
+	Fork              *forkView // of a fork
 	Membership        project.MembershipState
 	Badges            []badgeView
 	NotificationLevel notify.Level // of the visitor, in this project or group
@@ -150,6 +151,12 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	p := treePage{codeHead: codeHead{head: h, Ref: h.Project.DefaultBranch}, Overview: true}
 	if p.Starred, err = w.Projects.HasStarred(v, v.actor, h.Project.ID); err != nil {
 		return err
+	}
+	if p.Fork, err = w.forkView(v, h.Project); err != nil {
+		return err
+	}
+	if h.Project.Import == project.ImportScheduled {
+		v.w.Header().Set("Refresh", "3") // until the repository is copied
 	}
 	badges, err := w.Plan.Badges(v, v.actor, project.Place{Ref: p.in()}, "", db.Paging{Limit: maxBadges})
 	if err != nil {
@@ -199,14 +206,14 @@ func bars(list []git.Language) []bar {
 }
 
 // draw makes the body of the page, unless one that was made before still
-// holds: all that is in it comes from the commit, the branches, and what is
+// holds: all that is in it comes from the commit, and what is
 // known of the project and the visitor.
 func (w *Web) draw(v *visit, p *treePage) error {
 	view, err := w.Repos.Browse(v, v.actor, p.in(), string(p.At), p.Path)
 	if err != nil {
 		return err
 	}
-	p.At, p.Branches = view.CommitID, view.Branches
+	p.At = view.CommitID
 	if p.Path == "" { // that of the commit itself
 		newest, err := w.CI.CommitPipeline(v, v.actor, p.Project, string(p.At))
 		if err != nil {
@@ -215,7 +222,7 @@ func (w *Web) draw(v *visit, p *treePage) error {
 		p.CI = stateOf(p.Project, newest)
 	}
 	at := spot{project: p.Project.FullPath, ref: p.Ref, dir: p.Path}
-	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.SignedIn, p.Code, p.MayPush, p.CI.text(), "\n") + strings.Join(p.Branches, "\n"), p.At}
+	key := rendering{at, fmt.Sprint(p.Project.Edition, v.pageNumber(), p.Overview, p.SignedIn, p.Code, p.MayPush, p.CI.text()), p.At}
 	var ok bool
 	if p.Body, ok = w.drawn.get(key); ok {
 		return nil

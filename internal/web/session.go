@@ -33,6 +33,10 @@ const (
 	longLife = 400 * 24 * time.Hour
 	// maxForm is more than any form has, with a picture in it.
 	maxForm = 1 << 20
+
+	// maxFiles is the maximum size of a form with files for one commit. Larger
+	// files are pushed.
+	maxFiles = 16 << 20
 )
 
 // setCookie gives the browser a cookie; life 0 is until it is closed, less
@@ -146,15 +150,25 @@ func (w *Web) visitorToken(visitor string) string {
 // checkForm reads a form, and refuses one that does not come from a page of
 // ours: Invalid, so that a user whose session has ended meanwhile learns
 // what to do.
-func (v *visit) checkForm() error {
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+func (v *visit) checkForm() error { return v.checkFormOf(maxForm) }
+
+// checkFiles is checkForm for a form with files, of users who have signed in.
+func (v *visit) checkFiles() error {
+	if v.session == nil {
+		return errs.Unauthorized("")
+	}
+	return v.checkFormOf(maxFiles)
+}
+
+func (v *visit) checkFormOf(most int64) error {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
 	parse := v.r.ParseForm
 	if kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		parse = func() error { return v.r.ParseMultipartForm(maxForm) }
+		parse = func() error { return v.r.ParseMultipartForm(most) }
 	}
 	if err := parse(); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return errs.TooLarge("The form is larger than the limit of 1 MiB.")
+			return errs.TooLarge("The form is larger than the limit of %d MiB.", most>>20)
 		}
 		return errs.Invalid("The form cannot be read.").Because(err)
 	}

@@ -81,7 +81,7 @@ func (h head) sideBar() *sideBar {
 
 	b.group("code", "Code", "braces", true)
 	b.counted(h.Merges, "Merge requests", h.Pending, "merge_requests")
-	b.add(code, "Repository", "tree"+branch, "tree", "blob", "blame", "edit", "new", "delete", "find_file")
+	b.add(code, "Repository", "tree"+branch, "tree", "blob", "blame", "edit", "new", "delete", "find_file", "edit_files", "upload", "new_dir", "forks")
 	b.add(code, "Branches", "branches")
 	b.add(code, "Commits", "commits"+branch, "commits", "commit")
 	b.add(code, "Tags", "tags")
@@ -91,6 +91,7 @@ func (h head) sideBar() *sideBar {
 	b.group("build", "Build", "flow", true)
 	b.add(h.Builds, "Pipelines", "pipelines")
 	b.add(h.Builds, "Jobs", "jobs")
+	b.add(h.Builds && h.Code, "Pipeline editor", "ci/editor")
 	b.add(h.Builds, "CI Lint", "ci/lint")
 	b.add(h.Builds, "Pipeline schedules", "pipeline_schedules")
 

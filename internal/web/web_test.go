@@ -40,13 +40,13 @@ func contents() []content {
 		groupView{groupHead: groupHead{Group: g}, Search: "x"},
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},
 		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
-			Commit: commit, Branches: []string{"main", "x"}, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", Pager: pager{"?page=1", "?page=3"}},
+			Commit: commit, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", Pager: pager{"?page=1", "?page=3"}},
 		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "x", Lines: 1, CRLF: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "<tr></tr>", Lines: 1, Blame: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Image: true}, blobPage{codeHead: at, Commit: commit, File: &repo.File{}, TooLarge: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true},
-		commitsPage{codeHead: at, Days: days([]byline{{Commit: commit, By: u, CI: &ciStatus{Status: "failed", URL: "/x"}}, {Commit: commit}}), Branches: []string{"main", "x"}}, commitsPage{codeHead: at, Search: "x"},
+		commitsPage{codeHead: at, Days: days([]byline{{Commit: commit, By: u, CI: &ciStatus{Status: "failed", URL: "/x"}}, {Commit: commit}})}, commitsPage{codeHead: at, Search: "x"},
 		commitPage{head: h, Commit: byline{Commit: commit, By: u, CI: &ciStatus{Status: "success", URL: "/x", Warning: true}}, Stats: &git.Stat{Added: 1}, Committer: "Bob", Branches: []string{"main"}, Tags: []string{"v1"}, MoreRefs: true,
 			Signature: &repo.Signature{Status: repo.Verified}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
 		commitPage{head: h, Commit: byline{Commit: commit}}, commitPage{head: h, Commit: byline{Commit: commit}, Diff: diffView{Only: "x", Parallel: true}},
@@ -67,7 +67,7 @@ func contents() []content {
 // allContents are the pages of all files.
 func allContents() []content {
 	return slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(),
-		notificationContents(), alertContents(), errorContents(), transferContents())
+		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents())
 }
 
 // TestViews renders each page, signed in and not: no template stumbles, none

@@ -233,7 +233,7 @@
   }
 
   // Who has written something is asked before he leaves it.
-  const text = document.querySelector("textarea[name=content]");
+  const text = document.querySelector("textarea[name=content]:not([data-code])");
   if (text) {
     let sent = false;
     text.form.addEventListener("submit", () => { sent = true; });
@@ -412,13 +412,16 @@
       if (f) { e.preventDefault(); f.focus(); f.select(); }
     } else if (e.key === "?") {
       document.querySelector("dialog[data-keys]")?.showModal();
-    } else if (e.key === "t") {
+    } else if (e.key === "d") {
       document.querySelector("[data-theme-switch]")?.click();
     } else if (e.key === "g" && Date.now() - after > 1500) {
       after = Date.now();
     } else if (Date.now() - after <= 1500) {
       after = 0;
       if (go[e.key]) location.href = go[e.key];
+    } else if (/^[a-z.]$/.test(e.key)) { // a control of the page has the key
+      const b = document.querySelector(`[data-key="${e.key}"]`);
+      if (b) { e.preventDefault(); b.click(); }
     }
   });
   for (const b of $$("[data-close]")) b.addEventListener("click", () => b.closest("dialog").close(b.value || ""));
