@@ -10,9 +10,9 @@ func discussionRoutesOf[T noteTarget](a *API, at, what string) {
 	t := noteEndpoints[T]{a}
 	const one = "/discussions/{discussion_id}"
 	handle(a, "GET "+at+"/discussions", readAPI.orAnonymous(), t.listDiscussions, summary("List discussion items of "+what))
-	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, summary("Create a thread on "+what))
+	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, returns(discussionJSON{}), commandsOnly, summary("Create a thread on "+what))
 	handle(a, "GET "+at+one, readAPI.orAnonymous(), t.getDiscussion, summary("Get a discussion item of "+what))
-	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, summary("Add a note to a thread on "+what))
+	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, returns(noteJSON{}), commandsOnly, summary("Add a note to a thread on "+what))
 	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, summary("Update or resolve a thread note on "+what))
 	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, summary("Delete a thread note on "+what))
 }
@@ -65,16 +65,16 @@ type createDiscussionParams[T noteTarget] struct {
 }
 
 // createDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-thread-in-the-merge-request-diff
-func (t noteEndpoints[T]) createDiscussion(c *call, p createDiscussionParams[T]) (discussionJSON, error) {
+func (t noteEndpoints[T]) createDiscussion(c *call, p createDiscussionParams[T]) (any, error) {
 	on, err := p.On.on(t.api, c)
 	if err != nil {
-		return discussionJSON{}, err
+		return nil, err
 	}
 	first := p.note()
 	first.Thread, first.Position = true, p.Position.position()
 	n, err := t.api.Plan.CreateNote(c, c.actor, on, first)
-	if err != nil {
-		return discussionJSON{}, err
+	if err != nil || n.ID == 0 {
+		return t.api.presentNewNote(c, n, err)
 	}
 	return t.api.toDiscussion(c, &plan.Discussion{ID: n.Discussion, Notes: []*plan.Note{n}}), nil
 }
@@ -115,15 +115,15 @@ type replyParams[T noteTarget] struct {
 }
 
 // reply: https://docs.gitlab.com/api/discussions/#add-note-to-existing-issue-thread
-func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (noteJSON, error) {
+func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (any, error) {
 	on, err := p.On.on(t.api, c)
 	if err != nil {
-		return noteJSON{}, err
+		return nil, err
 	}
 	reply := p.note()
 	reply.Discussion = p.Discussion
 	n, err := t.api.Plan.CreateNote(c, c.actor, on, reply)
-	return t.api.presentNote(c, n, err)
+	return t.api.presentNewNote(c, n, err)
 }
 
 type discussedParams[T noteTarget] struct {

@@ -137,6 +137,7 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 		Links:      issueLinksJSON{Self: self + "/issues/" + number, Notes: self + "/issues/" + number + "/notes", AwardEmoji: self + "/issues/" + number + "/award_emoji", Project: self},
 		References: referencesJSON{"#" + number, "#" + number, i.ProjectPath + "#" + number},
 		Labels:     planned.labels,
+		TimeStats:  toTimeStats(&i.Issuable),
 		Severity:   "UNKNOWN", MovedToID: i.MovedToID, ImportedFrom: "none",
 	}
 	out.HasTasks = out.TaskCompletionStatus.Count > 0

@@ -91,6 +91,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 		MergeStatus: m.Status.Git, DetailedMergeStatus: string(m.Status.Detailed), SHA: m.Head, MergeCommitSHA: textOrNull(m.MergeCommit), SquashCommitSHA: textOrNull(m.SquashCommit),
 		DiscussionLocked: m.Locked, ForceRemoveSourceBranch: m.RemoveSource, PreparedAt: toStampOrNull(m.PreparedAt),
 		Reference: short, References: referencesJSON{short, short, m.ProjectPath + short}, Squash: m.Squash, SquashOnMerge: m.SquashOnMerge,
+		TimeStats:            toTimeStats(&m.Issuable),
 		TaskCompletionStatus: toTasks(m.Description), HasConflicts: m.Status.Conflicting(), BlockingDiscussionsResolved: m.ResolvedThreads(),
 	}
 	out.MergedBy = toUserOrNull(site, m.MergedBy, now)

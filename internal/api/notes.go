@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"svc/internal/plan"
@@ -44,7 +45,7 @@ func noteRoutesOf[T noteTarget](a *API, at, what string) {
 	a.tag("Notes")
 	t := noteEndpoints[T]{a}
 	handle(a, "GET "+at+"/notes", readAPI.orAnonymous(), t.listNotes, summary("List notes on "+what))
-	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, summary("Create a note on "+what))
+	handle(a, "POST "+at+"/notes", writeAPI, t.createNote, returns(noteJSON{}), commandsOnly, summary("Create a note on "+what))
 	handle(a, "GET "+at+"/notes/{note_id}", readAPI.orAnonymous(), t.getNote, summary("Get a note on "+what))
 	handle(a, "PUT "+at+"/notes/{note_id}", writeAPI, t.updateNote, summary("Update a note on "+what))
 	handle(a, "DELETE "+at+"/notes/{note_id}", writeAPI, t.deleteNote, summary("Delete a note on "+what))
@@ -74,7 +75,7 @@ type noteJSON struct {
 	Imported     bool             `json:"imported"`
 	ImportedFrom string           `json:"imported_from"`
 	NoteableIID  *int64           `json:"noteable_iid"`
-	Commands     struct{}         `json:"commands_changes"`
+	Commands     map[string]any   `json:"commands_changes"`
 }
 
 func (a *API) toNote(c *call, n *plan.Note) noteJSON {
@@ -83,6 +84,10 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 		ID: n.ID, Type: textOrNull(n.Type), Body: n.Body, Author: toUserOrNull(c.site, n.Author, now), CreatedAt: toStamp(n.CreatedAt), UpdatedAt: toStamp(n.UpdatedAt),
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
 		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none", CommitID: n.CommitSHA, Suggestions: mapped(n.Suggestions, toSuggestion),
+		Commands: map[string]any{},
+	}
+	if n.Commands != nil {
+		out.Commands = n.Commands.Changes
 	}
 	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose IID is not unique in the project
 		out.NoteableIID = &n.OnIID
@@ -97,6 +102,26 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 func (a *API) presentNote(c *call, n *plan.Note, err error) (noteJSON, error) {
 	if err != nil {
 		return noteJSON{}, err
+	}
+	return a.toNote(c, n), nil
+}
+
+// noteCommandsJSON is the result of a note that has only quick actions.
+type noteCommandsJSON struct {
+	Changes map[string]any `json:"commands_changes"`
+	Summary []string       `json:"summary"`
+}
+
+// commandsOnly documents the response to a note that has only quick actions.
+var commandsOnly = response(http.StatusAccepted, "The note has only quick actions. They were applied, and no note was created.", noteCommandsJSON{})
+
+// presentNewNote is presentNote for a note that can have quick actions.
+func (a *API) presentNewNote(c *call, n *plan.Note, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if n.ID == 0 {
+		return withStatus{http.StatusAccepted, noteCommandsJSON{n.Commands.Changes, n.Commands.Summary()}}, nil
 	}
 	return a.toNote(c, n), nil
 }
@@ -127,11 +152,11 @@ type newNoteParams struct {
 	Body         string     `param:"body,required,nonblank"`
 	Internal     bool       `param:"internal" aliases:"confidential" doc:"Whether the note is internal."`
 	CreatedAt    *time.Time `param:"created_at" doc:"Requires administrator access or the Owner role."`
-	MergeHeadSHA string     `param:"merge_request_diff_head_sha" doc:"No effect: only used by quick actions that are not supported."`
+	MergeHeadSHA string     `param:"merge_request_diff_head_sha" doc:"For the quick action /merge: the expected head of the merge request."`
 }
 
 func (p *newNoteParams) note() plan.NewNote {
-	return plan.NewNote{Body: p.Body, Internal: p.Internal, CreatedAt: p.CreatedAt}
+	return plan.NewNote{Body: p.Body, Internal: p.Internal, CreatedAt: p.CreatedAt, HeadSHA: p.MergeHeadSHA}
 }
 
 type createNoteParams[T noteTarget] struct {
@@ -140,13 +165,13 @@ type createNoteParams[T noteTarget] struct {
 }
 
 // createNote: https://docs.gitlab.com/api/notes/#create-new-issue-note
-func (t noteEndpoints[T]) createNote(c *call, p createNoteParams[T]) (noteJSON, error) {
+func (t noteEndpoints[T]) createNote(c *call, p createNoteParams[T]) (any, error) {
 	on, err := p.On.on(t.api, c)
 	if err != nil {
-		return noteJSON{}, err
+		return nil, err
 	}
 	n, err := t.api.Plan.CreateNote(c, c.actor, on, p.note())
-	return t.api.presentNote(c, n, err)
+	return t.api.presentNewNote(c, n, err)
 }
 
 type noteParams[T noteTarget] struct {

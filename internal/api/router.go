@@ -185,6 +185,7 @@ func New(d Deps) *API {
 		a.mergeRequestRoutes,
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,
+		a.timeTrackingRoutes,
 		a.boardRoutes,
 		a.badgeRoutes,
 		a.projectUploadRoutes,

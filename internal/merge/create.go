@@ -59,6 +59,10 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	if !Chooses(by, target) {
 		n.DropPlan()
 	}
+	out, err := s.commands(ctx, by, target, m, &n.Fields)
+	if err != nil {
+		return nil, err
+	}
 	if err := m.apply(n.Fields); err != nil {
 		return nil, err
 	}
@@ -76,12 +80,20 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 		if err := s.insert(ctx, tx, by, target, m, n.Fields); err != nil {
 			return err
 		}
+		if n.Time.Set() {
+			if err := s.change(ctx, tx, by, target, m.ID, Fields{Fields: plan.Fields{Time: n.Time}}, ""); err != nil {
+				return err
+			}
+		}
+		if err := out.InTx(ctx, tx, &m.Issuable); err != nil {
+			return err
+		}
 		return saveIssues(ctx, tx, m.ID, named)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create merge request: %w", err)
 	}
-	return s.Get(ctx, by, project.RefTo(target.ID), m.IID)
+	return s.done(ctx, by, target, m, out)
 }
 
 // ends returns the source and target projects of a new merge request.

@@ -164,6 +164,7 @@ const (
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	s.handleWork()
+	s.handleCommands()
 	return s
 }
 
@@ -392,6 +393,7 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 	}
+	on.Commands = s.commandTarget(by, in, m)
 	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
 	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {
 		return s.Repos.TextAt(ctx, in, git.OID(sha), path, maxSuggestionFile)

@@ -15,7 +15,7 @@ const (
 	columns = `i.id, i.iid, i.project_id, i.source_project_id, i.source_branch, i.target_branch, i.title, i.description, i.state, i.draft, i.locked, i.head_sha,
 		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
 		i.merged_at, i.merged_by_id, i.closed_at, i.closed_by_id, i.auto_merge_by_id, i.auto_merge, i.prepared_at, i.rebasing_at,
-		i.merge_check, i.checked_source, i.checked_target, i.created_at, i.updated_at, p.full_path`
+		i.merge_check, i.checked_source, i.checked_target, i.time_estimate, i.time_spent, i.created_at, i.updated_at, p.full_path`
 	tables = `merge_requests i JOIN projects p ON p.id = i.project_id`
 )
 
@@ -24,7 +24,7 @@ func scanRequest(s db.Scanner) (*MergeRequest, error) {
 	err := s.Scan(&m.ID, &m.IID, &m.ProjectID, &m.SourceProjectID, &m.SourceBranch, &m.TargetBranch, &m.Title, &m.Description, (*string)(&m.State), &m.Draft, &m.Locked, &m.Head,
 		&m.Squash, &m.RemoveSource, &m.AllowCollaboration, &m.Notes, &m.AuthorID, &m.MilestoneID, &m.MergeCommit, &m.SquashCommit, &m.MergeError,
 		db.NullTime(&m.MergedAt), &m.MergedByID, db.NullTime(&m.ClosedAt), &m.ClosedByID, &m.AutoMergeByID, &m.autoMerge, db.NullTime(&m.PreparedAt), db.NullTime(&m.RebasingAt),
-		&m.check.result, &m.check.source, &m.check.target, db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), &m.ProjectPath)
+		&m.check.result, &m.check.source, &m.check.target, &m.TimeEstimate, &m.TimeSpent, db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), &m.ProjectPath)
 	return &m, err
 }
 

@@ -88,3 +88,9 @@ func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p 
 func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
 	return d.Total(ctx, tables+w.SQL(), w.Args()...)
 }
+
+func completeRequests(ctx context.Context, q db.Q, projectID int64, t plan.Typed) ([]*MergeRequest, error) {
+	var w db.Where
+	t.Match(&w, plan.MergeKind, projectID)
+	return db.All(ctx, q, scanRequest, `SELECT `+columns+` FROM `+tables+w.SQL()+t.Order(), w.Args()...)
+}

@@ -33,6 +33,10 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	if !by.Is(m.AuthorID) {
 		f.AllowCollaboration = nil // it gives access to the author's branch
 	}
+	out, err := s.commands(ctx, by, in, m, &f)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.checkUsers(ctx, in, &f); err != nil {
 		return nil, err
 	}
@@ -55,12 +59,15 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 				return err
 			}
 		}
-		return s.change(ctx, tx, by, in, m.ID, f, head)
+		if err := s.change(ctx, tx, by, in, m.ID, f, head); err != nil {
+			return err
+		}
+		return out.InTx(ctx, tx, &m.Issuable)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update merge request %d: %w", m.ID, err)
 	}
-	return s.Get(ctx, by, project.RefTo(in.ID), iid)
+	return s.done(ctx, by, in, m, out)
 }
 
 // checkTarget checks that a new target branch exists. If the merge request is
@@ -176,6 +183,22 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	note(was.State == Opened && m.State == Closed, "closed")
 	note(was.State == Closed && m.State == Opened, "reopened")
 	return changes, nil
+}
+
+// TrackTime changes the time tracking of a merge request, for users who may plan
+// it. NotFound; Forbidden; Invalid.
+func (s *Service) TrackTime(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c plan.TimeChange) (*MergeRequest, error) {
+	in, m, err := s.request(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.CheckEdit(by, in); err != nil {
+		return nil, err
+	}
+	if !plans(by, in) {
+		return nil, errs.Forbidden("")
+	}
+	return s.Update(ctx, by, project.RefTo(in.ID), iid, Fields{Fields: plan.Fields{Time: c}})
 }
 
 // Delete deletes a merge request with its notes, for Owners. NotFound;

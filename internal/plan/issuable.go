@@ -41,6 +41,9 @@ type Issuable struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
+	TimeEstimate int64 // in seconds
+	TimeSpent    int64
+
 	// Read with the row.
 	ProjectPath string
 	Author      *user.User
@@ -52,6 +55,10 @@ type Issuable struct {
 
 	// Read for a single one.
 	Subscribed bool
+
+	// Commands is what the quick actions in a written description did; nil without
+	// any.
+	Commands *Outcome
 }
 
 // State is the state of an issue or merge request.
@@ -104,6 +111,7 @@ type Fields struct {
 	Labels    Labelling
 	Milestone *int64 // 0 removes it
 	Locked    *bool
+	Time      TimeChange
 
 	// What Prepare found out before the transaction.
 	mentioned []string // names that the new description mentions and the old one did not
@@ -118,7 +126,7 @@ var errStale = errors.New("the description has changed")
 
 // DropPlan removes the planning fields.
 func (f *Fields) DropPlan() {
-	f.Assignees, f.Labels, f.Milestone, f.Locked = nil, Labelling{}, nil, nil
+	f.Assignees, f.Labels, f.Milestone, f.Locked, f.Time = nil, Labelling{}, nil, nil, TimeChange{}
 }
 
 // prepare parses the descriptions before and after a change. That can take half

@@ -51,7 +51,11 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	}
 	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
 	note(goal)
-	return texts, err
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := s.changeTime(ctx, tx, by, i, f.Time)
+	return append(texts, tracked...), err
 }
 
 // LockChange is the text of the system note about a locked or unlocked

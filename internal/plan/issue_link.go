@@ -128,22 +128,33 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 	if i.ID == target.ID {
 		return nil, errs.Invalid("An issue cannot be linked to itself")
 	}
-	now := s.Now()
-	l := &Link{SourceID: i.ID, TargetID: target.ID, Kind: kind, CreatedAt: now, UpdatedAt: now}
-	if kind == IsBlockedBy {
-		l.SourceID, l.TargetID, l.Kind = target.ID, i.ID, Blocks
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := insertLink(ctx, tx, l); err != nil {
-			return err
-		}
-		return s.noteLink(ctx, tx, by, i, target, func(on *Issue) string { return linkText(l.seenFrom(on.ID)) })
+	var l *Link
+	err = s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		l, err = s.addLink(ctx, tx, by, i, target, kind, false)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("link issue %d: %w", i.ID, err)
 	}
 	l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, target
 	return l, nil
+}
+
+// addLink links two issues in a transaction. An existing link is a Conflict, or is
+// left as it is.
+func (s *Service) addLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, kind LinkKind, leave bool) (*Link, error) {
+	now := s.Now()
+	l := &Link{SourceID: i.ID, TargetID: target.ID, Kind: kind, CreatedAt: now, UpdatedAt: now}
+	if kind == IsBlockedBy {
+		l.SourceID, l.TargetID, l.Kind = target.ID, i.ID, Blocks
+	}
+	if err := insertLink(ctx, tx, l); err != nil {
+		if leave && errs.Is(err, errs.KindConflict) {
+			return l, nil
+		}
+		return nil, err
+	}
+	return l, s.noteLink(ctx, tx, by, i, target, func(on *Issue) string { return linkText(l.seenFrom(on.ID)) })
 }
 
 // linkText is the system note about a new link, before the name of the other

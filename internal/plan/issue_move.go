@@ -103,6 +103,11 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := insertIssue(ctx, tx, &made); err != nil {
 		return nil, err
 	}
+	if made.TimeEstimate != 0 || made.TimeSpent != 0 {
+		if err := copyTime(ctx, tx, old, &made, c.move); err != nil {
+			return nil, err
+		}
+	}
 	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}

@@ -63,14 +63,53 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if !chooses(by, in) {
 		n.DropPlan()
 	}
+	out, err := s.issueCommands(ctx, by, in, i, &n.IssueFields)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.checkPlan(ctx, in, &n.IssueFields); err != nil {
 		return nil, err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertIssue(ctx, tx, by, in, i, n) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.insertIssue(ctx, tx, by, in, i, n); err != nil {
+			return err
+		}
+		if n.Time.Set() {
+			if err := s.changeIssue(ctx, tx, by, in, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
+				return err
+			}
+		}
+		return out.InTx(ctx, tx, &i.Issuable)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create issue: %w", err)
 	}
-	return s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
+	if err := out.After(ctx, &i.Issuable); err != nil {
+		return nil, fmt.Errorf("quick actions on issue %d: %w", i.ID, err)
+	}
+	i, err = s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
+	if err == nil {
+		i.Commands = out
+	}
+	return i, err
+}
+
+// issueCommands takes the quick actions out of the description of a new or
+// existing issue, and adds their changes to the fields. It returns nil without any.
+func (s *Service) issueCommands(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, f *IssueFields) (*Outcome, error) {
+	if f.Description == nil || *f.Description == i.Description {
+		return nil, nil
+	}
+	text, list := s.ParseCommands(IssueKind, *f.Description)
+	f.Description = &text
+	if len(list) == 0 {
+		return nil, nil
+	}
+	out, err := s.RunCommands(ctx, by, in, s.commandTarget(by, in, i), list)
+	if err == nil {
+		out.mergeIssue(f)
+	}
+	return out, err
 }
 
 // AddIssue makes an issue in a transaction of another feature, which has asked
@@ -170,12 +209,24 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if in.Enough(by, project.Owner) != nil {
 		f.UpdatedAt = nil
 	}
+	out, err := s.issueCommands(ctx, by, in, i, &f)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.checkPlan(ctx, in, &f); err != nil {
 		return nil, err
 	}
-	err = s.Update(ctx, &i.Issuable, &f.Fields, func(tx *db.Tx) error { return s.changeIssue(ctx, tx, by, in, i.ID, f) })
+	err = s.Update(ctx, &i.Issuable, &f.Fields, func(tx *db.Tx) error {
+		if err := s.changeIssue(ctx, tx, by, in, i.ID, f); err != nil {
+			return err
+		}
+		return out.InTx(ctx, tx, &i.Issuable)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("update issue %d: %w", i.ID, err)
+	}
+	if err := out.After(ctx, &i.Issuable); err != nil {
+		return nil, fmt.Errorf("quick actions on issue %d: %w", i.ID, err)
 	}
 	// They may have made it confidential, or given it to someone else.
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
@@ -184,6 +235,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := s.fillIssues(ctx, i); err != nil {
 		return nil, err
 	}
+	i.Commands = out
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"svc/internal/activity"
@@ -38,6 +39,10 @@ type Note struct {
 	Author      *user.User
 	ResolvedBy  *user.User
 	Suggestions []*Suggestion // of a DiffNote
+
+	// Commands is what quick actions in a new note did; nil without any. A note that
+	// had nothing else has no ID.
+	Commands *Outcome
 }
 
 // The types of notes that do not stand alone.
@@ -77,6 +82,8 @@ type Noteable struct {
 	// Judge sets Appliable of the suggestions of notes; nil for a target without
 	// a diff.
 	Judge func(ctx context.Context, notes []*Note) error
+	// Commands is the target of quick actions; nil if there are none.
+	Commands *CommandTarget
 }
 
 func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
@@ -86,6 +93,33 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteab
 		now := Issue{Issuable: Issuable{ID: i.ID}}
 		err := countNote(ctx, tx, &now, step, s.Now())
 		return now.audience(), err
+	}
+	on.Commands = s.commandTarget(by, in, i)
+	return on
+}
+
+// commandTarget returns an issue for the quick actions of an actor. An issue
+// without an ID is a new one.
+func (s *Service) commandTarget(by actor.Actor, in *project.Project, i *Issue) *CommandTarget {
+	on := &CommandTarget{Issuable: &i.Issuable, Issue: i}
+	if i.ID == 0 {
+		on.Edit, on.Plan = true, chooses(by, in)
+		return on
+	}
+	may := i.Can(by, in)
+	on.Edit, on.Plan = may.Edit, may.Plan
+	on.Apply = func(ctx context.Context, out *Outcome) (func(context.Context, *db.Tx) error, error) {
+		f := IssueFields{}
+		out.mergeIssue(&f)
+		if err := s.checkPlan(ctx, in, &f); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, tx *db.Tx) error {
+			if err := s.changeIssue(ctx, tx, by, in, i.ID, f); err != nil {
+				return err
+			}
+			return out.InTx(ctx, tx, &i.Issuable)
+		}, nil
 	}
 	return on
 }
@@ -180,21 +214,73 @@ type NewNote struct {
 	Position   *Position // begins a discussion about a place in the diff
 	Checked    bool      // Position was checked when the draft note was created
 	CommitSHA  string    // the commit that the author looked at
+	HeadSHA    string    // of the merge request that its author sees, for quick actions
 }
 
 // CreateNote adds a note to a target: every user may who has signed in and
 // sees it; where the discussion is locked members alone; an internal note those
-// who read such. NotFound; Forbidden; Invalid.
+// who read such. Quick actions in it are applied in the same transaction; a note
+// that has nothing else is not stored. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
-	made, err := s.Prepare(ctx, by, on, n)
+	out, apply, err := s.noteCommands(ctx, by, on, &n)
 	if err != nil {
 		return nil, err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Publish(ctx, tx, by, on, made) })
+	made := &Note{Commands: out}
+	if out == nil || n.Body != "" {
+		if made, err = s.Prepare(ctx, by, on, n); err != nil {
+			return nil, err
+		}
+		made.Commands = out
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if made.Body != "" {
+			if err := s.Publish(ctx, tx, by, on, made); err != nil {
+				return err
+			}
+		}
+		return apply(ctx, tx)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
 	}
-	return made, s.fillNotesOn(ctx, on, made)
+	if out != nil {
+		if err := out.After(ctx, on.Commands.Issuable); err != nil {
+			return nil, fmt.Errorf("quick actions on %s %d: %w", on.Kind, on.ID, err)
+		}
+	}
+	if made.ID != 0 {
+		return made, s.fillNotesOn(ctx, on, made)
+	}
+	if len(out.Messages) == 0 {
+		return nil, errs.Invalid("%s", strings.Join(out.Refused, " "))
+	}
+	return made, nil
+}
+
+// noteCommands takes the quick actions out of a new note, and returns what they
+// change and what applies that in a transaction.
+func (s *Service) noteCommands(ctx context.Context, by actor.Actor, on Noteable, n *NewNote) (out *Outcome, apply func(context.Context, *db.Tx) error, err error) {
+	apply = func(context.Context, *db.Tx) error { return nil }
+	if on.Commands == nil {
+		return nil, apply, nil
+	}
+	if err := on.mayComment(by); err != nil {
+		return nil, nil, err
+	}
+	text, list := s.ParseCommands(on.Kind, n.Body)
+	n.Body = text
+	if len(list) == 0 {
+		return nil, apply, nil
+	}
+	on.Commands.Head = n.HeadSHA
+	if out, err = s.RunCommands(ctx, by, on.In, on.Commands, list); err != nil {
+		return nil, nil, err
+	}
+	if len(out.Messages) > 0 { // else all were refused, or run later
+		apply, err = on.Commands.Apply(ctx, out)
+	}
+	return out, apply, err
 }
 
 // Prepare checks a new note and returns it for Publish. It reads the diff, so it

@@ -37,11 +37,20 @@ type Deps struct {
 type Service struct {
 	Deps
 	referrers map[markup.Kind]Referrer
+	commands  map[Kind]map[string]*Command // by name and alias
 }
 
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}}
+	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}, commands: map[Kind]map[string]*Command{}}
+	for _, c := range commandTable() {
+		if c.do == nil && c.substitute == nil && !c.text {
+			continue // another feature registers it
+		}
+		for _, kind := range c.on {
+			s.addCommand(kind, c)
+		}
+	}
 	queue.Handle(d.Queue, s.dropUploads)
 	d.Queue.Every("issues_due", time.Hour, s.NotifyDue)
 	return s
@@ -122,7 +131,7 @@ func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 }
 
 // Forget deletes the rows that refer to deleted issues or merge requests without
-// a foreign key: events, notifications, notes and subscriptions.
+// a foreign key: events, notifications, notes, timelogs and subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {
@@ -133,6 +142,9 @@ func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 			return err
 		}
 		if err := deleteNotesOf(ctx, tx, kind, part); err != nil {
+			return err
+		}
+		if err := deleteTimelogs(ctx, tx, kind, part); err != nil {
 			return err
 		}
 		if err := deleteSubscriptions(ctx, tx, kind, part); err != nil {

@@ -139,3 +139,10 @@ func countOpenThreads(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[
 	}
 	return found, err
 }
+
+// findMetadata returns the ID and the milestone of an issue or merge request.
+func findMetadata(ctx context.Context, q db.Q, kind Kind, projectID, iid int64) (*Issuable, error) {
+	i := Issuable{Kind: kind, ProjectID: projectID, IID: iid}
+	err := q.QueryRowContext(ctx, `SELECT id, milestone_id FROM `+kind.table()+`s WHERE project_id = ? AND iid = ?`, projectID, iid).Scan(&i.ID, &i.MilestoneID)
+	return &i, err
+}

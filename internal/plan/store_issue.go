@@ -11,14 +11,15 @@ import (
 
 const (
 	issueColumns = `i.id, i.iid, i.project_id, i.title, i.description, i.state, i.type, i.confidential, i.locked, COALESCE(i.due_date, ''), i.weight,
-		i.position, i.notes, i.author_id, i.milestone_id, i.moved_to_id, i.closed_at, i.closed_by_id, i.created_at, i.updated_at, p.full_path`
+		i.position, i.notes, i.author_id, i.milestone_id, i.moved_to_id, i.closed_at, i.closed_by_id, i.time_estimate, i.time_spent, i.created_at, i.updated_at,
+		p.full_path`
 	issueTables = `issues i JOIN projects p ON p.id = i.project_id`
 )
 
 func scanIssue(s db.Scanner) (*Issue, error) {
 	i := Issue{Issuable: Issuable{Kind: IssueKind}}
 	err := s.Scan(&i.ID, &i.IID, &i.ProjectID, &i.Title, &i.Description, (*string)(&i.State), &i.Type, &i.Confidential, &i.Locked, &i.DueDate, &i.Weight,
-		&i.Position, &i.Notes, &i.AuthorID, &i.MilestoneID, &i.MovedToID, db.NullTime(&i.ClosedAt), &i.ClosedByID, db.Time(&i.CreatedAt), db.Time(&i.UpdatedAt), &i.ProjectPath)
+		&i.Position, &i.Notes, &i.AuthorID, &i.MilestoneID, &i.MovedToID, db.NullTime(&i.ClosedAt), &i.ClosedByID, &i.TimeEstimate, &i.TimeSpent, db.Time(&i.CreatedAt), db.Time(&i.UpdatedAt), &i.ProjectPath)
 	return &i, err
 }
 

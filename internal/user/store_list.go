@@ -159,3 +159,9 @@ func listActivities(ctx context.Context, d *db.DB, from string, p db.Paging) (db
 		Keys: func(a Activity) []any { return []any{a.On, a.UserID} },
 	}, p)
 }
+
+// findUsersFrom returns users in the order of their usernames, from a text on. The
+// collation of the database may put others between those that start with it.
+func findUsersFrom(ctx context.Context, q db.Q, text string, most int) ([]*User, error) {
+	return db.All(ctx, q, scanUser, `SELECT `+userColumns+` FROM `+userTables+` WHERE lower(u.username) >= ? AND `+alive+` ORDER BY lower(u.username) LIMIT ?`, text, most)
+}

@@ -319,11 +319,17 @@ func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	if err != nil {
 		return w.refuseDiffNote(v, &p, version, err)
 	}
+	if v.param("fragment") == "" {
+		v.flashCommands(n.Commands)
+	}
 	if v.param("fragment") != "" {
 		if err := w.mergeChanges(v, &p); err != nil {
 			return err
 		}
 		return v.showDiff(p, p.Diff)
+	}
+	if n.ID == 0 {
+		return v.redirect(fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, version))
 	}
 	return v.redirect(fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version), "note", fmt.Sprint(n.ID)), n.ID))
 }

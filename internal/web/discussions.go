@@ -188,8 +188,11 @@ func (w *Web) createNote(c commentable) func(*visit, project.Ref) error {
 			if err != nil {
 				return w.writeAgain(v, on, c, writing{Action: to + "/notes", Insider: on.Insider, Internal: v.ticked("internal")}, err)
 			}
-			if to, err = w.noteAddress(v, on, to, n); err != nil {
-				return err
+			v.flashCommands(n.Commands)
+			if n.ID != 0 {
+				if to, err = w.noteAddress(v, on, to, n); err != nil {
+					return err
+				}
 			}
 		}
 		if event == "" || c.update == nil {
@@ -227,8 +230,38 @@ func (w *Web) reply(c commentable) func(*visit, project.Ref) error {
 				return err
 			}
 		}
+		v.flashCommands(n.Commands)
+		if n.ID == 0 {
+			return v.redirect(to)
+		}
 		return v.redirect(v.backTo(to, n.ID))
 	}
+}
+
+// flashCommands shows on the next page what quick actions did.
+func (v *visit) flashCommands(out *plan.Outcome) {
+	if out == nil {
+		return
+	}
+	kind := "ok"
+	if len(out.Refused) > 0 {
+		kind = "bad"
+	}
+	text := strings.Join(out.Summary(), " ")
+	const most = 1000 // it is sent as a cookie
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	v.setFlash(kind, text)
+}
+
+// doneWithCommands is done for a text that can have quick actions.
+func (v *visit) doneWithCommands(text string, out *plan.Outcome, to string) error {
+	if out == nil {
+		return v.done(text, to)
+	}
+	v.flashCommands(out)
+	return v.redirect(to)
 }
 
 // backTo is the page of the discussions that a form was on.

@@ -162,6 +162,7 @@ func (w *Web) turnIssuable(k issuableKind) func(*visit, project.Ref) error {
 		"close":  {"The " + k.noun + " was closed.", false, update(plan.Fields{Event: "close"})},
 		"reopen": {"The " + k.noun + " was reopened.", false, update(plan.Fields{Event: "reopen"})},
 		"lock":   {"The discussion was locked to project members.", true, update(plan.Fields{Locked: &yes})},
+		"assign": {"You were assigned.", true, w.assignSelf(k)},
 		"unlock": {"The discussion was unlocked.", true, update(plan.Fields{Locked: &no})},
 	}
 	return func(v *visit, ref project.Ref) error {
@@ -185,6 +186,21 @@ func (w *Web) turnIssuable(k issuableKind) func(*visit, project.Ref) error {
 			}
 			return event.do(v, ref, iid)
 		})
+	}
+}
+
+// assignSelf adds the user to the assignees.
+func (w *Web) assignSelf(k issuableKind) func(*visit, project.Ref, int64) error {
+	return func(v *visit, ref project.Ref, iid int64) error {
+		i, err := k.load(v, ref)
+		if err != nil {
+			return err
+		}
+		ids := []int64{v.actor.ID}
+		for _, u := range i.Assignees {
+			ids = append(ids, u.ID)
+		}
+		return k.save(v, ref, iid, planChange{Fields: plan.Fields{Assignees: &ids}})
 	}
 }
 
@@ -218,7 +234,7 @@ type partPage struct {
 	planHead
 	List      option // path and title of the list, for the breadcrumbs
 	Ref, Path string
-	Which     string // labels, assignees, reviewers, milestone, due_date or weight
+	Which     string // labels, assignees, reviewers, milestone, due_date, weight or time
 	Form      form
 	Choices   []choice
 	Goals     []option
@@ -269,10 +285,7 @@ func (w *Web) editPart(k issuableKind) func(*visit, project.Ref) error {
 		if err != nil {
 			return err
 		}
-		f := filled("due_date", i.DueDate)
-		if i.Weight != nil {
-			f.Values.Set("weight", strconv.FormatInt(*i.Weight, 10))
-		}
+		f := filled("due_date", i.DueDate, "weight", numberOrEmpty(i.Weight), "estimate", plan.FormatDuration(i.TimeEstimate))
 		fillPlan(f, i.Issuable)
 		return w.showPart(v, p, f, i.Milestone)
 	}

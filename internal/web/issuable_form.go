@@ -200,8 +200,36 @@ func (v *visit) readPlan(f *form, to *planChange, parts ...string) {
 				n := v.whole(f, "weight")
 				to.Weight = &n
 			}
+		case "time":
+			v.readTime(f, &to.Time)
 		}
 	}
+}
+
+// readTime reads the time tracking fields: the estimate, and the time that is
+// added to the time spent.
+func (v *visit) readTime(f *form, to *plan.TimeChange) {
+	read := func(name string) int64 {
+		text := v.text(name)
+		seconds, ok := plan.ParseDuration(text)
+		if text != "" && !ok {
+			f.wrong(name, "is not a duration such as 1h 30m")
+		}
+		return seconds
+	}
+	estimate, spent := read("estimate"), read("spent")
+	to.Estimate = &estimate
+	if spent != 0 {
+		to.Spend = []plan.Spend{{Seconds: spent, Summary: v.text("summary")}}
+	}
+	to.Reset = v.ticked("reset")
+}
+
+func numberOrEmpty(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
 }
 
 // ids are the numbers that were ticked in a list.

@@ -28,7 +28,7 @@ func (w *Web) issuePages() {
 // issueKind describes issues to the pages that they share with merge requests.
 func (w *Web) issueKind() issuableKind {
 	k := issuableKind{
-		title: "Issues", access: project.IssuePart, parts: []string{"labels", "assignees", "milestone", "due_date", "weight"},
+		title: "Issues", access: project.IssuePart, parts: []string{"labels", "assignees", "milestone", "due_date", "weight", "time"},
 		participants: func(v *visit, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
 			return w.Plan.IssueParticipants(v, by, ref, iid)
 		},

@@ -59,14 +59,14 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	if err := w.fillPlanForm(v, &p.planForm, h.Place, goal, false); err != nil {
 		return err
 	}
-	p.Form.only("title", "description", "due_date", "milestone_id")
+	p.Form.only("title", "description", "due_date", "weight", "milestone_id")
 	return v.showForm(p, p.Form)
 }
 
 // issueFields reads the fields of a form; what is wrong is noted in the form.
 func (v *visit) issueFields(f *form) plan.IssueFields {
-	c, hidden := v.readFields(f, "labels", "assignees", "milestone", "due_date"), v.ticked("confidential")
-	return plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate, Confidential: &hidden}
+	c, hidden := v.readFields(f, "labels", "assignees", "milestone", "due_date", "weight"), v.ticked("confidential")
+	return plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate, SetWeight: c.SetWeight, Weight: c.Weight, Confidential: &hidden}
 }
 
 func (w *Web) createIssue(v *visit, ref project.Ref) error {
@@ -82,6 +82,7 @@ func (w *Web) createIssue(v *visit, ref project.Ref) error {
 		}
 		return w.showIssueForm(v, ref, nil, f)
 	}
+	v.flashCommands(i.Commands)
 	return v.redirect(issuePath(i))
 }
 
@@ -90,7 +91,7 @@ func (w *Web) editIssue(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	f := editForm(&i.Issuable, "confidential", on(i.Confidential), "due_date", i.DueDate)
+	f := editForm(&i.Issuable, "confidential", on(i.Confidential), "due_date", i.DueDate, "weight", numberOrEmpty(i.Weight))
 	return w.showIssueForm(v, ref, i, f)
 }
 
@@ -105,11 +106,12 @@ func (w *Web) updateIssue(v *visit, ref project.Ref) error {
 	if v.ticked("preview") || f.bad() {
 		return w.showIssueForm(v, ref, i, f)
 	}
-	if _, err := w.Plan.UpdateIssue(v, v.actor, ref, i.IID, fields); err != nil {
+	now, err := w.Plan.UpdateIssue(v, v.actor, ref, i.IID, fields)
+	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err
 		}
 		return w.showIssueForm(v, ref, i, f)
 	}
-	return v.done("The issue was updated.", issuePath(i))
+	return v.doneWithCommands("The issue was updated.", now.Commands, issuePath(i))
 }

@@ -27,7 +27,7 @@ func (w *Web) mergeOnePages() {
 // mergeKind describes merge requests to the pages that they share with issues.
 func (w *Web) mergeKind() issuableKind {
 	k := issuableKind{
-		title: "Merge requests", access: project.MergePart, parts: []string{"labels", "assignees", "reviewers", "milestone"},
+		title: "Merge requests", access: project.MergePart, parts: []string{"labels", "assignees", "reviewers", "milestone", "time"},
 		participants: func(v *visit, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
 			return w.Merges.Participants(v, by, ref, iid)
 		},

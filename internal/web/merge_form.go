@@ -298,7 +298,7 @@ func (w *Web) createMerge(v *visit, ref project.Ref) error {
 		}
 		return again()
 	}
-	return v.done("The merge request was created.", mergePath(m))
+	return v.doneWithCommands("The merge request was created.", m.Commands, mergePath(m))
 }
 
 // changedMerge finds the merge request of a form, for those who may change it.
@@ -342,13 +342,14 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	if v.ticked("preview") || f.bad() {
 		return w.showChangedMerge(v, p, f)
 	}
-	if _, err := w.Merges.Update(v, v.actor, ref, p.IID, fields); err != nil {
+	now, err := w.Merges.Update(v, v.actor, ref, p.IID, fields)
+	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err
 		}
 		return w.showChangedMerge(v, p, f)
 	}
-	return v.done("The merge request was updated.", p.Path)
+	return v.doneWithCommands("The merge request was updated.", now.Commands, p.Path)
 }
 
 // mergeFields reads the fields of a form; what is wrong is noted in the form.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -217,6 +218,7 @@ func (w *Web) funcs() template.FuncMap {
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
 		"plural":   plural,
+		"duration": plan.FormatDuration,
 		"words":    words,
 		"state":    newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
 		"bytes":     byteSize,

@@ -1,0 +1,122 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// commandTarget returns a merge request for the quick actions of an actor. A merge
+// request without an ID is a new one.
+func (s *Service) commandTarget(by actor.Actor, in *project.Project, m *MergeRequest) *plan.CommandTarget {
+	on := &plan.CommandTarget{Issuable: &m.Issuable}
+	if m.ID == 0 {
+		on.Edit, on.Plan = true, Chooses(by, in)
+		return on
+	}
+	on.Edit = m.CheckEdit(by, in) == nil
+	on.Plan = on.Edit && plans(by, in)
+	on.Apply = func(ctx context.Context, out *plan.Outcome) (func(context.Context, *db.Tx) error, error) {
+		f := Fields{}
+		m.merge(&f, out)
+		if err := s.checkUsers(ctx, in, &f); err != nil {
+			return nil, err
+		}
+		head, err := s.checkTarget(ctx, in, m, f)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, tx *db.Tx) error {
+			if err := s.change(ctx, tx, by, in, m.ID, f, head); err != nil {
+				return err
+			}
+			return out.InTx(ctx, tx, &m.Issuable)
+		}, nil
+	}
+	return on
+}
+
+// handleCommands registers the quick actions that change repositories.
+func (s *Service) handleCommands() {
+	s.Plan.OnCommand(plan.MergeKind, "merge", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
+		m, err := s.Merge(ctx, by, project.RefTo(in.ID), i.IID, Acceptance{SHA: head, Auto: true})
+		if errs.Is(err, errs.KindNotAllowed) {
+			return "", errs.Invalid("The merge request cannot be merged now.")
+		}
+		if err != nil {
+			return "", err
+		}
+		if m.State != Merged {
+			return "Scheduled to merge this merge request when its pipeline succeeds.", nil
+		}
+		return "Merged this merge request.", nil
+	})
+	s.Plan.OnCommand(plan.MergeKind, "rebase", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+		return "Scheduled a rebase of the source branch.", s.Rebase(ctx, by, project.RefTo(in.ID), i.IID, false)
+	})
+}
+
+// merge adds the changes of quick actions to the fields.
+func (m *MergeRequest) merge(f *Fields, out *plan.Outcome) {
+	out.MergeInto(&f.Fields)
+	if out.Reviewers != nil {
+		f.Reviewers = out.Reviewers
+	}
+	if out.TargetBranch != nil {
+		f.TargetBranch = out.TargetBranch
+	}
+	if out.Draft != nil {
+		named := *m
+		if f.Title != nil {
+			named.Title = *f.Title
+		}
+		title := named.Titled(*out.Draft)
+		f.Title = &title
+	}
+}
+
+// commands takes the quick actions out of the description of a new or existing
+// merge request, and adds their changes to the fields. It returns nil without any.
+func (s *Service) commands(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, f *Fields) (*plan.Outcome, error) {
+	if f.Description == nil || *f.Description == m.Description {
+		return nil, nil
+	}
+	text, list := s.Plan.ParseCommands(plan.MergeKind, *f.Description)
+	f.Description = &text
+	if len(list) == 0 {
+		return nil, nil
+	}
+	out, err := s.Plan.RunCommands(ctx, by, in, s.commandTarget(by, in, m), list)
+	if err == nil {
+		m.merge(f, out)
+	}
+	return out, err
+}
+
+// done runs the rest of the quick actions, and returns the merge request as it is
+// now.
+func (s *Service) done(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, out *plan.Outcome) (*MergeRequest, error) {
+	if err := out.After(ctx, &m.Issuable); err != nil {
+		return nil, fmt.Errorf("quick actions on merge request %d: %w", m.ID, err)
+	}
+	now, err := s.Get(ctx, by, project.RefTo(in.ID), m.IID)
+	if err == nil {
+		now.Commands = out
+	}
+	return now, err
+}
+
+// NewTarget returns a new merge request of a project for quick actions, to users
+// who can read its merge requests. NotFound.
+func (s *Service) NewTarget(ctx context.Context, by actor.Actor, ref project.Ref) (*plan.CommandTarget, error) {
+	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
+	if err != nil {
+		return nil, err
+	}
+	return s.commandTarget(by, in, &MergeRequest{Issuable: plan.NewIssuable(plan.MergeKind, by, in, s.Now())}), nil
+}

@@ -1,0 +1,25 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/plan"
+	"svc/internal/project"
+)
+
+// Complete suggests merge requests of a project for the text after "!", to users
+// who can read its merge requests: those whose number starts with it, or the newest
+// ones whose title contains it. NotFound.
+func (s *Service) Complete(ctx context.Context, by actor.Actor, ref project.Ref, text string) ([]*MergeRequest, error) {
+	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
+	if err != nil {
+		return nil, err
+	}
+	list, err := completeRequests(ctx, s.DB, in.ID, plan.NewTyped(text))
+	if err != nil {
+		return nil, fmt.Errorf("complete merge requests: %w", err)
+	}
+	return list, nil
+}
