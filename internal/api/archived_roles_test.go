@@ -68,6 +68,8 @@ var archivedWrites = map[string]string{
 	"POST /projects/{id}/issues/{issue_iid}/unsubscribe":                 personal,
 	"POST /projects/{id}/merge_requests/{merge_request_iid}/subscribe":   personal,
 	"POST /projects/{id}/merge_requests/{merge_request_iid}/unsubscribe": personal,
+	"POST /projects/{id}/issues/{issue_iid}/todo":                        personal,
+	"POST /projects/{id}/merge_requests/{merge_request_iid}/todo":        personal,
 	"POST /projects/{id}/labels/{name}/subscribe":                        personal,
 	"POST /projects/{id}/labels/{name}/unsubscribe":                      personal,
 }

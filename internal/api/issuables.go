@@ -20,12 +20,13 @@ type matchParams struct {
 	AuthorUsername    string   `param:"author_username"`
 	AssigneeID        string   `param:"assignee_id" doc:"User ID, None or Any."`
 	AssigneeUsernames []string `param:"assignee_username,csv"`
+	Reaction          string   `param:"my_reaction_emoji" doc:"Emoji name of a reaction of the current user, None or Any."`
 }
 
 func (p *matchParams) match() plan.Match {
 	return plan.Match{
 		Labels: p.Labels, Milestone: p.Milestone, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername,
-		AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames,
+		AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames, Reaction: p.Reaction,
 	}
 }
 

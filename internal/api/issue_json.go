@@ -132,7 +132,7 @@ func toIssue(site *Site, i *plan.Issue, details bool, now time.Time) issueJSON {
 	out := issueJSON{
 		ID: i.ID, IID: i.IID, ProjectID: i.ProjectID, Title: i.Title, Description: textOrNull(i.Description), State: string(i.State),
 		CreatedAt: toStamp(i.CreatedAt), UpdatedAt: toStamp(i.UpdatedAt), ClosedAt: toStampOrNull(i.ClosedAt), ClosedBy: toUserOrNull(site, i.ClosedBy, now),
-		Author: toUserOrNull(site, i.Author, now), Assignees: planned.assignees, Assignee: planned.assignee, Milestone: planned.milestone, Type: strings.ToUpper(i.Type), UserNotesCount: i.Notes, DueDate: toDayOrNull(i.DueDate), Confidential: i.Confidential, DiscussionLocked: i.Locked,
+		Author: toUserOrNull(site, i.Author, now), Assignees: planned.assignees, Assignee: planned.assignee, Milestone: planned.milestone, Type: strings.ToUpper(i.Type), UserNotesCount: i.Notes, Upvotes: i.Upvotes, Downvotes: i.Downvotes, DueDate: toDayOrNull(i.DueDate), Confidential: i.Confidential, DiscussionLocked: i.Locked,
 		IssueType: i.Type, WebURL: site.URL + "/" + i.ProjectPath + "/-/issues/" + number, TaskCompletionStatus: toTasks(i.Description), Weight: i.Weight,
 		Links:      issueLinksJSON{Self: self + "/issues/" + number, Notes: self + "/issues/" + number + "/notes", AwardEmoji: self + "/issues/" + number + "/award_emoji", Project: self},
 		References: referencesJSON{"#" + number, "#" + number, i.ProjectPath + "#" + number},

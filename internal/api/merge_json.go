@@ -84,7 +84,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 	short := "!" + strconv.FormatInt(m.IID, 10)
 	out := mergeRequestJSON{
 		mergeSimpleJSON: toMergeSimple(site, m), MergedAt: toStampOrNull(m.MergedAt), ClosedBy: toUserOrNull(site, m.ClosedBy, now), ClosedAt: toStampOrNull(m.ClosedAt),
-		TargetBranch: m.TargetBranch, SourceBranch: m.SourceBranch, UserNotesCount: m.Notes, Author: toUserOrNull(site, m.Author, now),
+		TargetBranch: m.TargetBranch, SourceBranch: m.SourceBranch, UserNotesCount: m.Notes, Upvotes: m.Upvotes, Downvotes: m.Downvotes, Author: toUserOrNull(site, m.Author, now),
 		Labels: planned.labels, Milestone: planned.milestone, Assignees: planned.assignees, Assignee: planned.assignee,
 		Reviewers: toUsers(site, m.Reviewers, now), SourceProjectID: m.SourceProjectID, TargetProjectID: m.ProjectID,
 		Draft: m.Draft, WorkInProgress: m.Draft, ImportedFrom: "none", MergeWhenPipelineSucceeds: m.AutoMergeByID != nil,

@@ -33,6 +33,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/wiki"
@@ -62,6 +63,7 @@ type Deps struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
 	Pages    *pages.Service
@@ -182,6 +184,8 @@ func New(d Deps) *API {
 		a.noteRoutes,
 		a.draftNoteRoutes,
 		a.suggestionRoutes,
+		a.awardRoutes,
+		a.todoRoutes,
 		a.mergeRequestRoutes,
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,

@@ -53,6 +53,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/web"
@@ -90,6 +91,7 @@ type App struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	CI       *ci.Service
+	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
 	Pages    *pages.Service
@@ -279,6 +281,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
 		},
 	})
+	a.Todos = todo.New(todo.Deps{
+		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Projects: a.Projects, Notify: a.Notify, Plan: a.Plan, Merges: a.Merges, Now: a.now,
+	})
 	a.Pages = pages.New(pages.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
 		Log: a.Log, Now: a.now, Place: a.pagesPlace(), ACME: a.pagesACME(), Name: a.Config.ServiceName, CacheDir: a.pagesCache(), LookupTXT: o.LookupTXT,
@@ -361,7 +366,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors,
+		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -374,7 +379,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
-		CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		CI: a.CI, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

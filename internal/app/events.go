@@ -9,6 +9,7 @@ import (
 	"svc/internal/oauth"
 	"svc/internal/plan"
 	"svc/internal/repo"
+	"svc/internal/todo"
 )
 
 // subscribe connects the features: it is the one place that says who follows
@@ -18,7 +19,7 @@ func (a *App) subscribe() {
 	users := &a.Users.Events
 	users.Deleting.Subscribe(a.Projects.UserDeleting)
 	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
-		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, a.OAuth.UserDeleted)
+		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
 
 	projects := &a.Projects.Events
@@ -27,9 +28,12 @@ func (a *App) subscribe() {
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted)
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
-	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged)
+	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
+	a.Plan.Events.Planned.Subscribe(a.Todos.Planned)
+	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged)
 	a.CI.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
 	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
+	a.CI.Events.PipelineEnded.Subscribe(a.Todos.PipelineEnded)
 }
 
 // provide gives features what they ask of others that are built after them.

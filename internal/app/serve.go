@@ -127,8 +127,9 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		ErrorLog:          quietLog(s.Log),
 		ConnContext:       connContext,
 	}
-	// Runners that wait for a job, and readers of a log, would hold up the end.
+	// Runners that wait for a job, and readers of live streams, would hold up the end.
 	s.http.RegisterOnShutdown(s.CI.JobQueue.Close)
+	s.http.RegisterOnShutdown(s.Todos.Close)
 	return nil
 }
 

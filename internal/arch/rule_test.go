@@ -32,6 +32,7 @@ func features() []string {
 		"wiki",
 		"merge",
 		"ci",
+		"todo",
 		"pages",
 		"alert",
 		"errortrack",

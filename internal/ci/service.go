@@ -94,6 +94,9 @@ type Events struct {
 	// JobEnded is published when a job has ended, in the transaction of its
 	// end.
 	JobEnded event.Event[*Job]
+	// PipelineEnded is published when a pipeline that is not a child has ended, in
+	// the transaction of its end. A retried pipeline ends several times.
+	PipelineEnded event.Event[*Pipeline]
 }
 
 // VariableSource returns variables that another feature adds to the jobs of a

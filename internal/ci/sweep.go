@@ -210,6 +210,9 @@ func (s *Service) publishChange(ctx context.Context, tx *db.Tx, p *Pipeline) err
 		if err := s.Merges.PipelineEnded(ctx, tx, p.SHA); err != nil {
 			return err
 		}
+		if err := s.Events.PipelineEnded.Publish(ctx, tx, p); err != nil {
+			return err
+		}
 	}
 	if p.ParentJobID == nil {
 		return nil

@@ -42,6 +42,14 @@ func (w *Where) SQL() string {
 	return " WHERE (" + strings.Join(w.conds, ") AND (") + ")"
 }
 
+// Cond is all conditions as one; it is true without conditions.
+func (w *Where) Cond() string {
+	if len(w.conds) == 0 {
+		return "1 = 1"
+	}
+	return "(" + strings.Join(w.conds, ") AND (") + ")"
+}
+
 // Args are the arguments of the clause followed by more.
 func (w *Where) Args(more ...any) []any {
 	return append(append(make([]any, 0, len(w.args)+len(more)), w.args...), more...)

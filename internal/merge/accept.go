@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -283,6 +284,24 @@ func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) erro
 		}
 	}
 	return nil
+}
+
+// OfPipeline returns the open merge requests whose head a pipeline of a project
+// has run for. ref is the branch, or the ref of a merge request. The caller acts
+// for the system.
+func (s *Service) OfPipeline(ctx context.Context, q db.Q, projectID int64, ref, sha string) ([]*MergeRequest, error) {
+	var iid int64
+	if rest, ok := strings.CutPrefix(ref, "refs/merge-requests/"); ok {
+		text, _, _ := strings.Cut(rest, "/")
+		if iid, ok = number(text); !ok {
+			return nil, nil
+		}
+	}
+	list, err := findByHead(ctx, q, projectID, ref, iid, sha)
+	if err != nil {
+		return nil, fmt.Errorf("merge requests of pipeline: %w", err)
+	}
+	return list, nil
 }
 
 // autoWork is the background job that merges a merge request after its

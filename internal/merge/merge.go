@@ -139,7 +139,7 @@ type Service struct {
 // Events are the events of merge requests.
 type Events struct {
 	// Changed is published when a merge request has a new head, another state or other
-	// fields.
+	// fields, and when it has conflicts.
 	Changed event.Event[Change]
 }
 
@@ -158,6 +158,7 @@ const (
 	Collected     ChangeKind = "collected" // a new head is stored in the target project, with its commits
 	StateChanged  ChangeKind = "state"
 	FieldsChanged ChangeKind = "fields"
+	Conflicted    ChangeKind = "conflicted" // it can no longer be merged without conflicts
 )
 
 // New returns the service and registers its background jobs.
@@ -226,6 +227,16 @@ func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, 
 		return nil, nil, db.NotFound(err, "Merge Request")
 	}
 	return in, m, s.fill(ctx, m)
+}
+
+// Seen returns a merge request by its ID with its project, to users who can see it.
+// Versions and mergeability are not updated. NotFound.
+func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.Project, *MergeRequest, error) {
+	found, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return nil, nil, db.NotFound(err, "Merge Request")
+	}
+	return s.request(ctx, by, project.RefTo(found.ProjectID), found.IID)
 }
 
 // fill reads the related rows of merge requests.

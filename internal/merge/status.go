@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 
+	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -140,8 +141,20 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 			found.result = cannotMerge
 		}
 	}
+	// A check that is repeated after a push to the target finds old conflicts again.
+	news := found.result == cannotMerge && m.check.result != cannotMerge && m.check.result != recheck
 	m.check = found
-	return saveCheck(ctx, s.DB, m)
+	if !news {
+		_, err := saveCheck(ctx, s.DB, m)
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		saved, err := saveCheck(ctx, tx, m)
+		if err != nil || !saved {
+			return err
+		}
+		return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: Conflicted})
+	})
 }
 
 // judge returns the status: the first check that fails. The pipeline must have

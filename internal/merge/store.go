@@ -13,7 +13,7 @@ import (
 // The table is named i, as the conditions of package plan expect.
 const (
 	columns = `i.id, i.iid, i.project_id, i.source_project_id, i.source_branch, i.target_branch, i.title, i.description, i.state, i.draft, i.locked, i.head_sha,
-		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
+		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.upvotes, i.downvotes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
 		i.merged_at, i.merged_by_id, i.closed_at, i.closed_by_id, i.auto_merge_by_id, i.auto_merge, i.prepared_at, i.rebasing_at,
 		i.merge_check, i.checked_source, i.checked_target, i.time_estimate, i.time_spent, i.created_at, i.updated_at, p.full_path`
 	tables = `merge_requests i JOIN projects p ON p.id = i.project_id`
@@ -22,7 +22,7 @@ const (
 func scanRequest(s db.Scanner) (*MergeRequest, error) {
 	m := MergeRequest{Issuable: plan.Issuable{Kind: plan.MergeKind}}
 	err := s.Scan(&m.ID, &m.IID, &m.ProjectID, &m.SourceProjectID, &m.SourceBranch, &m.TargetBranch, &m.Title, &m.Description, (*string)(&m.State), &m.Draft, &m.Locked, &m.Head,
-		&m.Squash, &m.RemoveSource, &m.AllowCollaboration, &m.Notes, &m.AuthorID, &m.MilestoneID, &m.MergeCommit, &m.SquashCommit, &m.MergeError,
+		&m.Squash, &m.RemoveSource, &m.AllowCollaboration, &m.Notes, &m.Upvotes, &m.Downvotes, &m.AuthorID, &m.MilestoneID, &m.MergeCommit, &m.SquashCommit, &m.MergeError,
 		db.NullTime(&m.MergedAt), &m.MergedByID, db.NullTime(&m.ClosedAt), &m.ClosedByID, &m.AutoMergeByID, &m.autoMerge, db.NullTime(&m.PreparedAt), db.NullTime(&m.RebasingAt),
 		&m.check.result, &m.check.source, &m.check.target, &m.TimeEstimate, &m.TimeSpent, db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), &m.ProjectPath)
 	return &m, err
@@ -90,12 +90,11 @@ func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err
 	return iid, err
 }
 
-// saveCheck saves the result of a merge check if the head is still the same. It
-// does not set updated_at.
-func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) error {
-	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET merge_check = ?, checked_source = ?, checked_target = ? WHERE id = ? AND head_sha = ?`,
+// saveCheck saves the result of a merge check if the head is still the same, and
+// reports whether it is. It does not set updated_at.
+func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) (saved bool, err error) {
+	return db.ExecAny(ctx, q, `UPDATE merge_requests SET merge_check = ?, checked_source = ?, checked_target = ? WHERE id = ? AND head_sha = ?`,
 		m.check.result, m.check.source, m.check.target, m.ID, m.check.source)
-	return err
 }
 
 // uncheck resets the merge checks of open merge requests into a branch that has
@@ -159,6 +158,18 @@ func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) 
 func release(ctx context.Context, q db.Q, column string, id int64, failure string) error {
 	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET `+column+` = NULL, merge_error = ? WHERE id = ?`, failure, id)
 	return err
+}
+
+// findByHead returns the open merge requests with a head from a branch of a
+// project or, if iid is set, with this IID to or from the project.
+func findByHead(ctx context.Context, q db.Q, projectID int64, branch string, iid int64, sha string) ([]*MergeRequest, error) {
+	cond, args := `i.source_project_id = ? AND i.source_branch = ?`, []any{projectID, branch}
+	if iid != 0 {
+		cond, args = `(i.project_id = ? OR i.source_project_id = ?) AND i.iid = ?`, []any{projectID, projectID, iid}
+	}
+	return db.All(ctx, q, scanRequest, `
+		SELECT `+columns+` FROM `+tables+` WHERE `+cond+` AND i.head_sha = ? AND i.state = 'opened' AND p.deleted_at IS NULL ORDER BY i.id LIMIT 100`,
+		append(args, sha)...)
 }
 
 // findWaiting returns the open merge requests with a head that wait for its

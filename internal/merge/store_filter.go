@@ -30,6 +30,7 @@ func inProject(id int64) (w db.Where) {
 // narrow adds the conditions of a filter.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	plan.Narrow(w, plan.MergeKind, by, f.Filter)
+	f.ReactionBy, f.Not.ReactionBy = by.ID, by.ID
 	if f.Draft != nil {
 		w.And(`i.draft = ?`, *f.Draft)
 	}

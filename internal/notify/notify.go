@@ -19,6 +19,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/event"
 	"svc/internal/mail"
 	"svc/internal/markup"
 	"svc/internal/project"
@@ -141,7 +142,16 @@ const DefaultDelay = 30 * time.Second
 // Service sends the notification emails of the instance.
 type Service struct {
 	Deps
+	Events Events
+
 	sources map[string]Source
+}
+
+// Events are the events of notifications.
+type Events struct {
+	// Recorded is published for each event of which users are notified, also
+	// without a mail server.
+	Recorded event.Event[Event]
 }
 
 // New returns the service and registers its background jobs.
@@ -166,12 +176,15 @@ func (s *Service) EmailHTML(safe string) template.HTML {
 func (s *Service) Enabled() bool { return s.Mail.Enabled() }
 
 // Notify records an event and notifies its recipients once tx is committed. The
-// caller has checked permissions. Without a mail server it does nothing.
+// caller has checked permissions. Without a mail server no email is sent.
 func (s *Service) Notify(ctx context.Context, tx *db.Tx, e Event) error {
-	if !s.Enabled() || s.sources[e.TargetKind] == nil {
+	if s.sources[e.TargetKind] == nil {
 		return nil
 	}
 	e.CreatedAt = s.Now()
+	if err := s.Events.Recorded.Publish(ctx, tx, e); err != nil || !s.Enabled() {
+		return err
+	}
 	id, err := insertEvent(ctx, tx, &e)
 	if err != nil {
 		return fmt.Errorf("notify of %s %d: %w", e.TargetKind, e.TargetID, err)

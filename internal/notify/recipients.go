@@ -239,8 +239,8 @@ func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users 
 	return found, nil
 }
 
-// maxMentions limits how many mentions of a text are resolved.
-const maxMentions = 100
+// MaxMentions limits how many mentions of a text are resolved.
+const MaxMentions = 100
 
 // mentionedUsers returns the users whom the text of an event mentions, by their
 // username or by a group.
@@ -254,17 +254,25 @@ func (s *Service) mentionedUsers(ctx context.Context, e *Event, r Recipients) ([
 		names = append(slices.Clone(names), found...)
 	}
 	var ids []int64
-	for _, name := range names[:min(maxMentions, len(names))] {
-		found, err := s.resolveMention(ctx, e, name)
-		if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) {
-			continue
-		}
+	for _, name := range names[:min(MaxMentions, len(names))] {
+		found, err := s.Mentioned(ctx, e, name)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, found...)
 	}
 	return ids, nil
+}
+
+// Mentioned returns the users that a mention in the text of an event stands for;
+// none for a name that the author of the event may not mention. Whether these
+// users can see the target is not checked.
+func (s *Service) Mentioned(ctx context.Context, e *Event, name string) ([]int64, error) {
+	found, err := s.resolveMention(ctx, e, name)
+	if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) {
+		return nil, nil
+	}
+	return found, err
 }
 
 // resolveMention returns the users that a mention stands for: a user, the

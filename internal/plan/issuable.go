@@ -34,6 +34,8 @@ type Issuable struct {
 	State       State
 	Locked      *bool // the discussion; nil if it was never set
 	Notes       int64 // number of comments
+	Upvotes     int64 // number of thumbsup reactions
+	Downvotes   int64 // number of thumbsdown reactions
 	AuthorID    int64
 	MilestoneID *int64
 	ClosedAt    *time.Time
@@ -282,6 +284,15 @@ func (s *Service) FillIssuables(ctx context.Context, list []*Issuable, others ..
 		i.Assignees, i.Reviewers = known(related[Assignees][i.ID]), known(related[Reviewers][i.ID])
 	}
 	return users, nil
+}
+
+// Related returns the IDs of the assignees or reviewers of a target.
+func Related(ctx context.Context, q db.Q, of Target, as Relation) ([]int64, error) {
+	if !slices.Contains(of.Kind.relations(), as) {
+		return nil, nil
+	}
+	found, err := findRelated(ctx, q, of.Kind, as, []int64{of.ID})
+	return found[of.ID], err
 }
 
 // FillSubscribed reads whether the actor is subscribed.

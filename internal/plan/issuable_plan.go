@@ -28,7 +28,23 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	if err != nil {
 		return nil, err
 	}
+	appointed, err := s.AppointAll(ctx, tx, i, f.Assignees, reviewers)
+	if err != nil {
+		return nil, err
+	}
+	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
+	if err != nil {
+		return nil, err
+	}
 	note(LabelChange(added, removed))
+	for _, a := range appointed {
+		note(a.Text)
+	}
+	if note(goal); len(texts) > 0 {
+		if err := s.Events.Planned.Publish(ctx, tx, Act{On: i.Target(), By: by.ID}); err != nil {
+			return nil, err
+		}
+	}
 	if len(added) > 0 {
 		if err := s.NotifyOf(ctx, tx, by.ID, i, notify.Relabel, notify.Details{After: LabelIDs(added)}); err != nil {
 			return nil, err
@@ -39,20 +55,10 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 			return nil, err
 		}
 	}
-	appointed, err := s.AppointAll(ctx, tx, i, f.Assignees, reviewers)
-	if err != nil {
-		return nil, err
-	}
 	for _, a := range appointed {
 		if err := s.NotifyOf(ctx, tx, by.ID, i, a.event(i.Kind), notify.Details{Before: a.Before, After: a.After}); err != nil {
 			return nil, err
 		}
-		note(a.Text)
-	}
-	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
-	note(goal)
-	if err != nil {
-		return nil, err
 	}
 	tracked, err := s.changeTime(ctx, tx, by, i, f.Time)
 	return append(texts, tracked...), err

@@ -85,6 +85,15 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return in, i, nil
 }
 
+// Seen returns an issue by its ID with its project, to those who see it. NotFound.
+func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.Project, *Issue, error) {
+	found, err := findIssueByID(ctx, s.DB, id)
+	if err != nil {
+		return nil, nil, db.NotFound(err, "Issue")
+	}
+	return s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+}
+
 // fillIssues reads the related rows of issues.
 func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	shared := make([]*Issuable, len(list))

@@ -57,6 +57,8 @@ type Match struct {
 	AssigneeID        string // an id, or None or Any
 	AssigneeUsernames []string
 	Weight            string // of issues: a number, or None or Any
+	Reaction          string // an emoji name, or None or Any
+	ReactionBy        int64  // the user whose reaction it is
 }
 
 // Sort is the order of a list.
@@ -133,6 +135,16 @@ func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Pro
 		return 0, false, fmt.Errorf("count open issues of project %d: %w", in.ID, err)
 	}
 	return n, over, nil
+}
+
+// CountAssigned counts the open issues that the actor is assigned to and sees, up
+// to a limit.
+func (s *Service) CountAssigned(ctx context.Context, by actor.Actor, limit int) (int, error) {
+	n, err := countAssigned(ctx, s.DB, s.issuesIn(by, place{}), by.ID, limit)
+	if err != nil {
+		return 0, fmt.Errorf("count issues of user %d: %w", by.ID, err)
+	}
+	return n, nil
 }
 
 // MilestoneIssues lists the issues of a milestone that the actor sees; NotFound.

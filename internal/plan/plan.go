@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/blob"
 	"svc/internal/db"
+	"svc/internal/event"
 	"svc/internal/markup"
 	"svc/internal/notify"
 	"svc/internal/project"
@@ -36,8 +37,23 @@ type Deps struct {
 // Service manages issues, labels, milestones, boards and notes.
 type Service struct {
 	Deps
+	Events Events
+
 	referrers map[markup.Kind]Referrer
 	commands  map[Kind]map[string]*Command // by name and alias
+}
+
+// Events are the events of issues and merge requests.
+type Events struct {
+	// Planned is published when a user changes the labels, the milestone or the
+	// users of an issue or merge request.
+	Planned event.Event[Act]
+}
+
+// Act is what a user did to an issue or merge request.
+type Act struct {
+	On Target
+	By int64 // 0: no user
 }
 
 // New returns the service and registers its background jobs.
@@ -113,9 +129,12 @@ func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, 
 }
 
 // UserDeleted makes the ghost user the author of the issues and notes of a
-// deleted user. A hard deletion deletes them, with the notes of others on these
-// issues.
+// deleted user, and deletes their reactions. A hard deletion deletes the issues and
+// notes, with the notes of others on these issues.
 func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if err := deleteAwardsBy(ctx, tx, d.UserID); err != nil {
+		return err
+	}
 	if !d.Hard {
 		return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 	}

@@ -8,12 +8,14 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/emoji"
 	"svc/internal/errs"
 )
 
 // narrow adds the conditions of a filter on issues i of projects p.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f IssueFilter) {
 	Narrow(w, IssueKind, by, f.Filter)
+	f.ReactionBy, f.Not.ReactionBy = by.ID, by.ID
 	if len(f.IDs) > 0 {
 		w.And(`i.id IN `+db.In(len(f.IDs)), db.Any(f.IDs)...)
 	}
@@ -43,9 +45,9 @@ func Narrow(w *db.Where, kind Kind, by actor.Actor, f Filter) {
 	case "created_by_me":
 		w.And(`i.author_id = ?`, by.ID)
 	case "assigned_to_me":
-		w.And(having(kind, Assignees), by.ID)
+		w.And(ofUser(kind, Assignees), by.ID)
 	case "reviews_for_me":
-		w.And(having(kind, Reviewers), by.ID)
+		w.And(ofUser(kind, Reviewers), by.ID)
 	}
 	if f.Search != "" {
 		either := !f.InTitle && !f.InText
@@ -75,6 +77,11 @@ func Not(w *db.Where) func(cond string, args ...any) {
 
 // having is the condition on issues or merge requests i that a user is related to.
 func having(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
+
+// ofUser is having for lists of all projects: it begins with the rows of the user.
+func ofUser(kind Kind, as Relation) string {
+	return `i.id IN (SELECT a.` + kind.table() + `_id FROM ` + as.table(kind) + ` a WHERE a.user_id = ?)`
+}
 
 func anyUser(kind Kind, as Relation, more string) string {
 	cond := `EXISTS (SELECT 1 FROM ` + as.table(kind) + ` a WHERE a.` + kind.table() + `_id = i.id`
@@ -131,6 +138,7 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 		and(`i.author_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, m.AuthorUsername)
 	}
 	MatchUsers(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
+	matchReaction(kind, m, and)
 	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
 	case m.Weight == "" || kind != IssueKind:
 	case strings.EqualFold(m.Weight, Any):
@@ -139,6 +147,27 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 		and(`i.weight = ?`, weight)
 	default:
 		and(`i.weight IS NULL`)
+	}
+}
+
+// matchReaction returns the condition on issues or merge requests i with a reaction
+// of the user who asks.
+func matchReaction(kind Kind, m Match, and func(cond string, args ...any)) {
+	if m.Reaction == "" {
+		return
+	}
+	own := `SELECT w.` + kind.table() + `_id FROM award_emoji w WHERE w.user_id = ? AND w.` + kind.table() + `_id IS NOT NULL`
+	switch {
+	case strings.EqualFold(m.Reaction, None):
+		and(`i.id NOT IN (`+own+`)`, m.ReactionBy)
+	case strings.EqualFold(m.Reaction, Any):
+		and(`i.id IN (`+own+`)`, m.ReactionBy)
+	default:
+		name := m.Reaction
+		if e := emoji.Find(name); e != nil {
+			name = e.Name
+		}
+		and(`i.id IN (`+own+` AND w.name = ?)`, m.ReactionBy, name)
 	}
 }
 
@@ -221,7 +250,7 @@ func OrderBy(kind Kind, by string) (db.Order, error) {
 	case "title":
 		return db.Order{Name: "i.title", Text: true}, nil
 	case "popularity":
-		return db.Order{Name: "i.notes"}, nil
+		return db.Order{Name: "i.upvotes"}, nil
 	case "milestone_due":
 		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, nil
 	case "priority", "label_priority":

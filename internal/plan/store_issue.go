@@ -11,7 +11,7 @@ import (
 
 const (
 	issueColumns = `i.id, i.iid, i.project_id, i.title, i.description, i.state, i.type, i.confidential, i.locked, COALESCE(i.due_date, ''), i.weight,
-		i.position, i.notes, i.author_id, i.milestone_id, i.moved_to_id, i.closed_at, i.closed_by_id, i.time_estimate, i.time_spent, i.created_at, i.updated_at,
+		i.position, i.notes, i.upvotes, i.downvotes, i.author_id, i.milestone_id, i.moved_to_id, i.closed_at, i.closed_by_id, i.time_estimate, i.time_spent, i.created_at, i.updated_at,
 		p.full_path`
 	issueTables = `issues i JOIN projects p ON p.id = i.project_id`
 )
@@ -19,7 +19,7 @@ const (
 func scanIssue(s db.Scanner) (*Issue, error) {
 	i := Issue{Issuable: Issuable{Kind: IssueKind}}
 	err := s.Scan(&i.ID, &i.IID, &i.ProjectID, &i.Title, &i.Description, (*string)(&i.State), &i.Type, &i.Confidential, &i.Locked, &i.DueDate, &i.Weight,
-		&i.Position, &i.Notes, &i.AuthorID, &i.MilestoneID, &i.MovedToID, db.NullTime(&i.ClosedAt), &i.ClosedByID, &i.TimeEstimate, &i.TimeSpent, db.Time(&i.CreatedAt), db.Time(&i.UpdatedAt), &i.ProjectPath)
+		&i.Position, &i.Notes, &i.Upvotes, &i.Downvotes, &i.AuthorID, &i.MilestoneID, &i.MovedToID, db.NullTime(&i.ClosedAt), &i.ClosedByID, &i.TimeEstimate, &i.TimeSpent, db.Time(&i.CreatedAt), db.Time(&i.UpdatedAt), &i.ProjectPath)
 	return &i, err
 }
 
@@ -125,6 +125,23 @@ const mine = `i.author_id = ? OR EXISTS (SELECT 1 FROM issue_assignees a WHERE a
 // Concerns is mine for events, which know the id of an issue.
 func Concerns(by actor.Actor) (string, []any) {
 	return `EXISTS (SELECT 1 FROM issues i WHERE i.id = e.subject_id AND (` + mine + `))`, []any{by.ID, by.ID}
+}
+
+// VisibleIssues is the condition on issues i of projects p that the actor sees,
+// for lists of other features.
+func (s *Service) VisibleIssues(by actor.Actor) (cond string, args []any) {
+	w := s.issuesIn(by, place{})
+	return w.Cond(), w.Args()
+}
+
+// countAssigned counts the open issues that a user is assigned to, up to a limit.
+func countAssigned(ctx context.Context, q db.Q, w db.Where, userID int64, limit int) (n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM (
+			SELECT 1 FROM issue_assignees x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id
+			WHERE x.user_id = ? AND i.state = 'opened' AND NOT p.archived AND (`+w.Cond()+`) LIMIT ?) AS counted`,
+		append(append([]any{userID}, w.Args()...), limit)...).Scan(&n)
+	return n, err
 }
 
 // issuesIn are the conditions on issues i of projects p: those of a place that

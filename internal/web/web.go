@@ -33,6 +33,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/snippet"
+	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
 	"svc/internal/web/joblog"
@@ -53,6 +54,7 @@ type Deps struct {
 	Transfer *transfer.Service
 	Notify   *notify.Service
 	CI       *ci.Service
+	Todos    *todo.Service
 	Alerts   *alert.Service
 	Pages    *pages.Service
 	Merges   *merge.Service

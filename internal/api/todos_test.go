@@ -1,0 +1,195 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/project"
+)
+
+// todoActions returns the actions and targets of a caller's items, newest first:
+// "assigned Issue 1".
+func todoActions(t *testing.T, s *apptest.Server, token, query string) []string {
+	t.Helper()
+	s.Settled(t) // mentions are found in the background
+	var items []struct {
+		ActionName string `json:"action_name"`
+		TargetType string `json:"target_type"`
+		Target     struct{ IID int64 }
+	}
+	s.Check(t, apptest.Call{Do: "GET /todos" + query, As: token, Status: 200}).JSON(t, &items)
+	list := []string{}
+	for _, i := range items {
+		list = append(list, fmt.Sprintf("%s %s %d", i.ActionName, i.TargetType, i.Target.IID))
+	}
+	return list
+}
+
+func wantTodos(t *testing.T, s *apptest.Server, token, query string, want ...string) {
+	t.Helper()
+	if got := todoActions(t, s, token, query); strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("GET /todos%s: %q, want %q", query, got, want)
+	}
+}
+
+// TestTodos creates to-do items in every way and resolves them.
+func TestTodos(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		aliceID, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		carolID, carol := s.User(t, "carol")
+		p := newProject(t, s, alice, "p", `,"visibility":"private","initialize_with_readme":true`)
+		enlist(t, s, p, bobID, project.Developer)
+		at := fmt.Sprintf("/projects/%d", p)
+		issues := at + "/issues"
+		made(t, s, alice, "POST "+issues, fmt.Sprintf(`{"title":"first","description":"@carol cannot see this","assignee_ids":[%d]}`, bobID))
+		wantTodos(t, s, bob, "", "assigned Issue 1")
+		wantTodos(t, s, carol, "") // not a member
+		var items []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /todos", As: bob, Status: 200, Want: fmt.Sprintf(`[{
+			"project":{"id":%d,"name":"p","path":"p","name_with_namespace":"alice / p","path_with_namespace":"alice/p"},
+			"author":{"id":%d,"username":"alice"},"action_name":"assigned","target_type":"Issue",
+			"target":{"iid":1,"title":"first","upvotes":0},"target_url":"%s/alice/p/-/issues/1","body":"first","state":"pending",
+			"created_at":"<any>","updated_at":"<any>"}]`, p, aliceID, s.URL), WantHeader: map[string]string{"X-Total": "1"}}).JSON(t, &items)
+		one := fmt.Sprintf("/todos/%d/mark_as_done", items[0].ID)
+		s.Table(t, []apptest.Call{
+			{Name: "of another user", Do: "POST " + one, As: alice, Status: 404},
+			{Name: "done", Do: "POST " + one, As: bob, Status: 201, Want: `{"state":"done","action_name":"assigned"}`},
+			{Name: "done again", Do: "POST " + one, As: bob, Status: 201, Want: `{"state":"done"}`},
+			{Name: "anonymous", Do: "GET /todos", Status: 401},
+			{Name: "state", Do: "GET /todos?state=nonsense", As: bob, Status: 400},
+			{Name: "action", Do: "GET /todos?action=nonsense", As: bob, Status: 400},
+			{Name: "type", Do: "GET /todos?type=nonsense", As: bob, Status: 400},
+		})
+		wantTodos(t, s, bob, "")
+		wantTodos(t, s, bob, "?state=done", "assigned Issue 1")
+
+		// Mentions; one at the start of a line addresses a user.
+		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"Look, @bob, at this"}`)
+		wantTodos(t, s, bob, "", "mentioned Issue 1")
+		made(t, s, alice, "POST "+issues, `{"title":"second","description":"@bob please"}`)
+		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
+		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"@bob again"}`) // there is one for the issue
+		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
+		s.Check(t, apptest.Call{Do: "GET /todos?action=mentioned", As: bob, Status: 200, Want: `[{"body":"Look, @bob, at this"}]`})
+		// What the user does resolves the item, what others do does not.
+		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"x"}`)
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: alice, JSON: `{"state_event":"close"}`, Status: 200})
+		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
+		made(t, s, bob, "POST "+issues+"/1/notes", `{"body":"done"}`)
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: bob, JSON: `{"labels":"x"}`, Status: 200})
+		wantTodos(t, s, bob, "")
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: alice, JSON: fmt.Sprintf(`{"assignee_ids":[%d]}`, bobID), Status: 200})
+		wantTodos(t, s, bob, "", "assigned Issue 2")
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: alice, JSON: `{"assignee_ids":[]}`, Status: 200})
+		wantTodos(t, s, bob, "")
+		// A description that mentions a user later.
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/1", As: alice, JSON: `{"description":"for @bob and @bob"}`, Status: 200})
+		wantTodos(t, s, bob, "", "mentioned Issue 1")
+		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: bob, Status: 204})
+		wantTodos(t, s, bob, "")
+
+		// Those that users add themselves.
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + issues + "/1/todo", As: bob, Status: 201, Want: `{"action_name":"marked","author":{"username":"bob"},"state":"pending"}`},
+			{Do: "POST " + issues + "/1/todo", As: bob, Status: 304},
+			{Do: "POST " + issues + "/1/todo", As: carol, Status: 404},
+			{Do: "POST " + issues + "/1/todo", Status: 401},
+			{Do: "POST " + issues + "/99/todo", As: bob, Status: 404},
+		})
+		// Filters.
+		other := newProject(t, s, bob, "other", "")
+		made(t, s, bob, fmt.Sprintf("POST /projects/%d/issues", other), fmt.Sprintf(`{"title":"x","assignee_ids":[%d]}`, bobID))
+		wantTodos(t, s, bob, "", "assigned Issue 1", "marked Issue 1")
+		wantTodos(t, s, bob, fmt.Sprintf("?project_id=%d", p), "marked Issue 1")
+		wantTodos(t, s, bob, fmt.Sprintf("?author_id=%d", bobID), "assigned Issue 1", "marked Issue 1")
+		wantTodos(t, s, bob, fmt.Sprintf("?author_id=%d", aliceID))
+		wantTodos(t, s, bob, "?type=MergeRequest")
+		wantTodos(t, s, bob, "?type=Issue&action=assigned", "assigned Issue 1")
+		wantTodos(t, s, bob, "?type=Epic")
+		wantTodos(t, s, bob, "?group_id=99999")
+		wantTodos(t, s, bob, "?per_page=1&page=2", "marked Issue 1")
+
+		// Confidential issues and internal notes.
+		enlist(t, s, p, carolID, project.Guest)
+		made(t, s, alice, "POST "+issues, `{"title":"secret","description":"@carol","confidential":true}`)
+		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"@carol","internal":true}`)
+		wantTodos(t, s, carol, "")
+		made(t, s, alice, "POST "+issues, `{"title":"open","description":"@carol"}`)
+		wantTodos(t, s, carol, "", "directly_addressed Issue 4")
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/4", As: alice, JSON: `{"confidential":true}`, Status: 200})
+		wantTodos(t, s, carol, "")
+		s.Check(t, apptest.Call{Do: "PUT " + issues + "/4", As: alice, JSON: `{"confidential":false}`, Status: 200})
+		wantTodos(t, s, carol, "", "directly_addressed Issue 4")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/members/%d", at, carolID), As: alice, Status: 204})
+		s.Check(t, apptest.Call{Do: "GET /todos", As: carol, Status: 200, Want: `[]`, WantHeader: map[string]string{"X-Total": "0"}})
+		var hidden []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /todos?state=done", As: carol, Status: 200}).JSON(t, &hidden)
+		if len(hidden) > 0 {
+			t.Error("items of a project that the user cannot see")
+		}
+		// An item goes with its target, and with the comment.
+		s.Check(t, apptest.Call{Do: "DELETE " + issues + "/1", As: alice, Status: 204})
+		wantTodos(t, s, bob, fmt.Sprintf("?project_id=%d", p))
+	})
+}
+
+// TestMergeRequestTodos creates and resolves the items of merge requests.
+func TestMergeRequestTodos(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		carolID, carol := s.User(t, "carol")
+		p := newProject(t, s, alice, "p", `,"visibility":"private","initialize_with_readme":true`)
+		enlist(t, s, p, bobID, project.Maintainer)
+		enlist(t, s, p, carolID, project.Developer)
+		at := fmt.Sprintf("/projects/%d", p)
+		commit := func(branch, text string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "PUT " + at + "/repository/files/README.md", As: alice, Status: 200, JSON: fmt.Sprintf(
+				`{"branch":%q,"content":%q,"commit_message":"change"}`, branch, text)})
+		}
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"b","ref":"main"}`, Status: 201})
+		commit("b", "one")
+		requests := at + "/merge_requests"
+		made(t, s, alice, "POST "+requests, fmt.Sprintf(`{"title":"t","source_branch":"b","target_branch":"main","assignee_id":%d,"reviewer_ids":[%d]}`, bobID, carolID))
+		wantTodos(t, s, bob, "", "assigned MergeRequest 1")
+		wantTodos(t, s, carol, "", "review_requested MergeRequest 1")
+		s.Check(t, apptest.Call{Do: "GET /todos?type=MergeRequest", As: carol, Status: 200, Want: fmt.Sprintf(
+			`[{"target":{"iid":1,"source_branch":"b"},"target_url":"%s/alice/p/-/merge_requests/1"}]`, s.URL)})
+		s.Check(t, apptest.Call{Do: "PUT " + requests + "/1", As: alice, JSON: `{"reviewer_ids":[]}`, Status: 200})
+		wantTodos(t, s, carol, "")
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + requests + "/1/todo", As: carol, Status: 201, Want: `{"action_name":"marked","target_type":"MergeRequest"}`},
+			{Do: "POST " + requests + "/1/todo", As: carol, Status: 304},
+		})
+		// Conflicts, once.
+		commit("main", "two")
+		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200, Want: `{"has_conflicts":true}`})
+		wantTodos(t, s, alice, "", "unmergeable MergeRequest 1")
+		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: alice, Status: 204})
+		commit("main", "three")
+		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200, Want: `{"has_conflicts":true}`})
+		wantTodos(t, s, alice, "")
+		// A pipeline that fails, and one that passes.
+		commit("b", "three")
+		var m struct{ SHA string }
+		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200}).JSON(t, &m)
+		status := func(state string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "POST " + at + "/statuses/" + m.SHA, As: bob, JSON: fmt.Sprintf(`{"state":%q,"ref":"b","name":"check"}`, state), Status: 201})
+		}
+		status("failed")
+		wantTodos(t, s, alice, "", "build_failed MergeRequest 1")
+		status("success")
+		wantTodos(t, s, alice, "")
+		// Merging resolves the item of the user who merges, and no other.
+		s.Check(t, apptest.Call{Do: "PUT " + requests + "/1/merge", As: bob, Status: 200})
+		wantTodos(t, s, bob, "")
+		wantTodos(t, s, carol, "", "marked MergeRequest 1")
+	})
+}

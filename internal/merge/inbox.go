@@ -1,0 +1,71 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+// Among returns those of the merge requests that the actor can see.
+func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*MergeRequest, error) {
+	if len(ids) == 0 {
+		return []*MergeRequest{}, nil
+	}
+	list, err := findAmong(ctx, s.DB, s.visible(by, nil), ids)
+	if err != nil {
+		return nil, fmt.Errorf("find merge requests: %w", err)
+	}
+	return list, s.fill(ctx, list...)
+}
+
+// CountWaiting counts the open merge requests that the actor can see and is
+// assigned to, or has been asked to review and has not reviewed, up to a limit.
+func (s *Service) CountWaiting(ctx context.Context, by actor.Actor, limit int) (int, error) {
+	n, err := countWaiting(ctx, s.DB, s.visible(by, nil), by.ID, limit)
+	if err != nil {
+		return 0, fmt.Errorf("count merge requests of user %d: %w", by.ID, err)
+	}
+	return n, nil
+}
+
+// Section is a section of the start page of merge requests.
+type Section string
+
+// The sections. A merge request is in one of them at a time.
+const (
+	Returned           Section = "returned"            // own, and a reviewer has reviewed it
+	ReviewRequested    Section = "review_requested"    // to be reviewed by the user
+	AssignedToYou      Section = "assigned"            // own, without reviewers
+	WaitingForAuthor   Section = "waiting_for_author"  // reviewed by the user
+	WaitingForReview   Section = "waiting_for_reviews" // own, and no reviewer has reviewed it
+	ApprovedByYou      Section = "approved_by_you"
+	ApprovedByOthers   Section = "approved_by_others" // own, and all reviewers have approved
+	MergedRecently     Section = "merged"
+	mergedRecentlyDays         = 14
+)
+
+// Sections returns the sections in the order of the page.
+func Sections() []Section {
+	return []Section{
+		Returned, ReviewRequested, AssignedToYou, WaitingForAuthor, WaitingForReview, ApprovedByYou, ApprovedByOthers, MergedRecently,
+	}
+}
+
+// InSection lists the merge requests of the actor that belong to a section, those
+// that changed last first.
+func (s *Service) InSection(ctx context.Context, by actor.Actor, in Section, p db.Paging) (db.Page[*MergeRequest], error) {
+	if err := by.RequireUser(); err != nil {
+		return db.Page[*MergeRequest]{}, err
+	}
+	w := s.visible(by, nil)
+	w.And(`NOT p.archived`)
+	in.narrow(&w, by.ID, s.Now().Add(-mergedRecentlyDays*24*time.Hour))
+	page, err := listSection(ctx, s.DB, w, p)
+	if err != nil {
+		return page, fmt.Errorf("list merge requests: %w", err)
+	}
+	return page, s.fill(ctx, page.Items...)
+}

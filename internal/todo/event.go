@@ -1,0 +1,380 @@
+package todo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/ci"
+	"svc/internal/ci/flow"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/markup"
+	"svc/internal/merge"
+	"svc/internal/notify"
+	"svc/internal/plan"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// Notified creates and resolves the items that an event asks for. Mentions are
+// found in the background.
+func (s *Service) Notified(ctx context.Context, tx *db.Tx, e notify.Event) error {
+	on := plan.Target{Kind: plan.Kind(e.TargetKind), ID: e.TargetID}
+	if on.Kind != plan.IssueKind && on.Kind != plan.MergeKind {
+		return nil
+	}
+	switch e.Type {
+	case notify.NewIssue, notify.NewMergeRequest:
+		return s.opened(ctx, tx, &e, on)
+	case notify.ReassignIssue, notify.ReassignMergeRequest:
+		return s.appointed(ctx, tx, &e, on, Assigned)
+	case notify.ChangeReviewer:
+		return s.appointed(ctx, tx, &e, on, ReviewRequested)
+	case notify.Mention:
+		return s.Queue.Add(ctx, tx, mentionsIn(&e))
+	case notify.NewNote:
+		if err := s.acted(ctx, tx, e.AuthorID, on); err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, mentionsIn(&e))
+	case notify.PushToMergeRequest:
+		return s.acted(ctx, tx, e.AuthorID, on)
+	case notify.CloseIssue, notify.CloseMergeRequest, notify.MergeMergeRequest, notify.ReopenIssue, notify.ReopenMergeRequest:
+		if err := s.acted(ctx, tx, e.AuthorID, on); err != nil {
+			return err
+		}
+		return s.counted(ctx, tx, on)
+	}
+	return nil
+}
+
+// opened creates the items for a new issue or merge request.
+func (s *Service) opened(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target) error {
+	for as, action := range map[plan.Relation]Action{plan.Assignees: Assigned, plan.Reviewers: ReviewRequested} {
+		users, err := plan.Related(ctx, tx, on, as)
+		if err != nil {
+			return err
+		}
+		if err := s.add(ctx, tx, e, on, action, users); err != nil {
+			return err
+		}
+	}
+	return s.Queue.Add(ctx, tx, mentionsIn(e))
+}
+
+// appointed creates items for users who became assignees or reviewers, and
+// resolves those of users who are not any more.
+func (s *Service) appointed(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target, action Action) error {
+	var came, went []int64
+	for _, id := range e.After {
+		if !slices.Contains(e.Before, id) {
+			came = append(came, id)
+		}
+	}
+	for _, id := range e.Before {
+		if !slices.Contains(e.After, id) {
+			went = append(went, id)
+		}
+	}
+	for _, id := range went {
+		if _, err := resolve(ctx, tx, id, on, s.Now(), action); err != nil {
+			return err
+		}
+		if err := s.changed(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return s.add(ctx, tx, e, on, action, came)
+}
+
+// add creates items of users. The counters of all of them may have changed, also
+// if they have an item already.
+func (s *Service) add(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target, action Action, users []int64) error {
+	for _, id := range users {
+		author := e.AuthorID
+		if author <= 0 {
+			author = id
+		}
+		t := s.item(id, author, e.ProjectID, on, action)
+		if e.NoteID != 0 && (action == Mentioned || action == DirectlyAddressed) {
+			t.NoteID = &e.NoteID
+		}
+		if err := insert(ctx, tx, t); err != nil {
+			return err
+		}
+		if err := s.changed(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acted resolves the pending item of a user who has done something with its
+// target. Items of other users stay.
+func (s *Service) acted(ctx context.Context, tx *db.Tx, userID int64, on plan.Target) error {
+	if userID <= 0 {
+		return nil
+	}
+	done, err := resolve(ctx, tx, userID, on, s.Now())
+	if err != nil || !done {
+		return err
+	}
+	return s.changed(ctx, tx, userID)
+}
+
+// Planned resolves the item of a user who has changed the labels, the milestone or
+// the users of its target.
+func (s *Service) Planned(ctx context.Context, tx *db.Tx, a plan.Act) error {
+	return s.acted(ctx, tx, a.By, a.On)
+}
+
+// counted updates the counters of the users of a target that was closed or
+// reopened.
+func (s *Service) counted(ctx context.Context, tx *db.Tx, on plan.Target) error {
+	for _, as := range []plan.Relation{plan.Assignees, plan.Reviewers} {
+		users, err := plan.Related(ctx, tx, on, as)
+		if err != nil {
+			return err
+		}
+		for _, id := range users {
+			if err := s.changed(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// MergeRequestChanged creates items for the author of a merge request that has
+// conflicts, and for the user who set it to be merged automatically.
+func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
+	if c.Kind != merge.Conflicted || c.Request.State != merge.Opened {
+		return nil
+	}
+	return s.addMergers(ctx, tx, c.Request, Unmergeable)
+}
+
+// PipelineEnded creates items for the users of addMergers if the pipeline of a
+// merge request failed, and resolves these items if it passed.
+func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, p *ci.Pipeline) error {
+	if p.Tag || p.Status != flow.Failed && p.Status != flow.Success {
+		return nil
+	}
+	requests, err := s.Merges.OfPipeline(ctx, tx, p.ProjectID, p.Ref, p.SHA)
+	if err != nil {
+		return err
+	}
+	for _, m := range requests {
+		if p.Status == flow.Failed {
+			err = s.addMergers(ctx, tx, m, BuildFailed)
+		} else {
+			err = s.resolveFor(ctx, tx, m.Target(), BuildFailed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolveFor resolves the items of all users for a target with one action.
+func (s *Service) resolveFor(ctx context.Context, tx *db.Tx, on plan.Target, a Action) error {
+	users, err := resolveAll(ctx, tx, on, a, s.Now())
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		if err := s.changed(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMergers creates items for the users who want a merge request to be merged:
+// the author, and the user who set it to be merged automatically.
+func (s *Service) addMergers(ctx context.Context, tx *db.Tx, m *merge.MergeRequest, a Action) error {
+	users := []int64{m.AuthorID}
+	if m.AutoMergeByID != nil && *m.AutoMergeByID != m.AuthorID {
+		users = append(users, *m.AutoMergeByID)
+	}
+	for _, id := range users {
+		t := s.item(id, m.AuthorID, m.ProjectID, m.Target(), a)
+		if err := insert(ctx, tx, t); err != nil {
+			return err
+		}
+		if err := s.changed(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mentionWork is the background job that creates the items of mentioned users.
+// Texts are parsed there, because that takes time, and a group has many members.
+type mentionWork struct {
+	Type      notify.EventType `json:"type"`
+	On        string           `json:"kind"`
+	TargetID  int64            `json:"target_id"`
+	ProjectID int64            `json:"project_id"`
+	AuthorID  int64            `json:"author_id"`
+	NoteID    int64            `json:"note_id,omitempty"`
+	Names     []string         `json:"names,omitempty"` // nil: those in the text
+}
+
+// Kind implements queue.Work.
+func (mentionWork) Kind() string { return "todo.mentions" }
+
+func mentionsIn(e *notify.Event) mentionWork {
+	return mentionWork{
+		Type: e.Type, On: e.TargetKind, TargetID: e.TargetID, ProjectID: e.ProjectID, AuthorID: e.AuthorID, NoteID: e.NoteID, Names: e.Mentioned,
+	}
+}
+
+func (w mentionWork) event() *notify.Event {
+	return &notify.Event{
+		Type: w.Type, TargetKind: w.On, TargetID: w.TargetID, ProjectID: w.ProjectID, AuthorID: w.AuthorID,
+		Details: notify.Details{NoteID: w.NoteID, Mentioned: w.Names},
+	}
+}
+
+// maxMentioned limits the users who get an item for one text.
+const maxMentioned = 10_000
+
+func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
+	e := w.event()
+	on := plan.Target{Kind: plan.Kind(e.TargetKind), ID: e.TargetID}
+	text, internal, err := s.text(ctx, e, on)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil // it was deleted
+	}
+	if err != nil {
+		return err
+	}
+	names := e.Mentioned
+	if names == nil {
+		if names, err = markup.Mentions(ctx, text); err != nil {
+			return err
+		}
+	}
+	names = names[:min(notify.MaxMentions, len(names))]
+	direct := addressed(text)
+	seen := map[int64]bool{}
+	// Users who are addressed directly go first: a user has one item.
+	for _, first := range []bool{true, false} {
+		for _, name := range names {
+			if slices.Contains(direct, strings.ToLower(name)) != first {
+				continue
+			}
+			action := Mentioned
+			if first {
+				action = DirectlyAddressed
+			}
+			users, err := s.Notify.Mentioned(ctx, e, name)
+			if err != nil {
+				return fmt.Errorf("users of mention: %w", err)
+			}
+			for _, id := range users {
+				if seen[id] || len(seen) >= maxMentioned {
+					continue
+				}
+				seen[id] = true
+				if err := s.addMentioned(ctx, e, on, id, action, internal); err != nil {
+					return fmt.Errorf("to-do item of user %d: %w", id, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// text returns the text of an event, and whether it is an internal note. NotFound.
+func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target) (text string, internal bool, err error) {
+	if e.NoteID != 0 {
+		notes, err := s.Plan.NotesOf(ctx, []int64{e.NoteID})
+		if err != nil {
+			return "", false, err
+		}
+		n := notes[e.NoteID]
+		if n == nil || n.On != on {
+			return "", false, errs.NotFound("Note")
+		}
+		return n.Body, n.Internal, nil
+	}
+	if on.Kind == plan.IssueKind {
+		_, i, err := s.Plan.Seen(ctx, actor.System(), on.ID)
+		if err != nil {
+			return "", false, err
+		}
+		return i.Description, false, nil
+	}
+	_, m, err := s.Merges.Seen(ctx, actor.System(), on.ID)
+	if err != nil {
+		return "", false, err
+	}
+	return m.Description, false, nil
+}
+
+// addMentioned creates the item of a mentioned user who can see the target.
+func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Target, userID int64, a Action, internal bool) error {
+	users, err := s.Users.FindAll(ctx, []int64{userID})
+	if err != nil {
+		return err
+	}
+	if u := users[userID]; u == nil || u.State != user.Active {
+		return nil
+	}
+	as, err := s.Users.As(ctx, userID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	var in *project.Project
+	if on.Kind == plan.IssueKind {
+		in, _, err = s.Plan.Seen(ctx, as, on.ID)
+	} else {
+		in, _, err = s.Merges.Seen(ctx, as, on.ID)
+	}
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	if internal && !in.MayRead(as, project.ConfidentialPart) {
+		return nil
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.add(ctx, tx, e, on, a, []int64{userID}) })
+}
+
+func ignoreRefusal(err error) error {
+	if errs.IsRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// addressed returns the names, in lower case, with which lines of a text begin:
+// "@alice @bob, please look".
+func addressed(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		for {
+			line = strings.TrimLeft(line, " \t,")
+			rest, ok := strings.CutPrefix(line, "@")
+			if !ok || len(names) >= notify.MaxMentions {
+				break
+			}
+			end := strings.IndexFunc(rest, func(r rune) bool {
+				return !(r == '_' || r == '-' || r == '.' || r == '/' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+			})
+			if end < 0 {
+				end = len(rest)
+			}
+			name := strings.ToLower(strings.TrimRight(rest[:end], ".-/"))
+			if name == "" {
+				break
+			}
+			names, line = append(names, name), rest[end:]
+		}
+	}
+	return names
+}

@@ -1,0 +1,193 @@
+package todo
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+)
+
+// topicChanged is the topic of notices that the counters of a user may have
+// changed. The key is the ID of the user.
+const topicChanged = "inbox"
+
+const (
+	// MaxCount is the limit of counters: more is shown as 99+.
+	MaxCount = 100
+	// countAge is how long counters are kept without a notice. Access that is
+	// lost has no notice.
+	countAge  = time.Minute
+	maxCounts = 10_000
+	// pause is the minimum time between two messages to a follower, beat the
+	// interval of messages without changes.
+	pause = time.Second
+	beat  = 25 * time.Second
+	// maxFollowers is how many streams a user may have open on a node.
+	maxFollowers = 20
+)
+
+// Counts are the counters in the header of pages, up to MaxCount.
+type Counts struct {
+	Todos  int // pending items
+	Issues int // open issues assigned to the user
+	Merges int // open merge requests assigned to the user or waiting for their review
+
+	userID int64
+}
+
+// Counts returns the counters of the actor.
+func (s *Service) Counts(ctx context.Context, by actor.Actor) (Counts, error) {
+	if err := by.RequireUser(); err != nil {
+		return Counts{}, err
+	}
+	return s.counts.Get(by.ID, func() (Counts, bool, error) {
+		c, err := s.readCounts(ctx, by)
+		return c, true, err
+	})
+}
+
+func (s *Service) readCounts(ctx context.Context, by actor.Actor) (c Counts, err error) {
+	c.userID = by.ID
+	if c.Todos, err = count(ctx, s.DB, s.visible(by), by.ID, MaxCount); err != nil {
+		return c, fmt.Errorf("count to-do items of user %d: %w", by.ID, err)
+	}
+	if c.Issues, err = s.Plan.CountAssigned(ctx, by, MaxCount); err != nil {
+		return c, err
+	}
+	c.Merges, err = s.Merges.CountWaiting(ctx, by, MaxCount)
+	return c, err
+}
+
+// changed publishes, once the transaction is committed, that the counters of a
+// user may have changed.
+func (s *Service) changed(ctx context.Context, tx *db.Tx, userID int64) error {
+	return s.Notices.Send(ctx, tx, topicChanged, strconv.FormatInt(userID, 10))
+}
+
+func (s *Service) listen() {
+	s.Users.OnChange(s.followers.wake) // the session may have ended
+	s.Notices.Subscribe(topicChanged, func(key string) {
+		userID, err := strconv.ParseInt(key, 10, 64)
+		if err != nil { // everything may have changed
+			s.counts.Drop()
+			s.followers.wake(0)
+			return
+		}
+		s.counts.DropGroup(userID)
+		s.followers.wake(userID)
+	})
+}
+
+// followers are the open streams of counters on this node, by user.
+type followers struct {
+	mu   sync.Mutex
+	open map[int64]map[chan struct{}]struct{}
+}
+
+func (f *followers) follow(userID int64) (wake chan struct{}, stop func(), err error) {
+	wake = make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[int64]map[chan struct{}]struct{}{}
+	}
+	if len(f.open[userID]) >= maxFollowers {
+		return nil, nil, errs.Unavailable("Too many pages follow the counters.")
+	}
+	if f.open[userID] == nil {
+		f.open[userID] = map[chan struct{}]struct{}{}
+	}
+	f.open[userID][wake] = struct{}{}
+	return wake, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.open[userID], wake)
+		if len(f.open[userID]) == 0 {
+			delete(f.open, userID)
+		}
+	}, nil
+}
+
+// wake wakes the streams of a user; 0 wakes all.
+func (f *followers) wake(userID int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, streams := range f.open {
+		if userID != 0 && id != userID {
+			continue
+		}
+		for c := range streams {
+			select {
+			case c <- struct{}{}:
+			default: // a wake-up is already pending
+			}
+		}
+	}
+}
+
+// Follow calls send with the counters of a user, first at once, then when they have
+// changed, until the context ends or send fails. It regularly calls send with nil,
+// because the connection may be closed. who authenticates the credential again
+// before each call; Follow ends when it is no longer accepted. Unavailable if the
+// user has too many streams.
+func (s *Service) Follow(ctx context.Context, who func(context.Context) (actor.Actor, error), send func(*Counts) error) error {
+	by, err := who(ctx)
+	if err != nil {
+		return err
+	}
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	wake, stop, err := s.followers.follow(by.ID)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	userID, was := by.ID, Counts{Todos: -1}
+	for {
+		now, err := s.Counts(ctx, by)
+		if err != nil {
+			return err
+		}
+		var news *Counts
+		if now != was {
+			news, was = &now, now
+		}
+		if err := send(news); err != nil {
+			return err
+		}
+		if news != nil && !s.wait(ctx, nil, pause) || !s.wait(ctx, wake, beat) {
+			return nil
+		}
+		if by, err = who(ctx); err != nil {
+			return err
+		}
+		if by.ID != userID {
+			return errs.Unauthorized("")
+		}
+	}
+}
+
+// wait waits for a wake-up, at most for a duration. It returns false if the request
+// or the server ends.
+func (s *Service) wait(ctx context.Context, wake <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-wake:
+	case <-timer.C:
+	case <-s.closed:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// Close ends all streams. It is called once, when the server stops.
+func (s *Service) Close() { close(s.closed) }
