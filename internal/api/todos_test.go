@@ -147,6 +147,8 @@ func TestMergeRequestTodos(t *testing.T) {
 		p := newProject(t, s, alice, "p", `,"visibility":"private","initialize_with_readme":true`)
 		enlist(t, s, p, bobID, project.Maintainer)
 		enlist(t, s, p, carolID, project.Developer)
+		danID, dan := s.User(t, "dan")
+		enlist(t, s, p, danID, project.Developer)
 		at := fmt.Sprintf("/projects/%d", p)
 		commit := func(branch, text string) {
 			t.Helper()
@@ -167,6 +169,16 @@ func TestMergeRequestTodos(t *testing.T) {
 			{Do: "POST " + requests + "/1/todo", As: carol, Status: 201, Want: `{"action_name":"marked","target_type":"MergeRequest"}`},
 			{Do: "POST " + requests + "/1/todo", As: carol, Status: 304},
 		})
+		// A review resolves the item of the reviewer, and its comments mention users.
+		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes", As: carol, JSON: `{"note":"one"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes", As: carol, JSON: `{"note":"@dan two"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes/bulk_publish", As: carol, Status: 204})
+		wantTodos(t, s, carol, "")
+		wantTodos(t, s, alice, "", "review_submitted MergeRequest 1")
+		wantTodos(t, s, bob, "", "assigned MergeRequest 1")
+		wantTodos(t, s, dan, "", "directly_addressed MergeRequest 1")
+		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: alice, Status: 204})
+		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/todo", As: carol, Status: 201})
 		// Conflicts, once.
 		commit("main", "two")
 		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200, Want: `{"has_conflicts":true}`})

@@ -303,14 +303,19 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 
 // reviewed sets the state of the reviewer after they published draft notes.
 func (s *Service) reviewed(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, r Review) error {
-	if r.State == RequestedChanges {
-		return s.requestChanges(ctx, tx, by, m)
-	}
 	if r.State == "" {
 		left, err := countDrafts(ctx, tx, m.ID, by.ID)
 		if err != nil || left > 0 {
 			return err
 		}
+	}
+	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: ReviewedBy, By: by.ID}); err != nil {
+		return err
+	}
+	switch r.State {
+	case RequestedChanges:
+		return s.requestChanges(ctx, tx, by, m)
+	case "":
 		// The last draft note is published: unreviewed was set by removeDrafts.
 		return moveReviewerState(ctx, tx, m.ID, by.ID, Unreviewed, Reviewed)
 	}

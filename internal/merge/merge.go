@@ -139,7 +139,7 @@ type Service struct {
 // Events are the events of merge requests.
 type Events struct {
 	// Changed is published when a merge request has a new head, another state or other
-	// fields, and when it has conflicts.
+	// fields, when it has conflicts, and when a user has reviewed it.
 	Changed event.Event[Change]
 }
 
@@ -159,6 +159,7 @@ const (
 	StateChanged  ChangeKind = "state"
 	FieldsChanged ChangeKind = "fields"
 	Conflicted    ChangeKind = "conflicted" // it can no longer be merged without conflicts
+	ReviewedBy    ChangeKind = "reviewed"   // a user has published a review
 )
 
 // New returns the service and registers its background jobs.

@@ -39,7 +39,13 @@ func (s *Service) Notified(ctx context.Context, tx *db.Tx, e notify.Event) error
 		if err := s.acted(ctx, tx, e.AuthorID, on); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, mentionsIn(&e))
+		for _, id := range append([]int64{e.NoteID}, e.MoreNotes...) {
+			e.NoteID = id
+			if err := s.Queue.Add(ctx, tx, mentionsIn(&e)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case notify.PushToMergeRequest:
 		return s.acted(ctx, tx, e.AuthorID, on)
 	case notify.CloseIssue, notify.CloseMergeRequest, notify.MergeMergeRequest, notify.ReopenIssue, notify.ReopenMergeRequest:
@@ -149,12 +155,32 @@ func (s *Service) counted(ctx context.Context, tx *db.Tx, on plan.Target) error 
 }
 
 // MergeRequestChanged creates items for the author of a merge request that has
-// conflicts, and for the user who set it to be merged automatically.
+// conflicts and the user who set it to be merged automatically, and for the author
+// and the assignees of one that was reviewed.
 func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
-	if c.Kind != merge.Conflicted || c.Request.State != merge.Opened {
-		return nil
+	switch {
+	case c.Request.State != merge.Opened:
+	case c.Kind == merge.Conflicted:
+		return s.addMergers(ctx, tx, c.Request, Unmergeable)
+	case c.Kind == merge.ReviewedBy:
+		return s.addReviewed(ctx, tx, c.Request, c.By)
 	}
-	return s.addMergers(ctx, tx, c.Request, Unmergeable)
+	return nil
+}
+
+// addReviewed creates the items of a review. The counters of the reviewer change
+// too.
+func (s *Service) addReviewed(ctx context.Context, tx *db.Tx, m *merge.MergeRequest, by int64) error {
+	users, err := plan.Related(ctx, tx, m.Target(), plan.Assignees)
+	if err != nil {
+		return err
+	}
+	users = slices.DeleteFunc(unique(append(users, m.AuthorID)), func(id int64) bool { return id == by })
+	e := &notify.Event{ProjectID: m.ProjectID, AuthorID: by}
+	if err := s.add(ctx, tx, e, m.Target(), ReviewSubmitted, users); err != nil {
+		return err
+	}
+	return s.changed(ctx, tx, by)
 }
 
 // PipelineEnded creates items for the users of addMergers if the pipeline of a
