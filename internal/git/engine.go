@@ -87,6 +87,9 @@ type Engine struct {
 	spool     *spool
 	uses      *uses
 	languages func() *language.Index
+
+	countsMu sync.Mutex
+	counts   map[cacheKey]*counting // of authors, that are under way
 }
 
 // New finds the git program; it is an error if there is none. Close ends what

@@ -156,29 +156,38 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 	if err != nil {
 		return nil, err
 	}
-	size := 200 * len(sum.by)
-	for _, c := range sum.by {
+	r.engine.cache.put(key, sum, sum.size())
+	r.engine.cache.put(latest, sum, sum.size())
+	return sum.list(), nil
+}
+
+// size is about how many bytes of memory it takes.
+func (s *contributions) size() int {
+	size := 200 * len(s.by)
+	for _, c := range s.by {
 		size += 32 * len(c.Weeks)
 	}
-	r.engine.cache.put(key, sum, size)
-	r.engine.cache.put(latest, sum, size)
-	return sum.list(), nil
+	return size
+}
+
+// logContributions are the arguments of git that give the authors of a history.
+// The zero byte can be in no header, so no author can forge a line.
+func logContributions(tip OID, before *contributions, more ...string) []string {
+	args := append([]string{"log", "--no-merges", "--encoding=UTF-8", "--format=%x00%at%x00%an%x00%ae"}, more...)
+	args = append(args, "--end-of-options", string(tip))
+	if before != nil {
+		args = append(args, "^"+string(before.tip))
+	}
+	return append(args, "--")
 }
 
 func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributions) (*contributions, error) {
 	sum := &contributions{tip: tip, by: map[string]Contributor{}}
-	// The zero byte can be in no header, so no author can forge a line.
-	args := []string{"log", "--no-merges", "--numstat", "--find-renames", "--encoding=UTF-8", "--format=%x00%at%x00%an%x00%ae", "--end-of-options", string(tip)}
-	if before != nil {
-		args = append(args, "^"+string(before.tip))
-	}
 	mail := ""
-	err := r.run(ctx, command{args: append(args, "--")}, func(out io.Reader) error {
+	err := r.run(ctx, command{args: logContributions(tip, before, "--numstat", "--find-renames")}, func(out io.Reader) error {
 		return eachLine(out, func(line string) error {
 			if head, ok := strings.CutPrefix(line, "\x00"); ok {
-				at, who, _ := strings.Cut(head, "\x00")
-				name, email, _ := strings.Cut(who, "\x00")
-				mail = sum.add(decode([]byte(name), ""), decode([]byte(email), ""), at)
+				mail = sum.read(head)
 			} else if s, ok := parseNumstat(line); ok {
 				c := sum.by[mail]
 				c.Stat = c.Stat.plus(s)
@@ -194,6 +203,13 @@ func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributio
 		sum.join(before)
 	}
 	return sum, nil
+}
+
+// read counts the commit of a line of git.
+func (s *contributions) read(line string) (mail string) {
+	at, who, _ := strings.Cut(line, "\x00")
+	name, email, _ := strings.Cut(who, "\x00")
+	return s.add(decode([]byte(name), ""), decode([]byte(email), ""), at)
 }
 
 // add counts a commit.

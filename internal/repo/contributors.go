@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/git"
@@ -37,6 +38,36 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, missing(err, "Ref")
 	}
+	o.sort(list)
+	return list, nil
+}
+
+// authorWait is how long a count of authors is waited for.
+const authorWait = 500 * time.Millisecond
+
+// CountAuthors is Contributors without the lines that they changed. It answers
+// soon, with what has been counted by then. The most commits are first.
+func (s *Service) CountAuthors(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*git.AuthorCount, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if rev == "" && p.DefaultBranch == "" {
+		return &git.AuthorCount{Done: true}, nil
+	}
+	at, err := s.commitAt(ctx, p, r, rev)
+	if err != nil {
+		return nil, missing(err, "Ref")
+	}
+	count, err := r.CountAuthors(ctx, string(at), authorWait)
+	if err != nil {
+		return nil, missing(err, "Ref")
+	}
+	ContributorOptions{By: "commits", Desc: true}.sort(count.Authors)
+	return count, nil
+}
+
+func (o ContributorOptions) sort(list []git.Contributor) {
 	slices.SortFunc(list, func(a, b git.Contributor) int {
 		order := o.compare(a, b)
 		if o.Desc {
@@ -45,7 +76,6 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 		// Email addresses are unique, so pages never overlap.
 		return cmp.Or(order, strings.Compare(a.Email, b.Email))
 	})
-	return list, nil
 }
 
 func (o ContributorOptions) compare(a, b git.Contributor) int {

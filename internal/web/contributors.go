@@ -7,7 +7,6 @@ import (
 
 	"svc/internal/git"
 	"svc/internal/project"
-	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -25,6 +24,7 @@ type contributorsPage struct {
 	Contributors []person
 	Count        int // of contributors
 	Commits      int
+	Counting     bool // more commits are being read
 }
 
 // person is one who wrote commits.
@@ -46,11 +46,15 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := contributorsPage{head: h, Ref: v.rest()}
-	list, err := w.Repos.Contributors(v, v.actor, h.in(), repo.ContributorOptions{Ref: p.Ref, By: "commits", Desc: true})
+	count, err := w.Repos.CountAuthors(v, v.actor, h.in(), p.Ref)
 	if err != nil {
 		return err
 	}
-	p.Count = len(list)
+	list := count.Authors
+	p.Count, p.Counting = len(list), !count.Done
+	if p.Counting { // the browser asks again, with or without scripts
+		v.w.Header().Set("Refresh", "2")
+	}
 	all := map[int64]int{}
 	for _, c := range list {
 		p.Commits += c.Commits
