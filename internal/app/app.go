@@ -36,6 +36,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errortrack"
 	"svc/internal/git"
+	"svc/internal/imageproxy"
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
@@ -85,6 +86,7 @@ type App struct {
 	Notify   *notify.Service
 	Repos    *repo.Service
 	Moves    *repo.Mover
+	Images   *imageproxy.Service
 	Markup   *markup.Renderer
 	Plan     *plan.Service
 	Merges   *merge.Service
@@ -233,7 +235,15 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Storages: a.Config.Storages, Log: a.Log, Now: a.now,
 	})
 	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
-	a.Markup = markup.New(markup.Deps{Log: a.Log})
+	a.Images = imageproxy.New(imageproxy.Deps{
+		Store: a.Blobs, Key: a.Keys.Derive("image proxy"), Site: a.Config.ExternalURL, Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
+		Policy: func(ctx context.Context) (imageproxy.Policy, error) {
+			s, err := a.Settings.Current(ctx)
+			return imageproxy.Policy{Enabled: s.ImageProxy, Local: s.AllowLocalRequests, Allowed: s.ImageAllowlist}, err
+		},
+	})
+	a.Queue.Every("image_proxy_sweep", time.Hour, a.Images.Sweep)
+	a.Markup = markup.New(markup.Deps{Log: a.Log, Images: a.Images.Rewriter})
 	a.Answers = limit.NewAnswers(smallAnswer, largestAnswer, limit.ShareLimits{
 		Total: 4, Reserve: 2, PerUser: 2, PerAddress: 1, Queue: 16, Wait: cmp.Or(o.AnswerWait, 5*time.Second),
 	})
@@ -378,7 +388,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup,
+		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{

@@ -97,7 +97,7 @@ func whole(tag, site string) string {
 func Mentions(ctx context.Context, source string) ([]string, error) {
 	var safe string
 	_, err := spending(ctx, scanLimits, func(b *budget) (err error) {
-		safe, err = markdown(b, source, nil, blocks{})
+		safe, err = markdown(b, source, style{})
 		return err
 	})
 	if errors.Is(err, errCostly) {

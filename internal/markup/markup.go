@@ -4,6 +4,8 @@ package markup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"html"
 	"io"
@@ -44,6 +46,8 @@ type Options struct {
 	// Suggestions lists them; nil shows suggestions as code. The result is not
 	// sanitized.
 	Suggestion func(n int) string
+	// Wiki says that [[page]] is a link to a page, by Link.
+	Wiki bool
 	// Whole is the address of the text as it was written, for a page that shows
 	// only a part of it; empty when there is none.
 	Whole string
@@ -59,7 +63,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	}
 	// What depends on the reader is added afterwards, so that all readers share
 	// the rendering.
-	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil, o.Suggestion != nil))
+	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil, o.Suggestion != nil, o.Wiki))
 	found, err := r.render(ctx, of, func(b *budget) (string, error) {
 		var boxes *marks
 		if o.Task != nil {
@@ -73,7 +77,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 		if o.Suggestion != nil {
 			suggestions = &slots{secret: r.secret}
 		}
-		return markdown(b, source, o.Link, blocks{code, boxes, suggestions})
+		return markdown(b, source, style{o.Link, code, boxes, suggestions, o.Wiki && o.Link != nil})
 	})
 	if err != nil {
 		return "", fmt.Errorf("render: %w", err)
@@ -82,7 +86,10 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 		page.html.Add(int64(len(source)))
 		return Plain(source), nil
 	}
-	safe := found.html
+	safe, err := r.show(ctx, found.html)
+	if err != nil {
+		return "", err
+	}
 	if o.Resolve != nil {
 		if safe, err = refer(safe, o.Resolve); err != nil {
 			return "", err
@@ -110,12 +117,25 @@ func cut(source string, most int, whole string) string {
 	return fmt.Sprintf("<p><em>This text has %d KiB. Only its beginning is shown, as plain text.</em>%s</p>\n%s", (len(source)+1023)>>10, link, Plain(start))
 }
 
+// style is how a text is rendered.
+type style struct {
+	link        func(to string, image bool) string
+	code        func(w io.Writer, language, source string) error // highlights code
+	boxes       *marks                                           // of tasks; nil for boxes to be looked at
+	suggestions *slots                                           // nil to show suggestions as code
+	wiki        bool
+}
+
 // markdown renders a text within a budget, up to what depends on its reader.
-func markdown(b *budget, source string, link func(to string, image bool) string, with blocks) (string, error) {
-	md := engine(b, with)
+func markdown(b *budget, source string, s style) (string, error) {
+	md := engine(b, s, source)
+	link, toc := s.link, contents{budget: b, source: []byte(source)}
 	doc := md.Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b}, parser.WithContext(parser.NewContext(parser.WithIDs(&headings{}))))
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if b.spend(1); !entering || link == nil {
+		if b.spend(1); !entering {
+			return ast.WalkContinue, nil
+		}
+		if toc.look(n); link == nil {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
@@ -129,6 +149,7 @@ func markdown(b *budget, source string, link func(to string, image bool) string,
 	if err != nil {
 		return "", err
 	}
+	toc.fill()
 	out := countedBuffer{budget: b, most: mostOutput(len(source))}
 	if err := md.Renderer().Render(&out, []byte(source), doc); err != nil {
 		return "", err
@@ -165,15 +186,21 @@ func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source str
 // Plain shows a text as it was written.
 func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
 
-func engine(b *budget, with blocks) goldmark.Markdown {
+func engine(b *budget, s style, source string) goldmark.Markdown {
+	inline := []util.PrioritizedValue{util.Prioritized(&inlineGuard{budget: b}, 0), util.Prioritized(emojiParser{}, 900), util.Prioritized(mathParser{b}, 150)}
+	if s.wiki {
+		inline = append(inline, util.Prioritized(wikiLinkParser{s.link}, 150))
+	}
+	// A page has many texts, and ids are unique on it.
+	sum := sha256.Sum256([]byte(source))
 	return goldmark.New(
-		goldmark.WithExtensions(extension.GFM, extension.Footnote),
+		goldmark.WithExtensions(extension.GFM, extension.NewFootnote(extension.WithFootnoteIDPrefix(HeadingPrefix+hex.EncodeToString(sum[:4])+"-"))),
 		goldmark.WithParserOptions(
 			parser.WithAutoHeadingID(),
-			parser.WithInlineParsers(util.Prioritized(&inlineGuard{budget: b}, 0)),
-			parser.WithParagraphTransformers(util.Prioritized(tableGuard{b}, 0)),
+			parser.WithInlineParsers(inline...),
+			parser.WithParagraphTransformers(util.Prioritized(tableGuard{b}, 0), util.Prioritized(alerts{b}, 50)),
 		),
-		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(with, 100))),
+		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{s}, 100), util.Prioritized(syntax{}, 100))),
 	)
 }
 
@@ -181,7 +208,9 @@ func engine(b *budget, with blocks) goldmark.Markdown {
 // frame.
 var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item)$`)).OnElements("span", "pre", "code", "div", "li", "a", "sup")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item|mermaid|markdown-alert( markdown-alert-[a-z]{1,10})?|markdown-alert-title)$`)).
+		OnElements("span", "pre", "code", "div", "li", "a", "sup", "p")
+	p.AllowAttrs("data-math-style").Matching(regexp.MustCompile(`^(inline|display)$`)).OnElements("code", "pre")
 	p.AllowAttrs("type", "checked", "disabled").Matching(regexp.MustCompile(`^(checkbox|checked|disabled|)$`)).OnElements("input")
 	p.AllowAttrs("aria-label").Matching(regexp.MustCompile(`^(Done|To do)$`)).OnElements("input")
 	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre")
@@ -223,15 +252,15 @@ func (h *headings) Generate(value []byte, _ ast.NodeKind) []byte {
 func (h *headings) Put([]byte) {}
 
 // blocks renders code, the boxes of task lists and suggestions.
-type blocks struct {
-	code        func(w io.Writer, language, source string) error
-	boxes       *marks // nil for boxes to be looked at
-	suggestions *slots // nil to show suggestions as code
-}
+type blocks struct{ style }
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, b.fenced)
+	if b.link != nil {
+		r.Register(ast.KindHTMLBlock, b.htmlBlock)
+		r.Register(ast.KindRawHTML, b.rawHTML)
+	}
 	r.Register(tasks.KindTaskCheckBox, b.task)
 }
 
@@ -251,6 +280,15 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 		line := block.Lines().At(i)
 		code.Write(line.Value(source))
 	}
+	switch language := string(block.Language(source)); language {
+	case "math", "mermaid": // a script draws it
+		extra := ""
+		if language == "math" {
+			extra = ` data-math-style="display"`
+		}
+		_, _ = w.WriteString(`<pre class="` + language + `" tabindex="0"` + extra + `><code>` + html.EscapeString(code.String()) + "</code></pre>\n")
+		return ast.WalkContinue, nil
+	}
 	_, _ = w.WriteString(`<pre class="chroma" tabindex="0"><code>`) // long lines are scrolled by keys too
 	if b.code == nil {
 		_, _ = w.WriteString(html.EscapeString(code.String()))
@@ -259,6 +297,29 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 	}
 	_, _ = w.WriteString("</code></pre>\n")
 	return ast.WalkContinue, nil
+}
+
+// htmlBlock writes HTML that stands in a text, with its addresses led as those
+// of Markdown are.
+func (b blocks) htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	block := n.(*ast.HTMLBlock)
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	text := block.Lines().Value(source)
+	if block.HasClosure() {
+		text = append(text, block.ClosureLine.Value(source)...)
+	}
+	_, _ = w.WriteString(relative(string(text), b.link))
+	return ast.WalkContinue, nil
+}
+
+func (b blocks) rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkSkipChildren, nil
+	}
+	_, _ = w.WriteString(relative(string(n.(*ast.RawHTML).Segments.Value(source)), b.link))
+	return ast.WalkSkipChildren, nil
 }
 
 func (b blocks) task(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -97,10 +97,11 @@ func TestReferences(t *testing.T) {
 func FuzzMarkdown(f *testing.F) {
 	f.Add("# a\n<b onclick=x>[c](d) #1 @a ~\"b\" `c`")
 	f.Add("<a title='>#1'>&lt;script&gt;@x")
+	f.Add("[[_TOC_]]\n# a :tada:\n$`x`$ $a$ $$\nb$$\n> [!note] c\n> d\n\n[[e|f]] <img src=\"g\">\n```mermaid\nh\n```\n[^1]\n\n[^1]: i")
 	f.Fuzz(func(t *testing.T, source string) {
 		html, err := markup.New(markup.Deps{}).Markdown(t.Context(), source, markup.Options{
 			Resolve: all, Link: func(to string, _ bool) string { return to },
-			Highlight: true,
+			Highlight: true, Wiki: true,
 		})
 		if err != nil {
 			t.Fatal(err)

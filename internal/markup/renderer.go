@@ -24,6 +24,9 @@ type Deps struct {
 	Log    *slog.Logger
 	Limits Limits             // of one rendering
 	Share  *limit.ShareLimits // of renderings at the same time
+	// Images returns a function that gives the address from which an image is
+	// loaded, or an empty one if it is to be a link. Nil leaves all as they are.
+	Images func(ctx context.Context) (func(address string) string, error)
 }
 
 // Renderer renders texts and source code within bounds. A text that costs too
@@ -34,6 +37,7 @@ type Renderer struct {
 	log     *slog.Logger
 	limits  Limits
 	share   *limit.Share
+	images  func(ctx context.Context) (func(address string) string, error)
 	secret  string // of the marks of tasks: see marks
 	library library
 	idle    sync.Pool // of *session
@@ -61,6 +65,7 @@ func New(d Deps) *Renderer {
 		log:     cmp.Or(d.Log, slog.New(slog.DiscardHandler)),
 		limits:  Limits{CPU: cmp.Or(d.Limits.CPU, defaultLimits.CPU), Steps: cmp.Or(d.Limits.Steps, defaultLimits.Steps)},
 		share:   limit.NewShare("renderings", share),
+		images:  d.Images,
 		secret:  rand.Text(),
 		flights: map[flightKey]*flight{},
 	}

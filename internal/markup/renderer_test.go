@@ -107,6 +107,7 @@ func costlyMarkdown(size int) map[string]string {
 		"long definition": "[a]: " + strings.Repeat("x", size/2) + "\n\n" + strings.Repeat("[a]", size/6),
 		"wide table":      strings.Repeat("|a", size/8) + "\n" + strings.Repeat("|-", size/8) + "\n" + strings.Repeat("|\n", size/4),
 		"references":      all("#1 @a ~\"b"),
+		"formulas":        all("$a "), "open formulas": all("$$a "), "code formulas": all("$`a "), "emoji": all(":a"), "wiki links": all("[[a|"), "alerts": all("> [!note] a\n\n"), "contents": all("[TOC]\n\n# a\n\n"), "own addresses": all("<img src=\"a\" "),
 	}
 }
 
@@ -129,7 +130,7 @@ func checkMarkdown(t *testing.T, name, source string) {
 	var b *budget
 	cost, err := spending(t.Context(), limits, func(own *budget) error {
 		b = own
-		safe, err := markdown(own, source, nil, blocks{})
+		safe, err := markdown(own, source, style{link: func(to string, _ bool) string { return to }, wiki: true})
 		if len(safe) > 4*mostOutput(len(source)) {
 			t.Errorf("%s: %d bytes become %d", name, len(source), len(safe))
 		}

@@ -43,7 +43,7 @@ func Suggestions(ctx context.Context, source string) []Suggestion {
 
 func suggestionsIn(b *budget, source string) []Suggestion {
 	var list []Suggestion
-	doc := engine(b, blocks{}).Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b})
+	doc := engine(b, style{}, source).Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b})
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		b.spend(1)
 		block, ok := n.(*ast.FencedCodeBlock)

@@ -71,7 +71,7 @@ func findTasks(ctx context.Context, source string) []int {
 
 func tasksIn(b *budget, source string) []int {
 	var list []int
-	doc := engine(b, blocks{}).Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b})
+	doc := engine(b, style{}, source).Parser().Parse(&countedReader{Reader: text.NewReader([]byte(source)), budget: b})
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if b.spend(1); !entering || n.Kind() != tasks.KindTaskCheckBox || n.Parent().Lines().Len() == 0 {
 			return ast.WalkContinue, nil

@@ -42,6 +42,7 @@ type Text struct {
 	Task    func(n int, done bool) string
 	Link    func(to string, image bool) string
 	LinkKey string
+	Wiki    bool   // [[page]] is a link: see markup.Options
 	Whole   string // the address of the text as it was written: see markup.Options
 	// Suggestion draws the suggestions of a diff note, as it does for markup.
 	Suggestion func(n int) string
@@ -70,7 +71,7 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 			key += " " + t.LinkKey
 		}
 		var err error
-		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Task: t.Task, Whole: t.Whole, Suggestion: t.Suggestion}); err != nil {
+		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Highlight: true, Task: t.Task, Wiki: t.Wiki, Whole: t.Whole, Suggestion: t.Suggestion}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -55,6 +57,9 @@ type Settings struct {
 	// Pages.
 	MaxPagesMegabytes int  // of one site; 0 is no limit
 	PagesVerification bool // who brings a domain has to show in the DNS that it is theirs
+
+	ImageProxy     bool     // images of other sites are shown, by the image proxy
+	ImageAllowlist []string // hosts whose images browsers load themselves
 
 	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
@@ -209,11 +214,24 @@ func (s *Settings) check() error {
 		case ok && *n > f.Max:
 			wrong.Set(f.Name, "must be less than or equal to %d", f.Max)
 		}
+		if list, ok := f.Value.(*[]string); ok && !hosts(*list) {
+			wrong.Set(f.Name, "must be at most %d host names", maxHosts)
+		}
 		if c, ok := f.Value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
 			wrong.Set(f.Name, "must be off, soft or hard")
 		}
 	}
 	return wrong.Err()
+}
+
+const maxHosts = 100
+
+// host is a name of a host, or one with all names below it. It goes into a header,
+// so it has nothing else.
+var host = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,62}\.?)+$`)
+
+func hosts(list []string) bool {
+	return len(list) <= maxHosts && !slices.ContainsFunc(list, func(h string) bool { return len(h) > 253 || !host.MatchString(h) })
 }
 
 func encode(v any) string {

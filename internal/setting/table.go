@@ -4,7 +4,7 @@ package setting
 // docs/admin/settings.md are made from it.
 type Setting struct {
 	Name     string // in the API, in the database and in audit events
-	Value    any    // where it is: *int, *bool or *Confirmation
+	Value    any    // where it is: *int, *bool, *[]string or *Confirmation
 	Default  any
 	Min, Max int    // of a number
 	Label    string // on the page
@@ -153,6 +153,12 @@ func (s *Settings) Table() []Section {
 			{Name: "allow_local_requests_from_web_hooks_and_services", Value: &s.AllowLocalRequests, Default: false,
 				Label: "Allow requests to the local network",
 				Doc:   "Whether URLs of users can lead to loopback and private addresses."},
+			{Name: "asset_proxy_enabled", Value: &s.ImageProxy, Default: true,
+				Label: "Image proxy", Hint: "Shows images of other sites in Markdown. The server fetches them.",
+				Doc: "Whether images of other sites in Markdown are fetched by the server and shown. If disabled, they are links."},
+			{Name: "asset_proxy_allowlist", Value: &s.ImageAllowlist, Default: []string{},
+				Label: "Image hosts that are not proxied", Hint: "Separated by commas. Browsers load their images directly: example.org, *.example.net.",
+				Doc: "Hosts whose images are not proxied: browsers load them directly. `*.` in front matches all subdomains."},
 			{Name: "throttle_authenticated_api_enabled", Value: &s.AuthenticatedAPI.Enabled, Default: false,
 				Label: "Rate-limit authenticated API requests",
 				Doc:   "Whether authenticated API requests are rate-limited, per user."},
@@ -200,6 +206,8 @@ func (s Setting) Set(value any) {
 		*to = value.(int)
 	case *bool:
 		*to = value.(bool)
+	case *[]string:
+		*to = value.([]string)
 	case *Confirmation:
 		*to = value.(Confirmation)
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"strconv"
+	"strings"
 
 	"svc/internal/setting"
 )
@@ -30,6 +31,9 @@ func (s settingSection) Boxes() []setting.Setting { return those[*bool](s) }
 
 // Numbers are those that count something.
 func (s settingSection) Numbers() []setting.Setting { return those[*int](s) }
+
+// Lists are those that name hosts.
+func (s settingSection) Lists() []setting.Setting { return those[*[]string](s) }
 
 // Confirmations are those that say what an address is asked for.
 func (s settingSection) Confirmations() []setting.Setting { return those[*setting.Confirmation](s) }
@@ -75,6 +79,8 @@ func (w *Web) adminSettings(v *visit) error {
 				p.Form.Values.Set(i.Name, on(*value))
 			case *int:
 				p.Form.Values.Set(i.Name, strconv.Itoa(*value))
+			case *[]string:
+				p.Form.Values.Set(i.Name, strings.Join(*value, ", "))
 			case *setting.Confirmation:
 				p.Form.Values.Set(i.Name, string(*value))
 			}
@@ -108,6 +114,8 @@ func (v *visit) readSettings(f *form, s *setting.Settings) {
 				*value = v.ticked(i.Name)
 			case *int:
 				*value = int(v.whole(f, i.Name))
+			case *[]string:
+				*value = strings.FieldsFunc(v.text(i.Name), func(r rune) bool { return r == ',' || r == ' ' })
 			case *setting.Confirmation:
 				*value = setting.Confirmation(v.text(i.Name))
 			}

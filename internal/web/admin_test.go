@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -145,7 +146,7 @@ func TestAdminSettings(t *testing.T) {
 		}
 		// The form has every setting: sent as it is shown, it changes none.
 		root.submit(at, at, settingsForm(t, root)...).leads(at)
-		if now, _ := s.Settings.Current(t.Context()); now != before {
+		if now, _ := s.Settings.Current(t.Context()); !reflect.DeepEqual(now, before) {
 			t.Errorf("%+v became %+v", before, now)
 		}
 		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "3")...).want(422, "must be greater than or equal to 8")

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io"
+	"io/fs"
 	"net/http"
 	"path"
 	"strconv"
@@ -39,6 +41,9 @@ func loadAssets() *assets {
 		panic(err) // they are part of the program
 	}
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		text, err := static.ReadFile("static/" + e.Name())
 		if err != nil {
 			panic(err)
@@ -52,7 +57,27 @@ func loadAssets() *assets {
 			text: text, gzip: compress(text),
 		}
 	}
+	a.loadVendor()
 	return a
+}
+
+// loadVendor adds the libraries of others, which are stored compressed.
+func (a *assets) loadVendor() {
+	files, err := fs.Glob(static, "static/vendor/*.js.gz")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	for _, file := range files {
+		packed, err := static.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(packed)
+		of := strings.TrimSuffix(path.Base(file), ".gz")
+		name := strings.TrimSuffix(of, ".js") + "-" + hex.EncodeToString(sum[:4]) + ".js"
+		a.names[of] = name
+		a.byName[name] = asset{kind: "text/javascript; charset=utf-8", gzip: packed}
+	}
 }
 
 func compress(text []byte) []byte {
@@ -92,9 +117,16 @@ func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	text := a.text
-	if len(a.gzip) > 0 && httpreq.AcceptsGzip(r) {
+	switch {
+	case len(a.gzip) > 0 && httpreq.AcceptsGzip(r):
 		h.Set("Content-Encoding", "gzip")
 		text = a.gzip
+	case text == nil: // a client without gzip waits while a library is unpacked
+		unpacked, err := gzip.NewReader(bytes.NewReader(a.gzip))
+		if err == nil {
+			_, _ = io.Copy(rw, unpacked)
+		}
+		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = rw.Write(text)

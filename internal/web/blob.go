@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"svc/internal/git"
+	"svc/internal/imageproxy"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -32,6 +33,7 @@ type blobPage struct {
 	Source   template.HTML
 	Rendered template.HTML
 	Image    bool
+	Drawing  bool // it is an SVG: an image with a source
 	Binary   bool
 	TooLarge bool
 	CRLF     bool // lines end as on Windows
@@ -103,7 +105,7 @@ const maxRendered = 128 << 10
 const maxBlob = 512 << 10
 
 func (w *Web) blob(v *visit, ref project.Ref) error {
-	p, text, err := w.openBlob(v, ref)
+	p, text, err := w.openBlob(v, ref, v.param("plain") == "1")
 	if err != nil || text == "" {
 		return orShow(v, p, err)
 	}
@@ -128,8 +130,8 @@ func orShow(v *visit, p blobPage, err error) error {
 }
 
 // openBlob finds the file of a page and reads it; the text is empty for one
-// that can not be shown as text.
-func (w *Web) openBlob(v *visit, ref project.Ref) (blobPage, string, error) {
+// that can not be shown as text. An SVG is an image unless its source is wanted.
+func (w *Web) openBlob(v *visit, ref project.Ref, source bool) (blobPage, string, error) {
 	h, err := w.codeHead(v, ref, "files")
 	if err != nil {
 		return blobPage{}, "", err
@@ -143,7 +145,9 @@ func (w *Web) openBlob(v *visit, ref project.Ref) (blobPage, string, error) {
 		return p, "", err
 	}
 	p.Commit = commit.Commit
-	p.TooLarge, p.Image = p.File.Size > maxBlob, imageKind(p.Path) != ""
+	kind := imageKind(p.Path)
+	p.Drawing = kind == imageproxy.SVG
+	p.TooLarge, p.Image = p.File.Size > maxBlob, kind != "" && !(p.Drawing && source)
 	if p.TooLarge || p.Image {
 		return p, "", nil
 	}
@@ -158,7 +162,7 @@ func (w *Web) openBlob(v *visit, ref project.Ref) (blobPage, string, error) {
 
 // blame shows a file with the commit that each line comes from.
 func (w *Web) blame(v *visit, ref project.Ref) error {
-	p, text, err := w.openBlob(v, ref)
+	p, text, err := w.openBlob(v, ref, true)
 	if err != nil || text == "" {
 		return orShow(v, p, err)
 	}

@@ -5,13 +5,19 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"svc/internal/imageproxy"
 )
 
 // foreign sets the headers of a file that users, or their jobs, have
 // written: whatever it holds, no browser takes it for a page of ours.
 func foreign(h http.Header, media, cache string) {
 	h.Set("Content-Type", media)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	policy := "default-src 'none'; sandbox"
+	if media == imageproxy.SVG { // its styles are in it
+		policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", cache)
 }
 
@@ -30,10 +36,10 @@ func disposition(how, name string) string {
 	return mime.FormatMediaType(how, map[string]string{"filename": name})
 }
 
-// imageKind is the type of a file that browsers show as a picture. SVG is
-// none: it may hold scripts.
+// imageKind is the type of a file that browsers show as a picture. SVG may hold
+// scripts, which the policy of foreign keeps from running.
 func imageKind(name string) string {
 	return map[string]string{
-		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon", ".avif": "image/avif", ".bmp": "image/bmp", ".svg": imageproxy.SVG,
 	}[strings.ToLower(path.Ext(name))]
 }

@@ -73,6 +73,7 @@ func (w *Web) handler(name string, who access, do func(*visit) error) http.Handl
 	return func(rw http.ResponseWriter, r *http.Request) {
 		v := &visit{Context: markup.WithShownPage(r.Context()), web: w, w: rw, r: r}
 		w.headers(rw.Header())
+		w.allowImages(v)
 		if to, ok := rw.(interface{ SetRoute(string) }); ok {
 			to.SetRoute(name)
 		}

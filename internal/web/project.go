@@ -162,7 +162,9 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p.Badges = w.badgeViews(badges.Items, false)
+	if p.Badges, err = w.badgeViews(v, badges.Items, false); err != nil {
+		return err
+	}
 	if h.SignedIn {
 		at := project.Place{Ref: project.RefTo(h.Project.ID)}
 		if p.Membership, err = w.Projects.MembershipState(v, v.actor, at); err != nil {

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"strings"
-
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -26,8 +24,8 @@ type badgesPage struct {
 // another one would learn who looks at them.
 type badgeView struct {
 	*plan.Badge
-	Picture bool
-	Own     bool // of this place itself
+	Picture string // address of the image; empty if it is not shown
+	Own     bool   // of this place itself
 }
 
 // Text is what stands in place of the picture.
@@ -41,12 +39,16 @@ func (b badgeView) Text() string {
 func (badgesPage) view() string    { return "shared/settings_badges" }
 func (p badgesPage) title() string { return "Badges · " + p.Name() }
 
-func (w *Web) badgeViews(list []*plan.Badge, group bool) []badgeView {
+func (w *Web) badgeViews(v *visit, list []*plan.Badge, group bool) ([]badgeView, error) {
+	lead, err := w.Images.Rewriter(v)
+	if err != nil {
+		return nil, err
+	}
 	var views []badgeView
 	for _, b := range list {
-		views = append(views, badgeView{b, strings.HasPrefix(b.RenderedImage, w.Site.URL+"/"), group == (b.GroupID != nil)})
+		views = append(views, badgeView{b, lead(b.RenderedImage), group == (b.GroupID != nil)})
 	}
-	return views
+	return views, nil
 }
 
 // maxBadges is how many the page of a project shows.
@@ -64,7 +66,11 @@ func (w *Web) showBadges(v *visit, in project.Place, id int64, f form) error {
 		return err
 	}
 	f.only("name", "link_url", "image_url")
-	return v.showForm(badgesPage{s, id, f, w.badgeViews(page.Items, in.Group)}, f)
+	views, err := w.badgeViews(v, page.Items, in.Group)
+	if err != nil {
+		return err
+	}
+	return v.showForm(badgesPage{s, id, f, views}, f)
 }
 
 func (w *Web) editBadge(v *visit, in project.Place) error {

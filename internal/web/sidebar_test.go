@@ -140,7 +140,7 @@ func TestShellWeight(t *testing.T) {
 	for _, path := range []string{"/", "/ada/p", "/ada/p/-/issues", "/ada/p/-/settings/general"} {
 		warm := len(sent(path).want(200).body)
 		cold := warm
-		for _, a := range regexp.MustCompile(`"(/assets/[^"#]+)`).FindAllStringSubmatch(b.get(path).want(200).body, -1) {
+		for _, a := range regexp.MustCompile(` (?:src|href)="(/assets/[^"#]+)`).FindAllStringSubmatch(b.get(path).want(200).body, -1) {
 			if !strings.Contains(a[1], "/icons-") {
 				cold += len(sent(a[1]).want(200).body)
 			}

@@ -22,9 +22,10 @@ func TestUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
-	for name, want := range map[string][2]string{
-		"a b#?%)c.png": {"image/png", `inline; filename="a b#?%)c.png"`}, "x.html": {"application/octet-stream", "attachment; filename=x.html"},
-		"x.svg": {"application/octet-stream", "attachment; filename=x.svg"},
+	const closed = "default-src 'none'; sandbox"
+	for name, want := range map[string][3]string{
+		"a b#?%)c.png": {"image/png", `inline; filename="a b#?%)c.png"`, closed}, "x.html": {"application/octet-stream", "attachment; filename=x.html", closed},
+		"x.svg": {"image/svg+xml", "inline; filename=x.svg", "default-src 'none'; style-src 'unsafe-inline'; sandbox"},
 	} {
 		const content = "<script>alert(1)</script>"
 		u, err := s.Plan.AddUpload(t.Context(), by, project.RefTo(p.ID), name, int64(len(content)), strings.NewReader(content))
@@ -34,7 +35,7 @@ func TestUpload(t *testing.T) {
 		path := fmt.Sprintf("/-/project/%d%s", p.ID, u.Path())
 		a := ada.get(path).want(200, content)
 		for header, text := range map[string]string{
-			"Content-Type": want[0], "Content-Disposition": want[1], "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
+			"Content-Type": want[0], "Content-Disposition": want[1], "X-Content-Type-Options": "nosniff", "Content-Security-Policy": want[2],
 		} {
 			if got := a.header.Get(header); got != text {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, text)

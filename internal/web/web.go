@@ -19,6 +19,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
+	"svc/internal/imageproxy"
 	"svc/internal/instance"
 	"svc/internal/limit"
 	"svc/internal/mail"
@@ -48,6 +49,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Moves    *repo.Mover
 	Markup   *markup.Renderer
+	Images   *imageproxy.Service
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
@@ -124,6 +126,8 @@ func New(d Deps) *Web {
 	w.oauthPages()
 	w.codePages()
 	w.uploadPages()
+	w.imagePages()
+	w.sandboxPages()
 	w.planPages()
 	w.snippetPages()
 	w.wikiPages()

@@ -286,7 +286,7 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, w *Wiki, p *Page) 
 		ref := project.RefTo(w.Project.ID)
 		in = &ref
 	}
-	made, err := s.Plan.RenderAll(ctx, by, in, plan.Text{Source: text, LinkKey: w.Base() + " " + p.Slug, Link: func(to string, image bool) string { return link(w.Base(), p.Slug, to, image) }})
+	made, err := s.Plan.RenderAll(ctx, by, in, plan.Text{Source: text, Wiki: true, LinkKey: w.Base() + " " + p.Slug, Link: func(to string, image bool) string { return link(w.Base(), p.Slug, to, image) }})
 	if errs.Is(err, errs.KindTooLarge) {
 		return markup.Plain(p.Content), nil
 	}

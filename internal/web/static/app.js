@@ -30,6 +30,16 @@
   const current = document.querySelector(".nav [aria-current]");
   for (const e of [current?.closest("details"), current]) e?.scrollIntoView({ block: "nearest" });
 
+  // Formulas and diagrams need a script that other pages do not load.
+  const rich = () => {
+    if (!document.querySelector("code.math, pre.math, pre.mermaid")) return;
+    watch.disconnect();
+    document.head.append(Object.assign(document.createElement("script"), { src: document.body.dataset.rich }));
+  };
+  const watch = new MutationObserver(rich);
+  watch.observe(document.body, { childList: true, subtree: true });
+  rich();
+
   // Copy buttons take the text of the element that they name.
   const live = document.querySelector("[data-live]");
   const say = (text) => { if (live) live.textContent = text; };

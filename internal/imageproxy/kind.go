@@ -1,0 +1,73 @@
+package imageproxy
+
+import (
+	"bytes"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/http"
+)
+
+// maxPixels is how many pixels an image may have: a small file can unpack to more
+// than a browser bears.
+const maxPixels = 100_000_000
+
+// SVG is the type of images that are XML.
+const SVG = "image/svg+xml"
+
+// Kind is the type of an image by its content, empty for what is none or has too
+// many pixels. What a server says of its file is not asked.
+func Kind(content []byte) string {
+	var size func(io.Reader) (image.Config, error)
+	kind := http.DetectContentType(content)
+	switch kind {
+	case "image/png":
+		size = png.DecodeConfig
+	case "image/jpeg":
+		size = jpeg.DecodeConfig
+	case "image/gif":
+		size = gif.DecodeConfig
+	case "image/webp", "image/x-icon", "image/bmp":
+		return kind
+	default:
+		switch {
+		case len(content) > 12 && (string(content[4:12]) == "ftypavif" || string(content[4:12]) == "ftypavis"):
+			return "image/avif"
+		case isSVG(content):
+			return SVG
+		}
+		return ""
+	}
+	c, err := size(bytes.NewReader(content))
+	if err != nil || c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height {
+		return ""
+	}
+	return kind
+}
+
+// isSVG reports whether the first element of a document is svg. Before it there
+// may be a declaration, a document type and comments.
+func isSVG(content []byte) bool {
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	for {
+		content = bytes.TrimLeft(content, " \t\r\n")
+		var end string
+		switch {
+		case bytes.HasPrefix(content, []byte("<?")):
+			end = "?>"
+		case bytes.HasPrefix(content, []byte("<!--")):
+			end = "-->"
+		case bytes.HasPrefix(content, []byte("<!DOCTYPE svg")), bytes.HasPrefix(content, []byte("<!doctype svg")):
+			end = ">"
+		default:
+			return len(content) > 5 && string(content[:4]) == "<svg" && bytes.IndexByte([]byte(" \t\r\n>"), content[4]) >= 0
+		}
+		at := bytes.Index(content[:min(len(content), 16<<10)], []byte(end))
+		if at < 0 {
+			return false
+		}
+		content = content[at+len(end):]
+	}
+}
