@@ -198,17 +198,18 @@ func (v *visit) diffView(s diffSource) (diffView, error) {
 	} else {
 		d.Pager = pagerOf(v.r.URL.Query(), page, to < len(s.files))
 	}
-	size := 0
+	left := maxDiffText
 	for _, file := range s.files[from:to] {
-		f := v.diffFile(s, file)
-		room := maxDiffText - size
+		f, room := v.diffFile(s, file), left
 		if d.Only != "" || d.Single || f.NewPath == first {
 			room = math.MaxInt
 		}
 		if err := v.drawFile(s, &f, &d, room); err != nil {
 			return d, err
 		}
-		size += len(f.Body) + len(f.Above)
+		if left -= len(f.Body) + len(f.Above); f.Later {
+			left = 0 // nor do the files after it need to be drawn to see that
+		}
 		d.Files = append(d.Files, f)
 	}
 	d.tree(s, from, to, per)

@@ -139,11 +139,11 @@ func TestDiff(t *testing.T) {
 	// Threads, by keyboard: the first open one, resolved; the next.
 	key("n")
 	ada.do(chromedp.WaitReady(`.thread:focus`, chromedp.ByQuery))
-	key("d")
+	key("x")
 	ada.has("[data-threads] summary", "2 of 3 threads open")
 	key("n", "r")
 	ada.do(chromedp.WaitReady(`.thread textarea[name=note]:focus`, chromedp.ByQuery))
-	ada.do(chromedp.KeyEvent("A reply"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	ada.do(chromedp.SendKeys(`.thread textarea:focus`, "A reply", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	ada.has(".df-list", "A reply")
 
 	// Files: viewed ones stay so until they change; a generated one is collapsed.

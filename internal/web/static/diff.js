@@ -444,7 +444,7 @@
   };
 
   // The keyboard: a line is current, and can be extended to a range.
-  let cursor = null, anchor = null;
+  let cursor = null, anchor = null, going = 0;
   const move = (line, focus = true) => {
     $(".cur")?.classList.remove("cur");
     cursor = line;
@@ -490,7 +490,7 @@
     c: () => { if (cursor?.row.isConnected) { ask(anchor || cursor, cursor); anchor = null; } },
     n: () => walk(1), p: () => walk(-1), "]": () => walkFiles(1), "[": () => walkFiles(-1),
     r: () => { const t = $(".reply textarea", thread() || root); if (thread() && t) { t.closest("details").open = true; t.focus(); } },
-    d: () => thread()?.querySelector("form[action$='/resolve']")?.requestSubmit(),
+    x: () => thread()?.querySelector("form[action$='/resolve']")?.requestSubmit(),
     v: () => { const f = fileOf(document.activeElement) || (cursor && fileOf(cursor.row)) || $$(".diff-file").find((f) => f.getBoundingClientRect().bottom > 170); const b = f && $(".viewed", f); if (b) mark(b); },
   };
   document.addEventListener("keydown", (e) => {
@@ -499,6 +499,8 @@
       if (f && (!$("textarea", f).value || e.target.tagName !== "TEXTAREA")) { const back = cursor; if (row) close(row); else f.remove(); if (back?.row.isConnected) move(back); } else if (!f) { clear("sel"); anchor = null; }
     }
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select, dialog[open], [contenteditable]")) return;
+    if (Date.now() - going < 1500) { going = 0; return; } // "g p" and the like are for the whole site
+    if (e.key === "g") { going = Date.now(); return; }
     let key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
     if (document.activeElement?.matches?.("tr.cur")) {
       if (two && (key === "ArrowLeft" || key === "ArrowRight") && cursor.row.cells[key === "ArrowRight" ? 2 : 0].dataset.n) { move({ row: cursor.row, right: key === "ArrowRight" }); e.preventDefault(); return; }
@@ -510,12 +512,15 @@
   });
   const help = document.querySelector("dialog[data-keys] dl");
   for (const [list, text] of [["j k", "Next or previous line"], ["Shift+j Shift+k", "Select several lines"], ["c", "Comment on the selected lines"], ["n p", "Next or previous open thread"], ["r", "Reply to the thread"],
-    ["d", "Resolve or reopen the thread"], ["] [", "Next or previous file"], ["v", "Mark the file as viewed"]]) {
-    if (!blank && "cnprd".includes(list[0]) || list === "v" && !document.getElementById("viewed")) continue;
+    ["x", "Resolve or reopen the thread"], ["] [", "Next or previous file"], ["v", "Mark the file as viewed"]]) {
+    if (!blank && "cnprx".includes(list[0]) || list === "v" && !document.getElementById("viewed")) continue;
     help?.append(make("dt", {}, ...list.split(" ").flatMap((k, i) => [i ? " " : "", make("kbd", { textContent: k })])), make("dd", { textContent: text }));
   }
   for (const b of $$("[data-fold-all], [data-show-diff-keys]")) b.hidden = false;
-  for (const s of document.querySelectorAll("select[data-submit]")) s.addEventListener("change", () => s.form.requestSubmit());
+  for (const s of document.querySelectorAll("select[data-submit]")) {
+    s.addEventListener("change", () => s.form.requestSubmit());
+    for (const b of s.form.querySelectorAll("button")) b.hidden = true;
+  }
 
   // The address may name a note, or a line of a file that is not loaded yet.
   const open = async () => {
