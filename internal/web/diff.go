@@ -161,6 +161,7 @@ func (v *visit) diffAddress(name, value string) string {
 	}
 	q.Del("context")
 	q.Del("fragment")
+	q.Del("threads")
 	return "?" + q.Encode()
 }
 
@@ -171,6 +172,7 @@ func (v *visit) diffView(s diffSource) (diffView, error) {
 		Only: v.param("file"), Inline: v.diffAddress("view", "inline"), Side: v.diffAddress("view", "parallel"), All: v.diffAddress("file", ""),
 		Threads: s.threads, Marks: s.marks,
 	}
+	s.files = sortFiles(s.files)
 	d.Space, d.OneByOne = v.diffAddress("w", "1"), v.diffAddress("single_file", "true")
 	if d.HideSpace {
 		d.Space = v.diffAddress("w", "0")

@@ -136,7 +136,7 @@ func TestDiffPages(t *testing.T) {
 		b.get(diffs + "?start_sha=" + r.Tip("main")).want(404)
 
 		// The page of a note has its file even if that is far down.
-		b.get(diffs+"?page=1&note="+note).want(303)
+		b.get(diffs + "?page=1&note=" + note).want(303)
 		b.submit(one, one+"/turn", "event", "close").want(303)
 		b.get(diffs).want(200, "Both lines")
 	})

@@ -43,10 +43,34 @@ func (d *diffView) tree(s diffSource, from, to, per int) {
 		}
 		list = append(list, e)
 	}
-	slices.SortStableFunc(list, func(a, b treeEntry) int { return comparePaths(a.parts, b.parts) })
+	if d.Part {
+		slices.SortStableFunc(list, func(a, b treeEntry) int { return comparePaths(a.parts, b.parts) })
+	}
 	var b strings.Builder
 	drawTree(&b, list, 0)
 	d.Tree = template.HTML(b.String())
+}
+
+// sortFiles puts the files in the order of their tree, so that the page and the
+// tree agree; more files than the tree shows stay as git has them.
+func sortFiles(files []git.FileDiff) []git.FileDiff {
+	if len(files) > maxTreeFiles {
+		return files
+	}
+	type entry struct {
+		parts []string
+		at    int
+	}
+	list := make([]entry, len(files))
+	for i, f := range files {
+		list[i] = entry{strings.Split(f.NewPath, "/"), i}
+	}
+	slices.SortStableFunc(list, func(a, b entry) int { return comparePaths(a.parts, b.parts) })
+	sorted := make([]git.FileDiff, len(files)) // a diff must not be changed
+	for i, e := range list {
+		sorted[i] = files[e.at]
+	}
+	return sorted
 }
 
 // pageAddress is an address with another page.

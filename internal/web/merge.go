@@ -89,6 +89,7 @@ type mergePage struct {
 	Shown     *merge.Version
 	Since     *merge.Version // the version that it is compared with; nil for the base
 	Elsewhere string         // address of the version with the note that was asked for
+	Threads   plan.ThreadCount
 	Pager     pager
 }
 
@@ -173,6 +174,13 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 	if err := w.fillIssuable(v, &p.issuableView, w.mergeKind(), &p.Issuable); err != nil {
+		return err
+	}
+	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)
+	if err != nil {
+		return err
+	}
+	if p.Threads, err = w.Plan.CountThreads(v, on); err != nil {
 		return err
 	}
 	closes, err := w.Merges.ClosesIssues(v, v.actor, p.Place.Ref, p.IID)

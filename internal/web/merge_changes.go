@@ -41,6 +41,14 @@ func (w *Web) mergeChanges(v *visit, p *mergePage) error {
 	if s.threads, err = w.lineThreads(v, p, found); err != nil {
 		return err
 	}
+	if v.param("threads") == "open" { // the first open thread, wherever it is
+		if p.Elsewhere = s.threads.Next(); strings.HasPrefix(p.Elsewhere, "?") {
+			p.Elsewhere = p.Path + "/diffs" + p.Elsewhere
+		}
+		if p.Elsewhere != "" {
+			return nil
+		}
+	}
 	if want.VersionID == 0 {
 		if p.Elsewhere = s.threads.elsewhere(); p.Elsewhere != "" {
 			return nil
