@@ -332,6 +332,7 @@ func TestMergeRoles(t *testing.T) {
 			{one + "/subscribe", []string{"want", "1"}, 404, 303, 0},
 			{one + "/notes", []string{"note", "x"}, 404, 303, 0},
 			{one + "/diff_notes", []string{"path", "x.txt", "line", "1", "note", "x"}, 404, 303, 0},
+			{one + "/viewed", []string{"viewed", "1 47ddfe38b8c66c0f9d98b9d802f220c84b4b30d4"}, 404, 303, 0},
 		} {
 			for role, want := range map[string]int{"outsider": 404, "guest": press.guest, "reporter": press.reads, "developer": press.writes} {
 				got := c.press(t, role, press.action, press.form...)
