@@ -69,7 +69,8 @@ type mergeRequestJSON struct {
 	PreparedAt                  *stamp           `json:"prepared_at"`
 	AllowCollaboration          *bool            `json:"allow_collaboration,omitempty"`
 	AllowMaintainerToPush       *bool            `json:"allow_maintainer_to_push,omitempty"`
-	Reference                   string           `json:"reference"` // deprecated
+	ApprovalsBeforeMerge        *int64           `json:"approvals_before_merge"` // deprecated
+	Reference                   string           `json:"reference"`              // deprecated
 	References                  referencesJSON   `json:"references"`
 	TimeStats                   timeStatsJSON    `json:"time_stats"`
 	Squash                      bool             `json:"squash"`
@@ -90,7 +91,7 @@ func toMergeRequest(site *Site, m *merge.MergeRequest, details bool, now time.Ti
 		Draft: m.Draft, WorkInProgress: m.Draft, ImportedFrom: "none", MergeWhenPipelineSucceeds: m.AutoMergeByID != nil,
 		MergeStatus: m.Status.Git, DetailedMergeStatus: string(m.Status.Detailed), SHA: m.Head, MergeCommitSHA: textOrNull(m.MergeCommit), SquashCommitSHA: textOrNull(m.SquashCommit),
 		DiscussionLocked: m.Locked, ForceRemoveSourceBranch: m.RemoveSource, PreparedAt: toStampOrNull(m.PreparedAt),
-		Reference: short, References: referencesJSON{short, short, m.ProjectPath + short}, Squash: m.Squash, SquashOnMerge: m.SquashOnMerge,
+		ApprovalsBeforeMerge: m.ApprovalsBeforeMerge, Reference: short, References: referencesJSON{short, short, m.ProjectPath + short}, Squash: m.Squash, SquashOnMerge: m.SquashOnMerge,
 		TimeStats:            toTimeStats(&m.Issuable),
 		TaskCompletionStatus: toTasks(m.Description), HasConflicts: m.Status.Conflicting(), BlockingDiscussionsResolved: m.ResolvedThreads(),
 	}

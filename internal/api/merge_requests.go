@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 
 	"svc/internal/bind"
 	"svc/internal/db"
@@ -70,6 +72,11 @@ type listMergeParams struct {
 	SourceProjectID int64   `param:"source_project_id"`
 	MergeUserID     int64   `param:"merge_user_id"`
 	MergeUsername   string  `param:"merge_user_username"`
+
+	Approved        string   `param:"approved" enum:"yes,no" doc:"yes returns merge requests with an approval, no those without."`
+	ApproverIDs     []string `param:"approver_ids,csv" max:"5" doc:"IDs of users whom approval rules name; or None or Any."`
+	ApprovedByIDs   []string `param:"approved_by_ids,csv" max:"5" doc:"IDs of users who have all approved; or None or Any."`
+	ApprovedByNames []string `param:"approved_by_usernames,csv" max:"5" doc:"Usernames of users who have all approved."`
 	filterParams
 	Not         mergeMatchParams `param:"not" doc:"Return merge requests that do not match these parameters."`
 	OrderBy     string           `param:"order_by" enum:"created_at,updated_at,merged_at,title,priority,label_priority,milestone_due,popularity" default:"created_at"`
@@ -87,11 +94,31 @@ func (p *listMergeParams) filter(scope string) merge.Filter {
 		MergeUserID: p.MergeUserID, MergeUsername: p.MergeUsername, Recheck: p.Recheck,
 	}
 	f.IIDs = p.IIDs
+	f.ApproverIDs, f.ApprovedByIDs, f.ApprovedByNames = p.ApproverIDs, p.ApprovedByIDs, p.ApprovedByNames
+	if p.Approved != "" {
+		approved := p.Approved == "yes"
+		f.Approved = &approved
+	}
 	if p.WIP != "" {
 		draft := p.WIP == "yes"
 		f.Draft = &draft
 	}
 	return f
+}
+
+func (p *listMergeParams) check() error {
+	for name, list := range map[string][]string{"approver_ids": p.ApproverIDs, "approved_by_ids": p.ApprovedByIDs} {
+		for _, id := range list {
+			word := strings.EqualFold(id, plan.None) || strings.EqualFold(id, plan.Any)
+			if _, err := strconv.ParseInt(id, 10, 64); err != nil && !(word && len(list) == 1) {
+				return bind.Invalid(name + " should be an array of IDs, None or Any")
+			}
+		}
+	}
+	if p.ApprovedByIDs != nil && p.ApprovedByNames != nil {
+		return bind.Invalid("approved_by_ids, approved_by_usernames are mutually exclusive")
+	}
+	return p.pageParams.check()
 }
 
 func (p *listMergeParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"} }
@@ -192,12 +219,13 @@ type createMergeParams struct {
 	TargetBranch string `param:"target_branch,required"`
 	Title        string `param:"title,required"`
 	Target       *int64 `param:"target_project_id" doc:"Target project, if it is another project of the fork network."`
+	Approvals    *int64 `param:"approvals_before_merge" doc:"Deprecated: use the approval rules of the merge request."`
 	mergeFieldParams
 }
 
 // createMergeRequest: https://docs.gitlab.com/api/merge_requests/#create-mr
 func (a *API) createMergeRequest(c *call, p createMergeParams) (mergeDetailJSON, error) {
-	m, err := a.Merges.Create(c, c.actor, p.Project, merge.NewRequest{Fields: p.fields(&p.Title, &p.TargetBranch), SourceBranch: p.SourceBranch, TargetProject: p.Target})
+	m, err := a.Merges.Create(c, c.actor, p.Project, merge.NewRequest{Fields: p.fields(&p.Title, &p.TargetBranch), SourceBranch: p.SourceBranch, TargetProject: p.Target, Approvals: p.Approvals})
 	return a.presentMerge(c, m, err)
 }
 

@@ -12,6 +12,7 @@ import (
 
 const (
 	mergeAt     = "/projects/{id}/merge_requests/{merge_request_iid}"
+	ruleAt      = "/projects/{id}/approval_rules"
 	mergeTalkAt = mergeAt + "/discussions/{discussion_id}"
 )
 
@@ -65,6 +66,25 @@ var mergeRows = map[string]ciRow{
 	"PUT " + mergeAt + "/merge":                                  doneBy(project.NoAccess, "/merge_requests/99/merge", "", 404),
 	"PUT " + mergeAt + "/rebase":                                 doneBy(project.NoAccess, "/merge_requests/99/rebase", "", 404),
 	"POST " + mergeAt + "/cancel_merge_when_pipeline_succeeds":   doneBy(project.NoAccess, "/merge_requests/99/cancel_merge_when_pipeline_succeeds", "", 404),
+	"GET /projects/{id}/approvals":                               doneBy(project.NoAccess, "/approvals", "", 200),
+	"POST /projects/{id}/approvals":                              doneBy(project.Maintainer, "/approvals", `{"reset_approvals_on_push":true}`, 201),
+	"GET " + ruleAt:                                              doneBy(project.NoAccess, "/approval_rules", "", 200),
+	"POST " + ruleAt:                                             {path: "/approval_rules", json: `{"name":"x","approvals_required":1,"user_ids":[999999]}`, need: project.Maintainer, ok: 400},
+	"GET " + ruleAt + "/{approval_rule_id}":                      doneBy(project.NoAccess, "/approval_rules/999999", "", 404),
+	"PUT " + ruleAt + "/{approval_rule_id}":                      doneBy(project.Maintainer, "/approval_rules/999999", `{"name":"x"}`, 404),
+	"DELETE " + ruleAt + "/{approval_rule_id}":                   doneBy(project.Maintainer, "/approval_rules/999999", "", 404),
+	"GET " + mergeAt + "/approvals":                              doneBy(project.NoAccess, "/merge_requests/99/approvals", "", 404),
+	"POST " + mergeAt + "/approvals":                             doneBy(project.NoAccess, "/merge_requests/99/approvals", `{"approvals_required":1}`, 404),
+	"GET " + mergeAt + "/approval_state":                         doneBy(project.NoAccess, "/merge_requests/99/approval_state", "", 404),
+	"GET " + mergeAt + "/approval_settings":                      doneBy(project.NoAccess, "/merge_requests/99/approval_settings", "", 404),
+	"POST " + mergeAt + "/approve":                               doneBy(project.NoAccess, "/merge_requests/99/approve", "", 404),
+	"POST " + mergeAt + "/unapprove":                             doneBy(project.NoAccess, "/merge_requests/99/unapprove", "", 404),
+	"PUT " + mergeAt + "/reset_approvals":                        doneBy(project.NoAccess, "/merge_requests/99/reset_approvals", "", 404),
+	"GET " + mergeAt + "/approval_rules":                         doneBy(project.NoAccess, "/merge_requests/99/approval_rules", "", 404),
+	"POST " + mergeAt + "/approval_rules":                        doneBy(project.NoAccess, "/merge_requests/99/approval_rules", `{"name":"x","approvals_required":1}`, 404),
+	"GET " + mergeAt + "/approval_rules/{approval_rule_id}":      doneBy(project.NoAccess, "/merge_requests/99/approval_rules/1", "", 404),
+	"PUT " + mergeAt + "/approval_rules/{approval_rule_id}":      doneBy(project.NoAccess, "/merge_requests/99/approval_rules/1", `{"name":"x"}`, 404),
+	"DELETE " + mergeAt + "/approval_rules/{approval_rule_id}":   doneBy(project.NoAccess, "/merge_requests/99/approval_rules/1", "", 404),
 	"GET " + issueAt + "/related_merge_requests":                 seen("/issues/99/related_merge_requests", 404),
 	"GET " + issueAt + "/closed_by":                              seen("/issues/99/closed_by", 404),
 	"GET /projects/{id}/repository/commits/{sha}/merge_requests": {path: "/repository/commits/none/merge_requests", code: true, open: true, ok: 404},
@@ -79,6 +99,12 @@ var (
 	})
 	mergePlaceRoles = func() map[string]placeRole {
 		rows := rowPlaceRoles(mergeRows)
+		for endpoint, row := range rows { // the settings are shown to those who read merge requests
+			if strings.Contains(endpoint, ruleAt) || strings.HasSuffix(endpoint, "/projects/{id}/approvals") {
+				row.part = true
+				rows[endpoint] = row
+			}
+		}
 		rows["GET /projects/{id}/merge_requests"] = placeRole{do: "GET {at}/merge_requests", open: true, ok: 200, part: true}
 		return rows
 	}()
@@ -120,6 +146,17 @@ func TestMergeRoles(t *testing.T) {
 		{do: "PUT {at}", json: `{"description":"x"}`, need: project.Developer, mine: true, ok: 200},
 		{do: "PUT {at}/merge", need: project.Maintainer, refused: 401, ok: 405},
 		{do: "POST {at}/cancel_merge_when_pipeline_succeeds", need: project.Maintainer, mine: true, refused: 401, ok: 405},
+		{do: "GET {at}/approvals", ok: 200},
+		{do: "GET {at}/approval_state", ok: 200},
+		{do: "GET {at}/approval_settings", ok: 200},
+		{do: "GET {at}/approval_rules", ok: 200},
+		{do: "GET {at}/approval_rules/999999", ok: 404},
+		{do: "POST {at}/approvals", json: `{"approvals_required":-1}`, need: project.Developer, ok: 400},
+		{do: "POST {at}/approval_rules", json: `{"name":"x","approvals_required":-1}`, need: project.Developer, ok: 400},
+		{do: "POST {at}/approve", json: `{"sha":"0000000000000000000000000000000000000000"}`, ok: 409},
+		{do: "POST {at}/approve", need: project.Developer, refused: 401, ok: 201},
+		{do: "POST {at}/unapprove", need: project.Developer, refused: 404, ok: 201},
+		{do: "PUT {at}/reset_approvals", ok: 401},
 		{do: "PUT {at}/rebase", need: project.Developer, ok: 202},
 		{do: "DELETE {at}", need: project.Owner, ok: 412}, // it has changed since
 	}

@@ -81,6 +81,7 @@ type projectJSON struct {
 	WikiEnabled              bool   `json:"wiki_enabled"`
 	SnippetsEnabled          bool   `json:"snippets_enabled"`
 	ContainerRegistryEnabled bool   `json:"container_registry_enabled"`
+	ApprovalsBeforeMerge     int64  `json:"approvals_before_merge"` // deprecated
 	projectSettingsJSON
 
 	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
@@ -161,6 +162,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
 		WikiEnabled: p.Settings.Wiki != project.Disabled, SnippetsEnabled: p.Settings.Snippets != project.Disabled,
 		ContainerRegistryEnabled: p.Settings.ContainerRegistry != project.Disabled,
+		ApprovalsBeforeMerge:     p.Settings.Approvals.BeforeMerge,
 		projectSettingsJSON:      projectSettingsJSON(p.Settings),
 		SharedWithGroups:         mapped(p.Shares, toShared),
 		Permissions:              projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},

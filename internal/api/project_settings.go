@@ -8,62 +8,63 @@ import (
 // projectSettingsJSON is the settings of a project. Its fields are those of
 // project.Settings.
 type projectSettingsJSON struct {
-	Forking                                   project.Feature `json:"forking_access_level"`
-	Wiki                                      project.Feature `json:"wiki_access_level"`
-	Snippets                                  project.Feature `json:"snippets_access_level"`
-	Pages                                     project.Feature `json:"pages_access_level"`
-	Analytics                                 project.Feature `json:"analytics_access_level"`
-	ContainerRegistry                         project.Feature `json:"container_registry_access_level"`
-	SecurityAndCompliance                     project.Feature `json:"security_and_compliance_access_level"`
-	Releases                                  project.Feature `json:"releases_access_level"`
-	Environments                              project.Feature `json:"environments_access_level"`
-	FeatureFlags                              project.Feature `json:"feature_flags_access_level"`
-	Infrastructure                            project.Feature `json:"infrastructure_access_level"`
-	Monitor                                   project.Feature `json:"monitor_access_level"`
-	ModelExperiments                          project.Feature `json:"model_experiments_access_level"`
-	ModelRegistry                             project.Feature `json:"model_registry_access_level"`
-	Requirements                              project.Feature `json:"requirements_access_level"`
-	MergeMethod                               string          `json:"merge_method"`
-	SquashOption                              string          `json:"squash_option"`
-	OnlyAllowMergeIfPipelineSucceeds          bool            `json:"only_allow_merge_if_pipeline_succeeds"`
-	AllowMergeOnSkippedPipeline               bool            `json:"allow_merge_on_skipped_pipeline"`
-	OnlyAllowMergeIfAllDiscussionsAreResolved bool            `json:"only_allow_merge_if_all_discussions_are_resolved"`
-	RemoveSourceBranchAfterMerge              bool            `json:"remove_source_branch_after_merge"`
-	PrintingMergeRequestLinkEnabled           bool            `json:"printing_merge_request_link_enabled"`
-	ResolveOutdatedDiffDiscussions            bool            `json:"resolve_outdated_diff_discussions"`
-	AutocloseReferencedIssues                 bool            `json:"autoclose_referenced_issues"`
-	MergePipelinesEnabled                     bool            `json:"merge_pipelines_enabled"`
-	MergeTrainsEnabled                        bool            `json:"merge_trains_enabled"`
-	MergeCommitTemplate                       string          `json:"merge_commit_template"`
-	SquashCommitTemplate                      string          `json:"squash_commit_template"`
-	SuggestionCommitMessage                   string          `json:"suggestion_commit_message"`
-	IssuesTemplate                            string          `json:"issues_template"`
-	MergeRequestsTemplate                     string          `json:"merge_requests_template"`
-	IssueBranchTemplate                       string          `json:"issue_branch_template"`
-	LFSEnabled                                bool            `json:"lfs_enabled"`
-	PackagesEnabled                           bool            `json:"packages_enabled"`
-	RequestAccessEnabled                      bool            `json:"request_access_enabled"`
-	EmailsEnabled                             bool            `json:"emails_enabled"`
-	ServiceDeskEnabled                        bool            `json:"service_desk_enabled"`
-	SharedRunnersEnabled                      bool            `json:"shared_runners_enabled"`
-	GroupRunnersEnabled                       bool            `json:"group_runners_enabled"`
-	BuildTimeout                              int64           `json:"build_timeout"`
-	BuildGitStrategy                          string          `json:"build_git_strategy"`
-	AutoCancelPendingPipelines                string          `json:"auto_cancel_pending_pipelines"`
-	AutoDevopsEnabled                         bool            `json:"auto_devops_enabled"`
-	AutoDevopsDeployStrategy                  string          `json:"auto_devops_deploy_strategy"`
-	CIConfigPath                              string          `json:"ci_config_path"`
-	CIDefaultGitDepth                         int64           `json:"ci_default_git_depth"`
-	CIForwardDeploymentEnabled                bool            `json:"ci_forward_deployment_enabled"`
-	CIForwardDeploymentRollbackAllowed        bool            `json:"ci_forward_deployment_rollback_allowed"`
-	CISeparatedCaches                         bool            `json:"ci_separated_caches"`
-	CIAllowForkPipelinesToRunInParentProject  bool            `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
-	CIJobTokenScopeEnabled                    bool            `json:"ci_job_token_scope_enabled"`
-	CIPipelineVariablesMinimumOverrideRole    string          `json:"ci_pipeline_variables_minimum_override_role"`
-	KeepLatestArtifact                        bool            `json:"keep_latest_artifact"`
-	PublicJobs                                bool            `json:"public_jobs"`
-	EnforceAuthChecksOnUploads                bool            `json:"enforce_auth_checks_on_uploads"`
-	WarnAboutPotentiallyUnwantedCharacters    bool            `json:"warn_about_potentially_unwanted_characters"`
+	Forking                                   project.Feature          `json:"forking_access_level"`
+	Wiki                                      project.Feature          `json:"wiki_access_level"`
+	Snippets                                  project.Feature          `json:"snippets_access_level"`
+	Pages                                     project.Feature          `json:"pages_access_level"`
+	Analytics                                 project.Feature          `json:"analytics_access_level"`
+	ContainerRegistry                         project.Feature          `json:"container_registry_access_level"`
+	SecurityAndCompliance                     project.Feature          `json:"security_and_compliance_access_level"`
+	Releases                                  project.Feature          `json:"releases_access_level"`
+	Environments                              project.Feature          `json:"environments_access_level"`
+	FeatureFlags                              project.Feature          `json:"feature_flags_access_level"`
+	Infrastructure                            project.Feature          `json:"infrastructure_access_level"`
+	Monitor                                   project.Feature          `json:"monitor_access_level"`
+	ModelExperiments                          project.Feature          `json:"model_experiments_access_level"`
+	ModelRegistry                             project.Feature          `json:"model_registry_access_level"`
+	Requirements                              project.Feature          `json:"requirements_access_level"`
+	MergeMethod                               string                   `json:"merge_method"`
+	SquashOption                              string                   `json:"squash_option"`
+	OnlyAllowMergeIfPipelineSucceeds          bool                     `json:"only_allow_merge_if_pipeline_succeeds"`
+	AllowMergeOnSkippedPipeline               bool                     `json:"allow_merge_on_skipped_pipeline"`
+	OnlyAllowMergeIfAllDiscussionsAreResolved bool                     `json:"only_allow_merge_if_all_discussions_are_resolved"`
+	RemoveSourceBranchAfterMerge              bool                     `json:"remove_source_branch_after_merge"`
+	PrintingMergeRequestLinkEnabled           bool                     `json:"printing_merge_request_link_enabled"`
+	ResolveOutdatedDiffDiscussions            bool                     `json:"resolve_outdated_diff_discussions"`
+	AutocloseReferencedIssues                 bool                     `json:"autoclose_referenced_issues"`
+	MergePipelinesEnabled                     bool                     `json:"merge_pipelines_enabled"`
+	MergeTrainsEnabled                        bool                     `json:"merge_trains_enabled"`
+	MergeCommitTemplate                       string                   `json:"merge_commit_template"`
+	SquashCommitTemplate                      string                   `json:"squash_commit_template"`
+	SuggestionCommitMessage                   string                   `json:"suggestion_commit_message"`
+	IssuesTemplate                            string                   `json:"issues_template"`
+	MergeRequestsTemplate                     string                   `json:"merge_requests_template"`
+	IssueBranchTemplate                       string                   `json:"issue_branch_template"`
+	Approvals                                 project.ApprovalSettings `json:"-"` // see approvals.go
+	LFSEnabled                                bool                     `json:"lfs_enabled"`
+	PackagesEnabled                           bool                     `json:"packages_enabled"`
+	RequestAccessEnabled                      bool                     `json:"request_access_enabled"`
+	EmailsEnabled                             bool                     `json:"emails_enabled"`
+	ServiceDeskEnabled                        bool                     `json:"service_desk_enabled"`
+	SharedRunnersEnabled                      bool                     `json:"shared_runners_enabled"`
+	GroupRunnersEnabled                       bool                     `json:"group_runners_enabled"`
+	BuildTimeout                              int64                    `json:"build_timeout"`
+	BuildGitStrategy                          string                   `json:"build_git_strategy"`
+	AutoCancelPendingPipelines                string                   `json:"auto_cancel_pending_pipelines"`
+	AutoDevopsEnabled                         bool                     `json:"auto_devops_enabled"`
+	AutoDevopsDeployStrategy                  string                   `json:"auto_devops_deploy_strategy"`
+	CIConfigPath                              string                   `json:"ci_config_path"`
+	CIDefaultGitDepth                         int64                    `json:"ci_default_git_depth"`
+	CIForwardDeploymentEnabled                bool                     `json:"ci_forward_deployment_enabled"`
+	CIForwardDeploymentRollbackAllowed        bool                     `json:"ci_forward_deployment_rollback_allowed"`
+	CISeparatedCaches                         bool                     `json:"ci_separated_caches"`
+	CIAllowForkPipelinesToRunInParentProject  bool                     `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
+	CIJobTokenScopeEnabled                    bool                     `json:"ci_job_token_scope_enabled"`
+	CIPipelineVariablesMinimumOverrideRole    string                   `json:"ci_pipeline_variables_minimum_override_role"`
+	KeepLatestArtifact                        bool                     `json:"keep_latest_artifact"`
+	PublicJobs                                bool                     `json:"public_jobs"`
+	EnforceAuthChecksOnUploads                bool                     `json:"enforce_auth_checks_on_uploads"`
+	WarnAboutPotentiallyUnwantedCharacters    bool                     `json:"warn_about_potentially_unwanted_characters"`
 }
 
 // projectSettingParams are the settings for create and update. Flags that end in
@@ -113,6 +114,7 @@ type projectSettingParams struct {
 	IssuesTemplate                            *string          `param:"issues_template"`
 	MergeRequestsTemplate                     *string          `param:"merge_requests_template"`
 	IssueBranchTemplate                       *string          `param:"issue_branch_template" doc:"Template of the names of branches that are created from issues. Variables: %{id}, %{title}."`
+	ApprovalsBeforeMerge                      *int64           `param:"approvals_before_merge" doc:"Deprecated: use approval rules."`
 	LFSEnabled                                *bool            `param:"lfs_enabled"`
 	PackagesEnabled                           *bool            `param:"packages_enabled"`
 	RequestAccessEnabled                      *bool            `param:"request_access_enabled"`
@@ -175,6 +177,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.IssuesTemplate, p.IssuesTemplate)
 	patch.Set(&s.MergeRequestsTemplate, p.MergeRequestsTemplate)
 	patch.Set(&s.IssueBranchTemplate, p.IssueBranchTemplate)
+	patch.Set(&s.Approvals.BeforeMerge, p.ApprovalsBeforeMerge)
 	patch.Set(&s.LFSEnabled, p.LFSEnabled)
 	patch.Set(&s.PackagesEnabled, p.PackagesEnabled)
 	patch.Set(&s.RequestAccessEnabled, p.RequestAccessEnabled)

@@ -190,6 +190,7 @@ func New(d Deps) *API {
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,
 		a.timeTrackingRoutes,
+		a.approvalRoutes,
 		a.boardRoutes,
 		a.badgeRoutes,
 		a.projectUploadRoutes,

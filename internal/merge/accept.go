@@ -32,8 +32,8 @@ type Acceptance struct {
 	Auto          bool // merge when the pipeline succeeds
 }
 
-// Merge merges a merge request. With Auto it is merged when its pipeline
-// succeeds. The actor needs permission to merge into the target branch.
+// Merge merges a merge request. With Auto it is merged when its pipeline has
+// succeeded and it is approved. The actor needs permission to merge into the target branch.
 // NotFound; Unauthorized; Forbidden while the repository is being moved;
 // NotAllowed if the merge request is not ready; Unprocessable if git cannot
 // merge it; Conflict if the head is not SHA.
@@ -54,7 +54,7 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	if !m.CanMerge {
 		return nil, errs.Unauthorized("")
 	}
-	later := a.Auto && m.Pipeline != nil && m.Pipeline.Active
+	later := a.Auto && (m.Pipeline != nil && m.Pipeline.Active || m.Status.Detailed == NotApproved)
 	if err := m.ready(later); err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 
 // ready returns NotAllowed if a merge request cannot be merged now, or
 // Unprocessable if git cannot merge it. later accepts a running or missing
-// pipeline.
+// pipeline, and missing approvals.
 func (m *MergeRequest) ready(later bool) error {
 	switch m.Status.Detailed {
 	case Mergeable:
 		return nil
-	case StillRunning, MustPass:
+	case StillRunning, MustPass, NotApproved:
 		if later {
 			return nil
 		}
@@ -142,11 +142,6 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.Head != m.Head {
 		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head).Coded(changed)
 	}
-	// There may be a new thread, or the pipeline may have been retried.
-	if err := s.fill(ctx, now); err != nil {
-		return err
-	}
-	m = now
 	target, err := s.tip(ctx, in, m.TargetBranch)
 	if err != nil {
 		return err
@@ -154,6 +149,16 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if target == "" {
 		return errs.Unprocessable("Branch cannot be merged")
 	}
+	// There may be a new thread, the pipeline may have been retried, or an
+	// approval revoked.
+	now.Version = m.Version
+	if _, err := s.syncOwners(ctx, in, now, target); err != nil {
+		return err
+	}
+	if err := s.fill(ctx, now); err != nil {
+		return err
+	}
+	m = now
 	// The target branch may have moved since the last check.
 	if err := s.look(ctx, in, m, target); err != nil {
 		return err
@@ -199,7 +204,8 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	return squash
 }
 
-// enableAuto sets a merge request to be merged when its pipeline succeeds.
+// enableAuto sets a merge request to be merged when its pipeline has succeeded
+// and it is approved.
 func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
 	a.SHA = m.Head
 	text, err := json.Marshal(a)
@@ -218,7 +224,11 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 		if err := saveRequest(ctx, tx, now); err != nil {
 			return err
 		}
-		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "enabled an automatic merge when the pipeline for "+m.Head[:8]+" succeeds"); err != nil {
+		text := "enabled an automatic merge when the pipeline for " + m.Head[:8] + " succeeds"
+		if m.Status.Detailed == NotApproved {
+			text = "enabled an automatic merge when all merge checks for " + m.Head[:8] + " pass"
+		}
+		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, text); err != nil {
 			return err
 		}
 		if err := s.Plan.NotifyOf(ctx, tx, by.ID, &m.Issuable, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
@@ -324,7 +334,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	if err := s.headPipelines(ctx, m); err != nil {
 		return err
 	}
-	if p := m.Pipeline; p == nil || p.Active || !p.Success {
+	if p := m.Pipeline; p != nil && (p.Active || !p.Success) {
 		return nil
 	}
 	by, err := s.Users.As(ctx, *m.AutoMergeByID)

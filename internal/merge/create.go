@@ -39,6 +39,7 @@ type NewRequest struct {
 	Fields
 	SourceBranch  string
 	TargetProject *int64 // default: the source project
+	Approvals     *int64 // that are required; nil: as the project does
 }
 
 // Create creates a merge request from a branch of a project. The actor needs
@@ -76,6 +77,12 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	if err != nil {
 		return nil, err
 	}
+	if n.Approvals != nil && m.checkRules(by, target) != nil {
+		return nil, errs.InvalidField("approvals_before_merge", "cannot be set by you in this project")
+	}
+	if n.Approvals != nil && (*n.Approvals < 0 || *n.Approvals > project.MaxApprovals) {
+		return nil, errs.InvalidField("approvals_before_merge", "must be between 0 and %d", project.MaxApprovals)
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.insert(ctx, tx, by, target, m, n.Fields); err != nil {
 			return err
@@ -92,6 +99,11 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create merge request: %w", err)
+	}
+	if n.Approvals != nil {
+		if _, _, err := s.RequireApprovals(ctx, by, project.RefTo(target.ID), m.IID, *n.Approvals); err != nil {
+			return nil, err
+		}
 	}
 	return s.done(ctx, by, target, m, out)
 }

@@ -23,6 +23,10 @@ type Filter struct {
 	SourceProjectID int64
 	MergeUserID     int64
 	MergeUsername   string
+	Approved        *bool    // has at least one approval
+	ApproverIDs     []string // users whom rules name; or None or Any alone
+	ApprovedByIDs   []string // users who have all approved; or None or Any alone
+	ApprovedByNames []string
 	Recheck         bool // check the mergeability in the background if it is unknown
 
 	Match

@@ -57,13 +57,15 @@ type MergeRequest struct {
 	PreparedAt         *time.Time
 	RebasingAt         *time.Time // when the current rebase started
 
-	check     check
-	autoMerge string // an Acceptance as JSON
+	check         check
+	autoMerge     string // an Acceptance as JSON
+	lacksApproval bool   // set by fill
 
 	// The following fields are set by fill.
-	MergedBy    *user.User
-	AutoMergeBy *user.User
-	OpenThreads int64 // unresolved threads
+	ApprovalsBeforeMerge *int64 // that its own rule for any approver requires, while it is open; nil: it has none
+	MergedBy             *user.User
+	AutoMergeBy          *user.User
+	OpenThreads          int64 // unresolved threads
 	// ChangeRequests is the number of users who requested changes and block the
 	// merge.
 	ChangeRequests int64
@@ -134,6 +136,7 @@ type Service struct {
 	Events Events
 
 	pipelines Pipelines
+	owners    ownersCache
 }
 
 // Events are the events of merge requests.
@@ -160,6 +163,8 @@ const (
 	FieldsChanged ChangeKind = "fields"
 	Conflicted    ChangeKind = "conflicted" // it can no longer be merged without conflicts
 	ReviewedBy    ChangeKind = "reviewed"   // a user has published a review
+	ApprovalGiven ChangeKind = "approved"
+	ApprovalGone  ChangeKind = "unapproved" // approvals were revoked or reset
 )
 
 // New returns the service and registers its background jobs.
@@ -272,6 +277,10 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 		}
 	}
 	if err := s.headPipelines(ctx, asked...); err != nil {
+		return err
+	}
+	open := slices.DeleteFunc(slices.Clone(list), func(m *MergeRequest) bool { return m.State != Opened })
+	if err := s.checkApprovals(ctx, open, projects); err != nil {
 		return err
 	}
 	for _, m := range list {

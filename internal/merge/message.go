@@ -106,6 +106,15 @@ func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project
 		}
 		w["merge_request_author"] = signed(m.Author.Name, address)
 	}
+	approved, err := s.approvedBy(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	reviewed, err := s.reviewedBy(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	w["approved_by"], w["reviewed_by"] = strings.Join(approved, "\n"), strings.Join(reviewed, "\n")
 	return w, s.commitWords(ctx, in, m, w)
 }
 

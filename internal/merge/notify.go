@@ -92,6 +92,10 @@ func (n notifications) section(ctx context.Context, by actor.Actor, in *project.
 		return plain("set the merge request to be merged when its pipeline succeeds.")
 	case notify.PushToMergeRequest:
 		return plain("pushed new commits to " + m.SourceBranch + ": " + e.To[:min(8, len(e.To))] + ".")
+	case notify.ApproveMergeRequest:
+		return plain("approved the merge request.")
+	case notify.UnapproveMergeRequest:
+		return plain("revoked their approval of the merge request.")
 	case notify.ReassignMergeRequest:
 		return exchange("changed the assignees.")
 	case notify.ChangeReviewer:

@@ -41,8 +41,14 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	if p.By.Deploy != nil {
 		userID = p.By.Deploy.UserID
 	}
+	var l landing
 	if p.About != "" {
-		if err := s.landed(ctx, tx, p); err != nil {
+		if err := json.Unmarshal([]byte(p.About), &l); err != nil {
+			return err
+		}
+	}
+	if l.RequestID != 0 {
+		if err := s.landed(ctx, tx, p, l); err != nil {
 			return err
 		}
 	}
@@ -52,7 +58,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 			continue
 		}
 		if c.New != git.ZeroOID {
-			if err := s.pushedFrom(ctx, tx, p.Project.ID, branch, string(c.New), userID); err != nil {
+			if err := s.pushedFrom(ctx, tx, p.Project.ID, branch, string(c.New), userID, l.Rebased); err != nil {
 				return err
 			}
 		}
@@ -60,8 +66,8 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 		if err != nil {
 			return err
 		}
-		if c.New != git.ZeroOID && (into || branch == p.Project.DefaultBranch && p.About == "") {
-			w := landedWork{ProjectID: p.Project.ID, UserID: userID, Branch: branch, Old: string(c.Old), New: string(c.New), Merge: p.About != ""}
+		if c.New != git.ZeroOID && (into || branch == p.Project.DefaultBranch && l.RequestID == 0) {
+			w := landedWork{ProjectID: p.Project.ID, UserID: userID, Branch: branch, Old: string(c.Old), New: string(c.New), Merge: l.RequestID != 0}
 			if err := s.Queue.Add(ctx, tx, w, queue.In(lane)); err != nil {
 				return err
 			}
@@ -70,8 +76,9 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return nil
 }
 
-// pushedFrom sets the new head of the open merge requests from a branch.
-func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID int64) error {
+// pushedFrom sets the new head of the open merge requests from a branch. The one
+// that the push rebased keeps its approvals: its changes are the same.
+func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID, rebased int64) error {
 	list, err := findFromBranch(ctx, tx, projectID, branch)
 	if err != nil {
 		return err
@@ -98,6 +105,11 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err := saveRequest(ctx, tx, m); err != nil {
 			return err
 		}
+		if m.ID != rebased {
+			if err := s.resetOnPush(ctx, tx, actor.Actor{ID: userID}, m, byPush); err != nil {
+				return err
+			}
+		}
 		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
 			return err
 		}
@@ -108,10 +120,11 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 	return nil
 }
 
-// landing describes the merge request that a push merges. It is stored as JSON
-// in the push journal (About).
+// landing describes the merge request that a push merges or rebases. It is stored
+// as JSON in the push journal (About).
 type landing struct {
-	RequestID int64  `json:"merge_request_id"`
+	RequestID int64  `json:"merge_request_id"` // 0: nothing is merged
+	Rebased   int64  `json:"rebased,omitempty"`
 	Head      string `json:"head"` // the merged commit; the source branch may have newer ones
 	Merge     string `json:"merge,omitempty"`
 	Squash    string `json:"squash,omitempty"`
@@ -119,11 +132,7 @@ type landing struct {
 }
 
 // landed marks the merge request that a push merges as merged.
-func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push) error {
-	var l landing
-	if err := json.Unmarshal([]byte(p.About), &l); err != nil || l.RequestID == 0 {
-		return err
-	}
+func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push, l landing) error {
 	m, err := lockRequest(ctx, tx, l.RequestID)
 	if err != nil {
 		return ignoreRefusal(err) // it was deleted; the commits are in the branch anyway

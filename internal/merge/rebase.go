@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -139,7 +140,11 @@ func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) err
 	if w.SkipCI {
 		options = []string{"ci.skip"}
 	}
-	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options)
+	about, err := json.Marshal(landing{Rebased: m.ID})
+	if err != nil {
+		return err
+	}
+	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options, string(about))
 }
 
 // MergeRef creates the commit that a merge would create now, for users who can

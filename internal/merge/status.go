@@ -32,6 +32,7 @@ const (
 	NoCommits    Detail = "commits_status" // a branch is missing, or the source has no commits that the target lacks
 	OpenThreads  Detail = "discussions_not_resolved"
 	ChangesAsked Detail = "requested_changes" // a reviewer requested changes
+	NotApproved  Detail = "not_approved"      // an approval rule is not satisfied
 	Conflicts    Detail = "conflict"
 	NeedsRebase  Detail = "need_rebase"
 	MustPass     Detail = "ci_must_pass"
@@ -117,6 +118,9 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	if err := s.look(ctx, in, m, target); err != nil {
 		return Status{}, err
 	}
+	if err := s.checkOwners(ctx, in, m, target); err != nil {
+		return Status{}, err
+	}
 	return m.judge(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
 }
 
@@ -191,6 +195,8 @@ func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Sta
 		st.Detailed = OpenThreads
 	case m.ChangeRequests > 0:
 		st.Detailed = ChangesAsked
+	case m.lacksApproval:
+		st.Detailed = NotApproved
 	case result == cannotMerge:
 		st.Detailed = Conflicts
 	case result == canBehind && rules.MergeMethod != "merge":

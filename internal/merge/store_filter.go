@@ -2,6 +2,8 @@ package merge
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -49,7 +51,19 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	if f.MergeUsername != "" {
 		w.And(`i.merged_by_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, f.MergeUsername)
 	}
+	if f.Approved != nil {
+		not := `NOT `
+		if *f.Approved {
+			not = ``
+		}
+		w.And(not + anyApproval)
+	}
 	and := func(cond string, args ...any) { w.And(cond, args...) }
+	matchIDs(f.ApproverIDs, anyRuleUser, and)
+	matchIDs(f.ApprovedByIDs, anyApproval, and)
+	for _, name := range f.ApprovedByNames {
+		and(having(anyApproval, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
+	}
 	s.match(f.Match, and)
 	s.match(f.Not, plan.Not(w))
 }
@@ -57,6 +71,36 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 func (s *Service) match(m Match, and func(cond string, args ...any)) {
 	s.Plan.MatchConditions(plan.MergeKind, m.Match, and)
 	plan.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
+}
+
+// The conditions on merge requests i that have an approval, and a user whom a
+// rule names. A rule of the project counts unless there are rules of the merge
+// request.
+const (
+	anyApproval = `EXISTS (SELECT 1 FROM approvals a WHERE a.merge_request_id = i.id)`
+	anyRuleUser = `EXISTS (SELECT 1 FROM approval_rules r JOIN approval_rule_users a ON a.approval_rule_id = r.id WHERE
+		(r.merge_request_id = i.id OR r.merge_request_id IS NULL AND r.project_id = i.project_id
+			AND NOT EXISTS (SELECT 1 FROM approval_rules o WHERE o.merge_request_id = i.id AND o.type <> 'code_owner')))`
+)
+
+// having adds a condition to one of these.
+func having(exists, more string) string {
+	return strings.TrimSuffix(exists, `)`) + ` AND ` + more + `)`
+}
+
+// matchIDs returns the conditions that all users with some IDs are related; or
+// none or any user.
+func matchIDs(ids []string, exists string, and func(cond string, args ...any)) {
+	for _, text := range ids {
+		switch id, err := strconv.ParseInt(text, 10, 64); {
+		case strings.EqualFold(text, plan.None):
+			and(`NOT ` + exists)
+		case strings.EqualFold(text, plan.Any):
+			and(exists)
+		case err == nil:
+			and(having(exists, `a.user_id = ?`), id)
+		}
+	}
 }
 
 // order returns the column that a list is sorted by.

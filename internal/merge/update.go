@@ -120,6 +120,15 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 			return err
 		}
 		m.check = check{}
+		how := byTarget
+		if m.Head != was.Head { // pushed while it was closed
+			how = byPush
+		}
+		if m.Head != was.Head || m.TargetBranch != was.TargetBranch {
+			if err := s.resetOnPush(ctx, tx, by, m, how); err != nil {
+				return err
+			}
+		}
 		if err := s.addVersion(ctx, tx, m, &by.ID, was.Head); err != nil {
 			return err
 		}

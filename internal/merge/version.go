@@ -283,6 +283,14 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 	if err != nil {
 		return err
 	}
+	committers, err := s.committersOf(ctx, target, v, commits)
+	if err != nil {
+		return err
+	}
+	owners, err := s.ownersPushed(ctx, target, m, v)
+	if err != nil {
+		return err
+	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := lockRequest(ctx, tx, m.ID)
 		if err != nil {
@@ -309,6 +317,9 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 			if err := saveCommits(ctx, tx, m.ID, commits); err != nil {
 				return err
 			}
+			if err := saveCommitters(ctx, tx, m.ID, committers); err != nil {
+				return err
+			}
 		}
 		by := now.AuthorID
 		if v.authorID != nil {
@@ -318,6 +329,9 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 					return err
 				}
 			}
+		}
+		if err := s.dropApprovals(ctx, tx, actor.Actor{ID: by}, now, owners, byPush); err != nil {
+			return err
 		}
 		return s.Events.Changed.Publish(ctx, tx, Change{Request: now, Kind: Collected, By: by})
 	})

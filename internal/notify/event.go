@@ -30,9 +30,13 @@ const (
 
 	// Event types without a setting: participants and watchers are notified.
 	MovedIssue EventType = "moved_issue"
-	Mention    EventType = "mention"   // a text mentions another user
-	Relabel    EventType = "relabel"   // for subscribers of a label
-	NewAlert   EventType = "new_alert" // for Maintainers and Owners
+	// ApproveMergeRequest and UnapproveMergeRequest: a user approved a merge
+	// request, or revoked that.
+	ApproveMergeRequest   EventType = "approve_merge_request"
+	UnapproveMergeRequest EventType = "unapprove_merge_request"
+	Mention               EventType = "mention"   // a text mentions another user
+	Relabel               EventType = "relabel"   // for subscribers of a label
+	NewAlert              EventType = "new_alert" // for Maintainers and Owners
 )
 
 // EventTypes returns the types that have a setting, in the order of the API.

@@ -54,6 +54,7 @@ type Settings struct {
 	IssuesTemplate                            string
 	MergeRequestsTemplate                     string
 	IssueBranchTemplate                       string // of branch names; empty is %{id}-%{title}
+	Approvals                                 ApprovalSettings
 
 	LFSEnabled           bool
 	PackagesEnabled      bool
@@ -88,8 +89,8 @@ func defaultSettings() Settings {
 		SecurityAndCompliance: MembersOnly, Releases: Enabled, Environments: Enabled, FeatureFlags: Enabled, Infrastructure: Enabled,
 		Monitor: Enabled, ModelExperiments: Enabled, ModelRegistry: Enabled, Requirements: Enabled,
 		MergeMethod: "merge", SquashOption: "default_off", PrintingMergeRequestLinkEnabled: true, AutocloseReferencedIssues: true,
-		RemoveSourceBranchAfterMerge: true,
-		LFSEnabled:                   true, PackagesEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
+		RemoveSourceBranchAfterMerge: true, Approvals: defaultApprovalSettings(),
+		LFSEnabled: true, PackagesEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
 		SharedRunnersEnabled: true, GroupRunnersEnabled: true, BuildTimeout: 3600, BuildGitStrategy: "fetch", AutoCancelPendingPipelines: "enabled",
 		AutoDevopsDeployStrategy: "continuous", CIDefaultGitDepth: 20, CIForwardDeploymentEnabled: true, CIForwardDeploymentRollbackAllowed: true,
 		CISeparatedCaches: true, CIAllowForkPipelinesToRunInParentProject: true, CIPipelineVariablesMinimumOverrideRole: "developer",
@@ -125,6 +126,7 @@ func (s *Settings) check(wrong errs.Fields) {
 			wrong.Set(name, "is not included in the list")
 		}
 	}
+	s.Approvals.check(wrong)
 	if s.BuildTimeout < 600 || s.BuildTimeout > 30*24*3600 {
 		wrong.Set("build_timeout", "needs to be between 10 minutes and 1 month")
 	}

@@ -106,9 +106,9 @@ func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, 
 
 // Rebase rebases a branch, which must be at head, onto a commit of the target
 // project, for an actor who may push to the branch. options are the push
-// options. Merge commits are left out, and commits that become empty.
+// options, about is passed on to the event. Merge commits are left out, and commits that become empty.
 // Unprocessable if there are conflicts; the other errors are those of a push.
-func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string) error {
+func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string, about string) error {
 	p, r, err := s.writeSome(ctx, by, source)
 	if err != nil {
 		return err
@@ -140,5 +140,5 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Pr
 	if tip == head {
 		return nil
 	}
-	return s.moveBy(ctx, by, p, r, overWeb, journal{Options: options}, git.Update{Ref: git.Heads + branch, Old: head, New: tip})
+	return s.moveBy(ctx, by, p, r, overWeb, journal{Options: options, About: about}, git.Update{Ref: git.Heads + branch, Old: head, New: tip})
 }

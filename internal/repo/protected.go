@@ -138,6 +138,20 @@ func (s *Service) fillAccess(ctx context.Context, q db.Q, list []*Protected) err
 	return nil
 }
 
+// BranchRules returns the protection rules for the branches of a project, for
+// other features. The caller checks the permissions.
+func (s *Service) BranchRules(ctx context.Context, projectID int64) ([]*Protected, error) {
+	all, err := allProtected(ctx, s.DB, projectID)
+	if err != nil {
+		return nil, fmt.Errorf("protected branches of project %d: %w", projectID, err)
+	}
+	all = slices.DeleteFunc(all, func(p *Protected) bool { return p.Kind != BranchRef })
+	return all, s.fillAccess(ctx, s.DB, all)
+}
+
+// Matches reports whether the rule is for a branch or tag with this name.
+func (p *Protected) Matches(name string) bool { return matchesPattern(p.Name, name) }
+
 // NewProtected has the fields of a new rule. Actions without entries are for
 // Maintainers.
 type NewProtected struct {

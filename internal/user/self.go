@@ -124,6 +124,16 @@ func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string)
 	return err
 }
 
+// Reauthenticate checks the password of the actor again before an operation that
+// requires it. Unauthorized when it is wrong; failures count as failed sign-ins.
+func (s *Service) Reauthenticate(ctx context.Context, by actor.Actor, password string) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
+	return err
+}
+
 // RevokeOtherSessions ends all sessions of the actor but one.
 func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep int64) error {
 	if err := by.RequireUser(); err != nil {

@@ -1,0 +1,270 @@
+// Package codeowners parses CODEOWNERS files and finds the owners of paths.
+//
+// The file comes from a repository, so that anybody who pushes writes it: its
+// size, the number of its entries and the time of matching have bounds.
+package codeowners
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Paths are the places of the file in a repository, in the order in which they
+// are searched.
+func Paths() []string { return []string{"CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"} }
+
+// The limits of a file. What is beyond them is left out.
+const (
+	// MaxSize is the number of bytes of a file that are read.
+	MaxSize    = 256 << 10
+	maxEntries = 2000
+	maxOwners  = 100  // of an entry
+	maxPattern = 1024 // bytes of a pattern
+	maxName    = 255  // bytes of the name of a section
+	// MaxApprovals is the largest number of approvals that a section requires.
+	MaxApprovals = 100
+)
+
+// File is a parsed CODEOWNERS file.
+type File struct {
+	Sections []*Section
+}
+
+// Section is a group of entries. The entries before the first heading are in a
+// section without a name.
+type Section struct {
+	Name      string
+	Optional  bool  // approvals are not required
+	Approvals int64 // that each rule of the section requires
+	Entries   []*Entry
+	owners    []string // of entries that name none
+}
+
+// Required returns the number of approvals that a rule of the section requires.
+func (s *Section) Required() int64 {
+	if s.Optional {
+		return 0
+	}
+	return s.Approvals
+}
+
+// Entry is a line of a file: a pattern with the owners of the paths that match.
+type Entry struct {
+	Section *Section
+	Pattern string // as it was written
+	Owners  Owners
+	exclude bool
+	parts   []string
+}
+
+// Owners are the owners of an entry: users and groups by name, users by email
+// address, and roles.
+type Owners struct {
+	Names  []string // without @, in the order of the file
+	Emails []string
+	Roles  []string // developer, maintainer or owner
+}
+
+// Empty reports whether there are no owners.
+func (o Owners) Empty() bool { return len(o.Names)+len(o.Emails)+len(o.Roles) == 0 }
+
+// Parse reads a file. Lines that are not valid are left out.
+func Parse(text string) *File {
+	if len(text) > MaxSize {
+		text = text[:MaxSize]
+	}
+	f := &File{}
+	at, entries := f.section(""), 0
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(strings.ToValidUTF8(line, "\uFFFD"))
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if h, ok := heading(line); ok {
+			at = f.section(h.Name)
+			first := at.Approvals == 0
+			at.Optional = h.Optional && (first || at.Optional)
+			at.Approvals = max(at.Approvals, h.Approvals)
+			at.owners = h.owners
+			continue
+		}
+		if entries == maxEntries {
+			break
+		}
+		if e := entry(at, line); e != nil {
+			at.add(e)
+			entries++
+		}
+	}
+	if s := f.Sections[0]; len(s.Entries) == 0 {
+		f.Sections = f.Sections[1:]
+	}
+	return f
+}
+
+// section returns the section with a name; case does not matter.
+func (f *File) section(name string) *Section {
+	at := slices.IndexFunc(f.Sections, func(s *Section) bool { return strings.EqualFold(s.Name, name) })
+	if at >= 0 {
+		return f.Sections[at]
+	}
+	s := &Section{Name: name}
+	if name == "" {
+		s.Approvals = 1
+	}
+	f.Sections = append(f.Sections, s)
+	return s
+}
+
+// heading reads a line like ^[Name][2] @owner.
+func heading(line string) (s Section, ok bool) {
+	line, s.Optional = strings.CutPrefix(line, "^")
+	if !strings.HasPrefix(line, "[") {
+		return s, false
+	}
+	name, rest, found := strings.Cut(line[1:], "]")
+	name = strings.TrimSpace(name)
+	if !found || name == "" || len(name) > maxName {
+		return s, false
+	}
+	s.Name, s.Approvals = name, 1
+	if count, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(count, "[") {
+		n, err := strconv.ParseInt(count[1:], 10, 64)
+		if err != nil || n < 0 {
+			return s, false
+		}
+		s.Approvals, rest = min(max(n, 1), MaxApprovals), after
+	}
+	if rest != "" && !unicode.IsSpace(rune(rest[0])) {
+		return s, false // a pattern with a character class
+	}
+	s.owners = words(rest)
+	return s, true
+}
+
+// add adds an entry. One with the same pattern replaces the one before it.
+func (s *Section) add(e *Entry) {
+	s.Entries = slices.DeleteFunc(s.Entries, func(was *Entry) bool { return was.Pattern == e.Pattern && was.exclude == e.exclude })
+	s.Entries = append(s.Entries, e)
+}
+
+// entry reads a line with a pattern and owners; nil if it is not valid.
+func entry(in *Section, line string) *Entry {
+	e := &Entry{Section: in}
+	line, e.exclude = strings.CutPrefix(line, "!")
+	end := len(line)
+	for i := 0; i < len(line); i++ {
+		if line[i] == '\\' {
+			i++
+		} else if line[i] == ' ' || line[i] == '\t' {
+			end = i
+			break
+		}
+	}
+	e.Pattern = line[:end]
+	if e.Pattern == "" || len(e.Pattern) > maxPattern {
+		return nil
+	}
+	e.parts = split(e.Pattern)
+	owners := words(line[end:])
+	if len(owners) == 0 {
+		owners = in.owners
+	}
+	e.Owners = parseOwners(owners)
+	return e
+}
+
+// words returns the words of a text up to a comment.
+func words(text string) []string {
+	list := strings.Fields(text)
+	if at := slices.IndexFunc(list, func(word string) bool { return word[0] == '#' }); at >= 0 {
+		list = list[:at]
+	}
+	return list[:min(len(list), maxOwners)]
+}
+
+// parseOwners reads references to owners. Other words are left out.
+func parseOwners(list []string) (o Owners) {
+	add := func(to *[]string, word string) {
+		if !slices.Contains(*to, word) {
+			*to = append(*to, word)
+		}
+	}
+	for _, word := range list {
+		switch {
+		case strings.HasPrefix(word, "@@"):
+			role := strings.TrimSuffix(strings.ToLower(word[2:]), "s")
+			if role == "developer" || role == "maintainer" || role == "owner" {
+				add(&o.Roles, role)
+			}
+		case strings.HasPrefix(word, "@"):
+			if name := strings.Trim(word[1:], "/"); name != "" && len(name) <= maxPattern {
+				add(&o.Names, name)
+			}
+		case strings.Contains(word, "@"):
+			add(&o.Emails, strings.ToLower(word))
+		}
+	}
+	return o
+}
+
+// maxSteps bounds the work of finding the owners of paths: about a second.
+const maxSteps = 100_000_000
+
+// Owning returns the entries that own a path, at most one of each section: the
+// last that matches, unless an exclusion matches. The path has no leading slash.
+func (f *File) Owning(path string) []*Entry {
+	steps := maxSteps
+	return f.owning(path, &steps)
+}
+
+func (f *File) owning(path string, steps *int) []*Entry {
+	var found []*Entry
+	names := strings.Split(path, "/")
+	for _, s := range f.Sections {
+		if e := s.owning(names, steps); e != nil && !e.Owners.Empty() {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func (s *Section) owning(names []string, steps *int) (owning *Entry) {
+	for _, e := range slices.Backward(s.Entries) {
+		*steps--
+		if owning != nil && !e.exclude || !matchParts(e.parts, names, steps) {
+			continue
+		}
+		if e.exclude {
+			return nil
+		}
+		owning = e
+	}
+	return owning
+}
+
+// Matching returns the entries that own any of the paths, in the order of the
+// file. If that is too much work, it returns all entries with owners: a file
+// cannot be made so expensive that owners are not asked.
+func (f *File) Matching(paths []string) []*Entry {
+	owning, steps := map[*Entry]bool{}, maxSteps
+	for _, path := range paths {
+		for _, e := range f.owning(path, &steps) {
+			owning[e] = true
+		}
+		if steps < 0 {
+			break
+		}
+	}
+	var found []*Entry
+	for _, s := range f.Sections {
+		for _, e := range s.Entries {
+			if owning[e] || steps < 0 && !e.exclude && !e.Owners.Empty() {
+				found = append(found, e)
+			}
+		}
+	}
+	return found
+}

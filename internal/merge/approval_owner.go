@@ -1,0 +1,362 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"svc/internal/actor"
+	"svc/internal/codeowners"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/lru"
+	"svc/internal/project"
+	"svc/internal/repo"
+	"svc/internal/user"
+)
+
+// ownersFile finds the file CODEOWNERS in a commit; nil if there is none.
+func (s *Service) ownersFile(ctx context.Context, in *project.Project, at git.OID) (*repo.FileBlob, error) {
+	for _, path := range codeowners.Paths() {
+		f, err := s.Repos.FileBlob(ctx, actor.System(), project.RefTo(in.ID), path, string(at))
+		if errs.IsRefusal(err) {
+			continue
+		}
+		return f, err
+	}
+	return nil, nil
+}
+
+// ownersCache remembers which CODEOWNERS file commits have.
+type ownersCache struct {
+	mu    sync.Mutex
+	known *lru.Map[ownersKey, string] // object ID of the file; empty: none
+}
+
+type ownersKey struct {
+	projectID int64
+	commit    git.OID
+}
+
+// ownersID returns the object ID of CODEOWNERS in a commit; empty if there is
+// none. A commit never changes, so that the answer is remembered.
+func (s *Service) ownersID(ctx context.Context, in *project.Project, at git.OID) (string, error) {
+	c, key := &s.owners, ownersKey{in.ID, at}
+	c.mu.Lock()
+	if c.known == nil {
+		c.known = lru.New[ownersKey, string](maxOwnersKnown, nil)
+	}
+	id, ok := c.known.Get(key)
+	c.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	f, err := s.ownersFile(ctx, in, at)
+	if err != nil {
+		return "", err
+	}
+	if f != nil {
+		id = string(f.BlobID)
+	}
+	c.mu.Lock()
+	c.known.Put(key, id, 1)
+	c.mu.Unlock()
+	return id, nil
+}
+
+// maxOwnersKnown bounds what is remembered: about 200 bytes each.
+const maxOwnersKnown = 4000
+
+// checkOwners brings the rules for code owners up to date, and with them whether
+// the merge request lacks approvals.
+func (s *Service) checkOwners(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
+	synced, err := s.syncOwners(ctx, in, m, target)
+	if err != nil || !synced {
+		return err
+	}
+	return s.checkApprovals(ctx, []*MergeRequest{m}, map[int64]*project.Project{in.ID: in})
+}
+
+// readOwners parses the file.
+func readOwners(ctx context.Context, f *repo.FileBlob) (*codeowners.File, error) {
+	if f == nil {
+		return &codeowners.File{}, nil
+	}
+	r, err := f.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, codeowners.MaxSize))
+	if err != nil {
+		return nil, err
+	}
+	return codeowners.Parse(string(text)), nil
+}
+
+// syncOwners makes the rules for code owners from the file CODEOWNERS of the
+// target branch and the changed files of the newest version, unless that is
+// done. It reports whether it did so.
+func (s *Service) syncOwners(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) (bool, error) {
+	if m.State != Opened || m.Version == nil || target == "" {
+		return false, nil
+	}
+	file, err := s.ownersID(ctx, in, target)
+	if err != nil {
+		return false, fmt.Errorf("code owners of merge request %d: %w", m.ID, err)
+	}
+	version, last, err := findOwnersSync(ctx, s.DB, m.ID)
+	switch {
+	case errors.Is(err, db.ErrNoRows) && file == "":
+		return false, nil
+	case err != nil && !errors.Is(err, db.ErrNoRows):
+		return false, fmt.Errorf("code owners of merge request %d: %w", m.ID, err)
+	case err == nil && version == m.Version.ID && last == file:
+		return false, nil
+	}
+	rules, err := s.ownerRules(ctx, in, m, target)
+	if err != nil {
+		return false, fmt.Errorf("code owners of merge request %d: %w", m.ID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := lockRequest(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		if newest, err := newestVersion(ctx, tx, m.ID); err != nil || newest.ID != m.Version.ID {
+			return err // the next reader does it
+		}
+		if err := deleteOwnerRules(ctx, tx, m.ID); err != nil {
+			return err
+		}
+		for _, r := range rules {
+			if err := insertRule(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return saveOwnersSync(ctx, tx, m.ID, m.Version.ID, file)
+	})
+	if err != nil {
+		return false, fmt.Errorf("code owners of merge request %d: %w", m.ID, err)
+	}
+	return true, nil
+}
+
+// ownerRules returns the rules for the code owners of the changed files.
+func (s *Service) ownerRules(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) ([]*ApprovalRule, error) {
+	f, err := s.ownersFile(ctx, in, target)
+	if err != nil {
+		return nil, err
+	}
+	file, err := readOwners(ctx, f)
+	if err != nil || len(file.Sections) == 0 {
+		return nil, err
+	}
+	paths, err := s.changedPaths(ctx, in, git.OID(m.Version.Base), git.OID(m.Version.Head))
+	if err != nil {
+		return nil, err
+	}
+	rules, err := s.entryRules(ctx, in, matching(file, paths))
+	for _, r := range rules {
+		r.RequestID, r.CreatedAt = &m.ID, s.Now()
+	}
+	return rules, err
+}
+
+// matching returns the entries that own some paths; all if the paths are nil,
+// which means that they are not known.
+func matching(file *codeowners.File, paths []string) []*codeowners.Entry {
+	if paths != nil {
+		return file.Matching(paths)
+	}
+	var all []*codeowners.Entry
+	for _, section := range file.Sections {
+		all = append(all, section.Entries...)
+	}
+	return slices.DeleteFunc(all, func(e *codeowners.Entry) bool { return e.Owners.Empty() })
+}
+
+// changedPaths returns the paths of files that differ between two commits; nil
+// if there are too many to tell.
+func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, to git.OID) ([]string, error) {
+	d, err := s.Repos.DiffOf(ctx, in, from, to, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
+	if err != nil || d.TimedOut {
+		return nil, err
+	}
+	paths := []string{}
+	for _, f := range d.Files {
+		paths = append(paths, f.NewPath)
+		if f.OldPath != f.NewPath {
+			paths = append(paths, f.OldPath)
+		}
+	}
+	return paths, nil
+}
+
+// entryRules makes rules from entries of CODEOWNERS. Owners who do not exist are
+// left out.
+func (s *Service) entryRules(ctx context.Context, in *project.Project, entries []*codeowners.Entry) ([]*ApprovalRule, error) {
+	var names, emails []string
+	for _, e := range entries {
+		names, emails = append(names, e.Owners.Names...), append(emails, e.Owners.Emails...)
+	}
+	slices.Sort(names)
+	slices.Sort(emails)
+	users, groups, err := s.Projects.NamedOwners(ctx, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	byEmail, err := s.Users.FindByEmails(ctx, slices.Compact(emails))
+	if err != nil {
+		return nil, err
+	}
+	levels := map[string]project.Level{"developer": project.Developer, "maintainer": project.Maintainer, "owner": project.Owner}
+	var list []*ApprovalRule
+	for _, e := range entries {
+		r := &ApprovalRule{ProjectID: in.ID, Type: CodeOwner, Name: e.Pattern, Section: e.Section.Name, Required: e.Section.Required()}
+		for _, name := range e.Owners.Names {
+			if id, ok := users[strings.ToLower(name)]; ok {
+				r.userIDs = append(r.userIDs, id)
+			} else if id, ok := groups[strings.ToLower(name)]; ok {
+				r.groupIDs = append(r.groupIDs, id)
+			}
+		}
+		for _, email := range e.Owners.Emails {
+			if u := byEmail[email]; u != nil {
+				r.userIDs = append(r.userIDs, u.ID)
+			}
+		}
+		for _, role := range e.Owners.Roles {
+			r.roles = append(r.roles, levels[role])
+		}
+		for _, ids := range []*[]int64{&r.userIDs, &r.groupIDs} {
+			slices.Sort(*ids)
+			*ids = slices.Compact(*ids)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// ownersPushed returns the code owners of the files that changed between two
+// heads of a merge request: their approvals are removed, if the project does so.
+// nil means everybody.
+func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *MergeRequest, v *Version) ([]int64, error) {
+	none := []int64{}
+	if !in.Settings.Approvals.SelectiveRemovals || in.Settings.Approvals.ResetOnPush || v.was == "" || v.was == v.Head || v.Start == "" {
+		return none, nil
+	}
+	f, err := s.ownersFile(ctx, in, git.OID(v.Start))
+	if err != nil || f == nil {
+		return none, err
+	}
+	file, err := readOwners(ctx, f)
+	if err != nil {
+		return none, err
+	}
+	paths, err := s.changedPaths(ctx, in, git.OID(v.was), git.OID(v.Head))
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil // the previous head does not exist any more
+	}
+	if err != nil {
+		return none, err
+	}
+	rules, err := s.entryRules(ctx, in, matching(file, paths))
+	if err != nil {
+		return none, err
+	}
+	given, err := findApprovals(ctx, s.DB, []int64{m.ID})
+	if err != nil {
+		return none, err
+	}
+	b := s.newBook(map[int64]*project.Project{in.ID: in})
+	for _, r := range rules {
+		b.expect(r, approversOf(given)...)
+	}
+	if err := b.load(ctx, s); err != nil {
+		return none, err
+	}
+	for _, r := range rules {
+		none = append(none, b.named(r)...)
+	}
+	return slices.DeleteFunc(approversOf(given), func(id int64) bool { return !slices.Contains(none, id) }), nil
+}
+
+// maxCommitters is the number of commits of a version whose committers are read.
+const maxCommitters = 10_000
+
+// committersOf returns the users who committed to a version. commits are the
+// newest ones, up to maxRead.
+func (s *Service) committersOf(ctx context.Context, in *project.Project, v *Version, commits []*git.Commit) ([]int64, error) {
+	emails := map[string]bool{}
+	for offset := 0; len(commits) > 0 && offset < maxCommitters; {
+		for _, c := range commits {
+			emails[strings.ToLower(c.Committer.Email)] = true
+		}
+		if len(commits) < maxRead {
+			break
+		}
+		offset += len(commits)
+		page, err := s.Repos.CommitsOf(ctx, in, git.OID(v.Base), git.OID(v.Head), db.Paging{Limit: 1000, Offset: offset})
+		if err != nil {
+			return nil, err
+		}
+		commits = page.Items
+	}
+	var list []string
+	for email := range emails {
+		list = append(list, email)
+	}
+	users, err := s.Users.FindByEmails(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, u := range users {
+		ids = append(ids, u.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// FileOwners are the code owners of a file by an entry of CODEOWNERS.
+type FileOwners struct {
+	Section string
+	Pattern string
+	Users   []*user.User
+	Groups  []*project.Namespace // those that the actor sees
+	Roles   []project.Level
+}
+
+// CodeOwners returns the code owners of a file in a commit, by the file
+// CODEOWNERS there, to users who can read the code. The path of CODEOWNERS is
+// empty if there is none. NotFound.
+func (s *Service) CodeOwners(ctx context.Context, by actor.Actor, ref project.Ref, commit git.OID, path string) (in string, list []FileOwners, err error) {
+	p, err := s.Projects.ReadCode(ctx, by, ref)
+	if err != nil {
+		return "", nil, err
+	}
+	f, err := s.ownersFile(ctx, p, commit)
+	if err != nil || f == nil {
+		return "", nil, err
+	}
+	file, err := readOwners(ctx, f)
+	if err != nil {
+		return "", nil, fmt.Errorf("code owners: %w", err)
+	}
+	rules, err := s.entryRules(ctx, p, file.Owning(path))
+	if err != nil {
+		return "", nil, err
+	}
+	if err := s.fillRules(ctx, by, p, rules...); err != nil {
+		return "", nil, err
+	}
+	for _, r := range rules {
+		list = append(list, FileOwners{Section: r.Section, Pattern: r.Name, Users: r.Users, Groups: r.Groups, Roles: r.roles})
+	}
+	return f.Path, list, nil
+}
