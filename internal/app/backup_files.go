@@ -16,6 +16,7 @@ import (
 	"svc/internal/backup"
 	"svc/internal/blob"
 	"svc/internal/errs"
+	"svc/internal/imageproxy"
 )
 
 // files adds what is in the data directory itself. What is a link there may lie
@@ -194,6 +195,9 @@ func keyOf(sight string) string {
 const blobTries = 3
 
 func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
+	if strings.HasPrefix(info.Key, imageproxy.Prefix) {
+		return nil
+	}
 	b.Progress("blobs: %s", ByteSize(b.w.Bytes()))
 	if b.Config.BlobURL == "" {
 		return b.localBlob(ctx, info)

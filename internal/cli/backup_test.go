@@ -19,10 +19,13 @@ import (
 	"svc/internal/app"
 	"svc/internal/app/apptest"
 	"svc/internal/backup"
+	"svc/internal/blob"
 	"svc/internal/blob/blobtest"
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
+	"svc/internal/errs"
 	"svc/internal/git/gittest"
+	"svc/internal/imageproxy"
 )
 
 // place is where an instance lies.
@@ -60,6 +63,10 @@ func TestBackup(t *testing.T) {
 			}
 		}
 		if err := errors.Join(os.Rename(filepath.Join(from.data, "ci_templates"), filepath.Join(second+"-templates")), os.Symlink(second+"-templates", filepath.Join(from.data, "ci_templates"))); err != nil {
+			t.Fatal(err)
+		}
+		const cached = imageproxy.Prefix + "ab/cd" // a cache is left out
+		if _, err := s.Blobs.Put(t.Context(), cached, strings.NewReader("x"), blob.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		checkDataDir(t, from.data)
@@ -103,6 +110,9 @@ func TestBackup(t *testing.T) {
 				c.DataDir, c.ExternalURL, c.BlobURL = to.data, s.URL, config.SecretURL(to.blobs)
 				c.Storages = map[string]string{"default": filepath.Join(to.data, "repositories"), "second": to.second}
 			})
+			if info, err := there.Blobs.Stat(t.Context(), cached); !errs.Is(err, errs.KindNotFound) {
+				t.Errorf("a cached image was restored: %v, %v", info, err)
+			}
 			there.Clock.Move(2 * time.Minute)
 			for i, q := range f.questions {
 				if got := answerOf(t, there, q); got != want[i] {

@@ -42,7 +42,9 @@ const (
 	keptFor = 7 * 24 * time.Hour
 	// failedFor is how long an address that gave no image is not asked again.
 	failedFor = 5 * time.Minute
-	prefix    = "image_proxy/"
+	// Prefix is what the keys of kept images start with. They are a cache, which
+	// backups leave out.
+	Prefix = "image_proxy/"
 )
 
 // fetches is how many images one caller may have fetched. Images that are kept
@@ -184,7 +186,7 @@ func (s *Service) Get(ctx context.Context, signature, address, caller string) (*
 	return s.join(ctx, name, string(raw), caller, policy)
 }
 
-func key(name string) string { return prefix + name[:2] + "/" + name[2:] }
+func key(name string) string { return Prefix + name[:2] + "/" + name[2:] }
 
 // read returns an image that is kept, nil if there is none or it is old.
 func (s *Service) read(ctx context.Context, name string) (*Image, error) {
@@ -279,7 +281,7 @@ func (s *Service) fetch(ctx context.Context, name, address string, policy Policy
 func (s *Service) Sweep(ctx context.Context) error {
 	var list []blob.Info
 	var total int64
-	for info, err := range s.Store.List(ctx, prefix) {
+	for info, err := range s.Store.List(ctx, Prefix) {
 		if err != nil {
 			return fmt.Errorf("list images: %w", err)
 		}

@@ -221,7 +221,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	count := func() (n int) {
-		for _, err := range s.Store.List(t.Context(), prefix) {
+		for _, err := range s.Store.List(t.Context(), Prefix) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"svc/internal/app/apptest"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
+	"svc/internal/waittest"
 )
 
 // newProject makes a project by the API.
@@ -82,6 +83,9 @@ func TestCodePages(t *testing.T) {
 		newProject(t, s, token, "empty", "public")
 		b := newBrowser(t, s)
 		base, second := "/ada/odd/-/", r.Tip("main")
+		for _, page := range []string{"graphs", "graphs/dir/deep/topic"} { // they answer before all is counted
+			waittest.For(t, page, func() bool { return !strings.Contains(b.get(base+page).want(200).body, "Reading the history") })
+		}
 		for _, c := range []struct {
 			path string
 			want []string
