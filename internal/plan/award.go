@@ -3,12 +3,14 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/emoji"
 	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/user"
 )
 
@@ -184,6 +186,21 @@ func (s *Service) ToggleAward(ctx context.Context, by actor.Actor, on Noteable, 
 	}
 	_, err = s.CreateAward(ctx, by, on, noteID, e.Name)
 	return err
+}
+
+// reactCommand is the quick action that adds or removes a reaction.
+func (s *Service) reactCommand(ctx context.Context, by actor.Actor, in *project.Project, i *Issuable, args, _ string) (string, error) {
+	name := strings.Trim(strings.TrimSpace(args), ":")
+	e := emoji.Find(name)
+	if e == nil {
+		if e = emoji.FindText(name); e == nil {
+			return "", errs.Invalid("There is no such emoji.")
+		}
+	}
+	if err := s.ToggleAward(ctx, by, i.Noteable(by, in), 0, e.Name); err != nil {
+		return "", err
+	}
+	return "Toggled the :" + e.Name + ": reaction.", nil
 }
 
 // Reaction is the reactions with one emoji to an object.

@@ -68,6 +68,9 @@ func New(d Deps) *Service {
 		}
 	}
 	queue.Handle(d.Queue, s.dropUploads)
+	for _, kind := range []Kind{IssueKind, MergeKind} {
+		s.OnCommand(kind, "react", s.reactCommand)
+	}
 	d.Queue.Every("issues_due", time.Hour, s.NotifyDue)
 	return s
 }

@@ -136,8 +136,35 @@ func New(d Deps) *Service {
 		Bus: d.Notices, TTL: countAge, Now: d.Now, Max: maxCounts, Group: func(c Counts) int64 { return c.userID },
 	})
 	queue.Handle(d.Queue, s.findMentions)
+	for _, kind := range []plan.Kind{plan.IssueKind, plan.MergeKind} {
+		d.Plan.OnCommand(kind, "todo", s.todoCommand)
+		d.Plan.OnCommand(kind, "done", s.doneCommand)
+	}
 	s.listen()
 	return s
+}
+
+// todoCommand is the quick action that adds an item.
+func (s *Service) todoCommand(ctx context.Context, by actor.Actor, _ *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+	if _, _, err := s.mark(ctx, by, i); err != nil {
+		return "", err
+	}
+	return "Added a to-do item.", nil
+}
+
+// doneCommand is the quick action that marks the item of the actor as done.
+func (s *Service) doneCommand(ctx context.Context, by actor.Actor, _ *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+	id, err := s.PendingFor(ctx, by, i.Target())
+	if err != nil {
+		return "", err
+	}
+	if id == 0 {
+		return "", errs.Invalid("There is no to-do item.")
+	}
+	if _, err := s.MarkDone(ctx, by, id); err != nil {
+		return "", err
+	}
+	return "Marked the to-do item as done.", nil
 }
 
 // UserDeleted makes the ghost user the author of the items that a deleted user

@@ -37,6 +37,7 @@ func (w *Web) commentPages(c commentable) {
 	w.projectPage("GET "+c.at+"/notes/{note}/edit", signedIn, w.editNote(c))
 	w.projectPage("POST "+c.at+"/notes/{note}", signedIn, w.updateNote(c))
 	w.projectPage("POST "+c.at+"/notes/{note}/delete", signedIn, w.deleteNote(c))
+	w.reactionPages(c)
 }
 
 // discussions has the discussions of an object, and what the user may do with them.
@@ -51,7 +52,8 @@ type discussions struct {
 	Settles bool
 	Insider bool
 	Locked  bool
-	Event   string // close or reopen, if the visitor may
+	Event   string    // close or reopen, if the visitor may
+	Given   reactions // to the object itself
 }
 
 // Blank is an empty form.
@@ -72,8 +74,9 @@ type thread struct {
 // noteView is a note as it is shown.
 type noteView struct {
 	*plan.Note
-	Text template.HTML
-	May  bool // change it
+	Text      template.HTML
+	May       bool // change it
+	Reactions reactions
 }
 
 // perDiscussions is how many discussions a page shows, and maxNotes how many notes they
@@ -97,8 +100,34 @@ func (w *Web) discussions(v *visit, on plan.Noteable, c commentable, texts ...pl
 	}
 	p.Pager, p.Total = v.pager(page.More), page.Total
 	var shown []template.HTML
-	p.Threads, shown, err = w.threads(v, on, p.At, page.Items, texts...)
-	return p, shown, err
+	if p.Threads, shown, err = w.threads(v, on, p.At, page.Items, texts...); err != nil {
+		return p, nil, err
+	}
+	return p, shown, w.fillReactions(v, on, &p)
+}
+
+// fillReactions reads the reactions to an object and to the comments of a page.
+func (w *Web) fillReactions(v *visit, on plan.Noteable, p *discussions) error {
+	var ids []int64
+	for _, t := range p.Threads {
+		for _, n := range t.Notes {
+			if n.System == "" {
+				ids = append(ids, n.ID)
+			}
+		}
+	}
+	found, err := w.Plan.Reactions(v, v.actor, on.Target, ids)
+	if err != nil {
+		return err
+	}
+	p.Given = newReactions(p.At+"/react", "react", found[0], p.May, true)
+	for _, t := range p.Threads {
+		for i := range t.Notes {
+			n := &t.Notes[i]
+			n.Reactions = newReactions(fmt.Sprintf("%s/notes/%d/react", p.At, n.ID), fmt.Sprintf("react-%d", n.ID), found[n.ID], p.May, false)
+		}
+	}
+	return nil
 }
 
 // threads makes discussions ready to be shown, on the page of the thing at an

@@ -31,6 +31,7 @@ type issuableKind struct {
 	load         func(*visit, project.Ref) (issuable, error)
 	save         func(v *visit, ref project.Ref, iid int64, c planChange) error
 	subscribe    func(v *visit, ref project.Ref, iid int64, want bool) error
+	todo         func(v *visit, ref project.Ref, iid int64) error // adds a to-do item
 	participants func(*visit, actor.Actor, project.Ref, int64) ([]*user.User, error)
 	remove       func(v *visit, by actor.Actor, ref project.Ref, iid int64, unmodifiedSince *time.Time) error
 }
@@ -63,6 +64,7 @@ type issuableView struct {
 	Tasks        int
 	Participants []*user.User
 	Discussions  discussions
+	Todo         int64 // the pending to-do item of the user; 0 for none
 }
 
 func (w *Web) issuablePages(k issuableKind) {
@@ -71,6 +73,7 @@ func (w *Web) issuablePages(k issuableKind) {
 	w.projectPage("POST "+k.at+"/tasks", signedIn, w.tickTask(k))
 	w.projectPage("POST "+k.at+"/turn", signedIn, w.turnIssuable(k))
 	w.projectPage("POST "+k.at+"/subscribe", signedIn, w.subscribeIssuable(k))
+	w.projectPage("POST "+k.at+"/todo", signedIn, w.toggleTodo(k))
 	w.projectPage("POST "+k.at+"/delete", signedIn, w.deleteIssuable(k))
 	w.projectPage("GET "+k.at+"/edit/{part}", signedIn, w.editPart(k))
 	w.projectPage("POST "+k.at+"/edit/{part}", signedIn, w.savePart(k))
@@ -100,6 +103,9 @@ func (w *Web) fillIssuable(v *visit, p *issuableView, k issuableKind, i *plan.Is
 		return err
 	}
 	p.Text = texts[0]
+	if p.Todo, err = w.Todos.PendingFor(v, v.actor, i.Target()); err != nil {
+		return err
+	}
 	if p.Edits && p.Discussions.May && i.State != merge.Merged {
 		p.Discussions.Event = map[bool]string{true: "reopen", false: "close"}[i.State == plan.Closed]
 	}

@@ -73,6 +73,10 @@ func (w *Web) issueKind() issuableKind {
 	k.save = func(v *visit, ref project.Ref, iid int64, c planChange) error {
 		return update(v, ref, iid, plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate, SetWeight: c.SetWeight, Weight: c.Weight})
 	}
+	k.todo = func(v *visit, ref project.Ref, iid int64) error {
+		_, _, err := w.Todos.AddIssue(v, v.actor, ref, iid)
+		return err
+	}
 	k.subscribe = func(v *visit, ref project.Ref, iid int64, want bool) error {
 		_, _, err := w.Plan.SubscribeIssue(v, v.actor, ref, iid, want)
 		return err

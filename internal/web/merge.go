@@ -64,6 +64,10 @@ func (w *Web) mergeKind() issuableKind {
 		_, err := w.Merges.Update(v, v.actor, ref, iid, merge.Fields{Fields: c.Fields, Reviewers: c.Reviewers})
 		return err
 	}
+	k.todo = func(v *visit, ref project.Ref, iid int64) error {
+		_, _, err := w.Todos.AddMergeRequest(v, v.actor, ref, iid)
+		return err
+	}
 	k.subscribe = func(v *visit, ref project.Ref, iid int64, want bool) error {
 		_, _, err := w.Merges.Subscribe(v, v.actor, ref, iid, want)
 		return err

@@ -94,11 +94,14 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// ownMerges lists the merge requests that the user is assigned to, reviews, or
-// created.
+// ownMerges shows what waits for the user or, with a query, lists the merge requests
+// that they are assigned to, review, or created.
 func (w *Web) ownMerges(v *visit) error {
 	if err := v.visited(); err != nil {
 		return err
+	}
+	if v.r.URL.RawQuery == "" {
+		return w.mergeInbox(v)
 	}
 	p := mergesPage{issuableList: issuableList{Own: true, Query: v.mergeQuery()}}
 	if p.Query.Scope != "created_by_me" && p.Query.Scope != "reviews_for_me" {

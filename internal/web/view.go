@@ -18,6 +18,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/todo"
 	"svc/internal/user"
 )
 
@@ -118,6 +119,7 @@ type frame struct {
 	NoMail       bool
 	Unproven     bool // the address of the user is not confirmed
 	Page         content
+	Counts       todo.Counts // of a signed-in user
 
 	visit *visit
 }
@@ -146,7 +148,12 @@ func (v *visit) render(status int, c content) error {
 		f.User, f.Impersonator = v.session.User, v.session.Impersonator
 		f.Unproven = f.User.ConfirmedAt == nil && f.Impersonator == nil
 	}
-	f.Links, f.Side = mainLinks(f.Path, f.User != nil), v.sideBar()
+	if f.User != nil {
+		if f.Counts, err = v.web.Todos.Counts(v, v.actor); err != nil {
+			return err
+		}
+	}
+	f.Links, f.Side = mainLinks(f.Path, f.User != nil, f.Counts), v.sideBar()
 	if c, ok := c.(interface{ wide() bool }); ok {
 		f.Wide = c.wide()
 	}
@@ -176,7 +183,7 @@ func (w *Web) part(view, name string, data any) (template.HTML, error) {
 }
 
 // mainLinks are those of the bar on top, which has them twice.
-func mainLinks(path string, user bool) template.HTML {
+func mainLinks(path string, user bool, n todo.Counts) template.HTML {
 	var b strings.Builder
 	add := func(name string, to ...string) {
 		b.WriteString(`<a href="` + to[0] + `"`)
@@ -188,11 +195,23 @@ func mainLinks(path string, user bool) template.HTML {
 	if user {
 		add("Projects", "/dashboard/projects", "/", "/dashboard")
 		add("Groups", "/dashboard/groups")
-		add("Issues", "/dashboard/issues")
-		add("Merge requests", "/dashboard/merge_requests")
+		add("Issues"+string(counter("issues", n.Issues)), "/dashboard/issues")
+		add("Merge requests"+string(counter("merges", n.Merges)), "/dashboard/merge_requests")
 	}
 	add("Explore", "/explore", "/explore/projects", "/explore/groups", "/explore/snippets")
 	return template.HTML(b.String())
+}
+
+// counter is a number in the header, which the script keeps up to date.
+func counter(name string, n int) template.HTML {
+	text, hidden := strconv.Itoa(n), ""
+	if n >= todo.MaxCount {
+		text = strconv.Itoa(todo.MaxCount-1) + "+"
+	}
+	if n == 0 {
+		hidden = " hidden"
+	}
+	return template.HTML(` <span class="counter" data-count="` + name + `"` + hidden + `>` + text + `</span>`)
 }
 
 // show answers with a page that all is well with.
@@ -217,6 +236,7 @@ func (w *Web) funcs() template.FuncMap {
 		"chip": chip, "below": nameBelow, "goalpath": milestonePath, "editor": newEditor,
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
+		"counter":  counter,
 		"plural":   plural,
 		"duration": plan.FormatDuration,
 		"words":    words,

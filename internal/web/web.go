@@ -129,6 +129,7 @@ func New(d Deps) *Web {
 	w.imagePages()
 	w.sandboxPages()
 	w.planPages()
+	w.todoPages()
 	w.snippetPages()
 	w.wikiPages()
 	w.mergePages()

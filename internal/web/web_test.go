@@ -67,7 +67,7 @@ func contents() []content {
 // allContents are the pages of all files.
 func allContents() []content {
 	return slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(),
-		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents())
+		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents())
 }
 
 // TestViews renders each page, signed in and not: no template stumbles, none

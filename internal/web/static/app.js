@@ -186,7 +186,7 @@
 
   // listen follows the events of an address while the page is in sight: a
   // browser has only a few connections for all its pages.
-  const listen = (address, on) => {
+  const listen = (address, on, back = refresh) => {
     let from = null, over = false, wait = 1000, timer = 0;
     const close = () => { clearTimeout(timer); from?.close(); from = null; };
     const open = () => {
@@ -197,7 +197,7 @@
       from.onerror = () => { if (from?.readyState === EventSource.CLOSED) { close(); timer = setTimeout(open, wait); wait = Math.min(wait * 2, 60000); } };
       for (const [name, f] of Object.entries(on)) from.addEventListener(name, (e) => f(JSON.parse(e.data)));
     };
-    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else { open(); if (!over) refresh(); } });
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else { open(); if (!over) back(); } });
     addEventListener("pagehide", close);
     open();
     return () => { over = true; close(); };
@@ -206,6 +206,18 @@
   const unknown = () => document.querySelector("[data-again]");
   if (unknown()) setInterval(() => { if (!document.hidden && unknown()) refresh(); }, 3000);
   for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: refresh });
+  // The counters of the header, and lists of what they count.
+  const inbox = document.querySelector("[data-inbox]");
+  if (inbox) listen(() => inbox.dataset.inbox, { counts: (c) => {
+    let news = false;
+    for (const e of $$("[data-count]")) {
+      const n = c[e.dataset.count], text = n > 99 ? "99+" : String(n);
+      news ||= e.textContent !== text;
+      e.textContent = text;
+      e.hidden = !n;
+    }
+    if (news && document.querySelector("[data-inbox-part]")) refresh();
+  } }, () => {});
 
   // Lines of a file: #L10-20 marks them, a click with shift makes such a range,
   // and the permanent link takes it along.
@@ -412,7 +424,7 @@
   }
 
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
-  const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues" };
+  const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues", m: "/dashboard/merge_requests", t: "/dashboard/todos" };
   let after = 0;
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") closeMenus();

@@ -1,0 +1,138 @@
+package web_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/project"
+)
+
+// TestTodoPages walks the to-do list, its counters and its buttons.
+func TestTodoPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		bobID, _ := s.User(t, "bob")
+		id := newProject(t, s, ada, "p", "private")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", id), As: ada, Status: 201, Form: url.Values{"user_id": {fmt.Sprint(bobID)}, "access_level": {fmt.Sprint(int(project.Developer))}}})
+		api := fmt.Sprintf("POST /projects/%d/issues", id)
+		s.Check(t, apptest.Call{Do: api, As: ada, Status: 201, Form: url.Values{"title": {"First <task>"}, "assignee_ids": {fmt.Sprint(bobID)}}})
+		s.Check(t, apptest.Call{Do: api, As: ada, Status: 201, Form: url.Values{"title": {"Second task"}}})
+		b := newBrowser(t, s).signIn("bob", password)
+		const list = "/dashboard/todos"
+		b.get(list).want(200, "First &lt;task&gt;", "<b>ada</b> assigned you", `data-count="todos">1<`, `data-count="issues">1<`, "ada/p#1", "Mark all as done").not("Second task")
+		b.get(list+"?type=MergeRequest").want(200, "No to-do items match your filters.")
+		b.get(list+"?action=mentioned&project_id=1&type=x").want(200, "No to-do items match your filters.")
+		b.get(list+"?state=done").want(200, "No completed to-do items")
+		var items []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /todos", As: s.Token(t, bobID, "api"), Status: 200}).JSON(t, &items)
+		one := fmt.Sprintf("%s/%d", list, items[0].ID)
+		b.submit(list, one+"/done", "back", "type=Issue").leads(list + fmt.Sprintf("?type=Issue&undo=%d", items[0].ID))
+		b.get(list+fmt.Sprintf("?undo=%d", items[0].ID)).want(200, "Marked as done.", "Undo", "Nothing is on your to-do list", `data-count="todos" hidden`)
+		b.get(list+"?state=done").want(200, "First &lt;task&gt;", "Restore")
+		b.submit(list+"?state=done", one+"/restore").leads(list)
+		b.get(list).want(200, "The to-do item was restored.", "First &lt;task&gt;")
+		b.submit(list, list+"/done").leads(list)
+		b.get(list).want(200, "Nothing is on your to-do list")
+		// The button of an issue.
+		const issue = "/ada/p/-/issues/2"
+		b.get(issue).want(200, "Add a to-do item")
+		b.submit(issue, issue+"/todo", "want", "1").leads(issue)
+		b.get(issue).want(200, "The to-do item was added.", "Mark as done")
+		b.get(list).want(200, "<b>You</b> added a to-do item", "Second task")
+		b.submit(issue, issue+"/todo").leads(issue)
+		b.get(list).want(200, "Nothing is on your to-do list")
+		// Items of others, and of projects that are gone from sight.
+		a := newBrowser(t, s).signIn("ada", password)
+		a.submit(list, one+"/done").want(404)
+		b.submit(issue, issue+"/todo", "want", "1").leads(issue)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/members/%d", id, bobID), As: ada, Status: 204})
+		b.get(list).want(200, "Nothing is on your to-do list").not("Second task")
+		newBrowser(t, s).get(list).leads("/users/sign_in?return_to=" + url.QueryEscape(list))
+	})
+}
+
+// TestMergeRequestInbox checks in which section a merge request is.
+func TestMergeRequestInbox(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		bobID, bob := s.User(t, "bob")
+		id := newProject(t, s, ada, "p", "private")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", id), As: ada, Status: 201, Form: url.Values{"user_id": {fmt.Sprint(bobID)}, "access_level": {fmt.Sprint(int(project.Maintainer))}}})
+		at := fmt.Sprintf("/projects/%d", id)
+		for _, c := range []apptest.Call{
+			{Do: "POST " + at + "/repository/files/a", Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"x"}}},
+			{Do: "POST " + at + "/repository/branches", Form: url.Values{"branch": {"b"}, "ref": {"main"}}},
+			{Do: "POST " + at + "/repository/files/x", Form: url.Values{"branch": {"b"}, "content": {"x"}, "commit_message": {"x"}}},
+			{Do: "POST " + at + "/merge_requests", Form: url.Values{"title": {"Change it"}, "source_branch": {"b"}, "target_branch": {"main"}}},
+		} {
+			c.As, c.Status = ada, 201
+			s.Check(t, c)
+		}
+		a, b := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password)
+		const page = "/dashboard/merge_requests"
+		in := func(who *browser, section string) {
+			t.Helper()
+			body := who.get(page).want(200).body
+			before, _, found := strings.Cut(body, "Change it")
+			if !found {
+				t.Fatalf("the merge request is not on the page, want it in %s", section)
+			}
+			last := before[strings.LastIndex(before, "<h2>")+len("<h2>"):]
+			if !strings.HasPrefix(last, section+" ") {
+				t.Errorf("the merge request is in %.40q, want %s", last, section)
+			}
+			if strings.Count(body, "Change it") != 1 {
+				t.Errorf("the merge request is in %d sections", strings.Count(body, "Change it"))
+			}
+		}
+		in(a, "Your merge requests")
+		b.get(page).want(200, "No merge requests yet")
+		s.Check(t, apptest.Call{Do: "PUT " + at + "/merge_requests/1", As: ada, Status: 200, Form: url.Values{"reviewer_ids": {fmt.Sprint(bobID)}}})
+		in(a, "Waiting for reviewers")
+		in(b, "Review requested")
+		b.get(page).want(200, `data-count="merges">1<`)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests/1/draft_notes", As: bob, Status: 201, Form: url.Values{"note": {"Please"}}})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests/1/draft_notes/bulk_publish", As: bob, Status: 204})
+		in(a, "Returned to you")
+		in(b, "Waiting for the author")
+		b.get(page).want(200, `data-count="merges" hidden`)
+		s.Check(t, apptest.Call{Do: "PUT " + at + "/merge_requests/1/merge", As: bob, Status: 200})
+		in(a, "Merged recently")
+		in(b, "Merged recently")
+		b.get(page+"?scope=reviews_for_me").want(200, "Review requests", "No open merge requests")
+	})
+}
+
+// TestReactionPages adds and removes reactions by forms.
+func TestReactionPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		_, bob := s.User(t, "bob")
+		id := newProject(t, s, ada, "p", "public")
+		at := fmt.Sprintf("/projects/%d/issues", id)
+		s.Check(t, apptest.Call{Do: "POST " + at, As: ada, Status: 201, Form: url.Values{"title": {"T"}}})
+		var note struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST " + at + "/1/notes", As: ada, Status: 201, Form: url.Values{"body": {"hello"}}}).JSON(t, &note)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/1/award_emoji", As: bob, Status: 201, Form: url.Values{"name": {"tada"}}})
+		b := newBrowser(t, s).signIn("ada", password)
+		const issue = "/ada/p/-/issues/1"
+		b.get(issue).want(200, "React with :thumbsup:", "bob reacted with :tada:", "Add reaction")
+		b.submit(issue, issue+"/react", "name", "tada").leads(issue)
+		b.get(issue).want(200, "You and bob reacted with :tada:", `aria-pressed="true"`)
+		b.submit(issue, issue+"/react", "name", "tada").leads(issue)
+		b.get(issue).want(200, "bob reacted with :tada:").not("You and bob")
+		on := fmt.Sprintf("%s/notes/%d", issue, note.ID)
+		b.get(on+"/react").want(200, `value="rocket"`, "Smileys and emotion")
+		b.submit(on+"/react", on+"/react", "name", "rocket").leads(fmt.Sprintf("%s#note_%d", issue, note.ID))
+		b.get(issue).want(200, "You reacted with :rocket:")
+		b.submit(issue, issue+"/react", "name", "nonsense").want(404)
+		newBrowser(t, s).get(issue).want(200, "bob reacted with :tada:", "ada reacted with :rocket:").not(issue + "/react")
+		b.get("/-/emojis").want(200, `"Smileys and emotion"`)
+	})
+}
