@@ -94,6 +94,15 @@ var roles = map[string]role{
 	"POST /users/{id}/emails":              admin("POST /users/{user}/emails", `{"email":"e{n}@example.org"}`, 201),
 	"DELETE /users/{id}/emails/{email_id}": admin("DELETE /users/{user}/emails/99999", "", 404),
 
+	"GET /user/gpg_keys":                   userRead("GET /user/gpg_keys"),
+	"GET /user/gpg_keys/{key_id}":          {"GET /user/gpg_keys/99999", "", 401, 404, 404, 404, 404},
+	"POST /user/gpg_keys":                  own("POST /user/gpg_keys", `{"key":"x"}`, 400),
+	"DELETE /user/gpg_keys/{key_id}":       own("DELETE /user/gpg_keys/99999", "", 404),
+	"GET /users/{id}/gpg_keys":             openRead("GET /users/{user}/gpg_keys"),
+	"GET /users/{id}/gpg_keys/{key_id}":    {"GET /users/{user}/gpg_keys/99999", "", 404, 404, 404, 404, 404},
+	"POST /users/{id}/gpg_keys":            admin("POST /users/{user}/gpg_keys", `{"key":"x"}`, 400),
+	"DELETE /users/{id}/gpg_keys/{key_id}": admin("DELETE /users/{user}/gpg_keys/99999", "", 404),
+
 	"GET /user/keys":                   userRead("GET /user/keys"),
 	"GET /user/keys/{key_id}":          {"GET /user/keys/99999", "", 401, 404, 404, 404, 404},
 	"POST /user/keys":                  own("POST /user/keys", `{"title":"k","key":"{key}"}`, 201),

@@ -141,6 +141,7 @@ func New(d Deps) *API {
 		a.userSignInRoutes,
 		a.userEmailRoutes,
 		a.userKeyRoutes,
+		a.gpgKeyRoutes,
 		a.userFollowRoutes,
 		a.userStatusRoutes,
 		a.userAttributeRoutes,

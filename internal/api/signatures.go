@@ -16,7 +16,7 @@ type sshSignatureJSON struct {
 	Key *keyJSON `json:"key"`
 }
 
-// pgpSignatureJSON has null key fields: GPG keys are not stored.
+// pgpSignatureJSON has null key fields if no user has the key.
 type pgpSignatureJSON struct {
 	signatureJSON
 	KeyID        *int64  `json:"gpg_key_id"`
@@ -31,6 +31,20 @@ type x509SignatureJSON struct {
 	Certificate *struct{} `json:"x509_certificate"`
 }
 
+func toPGPSignature(base signatureJSON, g *repo.GPGSignature) pgpSignatureJSON {
+	out := pgpSignatureJSON{signatureJSON: base}
+	if g == nil {
+		return out
+	}
+	if g.Primary != "" {
+		out.PrimaryKeyID = &g.Primary
+	}
+	if g.Key != nil {
+		out.KeyID, out.UserName, out.UserEmail = &g.Key.ID, &g.Name, &g.Email
+	}
+	return out
+}
+
 func presentSignature(s *repo.Signature, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -38,7 +52,7 @@ func presentSignature(s *repo.Signature, err error) (any, error) {
 	base := signatureJSON{s.Kind, string(s.Status), "gitaly"} // the value of the public API
 	switch s.Kind {
 	case "PGP":
-		return pgpSignatureJSON{signatureJSON: base}, nil
+		return toPGPSignature(base, s.GPG), nil
 	case "X509":
 		return x509SignatureJSON{signatureJSON: base}, nil
 	}

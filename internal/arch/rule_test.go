@@ -45,7 +45,7 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "openapi", "db", "durable", "event", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "imageproxy", "markup", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "waittest"}
+	return []string{"bind", "openapi", "db", "durable", "event", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "waittest"}
 }
 
 // pure lists the packages that depend on no configuration, database or service.

@@ -16,19 +16,37 @@ import (
 type Signature struct {
 	Kind   string // SSH, PGP or X509
 	Status SignatureStatus
-	Key    *user.Key // the signing key; nil if it belongs to no user
+	Key    *user.Key // the signing SSH key; nil if it belongs to no user
+	GPG    *GPGSignature
+}
+
+// GPGSignature is the key of a PGP signature.
+type GPGSignature struct {
+	KeyID   string       // ID of the key that signed: 16 hex digits; empty if it is not known
+	Primary string       // ID of its primary key
+	Key     *user.GPGKey // nil if it belongs to no user
+	User    *user.User   // the owner of the key
+	Name    string       // user ID of the key, by preference that of the committer
+	Email   string
 }
 
 // SignatureStatus is the verification status of a signature.
 type SignatureStatus string
 
-// The states of signatures. Only signatures by SSH keys are checked. Others are
-// unverified, because users cannot add such keys.
+// The states of signatures. X.509 signatures are not checked: they are
+// unverified.
 const (
 	Verified   SignatureStatus = "verified"    // by a key of the user with the email address
 	Unverified SignatureStatus = "unverified"  // not checked, or not valid for this text
 	UnknownKey SignatureStatus = "unknown_key" // by a key that no user has for signing
 	OtherUser  SignatureStatus = "other_user"  // by a key of another user
+
+	// Of GPG keys: by a key of the user whose own addresses do not include the
+	// one of the commit, by one without a confirmed address of its owner, or by
+	// one that its owner revoked.
+	SameUserOtherEmail SignatureStatus = "same_user_different_email"
+	UnverifiedKey      SignatureStatus = "unverified_key"
+	RevokedKey         SignatureStatus = "revoked_key"
 )
 
 // CommitSignature checks the signature of a commit, for users who can read the
@@ -43,6 +61,34 @@ func (s *Service) CommitSignature(ctx context.Context, by actor.Actor, ref proje
 		return nil, missing(err, "Commit")
 	}
 	return s.checkSignature(ctx, r, c.ID, c.Committer.Email)
+}
+
+// CommitSignatures checks the signatures of commits that a list returned to the
+// same actor, by commit ID. Commits without a signature are left out.
+func (s *Service) CommitSignatures(ctx context.Context, by actor.Actor, ref project.Ref, commits []*git.Commit) (map[git.OID]*Signature, error) {
+	found := map[git.OID]*Signature{}
+	if !slices.ContainsFunc(commits, func(c *git.Commit) bool { return c.Signed }) {
+		return found, nil
+	}
+	_, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	k := s.checker(r)
+	for _, c := range commits {
+		if !c.Signed {
+			continue
+		}
+		signed, err := k.check(ctx, c.ID, c.Committer.Email)
+		if errs.Is(err, errs.KindNotFound) { // of another repository of the fork network
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[c.ID] = signed
+	}
+	return found, nil
 }
 
 // TagSignature checks the signature of a tag, like CommitSignature.
@@ -104,10 +150,11 @@ type checker struct {
 	repo   git.Repo
 	keys   map[string]*user.Key
 	owners map[string]*user.User
+	gpg    map[int64][]user.GPGEmail
 }
 
 func (s *Service) checker(r git.Repo) *checker {
-	return &checker{users: s.Users, repo: r, keys: map[string]*user.Key{}, owners: map[string]*user.User{}}
+	return &checker{users: s.Users, repo: r, keys: map[string]*user.Key{}, owners: map[string]*user.User{}, gpg: map[int64][]user.GPGEmail{}}
 }
 
 func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signature, error) {
@@ -116,7 +163,11 @@ func (c *checker) check(ctx context.Context, id git.OID, address string) (*Signa
 		return nil, missing(err, "Signature")
 	}
 	found := &Signature{Kind: signed.Kind(), Status: Unverified}
-	if found.Kind != "SSH" {
+	switch found.Kind {
+	case "SSH":
+	case "PGP":
+		return found, c.checkGPG(ctx, found, signed, address)
+	default:
 		return found, nil
 	}
 	fingerprint, err := signed.VerifySSH()

@@ -6,7 +6,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -25,6 +24,8 @@ type byline struct {
 	*git.Commit
 	By *user.User
 	CI *ciStatus
+
+	Signature *repo.Signature // nil without one
 }
 
 // Body is the message without its first line.
@@ -48,9 +49,13 @@ func (w *Web) bylines(v *visit, in *project.Project, list []*git.Commit) ([]byli
 	if err != nil {
 		return nil, err
 	}
+	signatures, err := w.Repos.CommitSignatures(v, v.actor, project.RefTo(in.ID), list)
+	if err != nil {
+		return nil, err
+	}
 	lines := make([]byline, len(list))
 	for i, c := range list {
-		lines[i] = byline{c, users[strings.ToLower(c.Author.Email)], stateOf(in, pipelines[string(c.ID)])}
+		lines[i] = byline{c, users[strings.ToLower(c.Author.Email)], stateOf(in, pipelines[string(c.ID)]), signatures[c.ID]}
 	}
 	return lines, nil
 }
@@ -174,18 +179,12 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p.Commit, p.Stats = lines[0], c.Stats
+	p.Commit, p.Stats, p.Signature = lines[0], c.Stats, lines[0].Signature
 	if c.Committer.Email != c.Author.Email {
 		p.Committer = c.Committer.Name
 	}
 	if err := w.commitRefs(v, &p); err != nil {
 		return err
-	}
-	if c.Signed {
-		p.Signature, err = w.Repos.CommitSignature(v, v.actor, h.in(), string(c.ID))
-		if err != nil && !errs.Is(err, errs.KindNotFound) {
-			return err
-		}
 	}
 	s := diffSource{head: h, after: c.ID}
 	if len(c.ParentIDs) > 0 {

@@ -7,6 +7,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
+	"svc/internal/user"
 )
 
 // dailyContents are the pages of forks, the file finder and the editor of
@@ -28,6 +29,9 @@ func dailyContents() []content {
 		ciEditorPage{ciHead: ciHead{head: h, Base: "/g/p/-", May: true}, File: "x.yml", Edit: editPage{codeHead: at, Form: bad}, Merged: "<b>x</b>", DryRun: true,
 			Result: &config.LintResult{Jobs: []config.LintJob{{Name: "a", Stage: "test", AllowFailure: true, Needs: []config.Need{{Job: "b"}}}}, Warnings: config.Errors{{Message: "w"}}}, Stages: stagesOf([]config.LintJob{{Name: "a", Stage: "test"}})},
 		ciEditorPage{ciHead: ciHead{head: h, Base: "/g/p/-"}, Result: &config.LintResult{Errors: config.Errors{{Message: "w"}}}},
+		gpgKeysPage{Form: bad, Keys: []gpgKeyRow{{Revoked: true, Subkeys: []string{"a", "b"}, Emails: []user.GPGEmail{{Verified: true}, {}}}}}, gpgKeysPage{},
+		commitPage{head: h, Commit: byline{Commit: &git.Commit{ID: "0123456789"}}, Signature: &repo.Signature{Kind: "PGP", Status: repo.RevokedKey, GPG: &repo.GPGSignature{Primary: "x", User: &user.User{Username: "ada"}}}},
+		commitPage{head: h, Commit: byline{Commit: &git.Commit{ID: "0123456789"}}, Signature: &repo.Signature{Kind: "X509", Status: repo.Unverified}},
 		partPage{planHead: planHead{P: &h, Base: "/g/p/-/"}, Which: "weight"},
 		issuesPage{issuableList: issuableList{planHead: planHead{P: &h, Base: "/g/p/-/", Plans: true}, Query: issuableQuery{Search: "x", Labels: []string{"a", "b"}, values: url.Values{"weight": {"1"}, "author_username": {"ada"}}}, Bulk: &bulkForm{Labels: []choice{{Value: "a", Label: "a"}}}}},
 		treePage{codeHead: at, Overview: true, Fork: &forkView{Source: p, Proposes: true, State: &repo.Upstream{CanSync: true, Distance: repo.Distance{Ahead: 1, Behind: 2}}}},

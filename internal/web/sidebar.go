@@ -172,6 +172,7 @@ func userSideBar(u *user.User) *sideBar {
 	b.flat("Two-factor authentication", "shield", "two_factor")
 	b.flat("Active sessions", "screen", "active_sessions")
 	b.flat("SSH keys", "key", "ssh_keys")
+	b.flat("GPG keys", "shield", "gpg_keys")
 	b.flat("Access tokens", "token", "personal_access_tokens")
 	b.flat("Applications", "app", "applications")
 	return b

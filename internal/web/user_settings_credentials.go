@@ -11,6 +11,7 @@ func (w *Web) credentialPages() {
 	w.page("GET /-/user_settings/ssh_keys", signedIn, w.keysPage)
 	w.page("POST /-/user_settings/ssh_keys", signedIn, w.addKey)
 	w.page("POST /-/user_settings/ssh_keys/{id}/delete", signedIn, w.deleteKey)
+	w.gpgKeyPages()
 	w.page("GET /-/user_settings/personal_access_tokens", signedIn, w.tokensPage)
 	w.page("POST /-/user_settings/personal_access_tokens", signedIn, w.createToken)
 	w.page("POST /-/user_settings/personal_access_tokens/{id}/revoke", signedIn, w.revokeToken)

@@ -104,6 +104,16 @@ func goKeys(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 	ask(self.Users.AddSSHKey(&gitlab.AddSSHKeyOptions{Title: new("broken"), Key: new("ssh-ed25519 AAAA")})).
 		refused(t, http.StatusBadRequest, "{message: {key: [is invalid]}}")
 
+	signing := ask(self.Users.AddGPGKey(&gitlab.AddGPGKeyOptions{Key: new(gpgKey)})).done(t, http.StatusCreated)
+	same(t, "GPG key", signing.Key, gpgKey)
+	same(t, "own GPG keys", ask(self.Users.ListGPGKeys()).ok(t), []*gitlab.GPGKey{signing})
+	same(t, "own GPG key", ask(self.Users.GetGPGKey(signing.ID)).ok(t), signing)
+	same(t, "GPG keys of the user", ask(root.Users.ListGPGKeysForUser(u.ID)).ok(t), []*gitlab.GPGKey{signing})
+	same(t, "GPG key of the user", ask(root.Users.GetGPGKeyForUser(u.ID, signing.ID)).ok(t), signing)
+	send(self.Users.DeleteGPGKey(signing.ID)).done(t, http.StatusNoContent)
+	given2 := ask(root.Users.AddGPGKeyForUser(u.ID, &gitlab.AddGPGKeyOptions{Key: new(gpgKey)})).done(t, http.StatusCreated)
+	send(root.Users.DeleteGPGKeyForUser(u.ID, given2.ID)).done(t, http.StatusNoContent)
+
 	send(self.Users.DeleteSSHKey(mine.ID)).done(t, http.StatusNoContent)
 	send(root.Users.DeleteSSHKeyForUser(u.ID, given.ID)).done(t, http.StatusNoContent)
 	ask(self.Users.GetSSHKey(mine.ID)).missing(t)
@@ -154,3 +164,14 @@ func sshKey(t *testing.T) (line, fingerprint string) {
 	sum := sha256.Sum256(blob)
 	return kind + " " + base64.StdEncoding.EncodeToString(blob), "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
+
+// gpgKey was made by GnuPG.
+const gpgKey = `-----BEGIN PGP PUBLIC KEY BLOCK-----
+
+mDMEavr+MBYJKwYBBAHaRw8BAQdA/K8NxdLobvXaRXAmjEcyix+ykd/WrtMaCdVT
+szwlF6m0FUFkYSA8YWRhQGV4YW1wbGUub3JnPoiQBBMWCAA4FiEEf6W5UGUhTjOl
+lKEpRvstS8zIg18FAmr6/jACGwMFCwkIBwIGFQoJCAsCBBYCAwECHgECF4AACgkQ
+RvstS8zIg1/SwgEAzBJw8bJeUX7264iVYIFYe9tCqwUtF+1vkxKffxJcww8BAOTl
+FKntIhWJLRpNMk8qAMj9Zk2jhEIckKaDEnInbhkH
+=IVws
+-----END PGP PUBLIC KEY BLOCK-----`
