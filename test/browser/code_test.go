@@ -23,7 +23,7 @@ func TestCode(t *testing.T) {
 	b.press(`a[href="/ada/engine/-/edit/main/README.md"]`)
 	b.do(chromedp.Evaluate(`document.querySelector("#content").value = "# Engine\n\nIt weaves algebra.\n"`, nil))
 	b.fill("#message", "Say what it does")
-	b.press("main form button")
+	b.press("main form button.main")
 	b.wantPath("/ada/engine/-/blob/main/README.md")
 	b.wantText("Committed to main as")
 	b.wantText("It weaves algebra.")
