@@ -88,7 +88,7 @@ func TestMergeAccept(t *testing.T) {
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/repository/branches/one", Status: 404})
 		s.Table(t, []apptest.Call{
 			{Name: "the other issue stays", Do: "GET " + at + "/issues/2", Status: 200, Want: `{"state":"opened"}`},
-			{Name: "shown there", Do: "GET " + at + "/issues/1/notes?activity_filter=only_activity", Status: 200, Want: `[{"body":"closed via merge request !1"}]`},
+			{Name: "shown there", Do: "GET " + at + "/issues/1/notes?activity_filter=only_activity", Status: 200, Want: `[{"body":"closed via merge request !1"},{"body":"mentioned in merge request !1"}]`},
 			{Name: "a second time", Do: "PUT " + one + "/merge", As: alice, Status: 405},
 			{Name: "stays merged", Do: "PUT " + one, As: alice, JSON: `{"state_event":"reopen"}`, Status: 200, Want: `{"state":"merged"}`},
 			{Name: "its commits", Do: "GET " + one + "/commits", Status: 200, Want: `[{"title":"Add one"}]`},

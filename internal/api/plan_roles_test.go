@@ -36,6 +36,8 @@ var planRows = func() map[string]ciRow {
 		"POST " + issueAt + "/add_spent_time":                   doneBy(project.NoAccess, "/issues/99/add_spent_time", `{"duration":"1h"}`, 404),
 		"POST " + issueAt + "/reset_spent_time":                 doneBy(project.NoAccess, "/issues/99/reset_spent_time", "", 404),
 		"GET " + issueAt + "/time_stats":                        seen("/issues/99/time_stats", 404),
+		"GET /projects/{id}/templates/{type}":                   {path: "/templates/issues", open: true, code: true, ok: 200},
+		"GET /projects/{id}/templates/{type}/{name}":            {path: "/templates/issues/none", open: true, code: true, ok: 404},
 		"GET " + issueAt + "/participants":                      seen("/issues/99/participants", 404),
 		"GET " + issueAt + "/links":                             seen("/issues/99/links", 404),
 		"POST " + issueAt + "/links":                            doneBy(project.NoAccess, "/issues/99/links", `{"target_project_id":1,"target_issue_iid":1}`, 404),

@@ -192,6 +192,7 @@ func New(d Deps) *API {
 		a.mergeAcceptRoutes,
 		a.timeTrackingRoutes,
 		a.approvalRoutes,
+		a.projectTemplateRoutes,
 		a.boardRoutes,
 		a.badgeRoutes,
 		a.projectUploadRoutes,

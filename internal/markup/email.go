@@ -95,6 +95,19 @@ func whole(tag, site string) string {
 // Mentions returns the names of the users and groups that a text mentions, in
 // order, except in code. A text that is too expensive to render has no mentions.
 func Mentions(ctx context.Context, source string) ([]string, error) {
+	refs, err := References(ctx, source)
+	var names []string
+	for _, ref := range refs {
+		if ref.Kind == User {
+			names = append(names, ref.Name)
+		}
+	}
+	return names, err
+}
+
+// References returns the references of a text, in order, except in code. A text
+// that is too expensive to render has none.
+func References(ctx context.Context, source string) ([]Reference, error) {
 	var safe string
 	_, err := spending(ctx, scanLimits, func(b *budget) (err error) {
 		safe, err = markdown(b, source, style{})
@@ -105,14 +118,10 @@ func Mentions(ctx context.Context, source string) ([]string, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	var names []string
+	var found []Reference
 	_, err = refer(safe, func(refs []Reference) (map[Reference]Target, error) {
-		for _, ref := range refs {
-			if ref.Kind == User {
-				names = append(names, ref.Name)
-			}
-		}
+		found = refs
 		return nil, nil
 	})
-	return names, err
+	return found, err
 }

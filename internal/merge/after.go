@@ -93,10 +93,10 @@ func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequ
 	return ignoreRefusal(s.Repos.DeleteBranchAt(ctx, by, project.RefTo(source.ID), m.SourceBranch, git.OID(m.Head)))
 }
 
-// closeByCommits closes the issues that are named by closing patterns in the
-// commits of a push to the default branch.
+// closeByCommits adds cross references to what the commits of a push to the
+// default branch mention, and closes the issues that closing patterns name.
 func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w landedWork) error {
-	if !in.Settings.AutocloseReferencedIssues || w.Old == string(git.ZeroOID) {
+	if w.Old == string(git.ZeroOID) {
 		return nil
 	}
 	page, err := s.Repos.CommitsOf(ctx, in, git.OID(w.Old), git.OID(w.New), db.Paging{Limit: maxRead})
@@ -108,16 +108,26 @@ func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w lan
 	}
 	var by *actor.Actor
 	for _, c := range page.Items {
-		for ref, closes := range issuesIn(c.Message, s.URL) {
+		named := issuesIn(c.Message, s.URL)
+		if len(named) == 0 && !strings.Contains(c.Message, "!") {
+			continue
+		}
+		if by == nil {
+			who, err := s.Users.As(ctx, w.UserID)
+			if err != nil {
+				return ignoreRefusal(err)
+			}
+			by = &who
+		}
+		if err := s.noteCommit(ctx, *by, in, c); err != nil {
+			return err
+		}
+		if !in.Settings.AutocloseReferencedIssues {
+			continue
+		}
+		for ref, closes := range named {
 			if !closes {
 				continue
-			}
-			if by == nil {
-				who, err := s.Users.As(ctx, w.UserID)
-				if err != nil {
-					return ignoreRefusal(err)
-				}
-				by = &who
 			}
 			i, err := s.findIssue(ctx, *by, in, ref)
 			if err != nil {
@@ -132,4 +142,14 @@ func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w lan
 		}
 	}
 	return nil
+}
+
+// noteCommit adds cross references to what a commit mentions.
+func (s *Service) noteCommit(ctx context.Context, by actor.Actor, in *project.Project, c *git.Commit) error {
+	crossed, err := s.Plan.Mentioned(ctx, by, in, c.Message)
+	if err != nil || len(crossed) == 0 {
+		return err
+	}
+	from := plan.Source{Kind: plan.CommitKind, SHA: string(c.ID), In: in}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Plan.CrossReference(ctx, tx, by, from, crossed) })
 }

@@ -59,6 +59,21 @@ func (s *Service) handleCommands() {
 	s.Plan.OnCommand(plan.MergeKind, "rebase", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
 		return "Scheduled a rebase of the source branch.", s.Rebase(ctx, by, project.RefTo(in.ID), i.IID, false)
 	})
+	s.Plan.OnCommand(plan.MergeKind, "approve", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
+		_, _, err := s.Approve(ctx, by, project.RefTo(in.ID), i.IID, ApproveOptions{SHA: head})
+		return "Approved this merge request.", err
+	})
+	s.Plan.OnCommand(plan.MergeKind, "unapprove", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+		_, _, err := s.Unapprove(ctx, by, project.RefTo(in.ID), i.IID)
+		return "Revoked your approval.", err
+	})
+	review := func(state ReviewerState, done string) plan.CommandHandler {
+		return func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+			return done, s.PublishReview(ctx, by, project.RefTo(in.ID), i.IID, Review{State: state})
+		}
+	}
+	s.Plan.OnCommand(plan.MergeKind, "request_changes", review(RequestedChanges, "Requested changes."))
+	s.Plan.OnCommand(plan.MergeKind, "submit_review", review(Reviewed, "Submitted the review."))
 }
 
 // merge adds the changes of quick actions to the fields.

@@ -83,6 +83,10 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	if n.Approvals != nil && (*n.Approvals < 0 || *n.Approvals > project.MaxApprovals) {
 		return nil, errs.InvalidField("approvals_before_merge", "must be between 0 and %d", project.MaxApprovals)
 	}
+	crossed, err := s.Plan.Mentioned(ctx, by, target, n.Texts())
+	if err != nil {
+		return nil, err
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.insert(ctx, tx, by, target, m, n.Fields); err != nil {
 			return err
@@ -93,6 +97,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 			}
 		}
 		if err := out.InTx(ctx, tx, &m.Issuable); err != nil {
+			return err
+		}
+		if err := s.Plan.CrossReference(ctx, tx, by, m.source(target), crossed); err != nil {
 			return err
 		}
 		return saveIssues(ctx, tx, m.ID, named)
@@ -106,6 +113,11 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 		}
 	}
 	return s.done(ctx, by, target, m, out)
+}
+
+// source returns a merge request of a project as a source of cross references.
+func (m *MergeRequest) source(in *project.Project) plan.Source {
+	return plan.Source{Kind: plan.MergeKind, ID: m.ID, IID: m.IID, In: in}
 }
 
 // ends returns the source and target projects of a new merge request.

@@ -53,6 +53,10 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 			return nil, err
 		}
 	}
+	crossed, err := s.Plan.Mentioned(ctx, by, in, f.Texts())
+	if err != nil {
+		return nil, err
+	}
 	err = s.Plan.Update(ctx, &m.Issuable, &f.Fields, func(tx *db.Tx) error {
 		if named != nil {
 			if err := saveIssues(ctx, tx, m.ID, named); err != nil {
@@ -60,6 +64,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 			}
 		}
 		if err := s.change(ctx, tx, by, in, m.ID, f, head); err != nil {
+			return err
+		}
+		if err := s.Plan.CrossReference(ctx, tx, by, m.source(in), crossed); err != nil {
 			return err
 		}
 		return out.InTx(ctx, tx, &m.Issuable)

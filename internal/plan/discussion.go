@@ -22,7 +22,7 @@ func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
 // Discussions lists the discussions of a target, the oldest first; internal notes
 // for those who read such.
 func (s *Service) Discussions(ctx context.Context, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
-	page, err := listDiscussions(ctx, s.DB, on, p)
+	page, err := listDiscussions(ctx, s.DB, s.readable(on), p)
 	if err != nil {
 		return page, fmt.Errorf("list discussions: %w", err)
 	}
@@ -38,7 +38,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	for i, d := range list {
 		ids[i], byID[d.ID] = d.ID, d
 	}
-	notes, err := findDiscussed(ctx, s.DB, on, ids)
+	notes, err := findDiscussed(ctx, s.DB, s.readable(on), ids)
 	if err != nil {
 		return fmt.Errorf("notes of discussions: %w", err)
 	}

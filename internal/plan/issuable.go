@@ -131,6 +131,17 @@ func (f *Fields) DropPlan() {
 	f.Assignees, f.Labels, f.Milestone, f.Locked, f.Time = nil, Labelling{}, nil, nil, TimeChange{}
 }
 
+// Texts are the title and the description, as far as they change.
+func (f *Fields) Texts() string {
+	var texts []string
+	for _, text := range []*string{f.Title, f.Description} {
+		if text != nil {
+			texts = append(texts, *text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
 // prepare parses the descriptions before and after a change. That can take half
 // a second of CPU time, so it is not done in the transaction.
 func (f *Fields) prepare(ctx context.Context, description string) (err error) {

@@ -70,8 +70,15 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := s.checkPlan(ctx, in, &n.IssueFields); err != nil {
 		return nil, err
 	}
+	crossed, err := s.mentionedBy(ctx, by, in, n.IssueFields)
+	if err != nil {
+		return nil, err
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.insertIssue(ctx, tx, by, in, i, n); err != nil {
+			return err
+		}
+		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: in}, crossed); err != nil {
 			return err
 		}
 		if n.Time.Set() {
@@ -92,6 +99,11 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 		i.Commands = out
 	}
 	return i, err
+}
+
+// mentionedBy returns what the texts of an issue mention, as far as they change.
+func (s *Service) mentionedBy(ctx context.Context, by actor.Actor, in *project.Project, f IssueFields) ([]Mentioned, error) {
+	return s.Mentioned(ctx, by, in, f.Fields.Texts())
 }
 
 // issueCommands takes the quick actions out of the description of a new or
@@ -216,8 +228,15 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := s.checkPlan(ctx, in, &f); err != nil {
 		return nil, err
 	}
+	crossed, err := s.mentionedBy(ctx, by, in, f)
+	if err != nil {
+		return nil, err
+	}
 	err = s.Update(ctx, &i.Issuable, &f.Fields, func(tx *db.Tx) error {
 		if err := s.changeIssue(ctx, tx, by, in, i.ID, f); err != nil {
+			return err
+		}
+		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: in}, crossed); err != nil {
 			return err
 		}
 		return out.InTx(ctx, tx, &i.Issuable)

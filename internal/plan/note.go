@@ -81,7 +81,9 @@ type Noteable struct {
 	Source func(ctx context.Context, sha, path string) ([]byte, error)
 	// Judge sets Appliable of the suggestions of notes; nil for a target without
 	// a diff.
-	Judge func(ctx context.Context, notes []*Note) error
+	Judge   func(ctx context.Context, notes []*Note) error
+	by      actor.Actor // the reader
+	crossed db.Where    // on cross references that the reader sees; empty: none
 	// Commands is the target of quick actions; nil if there are none.
 	Commands *CommandTarget
 }
@@ -128,7 +130,7 @@ func (s *Service) commandTarget(by actor.Actor, in *project.Project, i *Issue) *
 // notes. The owner of the object adds the rest.
 func (i *Issuable) Noteable(by actor.Actor, in *project.Project) Noteable {
 	return Noteable{
-		Target: i.Target(), IID: i.IID, Title: i.Title, In: in, Locked: i.IsLocked(), Insider: in.MayRead(by, project.ConfidentialPart),
+		by: by, Target: i.Target(), IID: i.IID, Title: i.Title, In: in, Locked: i.IsLocked(), Insider: in.MayRead(by, project.ConfidentialPart),
 	}
 }
 
@@ -149,7 +151,7 @@ func (s *Service) OnIssue(ctx context.Context, by actor.Actor, ref project.Ref, 
 
 // Notes lists the notes on a target; internal ones for those who read such.
 func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
-	page, err := listNotes(ctx, s.DB, on, f, p)
+	page, err := listNotes(ctx, s.DB, s.readable(on), f, p)
 	if err != nil {
 		return page, fmt.Errorf("list notes: %w", err)
 	}
@@ -191,7 +193,20 @@ func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error
 	if err != nil {
 		return nil, err
 	}
+	if n.System == crossReference {
+		if ok, err := noteSeen(ctx, s.DB, s.sourcesSeen(on.by), n.ID); err != nil || !ok {
+			return nil, orNotFound(err, "Note")
+		}
+	}
 	return n, s.fillNotesOn(ctx, on, n)
+}
+
+// orNotFound returns an error, or NotFound without one.
+func orNotFound(err error, what string) error {
+	if err != nil {
+		return err
+	}
+	return errs.NotFound(what)
 }
 
 // find returns a note on a target, if the actor may see it.
@@ -226,6 +241,12 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	if err != nil {
 		return nil, err
 	}
+	var crossed []Mentioned
+	if !n.Internal && (on.Kind == IssueKind || on.Kind == MergeKind) {
+		if crossed, err = s.Mentioned(ctx, by, on.In, n.Body); err != nil {
+			return nil, err
+		}
+	}
 	made := &Note{Commands: out}
 	if out == nil || n.Body != "" {
 		if made, err = s.Prepare(ctx, by, on, n); err != nil {
@@ -238,6 +259,9 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 			if err := s.Publish(ctx, tx, by, on, made); err != nil {
 				return err
 			}
+		}
+		if err := s.CrossReference(ctx, tx, by, on.source(), crossed); err != nil {
+			return err
 		}
 		return apply(ctx, tx)
 	})

@@ -166,6 +166,9 @@ func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 		if err := deleteNotesOf(ctx, tx, kind, part); err != nil {
 			return err
 		}
+		if err := deleteCrossReferences(ctx, tx, kind, part); err != nil {
+			return err
+		}
 		if err := deleteTimelogs(ctx, tx, kind, part); err != nil {
 			return err
 		}

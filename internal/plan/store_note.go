@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"svc/internal/db"
@@ -27,6 +28,11 @@ func (on Noteable) where() db.Where {
 	w.And(`n.noteable_type = ? AND n.noteable_id = ?`, string(on.Kind), on.ID)
 	if !on.Insider {
 		w.And(`NOT n.internal`)
+	}
+	if cond := on.crossed.SQL(); cond != "" {
+		w.And(strings.TrimPrefix(cond, " WHERE "), on.crossed.Args()...)
+	} else {
+		w.And(`n.system <> '` + crossReference + `'`)
 	}
 	return w
 }

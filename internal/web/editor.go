@@ -5,7 +5,10 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	"svc/internal/errs"
 	"svc/internal/plan"
@@ -15,6 +18,7 @@ import (
 func (w *Web) editorPages() {
 	w.placePage("POST preview_markdown", signedIn, w.showPreview)
 	w.projectPage("POST uploads", sender, w.sendUpload)
+	w.projectPage("GET templates/{type}/{name}", signedIn, w.descriptionTemplate)
 }
 
 // showPreview gives the script of a page a text as it will look.
@@ -27,6 +31,44 @@ func (w *Web) showPreview(v *visit, in project.Place) error {
 	v.w.Header().Set("Cache-Control", "no-store")
 	_, _ = v.w.Write([]byte(html))
 	return nil
+}
+
+// descriptionTemplate gives the script of a page a description template.
+func (w *Web) descriptionTemplate(v *visit, ref project.Ref) error {
+	kind := map[string]plan.Kind{"issue": plan.IssueKind, "merge_request": plan.MergeKind}[chi.URLParam(v.r, "type")]
+	if kind == "" {
+		return errs.NotFound("")
+	}
+	text, err := w.Plan.DescriptionTemplate(v, v.actor, ref, kind, chi.URLParam(v.r, "name"))
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	v.w.Header().Set("Cache-Control", "no-store")
+	_, _ = v.w.Write([]byte(text))
+	return nil
+}
+
+// fillTemplates adds the choice of description templates to the form of a new
+// issue or merge request, and sets the description to the template that the
+// address names or the default.
+func (w *Web) fillTemplates(v *visit, p *planForm, in *project.Project, kind plan.Kind) (err error) {
+	p.TemplateType = map[plan.Kind]string{plan.IssueKind: "issue", plan.MergeKind: "merge_request"}[kind]
+	p.Templates, err = w.Plan.DescriptionTemplates(v, v.actor, project.RefTo(in.ID), kind)
+	if err != nil && !errs.IsRefusal(err) {
+		return err
+	}
+	if v.r.Method != http.MethodGet || p.Form.Get("description") != "" {
+		return nil
+	}
+	text := ""
+	if name := v.param("issuable_template"); slices.Contains(p.Templates, name) {
+		text, err = w.Plan.DescriptionTemplate(v, v.actor, project.RefTo(in.ID), kind, name)
+	} else {
+		text, err = w.Plan.DefaultDescription(v, v.actor, in, kind)
+	}
+	p.Form.Values.Set("description", text)
+	return err
 }
 
 // preview renders a text for the one who writes it.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"html/template"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -19,11 +20,28 @@ type planForm struct {
 	IID       int64 // 0 for a new one
 	Form      form
 	Preview   template.HTML
-	Chooses   bool // the user may set the planning fields
+	Me        int64 // the user
+	Chooses   bool  // the user may set the planning fields
 	Labels    []choice
 	Assignees []choice
 	Reviewers []choice // of merge requests
 	Goals     []option
+
+	// Of a new one.
+	TemplateType string   // issue or merge_request
+	Templates    []string // names of the description templates
+}
+
+// TemplateLink is the address of the form with a description template, for
+// browsers without scripts.
+func (p planForm) TemplateLink(name string) string {
+	query := url.Values{"issuable_template": {name}}
+	for _, field := range []string{"source_branch", "target_branch", "target_project_id"} {
+		if value := p.Form.Get(field); value != "" {
+			query.Set(field, value)
+		}
+	}
+	return "?" + query.Encode()
 }
 
 // fillPlanForm adds the preview and the choices for the planning fields in a
@@ -34,6 +52,7 @@ func (w *Web) fillPlanForm(v *visit, p *planForm, in project.Place, goal *plan.M
 			return err
 		}
 	}
+	p.Me = v.actor.ID
 	if !p.Chooses {
 		return nil
 	}

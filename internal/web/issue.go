@@ -88,9 +88,10 @@ func (w *Web) issueKind() issuableKind {
 type issuePage struct {
 	issuableView
 	issueRow
-	Links  []linkRow
-	Merges []mergeRow // that mention it
-	Member bool
+	Links   []linkRow
+	Merges  []mergeRow // that mention it
+	Closing []mergeRow // that close it when they are merged
+	Member  bool
 
 	Branches *plan.IssueBranches // nil if the user cannot read the code
 	Proposes bool                // the user may create a merge request
@@ -134,6 +135,15 @@ func (w *Web) issue(v *visit, ref project.Ref) error {
 		}
 		for _, m := range page.Items {
 			p.Merges = append(p.Merges, newMergeRow(m, m.ProjectID != i.ProjectID))
+		}
+		if len(page.Items) > 0 {
+			closing, err := w.Merges.OfIssue(v, v.actor, h.Place.Ref, i.IID, true, db.Paging{Limit: most})
+			if err != nil {
+				return err
+			}
+			for _, m := range closing.Items {
+				p.Closing = append(p.Closing, newMergeRow(m, m.ProjectID != i.ProjectID))
+			}
 		}
 	}
 	if h.P.Code && h.P.Project.DefaultBranch != "" {

@@ -50,6 +50,9 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	if i == nil {
 		// Members plan the issues that they create; others can only hide them.
 		p.Chooses, p.Hides = plan.CanIn(v.actor, h.P.Project).Choose, true
+		if err := w.fillTemplates(v, &p.planForm, h.P.Project, plan.IssueKind); err != nil {
+			return err
+		}
 	} else {
 		p.IID, goal = i.IID, i.Milestone
 		if !i.Can(v.actor, h.P.Project).Edit {

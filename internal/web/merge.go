@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,10 +80,11 @@ func (w *Web) mergeKind() issuableKind {
 type mergePage struct {
 	issuableView // of the overview
 	mergeRow
-	Shows  string           // overview, commits, pipelines or changes
-	Source *project.Project // nil if it was deleted or the user has no access
-	Box    mergeBox
-	Closes []issueRow // of the overview
+	Shows    string           // overview, commits, pipelines or changes
+	Source   *project.Project // nil if it was deleted or the user has no access
+	Box      mergeBox
+	Closes   []issueRow // of the overview
+	Mentions []issueRow // of the overview: that it does not close
 
 	// The other tabs.
 	Commits   []commitDay
@@ -190,6 +192,15 @@ func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 	closes, err := w.Merges.ClosesIssues(v, v.actor, p.Place.Ref, p.IID)
 	for _, i := range closes {
 		p.Closes = append(p.Closes, w.issueRow(i, i.ProjectID != p.ProjectID))
+	}
+	if err != nil {
+		return err
+	}
+	related, err := w.Merges.RelatedIssues(v, v.actor, p.Place.Ref, p.IID)
+	for _, i := range related {
+		if !slices.ContainsFunc(closes, func(c *plan.Issue) bool { return c.ID == i.ID }) {
+			p.Mentions = append(p.Mentions, w.issueRow(i, i.ProjectID != p.ProjectID))
+		}
 	}
 	return err
 }

@@ -230,7 +230,17 @@ func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 		return nil
 	}
 	branch := p.Form.Get("source_branch")
-	title, text := titleOf(branch), p.Into.Settings.MergeRequestsTemplate
+	title := titleOf(branch)
+	text, err := w.Plan.DefaultDescription(v, v.actor, p.Into, plan.MergeKind)
+	if err != nil {
+		return err
+	}
+	if name := v.param("issuable_template"); name != "" {
+		text, err = w.Plan.DescriptionTemplate(v, v.actor, project.RefTo(p.Into.ID), plan.MergeKind, name)
+		if err != nil && !errs.IsRefusal(err) {
+			return err
+		}
+	}
 	if len(lines) == 1 {
 		title = lines[0].Title
 		if text == "" {
@@ -267,6 +277,12 @@ func (w *Web) showMergeForm(v *visit, p mergeForm) (err error) {
 		in, squash = project.Place{Ref: project.RefTo(p.Into.ID)}, p.Into.Settings.SquashOption
 	}
 	p.Squashes = squash != "always" && squash != "never"
+	if p.IID == 0 && p.Into != nil {
+		p.TemplateType = "merge_request"
+		if p.Templates, err = w.Plan.DescriptionTemplates(v, v.actor, in.Ref, plan.MergeKind); err != nil && !errs.IsRefusal(err) {
+			return err
+		}
+	}
 	if err := w.fillPlanForm(v, &p.planForm, in, p.goal, true); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ func (w *Web) planPages() {
 	w.issuePages()
 	w.issueFormPages()
 	w.editorPages()
+	w.completePages()
 	w.labelPages()
 	w.milestonePages()
 	w.boardPages()

@@ -16,6 +16,7 @@ func TestGoClientPlan(t *testing.T) {
 		p := ask(self.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("plan")})).done(t, http.StatusCreated)
 		t.Run("issues", func(t *testing.T) { goIssues(t, self, p, u) })
 		t.Run("talk", func(t *testing.T) { goTalk(t, self, p) })
+		t.Run("writing", func(t *testing.T) { goWriting(t, self) })
 		t.Run("events", func(t *testing.T) { goEvents(t, self, p) })
 	})
 }
@@ -43,6 +44,24 @@ func goIssues(t *testing.T, self *gitlab.Client, p *gitlab.Project, u *gitlab.Us
 	}
 	same(t, "participants", ask(self.Issues.GetParticipants(p.ID, made.IID)).ok(t)[0].Username, "ada")
 	ask(self.Issues.GetIssue(p.ID, 99)).missing(t)
+}
+
+// goWriting tracks time, lists description templates and uses quick actions.
+func goWriting(t *testing.T, self *gitlab.Client) {
+	p := ask(self.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("writing"), InitializeWithReadme: new(true)})).done(t, http.StatusCreated)
+	i := ask(self.Issues.CreateIssue(p.ID, &gitlab.CreateIssueOptions{Title: new("Write"), Description: new("Text\n/estimate 1d\n/weight 3")})).done(t, http.StatusCreated)
+	same(t, "issue", []any{i.Description, i.TimeStats.HumanTimeEstimate, i.Weight}, []any{"Text", "1d", int64(3)})
+	same(t, "estimate", ask(self.Issues.SetTimeEstimate(p.ID, i.IID, &gitlab.SetTimeEstimateOptions{Duration: new("1w 2h")})).ok(t).TimeEstimate, int64(42*3600))
+	same(t, "spent", ask(self.Issues.AddSpentTime(p.ID, i.IID, &gitlab.AddSpentTimeOptions{Duration: new("90m"), Summary: new("read")})).done(t, http.StatusCreated).HumanTotalTimeSpent, "1h 30m")
+	same(t, "stats", ask(self.Issues.GetTimeSpent(p.ID, i.IID)).ok(t).TotalTimeSpent, int64(5400))
+	same(t, "reset", ask(self.Issues.ResetSpentTime(p.ID, i.IID)).ok(t).TotalTimeSpent, int64(0))
+	ask(self.Notes.CreateIssueNote(p.ID, i.IID, &gitlab.CreateIssueNoteOptions{Body: new("/close")})).done(t, http.StatusAccepted)
+	same(t, "state", ask(self.Issues.GetIssue(p.ID, i.IID)).ok(t).State, "closed")
+	ask(self.RepositoryFiles.CreateFile(p.ID, ".gitlab/issue_templates/Bug.md", &gitlab.CreateFileOptions{
+		Branch: new("main"), Content: new("## Steps"), CommitMessage: new("Add a template"),
+	})).done(t, http.StatusCreated)
+	same(t, "templates", ask(self.ProjectTemplates.ListTemplates(p.ID, "issues", nil)).ok(t)[0].Key, "Bug")
+	same(t, "template", ask(self.ProjectTemplates.GetProjectTemplate(p.ID, "issues", "Bug")).ok(t).Content, "## Steps")
 }
 
 func goTalk(t *testing.T, self *gitlab.Client, p *gitlab.Project) {

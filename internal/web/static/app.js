@@ -322,49 +322,11 @@
   });
   document.addEventListener("keydown", (e) => { if (e.key === "Enter" && "narrow" in (e.target.dataset || {})) e.preventDefault(); });
 
-  // Texts in Markdown: looked at before they are sent, and files dropped or
-  // pasted into them.
-  for (const box of $$("[data-editor]")) {
-    const area = box.querySelector("textarea"), look = box.querySelector("[data-look]"), shown = box.querySelector("[data-preview]");
-    const token = () => box.closest("form").querySelector("[name=authenticity_token]").value;
-    look.type = "button"; // else it is what Enter presses
-    look.addEventListener("click", async () => {
-      if (!shown.hidden) {
-        shown.hidden = true;
-        area.hidden = false;
-        look.lastChild.textContent = " Preview";
-        area.focus();
-        return;
-      }
-      const res = await fetch(`${box.dataset.editor}preview_markdown`, { method: "POST", headers: { "X-Csrf-Token": token() }, body: new URLSearchParams({ text: area.value }) });
-      if (!res.ok) return;
-      shown.innerHTML = await res.text() || "Nothing to preview.";
-      shown.hidden = false;
-      area.hidden = true;
-      look.lastChild.textContent = " Write";
-    });
-    if (!("uploads" in box.dataset)) continue;
-    const put = async (file) => {
-      const wait = `[Uploading ${file.name}…]`;
-      area.setRangeText(wait, area.selectionStart, area.selectionEnd, "end");
-      let text = "";
-      try {
-        const res = await fetch(`${box.dataset.editor}uploads?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "X-Csrf-Token": token(), "Content-Type": "application/octet-stream" }, body: file });
-        text = res.ok ? (await res.json()).markdown : "";
-        say(text ? `${file.name} is attached` : `${file.name} can not be attached`);
-      } catch { say(`${file.name} can not be attached`); }
-      const at = area.value.indexOf(wait);
-      if (at >= 0) area.setRangeText(text || `[${file.name} could not be sent]`, at, at + wait.length, "end");
-      area.dispatchEvent(new Event("input", { bubbles: true }));
-    };
-    const take = async (files) => { for (const f of files) await put(f); };
-    for (const e of $$("[data-attach]", box)) e.hidden = false;
-    box.querySelector("input[type=file]").addEventListener("change", (e) => { take([...e.target.files]); e.target.value = ""; });
-    area.addEventListener("paste", (e) => { if (e.clipboardData.files.length) { e.preventDefault(); take([...e.clipboardData.files]); } });
-    area.addEventListener("dragover", (e) => { if ([...e.dataTransfer.types].includes("Files")) { e.preventDefault(); box.classList.add("drop"); } });
-    for (const end of ["dragleave", "drop"]) area.addEventListener(end, () => box.classList.remove("drop"));
-    area.addEventListener("drop", (e) => { if (e.dataTransfer.files.length) { e.preventDefault(); take([...e.dataTransfer.files]); } });
-  }
+  // Drafts of texts stay in the browser (editor.js), but not after the user has left.
+  document.addEventListener("submit", (e) => {
+    if (e.target.getAttribute("action") !== "/users/sign_out") return;
+    try { for (const key of Object.keys(localStorage)) if (key.startsWith("svc.draft:")) localStorage.removeItem(key); } catch { /* there is no storage */ }
+  });
 
   // Boards: cards are dragged, and more of a column is got when it is wanted.
   document.addEventListener("click", async (e) => {

@@ -55,6 +55,15 @@ second.move(elsewhere.id)
 same([i.title for i in elsewhere.issues.list(get_all=True)], ["So does this"])
 did("linked and moved issues")
 
+same(first.time_estimate("1d")["human_time_estimate"], "1d")
+same(first.add_spent_time("1h 30m")["total_time_spent"], 5400)
+same(first.time_stats()["human_total_time_spent"], "1h 30m")
+first.reset_time_estimate()
+same(first.reset_spent_time()["total_time_spent"], 0)
+commands = first.notes.create({"body": "/spend 2h"})
+same(commands.commands_changes["spend_time"]["duration"], 7200)
+did("tracked time")
+
 note = first.notes.create({"body": "Why?"})
 note.body = "Why so?"
 note.save()
