@@ -145,8 +145,22 @@ func (v *visit) parallel() bool {
 	return v.diffChoice("view", "diff_view", "inline", "parallel") == "parallel"
 }
 
-// hideSpace reports whether the visitor wants to see no changes of whitespace.
-func (v *visit) hideSpace() bool { return v.diffChoice("w", "diff_w", "0", "1") == "1" }
+// hideSpace reports whether the visitor wants to see no changes of whitespace:
+// as chosen in this browser, or else in the account.
+func (v *visit) hideSpace() bool {
+	if v.session != nil && !v.session.User.ShowWhitespaceInDiffs {
+		return v.diffChoice("w", "diff_w", "1", "0") == "1"
+	}
+	return v.diffChoice("w", "diff_w", "0", "1") == "1"
+}
+
+// oneFile reports whether the visitor wants to see one file at a time.
+func (v *visit) oneFile() bool {
+	if v.session != nil && v.session.User.ViewDiffsFileByFile {
+		return v.diffChoice("single_file", "diff_single_file", "true", "false") == "true"
+	}
+	return v.diffChoice("single_file", "diff_single_file", "false", "true") == "true"
+}
 
 // diffAddress is the address of this page with another value.
 func (v *visit) diffAddress(name, value string) string {
@@ -168,7 +182,7 @@ func (v *visit) diffAddress(name, value string) string {
 // diffView draws the files that the visitor wants: a page of them, or one.
 func (v *visit) diffView(s diffSource) (diffView, error) {
 	d := diffView{
-		Total: len(s.files), Parallel: v.parallel(), HideSpace: v.hideSpace(), Single: v.diffChoice("single_file", "diff_single_file", "false", "true") == "true",
+		Total: len(s.files), Parallel: v.parallel(), HideSpace: v.hideSpace(), Single: v.oneFile(),
 		Only: v.param("file"), Inline: v.diffAddress("view", "inline"), Side: v.diffAddress("view", "parallel"), All: v.diffAddress("file", ""),
 		Threads: s.threads, Marks: s.marks,
 	}

@@ -100,7 +100,8 @@ func TestDiff(t *testing.T) {
 		t.Error("no words are marked")
 	}
 
-	// The keyboard: to the second file, two lines down, a range of two, a comment.
+	// The keyboard: two lines down, a range of two, a comment.
+	ada.do(chromedp.WaitReady(`.diffs.scripted`, chromedp.ByQuery))
 	key("j", "j")
 	ada.do(chromedp.WaitReady(`tr.cur:focus`, chromedp.ByQuery))
 	key("J", "c")
@@ -137,6 +138,7 @@ func TestDiff(t *testing.T) {
 	ada.look("diff")
 
 	// Threads, by keyboard: the first open one, resolved; the next.
+	ada.do(chromedp.WaitReady(`.diffs.scripted`, chromedp.ByQuery))
 	key("n")
 	ada.do(chromedp.WaitReady(`.thread:focus`, chromedp.ByQuery))
 	key("x")
@@ -191,4 +193,45 @@ func (b *tab) middle(selector string) (at [2]float64) {
 func fileCode(path string) string {
 	sum := sha1.Sum([]byte(path))
 	return hex.EncodeToString(sum[:])
+}
+
+// TestLargeDiff scrolls through a diff that does not fit in a page: files are
+// loaded when they come into view, and keys lead to threads in files that are
+// not loaded yet.
+func TestLargeDiff(t *testing.T) {
+	s, c := start(t), launch(t)
+	s.user(t, "ada")
+	s.as(t, "ada", "POST", "/projects", map[string]string{"name": "engine"})
+	var before, after []string
+	for i := range 12 {
+		name := fmt.Sprintf("part%02d.go", i)
+		before, after = append(before, "create", name, program()), append(after, "update", name, program(lines(120)...))
+	}
+	s.commitFiles(t, "main", "", "Begin", before...)
+	s.commitFiles(t, "topic", "main", "Change", after...)
+	s.as(t, "ada", "POST", "/projects/ada%2Fengine/merge_requests", map[string]string{"source_branch": "topic", "target_branch": "main", "title": "New values"})
+	var made struct {
+		Refs struct{ Base_sha, Start_sha, Head_sha string } `json:"diff_refs"`
+	}
+	if err := json.Unmarshal([]byte(s.as(t, "ada", "GET", "/projects/ada%2Fengine/merge_requests/1", nil)), &made); err != nil {
+		t.Fatal(err)
+	}
+	s.as(t, "ada", "POST", "/projects/ada%2Fengine/merge_requests/1/discussions", map[string]any{"body": "In the last file", "position": map[string]any{
+		"base_sha": made.Refs.Base_sha, "start_sha": made.Refs.Start_sha, "head_sha": made.Refs.Head_sha, "position_type": "text", "new_path": "part11.go", "old_path": "part11.go", "new_line": 60,
+	}})
+	ada := c.open(t, s)
+	ada.signIn("ada", password)
+	ada.visit("/ada/engine/-/merge_requests/1/diffs")
+	ada.do(chromedp.WaitReady(`.diffs.scripted article[aria-label="part10.go"][data-later]`, chromedp.ByQuery))
+	ada.do(chromedp.KeyEvent("n"))
+	ada.has(`article[aria-label="part11.go"] .thread:focus`, "In the last file")
+	ada.do(chromedp.Evaluate(`document.querySelector('article[aria-label="part08.go"]').scrollIntoView()`, nil), chromedp.WaitVisible(`article[aria-label="part08.go"] tr.add`, chromedp.ByQuery))
+}
+
+// lines are the numbers from 2 to n.
+func lines(n int) (list []int) {
+	for i := 2; i <= n; i++ {
+		list = append(list, i)
+	}
+	return list
 }
