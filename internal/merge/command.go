@@ -56,6 +56,14 @@ func (s *Service) handleCommands() {
 		}
 		return "Merged this merge request.", nil
 	})
+	s.Plan.OnCommand(plan.MergeKind, "approve", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
+		_, _, err := s.Approve(ctx, by, project.RefTo(in.ID), i.IID, ApproveOptions{SHA: head})
+		return commandResult("Approved the current merge request.", err)
+	})
+	s.Plan.OnCommand(plan.MergeKind, "unapprove", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
+		_, _, err := s.Unapprove(ctx, by, project.RefTo(in.ID), i.IID)
+		return commandResult("Unapproved the current merge request.", err)
+	})
 	s.Plan.OnCommand(plan.MergeKind, "rebase", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
 		return "Scheduled a rebase of the source branch.", s.Rebase(ctx, by, project.RefTo(in.ID), i.IID, false)
 	})
@@ -74,6 +82,15 @@ func (s *Service) handleCommands() {
 	}
 	s.Plan.OnCommand(plan.MergeKind, "request_changes", review(RequestedChanges, "Requested changes."))
 	s.Plan.OnCommand(plan.MergeKind, "submit_review", review(Reviewed, "Submitted the review."))
+}
+
+// commandResult returns the result of a quick action that the actor may not be
+// allowed to use.
+func commandResult(done string, err error) (string, error) {
+	if errs.IsRefusal(err) {
+		return "", errs.Invalid("You cannot do that to this merge request now.")
+	}
+	return done, err
 }
 
 // merge adds the changes of quick actions to the fields.

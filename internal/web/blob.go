@@ -40,6 +40,9 @@ type blobPage struct {
 	Plain    bool // the source was asked for, though it could be rendered
 	Long     bool // it could be rendered, but for its length
 	Blame    bool // Source is the rows of a table, each with its commit
+
+	Owners     []codeOwner
+	OwnersFile string // the path of CODEOWNERS; empty: there is none
 }
 
 func (blobPage) view() string    { return "project/blob" }
@@ -145,6 +148,9 @@ func (w *Web) openBlob(v *visit, ref project.Ref, source bool) (blobPage, string
 		return p, "", err
 	}
 	p.Commit = commit.Commit
+	if err := w.codeOwners(v, &p); err != nil {
+		return p, "", err
+	}
 	kind := imageKind(p.Path)
 	p.Drawing = kind == imageproxy.SVG
 	p.TooLarge, p.Image = p.File.Size > maxBlob, kind != "" && !(p.Drawing && source)

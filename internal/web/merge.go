@@ -22,6 +22,7 @@ func (w *Web) mergeOnePages() {
 	w.projectPage("GET merge_requests/{id}/diffs", anyone, w.mergeTab("changes"))
 	w.mergeChangePages()
 	w.mergeActions()
+	w.approvalPages()
 	w.issuablePages(w.mergeKind())
 }
 
@@ -85,6 +86,8 @@ type mergePage struct {
 	Box      mergeBox
 	Closes   []issueRow // of the overview
 	Mentions []issueRow // of the overview: that it does not close
+	// Approvals of the overview.
+	Approvals *approvalBox
 
 	// The other tabs.
 	Commits   []commitDay
@@ -180,6 +183,10 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 
 func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 	if err := w.fillIssuable(v, &p.issuableView, w.mergeKind(), &p.Issuable); err != nil {
+		return err
+	}
+	var err error
+	if p.Approvals, err = w.approvals(v, p); err != nil {
 		return err
 	}
 	on, err := w.Merges.OnMergeRequest(v, v.actor, p.Place.Ref, p.IID)

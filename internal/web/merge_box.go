@@ -7,26 +7,28 @@ import (
 // mergeBox shows whether a merge request can be merged, and has the
 // buttons that the visitor may press.
 type mergeBox struct {
-	Kind    string // ok, wait, warn or done: how it looks
-	Head    string
-	Text    string
-	CI      *ciStatus // of the head; nil without a pipeline
-	Merges  bool      // it can be merged now
-	Auto    bool      // it can be merged when its pipeline has succeeded
-	Waits   bool      // it will be
-	Cancels bool      // the visitor may take that back
-	Ready   bool      // it is a draft that the visitor may call ready
-	Rebases bool
-	Fault   string // of the last try
-	Again   bool   // more will be known in a moment
-	Squash  string // choice, always or never
-	Removes bool   // whether to remove the source branch can be chosen
+	Kind   string // ok, wait, warn or done: how it looks
+	Head   string
+	Text   string
+	CI     *ciStatus // of the head; nil without a pipeline
+	Merges bool      // it can be merged now
+	Auto   bool      // it can be merged when its pipeline has succeeded
+	// AutoText is the label of the button for that.
+	AutoText string
+	Waits    bool // it will be
+	Cancels  bool // the visitor may take that back
+	Ready    bool // it is a draft that the visitor may call ready
+	Rebases  bool
+	Fault    string // of the last try
+	Again    bool   // more will be known in a moment
+	Squash   string // choice, always or never
+	Removes  bool   // whether to remove the source branch can be chosen
 }
 
 // mergeBox says what stands in the way.
 func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) {
 	m, rules := p.MergeRequest, p.P.Project.Settings
-	b := mergeBox{Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}
+	b := mergeBox{AutoText: "Merge when pipeline succeeds", Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}
 	if rules.SquashOption == "always" || rules.SquashOption == "never" {
 		b.Squash = rules.SquashOption
 	}
@@ -50,6 +52,8 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Merges, b.Auto = may, may && running
 	case merge.StillRunning:
 		b.Auto = may
+	case merge.NotApproved:
+		b.Auto, b.AutoText = may, "Set to auto-merge"
 	case merge.IsDraft:
 		b.Ready = p.Edits
 	case merge.NeedsRebase:
@@ -104,6 +108,8 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 		return "warn", "Nothing to merge", "The source branch does not exist, or has no commits that are not in " + target + "."
 	case merge.OpenThreads:
 		return "warn", "Merge blocked: unresolved threads", "Resolve all threads to merge; " + plural(int(m.OpenThreads), "thread") + " left."
+	case merge.NotApproved:
+		return "warn", "Merge blocked: approval required", "All required approvals must be given."
 	case merge.Conflicts:
 		return "bad", "Merge blocked: merge conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
 	case merge.NeedsRebase:

@@ -36,6 +36,9 @@ func mergeContents() []content {
 		return mergePage{issuableView: issuableView{planHead: h, Edits: true, Deletes: true, Tasks: 2, Done: 1, Participants: []*user.User{ada}}, mergeRow: of, Shows: tab, Source: in, Box: b}
 	}
 	over := page(rows[0], "overview", mergeBox{Kind: "ok", Head: "h", Text: "t", CI: &ciStatus{Status: "success", URL: "/x"}, Merges: true, Auto: true, Waits: true, Cancels: true, Fault: "f", Squash: "choice", Removes: true})
+	rule := &merge.ApprovalRule{ID: 1, Type: merge.CodeOwner, Name: "*.go", Section: "S", Required: 1}
+	states := []approvalRow{{RuleState: &merge.RuleState{ApprovalRule: rule, ApprovedBy: []*user.User{ada}, Approved: true}, Shown: []string{"Ada"}, More: 2}}
+	over.Approvals = &approvalBox{Approvals: &merge.Approvals{CanApprove: true, CanEdit: true, Password: true, Given: []merge.Approval{{User: ada}}}, Head: "h", Kind: "wait", Rows: states, Open: true}
 	over.Closes = []issueRow{{Issue: &plan.Issue{Issuable: plan.Issuable{Title: "i"}}, Path: "/x", Ref: "#1"}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
 	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1
@@ -45,6 +48,7 @@ func mergeContents() []content {
 	return []content{
 		mergesPage{issuableList: issuableList{planHead: h, Query: query, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, Rows: rows}, mergesPage{issuableList: issuableList{Own: true, Query: query}},
 		mergesPage{issuableList: issuableList{planHead: h, Query: issuableQuery{Merges: true, State: "closed"}, Counts: plan.Counts{All: 1}}}, mergesPage{issuableList: issuableList{planHead: h}},
+		mergeRulesPage{planHead: h, ruleEditor: someRules(goals), Path: "/x", Ref: "!1", Title: "t", Overwritten: true}, mergeRulesPage{planHead: h},
 		over, commits, runs, diff, page(rows[3], "pipelines", mergeBox{}), page(rows[3], "commits", mergeBox{}),
 		page(rows[0], "overview", mergeBox{Kind: "bad", Squash: "always", Merges: true}), page(rows[1], "overview", mergeBox{Kind: "done"}),
 		page(rows[2], "overview", mergeBox{Kind: "warn", Rebases: true}), page(rows[3], "overview", mergeBox{Kind: "wait", Again: true, Ready: true}),

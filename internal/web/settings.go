@@ -51,6 +51,7 @@ func (w *Web) settingsPages() {
 	w.runnerPages()
 	w.protectedPages()
 	w.ciSettingsPages()
+	w.mergeSettingsPages()
 	w.alertSettingsPages()
 	w.joinPages()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/picture"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -23,6 +24,7 @@ type generalPage struct {
 	Form     form
 	Branches []option
 	Access   []option // values of the parts of a project
+	Sites    []option // values of Pages
 	Creators []option // who may make projects in a group
 	Nesters  []option // who may make subgroups
 }
@@ -46,15 +48,31 @@ func (w *Web) general(v *visit, in project.Place) error {
 	return w.showGeneral(v, s, filled("name", p.Name, "description", p.Description, "topics", strings.Join(p.Topics, ", "),
 		"visibility", string(p.Visibility), "default_branch", p.DefaultBranch, "repository_access_level", string(p.Repository),
 		"builds_access_level", string(p.Builds), "forking_access_level", string(p.Settings.Forking),
+		"issues_access_level", string(p.Issues), "merge_requests_access_level", string(p.MergeRequests), "wiki_access_level", string(p.Settings.Wiki),
+		"snippets_access_level", string(p.Settings.Snippets), "pages_access_level", string(p.Settings.Pages),
+		"environments_access_level", string(p.Settings.Environments), "monitor_access_level", string(p.Settings.Monitor),
+		"releases_access_level", string(p.Settings.Releases), "analytics_access_level", string(p.Settings.Analytics),
 		"request_access_enabled", on(p.Settings.RequestAccessEnabled)))
+}
+
+// Features are the parts of a project that have an access level of their own.
+func (generalPage) Features() []option {
+	return []option{
+		{"issues_access_level", "Issues"}, {"repository_access_level", "Repository"}, {"merge_requests_access_level", "Merge requests"},
+		{"forking_access_level", "Forks"}, {"builds_access_level", "CI/CD"}, {"wiki_access_level", "Wiki"}, {"snippets_access_level", "Snippets"},
+		{"environments_access_level", "Environments"}, {"monitor_access_level", "Monitor"},
+		{"releases_access_level", "Releases"}, {"analytics_access_level", "Analytics"},
+	}
 }
 
 func (w *Web) showGeneral(v *visit, s setup, f form) error {
 	f.move("visibility_level", "visibility")
 	f.only("name", "description", "topics", "visibility", "default_branch", "repository_access_level", "builds_access_level",
-		"forking_access_level", "project_creation_level", "subgroup_creation_level")
+		"forking_access_level", "issues_access_level", "merge_requests_access_level", "wiki_access_level", "snippets_access_level", "pages_access_level",
+		"environments_access_level", "monitor_access_level", "releases_access_level", "analytics_access_level", "project_creation_level", "subgroup_creation_level")
 	p := generalPage{setup: s, Form: f,
 		Access: []option{{"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
+		Sites:  []option{{"public", "Everyone"}, {"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
 		Creators: []option{{"developer", "Developers and above"}, {"maintainer", "Maintainers and above"}, {"owner", "Owners"},
 			{"administrator", "Administrators"}, {"noone", "No one"}},
 		Nesters: []option{{"maintainer", "Maintainers and above"}, {"owner", "Owners"}},
@@ -114,17 +132,32 @@ func (w *Web) saveGeneral(v *visit, in project.Place) error {
 
 func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, visibility project.Visibility) error {
 	topics := strings.FieldsFunc(v.text("topics"), func(r rune) bool { return r == ',' })
-	code, builds := project.Feature(v.text("repository_access_level")), project.Feature(v.text("builds_access_level"))
+	feature := func(name string) *project.Feature { // nil if the form has no such field
+		text := project.Feature(v.text(name))
+		if text == "" {
+			return nil
+		}
+		return &text
+	}
 	c := project.Change{Fields: project.Fields{
-		Description: &description, Topics: &topics, Repository: &code, Builds: &builds,
+		Description: &description, Topics: &topics, Repository: feature("repository_access_level"), Builds: feature("builds_access_level"),
+		Issues: feature("issues_access_level"), MergeRequests: feature("merge_requests_access_level"),
 		Settings: func(set *project.Settings) {
-			set.Forking, set.RequestAccessEnabled = project.Feature(v.text("forking_access_level")), v.ticked("request_access_enabled")
+			set.RequestAccessEnabled = v.ticked("request_access_enabled")
+			patch.Set(&set.Forking, feature("forking_access_level"))
+			patch.Set(&set.Wiki, feature("wiki_access_level"))
+			patch.Set(&set.Snippets, feature("snippets_access_level"))
+			patch.Set(&set.Pages, feature("pages_access_level"))
+			patch.Set(&set.Environments, feature("environments_access_level"))
+			patch.Set(&set.Monitor, feature("monitor_access_level"))
+			patch.Set(&set.Releases, feature("releases_access_level"))
+			patch.Set(&set.Analytics, feature("analytics_access_level"))
 		},
 	}}
 	if s.Owner { // others are not shown these
 		c.Name, c.Visibility = &name, &visibility
 	}
-	c.Narrow = true // the form has no field for merge requests
+	c.Narrow = true // merge requests follow a repository that becomes less open
 	if branch := v.text("default_branch"); branch != "" {
 		c.DefaultBranch = &branch
 	}

@@ -12,6 +12,7 @@ func (w *Web) protectedPages() {
 	w.projectPage("GET settings/protected", signedIn, ofProject(w.protected))
 	w.projectPage("POST settings/protected", signedIn, ofProject(w.protect))
 	w.projectPage("POST settings/protected/force", signedIn, ofProject(w.allowForce))
+	w.projectPage("POST settings/protected/owners", signedIn, ofProject(w.requireOwners))
 	w.projectPage("POST settings/protected/delete", signedIn, ofProject(w.unprotect))
 	w.projectPage("GET settings/push_rules", signedIn, ofProject(w.pushRules))
 	w.projectPage("POST settings/push_rules", signedIn, ofProject(w.savePushRules))
@@ -70,7 +71,7 @@ func (w *Web) protect(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	n := repo.NewProtected{Name: v.text(string(kind)), AllowForcePush: v.ticked("allow_force_push")}
+	n := repo.NewProtected{Name: v.text(string(kind)), AllowForcePush: v.ticked("allow_force_push"), CodeOwnerApproval: v.ticked("code_owner_approval")}
 	if kind == repo.BranchRef {
 		n.Access = []repo.RefAccess{{Action: repo.PushTo, Level: v.sentLevel("push_level")}, {Action: repo.MergeInto, Level: v.sentLevel("merge_level")}}
 	} else {
@@ -90,6 +91,15 @@ func (w *Web) allowForce(v *visit, in project.Place) error {
 	allow := v.ticked("allow_force_push")
 	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{AllowForcePush: &allow})
 	done := map[bool]string{true: "Force push is allowed.", false: "Force push is not allowed."}[allow]
+	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
+}
+
+// requireOwners requires the approval of code owners for merges into a branch, or
+// does not any more.
+func (w *Web) requireOwners(v *visit, in project.Place) error {
+	required := v.ticked("code_owner_approval")
+	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{CodeOwnerApproval: &required})
+	done := map[bool]string{true: "Approval from code owners is required.", false: "Approval from code owners is optional."}[required]
 	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
 }
 

@@ -7,6 +7,7 @@ import (
 	"svc/internal/ci/runners"
 	"svc/internal/ci/variable"
 	"svc/internal/instance"
+	"svc/internal/merge"
 	"svc/internal/pages"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -62,6 +63,7 @@ func settingsContents() []content {
 		protectedPage{setup: in, Form: bad, Branches: []*repo.Protected{rule, {Name: "x"}}, Tags: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: in},
 		pushRulesPage{in, bad},
 		ciSettingsPage{setup: in, Form: bad, Limited: true, Projects: []*project.Project{p, {ID: 7}}, Groups: []*project.Namespace{g}, Strategies: some, Roles: some}, ciSettingsPage{setup: in},
+		mergeSettingsPage{setup: in, ruleEditor: someRules(some), Settings: bad, Methods: some, Squash: some, OnPush: some}, mergeSettingsPage{setup: in},
 	}
 }
 
@@ -91,4 +93,14 @@ func adminContents() []content {
 		adminSettingsPage{bad, settingSections(&setting.Settings{})},
 		applicationsPage{Admin: true},
 	)
+}
+
+// someRules is an editor of approval rules of all types.
+func someRules(branches []option) ruleEditor {
+	users, groups := []*user.User{{Username: "ada", Name: "Ada"}}, []*project.Namespace{{FullPath: "g"}}
+	return ruleEditor{RuleBase: "/x", RuleBranches: branches, Rules: []*ruleRow{
+		{ApprovalRule: &merge.ApprovalRule{ID: 1, Type: merge.Regular, Name: "r", Required: 1, Users: users, Groups: groups, HiddenGroups: true}, Branch: "1"},
+		{ApprovalRule: &merge.ApprovalRule{ID: 2, Type: merge.AnyApprover, Name: "a"}, Source: true},
+		{ApprovalRule: &merge.ApprovalRule{ID: 3, Type: merge.CodeOwner, Name: "*.go", Section: "S"}},
+	}}
 }

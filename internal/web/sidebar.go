@@ -109,6 +109,7 @@ func (h head) sideBar() *sideBar {
 
 	b.group("settings", "Settings", "settings", false)
 	b.add(h.MaySet, "General", "settings/general")
+	b.add(h.MaySet, "Merge requests", "settings/merge_requests")
 	b.add(h.MaySet, "Badges", "settings/badges")
 	b.add(h.MaySet, "Access tokens", "settings/access_tokens")
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")

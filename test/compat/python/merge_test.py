@@ -5,7 +5,7 @@ import time
 from compat import did, refused, same
 from gitlab import exceptions as exc
 from hosting import ada_gl as gl
-from hosting import new_project
+from hosting import bob, bob_gl, new_project
 
 gl.auth()
 p = new_project("merge")
@@ -61,3 +61,31 @@ other.delete()
 with refused(exc.GitlabGetError, 404, "404 Merge Request Not Found"):
     p.mergerequests.get(2)
 did("closed and deleted one")
+
+p.members.create({"user_id": bob.id, "access_level": 30})
+commit("review", "review.txt", "review\n", start_branch="main")
+m = p.mergerequests.create({"source_branch": "review", "target_branch": "main", "title": "Review"})
+p.approvals.update(new_data={"disable_overriding_approvers_per_merge_request": False})
+config = p.approvals.get()
+same((config.approvers, config.reset_approvals_on_push, config.merge_requests_author_approval), ([], True, False))
+rule = p.approvalrules.create({"name": "security", "approvals_required": 1, "user_ids": [bob.id]})
+same((rule.rule_type, [u["username"] for u in rule.users]), ("regular", ["bob"]))
+rule.approvals_required = 2
+rule.save()
+same([(r.name, r.approvals_required) for r in p.approvalrules.list(get_all=True)], [("security", 2)])
+rule.approvals_required = 1
+rule.save()
+same(p.mergerequests.get(m.iid).detailed_merge_status, "not_approved")
+theirs = bob_gl.projects.get(p.id).mergerequests.get(m.iid)
+theirs.approve(sha=theirs.sha)
+given = m.approvals.get()
+same((given.approved, [a["user"]["username"] for a in given.approved_by]), (True, ["bob"]))
+own = m.approval_rules.create({"name": "extra", "approvals_required": 1, "user_ids": [bob.id]})
+same([r.name for r in m.approval_rules.list(get_all=True)], ["security", "extra"])
+state = m.approval_state.get()
+same((state.approval_rules_overwritten, [r["approved"] for r in state.rules]), (True, [True, True]))
+own.delete()
+theirs.unapprove()
+same(m.approvals.get().approved, False)
+rule.delete()
+did("approved")
