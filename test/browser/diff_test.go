@@ -120,6 +120,7 @@ func TestDiff(t *testing.T) {
 		input.DispatchMouseEvent(input.MouseMoved, to[0], to[1]).WithButton(input.Left),
 		input.DispatchMouseEvent(input.MouseReleased, to[0], to[1]).WithButton(input.Left).WithClickCount(1))
 	ada.has(".linetalk-form", "Comment on lines 88 to +90")
+	ada.shoot("review-comment")
 	ada.do(chromedp.SendKeys(`.linetalk-form textarea`, "By mouse", chromedp.ByQuery), chromedp.Click(`.linetalk-form button.main`, chromedp.ByQuery))
 	ada.has(engine+".talkrow .thread", "By mouse")
 	ada.has("[data-threads] summary", "2 of 2 threads open")

@@ -23,10 +23,10 @@
   // take puts a file that the server has sent in the place of the one that is
   // there, and shows the state of the threads.
   const take = (file, html) => {
-    const got = fragment(html), fresh = got.querySelector(".diff-file"), count = got.querySelector("[data-count]"), flash = got.querySelector("[data-flash]");
+    const got = fragment(html), fresh = got.querySelector(".diff-file"), count = got.querySelector("[data-thread-count]"), flash = got.querySelector("[data-flash]");
     if (!fresh) throw new Error("no file");
     file.replaceWith(document.adoptNode(fresh));
-    if (count) { $("[data-count]").textContent = count.textContent; $("[data-threads]").hidden = count.textContent.startsWith("0 of 0"); }
+    if (count) { $("[data-thread-count]").textContent = count.textContent; $("[data-threads]").hidden = count.textContent.startsWith("0 of 0"); }
     for (const t of $$(".thread", fresh)) $(`[data-threads] a[data-note="${t.querySelector(".said")?.id.slice(5)}"]`)?.toggleAttribute("data-open", !t.classList.contains("settled"));
     if (flash) note(fresh, flash.dataset.flash, flash.textContent);
     fresh.classList.remove("folded");
