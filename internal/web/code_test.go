@@ -104,8 +104,8 @@ func TestCodePages(t *testing.T) {
 			{"blob/main/long.txt?all=1", []string{`id="L1"`, `id="L1200"`, "data-copy=\"source"}, []string{"page="}},
 			{"blob/main/long.txt?page=99", []string{`id="L1001"`}, nil},
 			{"blame/main/long.txt?page=3", []string{`id="L1001"`, `id="L1200"`, "Change everything", "?page=2"}, []string{`id="L1000"`}},
-			{"tree/many/many", []string{"f0079", "?page=2", "Add a thousand files"}, []string{"f0080"}},
-			{"tree/many/many?page=13&x=y", []string{"f0960", "f0999", "?page=12", "Add a thousand files"}, []string{"f0959", "x=y", "page=14"}},
+			{"tree/many/many", []string{"f0074", "?page=2", "Add a thousand files"}, []string{"f0075"}},
+			{"tree/many/many?page=14&x=y", []string{"f0975", "f0999", "?page=13", "Add a thousand files"}, []string{"f0974", "x=y", "page=15"}},
 			{"commit/" + second, []string{second, "A body with &lt;u&gt;markup"}, nil},
 			{"commit/main", []string{
 				"14 changed files", "Parent</dt>", ">" + second[:8] + "<", "a.txt → b.txt", "Renamed", "100644 → 100755", "Only the file mode changed.", "Submodule",

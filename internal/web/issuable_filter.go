@@ -39,6 +39,9 @@ func (p issuableList) Filters() []listFilter {
 	list = append(list,
 		listFilter{Param: "label_name[]", Label: "Label", Kind: "label", Words: noneAny, Several: true},
 		listFilter{Param: "milestone_title", Label: "Milestone", Kind: "milestone", Words: []string{plan.None, plan.Any, "Upcoming", "Started"}})
+	if p.SignedIn || p.Own {
+		list = append(list, listFilter{Param: "my_reaction_emoji", Label: "My reaction", Kind: "text", Words: noneAny})
+	}
 	if p.Query.Merges {
 		return append(list, listFilter{Param: "draft", Label: "Draft", Kind: "choice", Words: []string{"yes", "no"}},
 			listFilter{Param: "target_branch", Label: "Target branch", Kind: "branch"}, listFilter{Param: "source_branch", Label: "Source branch", Kind: "branch"})

@@ -29,6 +29,8 @@ func TestListFilters(t *testing.T) {
 		eve.get(at+"?bulk=1").want(200).not("Bulk edit", `id="bulk"`)
 		b.get(at+"?weight=2").want(200, "Issue 2", "Remove the filter Weight 2").not("Issue 1")
 		b.get(at+"?label_name[]=bug&label_name[]=ui&author_username=ada").want(200, "Remove the filter Label bug", `href="?author_username=ada&amp;label_name%5B%5D=ui"`, "Remove the filter Author @ada", "Clear all")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/issues/2/award_emoji", id), As: ada, Status: 201, Form: url.Values{"name": {"rocket"}}})
+		b.get(at+"?my_reaction_emoji=rocket").want(200, "Issue 1", "Remove the filter My reaction rocket").not("Issue 2")
 		b.get("/ada/p/-/merge_requests?draft=no").want(200, "Topic", "Remove the filter Draft no", "Bulk edit")
 
 		b.get("/ada/p/-/filter_values?kind=label&search=u").want(200, `"value":"bug"`, `"value":"ui"`)

@@ -35,6 +35,8 @@ func TestIssueBranches(t *testing.T) {
 		// A confidential issue does not show its title in the name of a branch.
 		b.get("/ada/p/-/issues/2").want(200, `value="2-confidential-issue"`, "Create branch").not(`value="merge_request"`)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: url.Values{"issue_branch_template": {"fix/%{id}_%{title}"}}, Want: `{"issue_branch_template":"fix/%{id}_%{title}"}`})
+		const general = "/ada/p/-/settings/general"
+		b.get(general).want(200, `value="fix/%{id}_%{title}"`)
 		r.Git("branch", "fix/3_done", "main")
 		b.get("/ada/p/-/issues/3").want(200, `value="fix/3_schoner-fehler-2"`, "fix/3_done")
 	})

@@ -141,7 +141,7 @@ func (p treePage) title() string {
 }
 
 // maxEntries is how many entries of a directory a page shows.
-const maxEntries = 80
+const maxEntries = 75
 
 func (w *Web) project(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "overview")

@@ -52,7 +52,7 @@ func (w *Web) general(v *visit, in project.Place) error {
 		"snippets_access_level", string(p.Settings.Snippets), "pages_access_level", string(p.Settings.Pages),
 		"environments_access_level", string(p.Settings.Environments), "monitor_access_level", string(p.Settings.Monitor),
 		"releases_access_level", string(p.Settings.Releases), "analytics_access_level", string(p.Settings.Analytics),
-		"request_access_enabled", on(p.Settings.RequestAccessEnabled)))
+		"request_access_enabled", on(p.Settings.RequestAccessEnabled), "issue_branch_template", p.Settings.IssueBranchTemplate))
 }
 
 // Features are the parts of a project that have an access level of their own.
@@ -69,7 +69,7 @@ func (w *Web) showGeneral(v *visit, s setup, f form) error {
 	f.move("visibility_level", "visibility")
 	f.only("name", "description", "topics", "visibility", "default_branch", "repository_access_level", "builds_access_level",
 		"forking_access_level", "issues_access_level", "merge_requests_access_level", "wiki_access_level", "snippets_access_level", "pages_access_level",
-		"environments_access_level", "monitor_access_level", "releases_access_level", "analytics_access_level", "project_creation_level", "subgroup_creation_level")
+		"environments_access_level", "monitor_access_level", "releases_access_level", "analytics_access_level", "project_creation_level", "subgroup_creation_level", "issue_branch_template")
 	p := generalPage{setup: s, Form: f,
 		Access: []option{{"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
 		Sites:  []option{{"public", "Everyone"}, {"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
@@ -152,6 +152,9 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 			patch.Set(&set.Monitor, feature("monitor_access_level"))
 			patch.Set(&set.Releases, feature("releases_access_level"))
 			patch.Set(&set.Analytics, feature("analytics_access_level"))
+			if v.r.PostForm.Has("issue_branch_template") {
+				set.IssueBranchTemplate = v.text("issue_branch_template")
+			}
 		},
 	}}
 	if s.Owner { // others are not shown these

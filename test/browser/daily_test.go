@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -18,51 +19,58 @@ func (b *tab) leads(actions ...chromedp.Action) {
 	b.do(chromedp.WaitReady("main", chromedp.ByQuery))
 }
 
+const engineAPI, engineAt = "/projects/ada%2Fengine", "/ada/engine/-/"
+
+// engine makes a project of ada with files, branches and issues, and opens a tab
+// for her.
+func (s *server) engine(t *testing.T, c *chromium) *tab {
+	t.Helper()
+	s.user(t, "ada")
+	b := c.open(t, s)
+	b.screen(1280, "light")
+	b.signIn("ada", password)
+	b.visit("/projects/new")
+	b.fill("#name", "Engine")
+	b.press("main form button.main")
+	for path, text := range map[string]string{"src%2Fmain.go": "package main\n\nfunc main() {}\n", "src%2Fweb%2Fpage.go": "package web\n"} {
+		s.call(t, "POST", engineAPI+"/repository/files/"+path, url.Values{"branch": {"main"}, "content": {text}, "commit_message": {"Add"}})
+	}
+	for i := range 70 {
+		s.call(t, "POST", engineAPI+"/repository/branches", url.Values{"branch": {fmt.Sprintf("topic-%02d", i)}, "ref": {"main"}})
+	}
+	for i := range 3 {
+		s.call(t, "POST", engineAPI+"/issues", url.Values{"title": {fmt.Sprintf("Issue %d", i)}, "labels": {"bug"}, "weight": {fmt.Sprint(i)}})
+	}
+	return b
+}
+
 // TestDaily switches branches, finds files, edits two files in one commit,
 // filters and changes issues, and edits the pipeline: by keyboard where a script
 // suggests what to choose.
 func TestDaily(t *testing.T) {
 	s, c := start(t), launch(t)
-	s.user(t, "ada")
-	b := c.open(t, s)
-	b.signIn("ada", password)
-	b.visit("/projects/new")
-	b.fill("#name", "Engine")
-	b.press("main form button.main")
-	const api, at = "/projects/ada%2Fengine", "/ada/engine/-/"
-	for path, text := range map[string]string{"src%2Fmain.go": "package main\n\nfunc main() {}\n", "src%2Fweb%2Fpage.go": "package web\n"} {
-		s.call(t, "POST", api+"/repository/files/"+path, url.Values{"branch": {"main"}, "content": {text}, "commit_message": {"Add"}})
-	}
-	for i := range 70 {
-		s.call(t, "POST", api+"/repository/branches", url.Values{"branch": {fmt.Sprintf("topic-%02d", i)}, "ref": {"main"}})
-	}
-	for i := range 3 {
-		s.call(t, "POST", api+"/issues", url.Values{"title": {fmt.Sprintf("Issue %d", i)}, "labels": {"bug"}, "weight": {fmt.Sprint(i)}})
-	}
-
+	b := s.engine(t, c)
 	// The switcher loads branches from the server, and Enter goes there.
-	b.screens("tree-menu", "/ada/engine")
-	b.visit(at + "blob/main/src/main.go")
+	b.visit(engineAt + "blob/main/src/main.go")
 	b.do(chromedp.Click(".refs > summary", chromedp.ByQuery), chromedp.WaitVisible(".refs [role=option]", chromedp.ByQuery))
 	b.shoot("switcher-light-1280")
 	b.do(chromedp.SendKeys(".refs input[name=ref]", "pic-42", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll(".refs [role=option]").length === 1`, nil))
 	b.leads(chromedp.KeyEvent(kb.Enter))
-	b.wantPath(at + "blob/topic-42/src/main.go")
+	b.wantPath(engineAt + "blob/topic-42/src/main.go")
 
 	// The key t finds files.
 	b.leads(chromedp.KeyEvent("t"))
-	b.wantPath(at + "find_file/topic-42")
+	b.wantPath(engineAt + "find_file/topic-42")
 	b.do(chromedp.SendKeys("[data-finder] input", "webp", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll("[data-results] li").length === 1`, nil))
 	b.look("finder")
 	b.shoot("finder-light-1280")
 	b.leads(chromedp.KeyEvent(kb.Enter))
-	b.wantPath(at + "blob/topic-42/src/web/page.go")
+	b.wantPath(engineAt + "blob/topic-42/src/web/page.go")
 	b.leads(chromedp.KeyEvent("y"))
 	b.do(chromedp.Poll(`/blob\/[0-9a-f]{40}\//.test(location.pathname)`, nil))
 
 	// The editor paints and indents; two files are one commit.
-	b.screens("edit", at+"edit/main/src/main.go")
-	b.visit(at + "edit_files/main/src/main.go")
+	b.visit(engineAt + "edit_files/main/src/main.go")
 	b.do(chromedp.WaitVisible(".ed .ed-gutter div", chromedp.ByQuery), chromedp.Focus(".ed textarea", chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector(".ed textarea").setSelectionRange(0, 0)`, nil),
 		chromedp.KeyEvent("// Package main.\n"), chromedp.Poll(`document.querySelector(".ed-paint .c")?.textContent === "// Package main."`, nil),
@@ -73,14 +81,12 @@ func TestDaily(t *testing.T) {
 	b.look("edit files")
 	b.shoot("edit-files-light-1280")
 	b.press("main button.main[value=commit]")
-	b.wantPath(at + "tree/main")
-	b.visit(at + "commit/main")
+	b.wantPath(engineAt + "tree/main")
+	b.visit(engineAt + "commit/main")
 	b.wantText("2 changed files")
-	b.screens("edit-files", at+"edit_files/main/src/main.go")
 
 	// The filter bar suggests filters and values.
-	b.screens("issues-bulk", at+"issues?bulk=1&author_username=ada")
-	b.visit(at + "issues")
+	b.visit(engineAt + "issues")
 	b.do(chromedp.Focus(".issuefilter input[name=search]", chromedp.ByQuery), chromedp.WaitVisible(".suggest [role=option]", chromedp.ByQuery))
 	b.shoot("filter-light-1280")
 	b.do(chromedp.KeyEvent("Weight:"), chromedp.WaitVisible(".searchbox .kind", chromedp.ByQuery), chromedp.KeyEvent("2"), chromedp.WaitVisible(`.suggest [aria-selected=true]`, chromedp.ByQuery))
@@ -90,19 +96,42 @@ func TestDaily(t *testing.T) {
 	b.look("issues with a filter")
 
 	// Assignees are chosen beside the issue.
-	b.visit(at + "issues/1")
+	b.visit(engineAt + "issues/1")
 	b.do(chromedp.Click(`[data-part=assignees] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] form input[type=search]`, chromedp.ByQuery),
 		chromedp.SendKeys(`[data-part=assignees] form input[type=search]`, "ad", chromedp.ByQuery), chromedp.Click(`[data-part=assignees] label:not([hidden]) input`, chromedp.ByQuery),
 		chromedp.Click(`[data-part=assignees] form button`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] a.person`, chromedp.ByQuery))
-	b.screens("issue-branch", at+"issues/1")
 
 	// The pipeline is validated while one types.
-	b.visit(at + "ci/editor")
+	b.visit(engineAt + "ci/editor")
 	b.do(chromedp.WaitVisible("[data-result] .note.ok", chromedp.ByQuery), chromedp.Focus("#content", chromedp.ByQuery), chromedp.KeyEvent("oops\n"), chromedp.WaitVisible("[data-result] .note.bad", chromedp.ByQuery))
 	b.look("pipeline editor")
-	b.screens("ci-editor", at+"ci/editor")
-	b.screens("fork", at+"forks/new")
-	b.screens("gpg-keys", "/-/user_settings/gpg_keys")
-	b.screens("upload", at+"upload/main/src")
-	b.screens("blame", at+"blame/main/src/main.go")
+}
+
+// TestDailyScreens looks at the pages that TestDaily uses.
+func TestDailyScreens(t *testing.T) {
+	s, c := start(t), launch(t)
+	first := s.engine(t, c)
+	s.call(t, "POST", engineAPI+"/repository/tags", url.Values{"tag_name": {"v1"}, "ref": {"main"}})
+	for i, p := range []struct{ name, path string }{
+		{"tree-menu", "/ada/engine"},
+		{"edit", engineAt + "edit/main/src/main.go"},
+		{"edit-files", engineAt + "edit_files/main/src/main.go"},
+		{"issues-bulk", engineAt + "issues?bulk=1&author_username=root"},
+		{"issue-branch", engineAt + "issues/1"},
+		{"ci-editor", engineAt + "ci/editor"},
+		{"fork", engineAt + "forks/new"},
+		{"gpg-keys", "/-/user_settings/gpg_keys"},
+		{"upload", engineAt + "upload/main/src"},
+		{"blame", engineAt + "blame/main/src/main.go"},
+	} {
+		b := first
+		if os.Getenv("SVC_SCREENSHOTS") != "" { // each page takes a while
+			b = c.open(t, s)
+			b.signIn("ada", password)
+			b.screens(p.name, p.path)
+			continue
+		}
+		b.screenshot(p.name, p.path, []int64{1280, 390}[i%2], []string{"light", "dark"}[i/2%2])
+		b.fits(p.name)
+	}
 }

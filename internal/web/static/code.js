@@ -134,9 +134,9 @@
     }));
     input.addEventListener("keydown", (e) => {
       if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); choose(at + (e.key === "ArrowDown" ? 1 : -1)); }
-      else if (e.key === "Enter") { e.preventDefault(); list.children[Math.max(at, 0)]?.querySelector("a").click(); }
       else if (e.key === "Escape" && !input.value) history.back();
     });
+    finder.addEventListener("submit", (e) => { e.preventDefault(); list.children[Math.max(at, 0)]?.querySelector("a").click(); });
     input.setSelectionRange(input.value.length, input.value.length);
   }
 

@@ -59,7 +59,7 @@
         if (open && (mark.length === 3 || mark === lang.long)) state = mark;
         continue;
       }
-      const word = /^[\p{L}_$][\p{L}\p{N}_$]*|^\d[\d.xa-fA-F_eE]*|^<\/?[a-zA-Z][\w:-]*|^[^\p{L}\p{N}_$"'`\/#\-<]+|^./u.exec(line.slice(i, i + 200))[0];
+      const word = lang.keys && /^[\p{L}_][\p{L}\p{N}_.-]*(?=\s*[:=])/u.exec(line.slice(i, i + 200))?.[0] || /^[\p{L}_$][\p{L}\p{N}_$]*|^\d[\d.xa-fA-F_eE]*|^<\/?[a-zA-Z][\w:-]*|^[^\p{L}\p{N}_$"'`\/#\-<]+|^./u.exec(line.slice(i, i + 200))[0];
       const known = lang.words.has(lang.fold ? word.toLowerCase() : word);
       let cls = "";
       if (known) cls = "k";
@@ -256,7 +256,7 @@
     });
     f.addEventListener("keydown", (e) => {
       if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); choose(at + (e.key === "ArrowDown" ? 1 : -1)); }
-      else if (e.key === "Enter") { e.preventDefault(); pick(list.children[at]?.textContent || f.value); }
+      else if (e.key === "Enter") { if (list.children[at]) f.value = list.children[at].textContent; hide(); } // the form is sent
       else if (e.key === "Escape") hide();
     });
     list.addEventListener("mousedown", (e) => { e.preventDefault(); const o = e.target.closest("[role=option]"); if (o) pick(o.textContent); });

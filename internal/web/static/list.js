@@ -52,7 +52,7 @@
       const mine = ++round, text = input.value.trim(), low = text.toLowerCase();
       if (!now) {
         const items = filters.filter((f) => !low || f.label.toLowerCase().includes(low)).map((f) => ({ inner: [f.label], act: () => enter(f) }));
-        if (text) items.unshift({ inner: [`Search for “${text}”`], act: () => form.requestSubmit() });
+        if (text) items.unshift({ inner: [`Search for “${text}”`], act: () => { hide(); form.requestSubmit(); } });
         show(items);
         choose(text ? 0 : -1);
         return;
@@ -80,15 +80,16 @@
     });
     input.addEventListener("keydown", (e) => {
       if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); if (list.hidden) suggest(); else choose(at + (e.key === "ArrowDown" ? 1 : -1)); }
-      else if (e.key === "Enter" && !list.hidden && at >= 0) { e.preventDefault(); options()[at].act(); }
-      else if (e.key === "Enter" && now) e.preventDefault();
       else if (e.key === "Escape" && (!list.hidden || now)) { e.preventDefault(); e.stopPropagation(); if (now) enter(null); hide(); }
       else if (e.key === "Backspace" && !input.value && now) { e.preventDefault(); enter(null); }
     });
     list.addEventListener("mousedown", (e) => { e.preventDefault(); e.target.closest("[role=option]")?.act(); });
     input.addEventListener("blur", () => { hide(); if (now && !input.value) { now = null; kind.hidden = true; input.placeholder = plain; } });
-    // Empty fields do not belong to the address.
-    form.addEventListener("submit", () => { for (const f of form.elements) if (f.name && !f.value) f.disabled = true; });
+    // Enter takes the suggestion. Empty fields do not belong to the address.
+    form.addEventListener("submit", (e) => {
+      if (!list.hidden && at >= 0 || now) { e.preventDefault(); options()[at]?.act(); return; }
+      for (const f of form.elements) if (f.name && !f.value) f.disabled = true;
+    });
     addEventListener("pageshow", () => { for (const f of form.elements) f.disabled = false; });
   }
 
