@@ -55,7 +55,7 @@ func TestMergePages(t *testing.T) {
 		b.submit(full, at, append(branch, "title", "Again")...).want(422, "already exists")
 		one := at + "/1"
 		guest.get("/ada/p/-/milestones/1").want(200, ">Mend it<", `href="/ada/p/-/merge_requests/1"`)
-		guest.get("/ada/p/-/issues/1").want(200, "Merge requests</b>", ">Mend it<")
+		guest.get("/ada/p/-/issues/1").want(200, "Related merge requests</b>", ">Mend it<")
 		page := b.get(one).want(200, "Ready to merge", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))

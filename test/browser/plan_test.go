@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 
 	// A new issue: Enter in the title sends it, and the text can be looked at.
 	b.visit("/ada/engine/-/issues/new")
-	b.fill("#description", "- [ ] carve it\n- [x] oil it\n")
+	b.fill("#description", "- [x] oil it\ncarve it\n\n") // the editor continues the list
 	b.do(chromedp.Click("[data-look]", chromedp.ByQuery), chromedp.WaitVisible("[data-preview] li", chromedp.ByQuery), chromedp.Click("[data-write]", chromedp.ByQuery))
 	b.do(chromedp.Evaluate(`{ const files = new DataTransfer(); files.items.add(new File(["seen"], "note.txt"));
 		document.querySelector("#description").dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})); }`, nil),

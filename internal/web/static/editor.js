@@ -404,7 +404,15 @@
 
   // Keys.
 
+  // Browsers leave out the character of a key that was handled; programs that send
+  // keys may not.
+  let handled = false;
+  document.addEventListener("keypress", (e) => { if (handled && e.key === "Enter" && isText(e.target)) e.preventDefault(); });
   document.addEventListener("keydown", (e) => {
+    onKey(e);
+    handled = e.defaultPrevented;
+  });
+  const onKey = (e) => {
     const area = e.target;
     if (!isText(area) || e.isComposing) return;
     if (at && shown.length) {
@@ -434,7 +442,7 @@
     e.preventDefault();
     if (line === m[0]) { insert(area, "", start, end); return; }
     insert(area, `\n${m[1]}${m[2] || +m[3] + 1 + m[4]}${m[5]}${m[6] ? "[ ] " : ""}`);
-  });
+  };
 
   // Setting up.
 
