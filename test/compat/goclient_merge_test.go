@@ -17,7 +17,7 @@ func TestGoClientMerge(t *testing.T) {
 		ask(self.Issues.CreateIssue(p.ID, &gitlab.CreateIssueOptions{Title: new("It breaks")})).done(t, http.StatusCreated)
 		c := ask(self.Commits.CreateCommit(p.ID, &gitlab.CreateCommitOptions{
 			Branch: new("work"), StartBranch: new("main"), CommitMessage: new("Work\n\nFixes #1"),
-			Actions: []*gitlab.CommitActionOptions{{Action: new(gitlab.FileCreate), FilePath: new("work.txt"), Content: new("work\n")}},
+			Actions: []*gitlab.CommitActionOptions{{Action: new(gitlab.FileCreate), FilePath: new("work.txt"), Content: new("work\nand\nmore\n")}},
 		})).done(t, http.StatusCreated)
 		m := ask(self.MergeRequests.CreateMergeRequest(p.ID, &gitlab.CreateMergeRequestOptions{
 			SourceBranch: new("work"), TargetBranch: new("main"), Title: new("Draft: Work"), Labels: &gitlab.LabelOptions{"bug"},
@@ -41,6 +41,12 @@ func TestGoClientMerge(t *testing.T) {
 		same(t, "commits", []any{len(commits), commits[0].ID}, []any{1, c.ID})
 		versions := ask(self.MergeRequests.GetMergeRequestDiffVersions(p.ID, m.IID, nil)).ok(t)
 		same(t, "versions", []any{len(versions), versions[0].HeadCommitSHA}, []any{1, c.ID})
+		thread := ask(self.Discussions.CreateMergeRequestDiscussion(p.ID, m.IID, &gitlab.CreateMergeRequestDiscussionOptions{Body: new("All of it?"), Position: &gitlab.PositionOptions{
+			BaseSHA: &m.DiffRefs.BaseSha, StartSHA: &m.DiffRefs.StartSha, HeadSHA: &m.DiffRefs.HeadSha, PositionType: new("text"), OldPath: new("work.txt"), NewPath: new("work.txt"), NewLine: new(int64(3)),
+			LineRange: &gitlab.LineRangeOptions{Start: &gitlab.LinePositionOptions{Type: new("new"), NewLine: new(int64(1))}, End: &gitlab.LinePositionOptions{Type: new("new"), NewLine: new(int64(3))}},
+		}})).done(t, http.StatusCreated)
+		lines := thread.Notes[0].Position.LineRange
+		same(t, "lines", []any{lines.StartRange.Type, lines.StartRange.NewLine, lines.EndRange.NewLine, lines.EndRange.LineCode != ""}, []any{"new", int64(1), int64(3), true})
 		closes := ask(self.MergeRequests.GetIssuesClosedOnMerge(p.ID, m.IID, nil)).ok(t)
 		same(t, "closes", []any{len(closes), closes[0].IID}, []any{1, int64(1)})
 		ask(self.MergeRequests.AcceptMergeRequest(p.ID, m.IID, &gitlab.AcceptMergeRequestOptions{SHA: new("0000000000000000000000000000000000000000")})).refused(t, http.StatusConflict, "{message: SHA does not match HEAD of source branch: "+c.ID+"}")
