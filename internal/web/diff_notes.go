@@ -38,7 +38,13 @@ func drawBelow(b *strings.Builder, columns string, below lineNotes, l *diffLine)
 	if below.newSide {
 		at.old = 0
 	}
-	if html := below.at[at]; html != "" {
+	html := below.at[at]
+	if l.old != 0 && l.new != 0 && !below.newSide {
+		// Without changes of whitespace, a line that was changed may look as if it
+		// was not.
+		html += below.at[lineAt{old: l.old}] + below.at[lineAt{new: l.new}]
+	}
+	if html != "" {
 		b.WriteString(`<tr class="talkrow"><td colspan="` + columns + `">` + string(html) + "</td></tr>\n")
 	}
 }
@@ -265,8 +271,15 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 	if err != nil {
 		return nil, err
 	}
+	shown := map[string]bool{}
+	for _, f := range found.Diff.Files {
+		shown[f.NewPath] = true
+	}
 	now := map[*plan.Discussion]*plan.Position{}
 	for i, d := range list {
+		if traced[i] != nil && !shown[traced[i].NewPath] {
+			continue // of another file than those that differ between two versions
+		}
 		if now[d] = traced[i]; traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != plan.OnText) {
 			t.files[traced[i].NewPath] = append(t.files[traced[i].NewPath], placedThread{d, traced[i]})
 		}
@@ -290,6 +303,8 @@ func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *plan.Position)
 	case now != nil:
 		l.File, l.Where = plan.FileCode(now.NewPath), positionText(now)
 		l.To = fmt.Sprintf("%s#note_%d", t.v.diffAddress("note", strconv.FormatInt(first.ID, 10)), first.ID)
+	case first.Position != nil && t.NewSide:
+		l.Where, l.To = positionText(first.Position), fmt.Sprintf("%s/diffs?note=%d#note_%[2]d", p.Path, first.ID)
 	case first.Position != nil:
 		l.Outdated, l.Where = true, positionText(first.Position)
 		for _, version := range p.Versions {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html/template"
 	"strings"
 	"testing"
 
@@ -32,6 +33,29 @@ func TestDrawDiff(t *testing.T) {
 	} {
 		if got := drawn(t, "x", text, c.parallel); got != c.want {
 			t.Errorf("parallel %v:\n%s", c.parallel, got)
+		}
+	}
+}
+
+// TestDrawThreads draws threads below their lines, also if the line looks
+// unchanged because changes of whitespace are not shown.
+func TestDrawThreads(t *testing.T) {
+	t.Parallel()
+	text := "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+	for _, c := range []struct {
+		notes lineNotes
+		after string
+	}{
+		{lineNotes{at: map[lineAt]template.HTML{{2, 0}: "T"}}, "<td>b</td>"},
+		{lineNotes{at: map[lineAt]template.HTML{{0, 2}: "T"}}, "<td>B</td>"},
+		{lineNotes{at: map[lineAt]template.HTML{{3, 3}: "T"}}, "<td>c</td>"},
+		{lineNotes{at: map[lineAt]template.HTML{{0, 1}: "T"}}, "<td>a</td>"},
+		{lineNotes{at: map[lineAt]template.HTML{{3, 0}: "T"}}, "<td>c</td>"},
+		{lineNotes{at: map[lineAt]template.HTML{{0, 3}: "T"}, newSide: true}, "<td>c</td>"},
+	} {
+		html := string(testWeb().drawDiff(t.Context(), "x", text, false, c.notes))
+		if want := c.after + "</tr>\n<tr class=\"talkrow\"><td colspan=\"3\">T</td></tr>"; strings.Count(html, "talkrow") != 1 || !strings.Contains(html, want) {
+			t.Errorf("%v: %s", c.notes, html)
 		}
 	}
 }
