@@ -336,7 +336,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 		if m.CanMerge, err = s.Repos.MayMerge(ctx, by, in, m.TargetBranch); err != nil {
 			return err
 		}
-		if m.Status.Detailed == NeedsRebase {
+		if m.State == Opened && m.check.result == canBehind {
 			err := s.requireRebase(ctx, by, m)
 			if m.CanRebase = err == nil; err != nil && !errs.IsRefusal(err) {
 				return err

@@ -61,6 +61,16 @@ func (s *Service) requireRebase(ctx context.Context, by actor.Actor, m *MergeReq
 	return err
 }
 
+// CanPush reports whether an actor may push to the source branch of a merge request
+// that they can see.
+func (s *Service) CanPush(ctx context.Context, by actor.Actor, m *MergeRequest) (bool, error) {
+	_, err := s.requirePush(ctx, by, m)
+	if errs.IsRefusal(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // requirePush returns the source project of a merge request, if the actor may push
 // to the source branch. Forbidden.
 func (s *Service) requirePush(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {

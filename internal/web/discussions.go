@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -22,6 +23,7 @@ type commentable struct {
 	// update changes the object; nil for objects that cannot be closed, whose
 	// threads cannot be resolved.
 	update func(v *visit, ref project.Ref, iid int64, f plan.Fields) error
+	drafts bool // comments can be added to a review
 }
 
 // path is the address of the list, below the project.
@@ -54,6 +56,8 @@ type discussions struct {
 	Locked  bool
 	Event   string    // close or reopen, if the visitor may
 	Given   reactions // to the object itself
+	Review  string    // the text of the button that adds to the review; empty without
+	Pending []draftView
 }
 
 // Blank is an empty form.
@@ -69,6 +73,7 @@ type thread struct {
 	There    string     // address of that
 	Left     int        // notes that the page has no room for
 	Whole    string     // address of all notes, when some are left
+	Drafts   []draftView
 }
 
 // noteView is a note as it is shown.
@@ -144,7 +149,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 		room := maxNotes - (len(texts) - shown) - (len(list) - i - 1) // one for each that follows
 		counts[i] = min(len(d.Notes), max(room, 1))
 		for _, n := range d.Notes[:counts[i]] {
-			texts = append(texts, plan.Text{Source: n.Body, Whole: fmt.Sprintf("%s/notes/%d", whole, n.ID)})
+			texts = append(texts, plan.Text{Source: n.Body, Whole: fmt.Sprintf("%s/notes/%d", whole, n.ID), Suggestion: w.suggestion(v, at, n)})
 		}
 	}
 	ref := project.RefTo(on.In.ID)
@@ -212,6 +217,9 @@ func (w *Web) createNote(c commentable) func(*visit, project.Ref) error {
 		if v.ticked("preview") {
 			return w.showWriting(v, on, c, writing{Action: to + "/notes", Form: v.sent(), Looks: true, Internal: v.ticked("internal"), Insider: on.Insider})
 		}
+		if v.ticked("review") && c.drafts {
+			return w.addDraft(v, ref, on, c, to+"/notes", merge.NewDraft{Body: body})
+		}
 		if body != "" || event == "" {
 			n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: body, Internal: v.ticked("internal") && on.Insider, Thread: v.ticked("thread")})
 			if err != nil {
@@ -250,6 +258,9 @@ func (w *Web) reply(c commentable) func(*visit, project.Ref) error {
 			return err
 		}
 		id, to := chi.URLParam(v.r, "discussion"), targetPath(on, c)
+		if v.ticked("review") && c.drafts {
+			return w.addDraft(v, ref, on, c, to+"/discussions/"+id, merge.NewDraft{Body: v.text("note"), Discussion: id, Resolve: v.ticked("resolve")})
+		}
 		n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Discussion: id})
 		if err != nil {
 			return w.writeAgain(v, on, c, writing{Action: to + "/discussions/" + id}, err)
@@ -327,6 +338,7 @@ type writing struct {
 	Preview  template.HTML
 	Insider  bool
 	Internal bool
+	Review   bool // it is added to a review
 }
 
 func (writing) view() string    { return "shared/writing" }

@@ -23,6 +23,7 @@ func (w *Web) mergeOnePages() {
 	w.mergeChangePages()
 	w.mergeActions()
 	w.approvalPages()
+	w.reviewPages()
 	w.issuablePages(w.mergeKind())
 }
 
@@ -38,7 +39,7 @@ func (w *Web) mergeKind() issuableKind {
 		},
 	}
 	k.commentable = commentable{
-		at: "merge_requests/{id}", noun: "merge request", part: "merges",
+		at: "merge_requests/{id}", noun: "merge request", part: "merges", drafts: true,
 		find: func(v *visit, ref project.Ref) (plan.Noteable, error) {
 			iid, err := v.number("id")
 			if err != nil {
@@ -88,6 +89,10 @@ type mergePage struct {
 	Mentions []issueRow // of the overview: that it does not close
 	// Approvals of the overview.
 	Approvals *approvalBox
+	Review    reviewView
+	drafts    []*merge.DraftNote
+	// Reviews are the reviewers with their states, of the overview.
+	Reviews []reviewerView
 
 	// The other tabs.
 	Commits   []commitDay
@@ -177,6 +182,9 @@ func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 	if p.Source, err = w.Merges.Source(v, v.actor, m); err != nil {
 		return p, err
 	}
+	if err := w.fillReview(v, &p, may); err != nil {
+		return p, err
+	}
 	p.Box, err = w.mergeBox(v, &p, may)
 	return p, err
 }
@@ -209,7 +217,13 @@ func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 			p.Mentions = append(p.Mentions, w.issueRow(i, i.ProjectID != p.ProjectID))
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := w.showDrafts(v, p); err != nil {
+		return err
+	}
+	return w.fillReviewers(v, p, p.MergeRequest.Can(v.actor, p.P.Project))
 }
 
 // perCommits is how many commits a page shows.

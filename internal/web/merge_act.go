@@ -45,7 +45,8 @@ func (w *Web) cancelAutoMerge(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) rebaseMerge(v *visit, ref project.Ref) error {
-	return w.actOn(v, ref, w.mergeKind(), "The rebase was started.", func(iid int64) error { return w.Merges.Rebase(v, v.actor, ref, iid, false) })
+	skip := v.ticked("skip_ci")
+	return w.actOn(v, ref, w.mergeKind(), "The rebase was started.", func(iid int64) error { return w.Merges.Rebase(v, v.actor, ref, iid, skip) })
 }
 
 // setDraft marks a merge request as draft or as ready.

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"svc/internal/merge"
 )
 
@@ -19,6 +21,9 @@ type mergeBox struct {
 	Cancels  bool // the visitor may take that back
 	Ready    bool // it is a draft that the visitor may call ready
 	Rebases  bool
+	Behind   bool   // it can be rebased, but need not be
+	Blocks   string // the users who requested changes
+	Bypass   bool   // the visitor may bypass that
 	Fault    string // of the last try
 	Again    bool   // more will be known in a moment
 	Squash   string // choice, always or never
@@ -58,9 +63,20 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Ready = p.Edits
 	case merge.NeedsRebase:
 		b.Rebases = can.Rebase
+	case merge.ChangesAsked:
+		who, err := w.Merges.ChangeRequesters(v, m)
+		if err != nil {
+			return b, err
+		}
+		names := make([]string, len(who))
+		for i, u := range who {
+			names[i] = u.Name
+		}
+		b.Blocks, b.Bypass = strings.Join(names, ", "), can.Bypass
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
 	}
+	b.Behind = can.Rebase && !b.Rebases
 	if m.AutoMergeBy != nil {
 		b.Waits, b.Again, b.Merges, b.Auto = true, true, false, false
 		b.Cancels = can.CancelAuto
@@ -110,6 +126,8 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 		return "warn", "Merge blocked: unresolved threads", "Resolve all threads to merge; " + plural(int(m.OpenThreads), "thread") + " left."
 	case merge.NotApproved:
 		return "warn", "Merge blocked: approval required", "All required approvals must be given."
+	case merge.ChangesAsked:
+		return "warn", "Merge blocked: changes requested", "A reviewer requested changes. The reviewer must approve before it can be merged."
 	case merge.Conflicts:
 		return "bad", "Merge blocked: merge conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
 	case merge.NeedsRebase:

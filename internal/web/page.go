@@ -65,6 +65,7 @@ type visit struct {
 	flash   *flash        // to be shown on this page
 	file    io.Reader     // of an uploader; nil when none was chosen
 	inside  *sideBar      // of the project or group that the page is in
+	applies bool          // the visitor may apply the suggestions on this page
 	release func()        // gives back the slot of a large page; nil for a write
 }
 

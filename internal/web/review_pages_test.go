@@ -1,0 +1,95 @@
+package web_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
+)
+
+// TestReviewPages reviews a merge request on pages: comments are collected and
+// published together, suggestions applied, changes requested and bypassed.
+func TestReviewPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		eveID, _ := s.User(t, "eve")
+		id := newProject(t, s, ada, "p", "public")
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "one\ntwo\n")})
+		r.Commit(gittest.Commit{Branch: "work", Message: "Work\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "one\nTWO\n")})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/members", As: ada, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, eveID), Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests", As: ada, Status: 201,
+			JSON: fmt.Sprintf(`{"source_branch":"work","target_branch":"main","title":"Work","reviewer_ids":[%d]}`, eveID)})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/protected_branches", As: ada, JSON: `{"name":"main","push_access_level":40,"merge_access_level":40}`, Status: 201})
+		a, e, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password), newBrowser(t, s)
+		const one = "/ada/p/-/merge_requests/1"
+
+		e.get(one).want(200, "Start a review", "Your review", "Awaiting review").not("Finish review", "Pending")
+		guest.get(one).want(200, "Awaiting review").not("Start a review", "Your review", "Request another review")
+		a.submit(one, one+"/notes", "note", "What do you think?", "thread", "1").want(303)
+		discussion := regexp.MustCompile(`/discussions/([0-9a-f]{40})"`).FindStringSubmatch(e.get(one).body)[1]
+		e.submit(one, one+"/notes", "note", "In **general**", "review", "1").want(303)
+		e.submit(one, one+"/notes", "note", "", "review", "1").want(422, "can&#39;t be blank", `name="review" value="1"`)
+		e.submit(one, one+"/discussions/"+discussion, "note", "Well", "review", "1", "resolve", "1").want(303)
+		page := e.get(one).want(200, "<strong>general</strong>", "Add to review", "Finish review", "2 pending comments", "The thread will be resolved.", "Review in progress")
+		e.get(one+"/commits").want(200, "Finish review")
+		a.get(one).want(200, "Review in progress").not("<strong>general", "Pending", "Finish review")
+		draft := one + "/drafts/" + regexp.MustCompile(`id="draft_(\d+)"`).FindStringSubmatch(page.body)[1]
+		a.get(draft + "/edit").want(404)
+		e.get(draft+"/edit").want(200, "Edit pending comment")
+		e.submit(draft+"/edit", draft, "note", "**bold**", "preview", "1").want(200, "<strong>bold</strong>")
+		e.submit(draft+"/edit", draft, "note", " ").want(422, "can&#39;t be blank")
+		e.submit(draft+"/edit", draft, "note", "Changed").want(303)
+		e.submit(one, one+"/drafts/publish", "note", "In sum, no.", "state", "nonsense").want(422)
+		e.submit(one, one+"/drafts/publish", "note", "In sum, no.", "state", "requested_changes").leads(one)
+		a.get(one).want(200, "Changed", "In sum, no.", "Requested changes", "Merge blocked: changes requested", "Changes requested by eve", "Bypass", "Resolved by eve", "Request another review")
+		e.get(one).want(200, "Merge blocked: changes requested").not("Finish review", "Bypass")
+		e.submit(one, one+"/bypass").leads(one)
+		e.get(one).want(200, "You are not allowed to do that to this merge request.")
+		a.submit(one, one+"/bypass").leads(one)
+		a.get(one).want(200, "The requested changes are bypassed.", "Ready to merge")
+		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)
+		a.get(one).want(200, "A review was requested.", "Awaiting review")
+
+		// What is not published can be published alone, deleted or discarded.
+		for _, note := range []string{"First draft", "Second draft", "Third draft"} {
+			e.submit(one, one+"/notes", "note", note, "review", "1").want(303)
+		}
+		ids := regexp.MustCompile(`id="draft_(\d+)"`).FindAllStringSubmatch(e.get(one).want(200, "3 pending comments").body, -1)
+		e.submit(one, one+"/drafts/"+ids[0][1]+"/publish").leads(one)
+		e.submit(one, one+"/drafts/"+ids[1][1]+"/delete").leads(one)
+		e.get(one).want(200, "First draft", "Third draft", "1 pending comment").not("Second draft")
+		e.submit(one, one+"/drafts/discard").leads(one)
+		e.get(one).want(200, "Your pending comments were discarded.").not("Third draft")
+
+		// Suggestions.
+		var m struct {
+			Refs struct {
+				Base  string `json:"base_sha"`
+				Start string `json:"start_sha"`
+				Head  string `json:"head_sha"`
+			} `json:"diff_refs"`
+		}
+		s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fp/merge_requests/1", As: ada, Status: 200}).JSON(t, &m)
+		for _, text := range []string{"Zwei", "Deux"} {
+			s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests/1/discussions", As: ada, Status: 201,
+				JSON: fmt.Sprintf(`{"body":%q,"position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"position_type":"text","new_path":"a.txt","new_line":2}}`,
+					"```suggestion\n<b>"+text+"\n```", m.Refs.Base, m.Refs.Start, m.Refs.Head)})
+		}
+		guest.get(one).want(200, "Suggested change", "&lt;b&gt;Zwei", "Removed: </span>TWO").not("Apply suggestion", "Add to batch")
+		page = e.get(one).want(200, "Apply suggestion", "Add to batch", `id="batch"`)
+		first := regexp.MustCompile(`name="ids" value="(\d+)"`).FindStringSubmatch(page.body)[1]
+		e.submit(one, one+"/suggestions").leads(one)
+		e.get(one).want(200, "Select suggestions to apply.")
+		e.submit(one, one+"/suggestions", "ids", first, "message", "Use German").leads(one)
+		e.get(one).want(200, "The suggestion was applied.", "Applied", "Not applicable", "The lines were changed after this suggestion was made.")
+		if got := r.Git("log", "-1", "--format=%an: %s", "work"); strings.TrimSpace(got) != "eve: Use German" {
+			t.Errorf("the commit is %q", got)
+		}
+		e.submit(one, one+"/suggestions", "ids", first).leads(one)
+		e.get(one).want(200, "A suggestion has already been applied.")
+	})
+}
