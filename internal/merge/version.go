@@ -113,6 +113,19 @@ func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref,
 	return c, nil
 }
 
+// CommitCount counts the commits of a merge request that was read for the actor.
+func (s *Service) CommitCount(ctx context.Context, m *MergeRequest) (int, error) {
+	in, err := s.system(ctx, &m.ProjectID)
+	if err != nil || in == nil || m.Version == nil {
+		return 0, err
+	}
+	page, err := s.Repos.CommitsOf(ctx, in, git.OID(m.Version.Base), git.OID(m.Version.Head), db.Paging{Limit: 1, Totals: true})
+	if errs.Is(err, errs.KindNotFound) {
+		return 0, nil
+	}
+	return page.Total, err
+}
+
 // fileDiff returns the diff of the file of a position with all lines, in a
 // version of the merge request. It sets both paths of the position. NotFound.
 func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *plan.Position) (*git.FileDiff, error) {

@@ -254,6 +254,7 @@ type Pick struct {
 	Branch  string
 	Message string // replaces the default message
 	DryRun  bool   // only check whether it is possible
+	Into    string // a new branch for the commit, which starts at Branch; empty: Branch itself
 }
 
 // CherryPick applies the change of a commit to a branch, for Developers and
@@ -282,6 +283,12 @@ func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n P
 	if err != nil {
 		return nil, nil, missing(err, "Branch")
 	}
+	update := git.Update{Ref: tip.Name, Old: tip.ID}
+	if n.Into != "" {
+		if update, err = newBranch(ctx, r, n.Into); err != nil {
+			return nil, nil, err
+		}
+	}
 	o := git.MergeOptions{Ours: string(tip.Target), Theirs: string(c.ID), Author: s.signature(by), Committer: s.signature(by), Message: n.Message}
 	if len(c.ParentIDs) > 1 {
 		o.Mainline = 1
@@ -309,7 +316,24 @@ func (s *Service) pick(ctx context.Context, by actor.Actor, ref project.Ref, n P
 	case n.DryRun:
 		return p, nil, nil
 	}
-	return p, made, s.move(ctx, by, p, r, git.Update{Ref: tip.Name, Old: tip.ID, New: made.ID})
+	update.New = made.ID
+	return p, made, s.move(ctx, by, p, r, update)
+}
+
+// newBranch returns the update that creates a branch. Invalid for a name that a
+// branch cannot have; Conflict if it exists.
+func newBranch(ctx context.Context, r git.Repo, name string) (git.Update, error) {
+	if err := git.CheckRef(git.Heads + name); err != nil {
+		return git.Update{}, errs.Refused("Branch name is invalid").Because(err)
+	}
+	_, err := r.Ref(ctx, git.Heads+name)
+	if err == nil {
+		return git.Update{}, errs.Conflict("A branch called '%s' already exists.", name)
+	}
+	if !errors.Is(err, git.ErrNotFound) {
+		return git.Update{}, passing(err)
+	}
+	return git.Update{Ref: git.Heads + name, Old: git.ZeroOID}, nil
 }
 
 // unpicked is the error for a change that cannot be applied, with the message

@@ -104,6 +104,40 @@ func (s *Service) TryMerge(ctx context.Context, p *project.Project, ref string, 
 	return made, err
 }
 
+// Conflicts returns the conflicts of a merge of two commits, with the contents of
+// files of at most maxSize bytes. NotFound.
+func (s *Service) Conflicts(ctx context.Context, p *project.Project, ours, theirs git.OID, maxSize int64) ([]git.Conflict, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.Conflicts(ctx, ours, theirs, maxSize)
+	return list, missing(err, "Commit")
+}
+
+// Resolve merges a commit of the target project into a branch, which must be at
+// head, with the contents of the files that have conflicts. The actor may push to
+// the branch. Unprocessable if a conflict is not resolved; the other errors are those
+// of a push.
+func (s *Service) Resolve(ctx context.Context, by actor.Actor, target *project.Project, theirs git.OID, source project.Ref, branch string, head git.OID, message string, files map[string][]byte) error {
+	p, r, err := s.writeSome(ctx, by, source)
+	if err != nil {
+		return err
+	}
+	from, err := s.open(target.Storage, target.ID)
+	if err != nil {
+		return err
+	}
+	if err := r.Take(ctx, from, theirs); err != nil {
+		return missing(err, "Commit")
+	}
+	made, err := r.MergeResolved(ctx, git.MergeOptions{Ours: string(head), Theirs: string(theirs), Author: s.signature(by), Committer: s.signature(by), Message: message}, files)
+	if err != nil {
+		return unmerged(err)
+	}
+	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + branch, Old: head, New: made.ID})
+}
+
 // Rebase rebases a branch, which must be at head, onto a commit of the target
 // project, for an actor who may push to the branch. options are the push
 // options, about is passed on to the event. Merge commits are left out, and commits that become empty.

@@ -56,8 +56,12 @@ type lineThreads struct {
 	Version int64
 	NewSide bool // two versions are compared: only lines of the newer one can have comments
 	Count   plan.ThreadCount
-	List    []threadLink // all threads
+	List    []threadLink  // all threads
+	Review  string        // see discussions
+	Bar     template.HTML // the review bar, for scripts
 
+	drafts map[string][]placedDraft // by the new path
+	reply  map[string][]draftView   // by discussion
 	w      *Web
 	v      *visit
 	on     plan.Noteable
@@ -159,6 +163,7 @@ func (t *lineThreads) of(path string, lines bool) (below lineNotes, above templa
 			above += html
 		}
 	})
+	t.drawDrafts(path, lines, &below, &above)
 	return below, above
 }
 
@@ -188,7 +193,7 @@ func (t *lineThreads) draw(placed []placedThread, yield func(*plan.Position, tem
 	}
 	for i, one := range threads {
 		at := placed[i].at
-		one.There, one.Where = "", "" // it is here
+		one.There, one.Where, one.Drafts = "", "", t.reply[one.ID] // it is here
 		from, to := t.lineOf(at.OldLine, at.NewLine), t.lineOf(at.OldLine, at.NewLine)
 		if at.Range != nil {
 			from = t.lineOf(at.Range.Start.OldLine, at.Range.Start.NewLine)
@@ -249,6 +254,10 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 	t.show = discussions{At: p.Path, Base: p.Base, Noun: "merge request", Settles: on.CanResolve(v.actor), Insider: on.Insider, May: on.CanComment(v.actor)}
 	if t.show.May {
 		t.Action, t.Token = p.Path+"/diff_notes", v.csrf()
+	}
+	t.Review, t.show.Review = p.Review.Label(), p.Review.Label()
+	if err := t.placeDrafts(p, found); err != nil {
+		return nil, err
 	}
 	if t.Count, err = w.Plan.CountThreads(v, on); err != nil || t.Count.Total == 0 {
 		return t, err
@@ -329,6 +338,9 @@ func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	position, version, err := w.sentPosition(v, &p, on)
 	if err != nil {
 		return w.refuseDiffNote(v, &p, version, err)
+	}
+	if v.ticked("review") {
+		return w.addDiffDraft(v, &p, version, merge.NewDraft{Body: v.text("note"), Position: position})
 	}
 	n, err := w.Plan.CreateNote(v, v.actor, on, plan.NewNote{Body: v.text("note"), Position: position})
 	if err != nil {

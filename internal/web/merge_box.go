@@ -24,6 +24,8 @@ type mergeBox struct {
 	Behind   bool   // it can be rebased, but need not be
 	Blocks   string // the users who requested changes
 	Bypass   bool   // the visitor may bypass that
+	Commit   string // of a merged one, that can be reverted and cherry-picked
+	Solves   string // the page to resolve conflicts
 	Fault    string // of the last try
 	Again    bool   // more will be known in a moment
 	Squash   string // choice, always or never
@@ -45,7 +47,8 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 	b.Kind, b.Head, b.Text = mergeWords(m, p.P.Project.Settings.MergeMethod)
 	if m.State != merge.Opened {
 		b.Fault = ""
-		return b, nil
+		b.Commit, err = w.mergedCommit(v, p)
+		return b, err
 	}
 	if m.Rebasing(w.Now()) {
 		b.Kind, b.Head, b.Text, b.Again = "wait", "Rebase in progress", "The source branch is being rebased onto "+shown(m.TargetBranch)+".", true
@@ -63,6 +66,10 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Ready = p.Edits
 	case merge.NeedsRebase:
 		b.Rebases = can.Rebase
+	case merge.Conflicts:
+		if p.Review.Applies {
+			b.Solves = p.Path + "/conflicts"
+		}
 	case merge.ChangesAsked:
 		who, err := w.Merges.ChangeRequesters(v, m)
 		if err != nil {

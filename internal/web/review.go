@@ -27,6 +27,8 @@ func (w *Web) reviewPages() {
 	w.projectPage("POST "+at+"suggestions", signedIn, w.applySuggestions)
 	w.projectPage("POST "+at+"reviewers/{user}/request", signedIn, w.requestReview)
 	w.projectPage("POST "+at+"bypass", signedIn, w.bypassChanges)
+	w.conflictPages()
+	w.pickPages()
 }
 
 // reviewView has what the review form of a merge request shows.
@@ -125,6 +127,87 @@ func (w *Web) addDraft(v *visit, ref project.Ref, on plan.Noteable, c commentabl
 		return w.writeAgain(v, on, c, writing{Action: action, Review: true}, err)
 	}
 	return v.redirect(fmt.Sprintf("%s#draft_%d", targetPath(on, c), d.ID))
+}
+
+// addDiffDraft adds a comment on the changes to the review of the user.
+func (w *Web) addDiffDraft(v *visit, p *mergePage, version int64, n merge.NewDraft) error {
+	d, err := w.Merges.CreateDraft(v, v.actor, p.Place.Ref, p.IID, n)
+	if err != nil {
+		return w.refuseDiffNote(v, p, version, err)
+	}
+	if v.param("fragment") == "" {
+		return v.redirect(fmt.Sprintf("%s/diffs?diff_id=%d#draft_%d", p.Path, version, d.ID))
+	}
+	if err := w.fillReview(v, p, p.MergeRequest.Can(v.actor, p.P.Project)); err != nil {
+		return err
+	}
+	if err := w.mergeChanges(v, p); err != nil {
+		return err
+	}
+	return v.showDiff(*p, p.Diff)
+}
+
+// placedDraft is a draft note with its position in the diff that is shown.
+type placedDraft struct {
+	draftView
+	at *plan.Position
+}
+
+// placeDrafts places the draft notes of the user in the version that is shown.
+func (t *lineThreads) placeDrafts(p *mergePage, found *merge.Contents) error {
+	t.drafts, t.reply = map[string][]placedDraft{}, map[string][]draftView{}
+	views, err := t.w.drafts(t.v, p, p.drafts)
+	if err != nil {
+		return err
+	}
+	var list []draftView
+	var at []*plan.Position
+	for _, d := range views {
+		d.There = "" // it is here
+		switch {
+		case d.Discussion != "":
+			t.reply[d.Discussion] = append(t.reply[d.Discussion], d)
+		case d.Position != nil:
+			list, at = append(list, d), append(at, d.Position)
+		}
+	}
+	if len(list) > 0 {
+		traced, err := t.w.Merges.Trace(t.v, found, at)
+		if err != nil {
+			return err
+		}
+		for i, d := range list {
+			if traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != plan.OnText) {
+				d.Where = ""
+				t.drafts[traced[i].NewPath] = append(t.drafts[traced[i].NewPath], placedDraft{d, traced[i]})
+			}
+		}
+	}
+	if t.v.param("fragment") != "" {
+		t.Bar, err = t.w.part("project/merge", "reviewbar", frame{visit: t.v, Now: t.w.Now(), Page: *p})
+	}
+	return err
+}
+
+// drawDrafts draws the draft notes of a file, like lineThreads.of.
+func (t *lineThreads) drawDrafts(path string, lines bool, below *lineNotes, above *template.HTML) {
+	for _, d := range t.drafts[path] {
+		if !lines && d.at.Type == plan.OnText {
+			continue
+		}
+		html, err := t.w.part("project/merge", "draft", pair{frame{visit: t.v, Now: t.w.Now()}, d.draftView})
+		if err != nil {
+			t.err = err
+			return
+		}
+		line := t.lineOf(d.at.OldLine, d.at.NewLine)
+		html = template.HTML(fmt.Sprintf(`<div class="thread panel" data-from="%s" data-to="%[1]s">%s</div>`, line, html))
+		if d.at.Type == plan.OnText {
+			below.at[line] += html
+		} else {
+			*above += html
+		}
+	}
 }
 
 // publishReview publishes the draft notes of the user.

@@ -65,6 +65,17 @@ func TestReviewPages(t *testing.T) {
 		e.submit(one, one+"/drafts/discard").leads(one)
 		e.get(one).want(200, "Your pending comments were discarded.").not("Third draft")
 
+		// In the changes, where comments stand below their lines.
+		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(e.get(one+"/diffs").want(200, "Start a review", "Add comment now", "Insert suggestion").body)[1]
+		e.submit(one+"/diffs", one+"/diff_notes", "version", version, "path", "a.txt", "side", "new", "line", "9", "note", "Nowhere", "review", "1").want(303)
+		e.submit(one+"/diffs", one+"/diff_notes", "version", version, "path", "a.txt", "side", "new", "line", "2", "note", "Why *capitals*?", "review", "1").want(303)
+		e.get(one+"/diffs").want(200, "Why <em>capitals</em>?", "1 pending comment", "Add to review")
+		e.get(one+"/diffs?fragment=1&file=a.txt").want(200, "Why <em>capitals</em>?", "data-reviewbars", "Finish review")
+		e.get(one).want(200, "Why <em>capitals</em>?", "a.txt, line 2")
+		a.get(one + "/diffs").want(200).not("<em>capitals")
+		e.submit(one+"/diffs", one+"/drafts/publish", "state", "reviewed").leads(one)
+		a.get(one+"/diffs").want(200, "Why <em>capitals</em>?")
+
 		// Suggestions.
 		var m struct {
 			Refs struct {
@@ -91,5 +102,91 @@ func TestReviewPages(t *testing.T) {
 		}
 		e.submit(one, one+"/suggestions", "ids", first).leads(one)
 		e.get(one).want(200, "A suggestion has already been applied.")
+	})
+}
+
+// TestConflictPages resolves the conflicts of a merge request on pages.
+func TestConflictPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		_, _ = s.User(t, "eve")
+		id := newProject(t, s, ada, "p", "public")
+		text := func(second, tenth string) string { return "1\n" + second + "\n3\n4\n5\n6\n7\n8\n9\n" + tenth + "\n11\n" }
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", text("2", "10"), "b.txt", "b\n", "c.bin", "\x00\x01")})
+		r.Commit(gittest.Commit{Branch: "work", Message: "Work\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", text("two", "ten"), "b.txt", "work\n")})
+		r.Commit(gittest.Commit{Branch: "gone", Message: "Gone\n", Parents: []string{r.Tip("main")}, Changes: change("c.bin", "\x00\x02", "b.txt", "gone\n")})
+		r.Commit(gittest.Commit{Branch: "main", Message: "Main\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", text("<b>zwei</b>", "zehn"), "b.txt", "main\n", "c.bin", "\x00\x03")})
+		for _, branch := range []string{"work", "gone"} {
+			s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests", As: ada, Status: 201, JSON: fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":"Work"}`, branch)})
+		}
+		a, e, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password), newBrowser(t, s)
+		const one, two = "/ada/p/-/merge_requests/1", "/ada/p/-/merge_requests/2"
+		a.get(one).want(200, "Merge blocked: merge conflicts", one+"/conflicts")
+		e.get(one).want(200, "Merge blocked: merge conflicts").not(one + "/conflicts")
+		e.get(one + "/conflicts").want(403)
+		guest.get(one + "/conflicts").want(303)
+		a.get(two+"/conflicts").want(200, "The file is not UTF-8 text.", "A file cannot be resolved here.").not("Commit to source branch")
+
+		page := a.get(one+"/conflicts").want(200, "a.txt", "b.txt", "&lt;b&gt;zwei&lt;/b&gt;", "Use ours", "Use theirs", "choice_0_1", "Edit inline")
+		field := func(name string) string {
+			return regexp.MustCompile(`name="` + name + `" value="([0-9a-f]{40})"`).FindStringSubmatch(page.body)[1]
+		}
+		at := []string{"head", field("head"), "target", field("target")}
+		send := func(more ...string) answer { return a.submit(one+"/conflicts", one+"/conflicts", append(at, more...)...) }
+		send("choice_0_0", "ours", "choice_0_1", "theirs").want(422, "Choose a side for each conflict in b.txt.", `value="theirs" required checked`)
+		send("choice_0_0", "ours", "edit", "1").want(200, `name="text_1"`, "&lt;&lt;&lt;&lt;&lt;&lt;&lt; ", `value="ours" required checked`, "Choose sides")
+		send("choice_0_0", "ours", "choice_0_1", "theirs", "mode_1", "edit", "text_1", "<<<<<<< x\r\n").want(422, "still has conflict markers")
+		a.submit(one+"/conflicts", one+"/conflicts", "head", field("target"), "target", field("target"), "choice_0_0", "ours").want(422, "has new commits")
+		send("choice_0_0", "ours", "choice_0_1", "theirs", "mode_1", "edit", "text_1", "both\r\n", "message", "Merge it").leads(one)
+		a.get(one).want(200, "The conflicts were resolved.", "Ready to merge")
+		if got := r.Git("show", "work:a.txt"); got+"\n" != text("two", "zehn") {
+			t.Errorf("a.txt is %q", got)
+		}
+		if got := r.Git("show", "work:b.txt"); got != "both" {
+			t.Errorf("b.txt is %q", got)
+		}
+		if got := strings.TrimSpace(r.Git("log", "-1", "--format=%an|%s|%P", "work")); got != "ada|Merge it|"+field("head")+" "+field("target") {
+			t.Errorf("the commit is %q", got)
+		}
+		a.get(one+"/conflicts").leads(one)
+	})
+}
+
+// TestPickPages reverts and cherry-picks commits on pages.
+func TestPickPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		_, _ = s.User(t, "eve")
+		id := newProject(t, s, ada, "p", "public")
+		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "1\n")})
+		r.Git("branch", "stable", "main")
+		r.Commit(gittest.Commit{Branch: "work", Message: "Work\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "2\n")})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests", As: ada, Status: 201, JSON: `{"source_branch":"work","target_branch":"main","title":"Work"}`})
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1/merge", As: ada, Status: 200})
+		a, e, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password), newBrowser(t, s)
+		merged := "/ada/p/-/commit/" + r.Tip("main")
+		const one = "/ada/p/-/merge_requests/1"
+		a.get(one).want(200, merged+"/revert?branch=main", merged+"/cherry_pick")
+		e.get(one).want(200).not("/revert", "/cherry_pick")
+		a.get(merged).want(200, merged+"/revert", merged+"/cherry_pick")
+		guest.get(merged).want(200).not("/revert")
+		e.get(merged + "/revert").want(403)
+		a.get(merged+"/revert").want(200, "Start a merge request with these changes", `value="main"`)
+
+		a.submit(merged+"/revert", merged+"/revert", "branch", "nothing").want(422, "The branch does not exist.")
+		a.submit(merged+"/revert", merged+"/revert", "branch", "main", "propose", "1").want(303)
+		name := "revert-" + r.Tip("main")[:8]
+		if got := r.Git("show", name+":a.txt"); got != "1" {
+			t.Errorf("a.txt is %q", got)
+		}
+		a.get("/ada/p/-/merge_requests/new?merge_request[source_branch]="+name+"&merge_request[target_branch]=main").want(200, "Revert &#34;Merge branch")
+		a.submit(merged+"/revert", merged+"/revert", "branch", "main", "propose", "1").want(422, "already exists")
+		a.submit(merged+"/cherry_pick", merged+"/cherry_pick", "branch", "stable", "message", "Pick it").want(303)
+		if got := strings.TrimSpace(r.Git("log", "-1", "--format=%s", "stable")); got != "Pick it" {
+			t.Errorf("stable is at %q", got)
+		}
+		a.submit(merged+"/cherry_pick", merged+"/cherry_pick", "branch", "stable").want(422, "may already have been cherry-picked")
 	})
 }

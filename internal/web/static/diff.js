@@ -28,6 +28,8 @@
     file.replaceWith(document.adoptNode(fresh));
     if (count) { $("[data-thread-count]").textContent = count.textContent; $("[data-threads]").hidden = count.textContent.startsWith("0 of 0"); }
     for (const t of $$(".thread", fresh)) $(`[data-threads] a[data-note="${t.querySelector(".said")?.id.slice(5)}"]`)?.toggleAttribute("data-open", !t.classList.contains("settled"));
+    const bars = got.querySelector("[data-reviewbars]"), old = document.querySelector("[data-reviewbars]");
+    if (bars && old && !old.querySelector("details[open]")) { old.replaceWith(document.adoptNode(bars)); document.dispatchEvent(new Event("svc:review")); }
     if (flash) note(fresh, flash.dataset.flash, flash.textContent);
     fresh.classList.remove("folded");
     ready(fresh);

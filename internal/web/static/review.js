@@ -4,18 +4,16 @@
 
 (() => {
   // The bar of the batch shows when something is selected, and how much.
-  const batch = document.querySelector("[data-batch]");
-  if (batch) {
-    const apply = batch.querySelector("[data-batch-apply]");
-    const count = () => {
-      const n = document.querySelectorAll('input[form="batch"]:checked').length;
-      batch.hidden = n === 0;
-      apply.textContent = n === 1 ? "Apply 1 suggestion" : `Apply ${n} suggestions`;
-    };
-    document.addEventListener("change", (e) => { if (e.target.matches('input[form="batch"]')) count(); });
-    addEventListener("pageshow", count);
-    count();
-  }
+  const count = () => {
+    const batch = document.querySelector("[data-batch]"), n = document.querySelectorAll('input[form="batch"]:checked').length;
+    if (!batch) return;
+    batch.hidden = n === 0;
+    batch.querySelector("[data-batch-apply]").textContent = n === 1 ? "Apply 1 suggestion" : `Apply ${n} suggestions`;
+  };
+  document.addEventListener("change", (e) => { if (e.target.matches('input[form="batch"]')) count(); });
+  document.addEventListener("svc:review", count);
+  addEventListener("pageshow", count);
+  count();
 
   // Insert suggestion: the lines that the comment is about, in a block. The form
   // names them as old_new, the first and the last.
