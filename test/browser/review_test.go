@@ -1,0 +1,61 @@
+package browser
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestReview reviews a merge request: a suggestion is inserted, kept as a pending
+// comment, published with a request for changes and applied from the batch.
+func TestReview(t *testing.T) {
+	s, c := start(t), launch(t)
+	s.user(t, "ada")
+	s.user(t, "eve")
+	ada := c.open(t, s)
+	ada.signIn("ada", password)
+	ada.visit("/projects/new")
+	ada.fill("#name", "Engine")
+	ada.press("main form button.main")
+	ada.wantPath("/ada/engine")
+	const project = "/projects/ada%2Fengine"
+	s.call(t, "POST", project+"/members", url.Values{"username": {"eve"}, "access_level": {"30"}})
+	s.call(t, "POST", project+"/repository/files/oil.txt", url.Values{"branch": {"work"}, "start_branch": {"main"}, "commit_message": {"Add oil"}, "content": {"More oil\nEvry day\n"}})
+	s.call(t, "POST", project+"/merge_requests", url.Values{"source_branch": {"work"}, "target_branch": {"main"}, "title": {"Oil the engine"}})
+	const one = "/ada/engine/-/merge_requests/1"
+
+	eve := c.open(t, s)
+	eve.signIn("eve", password)
+	eve.visit(one + "/diffs")
+	eve.wantText("Evry day")
+	eve.do(chromedp.Click(`.diff tr:nth-child(3) td[data-n]`, chromedp.ByQuery), chromedp.WaitVisible(`.talkrow textarea[name=note]`, chromedp.ByQuery),
+		chromedp.WaitVisible(`.talkrow [data-suggest]`, chromedp.ByQuery), chromedp.Click(`.talkrow [data-suggest]`, chromedp.ByQuery))
+	var text string
+	if eve.do(chromedp.Value(`.talkrow textarea[name=note]`, &text, chromedp.ByQuery)); text != "```suggestion:-0+0\nEvry day\n```\n" {
+		t.Errorf("the suggestion is %q", text)
+	}
+	eve.fill(".talkrow textarea[name=note]", "```suggestion:-0+0\nEvery day\n```\n")
+	eve.do(chromedp.Click(`.talkrow [name=review]`, chromedp.ByQuery))
+	eve.has(".talkrow .pending", "Every day")
+	eve.has(".reviewbar", "1 pending comment")
+	eve.look("review-pending")
+	eve.do(chromedp.Click(".reviewbar summary", chromedp.ByQuery), chromedp.WaitVisible(".reviewbar [value=requested_changes]", chromedp.ByQuery))
+	eve.fill(".reviewbar textarea", "A typing error.")
+	eve.do(chromedp.Click(".reviewbar [value=requested_changes]", chromedp.ByQuery))
+	eve.look("review-finish")
+	eve.press(".reviewform button.main")
+	eve.wantPath(one)
+	eve.wantText("Merge blocked: changes requested")
+
+	ada.visit(one)
+	ada.wantText("Changes requested by Eve")
+	ada.look("review-suggestion")
+	ada.do(chromedp.Click(`.suggestion input[form=batch]`, chromedp.ByQuery))
+	ada.has("#batch", "Apply 1 suggestion")
+	ada.press("#batch button.main")
+	ada.wantPath(one)
+	ada.has(".suggestion", "Applied")
+	ada.visit("/ada/engine/-/blob/work/oil.txt")
+	ada.wantText("Every day")
+}
