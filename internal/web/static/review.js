@@ -11,7 +11,11 @@
     batch.querySelector("[data-batch-apply]").textContent = n === 1 ? "Apply 1 suggestion" : `Apply ${n} suggestions`;
   };
   document.addEventListener("change", (e) => { if (e.target.matches('input[form="batch"]')) count(); });
-  document.addEventListener("svc:review", count);
+  document.addEventListener("svc:review", () => {
+    count();
+    const own = document.querySelector("[data-your-review]");
+    if (own) own.hidden = Boolean(document.querySelector(".reviewbar:not(.batch)")); // which has the same form
+  });
   addEventListener("pageshow", count);
   count();
 
