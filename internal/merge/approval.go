@@ -28,6 +28,18 @@ type ApproveOptions struct {
 // archived project; NotAllowed if it is not open; Conflict if the head is not
 // SHA.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, o ApproveOptions) (*MergeRequest, *Approvals, error) {
+	in, m, err := s.checkApproval(ctx, by, ref, iid, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addApproval(ctx, tx, by, m) }); err != nil {
+		return nil, nil, fmt.Errorf("approve merge request %d: %w", m.ID, err)
+	}
+	return s.ApprovalState(ctx, by, project.RefTo(in.ID), iid)
+}
+
+// checkApproval returns a merge request that the actor may approve.
+func (s *Service) checkApproval(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, o ApproveOptions) (*project.Project, *MergeRequest, error) {
 	in, m, err := s.approvable(ctx, by, ref, iid)
 	if err != nil {
 		return nil, nil, err
@@ -47,42 +59,41 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, ref project.Ref, 
 			return nil, nil, err
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		now, err := lockRequest(ctx, tx, m.ID)
-		if err != nil {
-			return err
-		}
-		if now.State != Opened {
-			return notOpen(now)
-		}
-		if now.Head != m.Head { // commits that the approver has not seen
-			return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head)
-		}
-		fresh, err := insertApproval(ctx, tx, Approval{RequestID: m.ID, UserID: by.ID, Head: m.Head, At: s.Now()})
-		if err != nil {
-			return err
-		}
-		if !fresh {
-			return errs.Unauthorized("")
-		}
-		if err := s.ReviewerApproved(ctx, tx, m.ID, by.ID); err != nil {
-			return err
-		}
-		if err := s.Plan.Join(ctx, tx, m.Target(), by.ID); err != nil {
-			return err
-		}
-		if err := s.noteApproval(ctx, tx, by, now, "approved this merge request", notify.ApproveMergeRequest, ApprovalGiven); err != nil {
-			return err
-		}
-		if now.autoMerge == "" {
-			return nil
-		}
-		return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane)) // it may have waited for this
-	})
+	return in, m, nil
+}
+
+// addApproval records the approval of a merge request that checkApproval returned.
+func (s *Service) addApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest) error {
+	now, err := lockRequest(ctx, tx, m.ID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("approve merge request %d: %w", m.ID, err)
+		return err
 	}
-	return s.ApprovalState(ctx, by, project.RefTo(in.ID), iid)
+	if now.State != Opened {
+		return notOpen(now)
+	}
+	if now.Head != m.Head { // commits that the approver has not seen
+		return errs.Conflict("SHA does not match HEAD of source branch: %s", now.Head)
+	}
+	fresh, err := insertApproval(ctx, tx, Approval{RequestID: m.ID, UserID: by.ID, Head: m.Head, At: s.Now()})
+	if err != nil {
+		return err
+	}
+	if !fresh {
+		return errs.Unauthorized("")
+	}
+	if err := s.ReviewerApproved(ctx, tx, m.ID, by.ID); err != nil {
+		return err
+	}
+	if err := s.Plan.Join(ctx, tx, m.Target(), by.ID); err != nil {
+		return err
+	}
+	if err := s.noteApproval(ctx, tx, by, now, "approved this merge request", notify.ApproveMergeRequest, ApprovalGiven); err != nil {
+		return err
+	}
+	if now.autoMerge == "" {
+		return nil
+	}
+	return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane)) // it may have waited for this
 }
 
 // approvable returns an open merge request that the actor can see, in a project

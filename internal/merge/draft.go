@@ -217,17 +217,15 @@ func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.
 type Review struct {
 	Summary  string // an additional comment; empty for none
 	Internal bool   // the summary is an internal note
-	// State is reviewed or requested_changes; empty leaves the state of the
-	// reviewer unless all their draft notes are published.
-	State ReviewerState
-	// Then is called in the transaction of the review, for what goes with it, such
-	// as an approval; nil for nothing.
-	Then func(tx *db.Tx) error
+	// State is reviewed, requested_changes or approved; empty leaves the state of
+	// the reviewer unless all their draft notes are published.
+	State   ReviewerState
+	Approve ApproveOptions // of an approval
 }
 
 // PublishReview publishes all draft notes of the actor on a merge request as one
 // review: in one transaction, with one notification and one event. NotFound;
-// Forbidden; Invalid.
+// Forbidden; Invalid; with an approval the errors of Approve.
 func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, r Review) error {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
@@ -238,6 +236,11 @@ func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project
 	}
 	if r.State == RequestedChanges && !m.requestsChanges(by, in) {
 		return errs.Forbidden("You cannot request changes of this merge request.")
+	}
+	if r.State == Approved {
+		if in, m, err = s.checkApproval(ctx, by, ref, iid, r.Approve); err != nil {
+			return err
+		}
 	}
 	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, plan.Sort{}, db.Paging{Limit: maxDrafts})
 	if err != nil {
@@ -290,10 +293,7 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 				}
 			}
 		}
-		if err := s.reviewed(ctx, tx, by, m, r); err != nil || r.Then == nil {
-			return err
-		}
-		return r.Then(tx)
+		return s.reviewed(ctx, tx, by, m, r)
 	})
 	if err != nil {
 		return fmt.Errorf("publish review of merge request %d: %w", m.ID, err)
@@ -315,6 +315,8 @@ func (s *Service) reviewed(ctx context.Context, tx *db.Tx, by actor.Actor, m *Me
 	switch r.State {
 	case RequestedChanges:
 		return s.requestChanges(ctx, tx, by, m)
+	case Approved:
+		return s.addApproval(ctx, tx, by, m)
 	case "":
 		// The last draft note is published: unreviewed was set by removeDrafts.
 		return moveReviewerState(ctx, tx, m.ID, by.ID, Unreviewed, Reviewed)

@@ -98,8 +98,11 @@ func (m *MergeRequest) isReviewer(by actor.Actor) bool {
 }
 
 // requestChanges records that a user requests changes, in a transaction. The user
-// becomes a reviewer.
+// becomes a reviewer, and their approval ends.
 func (s *Service) requestChanges(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest) error {
+	if _, err := deleteApprovals(ctx, tx, m.ID, []int64{by.ID}); err != nil {
+		return err
+	}
 	if err := addReviewer(ctx, tx, m.ID, by.ID, s.Now()); err != nil {
 		return err
 	}

@@ -22,8 +22,7 @@ type mergeBox struct {
 	Ready    bool // it is a draft that the visitor may call ready
 	Rebases  bool
 	Behind   bool   // it can be rebased, but need not be
-	Blocks   string // the users who requested changes
-	Bypass   bool   // the visitor may bypass that
+	Bypass   bool   // the visitor may bypass requested changes
 	Commit   string // of a merged one, that can be reverted and cherry-picked
 	Solves   string // the page to resolve conflicts
 	Fault    string // of the last try
@@ -79,7 +78,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		for i, u := range who {
 			names[i] = u.Name
 		}
-		b.Blocks, b.Bypass = strings.Join(names, ", "), can.Bypass
+		b.Text, b.Bypass = "Changes requested by "+strings.Join(names, ", ")+". Their approval is needed before it can be merged.", can.Bypass
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
 	}
@@ -134,7 +133,7 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 	case merge.NotApproved:
 		return "warn", "Merge blocked: approval required", "All required approvals must be given."
 	case merge.ChangesAsked:
-		return "warn", "Merge blocked: changes requested", "A reviewer requested changes. The reviewer must approve before it can be merged."
+		return "warn", "Merge blocked: changes requested", ""
 	case merge.Conflicts:
 		return "bad", "Merge blocked: merge conflicts", "Both branches changed the same lines. Merge " + target + " into the source branch, resolve the conflicts and push."
 	case merge.NeedsRebase:

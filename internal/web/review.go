@@ -37,6 +37,9 @@ type reviewView struct {
 	Drafts  int
 	Changes bool // request changes
 	Applies bool // apply suggestions
+	Approve bool
+	Confirm bool   // an approval needs the password
+	SHA     string // the head that is approved
 }
 
 // Label is the text of the button that adds a comment to the review; empty for
@@ -68,6 +71,14 @@ func (w *Web) fillReview(v *visit, p *mergePage, can merge.Can) error {
 	if p.MergeRequest.State == merge.Opened && p.Review.May {
 		p.Review.Applies, err = w.Merges.CanPush(v, v.actor, p.MergeRequest)
 		v.applies = p.Review.Applies
+		if err != nil {
+			return err
+		}
+		a, err := w.Merges.ApprovalsOf(v, v.actor, p.P.Project, p.MergeRequest)
+		if err != nil {
+			return err
+		}
+		p.Review.Approve, p.Review.Confirm, p.Review.SHA = a.CanApprove, a.Password, p.MergeRequest.Head
 	}
 	return err
 }
@@ -215,6 +226,8 @@ func (w *Web) publishReview(v *visit, ref project.Ref) error {
 	r := merge.Review{Summary: v.text("note"), State: merge.Reviewed}
 	done := "Your review was published."
 	switch v.text("state") {
+	case "approved":
+		r.State, r.Approve, done = merge.Approved, merge.ApproveOptions{SHA: v.text("sha"), Password: v.prose("password")}, "Your review was published. You approved the merge request."
 	case "requested_changes":
 		r.State, done = merge.RequestedChanges, "Your review was published. The merge is blocked until you approve."
 	case "", "reviewed":

@@ -54,6 +54,18 @@ func TestReviewPages(t *testing.T) {
 		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)
 		a.get(one).want(200, "A review was requested.", "Awaiting review")
 
+		// An approval goes with a review, and ends the request for changes.
+		e.submit(one, one+"/drafts/publish", "state", "requested_changes").leads(one)
+		a.get(one).want(200, "Merge blocked: changes requested").not(`value="requested_changes"`)
+		head := regexp.MustCompile(`name="sha" value="([0-9a-f]{40})"`).FindStringSubmatch(e.get(one).want(200, `value="approved"`).body)[1]
+		e.submit(one, one+"/drafts/publish", "state", "approved", "sha", strings.Repeat("0", 40), "note", "Stale").leads(one)
+		a.get(one).want(200, "Merge blocked: changes requested").not("Stale")
+		e.submit(one, one+"/notes", "note", "All good", "review", "1").want(303)
+		e.submit(one, one+"/drafts/publish", "state", "approved", "sha", head).leads(one)
+		e.get(one).want(200, "You approved the merge request.", "All good").not(`value="approved"`, "Pending")
+		a.get(one).want(200, "Ready to merge", `title="Approved"`)
+		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)
+
 		// What is not published can be published alone, deleted or discarded.
 		for _, note := range []string{"First draft", "Second draft", "Third draft"} {
 			e.submit(one, one+"/notes", "note", note, "review", "1").want(303)
@@ -112,7 +124,9 @@ func TestConflictPages(t *testing.T) {
 		_, ada := s.User(t, "ada")
 		_, _ = s.User(t, "eve")
 		id := newProject(t, s, ada, "p", "public")
-		text := func(second, tenth string) string { return "1\n" + second + "\n3\n4\n5\n6\n7\n8\n9\n" + tenth + "\n11\n" }
+		text := func(second, tenth string) string {
+			return "1\n" + second + "\n3\n4\n5\n6\n7\n8\n9\n" + tenth + "\n11\n"
+		}
 		r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", text("2", "10"), "b.txt", "b\n", "c.bin", "\x00\x01")})
 		r.Commit(gittest.Commit{Branch: "work", Message: "Work\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", text("two", "ten"), "b.txt", "work\n")})
 		r.Commit(gittest.Commit{Branch: "gone", Message: "Gone\n", Parents: []string{r.Tip("main")}, Changes: change("c.bin", "\x00\x02", "b.txt", "gone\n")})
@@ -133,7 +147,9 @@ func TestConflictPages(t *testing.T) {
 			return regexp.MustCompile(`name="` + name + `" value="([0-9a-f]{40})"`).FindStringSubmatch(page.body)[1]
 		}
 		at := []string{"head", field("head"), "target", field("target")}
-		send := func(more ...string) answer { return a.submit(one+"/conflicts", one+"/conflicts", append(at, more...)...) }
+		send := func(more ...string) answer {
+			return a.submit(one+"/conflicts", one+"/conflicts", append(at, more...)...)
+		}
 		send("choice_0_0", "ours", "choice_0_1", "theirs").want(422, "Choose a side for each conflict in b.txt.", `value="theirs" required checked`)
 		send("choice_0_0", "ours", "edit", "1").want(200, `name="text_1"`, "&lt;&lt;&lt;&lt;&lt;&lt;&lt; ", `value="ours" required checked`, "Choose sides")
 		send("choice_0_0", "ours", "choice_0_1", "theirs", "mode_1", "edit", "text_1", "<<<<<<< x\r\n").want(422, "still has conflict markers")
@@ -149,7 +165,7 @@ func TestConflictPages(t *testing.T) {
 		if got := strings.TrimSpace(r.Git("log", "-1", "--format=%an|%s|%P", "work")); got != "ada|Merge it|"+field("head")+" "+field("target") {
 			t.Errorf("the commit is %q", got)
 		}
-		a.get(one+"/conflicts").leads(one)
+		a.get(one + "/conflicts").leads(one)
 	})
 }
 

@@ -61,7 +61,7 @@ func TestReview(t *testing.T) {
 	ada.has("#batch", "Apply 1 suggestion")
 	ada.press("#batch button.main")
 	ada.wantPath(one)
-	ada.has(".suggestion", "Applied")
+	ada.wantText("The suggestion was applied.")
 	ada.visit("/ada/engine/-/blob/work/oil.txt")
 	ada.wantText("Every day")
 }
