@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 
@@ -65,7 +66,7 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 		if len(t.Source) > MaxText {
 			return nil, errs.TooLarge("The text is longer than %d bytes.", MaxText)
 		}
-		lead, key := r.link, strconv.FormatInt(r.id(), 10)
+		lead, key := r.link, strconv.FormatInt(r.id(), 10)+" "+r.files()
 		if t.Link != nil {
 			lead = func(to string, image bool) string { return r.link(t.Link(to, image), image) }
 			key += " " + t.LinkKey
@@ -96,13 +97,42 @@ func (r *reader) id() int64 {
 	return 0
 }
 
-// link leads links to uploads to where they are.
-func (r *reader) link(to string, _ bool) string {
+// files is where relative links lead: the default branch of the project, up to
+// the kind of page. It is empty when the reader does not see the code.
+func (r *reader) files() string {
 	p := r.known[""]
-	if p == nil || !strings.HasPrefix(to, "/uploads/") {
+	if p == nil || p.DefaultBranch == "" || !p.MayRead(r.by, project.CodePart) {
+		return ""
+	}
+	return p.FullPath + " " + p.DefaultBranch
+}
+
+// link leads links to uploads, to files of the repository and to headings to
+// where they are.
+func (r *reader) link(to string, image bool) string {
+	p := r.known[""]
+	if id, ok := strings.CutPrefix(to, "#"); ok && id != "" && !strings.HasPrefix(id, "note_") && !strings.HasPrefix(id, markup.HeadingPrefix) {
+		return "#" + markup.HeadingPrefix + id
+	}
+	if p == nil {
 		return to
 	}
-	return "/-/project/" + strconv.FormatInt(p.ID, 10) + to
+	if strings.HasPrefix(to, "/uploads/") {
+		return "/-/project/" + strconv.FormatInt(p.ID, 10) + to
+	}
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || u.Path == "" || strings.HasPrefix(to, "/") || r.files() == "" {
+		return to
+	}
+	kind := "blob"
+	if image {
+		kind = "raw"
+	}
+	file := url.URL{Path: "/" + p.FullPath + "/-/" + kind + "/" + p.DefaultBranch + path.Join("/", u.Path)}
+	if u.Fragment != "" {
+		file.Fragment = markup.HeadingPrefix + u.Fragment
+	}
+	return file.String()
 }
 
 // maxLookups is how many different references of a page are looked up.

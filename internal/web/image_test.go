@@ -82,6 +82,8 @@ func TestImages(t *testing.T) {
 		// The HTML of the API has the same addresses, and so have badges.
 		s.Check(t, apptest.Call{Do: "POST /markdown", As: ada, JSON: `{"text":"![a](` + site.URL + `/a.png)"}`, Status: 201,
 			Want: `{"html":"<p><img src=\"` + proxied[0] + `\" alt=\"a\" data-canonical-src=\"` + site.URL + `/a.png\" loading=\"lazy\"></p>\n"}`})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/issues", As: ada, JSON: `{"title":"x","description":"![l](docs/x.png) [r](./README.md#p) [h](#part) [n](#note_1) [a](/x)"}`, Status: 201})
+		b.get("/ada/p/-/issues/1").want(200, `src="/ada/p/-/raw/main/docs/x.png"`, `href="/ada/p/-/blob/main/README.md#user-content-p"`, `href="#user-content-part"`, `href="#note_1"`, `href="/x"`)
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/badges", As: ada, Form: url.Values{"link_url": {"https://example.org"}, "image_url": {site.URL + "/a.png"}}, Status: 201})
 		b.get("/ada/p").want(200, `<img src="`+proxied[0]+`"`)
 		// Hosts that are allowed are asked by the browser; then the proxy is switched off.

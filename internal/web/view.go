@@ -229,7 +229,7 @@ func (w *Web) funcs() template.FuncMap {
 		"day":   func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 		"field": newField, "kind": fieldKind, "hint": fieldHint, "auto": fieldAuto, "place": fieldPlace, "rows": fieldRows,
 		"needed": fieldNeeded, "first": fieldFirst, "id": fieldID,
-		"choose": newChoice, "tick": newTick, "sidelink": newSideLink, "join": newJoin, "bell": newBell, "secret": newCopied,
+		"choose": newChoice, "tick": newTick, "join": newJoin, "bell": newBell, "secret": newCopied,
 		"int": func(n int64) int { return int(n) }, "minutes": func(seconds *int64) int64 { return *seconds / 60 },
 		"firstline": func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
 		"act":       newAction, "look": actionKind, "ask": actionAsk, "about": actionAbout, "sends": actionSends, "symbol": actionSymbol,
@@ -359,16 +359,6 @@ func groupFace(n *project.Namespace) portrait { return face(n.Name, "group", n.I
 func faceSize(size string, p portrait) portrait {
 	p.Size = size
 	return p
-}
-
-// sideLink is a link beside a page, to another page of its area.
-type sideLink struct {
-	To, Icon, Label string
-	Here            bool
-}
-
-func newSideLink(to, icon, label, part, own string) sideLink {
-	return sideLink{to, icon, label, part == own}
 }
 
 // join has the buttons to request access and to leave.

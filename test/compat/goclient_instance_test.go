@@ -83,7 +83,9 @@ func goSettings(t *testing.T, root, plain *gitlab.Client) {
 	same(t, "lifetime of tokens, length of passwords", []int64{before.MaxPersonalAccessTokenLifetime, before.MinimumPasswordLength}, []int64{365, 8})
 	changed := ask(root.Settings.UpdateSettings(&gitlab.UpdateSettingsOptions{
 		DefaultProjectsLimit: new(int64(11)), UserDefaultExternal: new(true), CanCreateGroup: new(false), MinimumPasswordLength: new(int64(12)),
+		AssetProxyEnabled: new(false), AssetProxyAllowlist: &[]string{"example.org", "*.example.net"},
 	})).done(t, http.StatusOK)
+	same(t, "image proxy", []any{before.AssetProxyEnabled, changed.AssetProxyEnabled, changed.AssetProxyAllowlist}, []any{true, false, []string{"example.org", "*.example.net"}})
 	same(t, "limit, external, groups, length", []any{changed.DefaultProjectsLimit, changed.UserDefaultExternal, changed.CanCreateGroup, changed.MinimumPasswordLength},
 		[]any{int64(11), true, false, int64(12)})
 	u := newUser(t, root, "defaults")
@@ -96,6 +98,7 @@ func goSettings(t *testing.T, root, plain *gitlab.Client) {
 	ask(plain.Settings.GetSettings()).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	ask(root.Settings.UpdateSettings(&gitlab.UpdateSettingsOptions{
 		DefaultProjectsLimit: &before.DefaultProjectsLimit, UserDefaultExternal: new(false), CanCreateGroup: new(true), MinimumPasswordLength: new(int64(8)),
+		AssetProxyEnabled: new(true), AssetProxyAllowlist: &[]string{},
 	})).ok(t)
 }
 
