@@ -77,8 +77,12 @@ func (w *Web) approvals(v *visit, p *mergePage) (*approvalBox, error) {
 	case !a.Approved():
 		var names []string
 		for _, r := range a.Waiting() {
-			if r.Type != merge.AnyApprover {
-				names = append(names, r.Name)
+			name := r.Name
+			if r.Type == merge.CodeOwner {
+				name = "code owners"
+			}
+			if r.Type != merge.AnyApprover && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 		b.Kind, b.Head = "wait", "Requires "+plural(int(a.Left), "approval")
@@ -133,8 +137,8 @@ type ruleEditor struct {
 // ruleRow is a rule in the editor.
 type ruleRow struct {
 	*merge.ApprovalRule
-	Branch string // an ID, protected, or empty for all branches
-	Source bool   // a rule of the project that a merge request does not override yet
+	Branch  string // an ID, protected, or empty for all branches
+	Foreign bool   // a rule of the project that a merge request does not override yet
 }
 
 // UserNames are the usernames of a rule, as they are typed.
@@ -252,7 +256,7 @@ func (w *Web) showMergeRules(v *visit, ref project.Ref, f form) error {
 	page.RuleForm, page.RuleBase = f, p.Path+"/approval_rules"
 	for _, r := range a.Rules {
 		row := newRuleRow(r.ApprovalRule)
-		row.Source = r.RequestID == nil
+		row.Foreign = r.RequestID == nil
 		page.Rules = append(page.Rules, row)
 	}
 	return v.showForm(page, f)

@@ -100,7 +100,7 @@ func someRules(branches []option) ruleEditor {
 	users, groups := []*user.User{{Username: "ada", Name: "Ada"}}, []*project.Namespace{{FullPath: "g"}}
 	return ruleEditor{RuleBase: "/x", RuleBranches: branches, Rules: []*ruleRow{
 		{ApprovalRule: &merge.ApprovalRule{ID: 1, Type: merge.Regular, Name: "r", Required: 1, Users: users, Groups: groups, HiddenGroups: true}, Branch: "1"},
-		{ApprovalRule: &merge.ApprovalRule{ID: 2, Type: merge.AnyApprover, Name: "a"}, Source: true},
+		{ApprovalRule: &merge.ApprovalRule{ID: 2, Type: merge.AnyApprover, Name: "a"}, Foreign: true},
 		{ApprovalRule: &merge.ApprovalRule{ID: 3, Type: merge.CodeOwner, Name: "*.go", Section: "S"}},
 	}}
 }
