@@ -57,7 +57,7 @@ did("linked and moved issues")
 
 same(first.time_estimate("1d")["human_time_estimate"], "1d")
 same(first.add_spent_time("1h 30m")["total_time_spent"], 5400)
-same(first.time_stats()["human_total_time_spent"], "1h 30m")
+same(p.issues.get(first.iid).time_stats()["human_total_time_spent"], "1h 30m")
 first.reset_time_estimate()
 same(first.reset_spent_time()["total_time_spent"], 0)
 commands = first.notes.create({"body": "/spend 2h"})
