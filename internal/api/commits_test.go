@@ -175,17 +175,17 @@ func TestCherryPick(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "dry", Do: at + pick + "/cherry_pick", As: alice, JSON: `{"branch":"main","dry_run":true}`, Status: 200, Want: `{"dry_run":"success"}`},
 			{Name: "pick", Do: at + pick + "/cherry_pick", As: alice, JSON: `{"branch":"main"}`, Status: 201,
-				Want: `{"title":"Add b","message":"Add b\n\n(cherry picked from commit ` + pick + `)\n","author_name":"Bob","committer_name":"alice","parent_ids":["` + tip + `"]}`},
+				Want: `{"title":"Add b","message":"Add b\n\n(cherry picked from commit ` + pick + `)","author_name":"Bob","committer_name":"alice","parent_ids":["` + tip + `"]}`},
 			{Name: "again", Do: at + pick + "/cherry_pick", As: alice, JSON: `{"branch":"main"}`, Status: 400, Want: `{"error_code":"empty","message":"Sorry, we cannot cherry-pick this commit automatically. This commit may already have been cherry-picked, or a more recent commit may have updated some of its content."}`},
 			{Name: "clash", Do: at + clash + "/cherry_pick", As: alice, JSON: `{"branch":"main"}`, Status: 400, Want: `{"error_code":"conflict"}`},
 			{Name: "dry clash", Do: at + clash + "/cherry_pick", As: alice, JSON: `{"branch":"main","dry_run":true}`, Status: 400, Want: `{"error_code":"conflict"}`},
 			{Name: "no branch given", Do: at + clash + "/cherry_pick", As: alice, JSON: `{}`, Status: 400, Want: `{"error":"branch is missing"}`},
-			{Name: "message", Do: at + clash + "/cherry_pick", As: alice, JSON: `{"branch":"side","message":"Mine"}`, Status: 201, Want: `{"message":"Mine\n"}`},
+			{Name: "message", Do: at + clash + "/cherry_pick", As: alice, JSON: `{"branch":"side","message":"Mine"}`, Status: 201, Want: `{"message":"Mine"}`},
 			{Name: "no commit", Do: at + "nope/cherry_pick", As: alice, JSON: `{"branch":"main"}`, Status: 404, Want: `{"message":"404 Commit Not Found"}`},
 			{Name: "no branch", Do: at + pick + "/cherry_pick", As: alice, JSON: `{"branch":"nope"}`, Status: 404, Want: `{"message":"404 Branch Not Found"}`},
 			{Name: "revert dry", Do: at + pick + "/revert", As: alice, JSON: `{"branch":"side","dry_run":true}`, Status: 200, Want: `{"dry_run":"success"}`},
 			{Name: "revert", Do: at + pick + "/revert", As: alice, JSON: `{"branch":"side"}`, Status: 201,
-				Want: `{"title":"Revert \"Add b\"","message":"Revert \"Add b\"\n\nThis reverts commit ` + pick + `\n","author_name":"alice"}`},
+				Want: `{"title":"Revert \"Add b\"","message":"Revert \"Add b\"\n\nThis reverts commit ` + pick + `","author_name":"alice"}`},
 			{Name: "revert again", Do: at + pick + "/revert", As: alice, JSON: `{"branch":"side"}`, Status: 400, Want: `{"error_code":"empty","message":"Sorry, we cannot revert this commit automatically. This commit may already have been reverted, or a more recent commit may have updated some of its content."}`},
 		})
 		if got := r.Git("show", "main:b"); got != "b" {

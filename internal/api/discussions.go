@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/bind"
+	"svc/internal/errs"
 	"svc/internal/plan"
 )
 
@@ -13,6 +14,8 @@ func discussionRoutesOf[T noteTarget](a *API, at, what string) {
 	handle(a, "POST "+at+"/discussions", writeAPI, t.createDiscussion, returns(discussionJSON{}), commandsOnly, summary("Create a thread on "+what))
 	handle(a, "GET "+at+one, readAPI.orAnonymous(), t.getDiscussion, summary("Get a discussion item of "+what))
 	handle(a, "POST "+at+one+"/notes", writeAPI, t.reply, returns(noteJSON{}), commandsOnly, summary("Add a note to a thread on "+what))
+	handle(a, "GET "+at+one+"/notes", readAPI.orAnonymous(), t.listDiscussed, summary("List notes of a thread on "+what))
+	handle(a, "GET "+at+one+"/notes/{note_id}", readAPI.orAnonymous(), t.getDiscussed, summary("Get a thread note on "+what))
 	handle(a, "PUT "+at+one+"/notes/{note_id}", writeAPI, t.updateDiscussed, summary("Update or resolve a thread note on "+what))
 	handle(a, "DELETE "+at+one+"/notes/{note_id}", writeAPI, t.deleteDiscussed, summary("Delete a thread note on "+what))
 }
@@ -128,7 +131,28 @@ func (t noteEndpoints[T]) reply(c *call, p replyParams[T]) (any, error) {
 
 type discussedParams[T noteTarget] struct {
 	noteParams[T]
-	Discussion string `param:"discussion_id" doc:"No effect: the note ID is sufficient."`
+	Discussion string `param:"discussion_id" doc:"ID of the thread."`
+}
+
+// listDiscussed returns the notes of a thread, the oldest first. A thread is read
+// whole, so this is one page.
+func (t noteEndpoints[T]) listDiscussed(c *call, p discussionParams[T]) ([]noteJSON, error) {
+	d, err := t.getDiscussion(c, p)
+	return d.Notes, err
+}
+
+// getDiscussed returns a note of a thread. NotFound also for notes of other
+// threads.
+func (t noteEndpoints[T]) getDiscussed(c *call, p discussedParams[T]) (noteJSON, error) {
+	on, err := p.On.on(t.api, c)
+	if err != nil {
+		return noteJSON{}, err
+	}
+	n, err := t.api.Plan.Note(c, on, p.Note)
+	if err == nil && n.Discussion != p.Discussion {
+		err = errs.NotFound("Note")
+	}
+	return t.api.presentNote(c, n, err)
 }
 
 type updateDiscussedParams[T noteTarget] struct {

@@ -29,13 +29,15 @@ type uploadedJSON struct {
 }
 
 func toUploaded(u *plan.Upload) uploadedJSON {
-	alt := strings.NewReplacer("[", "", "]", "", "\\", "").Replace(strings.TrimSuffix(u.Name, path.Ext(u.Name)))
-	out := uploadedJSON{ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path()}
-	out.Markdown = "[" + strings.NewReplacer("[", "", "]", "", "\\", "").Replace(u.Name) + "](" + out.URL + ")"
+	name, mark := u.Name, ""
 	if shown(u.Name) {
-		out.Markdown = "![" + alt + "](" + out.URL + ")"
+		name, mark = strings.TrimSuffix(u.Name, path.Ext(u.Name)), "!"
 	}
-	return out
+	alt := strings.NewReplacer("[", "", "]", "", "\\", "").Replace(name)
+	return uploadedJSON{
+		ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path(),
+		Markdown: mark + "[" + alt + "](" + u.Path() + ")",
+	}
 }
 
 // shown reports whether a file is an image, audio or video.

@@ -70,8 +70,14 @@ func (p *pushRuleParams) change() repo.PushRuleChange {
 }
 
 // getPushRule: https://docs.gitlab.com/api/project_push_rules/#get-project-push-rules
-func (a *API) getPushRule(c *call, p projectParams) (pushRuleJSON, error) {
-	return presentPushRule(a.Repos.PushRule(c, c.actor, p.Project))
+// The answer is null if there is none.
+func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
+	rule, err := a.Repos.PushRule(c, c.actor, p.Project)
+	if rule == nil || err != nil {
+		return nil, err
+	}
+	shown, err := presentPushRule(rule, nil)
+	return &shown, err
 }
 
 // createPushRule: https://docs.gitlab.com/api/project_push_rules/#add-a-project-push-rule

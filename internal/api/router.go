@@ -416,10 +416,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The encoded path is matched, so that an encoded slash stays in its
-	// parameter.
+	// parameter. Both forms of the path must belong together: links to other
+	// pages of a list are made of them.
 	r.URL.RawPath = r.URL.EscapedPath()
-	if raw, ok := strings.CutSuffix(r.URL.RawPath, ".json"); ok && !a.matches(r.Method, r.URL.RawPath) && a.matches(r.Method, raw) {
-		r.URL.RawPath = raw
+	for _, suffix := range []string{"/", ".json"} {
+		if raw, ok := strings.CutSuffix(r.URL.RawPath, suffix); ok && !a.matches(r.Method, r.URL.RawPath) && a.matches(r.Method, raw) {
+			r.URL.RawPath, r.URL.Path = raw, strings.TrimSuffix(r.URL.Path, suffix)
+		}
 	}
 	a.mux.ServeHTTP(w, r)
 }

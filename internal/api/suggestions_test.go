@@ -62,7 +62,7 @@ func TestSuggestions(t *testing.T) {
 				Want: `{"message":"Suggestions are not applicable as their lines cannot overlap."}`},
 			{Name: "apply", Do: apply(first...), As: bob, Status: 200, Want: `{"applied":true,"appliable":false}`},
 			{Name: "the commit", Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200,
-				Want: `{"author_name":"bob","committer_name":"bob","message":"Apply 1 suggestion(s) to 1 file(s)\n\nCo-authored-by: dan <dan@example.org>\n"}`},
+				Want: `{"author_name":"bob","committer_name":"bob","message":"Apply 1 suggestion(s) to 1 file(s)\n\nCo-authored-by: dan <dan@example.org>"}`},
 			{Name: "the file", Do: fmt.Sprintf("GET /projects/%d/repository/files/new.txt/raw?ref=work", id), Status: 200, Text: "ONE\nTWO\nthree\nfour\nfive\nsix"},
 			{Name: "resolved", Do: "GET " + talk, Status: 200, Want: `{"notes":[{"resolved":true,"resolved_by":{"username":"bob"},"suggestions":[{"applied":true,"appliable":false}]},{"suggestions":[{"applied":false,"appliable":false}]}]}`},
 			{Name: "once", Do: apply(first...), As: bob, Status: 400, Want: `{"message":"A suggestion has already been applied."}`},
@@ -70,7 +70,7 @@ func TestSuggestions(t *testing.T) {
 			{Name: "settings", Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, Status: 200,
 				JSON: `{"suggestion_commit_message":"%{suggestions_count} in %{file_paths} of %{project_path} (%{project_name}) on %{branch_name} by %{username} %{user_full_name}"}`},
 			{Name: "several", Do: "PUT /suggestions/batch_apply", As: bob, JSON: fmt.Sprintf(`{"ids":[%d,%d,%d]}`, last[0].ID, win[0].ID, many[2].ID), Status: 200, Want: `[{"applied":true},{"applied":true},{"applied":true}]`},
-			{Name: "by the template", Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200, Want: `{"message":"3 in new.txt, win.txt of alice/code (code) on work by bob bob\n"}`},
+			{Name: "by the template", Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200, Want: `{"message":"3 in new.txt, win.txt of alice/code (code) on work by bob bob"}`},
 			{Name: "the last line", Do: fmt.Sprintf("GET /projects/%d/repository/files/new.txt/raw?ref=work", id), Status: 200, Text: "ONE\nTWO\nthree\nfive\nSIX"},
 			{Name: "line ends", Do: fmt.Sprintf("GET /projects/%d/repository/files/win.txt/raw?ref=work", id), Status: 200, Text: "a\r\nB\r\nC\r\n"},
 		})
@@ -79,7 +79,7 @@ func TestSuggestions(t *testing.T) {
 		commitTo(t, s, bob, id, "work", "new.txt", "zero\nONE\nTWO\nthree\nfive\nSIX", "Add a line")
 		s.Table(t, []apptest.Call{
 			{Name: "moved", Do: apply(moved...), As: bob, JSON: `{"commit_message":"Custom %{co_authored_by}"}`, Status: 200},
-			{Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200, Want: `{"message":"Custom Co-authored-by: alice <alice@example.org>\n"}`},
+			{Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200, Want: `{"message":"Custom Co-authored-by: alice <alice@example.org>"}`},
 			{Do: fmt.Sprintf("GET /projects/%d/repository/files/new.txt/raw?ref=work", id), Status: 200, Text: "zero\nONE\nTWO\nTHREE\nfive\nSIX"},
 		})
 		// A changed note has other suggestions; one that was applied stays.

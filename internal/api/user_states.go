@@ -15,8 +15,13 @@ func (a *API) userStateRoutes() {
 }
 
 // blockUser: https://docs.gitlab.com/api/user_moderation/#block-access-to-a-user
-func (a *API) blockUser(c *call, p userParams) (bool, error) {
-	return true, a.Users.Block(c, c.actor, p.ID)
+// The answer is null if the user was blocked before.
+func (a *API) blockUser(c *call, p userParams) (*bool, error) {
+	changed, err := a.Users.Block(c, c.actor, p.ID)
+	if !changed {
+		return nil, err
+	}
+	return &changed, nil
 }
 
 // unblockUser: https://docs.gitlab.com/api/user_moderation/#unblock-access-to-a-user

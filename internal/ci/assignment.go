@@ -151,7 +151,7 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *varia
 	a.RepositoryURL = at.String() + "/" + a.Project.FullPath + ".git"
 	own := []JobVariable{
 		{Key: "CI_JOB_TOKEN", Value: a.Token, Masked: true},
-		{Key: "CI_REPOSITORY_URL", Value: a.RepositoryURL, Masked: true},
+		{Key: "CI_REPOSITORY_URL", Value: a.RepositoryURL},
 		{Key: "CI_RUNNER_ID", Value: strconv.FormatInt(a.Runner.ID, 10), Public: true},
 		{Key: "CI_RUNNER_DESCRIPTION", Value: a.Runner.Description, Public: true, Raw: true},
 		{Key: "CI_RUNNER_TAGS", Value: tagsJSON(a.Runner.Tags), Public: true, Raw: true},

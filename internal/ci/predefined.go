@@ -127,6 +127,7 @@ func (sc *variableContext) projectVariables(v *variables) {
 	v.add("CI_PROJECT_CLASSIFICATION_LABEL", "")
 	v.add("CI_PROJECT_TOPICS", strings.Join(p.Topics, ","))
 	v.add("CI_DEFAULT_BRANCH", p.DefaultBranch)
+	v.add("CI_DEFAULT_BRANCH_SLUG", slug(p.DefaultBranch))
 	v.add("CI_CONFIG_PATH", sc.pipeline.facts.ConfigPath)
 }
 

@@ -186,7 +186,8 @@ Scopes: ` + strings.Join(user.Scopes(), ", ") + ".",
 
 func (c *command) block() *cobra.Command {
 	return c.onUser("block-user", "Block an account", "%s is blocked.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
-		return a.Users.Block(cmd.Context(), actor.System(), u.ID)
+		_, err := a.Users.Block(cmd.Context(), actor.System(), u.ID)
+		return err
 	})
 }
 

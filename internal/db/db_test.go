@@ -78,6 +78,10 @@ func TestAll(t *testing.T) {
 		if err != nil || !slices.Equal(keys, []string{"a", "c"}) {
 			t.Error(keys, err)
 		}
+		keys, err = db.All(t.Context(), d, db.Value[string], "SELECT key FROM settings WHERE value IN "+db.In(0))
+		if err != nil || len(keys) != 0 {
+			t.Error("an empty list:", keys, err)
+		}
 		bad := errors.New("bad row")
 		_, err = db.All(t.Context(), d, func(db.Scanner) (int, error) { return 0, bad }, "SELECT key FROM settings")
 		if err != bad {

@@ -55,8 +55,15 @@ func (w *Where) Args(more ...any) []any {
 	return append(append(make([]any, 0, len(w.args)+len(more)), w.args...), more...)
 }
 
-// In is a list of n placeholders for IN; n must be at least 1.
-func In(n int) string { return "(?" + strings.Repeat(", ?", n-1) + ")" }
+// In is a list of n placeholders for IN. Of no placeholders it is a list that
+// contains nothing. NOT IN needs at least one: compared with NULL, nothing is
+// known to be outside.
+func In(n int) string {
+	if n == 0 {
+		return "(NULL)"
+	}
+	return "(?" + strings.Repeat(", ?", n-1) + ")"
+}
 
 // Any turns a slice into arguments.
 func Any[T any](list []T) []any {

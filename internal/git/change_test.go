@@ -48,7 +48,7 @@ func TestCommitChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Commit{ID: first.ID, TreeID: first.TreeID, Author: who("Ann"), Committer: who("Bob"), Message: "first\n", Title: "first"}
+	want := &Commit{ID: first.ID, TreeID: first.TreeID, Author: who("Ann"), Committer: who("Bob"), Message: "first", Title: "first"}
 	if d := cmp.Diff(want, first); d != "" {
 		t.Error(d)
 	}
@@ -133,7 +133,7 @@ func TestSignaturesAreCleaned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Author.Name != "Ann xparent 0" || c.Author.Email != "ab@x" || c.Committer.Name != "unknown" || len(c.ParentIDs) != 0 || c.Message != "nul and \uFFFD\n" {
+	if c.Author.Name != "Ann xparent 0" || c.Author.Email != "ab@x" || c.Committer.Name != "unknown" || len(c.ParentIDs) != 0 || c.Message != "nul and \uFFFD" {
 		t.Errorf("%+v", c)
 	}
 	g.Git("update-ref", "refs/heads/main", string(c.ID))

@@ -75,7 +75,8 @@ func encodeTree(entries []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeCommit writes the content of a commit.
+// encodeCommit writes the content of a commit. The message is stored as it was
+// sent: no newline is added at its end.
 func encodeCommit(c *Commit) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", c.TreeID)
@@ -83,11 +84,7 @@ func encodeCommit(c *Commit) []byte {
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
 	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n", encodeSignature(c.Author), encodeSignature(c.Committer))
-	message := strings.ReplaceAll(strings.ToValidUTF8(c.Message, "\uFFFD"), "\x00", "")
-	b.WriteString(message)
-	if !strings.HasSuffix(message, "\n") {
-		b.WriteByte('\n')
-	}
+	b.WriteString(strings.ReplaceAll(strings.ToValidUTF8(c.Message, "\uFFFD"), "\x00", ""))
 	return b.Bytes()
 }
 

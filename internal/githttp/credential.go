@@ -57,10 +57,14 @@ const tokenLogin = "oauth2"
 func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	if login == x.Name+"-ci-token" || login == "gitlab-ci-token" {
 		by, err := x.Jobs.JobActor(x.r.Context(), password, ip)
-		if errs.Is(err, errs.KindUnauthorized) {
-			return actor.Actor{}, errs.Unauthorized("The job token is invalid, or its job is no longer running.").Because(err)
+		if !errs.Is(err, errs.KindUnauthorized) {
+			return by, err
 		}
-		return by, err
+		// Release tools send a personal access token with this login.
+		if by, err := x.Users.TryToken(x.r.Context(), password, ip); !unknown(err) {
+			return by, err
+		}
+		return actor.Actor{}, errs.Unauthorized("The job token is invalid, or its job is no longer running.").Because(err)
 	}
 	by, err := x.Users.TryToken(x.r.Context(), password, ip)
 	if !unknown(err) {

@@ -25,6 +25,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Jobs     Jobs
 	Name     string // of the service
+	URL      string // the external URL of the instance
 	TempDir  string // for requests that are too long for memory
 	Log      *slog.Logger
 	// Count is told of each request for a service of git ("git-upload-pack")
@@ -61,7 +62,7 @@ const infoRefs = "info/refs"
 // need not exist.
 func (g *Git) Serves(r *http.Request) bool {
 	_, ok := parse(r)
-	return ok
+	return ok || asksGoGet(r)
 }
 
 // target is what a request asks for.
@@ -95,6 +96,12 @@ func parse(r *http.Request) (target, bool) {
 // ServeHTTP implements http.Handler, for requests that Serves has accepted.
 func (g *Git) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, ok := parse(r)
+	if !ok && asksGoGet(r) {
+		x := &exchange{Git: g, w: w, r: r}
+		x.route("/{project}?go-get=1")
+		x.goGet()
+		return
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return

@@ -173,7 +173,7 @@ func TestCredentials(t *testing.T) {
 		newProject(t, s, alice, "secret", "private")
 		newProject(t, s, alice, "open", "public")
 		blockedID, blocked := s.User(t, "blocked")
-		if err := s.Users.Block(t.Context(), actor.System(), blockedID); err != nil {
+		if _, err := s.Users.Block(t.Context(), actor.System(), blockedID); err != nil {
 			t.Fatal(err)
 		}
 		secondID, _ := s.User(t, "second")
@@ -204,7 +204,8 @@ func TestCredentials(t *testing.T) {
 			{name: "unknown token", login: "oauth2", password: "svcpat-unknown", path: read, status: 401, text: "token is invalid"},
 			{name: "other scheme", header: map[string]string{"Authorization": "Digest x"}, path: read, status: 401},
 			{name: "job token", login: "svc-ci-token", password: "x", path: open, status: 401, text: "job token"},
-			{name: "job token by its public name", login: "gitlab-ci-token", password: alice, path: open, status: 401, text: "job token"},
+			{name: "job token by its public name", login: "gitlab-ci-token", password: "x", path: open, status: 401, text: "job token"},
+			{name: "token with the login of job tokens", login: "gitlab-ci-token", password: alice, path: read, status: 200},
 			{name: "blocked", login: "blocked", password: blocked, path: open, status: 403, text: "blocked"},
 			{name: "blocked, by password", login: "blocked", password: password, path: open, status: 403, text: "blocked"},
 			{name: "a password that has to be changed", login: "given", password: other, path: open, status: 403, text: "sign in with a browser"},

@@ -28,8 +28,11 @@ func (x *examples) results(e *Endpoint) []docsResult {
 	var results []docsResult
 	for _, one := range schemas {
 		r := docsResult{Status: e.Status}
-		names, _ := types(one)
-		r.Shape = names[0]
+		if names, _ := types(one); len(names) > 0 {
+			r.Shape = names[0]
+		} else {
+			r.Shape.Text = "null"
+		}
 		if e.Result == List {
 			r.Shape.Text = "list of " + r.Shape.Text
 			one = ArrayOf(one)
@@ -47,6 +50,8 @@ func (x *examples) text(s *Schema) string { return pretty(x.value("", s, nil)) }
 // components: recursion ends at the first repetition.
 func (x *examples) value(name string, s *Schema, within []string) any {
 	switch {
+	case len(s.Type) == 1 && s.Type[0] == "null":
+		return nil
 	case s.Ref != "":
 		component := refName(s)
 		for _, outer := range within {

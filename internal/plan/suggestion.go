@@ -38,11 +38,12 @@ func (s *Suggestion) Applied() bool { return s.AppliedAt != nil }
 // Same reports whether the suggestion would change nothing.
 func (s *Suggestion) Same() bool { return s.FromContent == s.ToContent }
 
-// The limits of suggestions: in a note, and of the bytes of the lines that one
-// replaces.
+// The limits of suggestions: in a note, and of the bytes of the lines that those
+// of a note replace. A short note could otherwise copy a file many times into the
+// database.
 const (
 	maxSuggestions    = 50
-	maxSuggestedBytes = 1 << 20
+	maxSuggestedBytes = 1 << 18
 )
 
 // suggest sets the suggestions of a new text of a note, if it is about a line of
@@ -76,7 +77,7 @@ func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 	if err != nil {
 		return err
 	}
-	lines := SplitLines(content)
+	lines, copied := SplitLines(content), 0
 	for i, one := range found[:min(len(found), maxSuggestions)] {
 		next := &Suggestion{
 			Number: i, FromLine: max(1, *at.NewLine-int64(one.Above)), ToLine: min(int64(len(lines)), *at.NewLine+int64(one.Below)), ToContent: one.Content,
@@ -88,7 +89,8 @@ func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 		for _, line := range lines[next.FromLine-1 : next.ToLine] {
 			from.WriteString(strings.TrimRight(line, "\r\n") + "\n")
 		}
-		if next.FromContent = from.String(); len(next.FromContent) <= maxSuggestedBytes && utf8.ValidString(next.FromContent) {
+		if next.FromContent = from.String(); copied+from.Len() <= maxSuggestedBytes && utf8.ValidString(next.FromContent) {
+			copied += from.Len()
 			n.Suggestions = append(n.Suggestions, next)
 		}
 	}

@@ -97,13 +97,18 @@ func (c PushRuleChange) apply(r *PushRules) error {
 	return wrong.Err()
 }
 
-// PushRule returns the push rule of a project, for Maintainers; NotFound.
+// PushRule returns the push rule of a project, nil if there is none, for
+// Maintainers. NotFound.
 func (s *Service) PushRule(ctx context.Context, by actor.Actor, ref project.Ref) (*PushRule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
-	return s.pushRule(ctx, s.DB, p.ID)
+	r, err := s.pushRule(ctx, s.DB, p.ID)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	return r, err
 }
 
 func (s *Service) pushRule(ctx context.Context, q db.Q, projectID int64) (*PushRule, error) {

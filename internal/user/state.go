@@ -23,18 +23,20 @@ var next = map[State][]State{
 // deactivated.
 const dormantDays = 90
 
-// Block keeps a user out. Administrators only; Forbidden for internal users
-// and for oneself.
-func (s *Service) Block(ctx context.Context, by actor.Actor, id int64) error {
-	return s.move(ctx, by, id, Blocked, "user_blocked", func(u *User) error {
+// Block keeps a user out and reports whether the user was not blocked before.
+// Administrators only; Forbidden for internal users and for oneself.
+func (s *Service) Block(ctx context.Context, by actor.Actor, id int64) (changed bool, err error) {
+	err = s.move(ctx, by, id, Blocked, "user_blocked", func(u *User) error {
 		if u.Internal() {
 			return errs.Forbidden("An internal user cannot be blocked")
 		}
 		if by.Is(u.ID) {
 			return errs.Forbidden("You cannot block yourself")
 		}
+		changed = u.State != Blocked
 		return nil
 	})
+	return changed && err == nil, err
 }
 
 // Unblock lets a blocked user in again. Administrators only.
@@ -62,7 +64,7 @@ func (s *Service) Deactivate(ctx context.Context, by actor.Actor, id int64) erro
 			return errs.Forbidden("Internal users cannot be deactivated")
 		case u.State == Blocked, u.State == Banned, u.State == PendingApproval:
 			return errs.Forbidden("A blocked user cannot be deactivated by the API")
-		case u.State == Active && (u.LastActivityOn >= since.Format("2006-01-02") || u.LastActivityOn == "" && u.CreatedAt.After(since)):
+		case u.State == Active && u.LastActivityOn >= since.Format("2006-01-02"):
 			return errs.Forbidden("The user you are trying to deactivate has been active in the past %d days and cannot be deactivated", dormantDays)
 		}
 		return nil

@@ -165,7 +165,7 @@ func (s *Service) tokenExpiry(ctx context.Context, day string) (string, error) {
 	switch {
 	case day == "":
 		return last, nil
-	case day <= now.Format(time.DateOnly):
+	case day < now.Format(time.DateOnly):
 		return "", errs.InvalidField("expires_at", "can't be in the past")
 	case day > last:
 		return "", errs.InvalidField("expires_at", "must expire in %d days", settings.MaxTokenLifetimeDays)

@@ -204,7 +204,7 @@ func TestImpersonation(t *testing.T) {
 
 		// It ends with the right to it, and with the account.
 		root.submit(ada, ada+"/impersonate").leads("/")
-		if err := s.Users.Block(t.Context(), actor.System(), id); err != nil {
+		if _, err := s.Users.Block(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
 		}
 		root.get("/").want(200).not("you are impersonating")

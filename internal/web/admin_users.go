@@ -205,7 +205,7 @@ type userAction struct {
 
 func (w *Web) userActions() map[string]userAction {
 	return map[string]userAction{
-		"block":      {func(v *visit, id int64) error { return w.Users.Block(v, v.actor, id) }, "The user was blocked.", false},
+		"block":      {func(v *visit, id int64) error { _, err := w.Users.Block(v, v.actor, id); return err }, "The user was blocked.", false},
 		"unblock":    {func(v *visit, id int64) error { return w.Users.Unblock(v, v.actor, id) }, "The user was unblocked.", false},
 		"ban":        {func(v *visit, id int64) error { return w.Users.Ban(v, v.actor, id) }, "The user was banned.", false},
 		"unban":      {func(v *visit, id int64) error { return w.Users.Unban(v, v.actor, id) }, "The user was unbanned.", false},

@@ -123,11 +123,11 @@ func (p pushRulesPage) title() string { return "Push rules · " + p.Name() }
 func (w *Web) pushRules(v *visit, in project.Place) error {
 	var r repo.PushRules
 	rule, err := w.Repos.PushRule(v, v.actor, in.Ref)
-	switch {
-	case err == nil:
-		r = rule.PushRules
-	case !errs.Is(err, errs.KindNotFound):
+	if err != nil {
 		return err
+	}
+	if rule != nil {
+		r = rule.PushRules
 	}
 	return w.showPushRules(v, in, filled("commit_message_regex", r.CommitMessage, "commit_message_negative_regex", r.CommitMessageNegative,
 		"branch_name_regex", r.BranchName, "author_email_regex", r.AuthorEmail, "file_name_regex", r.FileName,

@@ -43,7 +43,7 @@ func newCast(t *testing.T, s *apptest.Server) *cast {
 			root("POST /groups/g/members", url.Values{"user_id": {strconv.FormatInt(c.ids[name], 10)}, "access_level": {level}})
 		}
 	}
-	if err := s.Users.Block(t.Context(), actor.System(), c.ids["blocked"]); err != nil {
+	if _, err := s.Users.Block(t.Context(), actor.System(), c.ids["blocked"]); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -87,6 +87,9 @@ func (o *Oracle) Check(method, path string, status int, header http.Header, body
 	}
 	r, op := o.find(asked, below)
 	if op == nil {
+		r, op = o.find(asked, strings.TrimSuffix(below, "/")) // a slash at the end has no meaning
+	}
+	if op == nil {
 		return o.checkNoOperation(method, path, r != nil, status, header, body)
 	}
 	name := fmt.Sprintf("%s %s%s returned %d", method, prefix, r.path, status)

@@ -29,7 +29,7 @@ CREATE TABLE suggestions (
   commit_sha   TEXT NOT NULL DEFAULT '', -- that applied it; empty: not applied
   applied_at   BIGINT
 );
-CREATE UNIQUE INDEX suggestions_note_id ON suggestions (note_id, number);
+CREATE UNIQUE INDEX suggestions_note_id_number ON suggestions (note_id, number);
 
 -- Reviewers who requested changes. A merge request with a row that is not
 -- bypassed cannot be merged.

@@ -18,8 +18,8 @@ CREATE TABLE todos (
 CREATE INDEX todos_user_id ON todos (user_id, state, id);
 CREATE INDEX todos_user_id_project_id ON todos (user_id, state, project_id, id);
 -- A user has at most one pending item for a target.
-CREATE UNIQUE INDEX todos_pending_issue ON todos (issue_id, user_id) WHERE state = 'pending' AND issue_id IS NOT NULL;
-CREATE UNIQUE INDEX todos_pending_merge_request ON todos (merge_request_id, user_id) WHERE state = 'pending' AND merge_request_id IS NOT NULL;
+CREATE UNIQUE INDEX todos_issue_id_user_id ON todos (issue_id, user_id) WHERE state = 'pending' AND issue_id IS NOT NULL;
+CREATE UNIQUE INDEX todos_merge_request_id_user_id ON todos (merge_request_id, user_id) WHERE state = 'pending' AND merge_request_id IS NOT NULL;
 CREATE INDEX todos_issue_id ON todos (issue_id) WHERE issue_id IS NOT NULL;
 CREATE INDEX todos_merge_request_id ON todos (merge_request_id) WHERE merge_request_id IS NOT NULL;
 CREATE INDEX todos_note_id ON todos (note_id) WHERE note_id IS NOT NULL;
@@ -38,10 +38,10 @@ CREATE TABLE award_emoji (
   created_at       BIGINT NOT NULL,
   updated_at       BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX award_emoji_issue_id ON award_emoji (issue_id, name, user_id) WHERE issue_id IS NOT NULL;
-CREATE UNIQUE INDEX award_emoji_merge_request_id ON award_emoji (merge_request_id, name, user_id) WHERE merge_request_id IS NOT NULL;
-CREATE UNIQUE INDEX award_emoji_snippet_id ON award_emoji (snippet_id, name, user_id) WHERE snippet_id IS NOT NULL;
-CREATE UNIQUE INDEX award_emoji_note_id ON award_emoji (note_id, name, user_id) WHERE note_id IS NOT NULL;
+CREATE UNIQUE INDEX award_emoji_issue_id_name_user_id ON award_emoji (issue_id, name, user_id) WHERE issue_id IS NOT NULL;
+CREATE UNIQUE INDEX award_emoji_merge_request_id_name_user_id ON award_emoji (merge_request_id, name, user_id) WHERE merge_request_id IS NOT NULL;
+CREATE UNIQUE INDEX award_emoji_snippet_id_name_user_id ON award_emoji (snippet_id, name, user_id) WHERE snippet_id IS NOT NULL;
+CREATE UNIQUE INDEX award_emoji_note_id_name_user_id ON award_emoji (note_id, name, user_id) WHERE note_id IS NOT NULL;
 CREATE INDEX award_emoji_user_id ON award_emoji (user_id, name);
 
 -- The number of thumbsup and thumbsdown reactions.
