@@ -59,7 +59,7 @@ func TestCodeRoles(t *testing.T) {
 				b := visitors[role]
 				reading = reading || role == place.read
 				writing = writing || role == "developer"
-				for _, page := range []string{"tree/main/d", "blob/main/a.txt", "raw/main/a.txt", "blame/main/a.txt", "commits/main", "commit/main", "branches", "tags", "compare", "compare/main...main", "graphs", "archive/main/x.zip"} {
+				for _, page := range []string{"tree/main/d", "blob/main/a.txt", "raw/main/a.txt", "blame/main/a.txt", "commits/main", "commit/main", "branches", "tags", "compare", "compare/main...main", "find_file/main", "find_file/main?format=json", "refs", "graphs", "archive/main/x.zip"} {
 					want := 200
 					if !reading {
 						want = place.below[role]
@@ -68,7 +68,7 @@ func TestCodeRoles(t *testing.T) {
 						t.Errorf("%s: %s%s: status %d, want %d", role, at, page, p.status, want)
 					}
 				}
-				for _, page := range []string{"edit/main/a.txt", "new/main", "delete/main/a.txt"} {
+				for _, page := range []string{"edit/main/a.txt", "new/main", "delete/main/a.txt", "edit_files/main/a.txt", "upload/main", "new_dir/main"} {
 					want := 200
 					switch {
 					case role == "nobody":
