@@ -29,6 +29,8 @@ var inboxRows = func() map[string]ciRow {
 
 var (
 	inboxRoles = rowRoles(inboxRows, map[string]role{
+		"GET /user/preferences":         userRead("GET /user/preferences"),
+		"PUT /user/preferences":         own("PUT /user/preferences", `{"view_diffs_file_by_file":true}`, 200),
 		"GET /todos":                    ownRead("GET /todos"),
 		"POST /todos/{id}/mark_as_done": own("POST /todos/999999/mark_as_done", "", 404),
 		"POST /todos/mark_as_done":      own("POST /todos/mark_as_done", "", 204),

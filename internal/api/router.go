@@ -144,6 +144,7 @@ func New(d Deps) *API {
 		a.gpgKeyRoutes,
 		a.userFollowRoutes,
 		a.userStatusRoutes,
+		a.userPreferenceRoutes,
 		a.userAttributeRoutes,
 		a.userAvatarRoutes,
 		a.projectRoutes,

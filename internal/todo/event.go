@@ -46,7 +46,7 @@ func (s *Service) Notified(ctx context.Context, tx *db.Tx, e notify.Event) error
 			}
 		}
 		return nil
-	case notify.PushToMergeRequest:
+	case notify.PushToMergeRequest, notify.ApproveMergeRequest, notify.UnapproveMergeRequest:
 		return s.acted(ctx, tx, e.AuthorID, on)
 	case notify.CloseIssue, notify.CloseMergeRequest, notify.MergeMergeRequest, notify.ReopenIssue, notify.ReopenMergeRequest:
 		if err := s.acted(ctx, tx, e.AuthorID, on); err != nil {
@@ -314,6 +314,36 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 			}
 		}
 	}
+	if e.Type == notify.NewMergeRequest {
+		return s.addApprovers(ctx, e, on)
+	}
+	return nil
+}
+
+// addApprovers creates the items of the users whom approval rules name. Users of
+// groups and roles are not named.
+func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Target) error {
+	in, m, err := s.Merges.Seen(ctx, actor.System(), on.ID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	_, a, err := s.Merges.ApprovalState(ctx, actor.System(), project.RefTo(in.ID), m.IID)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	for _, r := range a.Waiting() {
+		if r.Required == 0 {
+			continue
+		}
+		for _, u := range r.Users {
+			if u.ID == m.AuthorID {
+				continue
+			}
+			if err := s.addMentioned(ctx, e, on, u.ID, ApprovalRequired, false); err != nil {
+				return fmt.Errorf("to-do item of user %d: %w", u.ID, err)
+			}
+		}
+	}
 	return nil
 }
 
@@ -344,7 +374,7 @@ func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target) (te
 	return m.Description, false, nil
 }
 
-// addMentioned creates the item of a mentioned user who can see the target.
+// addMentioned creates the item of a user who can see the target.
 func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Target, userID int64, a Action, internal bool) error {
 	users, err := s.Users.FindAll(ctx, []int64{userID})
 	if err != nil {

@@ -271,6 +271,9 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 	if err := insertSession(ctx, tx, session); err != nil {
 		return err
 	}
+	if err := insertSignIn(ctx, tx, session); err != nil {
+		return err
+	}
 	u.SignInCount++
 	u.LastSignInAt, u.LastSignInIP = u.CurrentSignInAt, u.CurrentSignInIP
 	if u.LastSignInAt == nil {

@@ -111,6 +111,7 @@ type Preferences struct {
 	ThemeID, ColorSchemeID int64
 	ViewDiffsFileByFile    bool
 	ShowWhitespaceInDiffs  bool
+	Appearance             Appearance
 }
 
 // Bot reports whether the account belongs to a program.

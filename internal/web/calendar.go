@@ -33,18 +33,22 @@ func (w *Web) calendar(v *visit, u *user.User) (*calendar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return drawCalendar(first, today, days), nil
+	begin := time.Monday
+	if v.session != nil {
+		begin = time.Weekday(v.session.User.Appearance.Sunday())
+	}
+	return drawCalendar(first, today, begin, days), nil
 }
 
-// drawCalendar draws a week as a column, from Monday down. Days without
+// drawCalendar draws a week as a column, from the day that it begins with down. Days without
 // anything are one line of the picture, the others a square each: a page stays
 // small that way.
-func drawCalendar(first, last time.Time, days map[string]int) *calendar {
+func drawCalendar(first, last time.Time, begin time.Weekday, days map[string]int) *calendar {
 	c := &calendar{}
-	monday := first.AddDate(0, 0, -(int(first.Weekday())+6)%7)
+	week := first.AddDate(0, 0, -(int(first.Weekday())+7-int(begin))%7)
 	var full, empty, names strings.Builder
 	for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
-		since := int(day.Sub(monday).Hours()) / 24
+		since := int(day.Sub(week).Hours()) / 24
 		x, y := since/7*cell, 14+since%7*cell
 		month := day.Format("January 2006")
 		if len(c.Months) == 0 || c.Months[len(c.Months)-1].Name != month {
@@ -62,7 +66,7 @@ func drawCalendar(first, last time.Time, days map[string]int) *calendar {
 		c.Months[len(c.Months)-1].N += n
 		fmt.Fprintf(&full, `<rect x="%d" y="%d" class="q%d"><title>%s: %d</title></rect>`, x, y, shade(n), day.Format("2 Jan 2006"), n)
 	}
-	weeks := int(last.Sub(monday).Hours())/24/7 + 1
+	weeks := int(last.Sub(week).Hours())/24/7 + 1
 	c.Days = template.HTML(fmt.Sprintf(`<svg class="calendar" viewBox="0 0 %d %d" role="img" aria-label="%s in the last year">%s<path d="%s"/>%s</svg>`,
 		weeks*cell, 14+7*cell, plural(c.Total, "contribution"), names.String(), empty.String(), full.String()))
 	return c

@@ -142,6 +142,9 @@ func (v *visit) diffChoice(name, cookie string, values ...string) string {
 }
 
 func (v *visit) parallel() bool {
+	if v.session != nil && v.session.User.Appearance.DiffView == "parallel" {
+		return v.diffChoice("view", "diff_view", "parallel", "inline") == "parallel"
+	}
 	return v.diffChoice("view", "diff_view", "inline", "parallel") == "parallel"
 }
 

@@ -19,6 +19,9 @@ func (w *Web) home(v *visit) error {
 	if v.session == nil {
 		return v.redirect("/explore")
 	}
+	if to := startPage(v.session.User); to != "" {
+		return v.redirect(to)
+	}
 	return w.dashboard(v)
 }
 

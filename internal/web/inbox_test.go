@@ -136,3 +136,39 @@ func TestReactionPages(t *testing.T) {
 		b.get("/-/emojis").want(200, `"Smileys and emotion"`)
 	})
 }
+
+// TestPreferencePages saves preferences and a status, and sees what they do.
+func TestPreferencePages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.User(t, "ada")
+		b := newBrowser(t, s).signIn("ada", password)
+		const page = "/-/user_settings/preferences"
+		b.get("/-/profile/preferences").leads(page)
+		b.get(page).want(200, "Time zone", `value="UTC"`, "Side by side", "Start page")
+		save := func(pairs ...string) answer {
+			return b.submit(page, page, append([]string{"timezone", "Europe/Berlin", "tab_width", "8", "first_day", "1", "diff_view", "parallel"}, pairs...)...)
+		}
+		save("start_page", "todos", "theme", "dark", "whitespace", "1").leads(page)
+		b.get(page).want(200, "Your preferences were saved.", `data-theme="dark"`, `data-tab="8"`, `data-zone="Europe/Berlin"`, `value="Europe/Berlin"`)
+		b.get("/").leads("/dashboard/todos")
+		save("start_page", "activity").leads(page)
+		b.get("/").leads("/ada")
+		save("start_page", "").leads(page)
+		b.get("/").want(200, "Your projects")
+		save("timezone", "Mars/Olympus").want(422, "is not a time zone")
+		save("theme", "pink").want(422)
+		save("tab_width", "7").want(422)
+		save("tab_width", "x").want(422, "is not a number")
+
+		const status = "/-/user_settings/status"
+		b.get(status).want(200, "Set status").not("Clear status")
+		b.submit(status, status, "emoji", "palm_tree", "message", "On <leave>", "busy", "1", "clear_status_after", "1_day").leads(status)
+		b.get(status).want(200, "🌴", "Edit status", "Clear status", "On &lt;leave&gt;")
+		b.submit(status, status, "emoji", "nonsense").want(422, "is not a valid emoji name")
+		b.submit(status, status, "clear", "1").leads(status)
+		b.get(status).want(200).not("🌴", "Edit status")
+
+		b.get("/-/user_settings/active_sessions").want(200, "Sign-in history", "from 127.0.0.1")
+	})
+}

@@ -167,6 +167,8 @@ func userSideBar(u *user.User) *sideBar {
 	b := &sideBar{label: "User settings", name: "User settings", home: "/-/user_settings/profile", face: &picture, base: "/-/user_settings/"}
 	b.group("", "", "", true)
 	b.flat("Profile", "user", "profile")
+	b.flat("Preferences", "settings", "preferences")
+	b.flat("Status", "smile", "status")
 	b.flat("Emails", "mail", "emails")
 	b.flat("Notifications", "bell", "notifications")
 	b.flat("Password", "lock", "password/edit")

@@ -168,6 +168,13 @@ func (w *Web) renewCodes(v *visit) error {
 
 type sessionsPage struct {
 	Sessions []sessionRow
+	SignIns  []signInRow
+}
+
+// signInRow is a sign-in of the user.
+type signInRow struct {
+	user.SignIn
+	Browser string
 }
 
 type sessionRow struct {
@@ -189,6 +196,14 @@ func (w *Web) sessionsPage(v *visit) error {
 	for _, s := range list {
 		name, phone := browserOf(s.UserAgent)
 		p.Sessions = append(p.Sessions, sessionRow{Session: s, Browser: name, Phone: phone, Current: s.ID == v.session.ID})
+	}
+	signIns, err := w.Users.SignIns(v, v.actor)
+	if err != nil {
+		return err
+	}
+	for _, s := range signIns {
+		name, _ := browserOf(s.UserAgent)
+		p.SignIns = append(p.SignIns, signInRow{s, name})
 	}
 	return v.show(p)
 }

@@ -120,6 +120,9 @@ type frame struct {
 	Unproven     bool // the address of the user is not confirmed
 	Page         content
 	Counts       todo.Counts // of a signed-in user
+	Status       string      // the emoji of their status
+	Zone         string      // their time zone
+	Tab          int         // the width of a tab; 0: the usual one
 
 	visit *visit
 }
@@ -156,6 +159,10 @@ func (v *visit) render(status int, c content) error {
 	f.Links, f.Side = mainLinks(f.Path, f.User != nil, f.Counts), v.sideBar()
 	if c, ok := c.(interface{ wide() bool }); ok {
 		f.Wide = c.wide()
+	}
+	if f.User != nil {
+		f.Theme, f.Tab, f.Zone = f.User.Appearance.Theme, f.User.Appearance.TabWidth, f.User.Timezone
+		f.Status = v.web.statusEmoji(f.User)
 	}
 	if theme := v.cookie("theme"); theme == "dark" || theme == "light" {
 		f.Theme = theme

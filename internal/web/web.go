@@ -119,6 +119,7 @@ func New(d Deps) *Web {
 	w.registrationPages()
 	w.newPages()
 	w.profilePages()
+	w.preferencePages()
 	w.notificationPages()
 	w.securityPages()
 	w.credentialPages()

@@ -58,6 +58,7 @@ func contents() []content {
 		profilePage{Form: bad, User: u, Emails: []string{u.Email}}, emailsPage{Form: bad, User: u, Emails: []user.Email{{Address: "x@example.org", CreatedAt: now}, {ConfirmedAt: &now}}},
 		passwordPage{Form: bad}, passwordPage{Forced: true},
 		twoFactorPage{}, twoFactorPage{Enabled: true}, twoFactorPage{QR: "<svg></svg>", Form: bad}, twoFactorPage{Codes: []string{"a-b"}},
+		preferencesPage{Form: bad}, preferencesPage{}, statusPage{Form: bad, Set: true}, statusPage{},
 		sessionsPage{Sessions: []sessionRow{{Browser: "x", Current: true}, {Phone: true}}},
 		keysPage{Form: bad, Keys: []user.Key{{Title: "t", CreatedAt: now, LastUsedAt: &now, ExpiresAt: &now}}}, keysPage{},
 		tokensPage{Form: bad, Made: &user.Token{Secret: "s"}, Tokens: []user.Token{{Name: "n", Scopes: []string{"api"}, LastUsedAt: &now, ExpiresAt: "2027-01-01"}}, Scopes: []scope{{"api", "t"}}}, tokensPage{},

@@ -60,10 +60,12 @@
   // Times: how long ago, kept up to date; the exact one on hover.
   const units = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const words = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+  // UTC is what a user has who has chosen none: then the time zone of the system holds.
+  const chosen = document.documentElement.dataset.zone, zone = chosen && chosen !== "UTC" ? { timeZone: chosen } : {};
   const tick = () => {
     for (const t of $$("time[data-ago]")) {
       const at = new Date(t.dateTime), past = (Date.now() - at) / 1000;
-      t.title = at.toLocaleString();
+      t.title = at.toLocaleString(undefined, zone);
       const unit = units.find(([, s]) => past >= s);
       t.textContent = unit ? words.format(-Math.floor(past / unit[1]), unit[0]) : "just now";
     }
