@@ -85,7 +85,7 @@ func (p reactPage) title() string { return "Add reaction · " + p.Name() }
 // emojiGroups are the emoji by group, as pickers show them.
 var emojiGroups = sync.OnceValue(func() []emojiGroup {
 	names := map[string]string{
-		"smileys": "Smileys and emotion", "people": "People and body", "nature": "Animals and nature", "food": "Food and drink", "travel": "Travel and places",
+		"smileys": "Smileys and emotion", "people": "Gestures and body", "nature": "Animals and nature", "food": "Food and drink", "travel": "Travel and places",
 		"activities": "Activities", "objects": "Objects", "symbols": "Symbols", "flags": "Flags",
 	}
 	var list []emojiGroup
