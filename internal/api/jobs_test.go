@@ -32,7 +32,7 @@ bridge: {stage: two, trigger: {include: none.yml}}
 			{Do: fmt.Sprintf("GET %s/%d", at, job), As: w.owner, Status: 200, Want: fmt.Sprintf(`{"id":%d,"name":"a","stage":"one","status":"success","ref":"main","tag":false,
 				"coverage":42,"allow_failure":false,"archived":false,"erased_at":null,"created_at":"<any>","started_at":"<any>","finished_at":"<any>",
 				"duration":"<any>","queued_duration":"<any>","tag_list":["b","a"],"web_url":"%s/alice/code/-/jobs/%d",
-				"commit":{"id":"<any>","short_id":"<any>","title":"first","message":"first\n\nWith words.\n","author_name":"alice","author_email":"<any>","created_at":"<any>"},
+				"commit":{"id":"<any>","short_id":"<any>","title":"first","message":"first\n\nWith words.","author_name":"alice","author_email":"<any>","created_at":"<any>"},
 				"pipeline":{"id":%d,"project_id":%d,"ref":"main","sha":"<any>","status":"running"},"runner":{"runner_type":"instance_type"},
 				"project":{"ci_job_token_scope_enabled":false},"user":{"username":"alice","bot":false,"bio":""}}`, job, s.URL, job, p, w.project),
 				Not: []string{"failure_reason", "artifacts_file"}},

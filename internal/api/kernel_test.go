@@ -188,7 +188,7 @@ func TestProtocol(t *testing.T) {
 			{Name: "wrong method among others", Do: "POST /users/1", As: root, Status: 405, WantHeader: map[string]string{"Allow": "GET, HEAD, PUT, DELETE, OPTIONS"}},
 			{Name: "json suffix", Do: "GET /version.json", As: root, Status: 200, Want: `{"version":"<any>"}`},
 			{Name: "a suffix that belongs to the path", Do: "POST /openapi.json", As: root, Status: 405, WantHeader: map[string]string{"Allow": "GET, HEAD, OPTIONS"}},
-			{Name: "trailing slash", Do: "GET /version/", As: root, Status: 404},
+			{Name: "trailing slash", Do: "GET /version/", As: root, Status: 200},
 			{Name: "path parameter of the wrong type", Do: "GET /users/abc", As: root, Status: 400, Want: `{"error":"id is invalid"}`},
 			{Name: "slash that should be encoded", Do: "GET /admin/ci/variables/a/b", As: root, Status: 404, Want: `{"error":"404 Not Found"}`},
 			{Name: "encoded slash", Do: "GET /admin/ci/variables/a%2Fb", As: root, Status: 404, Want: `{"message":"404 InstanceVariable Not Found"}`},

@@ -44,6 +44,8 @@ var mergeRows = map[string]ciRow{
 	"POST " + mergeAt + "/discussions":                           doneBy(project.NoAccess, "/merge_requests/99/discussions", `{"body":"x"}`, 404),
 	"GET " + mergeTalkAt:                                         seen("/merge_requests/99/discussions/x", 404),
 	"PUT " + mergeTalkAt:                                         doneBy(project.NoAccess, "/merge_requests/99/discussions/x", `{"resolved":true}`, 404),
+	"GET " + mergeTalkAt + "/notes":                              seen("/merge_requests/99/discussions/x/notes", 404),
+	"GET " + mergeTalkAt + "/notes/{note_id}":                    seen("/merge_requests/99/discussions/x/notes/1", 404),
 	"POST " + mergeTalkAt + "/notes":                             doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes", `{"body":"x"}`, 404),
 	"PUT " + mergeTalkAt + "/notes/{note_id}":                    doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", `{"body":"x"}`, 404),
 	"DELETE " + mergeTalkAt + "/notes/{note_id}":                 doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", "", 404),

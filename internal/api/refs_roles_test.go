@@ -79,7 +79,7 @@ var refRows = map[string]refRow{
 	"POST /projects/{id}/protected_tags":              ruleRow("/protected_tags", `{"name":"x"}`, project.Maintainer, 201),
 	"GET /projects/{id}/protected_tags/{name}":        ruleRow("/protected_tags/x", "", project.Developer, 404),
 	"DELETE /projects/{id}/protected_tags/{name}":     ruleRow("/protected_tags/x", "", project.Maintainer, 404),
-	"GET /projects/{id}/push_rule":                    ruleRow("/push_rule", "", project.Maintainer, 404),
+	"GET /projects/{id}/push_rule":                    ruleRow("/push_rule", "", project.Maintainer, 200),
 	"POST /projects/{id}/push_rule":                   ruleRow("/push_rule", `{"max_file_size":1}`, project.Maintainer, 201),
 	"PUT /projects/{id}/push_rule":                    ruleRow("/push_rule", `{"max_file_size":1}`, project.Maintainer, 404),
 	"DELETE /projects/{id}/push_rule":                 ruleRow("/push_rule", "", project.Maintainer, 404),

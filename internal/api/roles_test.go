@@ -62,7 +62,7 @@ var roles = map[string]role{
 	"POST /users/{id}/block":                   admin("POST /users/{fresh}/block", "", 201),
 	"POST /users/{id}/unblock":                 admin("POST /users/{fresh}/unblock", "", 201),
 	"POST /users/{id}/activate":                admin("POST /users/{fresh}/activate", "", 201),
-	"POST /users/{id}/deactivate":              admin("POST /users/{fresh}/deactivate", "", 403),
+	"POST /users/{id}/deactivate":              admin("POST /users/{fresh}/deactivate", "", 201),
 	"POST /users/{id}/ban":                     admin("POST /users/{fresh}/ban", "", 201),
 	"POST /users/{id}/unban":                   admin("POST /users/{fresh}/unban", "", 403),
 	"POST /users/{id}/approve":                 admin("POST /users/{fresh}/approve", "", 409),

@@ -28,6 +28,8 @@ var shelfRows = func() map[string]ciRow {
 		"GET " + one + "/discussions":                 seen("/snippets/999999/discussions", 404),
 		"POST " + one + "/discussions":                doneBy(project.NoAccess, "/snippets/999999/discussions", `{"body":"x"}`, 404),
 		"GET " + thread:                               seen("/snippets/999999/discussions/x", 404),
+		"GET " + thread + "/notes":                    seen("/snippets/999999/discussions/x/notes", 404),
+		"GET " + thread + "/notes/{note_id}":          seen("/snippets/999999/discussions/x/notes/1", 404),
 		"POST " + thread + "/notes":                   doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes", `{"body":"x"}`, 404),
 		"PUT " + thread + "/notes/{note_id}":          doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes/1", `{"body":"x"}`, 404),
 		"DELETE " + thread + "/notes/{note_id}":       doneBy(project.NoAccess, "/snippets/999999/discussions/x/notes/1", "", 404),

@@ -40,7 +40,7 @@ func TestWikis(t *testing.T) {
 			{Name: "with texts", Do: "GET " + at + "?with_content=1&per_page=1&page=2", Status: 200, Want: `[{"slug":"docs/Setup-guide","content":"= Hi"}]`},
 			{Name: "one", Do: "GET " + at + "/docs%2FSetup-guide", Status: 200, Want: `{"title":"Setup guide"}`},
 			{Name: "none", Do: "GET " + at + "/none", Status: 404, Want: `{"message":"404 Wiki Page Not Found"}`},
-			{Name: "as HTML", Do: "GET " + at + "/home?render_html=true", Status: 200, Want: `{"content":"<h1 id=\"user-content-hi\">Hi</h1>\n<p><a href=\"/alice/p/-/wikis/docs/Setup-guide\" rel=\"nofollow\">x</a> <img src=\"/alice/p/-/wikis/uploads/1/a.png\" alt=\"a\"> </p>\n"}`},
+			{Name: "as HTML", Do: "GET " + at + "/home?render_html=true", Status: 200, Want: `{"content":"<h1 id=\"user-content-hi\">Hi</h1>\n<p><a href=\"/alice/p/-/wikis/docs/Setup-guide\" rel=\"nofollow\">x</a> <img src=\"/alice/p/-/wikis/uploads/1/a.png\" alt=\"a\" loading=\"lazy\"> </p>\n"}`},
 			{Name: "other formats as text", Do: "GET " + at + "/docs%2FSetup-guide?render_html=true", Status: 200, Want: `{"content":"<pre>= Hi</pre>"}`},
 			{Name: "edit", Do: "PUT " + at + "/home", As: alice, JSON: `{"content":"two"}`, Status: 200, Want: `{"slug":"home","content":"two"}`},
 			{Name: "rename inside", Do: "PUT " + at + "/docs%2FSetup-guide", As: alice, JSON: `{"title":"Install","format":"markdown"}`, Status: 200, Want: `{"slug":"docs/Install","format":"markdown","content":"= Hi"}`},

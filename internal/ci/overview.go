@@ -54,8 +54,8 @@ func (j *Job) FailedAllowed() bool { return j.AllowFailure && j.Status == flow.F
 // PipelineRow is a pipeline with the data that lists show.
 type PipelineRow struct {
 	*Pipeline
-	Commit *git.Commit // nil if it no longer exists
-	Stages []Stage     // stages that have jobs, in order
+	Commit   *git.Commit // nil if it no longer exists
+	StageRow []Stage     // stages that have jobs, in order
 }
 
 // Sees reports whether an actor may see the pipelines of a project that they
@@ -97,7 +97,7 @@ func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipel
 	rows := make([]*PipelineRow, 0, len(list))
 	for _, p := range list {
 		p.Warnings = p.Status == flow.Success && slices.ContainsFunc(stages[p.ID], func(g Stage) bool { return g.Warnings })
-		rows = append(rows, &PipelineRow{Pipeline: p, Commit: known[p.SHA], Stages: stages[p.ID]})
+		rows = append(rows, &PipelineRow{Pipeline: p, Commit: known[p.SHA], StageRow: stages[p.ID]})
 	}
 	return rows, nil
 }

@@ -94,7 +94,7 @@ func TestGet(t *testing.T) {
 		_, _ = w.Write([]byte(body))
 	}))
 	defer site.Close()
-	s, policy := proxy(t)
+	s, _ := proxy(t)
 	for path, want := range map[string]string{
 		"/a.png": "image/png", "/moved": "image/png", "/a.svg": SVG, "/wrong.png": "", "/text": "", "/html.svg": "", "/svgx": "", "/open.svg": "",
 		"/huge.png": "", "/overflow.png": "", "/long.png": "", "/none": "",
@@ -123,7 +123,7 @@ func TestGet(t *testing.T) {
 		t.Errorf("an old image was not fetched again: %v", err)
 	}
 	// Local addresses are closed unless the setting opens them.
-	s, policy = proxy(t)
+	s, policy := proxy(t)
 	policy.Local = false
 	if got, err := get(t, s, site.URL+"/a.png"); !errs.Is(err, errs.KindNotFound) {
 		t.Errorf("a local address: %v, %v", got, err)

@@ -95,6 +95,9 @@ func whole(tag, site string) string {
 // Mentions returns the names of the users and groups that a text mentions, in
 // order, except in code. A text that is too expensive to render has no mentions.
 func Mentions(ctx context.Context, source string) ([]string, error) {
+	if !strings.Contains(source, "@") {
+		return nil, nil
+	}
 	refs, err := References(ctx, source)
 	var names []string
 	for _, ref := range refs {

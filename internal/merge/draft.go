@@ -65,14 +65,18 @@ func (s *Service) Drafts(ctx context.Context, by actor.Actor, ref project.Ref, i
 
 // Draft returns a draft note of the actor. NotFound.
 func (s *Service) Draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*DraftNote, error) {
-	_, _, d, err := s.draft(ctx, by, ref, iid, id)
+	_, _, d, err := s.draft(ctx, by, ref, iid, id, false)
 	return d, err
 }
 
-func (s *Service) draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*project.Project, *MergeRequest, *DraftNote, error) {
+// draft returns a draft note of the actor, to be changed or to be read.
+func (s *Service) draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, change bool) (*project.Project, *MergeRequest, *DraftNote, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
 		err = by.RequireUser()
+	}
+	if err == nil && change {
+		err = changeable(by, in)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -133,7 +137,7 @@ func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.R
 
 // UpdateDraft changes a draft note of the actor. NotFound; Forbidden; Invalid.
 func (s *Service) UpdateDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, c DraftChange) (*DraftNote, error) {
-	in, m, d, err := s.draft(ctx, by, ref, iid, id)
+	in, m, d, err := s.draft(ctx, by, ref, iid, id, true)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func (s *Service) UpdateDraft(ctx context.Context, by actor.Actor, ref project.R
 
 // DeleteDraft deletes a draft note of the actor. NotFound.
 func (s *Service) DeleteDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
-	_, m, d, err := s.draft(ctx, by, ref, iid, id)
+	_, m, d, err := s.draft(ctx, by, ref, iid, id, true)
 	if err != nil {
 		return err
 	}
@@ -206,7 +210,7 @@ func (s *Service) DiscardDrafts(ctx context.Context, by actor.Actor, ref project
 
 // PublishDraft publishes one draft note of the actor. NotFound; Forbidden.
 func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
-	in, m, d, err := s.draft(ctx, by, ref, iid, id)
+	in, m, d, err := s.draft(ctx, by, ref, iid, id, true)
 	if err != nil {
 		return err
 	}

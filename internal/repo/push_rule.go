@@ -177,12 +177,13 @@ func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref projec
 // SavePushRule changes the push rule of a project, or creates it, for
 // Maintainers and above. InvalidField.
 func (s *Service) SavePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) error {
-	_, err := s.PushRule(ctx, by, ref)
+	rule, err := s.PushRule(ctx, by, ref)
 	switch {
-	case err == nil:
-		_, err = s.ChangePushRule(ctx, by, ref, c)
-	case errs.Is(err, errs.KindNotFound):
+	case err != nil:
+	case rule == nil:
 		_, err = s.CreatePushRule(ctx, by, ref, c)
+	default:
+		_, err = s.ChangePushRule(ctx, by, ref, c)
 	}
 	return err
 }

@@ -54,7 +54,8 @@ func TestAuthenticateKey(t *testing.T) {
 			_, err = b.AuthenticateKey(ctx, fingerprint, "")
 			b.refused(err, errs.KindUnauthorized)
 		}
-		b.ok(b.Block(ctx, actor.System(), ada.ID))
+		_, err = b.Block(ctx, actor.System(), ada.ID)
+		b.ok(err)
 		_, err = b.AuthenticateKey(ctx, k.SHA256, "")
 		b.refused(err, errs.KindForbidden)
 		b.ok(b.Unblock(ctx, actor.System(), ada.ID))

@@ -149,7 +149,7 @@ func TestFinishSignIn(t *testing.T) {
 		}
 		_, _, err = b.SignIn(ctx, SignInRequest{Login: "ada", Password: "another good one"})
 		needed, _ := errors.AsType[TwoFactorRequired](err)
-		if err := b.Block(ctx, actor.System(), u.ID); err != nil {
+		if _, err := b.Block(ctx, actor.System(), u.ID); err != nil {
 			b.t.Fatal(err)
 		}
 		if _, err := finish(needed.Ticket, e.Codes[1]); !errs.Is(err, errs.KindForbidden) {

@@ -71,7 +71,8 @@ func TestAdminUsers(t *testing.T) {
 		act("ban", "Unban")
 		root.get(at+"?filter=banned").want(200, "@eve")
 		act("unban", "Deactivate")
-		act("deactivate", "has been active in the past 90 days") // told why not
+		act("deactivate", "Activate")
+		act("activate", "Deactivate")
 		act("confirm", "Eve")
 		act("unlock", "Eve")
 		act("two_factor", "note bad")

@@ -26,7 +26,7 @@ type ciEditorPage struct {
 	File    string   // path of the configuration; empty if it is not in this repository
 	Exists  bool
 	Content string
-	Tab     string // edit, visualize, validate or merged
+	View    string // edit, visualize, validate or merged
 	Result  *config.LintResult
 	Stages  []ciStage
 	Merged  template.HTML
@@ -87,7 +87,7 @@ func (w *Web) loadCI(v *visit, ref project.Ref, branch string) (ciEditorPage, er
 	if branch == "" {
 		branch = h.Project.DefaultBranch
 	}
-	p := ciEditorPage{ciHead: h, Tab: v.param("tab"), Edit: editPage{codeHead: codeHead{head: h.head, Ref: branch}, Action: "edit"}}
+	p := ciEditorPage{ciHead: h, View: v.param("tab"), Edit: editPage{codeHead: codeHead{head: h.head, Ref: branch}, Action: "edit"}}
 	if p.File = h.Project.Settings.CIConfigPath; p.File == "" {
 		p.File = ".gitlab-ci.yml"
 	}
@@ -181,7 +181,7 @@ func (w *Web) changeCI(v *visit, ref project.Ref) error {
 	act := v.text("do")
 	p.DryRun = act == "simulate"
 	if p.DryRun {
-		p.Tab = "validate"
+		p.View = "validate"
 	}
 	if act != "commit" {
 		if err := w.checkCI(v, &p, &p.Content); err != nil {

@@ -29,7 +29,7 @@ func ciContents() []content {
 	h := ciHead{head: head{Project: p, Parents: crumbs("g", "G"), Tab: "pipelines", SignedIn: true, Builds: true}, Base: "/g/p/-", May: true, at: now, runs: map[ci.RunRef]bool{{Name: "main"}: true, {Name: "main", Tag: true}: true}}
 	commit := &git.Commit{ID: "0123456789", Title: "t"}
 	pipeline := &ci.Pipeline{ID: 1, Ref: "main", SHA: "0123456789", Source: ci.FromPush, Status: flow.Failed, User: u, UserID: &id, CreatedAt: now, StartedAt: &now, FinishedAt: &now, Coverage: &share, YAMLErrors: "e", Archived: true}
-	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, Stages: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}
+	row := &ci.PipelineRow{Pipeline: pipeline, Commit: commit, StageRow: []ci.Stage{{Name: "test", Status: flow.Manual, Jobs: 1}}}
 	job := func(name string, status flow.Status, needs ...flow.Need) *ci.Job {
 		return &ci.Job{JobState: ci.JobState{ID: 1, PipelineID: 1, Status: status, EnvironmentID: &id}, Name: name, Stage: "test", Ref: "main", Tag: true, Needs: needs, User: u, Commit: commit, Project: p, Pipeline: &ci.Pipeline{}, CreatedAt: now,
 			StartedAt: &now, QueuedAt: &now, Coverage: &share, AllowFailure: true, Retried: true, Timeout: time.Hour, ScheduledAt: &now, ErasedAt: &now, ExitCode: &id,

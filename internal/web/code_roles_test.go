@@ -180,7 +180,7 @@ func TestKeptPages(t *testing.T) {
 		eve.get("/ada/p").want(200, "Unstar")
 		guest.get("/ada/p").want(200, "</svg> 1</span>")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/branches", id), As: ada, Status: 201, Form: url.Values{"branch": {"topic"}, "ref": {"main"}}})
-		guest.get("/ada/p").want(200, "<option>topic</option>")
+		guest.get("/ada/p/-/refs?search=top").want(200, "topic")
 		owner.form("/ada/p/-/edit/main/README.md", "/ada/p/-/edit/main/README.md", "content", "# Second", "branch", "main").leads("/ada/p/-/blob/main/README.md")
 		guest.get("/ada/p").want(200, "Second").not("First")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/archive", id), As: ada, Status: 201})

@@ -49,7 +49,7 @@ func TestEditFiles(t *testing.T) {
 	form.Set("last.1", last("1", page))
 	send("do", "add", "add", "a.txt").want(422, "a.txt is already open", ">\nONE\n</textarea>")
 	send("do", "add", "add", "").want(422, "Enter the path")
-	page = send("do", "add", "add", "new/file.txt").want(200, `name="kind.2" value="create"`)
+	send("do", "add", "add", "new/file.txt").want(200, `name="kind.2" value="create"`)
 	form.Set("kind.2", "create")
 	form.Set("path.2", "new/file.txt")
 	form.Set("content.2", "fresh\n")
@@ -89,7 +89,7 @@ func TestEditFiles(t *testing.T) {
 	}
 	newBrowser(t, s).signIn("eve", password).get(at).want(403)
 	newBrowser(t, s).get(at).want(303)
-	newBrowser(t, s).post(at, url.Values{"kind.0": {"create"}}).want(303)
+	newBrowser(t, s).post(at, url.Values{"kind.0": {"create"}}).want(422)
 
 	// Directories and uploads.
 	const dir = "/ada/p/-/new_dir/main/d"

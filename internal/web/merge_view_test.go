@@ -58,5 +58,10 @@ func mergeContents() []content {
 		mergeForm{planForm: planForm{planHead: h, Form: filled()}}, mergeForm{planForm: planForm{planHead: h, IID: 1, Form: bad}, Branches: []string{"main"}},
 		partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "reviewers", Choices: boxes}, partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "milestone", Goals: goals, Form: bad},
 		partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "labels"}, partPage{planHead: h, List: option{"merge_requests", "Merge requests"}, Ref: "!1", Path: "/a/b/-/merge_requests/1", Which: "assignees"},
+		conflictsPage{planHead: h, Path: "/a/b/-/merge_requests/1", Form: bad, ConflictSet: &merge.ConflictSet{Request: m, Head: "0123456789", Target: "0123456789"}, Shown: []conflictView{
+			{ConflictFile: merge.ConflictFile{Path: "a.txt"}, Parts: []conflictPart{{Name: "0.0", Chosen: "ours", Ours: "x", Theirs: "y"}, {Lines: []string{"z"}, Left: 1}}},
+			{ConflictFile: merge.ConflictFile{Path: "b.txt"}, Number: 1, Edits: true, Text: "t"},
+		}},
+		conflictsPage{planHead: h, Path: "/a/b/-/merge_requests/1", ConflictSet: &merge.ConflictSet{Request: m, Reason: "A file is too large.", Files: []merge.ConflictFile{{Path: "a", Reason: "binary"}}}},
 	}
 }

@@ -1,11 +1,8 @@
 package web
 
 import (
-	"context"
-
 	"github.com/go-chi/chi/v5"
 
-	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/merge"
@@ -27,7 +24,6 @@ type pickPage struct {
 	Action   string // revert or cherry_pick
 	Branches []string
 	Form     form
-	Proposes bool // merge requests can be created
 }
 
 func (pickPage) view() string    { return "project/pick" }
@@ -46,7 +42,7 @@ func (w *Web) pickPage(v *visit, ref project.Ref, action string) (pickPage, erro
 	if err != nil {
 		return pickPage{}, err
 	}
-	p := pickPage{head: h, Action: action, Proposes: merge.CanCreate(v.actor, h.Project)}
+	p := pickPage{head: h, Action: action}
 	if !p.MayPush {
 		return p, errs.Forbidden("You don't have permission to push to this project.")
 	}
@@ -90,8 +86,7 @@ func (w *Web) pickCommit(action string) func(*visit, project.Ref) error {
 		if v.ticked("propose") && p.Proposes {
 			n.Into = p.branch()
 		}
-		var do func(context.Context, actor.Actor, project.Ref, repo.Pick) (*project.Project, *git.Commit, error) = w.Repos.CherryPick
-		done := "The commit was cherry-picked."
+		do, done := w.Repos.CherryPick, "The commit was cherry-picked."
 		if action == "revert" {
 			do, done = w.Repos.Revert, "The commit was reverted."
 		}

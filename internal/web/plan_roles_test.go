@@ -64,7 +64,9 @@ func TestPlanRoles(t *testing.T) {
 			// What is confidential is on no page of those who may not know.
 			for i, who := range planners() {
 				body := browsers[who].get(names.Replace(page)).body
-				body = strings.ReplaceAll(strings.ReplaceAll(body, "search="+secret, ""), `value="`+secret+`"`, "")
+				for _, own := range []string{"search=" + secret, `value="` + secret + `"`, "Search</span> " + secret, "filter Search " + secret} { // what the caller sent
+					body = strings.ReplaceAll(body, own, "")
+				}
 				if strings.Contains(body, secret) && i < 3 {
 					t.Errorf("%s learns of it on %s", who, page)
 				}

@@ -152,10 +152,11 @@ func (w *Web) visitorToken(visitor string) string {
 // what to do.
 func (v *visit) checkForm() error { return v.checkFormOf(maxForm) }
 
-// checkFiles is checkForm for a form with files, of users who have signed in.
+// checkFiles is checkForm for a form with files. Of those who have not signed in
+// no large form is read.
 func (v *visit) checkFiles() error {
 	if v.session == nil {
-		return errs.Unauthorized("")
+		return v.checkForm()
 	}
 	return v.checkFormOf(maxFiles)
 }

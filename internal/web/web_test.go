@@ -55,6 +55,7 @@ func contents() []content {
 		comparePage{head: h, From: "a", To: "b", Done: true, Count: 60, Commits: days([]byline{{Commit: commit, By: u}})}, comparePage{head: h}, comparePage{head: h, Error: "x"}, comparePage{head: h, Done: true},
 		contributorsPage{head: h, Contributors: []person{{Contributor: git.Contributor{Name: "x"}, Plot: "<svg></svg>"}, {By: u}}, Count: 60}, contributorsPage{head: h},
 		editPage{codeHead: at, Action: "edit", Form: bad}, editPage{codeHead: at, Action: "new", Branch: true}, editPage{codeHead: at, Action: "delete", Branch: true, MayHere: true},
+		pickPage{head: h, Commit: commit, Action: "revert", Branches: []string{"main"}, Form: bad}, pickPage{head: h, Commit: commit, Action: "cherry_pick"},
 		profilePage{Form: bad, User: u, Emails: []string{u.Email}}, emailsPage{Form: bad, User: u, Emails: []user.Email{{Address: "x@example.org", CreatedAt: now}, {ConfirmedAt: &now}}},
 		passwordPage{Form: bad}, passwordPage{Forced: true},
 		twoFactorPage{}, twoFactorPage{Enabled: true}, twoFactorPage{QR: "<svg></svg>", Form: bad}, twoFactorPage{Codes: []string{"a-b"}},

@@ -212,13 +212,17 @@ func TestLargeDiff(t *testing.T) {
 	s.commitFiles(t, "topic", "main", "Change", after...)
 	s.as(t, "ada", "POST", "/projects/ada%2Fengine/merge_requests", map[string]string{"source_branch": "topic", "target_branch": "main", "title": "New values"})
 	var made struct {
-		Refs struct{ Base_sha, Start_sha, Head_sha string } `json:"diff_refs"`
+		Refs struct {
+			Base  string `json:"base_sha"`
+			Start string `json:"start_sha"`
+			Head  string `json:"head_sha"`
+		} `json:"diff_refs"`
 	}
 	if err := json.Unmarshal([]byte(s.as(t, "ada", "GET", "/projects/ada%2Fengine/merge_requests/1", nil)), &made); err != nil {
 		t.Fatal(err)
 	}
 	s.as(t, "ada", "POST", "/projects/ada%2Fengine/merge_requests/1/discussions", map[string]any{"body": "In the last file", "position": map[string]any{
-		"base_sha": made.Refs.Base_sha, "start_sha": made.Refs.Start_sha, "head_sha": made.Refs.Head_sha, "position_type": "text", "new_path": "part11.go", "old_path": "part11.go", "new_line": 60,
+		"base_sha": made.Refs.Base, "start_sha": made.Refs.Start, "head_sha": made.Refs.Head, "position_type": "text", "new_path": "part11.go", "old_path": "part11.go", "new_line": 60,
 	}})
 	ada := c.open(t, s)
 	ada.signIn("ada", password)
