@@ -11,8 +11,8 @@ CREATE TABLE cross_references (
   source_project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
   source_id         BIGINT NOT NULL DEFAULT 0,
   source_sha        TEXT NOT NULL DEFAULT '', -- of a commit
-  note_id           BIGINT REFERENCES notes (id) ON DELETE CASCADE
+  note_id           BIGINT REFERENCES notes (id) ON DELETE CASCADE,
+  UNIQUE (target_type, target_id, source_type, source_project_id, source_id, source_sha)
 );
-CREATE UNIQUE INDEX cross_references_target ON cross_references (target_type, target_id, source_type, source_project_id, source_id, source_sha);
 CREATE INDEX cross_references_note ON cross_references (note_id);
 CREATE INDEX cross_references_project ON cross_references (source_project_id);
