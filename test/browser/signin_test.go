@@ -136,7 +136,7 @@ func TestKeys(t *testing.T) {
 	b.signIn("eve", password)
 	b.do(chromedp.KeyEvent("?"), chromedp.WaitVisible("dialog[data-keys]", chromedp.ByQuery), chromedp.Click("dialog[data-keys] button", chromedp.ByQuery))
 	b.do(chromedp.KeyEvent("/"), chromedp.Poll(`document.activeElement.name === "search"`, nil), chromedp.Evaluate(`document.activeElement.blur()`, nil))
-	b.do(chromedp.KeyEvent("t"), chromedp.Poll(`document.documentElement.dataset.theme !== undefined`, nil))
+	b.do(chromedp.KeyEvent("d"), chromedp.Poll(`document.documentElement.dataset.theme !== undefined`, nil))
 	var chosen, kept string
 	b.do(chromedp.Evaluate(`document.documentElement.dataset.theme`, &chosen))
 	b.visit("/explore")
