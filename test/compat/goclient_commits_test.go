@@ -91,10 +91,10 @@ func goPicks(t *testing.T, h *hosting) {
 	ask(h.ada.Commits.CherryPickCommit(p.ID, fix.ID, &gitlab.CherryPickCommitOptions{Branch: new("main"), DryRun: new(true)})).ok(t)
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, "fix.txt", &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 	picked := ask(h.ada.Commits.CherryPickCommit(p.ID, fix.ID, &gitlab.CherryPickCommitOptions{Branch: new("main")})).done(t, http.StatusCreated)
-	same(t, "picked", []string{picked.Title, picked.Message}, []string{"fix it", "fix it\n\n(cherry picked from commit " + fix.ID + ")\n"})
+	same(t, "picked", []string{picked.Title, picked.Message}, []string{"fix it", "fix it\n\n(cherry picked from commit " + fix.ID + ")"})
 	same(t, "head", h.head(t, p, "main"), picked.ID)
 	reverted := ask(h.ada.Commits.RevertCommit(p.ID, picked.ID, &gitlab.RevertCommitOptions{Branch: new("main")})).done(t, http.StatusCreated)
-	same(t, "reverted", []string{reverted.Title, reverted.Message}, []string{`Revert "fix it"`, "Revert \"fix it\"\n\nThis reverts commit " + picked.ID + "\n"})
+	same(t, "reverted", []string{reverted.Title, reverted.Message}, []string{`Revert "fix it"`, "Revert \"fix it\"\n\nThis reverts commit " + picked.ID})
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, "fix.txt", &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 	ask(h.ada.Commits.RevertCommit(p.ID, picked.ID, &gitlab.RevertCommitOptions{Branch: new("main")})).
 		refused(t, http.StatusBadRequest, "{error_code: empty}, {message: Sorry, we cannot revert this commit automatically. This commit may already have been reverted, or a more recent commit may have updated some of its content.}")

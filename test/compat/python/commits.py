@@ -63,7 +63,7 @@ did("listed commits")
 fix = p.commits.create({"branch": "fix", "start_branch": "main", "commit_message": "fix it", "actions": [{"action": "create", "file_path": "fix.txt", "content": "f\n"}]})
 fix.cherry_pick(branch="feature/über.1")
 picked = p.commits.get("feature/über.1")
-same((picked.title, picked.message), ("fix it", f"fix it\n\n(cherry picked from commit {fix.id})\n"))
+same((picked.title, picked.message), ("fix it", f"fix it\n\n(cherry picked from commit {fix.id})"))
 same(fix.revert(branch="fix")["title"], 'Revert "fix it"')
 with refused(exc.GitlabGetError, 404, "404 File Not Found"):
     p.files.get("fix.txt", ref="fix")

@@ -21,7 +21,7 @@ did("used the to-do list")
 
 up = issue.awardemojis.create({"name": "thumbsup"})
 same((up.name, up.user["username"], up.awardable_type), ("thumbsup", "ada", "Issue"))
-with refused(exc.GitlabCreateError, 404, "has already been taken"):
+with refused(exc.GitlabCreateError, 404, "404 Award Emoji Name has already been taken Not Found"):
     issue.awardemojis.create({"name": "thumbsup"})
 same(p.issues.get(1).upvotes, 1)
 note = issue.notes.create({"body": "Why?"})
