@@ -421,7 +421,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// pages of a list are made of them.
 	r.URL.RawPath = r.URL.EscapedPath()
 	for _, suffix := range []string{"/", ".json"} {
-		if raw, ok := strings.CutSuffix(r.URL.RawPath, suffix); ok && !a.matches(r.Method, r.URL.RawPath) && a.matches(r.Method, raw) {
+		raw, ok := strings.CutSuffix(r.URL.RawPath, suffix)
+		if ok && len(a.allowed(r.URL.RawPath)) == 0 && (suffix == "/" || a.matches(r.Method, raw)) {
 			r.URL.RawPath, r.URL.Path = raw, strings.TrimSuffix(r.URL.Path, suffix)
 		}
 	}
@@ -531,14 +532,19 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	a.writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
 }
 
-func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
+// allowed returns the methods of a path.
+func (a *API) allowed(path string) []string {
+	var methods []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if a.matches(method, r.URL.RawPath) {
-			allowed = append(allowed, method)
+		if a.matches(method, path) {
+			methods = append(methods, method)
 		}
 	}
-	w.Header().Set("Allow", strings.Join(append(allowed, "OPTIONS"), ", "))
+	return methods
+}
+
+func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", strings.Join(append(a.allowed(r.URL.RawPath), "OPTIONS"), ", "))
 	a.writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
 }
 

@@ -100,7 +100,7 @@ func TestEmail(t *testing.T) {
 		if from, err := first.Header.AddressList("From"); err != nil || len(from) != 1 || from[0].Address != "forge@example.org" || from[0].Name != `Mallory" <m@evil.example> (svc)` {
 			t.Errorf("it is from %v: %v", from, err)
 		}
-		for _, want := range []string{"opened an issue", "<strong>bold</strong>", `<a href="https://evil.example/pixel.png"`, `href="` + s.URL + `/guest"`, `href="` + s.URL + `/top/open/-/issues/1"`, "because you were mentioned"} {
+		for _, want := range []string{"opened an issue", "<strong>bold</strong>", `/-/image_proxy/`, `href="` + s.URL + `/guest"`, `href="` + s.URL + `/top/open/-/issues/1"`, "because you were mentioned"} {
 			if !strings.Contains(first.HTML, want) {
 				t.Errorf("the HTML lacks %q: %s", want, first.HTML)
 			}
