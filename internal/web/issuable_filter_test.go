@@ -90,7 +90,7 @@ func TestCIEditor(t *testing.T) {
 		if got := r.Git("show", "main:.gitlab-ci.yml"); strings.Contains(got, "\r") || !strings.HasPrefix(got, "include: more.yml\n") {
 			t.Errorf("the file has %q", got)
 		}
-		b.get(at+"?tab=merged").want(200, "deploy", "Full configuration", "<b>test</b>", "<h3>deploy</h3>")
+		b.get(at+"?tab=merged").want(200, "deploy", "Full configuration", "<b>test</b>", "<b>deploy</b>")
 		b.submit(at, at+"?branch_name=main", "content", "b: {script: [x]}", "do", "commit", "branch", "main", "last_commit_id", "0123").want(422, "has changed since", "b: {script: [x]}")
 		b.submit(at, at+"?branch_name=main", "content", "b: {script: [x]}", "do", "commit", "branch", "ci", "propose", "1").want(303)
 		b.get(at + "?branch_name=nothing").want(404)
