@@ -44,14 +44,7 @@ var readOf = []string{"version", "current user", "one project", "20 projects", "
 // svcForge is our program, as "make build" builds it.
 var svcForge = forge{
 	name: "svc", program: binary, ready: "/-/readiness", api: "/api/v4",
-	start: func(_ testing.TB, dir, addr string) *exec.Cmd {
-		cmd := exec.Command(binary, "serve")
-		cmd.Env = []string{
-			"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_ROOT_TOKEN=" + rootToken, "SVC_SSH_ADDR=off", "SVC_RUNNER=off",
-			"PATH=" + os.Getenv("PATH"),
-		}
-		return cmd
-	},
+	start:  func(_ testing.TB, dir, addr string) *exec.Cmd { return command(dir, addr) },
 	token:  func(testing.TB, string) string { return rootToken },
 	create: "/projects", issue: "/projects/root%2Fp/issues",
 	requests: map[string]string{
@@ -157,39 +150,14 @@ type peer struct {
 func startPeer(b *testing.B, f forge) *peer {
 	b.Helper()
 	p := &peer{forge: f, dir: b.TempDir(), addr: freeAddr(b)}
-	p.launch(b) // creates the data directory
+	run := func() { p.server = launch(b, f.start(b, p.dir, p.addr), p.dir, "http://"+p.addr+f.ready) }
+	run() // creates the data directory
 	p.secret = p.forge.token(b, p.dir)
 	p.fill(b)
 	p.stop(b)
-	p.launch(b)
-	time.Sleep(idle)
-	p.idle = p.resident(b) / mebi
+	run()
+	p.idle = p.idleMemory(b)
 	return p
-}
-
-func (p *peer) launch(b testing.TB) {
-	b.Helper()
-	log, err := os.Create(p.dir + "/log")
-	check(b, err)
-	defer log.Close()
-	p.server = &server{cmd: p.forge.start(b, p.dir, p.addr)}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	begin := time.Now()
-	check(b, p.cmd.Start())
-	cmd := p.cmd
-	b.Cleanup(func() { _ = cmd.Process.Kill() }) // of no effect after stop
-	for time.Since(begin) < time.Minute {
-		if res, err := http.Get("http://" + p.addr + p.ready); err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				p.server.took = time.Since(begin)
-				return
-			}
-		}
-		time.Sleep(time.Millisecond)
-	}
-	text, _ := os.ReadFile(log.Name())
-	b.Fatalf("%s is not ready:\n%s", p.name, text)
 }
 
 // fill creates 25 projects, one of which gets commits and issues.

@@ -56,8 +56,7 @@ func process(b *testing.B, t *table) {
 		var sizes []float64
 		for b.Loop() {
 			p := start(b, dir, addr)
-			time.Sleep(idle)
-			sizes = append(sizes, p.resident(b)/mebi)
+			sizes = append(sizes, p.idleMemory(b))
 			p.stop(b)
 		}
 		t.add(b, figure{
@@ -73,18 +72,32 @@ type server struct {
 	took time.Duration // from its start until it was ready
 }
 
+// start starts our program and waits until it is ready.
 func start(b testing.TB, dir, addr string) *server {
+	b.Helper()
+	return launch(b, command(dir, addr), dir, "http://"+addr+"/-/readiness")
+}
+
+// command runs our program with data in a directory.
+func command(dir, addr string) *exec.Cmd {
+	cmd := exec.Command(binary, "serve")
+	cmd.Env = []string{
+		"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_ROOT_TOKEN=" + rootToken, "SVC_SSH_ADDR=off", "SVC_RUNNER=off",
+		"PATH=" + os.Getenv("PATH"),
+	}
+	return cmd
+}
+
+// launch starts a program, which logs to a file in a directory, and waits until an
+// address answers 200.
+func launch(b testing.TB, cmd *exec.Cmd, dir, address string) *server {
 	b.Helper()
 	log, err := os.Create(dir + "/log")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer log.Close()
-	p := &server{cmd: exec.Command(binary, "serve")}
-	p.cmd.Env = []string{
-		"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_ROOT_TOKEN=" + rootToken, "SVC_SSH_ADDR=off", "SVC_RUNNER=off",
-		"PATH=" + os.Getenv("PATH"),
-	}
+	p := &server{cmd: cmd}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	begin := time.Now()
 	if err := p.cmd.Start(); err != nil {
@@ -92,7 +105,7 @@ func start(b testing.TB, dir, addr string) *server {
 	}
 	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // of no effect after stop
 	for time.Since(begin) < time.Minute {
-		if ready(addr) {
+		if answers(address) {
 			p.took = time.Since(begin)
 			return p
 		}
@@ -103,8 +116,9 @@ func start(b testing.TB, dir, addr string) *server {
 	return nil
 }
 
-func ready(addr string) bool {
-	res, err := http.Get("http://" + addr + "/-/readiness")
+// answers reports whether a request is answered with 200.
+func answers(address string) bool {
+	res, err := http.Get(address)
 	if err != nil {
 		return false
 	}
@@ -128,6 +142,13 @@ func (p *server) end(b testing.TB) error {
 		b.Fatal(err)
 	}
 	return p.cmd.Wait()
+}
+
+// idleMemory is the memory of a server that was left alone for a while, in MiB.
+func (p *server) idleMemory(b testing.TB) float64 {
+	b.Helper()
+	time.Sleep(idle)
+	return p.resident(b) / mebi
 }
 
 // resident is the memory of the process, in bytes, as the kernel counts it.

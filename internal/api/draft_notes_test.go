@@ -99,17 +99,17 @@ func TestDraftNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Clock.Move(time.Minute)
-		letter := mail.Wait(t, "bob@example.org")
+		email := mail.Wait(t, "bob@example.org")
 		for _, text := range []string{"carol published a review with 4 comments", "long.txt, line 4", "Why four?", "In general", "Good", "All in all, good."} {
-			if !strings.Contains(letter.Text, text) {
-				t.Errorf("the email does not have %q:\n%s", text, letter.Text)
+			if !strings.Contains(email.Text, text) {
+				t.Errorf("the email does not have %q:\n%s", text, email.Text)
 			}
 		}
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range mail.Take() {
-			if one.To == letter.To && one.Text != letter.Text {
+			if one.To == email.To && one.Text != email.Text {
 				t.Errorf("another email: %s", one.Text)
 			}
 		}

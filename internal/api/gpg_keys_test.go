@@ -60,7 +60,7 @@ func TestGPGKeys(t *testing.T) {
 		var me, him struct{ Email string }
 		s.Check(t, apptest.Call{Do: "GET /user", As: alice, Status: 200}).JSON(t, &me)
 		s.Check(t, apptest.Call{Do: "GET /user", As: bob, Status: 200}).JSON(t, &him)
-		hers, second, his, strange := newGPGSigner(t, me.Email), newGPGSigner(t, "other@example.org"), newGPGSigner(t, him.Email), newGPGSigner(t, "x@example.org")
+		hers, second, bobs, strange := newGPGSigner(t, me.Email), newGPGSigner(t, "other@example.org"), newGPGSigner(t, him.Email), newGPGSigner(t, "x@example.org")
 		s.Table(t, []apptest.Call{
 			{Name: "none", Do: "GET /user/gpg_keys", As: alice, Status: 200, Want: `[]`},
 			{Name: "no key", Do: "POST /user/gpg_keys", As: alice, JSON: `{"key":"ssh-ed25519 AAAA"}`, Status: 400},
@@ -68,12 +68,12 @@ func TestGPGKeys(t *testing.T) {
 			{Name: "add", Do: "POST /user/gpg_keys", As: alice, JSON: hers.json(), Status: 201, Want: `{"id":1,"key":"<any>","created_at":"<any>"}`},
 			{Name: "add another", Do: "POST /user/gpg_keys", As: alice, JSON: second.json(), Status: 201},
 			{Name: "taken", Do: "POST /user/gpg_keys", As: bob, JSON: hers.json(), Status: 400},
-			{Name: "for no user", Do: "POST /users/99999/gpg_keys", As: root, JSON: his.json(), Status: 404},
+			{Name: "for no user", Do: "POST /users/99999/gpg_keys", As: root, JSON: bobs.json(), Status: 404},
 			{Name: "own", Do: "GET /user/gpg_keys/1", As: alice, Status: 200, Want: `{"id":1}`},
 			{Name: "of another user", Do: "GET /user/gpg_keys/1", As: bob, Status: 404, Want: `{"message":"404 GPG Key Not Found"}`},
 			{Name: "public", Do: fmt.Sprintf("GET /users/%d/gpg_keys", id), Status: 200, Want: `[{"id":1},{}]`},
 			{Name: "public by name", Do: "GET /users/alice/gpg_keys/1", Status: 200, Want: `{"id":1}`},
-			{Name: "bob adds", Do: "POST /user/gpg_keys", As: bob, JSON: his.json(), Status: 201},
+			{Name: "bob adds", Do: "POST /user/gpg_keys", As: bob, JSON: bobs.json(), Status: 201},
 		})
 
 		project, r := codeProject(t, s, alice, "code", gittest.Commit{Changes: file("a", "1\n")})
@@ -94,7 +94,7 @@ func TestGPGKeys(t *testing.T) {
 			{Name: "verified", Do: at(me.Email, hers.sign(t, text(me.Email, "m")), "m"), As: alice, Status: 200,
 				Want: fmt.Sprintf(`{"verification_status":"verified","gpg_key_id":1,"gpg_key_primary_keyid":%q,"gpg_key_user_name":"A","gpg_key_user_email":%q}`, primary, me.Email)},
 			{Name: "of another text", Do: at(me.Email, hers.sign(t, text(me.Email, "m")), "n"), As: alice, Status: 200, Want: status("unverified")},
-			{Name: "by another user", Do: at(me.Email, his.sign(t, text(me.Email, "m")), "m"), As: alice, Status: 200, Want: status("other_user")},
+			{Name: "by another user", Do: at(me.Email, bobs.sign(t, text(me.Email, "m")), "m"), As: alice, Status: 200, Want: status("other_user")},
 			{Name: "by another address", Do: at(me.Email, second.sign(t, text(me.Email, "m")), "m"), As: alice, Status: 200, Want: status("same_user_different_email")},
 			{Name: "by an unconfirmed address", Do: at("z@example.org", second.sign(t, text("z@example.org", "m")), "m"), As: alice, Status: 200, Want: status("unverified_key")},
 			{Name: "by an unknown key", Do: at(me.Email, strange.sign(t, text(me.Email, "m")), "m"), As: alice, Status: 200, Want: `{"verification_status":"unknown_key","gpg_key_id":null}`},

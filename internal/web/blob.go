@@ -133,7 +133,7 @@ func orShow(v *visit, p blobPage, err error) error {
 }
 
 // openBlob finds the file of a page and reads it; the text is empty for one
-// that can not be shown as text. An SVG is an image unless its source is wanted.
+// that cannot be shown as text. An SVG is an image unless its source is wanted.
 func (w *Web) openBlob(v *visit, ref project.Ref, source bool) (blobPage, string, error) {
 	h, err := w.codeHead(v, ref, "files")
 	if err != nil {

@@ -40,7 +40,7 @@ type diffSource struct {
 	before, after git.OID        // the commits that are compared
 	threads       *lineThreads   // nil where lines have no comments
 	viewed        merge.Viewed   // by the user
-	marks         *viewedMarks   // nil if files can not be marked as viewed
+	marks         *viewedMarks   // nil if files cannot be marked as viewed
 	// again compares the same commits with other options; nil if it cannot.
 	again func(git.DiffOptions) (*git.Diff, error)
 }

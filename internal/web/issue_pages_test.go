@@ -70,9 +70,9 @@ func TestIssuePages(t *testing.T) {
 		// other.
 		edit := b.get(at + "/1/edit").want(200)
 		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(edit.body)[1]
-		b.submit(at+"/1/edit", at+"/1", "title", "Mend it", "description", "mine", "was", "0000").want(422, "in the meantime", ">mine</textarea>")
-		b.submit(at+"/1/edit", at+"/1", "title", "Mend it", "description", "mine #1", "was", was).leads(at + "/1")
-		b.get(at+"/1").want(200, "Mend it", `href="/ada/p/-/issues/1"`)
+		b.submit(at+"/1/edit", at+"/1", "title", "Fix it", "description", "mine", "was", "0000").want(422, "in the meantime", ">mine</textarea>")
+		b.submit(at+"/1/edit", at+"/1", "title", "Fix it", "description", "mine #1", "was", was).leads(at + "/1")
+		b.get(at+"/1").want(200, "Fix it", `href="/ada/p/-/issues/1"`)
 
 		// Talk.
 		b.submit(at+"/1", at+"/1/notes", "note", "").want(422, "can&#39;t be blank")
@@ -106,7 +106,7 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/turn", "event", "explode").want(422)
 		b.submit(at+"/new", at, "title", "Another").leads(at + "/2")
 		b.submit(at+"/1", at+"/1/links", "issue", "#2", "kind", "blocks").leads(at + "/1")
-		b.get(at+"/2").want(200, "is blocked by", "Mend it")
+		b.get(at+"/2").want(200, "is blocked by", "Fix it")
 		b.submit(at+"/1", at+"/1/links", "issue", "ada/other#77").leads(at + "/1")
 		b.get(at+"/1").want(200, "The issue does not exist")
 		link := regexp.MustCompile(`links/(\d+)/delete`).FindStringSubmatch(b.get(at + "/1").body)[1]
@@ -125,9 +125,9 @@ func TestIssuePages(t *testing.T) {
 		for query, found := range map[string]bool{
 			"": true, "?state=closed": false, "?state=all": true, "?author_username=ada": true, "?author_username=eve": false, "?assignee_username=None": true,
 			"?assignee_username=eve": false, "?label_name[]=urgent": true, "?label_name[]=urgent,bug": false, "?milestone_title=None": true, "?milestone_title=1.0": false,
-			"?search=MEND": true, "?search=nothing": false, "?confidential=yes": false, "?confidential=no": true, "?sort=due_date": true, "?sort=nonsense": true, "?page=9": false,
+			"?search=FIX": true, "?search=nothing": false, "?confidential=yes": false, "?confidential=no": true, "?sort=due_date": true, "?sort=nonsense": true, "?page=9": false,
 		} {
-			if got := strings.Contains(b.get(at+query).want(200).body, "Mend it"); got != found {
+			if got := strings.Contains(b.get(at+query).want(200).body, "Fix it"); got != found {
 				t.Errorf("%s: found %v", query, got)
 			}
 		}

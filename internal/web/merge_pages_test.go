@@ -33,29 +33,29 @@ func TestMergePages(t *testing.T) {
 		const at, branches = "/ada/p/-/merge_requests", "/ada/p/-/branches"
 		b.get(at).want(200, "Create a merge request")
 		guest.get(at).want(200, "No merge requests yet").not("merge_requests/new")
-		b.submit(branches, branches, "name", "1-mend", "ref", "main").want(303)
-		r.Commit(gittest.Commit{Branch: "1-mend", Message: "Mend it\n\nFor good.\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "one\nTWO\n")})
-		b.get(branches).want(200, "merge_request%5Bsource_branch%5D=1-mend")
+		b.submit(branches, branches, "name", "1-fix", "ref", "main").want(303)
+		r.Commit(gittest.Commit{Branch: "1-fix", Message: "Fix it\n\nFor good.\n", Parents: []string{r.Tip("main")}, Changes: change("a.txt", "one\nTWO\n")})
+		b.get(branches).want(200, "merge_request%5Bsource_branch%5D=1-fix")
 		guest.get(branches).want(200).not("merge_requests/new")
-		b.get("/ada/p/-/compare/main...1-mend").want(200, "merge_request%5Bsource_branch%5D=1-mend&amp;merge_request%5Btarget_branch%5D=main")
+		b.get("/ada/p/-/compare/main...1-fix").want(200, "merge_request%5Bsource_branch%5D=1-fix&amp;merge_request%5Btarget_branch%5D=main")
 
 		// The form: branches first, then what is suggested for them.
 		b.get(at+"/new").want(200, "Compare and continue", `value="main"`)
 		b.get(at+"/new?source_branch=nothing").want(422, "does not exist")
-		full := at + "/new?merge_request[source_branch]=1-mend"
+		full := at + "/new?merge_request[source_branch]=1-fix"
 		goal := regexp.MustCompile(`<option value="(\d+)">1.0</option>`).FindStringSubmatch(
-			b.get(full).want(200, `value="Mend it"`, "For good.\n\nCloses #1", "1 commit, 1 changed file").body)[1]
+			b.get(full).want(200, `value="Fix it"`, "For good.\n\nCloses #1", "1 commit, 1 changed file").body)[1]
 		eve.get(full).want(403)
-		branch := []string{"source_branch", "1-mend", "target_branch", "main"}
+		branch := []string{"source_branch", "1-fix", "target_branch", "main"}
 		b.submit(full, at, append(branch, "title", "")...).want(422, "can&#39;t be blank")
 		b.submit(full, at, append(branch, "title", "x", "description", "**bold**", "preview", "1")...).want(200, "<strong>bold</strong>")
 		b.submit(full, at, "source_branch", "main", "target_branch", "main", "title", "x").want(422, "same project/branch")
-		b.submit(full, at, append(branch, "title", "Mend it", "description", "Closes #1\n\n- [x] done\n", "planned", "1", "labels", "bug", "milestone_id", goal,
+		b.submit(full, at, append(branch, "title", "Fix it", "description", "Closes #1\n\n- [x] done\n", "planned", "1", "labels", "bug", "milestone_id", goal,
 			"assignee_ids", fmt.Sprint(eveID), "reviewer_ids", fmt.Sprint(eveID), "remove", "1")...).leads(at + "/1")
 		b.submit(full, at, append(branch, "title", "Again")...).want(422, "already exists")
 		one := at + "/1"
-		guest.get("/ada/p/-/milestones/1").want(200, ">Mend it<", `href="/ada/p/-/merge_requests/1"`)
-		guest.get("/ada/p/-/issues/1").want(200, "Related merge requests</b>", ">Mend it<")
+		guest.get("/ada/p/-/milestones/1").want(200, ">Fix it<", `href="/ada/p/-/merge_requests/1"`)
+		guest.get("/ada/p/-/issues/1").want(200, "Related merge requests</b>", ">Fix it<")
 		page := b.get(one).want(200, "Ready to merge", "1 of 1 task done", ">bug<", ">1.0<", `name="sha"`, `href="/ada/p/-/issues/1"`, "Closes", `name="remove" value="1" checked`, "Changes <span class=\"badge\">1</span>")
 		if len(page.body) > 50<<10 {
 			t.Errorf("the page has %d bytes", len(page.body))
@@ -66,9 +66,9 @@ func TestMergePages(t *testing.T) {
 		guest.get(one).want(200, "1 of 1 task done").not(`form="tasks"`)
 		b.submit(one, one+"/tasks", "task", "7 true").leads(one)
 		b.get(one).want(200, "The task list has been changed")
-		guest.get(one).want(200, "Mend it", "Ask a user who can merge into main").not(`name="sha"`, `<form method="post"`)
+		guest.get(one).want(200, "Fix it", "Ask a user who can merge into main").not(`name="sha"`, `<form method="post"`)
 		eve.get(one).want(200, "Ask a user who can merge").not(`action="` + one + `/merge"`)
-		b.get(one+"/commits").want(200, "Mend it", r.Tip("1-mend")[:8])
+		b.get(one+"/commits").want(200, "Fix it", r.Tip("1-fix")[:8])
 		b.get(one+"/pipelines").want(200, "No pipelines")
 		b.get(one+"/diffs").want(200, "1 changed file", ">TWO</td>", ">two</td>")
 
@@ -120,7 +120,7 @@ func TestMergePages(t *testing.T) {
 		// Draft and ready, closed and open, locked, subscribed.
 		b.submit(one, one+"/turn", "event", "draft").leads(one)
 		b.get(one).want(200, "Merge blocked: draft", "Draft: Mend the lot", "Mark as ready").not(`name="sha"`)
-		b.submit(one, one+"/merge", "sha", r.Tip("1-mend")).leads(one)
+		b.submit(one, one+"/merge", "sha", r.Tip("1-fix")).leads(one)
 		b.get(one).want(200, "does not allow this")
 		b.submit(one, one+"/turn", "event", "ready").leads(one)
 		b.submit(one, one+"/turn", "event", "close").leads(one)
@@ -138,7 +138,7 @@ func TestMergePages(t *testing.T) {
 		b.submit(one, one+"/merge", "sha", strings.Repeat("1", 40)).leads(one)
 		b.get(one).want(200, "New commits were pushed")
 		b.submit(one, one+"/cancel_auto_merge").leads(one)
-		b.submit(one, one+"/merge", "sha", r.Tip("1-mend"), "chosen", "1", "squash", "1", "message", "Into main").leads(one)
+		b.submit(one, one+"/merge", "sha", r.Tip("1-fix"), "chosen", "1", "squash", "1", "message", "Into main").leads(one)
 		b.get(one).want(200, "The merge request was merged", "The changes were merged into main.", "ada</a> merged ", "Closed <a").not(`name="sha"`, "Mark as")
 		b.get("/ada/p").want(200, "Into main")
 		rest(t, s)

@@ -250,7 +250,7 @@ func movedTo(r *http.Request, m *project.Moved) string {
 	return to.String()
 }
 
-// problemPage says that something can not be shown or done.
+// problemPage says that something cannot be shown or done.
 type problemPage struct {
 	Status int
 	Head   string

@@ -31,7 +31,7 @@ func TestNotText(t *testing.T) {
 	})
 }
 
-// TestSlowHistory shows a directory whose history can not be searched in time,
+// TestSlowHistory shows a directory whose history cannot be searched in time,
 // and with its commits as soon as it can.
 func TestSlowHistory(t *testing.T) {
 	t.Parallel()
