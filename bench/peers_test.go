@@ -110,7 +110,7 @@ func comparePeers(b *testing.B, ours, theirs forge) {
 	a, z := startPeer(b, ours), startPeer(b, theirs)
 	rows := [][4]string{}
 	add := func(name, unit string, a, z float64, better float64) {
-		rows = append(rows, [4]string{name, fmt.Sprintf("%.4g %s", a, unit), fmt.Sprintf("%.4g %s", z, unit), fmt.Sprintf("%.1f", better)})
+		rows = append(rows, [4]string{name, digits(a) + " " + unit, digits(z) + " " + unit, digits(better)})
 	}
 	add("Size of the binary", "MiB", a.size(b), z.size(b), z.size(b)/a.size(b))
 	add("Start until ready", "s", a.took.Seconds(), z.took.Seconds(), z.took.Seconds()/a.took.Seconds())
@@ -137,6 +137,18 @@ func comparePeers(b *testing.B, ours, theirs forge) {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", r[0], r[1], r[2], r[3])
 	}
 	fmt.Println(text.String())
+}
+
+// digits is a number with two or three significant digits.
+func digits(x float64) string {
+	switch {
+	case x >= 1000:
+		return fmt.Sprintf("%d,%03d", int(x)/1000, int(x)%1000/10*10)
+	case x >= 10:
+		return fmt.Sprintf("%.0f", x)
+	default:
+		return fmt.Sprintf("%.2g", x)
+	}
 }
 
 // peer is a running server with its content.
