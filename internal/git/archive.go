@@ -48,7 +48,7 @@ func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error 
 	}
 	// The arguments name the commit by its id, so what they give is fixed.
 	key := "archive " + string(o.Format) + "\x00" + strings.Join(c.args, "\x00")
-	return r.engine.spool.serve(ctx, r.scope(), r.scope()+"\x00"+key, w, func(ctx context.Context, w io.Writer) error {
+	return r.engine.spool.Serve(ctx, r.scope(), r.scope()+"\x00"+key, w, func(ctx context.Context, w io.Writer) error {
 		return r.run(ctx, c, func(out io.Reader) error { return pack(ctx, w, out) })
 	})
 }

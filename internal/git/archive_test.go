@@ -208,7 +208,7 @@ func TestArchiveIsMadeOnce(t *testing.T) {
 		t.Errorf("%d others were made", n)
 	}
 	r.Forget()
-	if used, _ := e.spool.state(); used != 0 {
+	if used, _ := e.spool.Usage(); used != 0 {
 		t.Errorf("%d bytes are kept of a repository that is forgotten", used)
 	}
 }

@@ -2,7 +2,9 @@ package git
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/git/language"
+	"svc/internal/git/spool"
 	"svc/internal/limit"
 )
 
@@ -84,7 +87,7 @@ type Engine struct {
 	upkeep    chan struct{} // holds the one who does housekeeping
 	readers   *readerPool
 	cache     *cache
-	spool     *spool
+	spool     *spool.Spool
 	uses      *uses
 	languages func() *language.Index
 
@@ -103,7 +106,7 @@ func New(d Deps) (*Engine, error) {
 		return nil, fmt.Errorf("find git: %w", err)
 	}
 	limits := d.Limits.filled()
-	spool, err := newSpool(d.Spool, limits.Spool, limits.SpoolAge)
+	shared, err := spool.New(d.Spool, limits.Spool, limits.SpoolAge)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +119,7 @@ func New(d Deps) (*Engine, error) {
 		large:     newLargeShare(limits.LargePushes, 4*limits.Wait),
 		upkeep:    make(chan struct{}, 1),
 		cache:     newCache(limits.Cache),
-		spool:     spool,
+		spool:     shared,
 		uses:      newUses(),
 		languages: sync.OnceValue(language.NewIndex),
 	}
@@ -147,7 +150,7 @@ func (e *Engine) LargePushes() *limit.Share { return e.large }
 // Close ends the processes that wait for work. Calls that are under way end
 // as their contexts do.
 func (e *Engine) Close() {
-	e.spool.close()
+	e.spool.Close()
 	e.readers.close()
 }
 
@@ -192,7 +195,7 @@ func (r Repo) With(other Repo) Repo {
 func (r Repo) Forget() {
 	r.engine.readers.forget(r.scope())
 	r.engine.cache.forget(r.scope())
-	r.engine.spool.forget(r.scope())
+	r.engine.spool.Forget(r.scope())
 }
 
 // scope names the set of objects that r sees; caches are kept apart by it.
@@ -202,4 +205,10 @@ func (r Repo) scope() string {
 		s += "\x00" + dir
 	}
 	return s
+}
+
+// Spool writes to w what produce writes, through the spool: produce does not wait
+// for w as long as the spool has room.
+func (e *Engine) Spool(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error {
+	return e.spool.Serve(ctx, "", "", w, produce)
 }

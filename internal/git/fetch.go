@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"svc/internal/git/pktline"
 )
 
 // In version 2 of the protocol a client sends requests that stand alone, over
@@ -33,9 +35,9 @@ const maxInquiry = 16 << 20
 func writeCapabilities(out io.Writer) error {
 	var b []byte
 	for _, line := range []string{"version 2", "agent=git/svc", "ls-refs=unborn", "fetch=shallow wait-for-done filter", "server-option", "object-format=sha1"} {
-		b = appendPacket(b, line+"\n")
+		b = pktline.Append(b, line+"\n")
 	}
-	_, err := out.Write(appendFlush(b))
+	_, err := out.Write(pktline.AppendFlush(b))
 	flush(out)
 	return err
 }
@@ -96,7 +98,7 @@ func refuseInquiry(out io.Writer, err error) error {
 	if err == nil {
 		return nil
 	}
-	_, _ = out.Write(appendPacket(nil, "ERR "+errPacket.Error()+"\n")) // the other side may be gone
+	_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the other side may be gone
 	return fmt.Errorf("serve fetch: %w", err)
 }
 
@@ -105,26 +107,26 @@ func readInquiry(in io.Reader) (*inquiry, error) {
 	q := &inquiry{}
 	parts := 0
 	for {
-		data, kind, err := readPacket(in)
+		data, kind, err := pktline.Read(in)
 		switch {
-		case err == io.EOF && len(q.raw) == 0, err == nil && kind == pktFlush && len(q.raw) == 0:
+		case err == io.EOF && len(q.raw) == 0, err == nil && kind == pktline.Flush && len(q.raw) == 0:
 			return nil, nil
 		case err == io.EOF:
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, err
 		case len(q.raw)+len(data) > maxInquiry:
-			return nil, fmt.Errorf("%w: the request: %w", errPacket, ErrTooLarge)
+			return nil, fmt.Errorf("%w: the request: %w", pktline.ErrMalformed, ErrTooLarge)
 		}
 		switch kind {
-		case pktFlush:
-			q.raw = appendFlush(q.raw)
+		case pktline.Flush:
+			q.raw = pktline.AppendFlush(q.raw)
 			return q, nil
-		case pktDelim:
+		case pktline.Delim:
 			q.raw = append(q.raw, "0001"...)
 			parts++
-		case pktData:
-			q.raw = appendPacket(q.raw, string(data))
+		case pktline.Data:
+			q.raw = pktline.Append(q.raw, string(data))
 			line := strings.TrimSuffix(string(data), "\n")
 			if name, ok := strings.CutPrefix(line, "command="); ok && parts == 0 {
 				q.command = name
@@ -132,7 +134,7 @@ func readInquiry(in io.Reader) (*inquiry, error) {
 				q.args = append(q.args, line)
 			}
 		default:
-			return nil, fmt.Errorf("%w: in a request", errPacket)
+			return nil, fmt.Errorf("%w: in a request", pktline.ErrMalformed)
 		}
 	}
 }
@@ -146,13 +148,13 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 		return process(ctx, out)
 	case "fetch":
 	default:
-		_, err := out.Write(appendPacket(nil, fmt.Sprintf("ERR unknown command %.50q\n", q.command)))
+		_, err := out.Write(pktline.Append(nil, fmt.Sprintf("ERR unknown command %.50q\n", q.command)))
 		return err
 	}
 	wants, err := r.checkWants(ctx, q, o)
 	var unknown *unknownWant
 	if errors.As(err, &unknown) {
-		_, err = out.Write(appendPacket(nil, "ERR upload-pack: not our ref "+string(unknown.id)+"\n"))
+		_, err = out.Write(pktline.Append(nil, "ERR upload-pack: not our ref "+string(unknown.id)+"\n"))
 		return err
 	}
 	if err != nil {
@@ -162,7 +164,7 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 	if !shared {
 		return process(ctx, out)
 	}
-	err = r.engine.spool.serve(ctx, r.scope(), r.scope()+"\x00"+key, out, func(ctx context.Context, w io.Writer) error {
+	err = r.engine.spool.Serve(ctx, r.scope(), r.scope()+"\x00"+key, out, func(ctx context.Context, w io.Writer) error {
 		p := &wholePackets{w: w}
 		return errors.Join(r.runUpload(ctx, bytes.NewReader(q.raw), p, o), p.end())
 	})
@@ -170,7 +172,7 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
 		// The process may have died without a word, perhaps of another client's making.
 		// Where out is what failed, no one reads this.
-		_, _ = band{out, 3}.Write([]byte("the pack could not be created\n"))
+		_, _ = pktline.Band{W: out, Channel: 3}.Write([]byte("the pack could not be created\n"))
 	}
 	return err
 }
@@ -217,7 +219,7 @@ func (p *wholePackets) Write(b []byte) (int, error) {
 	p.rest = append(p.rest, b...)
 	whole := 0
 	for {
-		n, err := packetLength(p.rest[whole:])
+		n, err := pktline.Length(p.rest[whole:])
 		if err != nil {
 			return 0, err
 		}

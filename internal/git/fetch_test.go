@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"svc/internal/git/gittest"
+	"svc/internal/git/pktline"
 )
 
 // watchProcesses makes the engine run git by a script that writes down what
@@ -122,13 +123,13 @@ func TestCloneOfBrokenPack(t *testing.T) {
 	for _, way := range []string{"http", "ssh"} {
 		var request []byte
 		for _, line := range []string{"command=fetch", "object-format=sha1"} {
-			request = appendPacket(request, line)
+			request = pktline.Append(request, line)
 		}
 		request = append(request, "0001"...)
 		for _, line := range []string{"ofs-delta", "want " + tip, "done"} {
-			request = appendPacket(request, line+"\n")
+			request = pktline.Append(request, line+"\n")
 		}
-		request = appendFlush(request)
+		request = pktline.AppendFlush(request)
 		var out bytes.Buffer
 		o := ServeOptions{Protocol: "version=2", Stateless: way == "http"}
 		err := s.repo.UploadPack(t.Context(), bytes.NewReader(request), &out, o)
@@ -139,7 +140,7 @@ func TestCloneOfBrokenPack(t *testing.T) {
 			t.Errorf("%s: %q", way, got)
 		}
 	}
-	if _, items := e.spool.state(); items != 0 {
+	if _, items := e.spool.Usage(); items != 0 {
 		t.Error("it is kept")
 	}
 }
@@ -199,11 +200,11 @@ func TestInquiries(t *testing.T) {
 		for _, line := range lines {
 			switch line {
 			case "flush":
-				b = appendFlush(b)
+				b = pktline.AppendFlush(b)
 			case "delim":
 				b = append(b, "0001"...)
 			default:
-				b = appendPacket(b, line+"\n")
+				b = pktline.Append(b, line+"\n")
 			}
 		}
 		return string(b)

@@ -158,7 +158,7 @@ func (r Repo) stream(ctx context.Context, c command) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
 		defer cancel()
-		err := r.engine.spool.serve(ctx, r.scope(), "", in, func(ctx context.Context, w io.Writer) error {
+		err := r.engine.spool.Serve(ctx, r.scope(), "", in, func(ctx context.Context, w io.Writer) error {
 			return r.run(ctx, c, func(p io.Reader) error {
 				_, err := io.CopyBuffer(onlyWriter{w}, p, make([]byte, 64<<10))
 				if errors.Is(err, io.ErrClosedPipe) {

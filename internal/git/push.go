@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"svc/internal/git/pktline"
 )
 
 // RefChange is what a push wants to do to one ref.
@@ -88,7 +90,7 @@ func (r Repo) advertise(ctx context.Context, w io.Writer, o PushOptions) error {
 	}
 	var b []byte
 	if o.version() == "1" {
-		b = appendPacket(b, "version 1\n")
+		b = pktline.Append(b, "version 1\n")
 	}
 	capabilities := "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta push-options object-format=sha1 agent=git/svc"
 	first := "\x00" + capabilities
@@ -96,13 +98,13 @@ func (r Repo) advertise(ctx context.Context, w io.Writer, o PushOptions) error {
 		if o.hidden(ref.Name) {
 			continue
 		}
-		b = appendPacket(b, string(ref.ID)+" "+ref.Name+first+"\n")
+		b = pktline.Append(b, string(ref.ID)+" "+ref.Name+first+"\n")
 		first = ""
 	}
 	if first != "" {
-		b = appendPacket(b, string(ZeroOID)+" capabilities^{}"+first+"\n")
+		b = pktline.Append(b, string(ZeroOID)+" capabilities^{}"+first+"\n")
 	}
-	_, err = w.Write(appendFlush(b))
+	_, err = w.Write(pktline.AppendFlush(b))
 	return err
 }
 
@@ -120,18 +122,18 @@ type request struct {
 func readRequest(in io.Reader) (*request, error) {
 	q := &request{capabilities: map[string]bool{}}
 	for {
-		line, kind, err := readLine(in)
+		line, kind, err := pktline.ReadLine(in)
 		if err == io.EOF && len(q.changes) == 0 {
 			return nil, nil // it has looked at the refs and left
 		}
 		if err != nil {
 			return nil, err
 		}
-		if kind == pktFlush {
+		if kind == pktline.Flush {
 			break
 		}
-		if kind != pktData || len(q.changes) == maxChanges {
-			return nil, fmt.Errorf("%w: command %d", errPacket, len(q.changes)+1)
+		if kind != pktline.Data || len(q.changes) == maxChanges {
+			return nil, fmt.Errorf("%w: command %d", pktline.ErrMalformed, len(q.changes)+1)
 		}
 		if id, ok := strings.CutPrefix(line, "shallow "); ok {
 			// Whether the history is whole here is checked with the objects.
@@ -160,19 +162,19 @@ func (q *request) add(line string) error {
 	if found && len(q.changes) == 0 {
 		for c := range strings.FieldsSeq(list) {
 			if format, ok := strings.CutPrefix(c, "object-format="); ok && format != "sha1" {
-				return fmt.Errorf("%w: object format %.20q", errPacket, format)
+				return fmt.Errorf("%w: object format %.20q", pktline.ErrMalformed, format)
 			}
 			q.capabilities[c] = true
 		}
 	}
 	field := strings.SplitN(line, " ", 3)
 	if len(field) != 3 {
-		return fmt.Errorf("%w: command %.100q", errPacket, line)
+		return fmt.Errorf("%w: command %.100q", pktline.ErrMalformed, line)
 	}
 	before, ok := ParseOID(field[0])
 	after, also := ParseOID(field[1])
 	if !ok || !also {
-		return fmt.Errorf("%w: command %.100q", errPacket, line)
+		return fmt.Errorf("%w: command %.100q", pktline.ErrMalformed, line)
 	}
 	q.changes = append(q.changes, &RefChange{Ref: field[2], Old: before, New: after})
 	return nil
@@ -180,15 +182,15 @@ func (q *request) add(line string) error {
 
 func (q *request) readOptions(in io.Reader) error {
 	for {
-		line, kind, err := readLine(in)
+		line, kind, err := pktline.ReadLine(in)
 		if err != nil {
 			return err
 		}
-		if kind == pktFlush {
+		if kind == pktline.Flush {
 			return nil
 		}
-		if kind != pktData || len(line) > maxOption || len(q.options) == maxPushOptions {
-			return fmt.Errorf("%w: push option %d", errPacket, len(q.options)+1)
+		if kind != pktline.Data || len(line) > maxOption || len(q.options) == maxPushOptions {
+			return fmt.Errorf("%w: push option %d", pktline.ErrMalformed, len(q.options)+1)
 		}
 		q.options = append(q.options, line)
 	}

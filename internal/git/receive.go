@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/git/pktline"
 	"svc/internal/limit"
 )
 
@@ -32,7 +33,7 @@ func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o Pu
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	q, err := readRequest(buffered)
 	if err != nil {
-		_, _ = out.Write(appendPacket(nil, "ERR "+errPacket.Error()+"\n")) // the other side may be gone
+		_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the other side may be gone
 		return nil, fmt.Errorf("receive push: %w", err)
 	}
 	if q == nil {
@@ -60,7 +61,7 @@ type receiver struct {
 func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	p.push = &Push{Changes: p.request.changes, Options: p.request.options, Atomic: p.request.capabilities["atomic"]}
 	if p.banded() {
-		p.push.screen = band{p.out, 2}
+		p.push.screen = pktline.Band{W: p.out, Channel: 2}
 	}
 	p.checkChanges()
 	q, err := p.repo.newQuarantine()
@@ -281,19 +282,19 @@ func (p *receiver) report(unpacked string) error {
 	if !p.request.capabilities["report-status"] && !p.request.capabilities["report-status-v2"] {
 		return nil
 	}
-	b := appendPacket(nil, "unpack "+unpacked+"\n")
+	b := pktline.Append(nil, "unpack "+unpacked+"\n")
 	for _, c := range p.push.Changes {
 		if c.Refused == "" {
-			b = appendPacket(b, "ok "+c.Ref+"\n")
+			b = pktline.Append(b, "ok "+c.Ref+"\n")
 		} else {
-			b = appendPacket(b, "ng "+c.Ref+" "+shorten(c.Refused)+"\n")
+			b = pktline.Append(b, "ng "+c.Ref+" "+shorten(c.Refused)+"\n")
 		}
 	}
-	b = appendFlush(b)
+	b = pktline.AppendFlush(b)
 	var err error
 	if p.banded() {
-		_, err = band{p.out, 1}.Write(b)
-		b = appendFlush(nil)
+		_, err = pktline.Band{W: p.out, Channel: 1}.Write(b)
+		b = pktline.AppendFlush(nil)
 	}
 	if err == nil {
 		_, err = p.out.Write(b)

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"svc/internal/git/gittest"
+	"svc/internal/git/pktline"
 )
 
 func unzip(q *http.Request) io.Reader {
@@ -35,9 +34,9 @@ func raw(t *testing.T, r Repo, o PushOptions, lines []string, pack string) (stri
 		if i == 0 {
 			line += "\x00report-status"
 		}
-		b = appendPacket(b, line)
+		b = pktline.Append(b, line)
 	}
-	b = append(appendFlush(b), pack...)
+	b = append(pktline.AppendFlush(b), pack...)
 	var out bytes.Buffer
 	push, err := r.ReceivePack(t.Context(), bytes.NewReader(b), &out, o)
 	return out.String(), push, err
@@ -134,7 +133,7 @@ func TestPushIsBrokenOff(t *testing.T) {
 	in, client := io.Pipe()
 	line := string(ZeroOID) + " " + string(EmptyTree) + " refs/heads/x\x00report-status side-band-64k"
 	go func() {
-		_, _ = client.Write(append(appendFlush(appendPacket(nil, line)), "PACK\x00\x00\x00\x02\x00\x00\x10\x00"...))
+		_, _ = client.Write(append(pktline.AppendFlush(pktline.Append(nil, line)), "PACK\x00\x00\x00\x02\x00\x00\x10\x00"...))
 		cancel()
 	}()
 	_, err := r.ReceivePack(ctx, in, io.Discard, PushOptions{ServeOptions: ServeOptions{Stateless: true}})
@@ -163,57 +162,10 @@ func TestFeedIsDrained(t *testing.T) {
 	<-f.ended
 }
 
-func TestPackets(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	if _, err := (band{&b, 2}).Write(bytes.Repeat([]byte("x"), 150_000)); err != nil {
-		t.Fatal(err)
-	}
-	var sizes []int
-	for {
-		data, kind, err := readPacket(&b)
-		if err == io.EOF {
-			break
-		}
-		if err != nil || kind != pktData || data[0] != 2 {
-			t.Fatal(kind, err)
-		}
-		sizes = append(sizes, len(data)-1)
-	}
-	if d := cmp.Diff([]int{65515, 65515, 18970}, sizes); d != "" {
-		t.Error(d)
-	}
-}
-
-func FuzzPackets(f *testing.F) {
-	f.Add([]byte("0009hello000000010002"))
-	f.Add([]byte("fff0"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		r := bytes.NewReader(in)
-		var again []byte
-		for {
-			before := len(in) - r.Len()
-			data, kind, err := readPacket(r)
-			if err != nil {
-				return
-			}
-			switch kind {
-			case pktData:
-				again = appendPacket(nil, string(data))
-			default:
-				again = []byte([]string{"0000", "0001", "0002"}[kind-pktFlush])
-			}
-			if got := in[before : len(in)-r.Len()]; !bytes.EqualFold(got[:4], again[:4]) || !bytes.Equal(got[4:], again[4:]) {
-				t.Fatalf("%q became %q", got, again)
-			}
-		}
-	})
-}
-
 func FuzzRequest(f *testing.F) {
 	zero := string(ZeroOID)
-	f.Add(append(appendFlush(appendPacket(nil, zero+" "+zero+" refs/heads/x\x00report-status push-options")), appendFlush(appendPacket(nil, "ci.skip"))...))
-	f.Add(appendFlush(appendPacket(appendPacket(nil, "shallow "+zero), zero+" "+zero+" x")))
+	f.Add(append(pktline.AppendFlush(pktline.Append(nil, zero+" "+zero+" refs/heads/x\x00report-status push-options")), pktline.AppendFlush(pktline.Append(nil, "ci.skip"))...))
+	f.Add(pktline.AppendFlush(pktline.Append(pktline.Append(nil, "shallow "+zero), zero+" "+zero+" x")))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		q, err := readRequest(bytes.NewReader(in))
 		if err != nil || q == nil {

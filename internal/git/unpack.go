@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/git/pktline"
 )
 
 // unpackLimit is the number of objects below which a pack is taken apart, as
@@ -29,7 +30,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		return fmt.Errorf("read pack: %w", err)
 	}
 	if string(head[:4]) != "PACK" {
-		return fmt.Errorf("read pack: %w: it starts with %q", errPacket, head[:4])
+		return fmt.Errorf("read pack: %w: it starts with %q", pktline.ErrMalformed, head[:4])
 	}
 	if p.o.Flows != nil {
 		p.o.Flows()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"svc/internal/git/pktline"
 )
 
 // ServeOptions says how a client speaks to git.
@@ -63,7 +65,7 @@ func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions
 
 // writeService writes what stands before the refs over HTTP.
 func writeService(out io.Writer, name string) error {
-	_, err := out.Write(appendFlush(appendPacket(nil, "# service="+name+"\n")))
+	_, err := out.Write(pktline.AppendFlush(pktline.Append(nil, "# service="+name+"\n")))
 	return err
 }
 
@@ -79,7 +81,7 @@ func (r Repo) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o Ser
 }
 
 func (r Repo) upload(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions, more ...string) error {
-	return r.engine.spool.serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
+	return r.engine.spool.Serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
 		return r.runUpload(ctx, in, out, o, more...)
 	})
 }

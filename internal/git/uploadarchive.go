@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"svc/internal/git/pktline"
 )
 
 // archiveOption is what a client may say to git archive: nothing that names a
@@ -29,15 +31,15 @@ func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) er
 		args, err = r.checkArguments(args)
 	}
 	if err != nil {
-		_, _ = out.Write(appendPacket(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
+		_, _ = out.Write(pktline.Append(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
 		return fmt.Errorf("serve archive: %w", err)
 	}
 	var request []byte
 	for _, arg := range args {
-		request = appendPacket(request, "argument "+arg+"\n")
+		request = pktline.Append(request, "argument "+arg+"\n")
 	}
-	c := command{work: transfer, args: []string{"upload-archive", r.path}, in: bytes.NewReader(appendFlush(request))}
-	return r.engine.spool.serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
+	c := command{work: transfer, args: []string{"upload-archive", r.path}, in: bytes.NewReader(pktline.AppendFlush(request))}
+	return r.engine.spool.Serve(ctx, r.scope(), "", out, func(ctx context.Context, out io.Writer) error {
 		return r.run(ctx, c, func(p io.Reader) error { return copyFlushed(out, p) })
 	})
 }
@@ -49,16 +51,16 @@ var errArgument = errors.New("not allowed here")
 func readArguments(in io.Reader) ([]string, error) {
 	var args []string
 	for {
-		line, kind, err := readLine(in)
+		line, kind, err := pktline.ReadLine(in)
 		if err != nil {
 			return nil, err
 		}
-		if kind == pktFlush {
+		if kind == pktline.Flush {
 			return args, nil
 		}
 		arg, ok := strings.CutPrefix(line, "argument ")
-		if kind != pktData || !ok || len(args) == maxArchiveArgs || len(arg) > 4096 || strings.ContainsAny(arg, "\x00\n") {
-			return nil, fmt.Errorf("%w: argument %d", errPacket, len(args)+1)
+		if kind != pktline.Data || !ok || len(args) == maxArchiveArgs || len(arg) > 4096 || strings.ContainsAny(arg, "\x00\n") {
+			return nil, fmt.Errorf("%w: argument %d", pktline.ErrMalformed, len(args)+1)
 		}
 		args = append(args, arg)
 	}

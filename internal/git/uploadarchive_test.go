@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"svc/internal/git/gittest"
+	"svc/internal/git/pktline"
 )
 
 func TestUploadArchive(t *testing.T) {
@@ -58,10 +59,10 @@ func TestUploadArchive(t *testing.T) {
 	} {
 		var in []byte
 		for _, arg := range args {
-			in = appendPacket(in, "argument "+arg+"\n")
+			in = pktline.Append(in, "argument "+arg+"\n")
 		}
 		var out bytes.Buffer
-		if err := s.repo.UploadArchive(t.Context(), bytes.NewReader(appendFlush(in)), &out); err == nil || !strings.Contains(out.String(), "NACK ") {
+		if err := s.repo.UploadArchive(t.Context(), bytes.NewReader(pktline.AppendFlush(in)), &out); err == nil || !strings.Contains(out.String(), "NACK ") {
 			t.Errorf("%q: %v %.200q", args, err, out.String())
 		}
 	}

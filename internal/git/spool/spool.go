@@ -1,4 +1,5 @@
-package git
+// Package spool lets several readers share the making of packs and archives.
+package spool
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"svc/internal/limit"
 )
 
-// spool makes what is costly to make once for all who want the same: packs and
+// Spool makes what is costly to make once for all who want the same: packs and
 // archives. It is written to disk, and its readers follow while it grows, each
 // at its own pace; what is complete is kept for a while for those who come
 // later. What one client alone wants goes through it as well: the process that
@@ -26,7 +27,7 @@ import (
 // ones.
 //
 // Files have no names, so nothing is left behind by a crash.
-type spool struct {
+type Spool struct {
 	dir    string
 	budget int64
 	age    time.Duration // how long something complete is kept
@@ -39,7 +40,7 @@ type spool struct {
 
 // spooled is one thing that is or was made. The lock of the spool guards it.
 type spooled struct {
-	spool   *spool
+	spool   *Spool
 	key     string
 	scope   string
 	segment int64      // bytes of a full segment
@@ -47,7 +48,7 @@ type spooled struct {
 	first   int        // the first segment that is still there
 	size    int64      // bytes written
 	held    int64      // bytes of the budget
-	readers map[*spoolReader]bool
+	readers map[*reader]bool
 	// anonymous says that the caller who started it had not signed in.
 	anonymous bool
 	cancel    context.CancelFunc // ends who makes it
@@ -57,8 +58,8 @@ type spooled struct {
 	used      time.Time
 }
 
-// spoolReader is someone who follows.
-type spoolReader struct {
+// reader is someone who follows.
+type reader struct {
 	at    int64
 	moved time.Time
 	cut   bool // it held up others for too long
@@ -69,8 +70,8 @@ var (
 	errUnread = errors.New("it has no readers left")
 )
 
-// newSpool returns nil, which shares nothing, when there is no directory for it.
-func newSpool(dir string, budget int64, age time.Duration) (*spool, error) {
+// New returns nil, which shares nothing, when there is no directory for it.
+func New(dir string, budget int64, age time.Duration) (*Spool, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -85,26 +86,20 @@ func newSpool(dir string, budget int64, age time.Duration) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tidy the place for packs: %w", err)
 	}
-	return &spool{dir: dir, budget: budget, age: age, stall: time.Minute, items: map[string]*spooled{}}, nil
+	return &Spool{dir: dir, budget: budget, age: age, stall: time.Minute, items: map[string]*spooled{}}, nil
 }
 
-// Spool writes to w what produce writes, through the spool: produce does not wait
-// for w as long as the spool has room.
-func (e *Engine) Spool(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error {
-	return e.spool.serve(ctx, "", "", w, produce)
-}
-
-// serve writes to w what produce writes, which is called once for all who ask for
+// Serve writes to w what produce writes, which is called once for all who ask for
 // the same key at a time; an empty key is shared with no one. When the spool has no
 // room, produce writes to w alone. Where w fails or ctx ends, the others are served
 // on; produce ends with its last reader. An error of produce is that of all.
 //
-// The scope is the repository, for forget.
-func (s *spool) serve(ctx context.Context, scope, key string, w io.Writer, produce func(context.Context, io.Writer) error) error {
+// The scope is the repository, for Forget.
+func (s *Spool) Serve(ctx context.Context, scope, key string, w io.Writer, produce func(context.Context, io.Writer) error) error {
 	if s == nil {
 		return produce(ctx, w)
 	}
-	item, reader, isNew := s.join(scope, key, limit.CallerOf(ctx).Anonymous())
+	item, r, isNew := s.join(scope, key, limit.CallerOf(ctx).Anonymous())
 	if item == nil {
 		return produce(ctx, w)
 	}
@@ -118,25 +113,25 @@ func (s *spool) serve(ctx context.Context, scope, key string, w io.Writer, produ
 			item.finish(produce(inner, item))
 		}()
 	}
-	defer item.leave(reader)
-	return item.copyTo(ctx, w, reader)
+	defer item.leave(r)
+	return item.copyTo(ctx, w, r)
 }
 
 // join finds what is there under the key, or makes room for it. It gives
 // nothing when there is no room. A caller who has signed in does not wait
 // together with one who has not for a process to be started: the former can
 // have slots that the latter cannot.
-func (s *spool) join(scope, key string, anonymous bool) (item *spooled, r *spoolReader, isNew bool) {
+func (s *Spool) join(scope, key string, anonymous bool) (item *spooled, r *reader, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	r = &spoolReader{moved: now}
+	r = &reader{moved: now}
 	if item, ok := s.items[key]; ok && (anonymous || !item.anonymous || item.size > 0 || item.done) {
 		item.readers[r], item.used = true, now
 		return item, r, false
 	}
 	item = &spooled{spool: s, key: key, scope: scope, segment: min(16<<20, max(s.budget/64, 4096)), changed: make(chan struct{}),
-		readers: map[*spoolReader]bool{r: true}, anonymous: anonymous, cancel: func() {}, used: now}
+		readers: map[*reader]bool{r: true}, anonymous: anonymous, cancel: func() {}, used: now}
 	if !s.room(item.segment) || item.extend() != nil {
 		return nil, nil, false
 	}
@@ -147,7 +142,7 @@ func (s *spool) join(scope, key string, anonymous bool) (item *spooled, r *spool
 }
 
 // room drops what no one reads until there is room for n bytes more.
-func (s *spool) room(n int64) bool {
+func (s *Spool) room(n int64) bool {
 	for s.used+n > s.budget {
 		var oldest *spooled
 		for _, item := range s.items {
@@ -164,8 +159,8 @@ func (s *spool) room(n int64) bool {
 	return true
 }
 
-// forget drops what was made of a repository; those who read it go on.
-func (s *spool) forget(scope string) {
+// Forget drops what was made of a repository; those who read it go on.
+func (s *Spool) Forget(scope string) {
 	if s == nil {
 		return
 	}
@@ -179,8 +174,8 @@ func (s *spool) forget(scope string) {
 	}
 }
 
-// close ends all that is being made and drops the rest.
-func (s *spool) close() {
+// Close ends all that is being made and drops the rest.
+func (s *Spool) Close() {
 	if s == nil {
 		return
 	}
@@ -192,6 +187,13 @@ func (s *spool) close() {
 		item.retire()
 		item.releaseUnread()
 	}
+}
+
+// Usage is the number of bytes on disk, and of things that take new readers.
+func (s *Spool) Usage() (used int64, items int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, len(s.items)
 }
 
 // Write adds to what is made. It fails when no one reads it any more.
@@ -338,7 +340,7 @@ func (i *spooled) finish(err error) {
 }
 
 // leave takes a reader away.
-func (i *spooled) leave(r *spoolReader) {
+func (i *spooled) leave(r *reader) {
 	s := i.spool
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,7 +362,7 @@ func (i *spooled) leave(r *spoolReader) {
 }
 
 // copyTo passes on what is there and what comes.
-func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *spoolReader) error {
+func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *reader) error {
 	buf := make([]byte, 128<<10)
 	for {
 		n, err := i.next(ctx, r, buf, w)
@@ -381,7 +383,7 @@ func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *spoolReader) error
 
 // next reads on, and waits for more when there is none. What was passed on
 // before is flushed by then; before that, the caller can still answer otherwise.
-func (i *spooled) next(ctx context.Context, r *spoolReader, buf []byte, w io.Writer) (int, error) {
+func (i *spooled) next(ctx context.Context, r *reader, buf []byte, w io.Writer) (int, error) {
 	s := i.spool
 	s.mu.Lock()
 	for r.at == i.size && !i.done {
@@ -421,7 +423,7 @@ func (i *spooled) next(ctx context.Context, r *spoolReader, buf []byte, w io.Wri
 	return read, err
 }
 
-func (i *spooled) moved(r *spoolReader, n int) {
+func (i *spooled) moved(r *reader, n int) {
 	s := i.spool
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -429,5 +431,11 @@ func (i *spooled) moved(r *spoolReader, n int) {
 	r.moved = time.Now()
 	if s.items[i.key] != i {
 		i.notify() // who writes may wait for room
+	}
+}
+
+func flush(w io.Writer) {
+	if f, ok := w.(interface{ Flush() }); ok {
+		f.Flush()
 	}
 }

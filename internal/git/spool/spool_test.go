@@ -1,4 +1,4 @@
-package git
+package spool
 
 import (
 	"bytes"
@@ -17,14 +17,26 @@ import (
 	"svc/internal/waittest"
 )
 
-func openSpool(t *testing.T, budget int64) *spool {
+func openSpool(t *testing.T, budget int64) *Spool {
 	t.Helper()
-	s, err := newSpool(t.TempDir(), budget, time.Hour)
+	s, err := New(t.TempDir(), budget, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	return s
+}
+
+// failing takes some bytes and then no more.
+type failing struct{ left int }
+
+var errGone = errors.New("the client is gone")
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errGone
+	}
+	return len(p), nil
 }
 
 // pattern is content that is different at each place.
@@ -68,7 +80,7 @@ func TestSpoolServesMany(t *testing.T) {
 		var wg sync.WaitGroup
 		read := func() {
 			var got bytes.Buffer
-			if err := s.serve(t.Context(), "repo", "key", &got, produce); err != nil || !bytes.Equal(got.Bytes(), content) {
+			if err := s.Serve(t.Context(), "repo", "key", &got, produce); err != nil || !bytes.Equal(got.Bytes(), content) {
 				t.Errorf("%d bytes of %d: %v", got.Len(), size, err)
 			}
 		}
@@ -82,15 +94,15 @@ func TestSpoolServesMany(t *testing.T) {
 		if n := calls.Load(); n != 1 {
 			t.Errorf("made %d times", n)
 		}
-		if used, _ := s.state(); used != int64(size) {
+		if used, _ := s.Usage(); used != int64(size) {
 			t.Errorf("%d bytes are counted for %d", used, size)
 		}
-		s.forget("other")
-		if used, _ := s.state(); used != int64(size) {
+		s.Forget("other")
+		if used, _ := s.Usage(); used != int64(size) {
 			t.Error("another repository was forgotten")
 		}
-		s.forget("repo")
-		if used, items := s.state(); used != 0 || items != 0 {
+		s.Forget("repo")
+		if used, items := s.Usage(); used != 0 || items != 0 {
 			t.Errorf("%d bytes are left", used)
 		}
 		if files, err := os.ReadDir(s.dir); err != nil || len(files) != 0 {
@@ -99,14 +111,7 @@ func TestSpoolServesMany(t *testing.T) {
 	}
 }
 
-// state returns the bytes in use, and how many things there are to read.
-func (s *spool) state() (used int64, items int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used, len(s.items)
-}
-
-func (s *spool) readers(key string) int {
+func (s *Spool) readers(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, ok := s.items[key]; ok {
@@ -123,7 +128,7 @@ func TestSpoolIsBounded(t *testing.T) {
 		t.Helper()
 		var got bytes.Buffer
 		content := pattern(size)
-		if err := s.serve(t.Context(), "repo", key, io.MultiWriter(&got, w), inPieces(content, 5000, &calls)); err != nil {
+		if err := s.Serve(t.Context(), "repo", key, io.MultiWriter(&got, w), inPieces(content, 5000, &calls)); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 		if !bytes.Equal(got.Bytes(), content) {
@@ -137,7 +142,7 @@ func TestSpoolIsBounded(t *testing.T) {
 	if n := calls.Load(); n != 4 {
 		t.Errorf("made %d times", n)
 	}
-	if used, _ := s.state(); used > s.budget {
+	if used, _ := s.Usage(); used > s.budget {
 		t.Errorf("%d bytes", used)
 	}
 	// What is larger than all comes through, and no one else can follow it.
@@ -159,7 +164,7 @@ func TestSpoolIsBounded(t *testing.T) {
 		wg.Go(func() { read(fmt.Sprint("many", i), 50_000+i, watch) })
 	}
 	wg.Wait()
-	if used, _ := s.state(); most.Load() > s.budget || used > s.budget {
+	if used, _ := s.Usage(); most.Load() > s.budget || used > s.budget {
 		t.Errorf("%d and %d of %d bytes", most.Load(), used, s.budget)
 	}
 }
@@ -189,11 +194,11 @@ func TestSpoolReaderLeaves(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	first, failed, whole := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	go func() { first <- s.serve(ctx, "repo", "k", io.Discard, produce) }()
+	go func() { first <- s.Serve(ctx, "repo", "k", io.Discard, produce) }()
 	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 1 })
-	go func() { failed <- s.serve(t.Context(), "repo", "k", &failing{5000}, nil) }()
+	go func() { failed <- s.Serve(t.Context(), "repo", "k", &failing{5000}, nil) }()
 	var got bytes.Buffer
-	go func() { whole <- s.serve(t.Context(), "repo", "k", &got, nil) }()
+	go func() { whole <- s.Serve(t.Context(), "repo", "k", &got, nil) }()
 	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 3 })
 	for range 10 {
 		next <- struct{}{}
@@ -213,17 +218,17 @@ func TestSpoolReaderLeaves(t *testing.T) {
 		t.Error(err)
 	}
 	// With the last reader goes the one who makes it.
-	s.forget("repo")
+	s.Forget("repo")
 	next = make(chan struct{})
 	ctx, cancel = context.WithCancel(t.Context())
-	go func() { first <- s.serve(ctx, "repo", "k", io.Discard, produce) }()
+	go func() { first <- s.Serve(ctx, "repo", "k", io.Discard, produce) }()
 	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	<-first
-	waittest.For(t, "the others have come so far", func() bool { used, items := s.state(); return used == 0 && items == 0 })
+	waittest.For(t, "the others have come so far", func() bool { used, items := s.Usage(); return used == 0 && items == 0 })
 }
 
 func TestSpoolFails(t *testing.T) {
@@ -240,7 +245,7 @@ func TestSpoolFails(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			var got bytes.Buffer
-			if err := s.serve(t.Context(), "repo", "k", &got, produce); !errors.Is(err, broken) || got.String() != "half" {
+			if err := s.Serve(t.Context(), "repo", "k", &got, produce); !errors.Is(err, broken) || got.String() != "half" {
 				t.Errorf("%q, %v", got.String(), err)
 			}
 		})
@@ -248,16 +253,16 @@ func TestSpoolFails(t *testing.T) {
 	waittest.For(t, "the others have come so far", func() bool { return s.readers("k") == 3 })
 	close(begin)
 	wg.Wait()
-	if used, items := s.state(); used != 0 || items != 0 {
+	if used, items := s.Usage(); used != 0 || items != 0 {
 		t.Errorf("%d bytes are kept", used)
 	}
 	var calls atomic.Int32
-	if err := s.serve(t.Context(), "repo", "k", io.Discard, inPieces([]byte("x"), 1, &calls)); err != nil || calls.Load() != 1 {
+	if err := s.Serve(t.Context(), "repo", "k", io.Discard, inPieces([]byte("x"), 1, &calls)); err != nil || calls.Load() != 1 {
 		t.Errorf("the next one: %v", err)
 	}
-	var none *spool
+	var none *Spool
 	var got bytes.Buffer
-	if err := none.serve(t.Context(), "repo", "k", &got, inPieces([]byte("x"), 1, &calls)); err != nil || got.String() != "x" {
+	if err := none.Serve(t.Context(), "repo", "k", &got, inPieces([]byte("x"), 1, &calls)); err != nil || got.String() != "x" {
 		t.Errorf("without a spool: %q, %v", got.String(), err)
 	}
 }
@@ -268,7 +273,7 @@ func TestSpoolTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := newSpool(dir, 8*4096, time.Hour)
+		s, err := New(dir, 8*4096, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,10 +288,10 @@ func TestSpoolTimes(t *testing.T) {
 		slow, quick := make(chan error), make(chan error)
 		stuck := make(chan struct{})
 		go func() {
-			slow <- s.serve(t.Context(), "repo", "k", writerFunc(func(p []byte) (int, error) { <-stuck; return len(p), nil }), produce)
+			slow <- s.Serve(t.Context(), "repo", "k", writerFunc(func(p []byte) (int, error) { <-stuck; return len(p), nil }), produce)
 		}()
 		var got bytes.Buffer
-		go func() { quick <- s.serve(t.Context(), "repo", "k", &got, produce) }()
+		go func() { quick <- s.Serve(t.Context(), "repo", "k", &got, produce) }()
 		synctest.Wait()
 		close(begin)
 		began := time.Now()
@@ -303,7 +308,7 @@ func TestSpoolTimes(t *testing.T) {
 		small := inPieces(content[:10], 10, &calls)
 		for _, pause := range []time.Duration{0, 59 * time.Minute, 2 * time.Minute} {
 			time.Sleep(pause)
-			if err := s.serve(t.Context(), "repo", "small", io.Discard, small); err != nil {
+			if err := s.Serve(t.Context(), "repo", "small", io.Discard, small); err != nil {
 				t.Error(err)
 			}
 		}
@@ -311,9 +316,9 @@ func TestSpoolTimes(t *testing.T) {
 			t.Errorf("made %d times", n)
 		}
 		time.Sleep(2 * time.Hour)
-		if used, items := s.state(); used != 0 || items != 0 {
+		if used, items := s.Usage(); used != 0 || items != 0 {
 			t.Errorf("%d bytes are left", used)
 		}
-		s.close()
+		s.Close()
 	})
 }
