@@ -280,7 +280,7 @@ func TestApprovalAutoMerge(t *testing.T) {
 func TestCodeOwners(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		_, alice := s.User(t, "alice")
+		aliceID, alice := s.User(t, "alice")
 		bobID, bob := s.User(t, "bob")
 		danID, dan := s.User(t, "dan")
 		eveID, eve := s.User(t, "eve")
@@ -298,7 +298,7 @@ func TestCodeOwners(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "optional", Do: "GET " + guide + "/approval_state", As: bob, Status: 200, Want: `{"rules":[{"name":"*.md","rule_type":"code_owner","section":"codeowners","code_owner":true,"approvals_required":0,"approved":true,"eligible_approvers":[{"username":"dan"}]}]}`},
 			{Name: "mergeable", Do: "GET " + guide, As: bob, Status: 200, Want: `{"detailed_merge_status":"mergeable"}`},
-			{Name: "required", Do: "POST " + at + "/protected_branches", As: alice, JSON: `{"name":"main","code_owner_approval_required":true}`, Status: 201},
+			{Name: "required", Do: "POST " + at + "/protected_branches", As: alice, JSON: fmt.Sprintf(`{"name":"main","code_owner_approval_required":true,"allowed_to_push":[{"user_id":%d}]}`, aliceID), Status: 201},
 			{Name: "blocked", Do: "GET " + guide, As: bob, Status: 200, Want: `{"detailed_merge_status":"not_approved"}`},
 			{Name: "another owner", Do: "POST " + guide + "/approve", As: eve, Status: 201, Want: `{"approved":false,"approvals_required":1,"approvals_left":1,"approval_rules_left":[{"name":"*.md","rule_type":"code_owner"}]}`},
 			{Name: "blocked", Do: "PUT " + guide + "/merge", As: alice, Status: 405},

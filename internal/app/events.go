@@ -45,6 +45,7 @@ func (a *App) provide() {
 
 	a.Repos.OnPushHints(a.Merges.PushHints)
 	a.Repos.OnCollaboration(a.Merges.CollaborationBranches)
+	a.Repos.OnBranchCheck(a.Merges.CheckPush)
 	a.Repos.OwnAuxRepos(repo.WikiAuxRepo, a.Wikis.AuxRepoOwner())
 	a.Repos.OwnAuxRepos(repo.SnippetAuxRepo, a.Snippets.AuxRepoOwner())
 

@@ -19,7 +19,7 @@ func Paths() []string { return []string{"CODEOWNERS", "docs/CODEOWNERS", ".gitla
 const (
 	// MaxSize is the number of bytes of a file that are read.
 	MaxSize    = 256 << 10
-	maxEntries = 2000
+	maxEntries = 2000 // and headings
 	maxOwners  = 100  // of an entry
 	maxPattern = 1024 // bytes of a pattern
 	maxName    = 255  // bytes of the name of a section
@@ -30,6 +30,7 @@ const (
 // File is a parsed CODEOWNERS file.
 type File struct {
 	Sections []*Section
+	byName   map[string]*Section // by lower-case name
 }
 
 // Section is a group of entries. The entries before the first heading are in a
@@ -75,13 +76,17 @@ func Parse(text string) *File {
 	if len(text) > MaxSize {
 		text = text[:MaxSize]
 	}
-	f := &File{}
-	at, entries := f.section(""), 0
+	f := &File{byName: map[string]*Section{}}
+	at, lines := f.section(""), 0
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(strings.ToValidUTF8(line, "\uFFFD"))
 		if line == "" || line[0] == '#' {
 			continue
 		}
+		if lines == maxEntries {
+			break
+		}
+		lines++
 		if h, ok := heading(line); ok {
 			at = f.section(h.Name)
 			first := at.Approvals == 0
@@ -90,12 +95,8 @@ func Parse(text string) *File {
 			at.owners = h.owners
 			continue
 		}
-		if entries == maxEntries {
-			break
-		}
 		if e := entry(at, line); e != nil {
 			at.add(e)
-			entries++
 		}
 	}
 	if s := f.Sections[0]; len(s.Entries) == 0 {
@@ -106,15 +107,15 @@ func Parse(text string) *File {
 
 // section returns the section with a name; case does not matter.
 func (f *File) section(name string) *Section {
-	at := slices.IndexFunc(f.Sections, func(s *Section) bool { return strings.EqualFold(s.Name, name) })
-	if at >= 0 {
-		return f.Sections[at]
+	key := strings.ToLower(name)
+	if s := f.byName[key]; s != nil {
+		return s
 	}
 	s := &Section{Name: name}
 	if name == "" {
 		s.Approvals = 1
 	}
-	f.Sections = append(f.Sections, s)
+	f.Sections, f.byName[key] = append(f.Sections, s), s
 	return s
 }
 
@@ -224,6 +225,7 @@ func (f *File) owning(path string, steps *int) []*Entry {
 	var found []*Entry
 	names := strings.Split(path, "/")
 	for _, s := range f.Sections {
+		*steps--
 		if e := s.owning(names, steps); e != nil && !e.Owners.Empty() {
 			found = append(found, e)
 		}
@@ -243,6 +245,27 @@ func (s *Section) owning(names []string, steps *int) (owning *Entry) {
 		owning = e
 	}
 	return owning
+}
+
+// OwnedPath is a path with the entries that own it.
+type OwnedPath struct {
+	Path    string
+	Entries []*Entry
+}
+
+// OwnedPaths returns which of the paths have owners. ok is false if that is too
+// much work, which the caller must treat as if all had some.
+func (f *File) OwnedPaths(paths []string) (list []OwnedPath, ok bool) {
+	steps := maxSteps
+	for _, path := range paths {
+		if entries := f.owning(path, &steps); len(entries) > 0 {
+			list = append(list, OwnedPath{path, entries})
+		}
+		if steps < 0 {
+			return nil, false
+		}
+	}
+	return list, true
 }
 
 // Matching returns the entries that own any of the paths, in the order of the

@@ -159,6 +159,13 @@ func TestHostile(t *testing.T) {
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s", took)
 	}
+	text.Reset()
+	for i := range MaxSize / 8 {
+		fmt.Fprintf(&text, "[%x]\n", i)
+	}
+	if n := len(Parse(text.String()).Sections); n > maxEntries {
+		t.Errorf("%d sections", n)
+	}
 	many := Parse(strings.Repeat("x", 10) + " @a\n" + strings.Repeat("y @b\n", 100))
 	if n := len(many.Sections[0].Entries); n != 2 {
 		t.Errorf("%d entries", n)

@@ -163,7 +163,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if err := s.look(ctx, in, m, target); err != nil {
 		return err
 	}
-	m.Status = m.judge(in, m.check.result, false)
+	m.Status = m.statusOf(in, m.check.result, false)
 	if err := m.ready(false); err != nil {
 		return err
 	}

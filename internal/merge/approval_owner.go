@@ -184,8 +184,17 @@ func matching(file *codeowners.File, paths []string) []*codeowners.Entry {
 // if there are too many to tell.
 func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, to git.OID) ([]string, error) {
 	d, err := s.Repos.DiffOf(ctx, in, from, to, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
-	if err != nil || d.TimedOut {
+	if err != nil {
 		return nil, err
+	}
+	return pathsOf(d), nil
+}
+
+// pathsOf returns the old and new paths of the files of a diff; nil if there are
+// too many to tell.
+func pathsOf(d *git.Diff) []string {
+	if d.TimedOut {
+		return nil
 	}
 	paths := []string{}
 	for _, f := range d.Files {
@@ -194,7 +203,79 @@ func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, t
 			paths = append(paths, f.OldPath)
 		}
 	}
-	return paths, nil
+	return paths
+}
+
+// maxOwnedShown is the number of files that a refused push is told of.
+const maxOwnedShown = 5
+
+// CheckPush returns why an actor may not push a change to a branch that requires
+// the approval of code owners: it changes files that they do not own. Sections
+// whose approval is optional do not count.
+func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Project, r git.Repo, c *git.RefChange) (string, error) {
+	f, err := s.ownersFile(ctx, in, c.Old)
+	if err != nil || f == nil {
+		return "", err
+	}
+	file, err := readOwners(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	d, err := r.Diff(ctx, git.DiffOptions{From: string(c.Old), To: string(c.New), Straight: true, MaxFiles: 1, MaxLines: 1})
+	if err != nil {
+		return "", err
+	}
+	branch := strings.TrimPrefix(c.Ref, git.Heads)
+	paths := pathsOf(d)
+	owned, ok := file.OwnedPaths(paths)
+	if paths == nil || !ok {
+		return fmt.Sprintf("You cannot push so many changes to %s: it requires the approval of code owners. Create a merge request.", branch), nil
+	}
+	others, err := s.ownedByOthers(ctx, by, in, owned)
+	if err != nil || len(others) == 0 {
+		return "", err
+	}
+	shown := strings.Join(others[:min(len(others), maxOwnedShown)], ", ")
+	if more := len(others) - maxOwnedShown; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("You cannot push changes of files with code owners to %s. Create a merge request, so that their owners can approve it. "+
+		"Files that match %s: %s", branch, f.Path, shown), nil
+}
+
+// ownedByOthers returns which of some files have owners whose approval is
+// required, none of whom is the actor.
+func (s *Service) ownedByOthers(ctx context.Context, by actor.Actor, in *project.Project, owned []codeowners.OwnedPath) ([]string, error) {
+	var entries []*codeowners.Entry
+	for _, o := range owned {
+		for _, e := range o.Entries {
+			if e.Section.Required() > 0 && !slices.Contains(entries, e) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	rules, err := s.entryRules(ctx, in, entries)
+	if err != nil {
+		return nil, err
+	}
+	b := s.newEligibility(map[int64]*project.Project{in.ID: in})
+	for _, r := range rules {
+		b.expect(r, by.ID)
+	}
+	if err := b.load(ctx, s); err != nil {
+		return nil, err
+	}
+	mine := map[*codeowners.Entry]bool{}
+	for i, e := range entries {
+		mine[e] = slices.Contains(b.eligible(rules[i]), by.ID)
+	}
+	var others []string
+	for _, o := range owned {
+		if slices.ContainsFunc(o.Entries, func(e *codeowners.Entry) bool { return e.Section.Required() > 0 && !mine[e] }) {
+			others = append(others, o.Path)
+		}
+	}
+	return others, nil
 }
 
 // entryRules makes rules from entries of CODEOWNERS. Owners who do not exist are
@@ -273,7 +354,7 @@ func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *Merg
 	if err != nil {
 		return none, err
 	}
-	b := s.newBook(map[int64]*project.Project{in.ID: in})
+	b := s.newEligibility(map[int64]*project.Project{in.ID: in})
 	for _, r := range rules {
 		b.expect(r, approversOf(given)...)
 	}

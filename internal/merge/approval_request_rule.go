@@ -134,7 +134,7 @@ func (r *ApprovalRule) copied(m *MergeRequest) *ApprovalRule {
 // request, which has no rules of its own yet.
 func (s *Service) inherited(ctx context.Context, in *project.Project, m *MergeRequest) ([]*ApprovalRule, error) {
 	projects := map[int64]*project.Project{in.ID: in}
-	cases, err := s.approvalCases(ctx, []*MergeRequest{m}, projects, s.newBook(projects))
+	cases, err := s.approvalCases(ctx, []*MergeRequest{m}, projects, s.newEligibility(projects))
 	if err != nil {
 		return nil, err
 	}

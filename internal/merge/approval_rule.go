@@ -519,14 +519,14 @@ func (s *Service) fillRules(ctx context.Context, by actor.Actor, in *project.Pro
 	if len(list) == 0 {
 		return nil
 	}
-	book := s.newBook(map[int64]*project.Project{in.ID: in})
+	b := s.newEligibility(map[int64]*project.Project{in.ID: in})
 	for _, r := range list {
-		book.expect(r)
+		b.expect(r)
 	}
-	if err := book.load(ctx, s); err != nil {
+	if err := b.load(ctx, s); err != nil {
 		return err
 	}
-	protected, err := book.branches(ctx, s, in.ID)
+	protected, err := b.branches(ctx, s, in.ID)
 	if err != nil {
 		return err
 	}
@@ -534,7 +534,7 @@ func (s *Service) fillRules(ctx context.Context, by actor.Actor, in *project.Pro
 	eligible := map[*ApprovalRule][]int64{}
 	for _, r := range list {
 		if r.Type != AnyApprover {
-			eligible[r] = book.eligible(r)
+			eligible[r] = b.eligible(r)
 		}
 		ids, groupIDs = slices.Concat(ids, r.userIDs, eligible[r]), append(groupIDs, r.groupIDs...)
 	}

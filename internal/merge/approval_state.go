@@ -57,9 +57,9 @@ type RuleState struct {
 	eligible, approved []int64
 }
 
-// book has what the approvals of merge requests are judged by: the protected
+// eligibility has what tells who may approve merge requests: the protected
 // branches, the members of groups and the access of users.
-type book struct {
+type eligibility struct {
 	projects  map[int64]*project.Project
 	protected map[int64][]*repo.Protected // by project
 	members   map[int64][]int64           // direct members by group
@@ -76,22 +76,22 @@ type roleKey struct {
 	level     project.Level
 }
 
-func (s *Service) newBook(projects map[int64]*project.Project) *book {
-	return &book{
+func (s *Service) newEligibility(projects map[int64]*project.Project) *eligibility {
+	return &eligibility{
 		projects: projects, protected: map[int64][]*repo.Protected{}, roles: map[roleKey][]int64{}, access: map[int64]map[int64]project.Access{},
 		approvers: map[int64][]int64{},
 	}
 }
 
 // expect adds a rule and users whose access will be asked for.
-func (b *book) expect(r *ApprovalRule, approvers ...int64) {
+func (b *eligibility) expect(r *ApprovalRule, approvers ...int64) {
 	b.rules = append(b.rules, r)
 	b.approvers[r.ProjectID] = append(b.approvers[r.ProjectID], approvers...)
 }
 
 // load reads what is needed for the expected rules, in a fixed number of queries
 // for each project.
-func (b *book) load(ctx context.Context, s *Service) (err error) {
+func (b *eligibility) load(ctx context.Context, s *Service) (err error) {
 	var groupIDs, approvers []int64
 	for _, r := range b.rules {
 		groupIDs = append(groupIDs, r.groupIDs...)
@@ -105,9 +105,13 @@ func (b *book) load(ctx context.Context, s *Service) (err error) {
 			}
 		}
 	}
-	for _, ids := range b.approvers {
-		approvers = append(approvers, ids...)
+	for id, ids := range b.approvers {
+		slices.Sort(ids)
+		b.approvers[id] = slices.Compact(ids)
+		approvers = append(approvers, b.approvers[id]...)
 	}
+	slices.Sort(approvers)
+	approvers = slices.Compact(approvers)
 	if b.admins, err = findAdmins(ctx, s.DB, approvers); err != nil {
 		return fmt.Errorf("administrators: %w", err)
 	}
@@ -137,7 +141,7 @@ func (b *book) load(ctx context.Context, s *Service) (err error) {
 
 // named returns the users that a rule names: by themselves, by a group or by a
 // role.
-func (b *book) named(r *ApprovalRule) []int64 {
+func (b *eligibility) named(r *ApprovalRule) []int64 {
 	ids := slices.Clone(r.userIDs)
 	for _, id := range r.groupIDs {
 		ids = append(ids, b.members[id]...)
@@ -151,7 +155,7 @@ func (b *book) named(r *ApprovalRule) []int64 {
 
 // eligible returns the users that a rule names and who may approve: Reporters
 // and above, code owners need the Developer role.
-func (b *book) eligible(r *ApprovalRule) []int64 {
+func (b *eligibility) eligible(r *ApprovalRule) []int64 {
 	least := project.Reporter
 	if r.Type == CodeOwner {
 		least = project.Developer
@@ -160,11 +164,11 @@ func (b *book) eligible(r *ApprovalRule) []int64 {
 }
 
 // counts reports whether the approval of a user counts for any approver.
-func (b *book) counts(projectID, userID int64) bool {
+func (b *eligibility) counts(projectID, userID int64) bool {
 	return b.admins[userID] || b.access[projectID][userID].Level() >= project.Developer
 }
 
-// case of a merge request: what its approvals are judged from.
+// case of a merge request: the rules and approvals of it.
 type approvalCase struct {
 	m           *MergeRequest
 	in          *project.Project
@@ -181,8 +185,8 @@ func (c *approvalCase) barred(userID int64) bool {
 	return !set.AuthorApproval && userID == c.m.AuthorID || set.DisableCommitters && slices.Contains(c.committers, userID)
 }
 
-// judge evaluates the rules of a merge request.
-func (b *book) judge(c *approvalCase) *Approvals {
+// evaluate applies the rules of a merge request.
+func (b *eligibility) evaluate(c *approvalCase) *Approvals {
 	a := &Approvals{Overwritten: c.overwritten, Given: c.given, Password: c.in.Settings.Approvals.PasswordToApprove}
 	for _, r := range c.rules {
 		st := &RuleState{ApprovalRule: r}
@@ -211,7 +215,7 @@ func (b *book) judge(c *approvalCase) *Approvals {
 }
 
 // approvalCases reads the rules and approvals of merge requests.
-func (s *Service) approvalCases(ctx context.Context, list []*MergeRequest, projects map[int64]*project.Project, b *book) ([]*approvalCase, error) {
+func (s *Service) approvalCases(ctx context.Context, list []*MergeRequest, projects map[int64]*project.Project, b *eligibility) ([]*approvalCase, error) {
 	var ids, projectIDs, committed []int64
 	for _, m := range list {
 		in := projects[m.ProjectID]
@@ -265,7 +269,7 @@ func (s *Service) approvalCases(ctx context.Context, list []*MergeRequest, proje
 
 // chooseRules sets the rules that apply to a merge request: its own, or those of
 // the project for its target branch, and those for code owners.
-func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, own []*ApprovalRule, b *book) error {
+func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, own []*ApprovalRule, b *eligibility) error {
 	var owners []*ApprovalRule
 	for _, r := range own {
 		switch {
@@ -311,7 +315,7 @@ func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, 
 }
 
 // branches returns the protected branches of a project.
-func (b *book) branches(ctx context.Context, s *Service, projectID int64) ([]*repo.Protected, error) {
+func (b *eligibility) branches(ctx context.Context, s *Service, projectID int64) ([]*repo.Protected, error) {
 	if list, ok := b.protected[projectID]; ok {
 		return list, nil
 	}
@@ -322,7 +326,7 @@ func (b *book) branches(ctx context.Context, s *Service, projectID int64) ([]*re
 
 // checkApprovals sets which of some open merge requests lack approvals.
 func (s *Service) checkApprovals(ctx context.Context, list []*MergeRequest, projects map[int64]*project.Project) error {
-	b := s.newBook(projects)
+	b := s.newEligibility(projects)
 	cases, err := s.approvalCases(ctx, list, projects, b)
 	if err != nil {
 		return err
@@ -344,7 +348,7 @@ func (s *Service) checkApprovals(ctx context.Context, list []*MergeRequest, proj
 		return err
 	}
 	for _, c := range cases {
-		c.m.lacksApproval = !b.judge(c).Approved()
+		c.m.lacksApproval = !b.evaluate(c).Approved()
 	}
 	return nil
 }
@@ -378,7 +382,7 @@ func (s *Service) ApprovalState(ctx context.Context, by actor.Actor, ref project
 // this actor.
 func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (*Approvals, error) {
 	projects := map[int64]*project.Project{in.ID: in}
-	b := s.newBook(projects)
+	b := s.newEligibility(projects)
 	cases, err := s.approvalCases(ctx, []*MergeRequest{m}, projects, b)
 	if err != nil {
 		return nil, err
@@ -395,7 +399,7 @@ func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.P
 	if err := b.load(ctx, s); err != nil {
 		return nil, err
 	}
-	a := b.judge(c)
+	a := b.evaluate(c)
 	a.HasApproved = slices.ContainsFunc(a.Given, func(g Approval) bool { return by.Is(g.UserID) })
 	a.CanApprove = m.State == Opened && changeable(by, in) == nil && !a.HasApproved && b.mayApprove(by, c, a)
 	a.CanEdit = m.checkRules(by, in) == nil
@@ -405,7 +409,7 @@ func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.P
 // mayApprove reports whether a user is an eligible approver: Developers and
 // above, and users whom a rule names; not the author and those who committed,
 // where the project prevents that.
-func (b *book) mayApprove(by actor.Actor, c *approvalCase, a *Approvals) bool {
+func (b *eligibility) mayApprove(by actor.Actor, c *approvalCase, a *Approvals) bool {
 	if by.ID <= 0 || c.barred(by.ID) {
 		return false
 	}

@@ -264,14 +264,14 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	if err := tx.Lock(ctx, "projects", m.ProjectID); err != nil {
 		return err
 	}
-	twin, err := findDuplicate(ctx, tx, m)
+	other, err := findDuplicate(ctx, tx, m)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", twin), Listed: true}
+	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other), Listed: true}
 }
 
 // addVersion inserts a new version of a merge request. A background job

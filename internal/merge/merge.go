@@ -419,7 +419,7 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest)
 	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {
 		return s.Repos.TextAt(ctx, in, git.OID(sha), path, maxSuggestionFile)
 	}
-	on.Judge = func(ctx context.Context, notes []*plan.Note) error { return s.judgeSuggestions(ctx, in, m, notes) }
+	on.CheckSuggestions = func(ctx context.Context, notes []*plan.Note) error { return s.checkSuggestions(ctx, in, m, notes) }
 	return on
 }
 

@@ -92,13 +92,13 @@ func (m *MergeRequest) known(in *project.Project) Status {
 	if in == nil {
 		return Status{Detailed: Unchecked, Git: "unchecked"}
 	}
-	return m.judge(in, m.check.result, false)
+	return m.statusOf(in, m.check.result, false)
 }
 
 // status returns the status for the current commits of the branches.
 func (s *Service) status(ctx context.Context, in *project.Project, m *MergeRequest) (Status, error) {
 	if m.State != Opened {
-		return m.judge(in, m.check.result, false), nil
+		return m.statusOf(in, m.check.result, false), nil
 	}
 	target, err := s.tip(ctx, in, m.TargetBranch)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	missing := source == "" || target == ""
 	switch {
 	case missing: // a branch does not exist
-		return m.judge(in, cannotMerge, true), nil
+		return m.statusOf(in, cannotMerge, true), nil
 	case string(source) != m.Head:
 		return Status{Detailed: Checking, Git: "checking"}, nil // a push has not been recorded yet
 	}
@@ -121,7 +121,7 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	if err := s.checkOwners(ctx, in, m, target); err != nil {
 		return Status{}, err
 	}
-	return m.judge(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
+	return m.statusOf(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
 }
 
 // look checks with git whether the head can be merged into the target, unless
@@ -161,9 +161,9 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 	})
 }
 
-// judge returns the status: the first check that fails. The pipeline must have
+// statusOf returns the status: the first check that fails. The pipeline must have
 // been read if the project requires one.
-func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Status {
+func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) Status {
 	st := Status{Git: "unchecked"}
 	switch result {
 	case canMerge, canBehind:
@@ -202,12 +202,12 @@ func (m *MergeRequest) judge(in *project.Project, result string, empty bool) Sta
 	case result == canBehind && rules.MergeMethod != "merge":
 		st.Detailed = NeedsRebase
 	default:
-		st.Detailed = m.judgePipeline(rules)
+		st.Detailed = m.pipelineCheck(rules)
 	}
 	return st
 }
 
-func (m *MergeRequest) judgePipeline(rules project.Settings) Detail {
+func (m *MergeRequest) pipelineCheck(rules project.Settings) Detail {
 	p := m.Pipeline
 	switch {
 	case !rules.OnlyAllowMergeIfPipelineSucceeds:

@@ -22,7 +22,7 @@ import (
 const (
 	maxSuggestionFile = 1 << 20
 	maxBatch          = 100
-	maxJudged         = 20
+	maxCompared       = 20
 )
 
 const suggestionTemplate = "Apply %{suggestions_count} suggestion(s) to %{files_count} file(s)\n\n%{co_authored_by}"
@@ -30,9 +30,9 @@ const suggestionTemplate = "Apply %{suggestions_count} suggestion(s) to %{files_
 // outdated is the reason of a suggestion whose lines have changed.
 const outdated = "The lines were changed after this suggestion was made."
 
-// judgeSuggestions sets whether the suggestions of notes can be applied to the
+// checkSuggestions sets whether the suggestions of notes can be applied to the
 // head of a merge request.
-func (s *Service) judgeSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note) error {
+func (s *Service) checkSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note) error {
 	refuse := func(n *plan.Note, why string) {
 		for _, one := range n.Suggestions {
 			if one.Appliable = false; !one.Applied() {
@@ -56,7 +56,7 @@ func (s *Service) judgeSuggestions(ctx context.Context, in *project.Project, m *
 	for head, list := range byHead {
 		files := map[string]*git.FileDiff{}
 		if head != m.Head {
-			if len(byHead) > maxJudged {
+			if len(byHead) > maxCompared {
 				for _, n := range list {
 					refuse(n, outdated)
 				}
@@ -70,7 +70,7 @@ func (s *Service) judgeSuggestions(ctx context.Context, in *project.Project, m *
 		for _, n := range list {
 			f, changed := files[n.Position.NewPath]
 			for _, one := range n.Suggestions {
-				judgeSuggestion(one, f, changed)
+				checkSuggestion(one, f, changed)
 			}
 		}
 	}
@@ -103,9 +103,9 @@ func (s *Service) changedSince(ctx context.Context, in *project.Project, m *Merg
 	return files, nil
 }
 
-// judgeSuggestion sets whether a suggestion can be applied, given the diff of its
+// checkSuggestion sets whether a suggestion can be applied, given the diff of its
 // file since, if that changed.
-func judgeSuggestion(one *plan.Suggestion, f *git.FileDiff, changed bool) {
+func checkSuggestion(one *plan.Suggestion, f *git.FileDiff, changed bool) {
 	one.Appliable, one.Reason, one.Offset = false, "", 0
 	switch {
 	case one.Applied():

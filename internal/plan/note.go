@@ -79,11 +79,11 @@ type Noteable struct {
 	// suggestions. NotFound; TooLarge; Invalid for a binary file. It is nil for a
 	// target without a diff.
 	Source func(ctx context.Context, sha, path string) ([]byte, error)
-	// Judge sets Appliable of the suggestions of notes; nil for a target without
+	// CheckSuggestions sets Appliable of the suggestions of notes; nil for a target without
 	// a diff.
-	Judge   func(ctx context.Context, notes []*Note) error
-	by      actor.Actor // the reader
-	crossed db.Where    // on cross references that the reader sees; empty: none
+	CheckSuggestions func(ctx context.Context, notes []*Note) error
+	by               actor.Actor // the reader
+	crossed          db.Where    // on cross references that the reader sees; empty: none
 	// Commands is the target of quick actions; nil if there are none.
 	Commands *CommandTarget
 }

@@ -26,7 +26,7 @@ type Suggestion struct {
 	CommitSHA   string // the commit that applied it
 	AppliedAt   *time.Time
 
-	// Set by Noteable.Judge.
+	// Set by Noteable.CheckSuggestions.
 	Appliable bool
 	Reason    string // why it cannot be applied; empty if it was applied
 	Offset    int64  // by how many lines later commits moved the lines
@@ -137,7 +137,7 @@ func (s *Suggestion) Apply(lines []string) ([]string, bool) {
 
 // fillSuggestions reads the suggestions of notes, and whether they can be applied.
 func (s *Service) fillSuggestions(ctx context.Context, on Noteable, list []*Note) error {
-	if on.Judge == nil {
+	if on.CheckSuggestions == nil {
 		return nil
 	}
 	byID, ids := map[int64]*Note{}, []int64{}
@@ -164,7 +164,7 @@ func (s *Service) fillSuggestions(ctx context.Context, on Noteable, list []*Note
 	if len(with) == 0 {
 		return nil
 	}
-	return on.Judge(ctx, with)
+	return on.CheckSuggestions(ctx, with)
 }
 
 // SuggestedNotes returns the notes of suggestions on a target, each with all its

@@ -77,9 +77,14 @@ func (s *Service) DirectMembers(ctx context.Context, groupIDs, always []int64, l
 	if len(groupIDs) == 0 {
 		return nil, nil
 	}
-	found, err := findDirectMembers(ctx, s.DB, s.today(), groupIDs, always, limit)
-	if err != nil {
-		return nil, fmt.Errorf("members of groups: %w", err)
+	found := map[int64][]int64{}
+	for part := range slices.Chunk(groupIDs, 300) {
+		if err := findDirectMembers(ctx, s.DB, s.today(), part, always, limit, found); err != nil {
+			return nil, fmt.Errorf("members of groups: %w", err)
+		}
+		for _, id := range part {
+			limit = max(0, limit-len(found[id]))
+		}
 	}
 	return found, nil
 }
@@ -114,13 +119,15 @@ func (s *Service) NamedOwners(ctx context.Context, names []string) (users, group
 	return users, groups, nil
 }
 
-// GroupsAmong returns those of the groups that the actor sees, by ID.
+// maxGroupsAmong bounds the work of GroupsAmong: each group takes some queries.
+const maxGroupsAmong = 200
+
+// GroupsAmong returns those of the groups that the actor sees, by ID. Groups beyond
+// the first maxGroupsAmong are left out.
 func (s *Service) GroupsAmong(ctx context.Context, by actor.Actor, ids []int64) (map[int64]*Namespace, error) {
 	found := map[int64]*Namespace{}
-	for _, id := range ids {
-		if found[id] != nil {
-			continue
-		}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	for _, id := range ids[:min(len(ids), maxGroupsAmong)] {
 		n, err := s.RequireGroup(ctx, by, RefTo(id), NoAccess)
 		if errs.IsRefusal(err) {
 			continue

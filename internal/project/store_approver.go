@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/db"
 )
@@ -26,10 +27,10 @@ func isActive(ctx context.Context, q db.Q, userID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM users u WHERE u.id = ? AND u.state = 'active' AND u.deleted_at IS NULL`, userID)
 }
 
-// findDirectMembers returns the members of groups by group, up to a limit for
+// findDirectMembers reads the members of groups by group, up to a limit for
 // all, and those among some users.
-func findDirectMembers(ctx context.Context, q db.Q, today string, groupIDs, always []int64, limit int) (map[int64][]int64, error) {
-	found, seen := map[int64][]int64{}, map[[2]int64]bool{}
+func findDirectMembers(ctx context.Context, q db.Q, today string, groupIDs, always []int64, limit int, found map[int64][]int64) error {
+	seen := map[[2]int64]bool{}
 	read := func(more string, args ...any) error {
 		_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
 			var row [2]int64
@@ -46,14 +47,14 @@ func findDirectMembers(ctx context.Context, q db.Q, today string, groupIDs, alwa
 		return err
 	}
 	if err := read(` ORDER BY m.namespace_id, m.user_id LIMIT ?`, limit); err != nil {
-		return nil, err
+		return err
 	}
-	if len(always) > 0 {
-		if err := read(` AND m.user_id IN `+db.In(len(always)), db.Any(always)...); err != nil {
-			return nil, err
+	for part := range slices.Chunk(always, 300) {
+		if err := read(` AND m.user_id IN `+db.In(len(part)), db.Any(part)...); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 func findRoleMembers(ctx context.Context, q db.Q, today string, projectID int64, level Level, limit int) ([]int64, error) {

@@ -46,6 +46,7 @@ type Service struct {
 	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
 	pushHints      []PushHint
 	collaborations []Collaboration
+	branchChecks   []BranchCheck
 }
 
 // New returns the service and registers its background jobs.

@@ -21,6 +21,14 @@ const (
 	overMerge                   // merge of a merge request, which has its own permission
 )
 
+// BranchCheck returns why an actor may not push a change to an existing protected
+// branch that requires the approval of code owners; empty if they may. r has the
+// new commits, which are not visible to others yet.
+type BranchCheck func(ctx context.Context, by actor.Actor, in *project.Project, r git.Repo, c *git.RefChange) (string, error)
+
+// OnBranchCheck registers a BranchCheck. It is called at start-up.
+func (s *Service) OnBranchCheck(b BranchCheck) { s.branchChecks = append(s.branchChecks, b) }
+
 // check applies the rules to each change of a push, and sets Refused to the
 // message for the user. An error means that the rules could not be checked.
 func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push, from pushOrigin) error {
@@ -114,10 +122,41 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 	if from == overMerge {
 		action = MergeInto
 	}
-	if may, err := g.may(ctx, rules, action); err != nil || may {
+	may, err := g.may(ctx, rules, action)
+	switch {
+	case err != nil:
 		return "", err
+	case !may:
+		return "You are not allowed to push code to protected branches on this project.", nil
+	case from == overMerge: // the approvals were checked
+		return "", nil
 	}
-	return "You are not allowed to push code to protected branches on this project.", nil
+	return g.refuseOwned(ctx, r, rules, c)
+}
+
+// refuseOwned applies the approval of code owners to a direct push. Users, groups
+// and deploy keys that a rule names are exempt; those that it allows by their role
+// are not.
+func (g *guard) refuseOwned(ctx context.Context, r git.Repo, rules protections, c *git.RefChange) (string, error) {
+	if g.by.ID == actor.SystemID || !slices.ContainsFunc(rules, func(p *Protected) bool { return p.CodeOwnerApproval }) {
+		return "", nil
+	}
+	for _, p := range rules {
+		for _, a := range p.Of(PushTo) {
+			if a.UserID == nil && a.GroupID == nil && a.DeployKeyID == nil {
+				continue
+			}
+			if in, err := g.lets(ctx, a); err != nil || in {
+				return "", err
+			}
+		}
+	}
+	for _, check := range g.service.branchChecks {
+		if why, err := check(ctx, g.by, g.project, r, c); err != nil || why != "" {
+			return why, err
+		}
+	}
+	return "", nil
 }
 
 // mayUnprotect reports whether the actor may delete protected refs.
