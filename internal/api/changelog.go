@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/repo"
+	"svc/internal/repo/changelog"
 )
 
 func (a *API) changelogRoutes() {
@@ -18,7 +19,7 @@ type releaseVersion string
 
 // UnmarshalParam parses a version.
 func (v *releaseVersion) UnmarshalParam(text string) error {
-	if !repo.ValidVersion(text) {
+	if !changelog.Valid(text) {
 		return errs.Invalid("not a version")
 	}
 	*v = releaseVersion(text)

@@ -14,6 +14,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/repo/changelog"
 )
 
 // ChangelogOptions selects the changes of a changelog.
@@ -86,7 +87,7 @@ func (s *Service) CommitChangelog(ctx context.Context, by actor.Actor, ref proje
 func (s *Service) branchTip(ctx context.Context, r git.Repo, branch string) (git.Ref, error) {
 	tip, err := r.Ref(ctx, git.Heads+branch)
 	if errs.Is(missing(err, ""), errs.KindNotFound) {
-		return tip, changelogFailure("the branch %.100s could not be found", branch)
+		return tip, changelog.Failure("the branch %.100s could not be found", branch)
 	}
 	return tip, passing(err)
 }
@@ -101,17 +102,17 @@ func (s *Service) addChangelog(ctx context.Context, by actor.Actor, p *project.P
 	if errors.Is(err, git.ErrNotFound) {
 		action.Kind, err = git.Create, nil
 	}
-	if err != nil || hasSection(old, version) {
+	if err != nil || changelog.HasSection(old, version) {
 		return err
 	}
-	action.Content = []byte(addSection(old, version, section))
+	action.Content = []byte(changelog.AddSection(old, version, section))
 	who := s.signature(by)
 	made, err := r.CommitChanges(ctx, git.ChangeOptions{
 		Parent: string(tip.ID), Actions: []git.Action{action}, Author: who, Committer: who, Message: c.Message,
 	})
 	switch {
 	case errors.Is(err, git.ErrBadPath), errors.Is(err, git.ErrExists), errors.Is(err, git.ErrNotFound):
-		return changelogFailure("%.200s is not a valid file name", c.File).Because(err)
+		return changelog.Failure("%.200s is not a valid file name", c.File).Because(err)
 	case err != nil:
 		return fmt.Errorf("commit changelog of project %d: %w", p.ID, passing(err))
 	}
@@ -126,13 +127,13 @@ func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (st
 	e, err := r.Entry(ctx, string(at), path)
 	switch {
 	case errors.Is(err, git.ErrBadPath) || path == "":
-		return "", changelogFailure("%.200s is not a valid file name", path)
+		return "", changelog.Failure("%.200s is not a valid file name", path)
 	case errors.Is(err, git.ErrNotFound):
 		return "", git.ErrNotFound
 	case err != nil:
 		return "", passing(err)
 	case e.Type != git.TypeBlob || e.Mode == "120000":
-		return "", changelogFailure("%.200s is no file", path)
+		return "", changelog.Failure("%.200s is no file", path)
 	}
 	file, err := r.Open(ctx, e.OID)
 	if err != nil {
@@ -140,7 +141,7 @@ func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (st
 	}
 	defer file.Close()
 	if file.Size > maxChangelogFile {
-		return "", changelogFailure("%.200s is larger than %d bytes", path, maxChangelogFile)
+		return "", changelog.Failure("%.200s is larger than %d bytes", path, maxChangelogFile)
 	}
 	text, err := io.ReadAll(file)
 	return string(text), err
@@ -164,7 +165,7 @@ func (s *Service) section(ctx context.Context, by actor.Actor, p *project.Projec
 	if at.IsZero() {
 		at = s.Now()
 	}
-	made := newRelease(o.Version, at.UTC(), config)
+	made := changelog.NewRelease(o.Version, at.UTC(), config)
 	for _, c := range commits {
 		entry := map[string]any{"title": c.Title, "commit": map[string]any{
 			"reference": p.FullPath + "@" + string(c.ID), "web_url": o.Site + "/" + p.FullPath + "/-/commit/" + string(c.ID), "trailers": c.trailers,
@@ -172,9 +173,9 @@ func (s *Service) section(ctx context.Context, by actor.Actor, p *project.Projec
 		if author := authors[strings.ToLower(c.Author.Email)]; author != nil {
 			entry["author"] = author
 		}
-		made.add(c.category, entry)
+		made.Add(c.category, entry)
 	}
-	return made.markdown()
+	return made.Markdown()
 }
 
 // changelogCommit is a commit of a changelog.
@@ -186,14 +187,14 @@ type changelogCommit struct {
 
 // changelogCommits returns the commits with the trailer, newest first. Commits
 // that are reverted in the same range are left out.
-func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r git.Repo, c *changelogConfig, o ChangelogOptions) ([]changelogCommit, error) {
+func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r git.Repo, c *changelog.Config, o ChangelogOptions) ([]changelogCommit, error) {
 	from, err := s.changelogStart(ctx, r, c, o)
 	if err != nil {
 		return nil, err
 	}
 	to, err := s.commitAt(ctx, p, r, o.To)
 	if errs.Is(missing(err, ""), errs.KindNotFound) {
-		return nil, changelogFailure("the end of the range could not be found")
+		return nil, changelog.Failure("the end of the range could not be found")
 	}
 	if err != nil {
 		return nil, passing(err)
@@ -203,7 +204,7 @@ func (s *Service) changelogCommits(ctx context.Context, p *project.Project, r gi
 		return nil, passing(err)
 	}
 	if len(ids) > maxChangelogCommits {
-		return nil, changelogFailure("the range has more than %d commits", maxChangelogCommits)
+		return nil, changelog.Failure("the range has more than %d commits", maxChangelogCommits)
 	}
 	var list []changelogCommit
 	undone := map[git.OID]bool{}
@@ -242,29 +243,29 @@ func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
 }
 
 // changelogStart returns the start of the range.
-func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelogConfig, o ChangelogOptions) (git.OID, error) {
+func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelog.Config, o ChangelogOptions) (git.OID, error) {
 	rev := o.From
 	if rev == "" {
-		own, _ := parseVersion(versionPattern, o.Version)
-		tag, err := lastRelease(ctx, r, c.tags, own)
+		own, _ := changelog.ParseVersion(changelog.VersionPattern, o.Version)
+		tag, err := lastRelease(ctx, r, c.Tags, own)
 		if err != nil {
 			return "", err
 		}
 		if tag == "" {
-			return "", changelogFailure("The commit start range is unspecified, and no previous tag could be found to use instead")
+			return "", changelog.Failure("The commit start range is unspecified, and no previous tag could be found to use instead")
 		}
 		rev = tag
 	}
 	from, err := r.ResolveCommit(ctx, rev)
 	if errs.Is(missing(err, ""), errs.KindNotFound) {
-		return "", changelogFailure("the start of the range could not be found")
+		return "", changelog.Failure("the start of the range could not be found")
 	}
 	return from, passing(err)
 }
 
 // lastRelease returns the tag of the highest version below a version, without
 // prereleases; empty if there is none.
-func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below version) (string, error) {
+func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below changelog.Version) (string, error) {
 	tags, err := r.Refs(ctx, git.RefOptions{Place: git.Tags, Match: pattern.MatchString})
 	if errors.Is(err, git.ErrNoRepository) {
 		return "", nil
@@ -272,16 +273,49 @@ func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below 
 	if err != nil {
 		return "", passing(err)
 	}
-	var best version
+	var best changelog.Version
 	name := ""
 	for _, tag := range tags {
-		v, ok := parseVersion(pattern, tag.Short())
-		if !ok || v.pre != "" || v.compare(below) >= 0 {
+		v, ok := changelog.ParseVersion(pattern, tag.Short())
+		if !ok || v.Pre != "" || v.Compare(below) >= 0 {
 			continue
 		}
-		if name == "" || v.compare(best) > 0 {
+		if name == "" || v.Compare(best) > 0 {
 			best, name = v, tag.Name
 		}
 	}
 	return name, nil
+}
+
+// changelogConfig reads the first configuration file that exists at a revision;
+// without one it returns the defaults.
+func (s *Service) changelogConfig(ctx context.Context, p *project.Project, r git.Repo, o ChangelogOptions) (*changelog.Config, error) {
+	at, err := s.commitAt(ctx, p, r, o.ConfigRef)
+	if err != nil {
+		if o.ConfigRef != "" && errs.Is(missing(err, ""), errs.KindNotFound) {
+			return nil, changelog.Failure("the ref %.100s of the configuration could not be found", o.ConfigRef)
+		}
+		return changelog.Parse(nil)
+	}
+	for _, name := range o.ConfigFiles {
+		e, err := r.Entry(ctx, string(at), name)
+		if errs.Is(missing(err, ""), errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, passing(err)
+		}
+		if e.Type != git.TypeBlob {
+			continue
+		}
+		file, err := r.Object(ctx, e.OID)
+		if errors.Is(err, git.ErrTooLarge) {
+			return nil, changelog.Failure("the configuration in %.200s is larger than %d bytes", name, git.MaxObject)
+		}
+		if err != nil {
+			return nil, passing(err)
+		}
+		return changelog.Parse(file.Content)
+	}
+	return changelog.Parse(nil)
 }

@@ -9,12 +9,13 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo/changelog"
 	"svc/internal/user"
 )
 
 // authors returns the authors of commits for the template, by lower-case email
 // address.
-func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Project, c *changelogConfig, commits []changelogCommit) (map[string]any, error) {
+func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Project, c *changelog.Config, commits []changelogCommit) (map[string]any, error) {
 	var addresses []string
 	for _, commit := range commits {
 		addresses = append(addresses, strings.ToLower(commit.Author.Email))
@@ -48,10 +49,10 @@ func (s *Service) authors(ctx context.Context, by actor.Actor, p *project.Projec
 }
 
 // creditGroups returns the groups of the configuration that the actor can see.
-func (s *Service) creditGroups(ctx context.Context, by actor.Actor, c *changelogConfig) ([]int64, error) {
+func (s *Service) creditGroups(ctx context.Context, by actor.Actor, c *changelog.Config) ([]int64, error) {
 	var ids []int64
-	for _, ref := range c.groups {
-		g, err := s.Projects.RequireGroup(ctx, by, ref, project.NoAccess)
+	for _, path := range c.Groups {
+		g, err := s.Projects.RequireGroup(ctx, by, project.Ref(path), project.NoAccess)
 		moved, isMoved := errors.AsType[*project.Moved](err)
 		switch {
 		case isMoved:

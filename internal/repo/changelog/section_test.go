@@ -1,4 +1,4 @@
-package repo
+package changelog
 
 import (
 	"strings"
@@ -10,14 +10,14 @@ import (
 	"svc/internal/errs"
 )
 
-func TestValidVersion(t *testing.T) {
+func TestValid(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"1.2.3": true, "v1.2.3": true, "0.0.0": true, "1.2.3-rc.1": true, "1.2.3+build.5": true, "1.2.3-rc1+x": true, "123456789012345678901234567890.0.0": true,
 		"": false, "1": false, "1.2": false, "1.2.3.4": false, "01.2.3": false, "x1.2.3": false, "1.2.3-": false, "1.2.3\n": false, "latest": false,
 		"1.2.3-" + strings.Repeat("a", 300): false,
 	} {
-		if got := ValidVersion(text); got != want {
+		if got := Valid(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -32,9 +32,9 @@ func TestVersionOrder(t *testing.T) {
 	}
 	for i, a := range order {
 		for j, b := range order {
-			x, _ := parseVersion(versionPattern, a)
-			y, _ := parseVersion(versionPattern, b)
-			if got := x.compare(y); (got < 0) != (i < j) || (got > 0) != (i > j) {
+			x, _ := ParseVersion(VersionPattern, a)
+			y, _ := ParseVersion(VersionPattern, b)
+			if got := x.Compare(y); (got < 0) != (i < j) || (got > 0) != (i > j) {
 				t.Errorf("%s against %s: %d", a, b, got)
 			}
 		}
@@ -56,14 +56,14 @@ func TestAddSection(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if hasSection(tt.old, tt.version) {
+			if HasSection(tt.old, tt.version) {
 				t.Error("it is there already")
 			}
-			got := addSection(tt.old, tt.version, section(tt.version))
+			got := AddSection(tt.old, tt.version, section(tt.version))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if !hasSection(got, tt.version) || !hasSection(got, "v"+tt.version) {
+			if !HasSection(got, tt.version) || !HasSection(got, "v"+tt.version) {
 				t.Error("it is not there")
 			}
 		})
@@ -86,17 +86,17 @@ func TestFormatDate(t *testing.T) {
 
 func TestChangelogConfig(t *testing.T) {
 	t.Parallel()
-	c, err := parseChangelogConfig([]byte("date_format: '%F'\ncategories:\n  b: Bugs\n  a: Additions\n  1: One\ninclude_groups: [g/h]\ntag_regex: '^r(?P<major>\\d+)$'\nother: 1\n"))
+	c, err := Parse([]byte("date_format: '%F'\ncategories:\n  b: Bugs\n  a: Additions\n  1: One\ninclude_groups: [g/h]\ntag_regex: '^r(?P<major>\\d+)$'\nother: 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"Bugs", "Additions", "One"}, c.order); diff != "" {
 		t.Error(diff)
 	}
-	if c.title("a") != "Additions" || c.title("z") != "z" || c.dateFormat != "%F" || len(c.groups) != 1 {
+	if c.title("a") != "Additions" || c.title("z") != "z" || c.dateFormat != "%F" || len(c.Groups) != 1 {
 		t.Errorf("%+v", c)
 	}
-	if _, ok := parseVersion(c.tags, "r5"); ok {
+	if _, ok := ParseVersion(c.Tags, "r5"); ok {
 		t.Error("a tag without minor and patch has a version")
 	}
 	for text, want := range map[string]string{
@@ -110,7 +110,7 @@ func TestChangelogConfig(t *testing.T) {
 		"a: &a [x]\nb: [*c]":      "configuration cannot be read",
 		"tag_regex: " + strings.Repeat("x", 1001): "longer than",
 	} {
-		if _, err := parseChangelogConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -120,7 +120,7 @@ func FuzzChangelogConfig(f *testing.F) {
 	f.Add("date_format: '%F'\ncategories: {a: b}\ntemplate: '{{ x }}'\ntag_regex: '^v'\ninclude_groups: [g]\n")
 	f.Add("a: &a [x, x]\nb: &b [*a, *a]\ncategories: *b\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseChangelogConfig([]byte(text))
+		c, err := Parse([]byte(text))
 		if err != nil {
 			if !errs.Is(err, errs.KindUnprocessable) {
 				t.Fatalf("%v is a fault", err)

@@ -1,4 +1,4 @@
-package repo
+package changelog
 
 import (
 	"cmp"
@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// version is a semantic version: https://semver.org.
-type version struct {
+// Version is a semantic version: https://semver.org.
+type Version struct {
 	major, minor, patch string // digits without leading zeros
-	pre                 string // "rc1"; empty for a release
+	Pre                 string // "rc1"; empty for a release
 }
 
 // tagPattern is the default pattern of version tags: vX.Y.Z or X.Y.Z.
 const tagPattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
 	`(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+(?P<meta>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$`
 
-var versionPattern = regexp.MustCompile(tagPattern)
+var VersionPattern = regexp.MustCompile(tagPattern)
 
-// ValidVersion reports whether the text is a semantic version, optionally with
+// Valid reports whether the text is a semantic version, optionally with
 // a leading v.
-func ValidVersion(text string) bool {
-	_, ok := parseVersion(versionPattern, text)
+func Valid(text string) bool {
+	_, ok := ParseVersion(VersionPattern, text)
 	return ok && len(text) <= 255
 }
 
-// parseVersion parses a version by a pattern with the groups major, minor and
+// ParseVersion parses a version by a pattern with the groups major, minor and
 // patch, and optionally pre.
-func parseVersion(pattern *regexp.Regexp, text string) (version, bool) {
+func ParseVersion(pattern *regexp.Regexp, text string) (Version, bool) {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
-		return version{}, false
+		return Version{}, false
 	}
 	group := func(name string) string {
 		if i := pattern.SubexpIndex(name); i >= 0 {
@@ -38,10 +38,10 @@ func parseVersion(pattern *regexp.Regexp, text string) (version, bool) {
 		}
 		return ""
 	}
-	v := version{group("major"), group("minor"), group("patch"), group("pre")}
+	v := Version{group("major"), group("minor"), group("patch"), group("pre")}
 	for _, part := range []*string{&v.major, &v.minor, &v.patch} {
 		if *part == "" || strings.Trim(*part, "0123456789") != "" {
-			return version{}, false
+			return Version{}, false
 		}
 		*part = number(*part)
 	}
@@ -55,9 +55,9 @@ func number(digits string) string {
 	return "0"
 }
 
-// compare compares versions by precedence.
-func (v version) compare(o version) int {
-	return cmp.Or(compareNumbers(v.major, o.major), compareNumbers(v.minor, o.minor), compareNumbers(v.patch, o.patch), comparePre(v.pre, o.pre))
+// Compare compares versions by precedence.
+func (v Version) Compare(o Version) int {
+	return cmp.Or(compareNumbers(v.major, o.major), compareNumbers(v.minor, o.minor), compareNumbers(v.patch, o.patch), comparePre(v.Pre, o.Pre))
 }
 
 // compareNumbers compares numbers of any length.

@@ -1,4 +1,4 @@
-package repo
+package changelog
 
 import (
 	"regexp"
@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// release is the set of changes of a version.
-type release struct {
+// Release is the set of changes of a version.
+type Release struct {
 	version string
 	at      time.Time
-	config  *changelogConfig
+	config  *Config
 	entries map[string][]any // by category title
 	order   []string         // titles in order
 }
 
-func newRelease(version string, at time.Time, c *changelogConfig) *release {
-	r := &release{version: version, at: at, config: c, entries: map[string][]any{}}
+func NewRelease(version string, at time.Time, c *Config) *Release {
+	r := &Release{version: version, at: at, config: c, entries: map[string][]any{}}
 	for _, title := range c.order {
 		if !slices.Contains(r.order, title) {
 			r.order = append(r.order, title)
@@ -26,7 +26,7 @@ func newRelease(version string, at time.Time, c *changelogConfig) *release {
 	return r
 }
 
-func (r *release) add(category string, entry map[string]any) {
+func (r *Release) Add(category string, entry map[string]any) {
 	title := r.config.title(category)
 	if !slices.Contains(r.order, title) {
 		r.order = append(r.order, title)
@@ -34,9 +34,9 @@ func (r *release) add(category string, entry map[string]any) {
 	r.entries[title] = append(r.entries[title], entry)
 }
 
-// markdown returns the section of the release. The template cannot change the
+// Markdown returns the section of the release. The template cannot change the
 // heading: later releases use it to find their position.
-func (r *release) markdown() (string, error) {
+func (r *Release) Markdown() (string, error) {
 	var categories []any
 	for _, title := range r.order {
 		if list := r.entries[title]; len(list) > 0 {
@@ -47,7 +47,7 @@ func (r *release) markdown() (string, error) {
 	}
 	text, err := r.config.template.render(map[string]any{"categories": categories})
 	if err != nil {
-		return "", changelogFailure("%v", err)
+		return "", Failure("%v", err)
 	}
 	return "## " + r.version + " (" + formatDate(r.config.dateFormat, r.at) + ")\n\n" + strings.TrimSpace(text) + "\n\n", nil
 }
@@ -55,8 +55,8 @@ func (r *release) markdown() (string, error) {
 // sectionHeading matches the heading of a section, with its version.
 var sectionHeading = regexp.MustCompile(`^##\s+(v?[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`)
 
-// hasSection reports whether a changelog has a section for the version.
-func hasSection(changelog, version string) bool {
+// HasSection reports whether a changelog has a section for the version.
+func HasSection(changelog, version string) bool {
 	for line := range strings.Lines(changelog) {
 		if m := sectionHeading.FindStringSubmatch(line); m != nil && strings.TrimPrefix(m[1], "v") == strings.TrimPrefix(version, "v") {
 			return true
@@ -65,14 +65,14 @@ func hasSection(changelog, version string) bool {
 	return false
 }
 
-// addSection inserts a section before the first one with a lower version, so
+// AddSection inserts a section before the first one with a lower version, so
 // that the newest comes first.
-func addSection(changelog, version, section string) string {
-	own, _ := parseVersion(versionPattern, version)
+func AddSection(changelog, version, section string) string {
+	own, _ := ParseVersion(VersionPattern, version)
 	at := 0
 	for line := range strings.Lines(changelog) {
 		if m := sectionHeading.FindStringSubmatch(line); m != nil {
-			if v, ok := parseVersion(versionPattern, m[1]); ok && v.compare(own) < 0 {
+			if v, ok := ParseVersion(VersionPattern, m[1]); ok && v.Compare(own) < 0 {
 				return changelog[:at] + section + changelog[at:]
 			}
 		}
