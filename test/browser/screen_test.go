@@ -173,6 +173,7 @@ func (b *tab) look(name string) {
 	var wide int
 	var nameless, twice []string
 	b.do(
+		chromedp.Evaluate(`scrollTo({top: 0, behavior: "instant"})`, nil), // nothing is behind the header
 		chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide),
 		chromedp.Evaluate(`[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter(e =>
 			!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector?.("img[alt]:not([alt=''])")) && !e.closest(".source, .prose")).map(e => e.outerHTML)`, &nameless),
