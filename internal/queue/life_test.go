@@ -270,12 +270,13 @@ func TestRiverIsQuiet(t *testing.T) {
 		river.Debug("a detail")
 		river.Info("an info")
 		river.Warn("a warning", "b", 2)
+		river.Error("an error", "b", 2)
 		river.Warn("jobexecutor.JobExecutor: Job errored; retrying")
 	}
-	if got := all.String(); strings.Count(got, "level=DEBUG") != 2 || strings.Count(got, "level=WARN") != 1 || strings.Count(got, "\n") != 3 {
+	if got := all.String(); strings.Count(got, "level=DEBUG") != 2 || strings.Count(got, "level=WARN") != 2 || strings.Count(got, "\n") != 4 {
 		t.Error(got)
 	}
-	if got := most.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a=1 g.b=2") {
+	if got := most.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "a=1 g.b=2") {
 		t.Error(got)
 	}
 }

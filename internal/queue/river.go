@@ -216,8 +216,8 @@ func (p *pilot) wake(lane string) {
 }
 
 // riverLog is our log for River's messages: what it finds worth an info is
-// worth a debug to us, and what it says of single pieces of work we say
-// ourselves.
+// worth a debug to us, an error, which it tries again by itself, a warning. What
+// it says of single jobs we say ourselves.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
 
 type quiet struct{ slog.Handler }
@@ -245,5 +245,5 @@ func lower(level slog.Level) slog.Level {
 	if level <= slog.LevelInfo {
 		return min(level, slog.LevelDebug)
 	}
-	return level
+	return min(level, slog.LevelWarn)
 }
