@@ -112,10 +112,11 @@ func (s *Service) Rewriter(ctx context.Context) (func(address string) string, er
 	}
 	return func(address string) string {
 		if rest, ok := strings.CutPrefix(address, s.Site+"/"); ok {
-			return "/" + rest
+			// Browsers take a second slash, of either kind, for the start of a host.
+			return "/" + strings.TrimLeft(rest, `/\`)
 		}
-		if strings.HasPrefix(address, "//") {
-			address = "https:" + address
+		if len(address) > 1 && strings.Trim(address[:2], `/\`) == "" {
+			address = "https://" + address[2:]
 		}
 		u, err := url.Parse(address)
 		switch {

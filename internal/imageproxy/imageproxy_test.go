@@ -77,7 +77,12 @@ func TestGet(t *testing.T) {
 		"/a.png": string(picture(t)), "/wrong.png": "<html><script>alert(1)</script></html>", "/text": "text",
 		"/a.svg":    "\ufeff<?xml version=\"1.0\"?>\n<!-- a <b> -->\n<!DOCTYPE svg>\n<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>",
 		"/html.svg": "<!-- --><html><svg></svg></html>", "/svgx": "<svgx/>", "/open.svg": "<!-- <svg>",
-		"/huge.png": string(bomb(t, 60000, 60000)), "/overflow.png": string(bomb(t, 1<<31-1, 1<<31-1)), "/long.png": string(picture(t)) + strings.Repeat("x", MaxSize),
+		"/small.webp": "RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x01\x00\x00....",
+		"/huge.webp":  "RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff....",
+		"/huge2.webp": "RIFF\x1e\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\xff\xff\xff\x0f..........",
+		"/short.webp": "RIFF\x1e\x00\x00\x00WEBPVP8X",
+		"/huge.bmp":   "BM....\x00\x00\x00\x00....\x28\x00\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00....",
+		"/huge.png":   string(bomb(t, 60000, 60000)), "/overflow.png": string(bomb(t, 1<<31-1, 1<<31-1)), "/long.png": string(picture(t)) + strings.Repeat("x", MaxSize),
 	}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -96,7 +101,7 @@ func TestGet(t *testing.T) {
 	defer site.Close()
 	s, _ := proxy(t)
 	for path, want := range map[string]string{
-		"/a.png": "image/png", "/moved": "image/png", "/a.svg": SVG, "/wrong.png": "", "/text": "", "/html.svg": "", "/svgx": "", "/open.svg": "",
+		"/a.png": "image/png", "/moved": "image/png", "/a.svg": SVG, "/wrong.png": "", "/text": "", "/small.webp": "image/webp", "/huge.webp": "", "/huge2.webp": "", "/short.webp": "", "/huge.bmp": "", "/html.svg": "", "/svgx": "", "/open.svg": "",
 		"/huge.png": "", "/overflow.png": "", "/long.png": "", "/none": "",
 	} {
 		got, err := get(t, s, site.URL+path)
@@ -192,6 +197,8 @@ func TestRewriter(t *testing.T) {
 	}
 	for address, want := range map[string]string{
 		"/g/p/-/raw/main/a.png": "/g/p/-/raw/main/a.png", "https://own.example/a.png": "/a.png", "": "",
+		"https://own.example//evil.example/a.png": "/evil.example/a.png", `https://own.example/\evil.example/a.png`: "/evil.example/a.png",
+		`/\evil.example/a.png`: "proxy", `\\evil.example/a.png`: "proxy", "/": "/",
 		"https://img.example.org/a.png": "https://img.example.org/a.png", "https://a.b.example.net/x": "https://a.b.example.net/x",
 		"http://img.example.org/a.png": "proxy", "https://evilexample.net/x": "proxy", "https://img.example.org.evil/x": "proxy", "//cdn.example/x.png": "proxy",
 		"https://user@img.example.org/x": "proxy", "data:image/png;base64,AAAA": "", "javascript:alert(1)": "", "ftp://example.org/x": "",

@@ -2,6 +2,8 @@ package imageproxy
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -29,7 +31,11 @@ func Kind(content []byte) string {
 		size = jpeg.DecodeConfig
 	case "image/gif":
 		size = gif.DecodeConfig
-	case "image/webp", "image/x-icon", "image/bmp":
+	case "image/webp":
+		size = webpConfig
+	case "image/bmp":
+		size = bmpConfig
+	case "image/x-icon":
 		return kind
 	default:
 		switch {
@@ -45,6 +51,40 @@ func Kind(content []byte) string {
 		return ""
 	}
 	return kind
+}
+
+var errShort = errors.New("the header is incomplete")
+
+// webpConfig reads the size of a WebP image from its first chunk.
+func webpConfig(r io.Reader) (c image.Config, err error) {
+	var h [30]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return c, errShort
+	}
+	switch string(h[12:16]) {
+	case "VP8X":
+		c.Width, c.Height = 1+(int(h[24])|int(h[25])<<8|int(h[26])<<16), 1+(int(h[27])|int(h[28])<<8|int(h[29])<<16)
+	case "VP8L":
+		bits := binary.LittleEndian.Uint32(h[21:])
+		c.Width, c.Height = 1+int(bits&0x3fff), 1+int(bits>>14&0x3fff)
+	case "VP8 ":
+		c.Width, c.Height = int(binary.LittleEndian.Uint16(h[26:])&0x3fff), int(binary.LittleEndian.Uint16(h[28:])&0x3fff)
+	default:
+		return c, errors.New("the first chunk is not known")
+	}
+	return c, nil
+}
+
+// bmpConfig reads the size of a bitmap. A height below zero is that of rows from
+// top to bottom.
+func bmpConfig(r io.Reader) (c image.Config, err error) {
+	var h [26]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return c, errShort
+	}
+	c.Width, c.Height = int(int32(binary.LittleEndian.Uint32(h[18:]))), int(int32(binary.LittleEndian.Uint32(h[22:])))
+	c.Height = max(c.Height, -c.Height)
+	return c, nil
 }
 
 // isSVG reports whether the first element of a document is svg. Before it there
