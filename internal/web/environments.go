@@ -89,8 +89,9 @@ func (w *Web) environment(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// deploymentRows finds out which deployments can be repeated: the latest one is
-// deployed again, an earlier one is rolled back to.
+// deploymentRows finds out which deployments can be repeated: the latest one, and
+// later ones that did not succeed, are deployed again; an earlier one is rolled back
+// to.
 func (w *Web) deploymentRows(v *visit, p *environmentPage, list []*deployment.Deployment) ([]deploymentRow, error) {
 	jobs, err := w.CI.DeploymentJobs(v, v.actor, list...)
 	if err != nil {
@@ -110,14 +111,18 @@ func (w *Web) deploymentRows(v *visit, p *environmentPage, list []*deployment.De
 	rows := make([]deploymentRow, len(list))
 	for i, d := range list {
 		rows[i].Deployment = d
-		if d.JobID == nil || d.Status != deployment.Success || !p.MayOn(d.Ref, d.Tag) || p.State == deployment.Stopped {
+		if d.JobID == nil || !p.MayOn(d.Ref, d.Tag) || p.State == deployment.Stopped {
+			continue
+		}
+		now := len(latest.Items) == 0 || d.ID >= latest.Items[0].ID
+		if d.Status != deployment.Success && !(now && (d.Status == deployment.Failed || d.Status == deployment.Canceled)) {
 			continue
 		}
 		if j := jobs[*d.JobID]; j == nil || !j.Retryable() {
 			continue
 		}
 		rows[i].Again = "Rollback"
-		if len(latest.Items) > 0 && latest.Items[0].ID == d.ID {
+		if now {
 			rows[i].Again = "Re-deploy"
 		}
 	}
