@@ -252,8 +252,12 @@ func toPipelineStatus(path string, p *ci.Pipeline) pipelineStatusJSON {
 	if label == "" {
 		label = string(p.Status)
 	}
+	icon := "status_" + string(p.Status)
+	if p.Warnings {
+		icon, text, label, group = "status_warning", "Warning", "passed with warnings", "success-with-warnings"
+	}
 	return pipelineStatusJSON{
-		Icon: "status_" + string(p.Status), Text: text, Label: label, Group: group, Tooltip: label, HasDetails: true,
+		Icon: icon, Text: text, Label: label, Group: group, Tooltip: label, HasDetails: true,
 		DetailsPath: "/" + path + "/-/pipelines/" + strconv.FormatInt(p.ID, 10), Favicon: "",
 	}
 }

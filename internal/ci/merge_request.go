@@ -216,6 +216,47 @@ func (s *Service) HeadPipelines(ctx context.Context, list []*merge.MergeRequest)
 	return found, nil
 }
 
+// RequestStates returns the newest pipelines of the heads of merge requests, keyed
+// by the ID of the merge request, as far as the actor sees pipelines in their
+// projects. Only the ID, the project and the state are set.
+func (s *Service) RequestStates(ctx context.Context, by actor.Actor, list []*merge.MergeRequest) (map[int64]*Pipeline, map[int64]*project.Project, error) {
+	if len(list) == 0 {
+		return nil, nil, nil
+	}
+	ids, heads := make([]int64, len(list)), map[int64]string{}
+	for i, m := range list {
+		ids[i], heads[m.ID] = m.ID, m.Head
+	}
+	rows, err := findHeadPipelines(ctx, s.DB, ids)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
+	}
+	var places []int64
+	for _, r := range rows {
+		places = append(places, r.projectID)
+	}
+	slices.Sort(places)
+	seen, err := s.Projects.Among(ctx, by, slices.Compact(places))
+	if err != nil {
+		return nil, nil, err
+	}
+	in := map[int64]*project.Project{}
+	for _, p := range seen {
+		if s.Sees(by, p) {
+			in[p.ID] = p
+		}
+	}
+	states := map[int64]*Pipeline{}
+	var found []*Pipeline
+	for _, r := range rows {
+		if in[r.projectID] != nil && r.sha == heads[r.requestID] {
+			p := &Pipeline{ID: r.id, ProjectID: r.projectID, SHA: r.sha, Status: r.status}
+			states[r.requestID], found = p, append(found, p)
+		}
+	}
+	return states, in, s.fillWarnings(ctx, found)
+}
+
 // RequestPipelines lists the pipelines of all heads that a merge request has
 // had, newest first, as far as the actor can see them, with their projects.
 // NotFound; Forbidden if the actor cannot see the pipelines of the target

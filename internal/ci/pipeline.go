@@ -115,3 +115,12 @@ func (p *Pipeline) Duration() *time.Duration {
 	d := p.FinishedAt.Sub(*p.StartedAt)
 	return &d
 }
+
+// Elapsed is how long the pipeline has run at a time, also if it has not finished.
+func (p *Pipeline) Elapsed(now time.Time) *time.Duration {
+	if p.StartedAt == nil || p.FinishedAt != nil || p.Status != flow.Running {
+		return p.Duration()
+	}
+	d := max(now.Sub(*p.StartedAt), 0)
+	return &d
+}

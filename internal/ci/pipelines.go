@@ -206,7 +206,7 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 	return deletePipeline(ctx, tx, p.ID)
 }
 
-// fillPipelines reads the users of pipelines.
+// fillPipelines reads the users of pipelines, and which passed with warnings.
 func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 	var userIDs []int64
 	for _, p := range list {
@@ -223,7 +223,7 @@ func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 			p.User = users[*p.UserID]
 		}
 	}
-	return nil
+	return s.fillWarnings(ctx, list)
 }
 
 // fillWarnings reads which pipelines passed with warnings.

@@ -20,6 +20,7 @@ type mergeRow struct {
 	Path string // of its page
 	Ref  string // how it is called there
 	Pick bool   // it has a checkbox
+	CI   *ciStatus
 }
 
 func newMergeRow(m *merge.MergeRequest, away bool) mergeRow {
@@ -28,6 +29,24 @@ func newMergeRow(m *merge.MergeRequest, away bool) mergeRow {
 		r.Ref = m.ProjectPath + r.Ref
 	}
 	return r
+}
+
+// fillStates sets the states of the pipelines of rows.
+func (w *Web) fillStates(v *visit, rows []mergeRow) error {
+	list := make([]*merge.MergeRequest, len(rows))
+	for i, r := range rows {
+		list[i] = r.MergeRequest
+	}
+	found, in, err := w.CI.RequestStates(v, v.actor, list)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if p := found[rows[i].ID]; p != nil {
+			rows[i].CI = stateOf(in[p.ProjectID], p)
+		}
+	}
+	return nil
 }
 
 func newMergeRows(list []*merge.MergeRequest, away bool) []mergeRow {
@@ -82,6 +101,9 @@ func (w *Web) merges(v *visit, in project.Place) error {
 		return err
 	}
 	p.Rows, p.Pager = newMergeRows(page.Items, h.G != nil), v.pager(page.More)
+	if err := w.fillStates(v, p.Rows); err != nil {
+		return err
+	}
 	if p.Labels, p.Milestones, err = w.planNames(v, h.Place); err != nil {
 		return err
 	}
@@ -117,5 +139,8 @@ func (w *Web) ownMerges(v *visit) error {
 		return err
 	}
 	p.Rows, p.Pager = newMergeRows(page.Items, true), v.pager(page.More)
+	if err := w.fillStates(v, p.Rows); err != nil {
+		return err
+	}
 	return v.show(p)
 }

@@ -48,6 +48,9 @@ func (w *Web) mergeInbox(v *visit) error {
 		}
 		text := sectionTexts()[s]
 		one := mergeSection{Name: text[0], Text: text[1], Rows: newMergeRows(page.Items, true), More: page.More, Total: len(page.Items)}
+		if err := w.fillStates(v, one.Rows); err != nil {
+			return err
+		}
 		p.Empty = p.Empty && len(one.Rows) == 0
 		switch s {
 		case merge.Returned, merge.ReviewRequested, merge.AssignedToYou:

@@ -188,6 +188,11 @@ func (h ciHead) Lasted(j *ci.Job) template.HTML {
 	return runningTime(j.Duration(h.at), j.Status == flow.Running)
 }
 
+// Elapsed is how long a pipeline ran, up to now if it does.
+func (h ciHead) Elapsed(p *ci.Pipeline) template.HTML {
+	return runningTime(p.Elapsed(h.at), p.Status == flow.Running)
+}
+
 // runningTime is a duration. The script counts on one that has not ended, from
 // the milliseconds that it has: the clock of the browser can differ. Only numbers
 // and units go into it.
