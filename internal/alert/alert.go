@@ -12,6 +12,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
+	"svc/internal/event"
 	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -142,11 +143,28 @@ type Deps struct {
 }
 
 // Service manages the alerts of the instance.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	Events Events
+}
+
+// Events are the events of alerts.
+type Events struct {
+	// Updated is published when a user changes the status or the assignee of an
+	// alert.
+	Updated event.Event[Updated]
+}
+
+// Updated is a change of an alert.
+type Updated struct {
+	Alert  *Alert // after the change
+	Before *int64 // the assignee before it
+	By     int64  // 0: no user
+}
 
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
-	s := &Service{d}
+	s := &Service{Deps: d}
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
 	d.Queue.Every("alert_retention", time.Hour, s.Sweep)

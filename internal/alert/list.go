@@ -185,6 +185,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, a *Alert, c Change, assignee *user.User) error {
 	var changes []string
 	var done []audit.Details
+	before := a.AssigneeID
 	if c.Status != nil && *c.Status != a.Status {
 		was := a.Status
 		if err := s.move(ctx, tx, a, *c.Status); err != nil {
@@ -207,6 +208,9 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	}
 	a.UpdatedAt = s.Now()
 	if err := saveAlert(ctx, tx, a); err != nil {
+		return err
+	}
+	if err := s.Events.Updated.Publish(ctx, tx, Updated{Alert: a, Before: before, By: max(by.ID, 0)}); err != nil {
 		return err
 	}
 	for _, text := range changes {

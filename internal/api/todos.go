@@ -3,6 +3,7 @@ package api
 import (
 	"strconv"
 
+	"svc/internal/alert"
 	"svc/internal/plan"
 	"svc/internal/todo"
 )
@@ -18,11 +19,12 @@ func (a *API) todoRoutes() {
 
 type todoJSON struct {
 	ID         int64            `json:"id"`
-	Project    *projectNameJSON `json:"project"`
+	Project    *projectNameJSON `json:"project"` // null for a group
+	Group      *namespaceJSON   `json:"group,omitempty"`
 	Author     *userPublicJSON  `json:"author"`
 	ActionName string           `json:"action_name"`
 	TargetType string           `json:"target_type"`
-	Target     any              `json:"target"` // issueJSON or mergeRequestJSON
+	Target     any              `json:"target"` // by target_type
 	TargetURL  string           `json:"target_url"`
 	Body       string           `json:"body"`
 	State      string           `json:"state"`
@@ -30,19 +32,49 @@ type todoJSON struct {
 	UpdatedAt  stamp            `json:"updated_at"`
 }
 
+// todoCommitJSON is the target of an item for a commit.
+type todoCommitJSON struct {
+	ID      string `json:"id"`
+	ShortID string `json:"short_id"`
+	Title   string `json:"title"`
+	WebURL  string `json:"web_url"`
+}
+
+// todoAlertJSON is the target of an item for an alert.
+type todoAlertJSON struct {
+	IID   int64  `json:"iid"`
+	Title string `json:"title"`
+}
+
 func (a *API) toTodo(c *call, t *todo.Item) todoJSON {
-	now, in := a.Now(), toProjectName(t.Project)
+	now := a.Now()
 	out := todoJSON{
 		ID: t.ID, Author: toUserOrNull(c.site, t.Author, now), ActionName: string(t.Action), TargetType: string(t.On.Kind), Body: t.Body(),
 		State: string(t.State), CreatedAt: toStamp(t.CreatedAt), UpdatedAt: toStamp(t.UpdatedAt),
-		Project: &in,
 	}
-	if t.Issue != nil {
+	if t.Project != nil {
+		in := toProjectName(t.Project)
+		out.Project = &in
+	}
+	switch t.On.Kind {
+	case plan.IssueKind:
 		issue := toIssue(c.site, t.Issue, false, now)
 		out.Target, out.TargetURL = issue, issue.WebURL
-	} else {
+	case plan.MergeKind:
 		request := toMergeRequest(c.site, t.Request, false, now)
 		out.Target, out.TargetURL = request, request.WebURL
+	case plan.CommitKind:
+		out.TargetURL = c.site.URL + "/" + t.Project.FullPath + "/-/commit/" + t.Commit.SHA
+		out.Target = todoCommitJSON{t.Commit.SHA, t.Commit.SHA[:min(8, len(t.Commit.SHA))], t.Commit.Title, out.TargetURL}
+		out.TargetURL += "#note_" + strconv.FormatInt(t.Commit.CommentID, 10)
+	case alert.NoteKind:
+		out.TargetURL = c.site.URL + "/" + t.Project.FullPath + "/-/alert_management/" + strconv.FormatInt(t.Alert.IID, 10) + "/details"
+		out.Target = todoAlertJSON{t.Alert.IID, t.Alert.Title}
+	case todo.GroupKind:
+		group := toNamespace(c.site, t.Group)
+		out.Group, out.Target, out.TargetURL = &group, group, group.WebURL+"/-/settings/members"
+	default:
+		out.Target, out.TargetURL = out.Project, c.site.URL+"/"+t.Project.FullPath+"/-/settings/members"
 	}
 	if t.NoteID != nil {
 		out.TargetURL += "#note_" + strconv.FormatInt(*t.NoteID, 10)
@@ -56,7 +88,7 @@ type listTodosParams struct {
 	ProjectID int64  `param:"project_id"`
 	GroupID   int64  `param:"group_id" doc:"ID of a group. Projects of its subgroups are included."`
 	State     string `param:"state" enum:"pending,done" default:"pending"`
-	Type      string `param:"type" enum:"Issue,MergeRequest,Commit,Epic,DesignManagement::Design,AlertManagement::Alert,Project,Namespace,Vulnerability,WikiPage::Meta" doc:"Type of the target. There are items for issues and merge requests."`
+	Type      string `param:"type" enum:"Issue,MergeRequest,Commit,Epic,DesignManagement::Design,AlertManagement::Alert,Project,Namespace,Vulnerability,WikiPage::Meta" doc:"Type of the target. There are items for issues, merge requests, commits, alerts, and access requests for projects and groups (Namespace)."`
 	pageParams
 }
 

@@ -205,3 +205,111 @@ func TestMergeRequestTodos(t *testing.T) {
 		wantTodos(t, s, carol, "", "marked MergeRequest 1")
 	})
 }
+
+// TestOtherTodos creates and resolves the items of commits, alerts and access
+// requests, which users lose with their access.
+func TestOtherTodos(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		root := s.Token(t, 1, "api")
+		aliceID, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		_, carol := s.User(t, "carol")
+		p := newProject(t, s, alice, "p", `,"visibility":"public","initialize_with_readme":true`)
+		enlist(t, s, p, bobID, project.Developer)
+		at := fmt.Sprintf("/projects/%d", p)
+
+		// A comment on a commit.
+		var commit struct{ ID string }
+		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/main", As: alice, Status: 200}).JSON(t, &commit)
+		comments := "POST " + at + "/repository/commits/" + commit.ID + "/comments"
+		made(t, s, alice, comments, `{"note":"@bob, is this right? @carol"}`)
+		s.Settled(t)
+		s.Check(t, apptest.Call{Do: "GET /todos?type=Commit", As: bob, Status: 200, Want: fmt.Sprintf(`[{
+			"project":{"id":%d},"author":{"username":"alice"},"action_name":"directly_addressed","target_type":"Commit","body":"@bob, is this right? @carol",
+			"target":{"id":%q,"short_id":%q,"title":"Initial commit"},"target_url":"<any>","state":"pending"}]`, p, commit.ID, commit.ID[:8])})
+		wantTodos(t, s, carol, "", "mentioned Commit 0")
+		made(t, s, alice, comments, `{"note":"@bob again"}`) // there is one for the commit
+		wantTodos(t, s, bob, "", "directly_addressed Commit 0")
+		made(t, s, bob, comments, `{"note":"yes"}`)
+		wantTodos(t, s, bob, "")
+		s.Check(t, apptest.Call{Do: comments, As: bob, JSON: `{"note":" "}`, Status: 400})
+		// The code is not for everyone any more.
+		s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"repository_access_level":"private","merge_requests_access_level":"private","builds_access_level":"private"}`, Status: 200})
+		wantTodos(t, s, carol, "")
+		s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"repository_access_level":"enabled"}`, Status: 200})
+		wantTodos(t, s, carol, "", "mentioned Commit 0")
+		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: carol, Status: 204})
+
+		// Access requests, which only managers see.
+		s.Check(t, apptest.Call{Do: "POST " + at + "/access_requests", As: carol, Status: 201})
+		wantTodos(t, s, alice, "?action=member_access_requested", "member_access_requested Project 0")
+		wantTodos(t, s, bob, "")
+		s.Check(t, apptest.Call{Do: "GET /todos", As: alice, Status: 200, Want: fmt.Sprintf(`[{
+			"project":{"id":%d},"author":{"username":"carol"},"target":{"id":%d,"path_with_namespace":"alice/p"},"target_url":"%s/alice/p/-/settings/members","body":"alice / p"}]`, p, p, s.URL)})
+		var me struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /user", As: carol, Status: 200}).JSON(t, &me)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/access_requests/%d", at, me.ID), As: carol, Status: 204})
+		wantTodos(t, s, alice, "")
+		s.Check(t, apptest.Call{Do: "POST " + at + "/access_requests", As: carol, Status: 201})
+		wantTodos(t, s, alice, "", "member_access_requested Project 0")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/access_requests/%d/approve", at, me.ID), As: alice, Status: 201})
+		wantTodos(t, s, alice, "")
+		wantTodos(t, s, alice, "?state=done", "member_access_requested Project 0", "member_access_requested Project 0")
+		group := made(t, s, alice, "POST /groups", `{"name":"g","path":"g","visibility":"public"}`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/access_requests", group), As: bob, Status: 201})
+		wantTodos(t, s, alice, fmt.Sprintf("?group_id=%d&type=Namespace&author_id=%d", group, bobID), "member_access_requested Namespace 0")
+		s.Check(t, apptest.Call{Do: "GET /todos", As: alice, Status: 200, Want: fmt.Sprintf(`[{"project":null,"group":{"id":%d,"full_path":"g"},"body":"g"}]`, group)})
+		wantTodos(t, s, alice, "?group_id="+fmt.Sprint(group+1000))
+		enlistInGroup := fmt.Sprintf("POST /groups/%d/members", group)
+		made(t, s, alice, enlistInGroup, `{"user_id":1,"access_level":50}`) // a group has an owner
+		// An owner who is none any more, and one who is again.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /groups/%d/members/%d", group, aliceID), As: root, JSON: `{"access_level":40}`, Status: 200})
+		wantTodos(t, s, alice, "")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /groups/%d/members/%d", group, aliceID), As: root, JSON: `{"access_level":50}`, Status: 200})
+		wantTodos(t, s, alice, "", "member_access_requested Namespace 0")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /groups/%d/access_requests/%d", group, bobID), As: alice, Status: 204})
+		wantTodos(t, s, alice, "")
+
+		// Alerts.
+		_, hook, token := integration(t, s, alice, p, `{"name":"w"}`)
+		s.Check(t, apptest.Call{Do: below(s, hook), Header: bearer(token), JSON: `{"title":"Disk full"}`, Status: 200})
+		one := "PUT " + at + "/alert_management_alerts/1"
+		assign := func(who string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: one, As: alice, JSON: `{"assignee_id":` + who + `}`, Status: 200})
+		}
+		assign(fmt.Sprint(bobID))
+		wantTodos(t, s, bob, "?type=AlertManagement::Alert&action=assigned", "assigned AlertManagement::Alert 1")
+		s.Check(t, apptest.Call{Do: "GET /todos", As: bob, Status: 200, Want: fmt.Sprintf(`[{
+			"author":{"username":"alice"},"target":{"iid":1,"title":"Disk full"},"target_url":"%s/alice/p/-/alert_management/1/details","body":"Disk full"}]`, s.URL)})
+		assign("null")
+		wantTodos(t, s, bob, "")
+		assign(fmt.Sprint(bobID))
+		wantTodos(t, s, bob, "", "assigned AlertManagement::Alert 1")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/members/%d", at, bobID), As: alice, JSON: `{"access_level":20}`, Status: 200}) // Reporters see no alerts
+		wantTodos(t, s, bob, "")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/members/%d", at, bobID), As: alice, JSON: `{"access_level":30}`, Status: 200})
+		s.Check(t, apptest.Call{Do: one, As: alice, JSON: `{"status":"resolved"}`, Status: 200})
+		wantTodos(t, s, bob, "")
+		wantTodos(t, s, bob, "?state=done&type=AlertManagement::Alert", "assigned AlertManagement::Alert 1", "assigned AlertManagement::Alert 1")
+
+		// An approval rule that names a user.
+		made(t, s, alice, "POST "+at+"/approval_rules", fmt.Sprintf(`{"name":"Bob","approvals_required":1,"user_ids":[%d]}`, bobID))
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"b","ref":"main"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/x", As: alice, JSON: `{"branch":"b","content":"x","commit_message":"x"}`, Status: 201})
+		made(t, s, alice, "POST "+at+"/merge_requests", `{"title":"t","source_branch":"b","target_branch":"main"}`)
+		wantTodos(t, s, bob, "", "approval_required MergeRequest 1")
+		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests/1/approve", As: bob, Status: 201})
+		wantTodos(t, s, bob, "")
+
+		// Items of a user who is deleted: those of access requests end.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/access_requests", group), As: bob, Status: 201})
+		wantTodos(t, s, alice, "", "member_access_requested Namespace 0")
+		made(t, s, bob, comments, `{"note":"@alice bye"}`)
+		wantTodos(t, s, alice, "", "directly_addressed Commit 0", "member_access_requested Namespace 0")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", bobID), As: root, Status: 204})
+		wantTodos(t, s, alice, "", "directly_addressed Commit 0")
+		s.Check(t, apptest.Call{Do: "GET /todos", As: alice, Status: 200, Want: `[{"author":{"username":"ghost"}}]`})
+	})
+}

@@ -27,7 +27,11 @@ func (a *App) subscribe() {
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted)
 
+	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
+
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
+	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented)
+	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
 	a.Plan.Events.Planned.Subscribe(a.Todos.Planned)
 	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged)

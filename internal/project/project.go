@@ -217,6 +217,25 @@ type Events struct {
 	// key to the project; project itself deletes bots, deploy keys and the avatar. A
 	// subscriber removes what is outside of the database by a background job.
 	Deleted event.Event[[]Deleted]
+	// AccessRequested is published when a user requests access to a project or
+	// group, and when the request is approved, denied or withdrawn.
+	AccessRequested event.Event[AccessRequest]
+}
+
+// AccessRequest is the request of a user to become a member of a project or group.
+type AccessRequest struct {
+	ProjectID int64 // one of these
+	GroupID   int64 // likewise
+	UserID    int64
+	Settled   bool // it was approved, denied or withdrawn
+}
+
+// Place returns the project or group.
+func (r AccessRequest) Place() Place {
+	if r.GroupID != 0 {
+		return Place{Group: true, Ref: RefTo(r.GroupID)}
+	}
+	return Place{Ref: RefTo(r.ProjectID)}
 }
 
 // Event is a change to a project or to a user's membership in it.

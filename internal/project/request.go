@@ -23,11 +23,34 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	}
 	now := s.Now()
 	m := &Member{UserID: by.ID, Level: Developer, CreatedAt: now, RequestedAt: &now}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertMember(ctx, tx, in, m) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertMember(ctx, tx, in, m); err != nil {
+			return err
+		}
+		return s.publishRequest(ctx, tx, in, by.ID, false)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("request access: %w", err)
 	}
 	return m, s.name(ctx, m)
+}
+
+// publishRequest publishes that a user has requested access, or that their request
+// is settled.
+func (s *Service) publishRequest(ctx context.Context, tx *db.Tx, in source, userID int64, settled bool) error {
+	r := AccessRequest{UserID: userID, Settled: settled}
+	if in.group != nil {
+		r.GroupID = in.group.ID
+	} else {
+		r.ProjectID = in.project.ID
+	}
+	return s.Events.AccessRequested.Publish(ctx, tx, r)
+}
+
+// Managers returns the users who decide on access requests: Maintainers and Owners
+// of a project, Owners of a group. The caller has checked the access.
+func (s *Service) Managers(ctx context.Context, place Place) ([]int64, error) {
+	return s.MembersFrom(ctx, place, place.managerLevel())
 }
 
 // wantsRequests reports whether users may ask for access.
@@ -114,6 +137,9 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 		if err := s.publishMember(ctx, tx, MemberJoined, in, userID); err != nil {
 			return err
 		}
+		if err := s.publishRequest(ctx, tx, in, userID, true); err != nil {
+			return err
+		}
 		u, err := s.userOf(ctx, tx, userID)
 		if err != nil {
 			return err
@@ -142,7 +168,10 @@ func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID 
 		if err != nil {
 			return err
 		}
-		return deleteMember(ctx, tx, in, m, true)
+		if err := deleteMember(ctx, tx, in, m, true); err != nil {
+			return err
+		}
+		return s.publishRequest(ctx, tx, in, userID, true)
 	})
 	if err != nil {
 		return fmt.Errorf("deny request of %d: %w", userID, err)

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -61,6 +62,12 @@ func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
 	return nil
 }
 
+// CanComment reports whether the actor may comment on the commits of a project
+// whose code they see.
+func CanComment(by actor.Actor, p *project.Project) bool {
+	return by.RequireUser() == nil && p.MayChange(by, project.CodePart, project.NoAccess)
+}
+
 // NewComment has the fields of a new comment.
 type NewComment struct {
 	Note     string
@@ -83,6 +90,9 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 	if err := p.Change(by, project.CodePart, project.NoAccess); err != nil {
 		return nil, err
 	}
+	if strings.TrimSpace(n.Note) == "" {
+		return nil, errs.InvalidField("note", "can't be blank")
+	}
 	if len(n.Note) > maxNote {
 		return nil, errs.InvalidField("note", "is too long (maximum is %d bytes)", maxNote)
 	}
@@ -100,7 +110,13 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 			made.Path, made.Line, made.LineType = n.Path, n.Line, n.LineType
 		}
 	}
-	if err := insertComment(ctx, s.DB, p.ID, string(c.ID), made); err != nil {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertComment(ctx, tx, p.ID, string(c.ID), made); err != nil {
+			return err
+		}
+		return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: p.ID, SHA: string(c.ID), Title: c.Title, Comment: made})
+	})
+	if err != nil {
 		return nil, fmt.Errorf("comment on %s: %w", c.ID, err)
 	}
 	return made, s.fillAuthors(ctx, made)

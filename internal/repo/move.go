@@ -45,6 +45,16 @@ type Change struct {
 type Events struct {
 	// Pushed is published for each push, in the transaction that records it.
 	Pushed event.Event[Push]
+	// Commented is published when a user comments on a commit.
+	Commented event.Event[Commented]
+}
+
+// Commented is a new comment on a commit.
+type Commented struct {
+	ProjectID int64
+	SHA       string
+	Title     string // of the commit
+	Comment   *Comment
 }
 
 // PushHint returns messages for a user who has pushed branches, such as the URL

@@ -34,3 +34,10 @@ func moveComments(ctx context.Context, q db.Q, from, to int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE commit_comments SET author_id = ? WHERE author_id = ?`, to, from)
 	return err
 }
+
+// CommentText returns the text of a comment on a commit. NotFound. The caller has
+// checked the access.
+func CommentText(ctx context.Context, q db.Q, id int64) (text string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT c.note FROM commit_comments c WHERE c.id = ?`, id).Scan(&text)
+	return text, db.NotFound(err, "Note")
+}

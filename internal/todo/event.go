@@ -16,6 +16,7 @@ import (
 	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) appointed(ctx context.Context, tx *db.Tx, e *notify.Event, on 
 // add creates items of users. The counters of all of them may have changed, also
 // if they have an item already.
 func (s *Service) add(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target, action Action, users []int64) error {
-	for _, id := range users {
+	return s.addEach(ctx, tx, users, func(id int64) *Item {
 		author := e.AuthorID
 		if author <= 0 {
 			author = id
@@ -108,7 +109,13 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.T
 		if e.NoteID != 0 && (action == Mentioned || action == DirectlyAddressed) {
 			t.NoteID = &e.NoteID
 		}
-		if err := insert(ctx, tx, t); err != nil {
+		return t
+	})
+}
+
+func (s *Service) addEach(ctx context.Context, tx *db.Tx, users []int64, item func(userID int64) *Item) error {
+	for _, id := range users {
+		if err := insert(ctx, tx, item(id)); err != nil {
 			return err
 		}
 		if err := s.changed(ctx, tx, id); err != nil {
@@ -227,16 +234,7 @@ func (s *Service) addMergers(ctx context.Context, tx *db.Tx, m *merge.MergeReque
 	if m.AutoMergeByID != nil && *m.AutoMergeByID != m.AuthorID {
 		users = append(users, *m.AutoMergeByID)
 	}
-	for _, id := range users {
-		t := s.item(id, m.AuthorID, m.ProjectID, m.Target(), a)
-		if err := insert(ctx, tx, t); err != nil {
-			return err
-		}
-		if err := s.changed(ctx, tx, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.addEach(ctx, tx, users, func(id int64) *Item { return s.item(id, m.AuthorID, m.ProjectID, m.Target(), a) })
 }
 
 // mentionWork is the background job that creates the items of mentioned users.
@@ -249,6 +247,7 @@ type mentionWork struct {
 	AuthorID  int64            `json:"author_id"`
 	NoteID    int64            `json:"note_id,omitempty"`
 	Names     []string         `json:"names,omitempty"` // nil: those in the text
+	Commit    *Commit          `json:"commit,omitempty"`
 }
 
 // Kind implements queue.Work.
@@ -273,7 +272,7 @@ const maxMentioned = 10_000
 func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 	e := w.event()
 	on := plan.Target{Kind: plan.Kind(e.TargetKind), ID: e.TargetID}
-	text, internal, err := s.text(ctx, e, on)
+	text, internal, err := s.text(ctx, e, on, w.Commit)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil // it was deleted
 	}
@@ -308,7 +307,7 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 					continue
 				}
 				seen[id] = true
-				if err := s.addMentioned(ctx, e, on, id, action, internal); err != nil {
+				if err := s.addMentioned(ctx, e, on, id, action, internal, w.Commit); err != nil {
 					return fmt.Errorf("to-do item of user %d: %w", id, err)
 				}
 			}
@@ -339,7 +338,7 @@ func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Tar
 			if u.ID == m.AuthorID {
 				continue
 			}
-			if err := s.addMentioned(ctx, e, on, u.ID, ApprovalRequired, false); err != nil {
+			if err := s.addMentioned(ctx, e, on, u.ID, ApprovalRequired, false, nil); err != nil {
 				return fmt.Errorf("to-do item of user %d: %w", u.ID, err)
 			}
 		}
@@ -348,7 +347,11 @@ func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Tar
 }
 
 // text returns the text of an event, and whether it is an internal note. NotFound.
-func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target) (text string, internal bool, err error) {
+func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target, c *Commit) (text string, internal bool, err error) {
+	if c != nil {
+		text, err := repo.CommentText(ctx, s.DB, c.CommentID)
+		return text, false, err
+	}
 	if e.NoteID != 0 {
 		notes, err := s.Plan.NotesOf(ctx, []int64{e.NoteID})
 		if err != nil {
@@ -375,7 +378,7 @@ func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target) (te
 }
 
 // addMentioned creates the item of a user who can see the target.
-func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Target, userID int64, a Action, internal bool) error {
+func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Target, userID int64, a Action, internal bool, c *Commit) error {
 	users, err := s.Users.FindAll(ctx, []int64{userID})
 	if err != nil {
 		return err
@@ -388,9 +391,12 @@ func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Tar
 		return ignoreRefusal(err)
 	}
 	var in *project.Project
-	if on.Kind == plan.IssueKind {
+	switch {
+	case c != nil:
+		in, err = s.Projects.RequireView(ctx, as, project.RefTo(e.ProjectID), project.CodePart)
+	case on.Kind == plan.IssueKind:
 		in, _, err = s.Plan.Seen(ctx, as, on.ID)
-	} else {
+	default:
 		in, _, err = s.Merges.Seen(ctx, as, on.ID)
 	}
 	if err != nil {
@@ -399,7 +405,16 @@ func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Tar
 	if internal && !in.MayRead(as, project.ConfidentialPart) {
 		return nil
 	}
-	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.add(ctx, tx, e, on, a, []int64{userID}) })
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if c == nil {
+			return s.add(ctx, tx, e, on, a, []int64{userID})
+		}
+		return s.addEach(ctx, tx, []int64{userID}, func(id int64) *Item {
+			t := s.item(id, e.AuthorID, e.ProjectID, on, a)
+			t.Commit = c
+			return t
+		})
+	})
 }
 
 func ignoreRefusal(err error) error {

@@ -3,9 +3,11 @@ package todo
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/alert"
 	"svc/internal/db"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -13,29 +15,40 @@ import (
 
 // Of a comment the first 1000 characters are read.
 const (
-	columns = `t.id, t.user_id, t.author_id, t.project_id, t.issue_id, t.merge_request_id, t.note_id, t.action, t.state, t.created_at, t.updated_at,
-		COALESCE(substr(n.body, 1, 1000), '')`
-	tables = `todos t JOIN projects p ON p.id = t.project_id LEFT JOIN issues i ON i.id = t.issue_id LEFT JOIN notes n ON n.id = t.note_id`
+	columns = `t.id, t.user_id, t.author_id, COALESCE(t.project_id, 0), COALESCE(t.namespace_id, 0), t.target_type, COALESCE(t.issue_id, t.merge_request_id, t.alert_id, 0),
+		t.note_id, t.action, t.state, t.created_at, t.updated_at, t.commit_sha, t.commit_title, COALESCE(t.commit_comment_id, 0), a.iid, COALESCE(a.title, ''),
+		COALESCE(substr(n.body, 1, 1000), substr(c.note, 1, 1000), '')`
+	tables = `todos t LEFT JOIN projects p ON p.id = t.project_id LEFT JOIN issues i ON i.id = t.issue_id LEFT JOIN notes n ON n.id = t.note_id
+		LEFT JOIN alerts a ON a.id = t.alert_id LEFT JOIN commit_comments c ON c.id = t.commit_comment_id`
 )
 
 func scan(s db.Scanner) (*Item, error) {
 	var t Item
-	var issue, request *int64
-	err := s.Scan(&t.ID, &t.UserID, &t.AuthorID, &t.ProjectID, &issue, &request, &t.NoteID, (*string)(&t.Action), (*string)(&t.State),
-		db.Time(&t.CreatedAt), db.Time(&t.UpdatedAt), &t.NoteText)
-	switch {
-	case issue != nil:
-		t.On = plan.Target{Kind: plan.IssueKind, ID: *issue}
-	case request != nil:
-		t.On = plan.Target{Kind: plan.MergeKind, ID: *request}
+	var c Commit
+	var a Alert
+	var sha *string
+	var number *int64
+	err := s.Scan(&t.ID, &t.UserID, &t.AuthorID, &t.ProjectID, &t.GroupID, (*string)(&t.On.Kind), &t.On.ID,
+		&t.NoteID, (*string)(&t.Action), (*string)(&t.State), db.Time(&t.CreatedAt), db.Time(&t.UpdatedAt), &sha, &c.Title, &c.CommentID, &number, &a.Title,
+		&t.NoteText)
+	if sha != nil {
+		c.SHA = *sha
+		t.Commit = &c
+	}
+	if number != nil {
+		a.IID = *number
+		t.Alert = &a
 	}
 	return &t, err
 }
 
 // column is the column with the target.
 func column(kind plan.Kind) string {
-	if kind == plan.MergeKind {
+	switch kind {
+	case plan.MergeKind:
 		return "merge_request_id"
+	case alert.NoteKind:
+		return "alert_id"
 	}
 	return "issue_id"
 }
@@ -44,12 +57,42 @@ func column(kind plan.Kind) string {
 // It is checked whenever items are read, so that an item disappears with the access
 // to its target.
 func (s *Service) visible(by actor.Actor) (w db.Where) {
-	issue, args := s.Plan.VisibleIssues(by)
-	request, more := s.Projects.Readable(by, project.MergePart)
-	w.And(`t.issue_id IS NOT NULL AND (`+issue+`) OR t.merge_request_id IS NOT NULL AND (`+request+`)`, append(args, more...)...)
+	var conds []string
+	var args []any
+	may := func(kind plan.Kind, cond string, more []any) {
+		conds = append(conds, `t.target_type = '`+string(kind)+`' AND (`+cond+`)`)
+		args = append(args, more...)
+	}
+	cond, more := s.Plan.VisibleIssues(by)
+	may(plan.IssueKind, cond, more)
+	cond, more = s.Projects.Readable(by, project.MergePart)
+	may(plan.MergeKind, cond, more)
+	cond, more = s.Projects.Readable(by, project.CodePart)
+	may(plan.CommitKind, cond, more)
+	cond, more = s.manages(by, project.Developer)
+	may(alert.NoteKind, cond, more)
+	// An access request is pending as long as the membership is.
+	const asks = ` AND (t.state = 'done' OR EXISTS (SELECT 1 FROM members x WHERE x.user_id = t.author_id AND x.requested_at IS NOT NULL AND `
+	cond, more = s.manages(by, project.Maintainer)
+	may(ProjectKind, `(`+cond+`)`+asks+`x.project_id = t.project_id))`, more)
+	cond, more = "1 = 1", nil
+	if !by.Admin {
+		cond, more = s.Projects.MemberGroups(by, project.Owner)
+	}
+	may(GroupKind, `EXISTS (SELECT 1 FROM namespaces n WHERE n.id = t.namespace_id AND (`+cond+`))`+asks+`x.namespace_id = t.namespace_id))`, more)
+	w.And(strings.Join(conds, ` OR `), args...)
 	internal, args := s.Projects.Readable(by, project.ConfidentialPart)
 	w.And(`t.note_id IS NULL OR NOT n.internal OR (`+internal+`)`, args...)
 	return w
+}
+
+// manages is the condition on projects p in which the actor has at least a level.
+func (s *Service) manages(by actor.Actor, least project.Level) (string, []any) {
+	cond, args := "1 = 1", []any(nil)
+	if !by.Admin {
+		cond, args = s.Projects.MemberProjects(by, least)
+	}
+	return `p.deleted_at IS NULL AND (` + cond + `)`, args
 }
 
 // narrow adds the conditions of a filter on items t of projects p.
@@ -61,12 +104,8 @@ func narrow(w *db.Where, userID int64, f Filter) {
 	if f.Action != "" {
 		w.And(`t.action = ?`, string(f.Action))
 	}
-	switch f.Kind {
-	case "":
-	case plan.IssueKind, plan.MergeKind:
-		w.And(`t.` + column(f.Kind) + ` IS NOT NULL`)
-	default:
-		w.And(`1 = 0`) // there are none of other kinds
+	if f.Kind != "" {
+		w.And(`t.target_type = ?`, string(f.Kind))
 	}
 	if f.AuthorID != 0 {
 		w.And(`t.author_id = ?`, f.AuthorID)
@@ -75,7 +114,8 @@ func narrow(w *db.Where, userID int64, f Filter) {
 		w.And(`t.project_id = ?`, f.ProjectID)
 	}
 	if f.GroupID != 0 {
-		w.And(`t.project_id IN (SELECT g.id FROM projects g JOIN namespace_tree a ON a.descendant_id = g.namespace_id WHERE a.ancestor_id = ?)`, f.GroupID)
+		w.And(`t.project_id IN (SELECT g.id FROM projects g JOIN namespace_tree a ON a.descendant_id = g.namespace_id WHERE a.ancestor_id = ?)
+			OR t.namespace_id IN (SELECT a.descendant_id FROM namespace_tree a WHERE a.ancestor_id = ?)`, f.GroupID, f.GroupID)
 	}
 }
 
@@ -109,17 +149,44 @@ func findPending(ctx context.Context, q db.Q, userID int64, on plan.Target) (id 
 	return id, err
 }
 
+// hasPending reports whether there is a pending item for the target of another one.
+func hasPending(ctx context.Context, q db.Q, t *Item) (bool, error) {
+	cond, args := column(t.On.Kind)+` = ?`, []any{t.On.ID}
+	switch t.On.Kind {
+	case plan.CommitKind:
+		cond, args = `commit_sha = ? AND project_id = ?`, []any{t.Commit.SHA, t.ProjectID}
+	case ProjectKind:
+		cond, args = `target_type = 'Project' AND project_id = ? AND author_id = ?`, []any{t.ProjectID, t.AuthorID}
+	case GroupKind:
+		cond, args = `target_type = 'Namespace' AND namespace_id = ? AND author_id = ?`, []any{t.GroupID, t.AuthorID}
+	}
+	return db.Exists(ctx, q, `SELECT 1 FROM todos WHERE `+cond+` AND user_id = ? AND state = 'pending'`, append(args, t.UserID)...)
+}
+
 // insert adds an item unless there is a pending one for the target; then its ID
 // stays 0.
 func insert(ctx context.Context, tx *db.Tx, t *Item) error {
+	c := Commit{}
+	if t.Commit != nil {
+		c = *t.Commit
+	}
 	err := tx.QueryRowContext(ctx, `
-		INSERT INTO todos (user_id, author_id, project_id, `+column(t.On.Kind)+`, note_id, action, state, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
-		t.UserID, t.AuthorID, t.ProjectID, t.On.ID, t.NoteID, string(t.Action), string(t.State), t.CreatedAt, t.UpdatedAt).Scan(&t.ID)
+		INSERT INTO todos (user_id, author_id, project_id, namespace_id, target_type, `+column(t.On.Kind)+`, note_id, action, state, created_at, updated_at,
+			commit_sha, commit_title, commit_comment_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+		t.UserID, t.AuthorID, nullID(t.ProjectID), nullID(t.GroupID), string(t.On.Kind), nullID(t.On.ID), t.NoteID, string(t.Action), string(t.State),
+		t.CreatedAt, t.UpdatedAt, db.NullText(c.SHA), c.Title, nullID(c.CommentID)).Scan(&t.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
 	return err
+}
+
+func nullID(id int64) *int64 {
+	if id == 0 {
+		return nil
+	}
+	return &id
 }
 
 func saveState(ctx context.Context, tx *db.Tx, t *Item) error {
@@ -145,6 +212,22 @@ func resolveAll(ctx context.Context, tx *db.Tx, on plan.Target, a Action, at tim
 		`UPDATE todos SET state = 'done', updated_at = ? WHERE `+column(on.Kind)+` = ? AND state = 'pending' AND action = ? RETURNING user_id`, at, on.ID, string(a))
 }
 
+// resolveCommit is resolve for a commit.
+func resolveCommit(ctx context.Context, tx *db.Tx, userID, projectID int64, sha string, at time.Time) (bool, error) {
+	return db.ExecAny(ctx, tx, `UPDATE todos SET state = 'done', updated_at = ? WHERE commit_sha = ? AND project_id = ? AND user_id = ? AND state = 'pending'`,
+		at, sha, projectID, userID)
+}
+
+// resolveRequest is resolveAll for an access request.
+func resolveRequest(ctx context.Context, tx *db.Tx, r project.AccessRequest, at time.Time) ([]int64, error) {
+	cond, id := `target_type = 'Project' AND project_id = ?`, r.ProjectID
+	if r.GroupID != 0 {
+		cond, id = `target_type = 'Namespace' AND namespace_id = ?`, r.GroupID
+	}
+	return db.All(ctx, tx, db.Value[int64], `UPDATE todos SET state = 'done', updated_at = ? WHERE `+cond+` AND author_id = ? AND state = 'pending' RETURNING user_id`,
+		at, id, r.UserID)
+}
+
 // markAll marks pending items of a user as done, at most limit of them.
 func markAll(ctx context.Context, tx *db.Tx, userID int64, f Filter, at time.Time, limit int) (int64, error) {
 	var w db.Where
@@ -157,11 +240,17 @@ func markAll(ctx context.Context, tx *db.Tx, userID int64, f Filter, at time.Tim
 func findProjects(ctx context.Context, q db.Q, userID int64, state State) ([]int64, error) {
 	const newest = 1000
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT DISTINCT x.project_id FROM (SELECT t.project_id FROM todos t WHERE t.user_id = ? AND t.state = ? ORDER BY t.id DESC LIMIT ?) AS x`,
+		SELECT DISTINCT x.project_id FROM (SELECT t.project_id FROM todos t WHERE t.user_id = ? AND t.state = ? ORDER BY t.id DESC LIMIT ?) AS x
+		WHERE x.project_id IS NOT NULL`,
 		userID, string(state), newest)
 }
 
+// changeAuthor gives the items that a user has caused another author, except those
+// of access requests, which end with the account.
 func changeAuthor(ctx context.Context, tx *db.Tx, from, to int64) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM todos WHERE author_id = ? AND target_type IN ('Project', 'Namespace')`, from); err != nil {
+		return err
+	}
 	_, err := tx.ExecContext(ctx, `UPDATE todos SET author_id = ? WHERE author_id = ? AND user_id <> ?`, to, from, from)
 	return err
 }

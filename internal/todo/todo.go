@@ -1,5 +1,5 @@
-// Package todo implements the to-do list of users: the issues and merge requests
-// that ask for their attention.
+// Package todo implements the to-do list of users: the issues, merge requests,
+// commits, alerts and access requests that ask for their attention.
 //
 // Items are created from the events that users are notified of (package notify),
 // so that emails and the list tell the same story. Notification levels do not
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/alert"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/merge"
@@ -39,12 +40,24 @@ const (
 	DirectlyAddressed Action = "directly_addressed"
 	ReviewRequested   Action = "review_requested"
 	ReviewSubmitted   Action = "review_submitted"
+	AccessRequested   Action = "member_access_requested"
 )
+
+// The kinds of targets of access requests.
+const (
+	ProjectKind plan.Kind = "Project"
+	GroupKind   plan.Kind = "Namespace"
+)
+
+// Kinds returns the kinds of targets that there can be.
+func Kinds() []plan.Kind {
+	return []plan.Kind{plan.IssueKind, plan.MergeKind, plan.CommitKind, alert.NoteKind, ProjectKind, GroupKind}
+}
 
 // Actions returns the actions of items that there can be.
 func Actions() []Action {
 	return []Action{
-		Assigned, ReviewRequested, ApprovalRequired, Mentioned, DirectlyAddressed, BuildFailed, Unmergeable, ReviewSubmitted, Marked,
+		Assigned, ReviewRequested, ApprovalRequired, Mentioned, DirectlyAddressed, BuildFailed, Unmergeable, ReviewSubmitted, AccessRequested, Marked,
 	}
 }
 
@@ -62,9 +75,11 @@ type Item struct {
 	ID        int64
 	UserID    int64
 	AuthorID  int64
-	ProjectID int64
-	On        plan.Target
-	NoteID    *int64 // the comment that mentions the user
+	ProjectID int64       // 0 for a group
+	GroupID   int64       // of an access request; 0 for a project
+	On        plan.Target // without an ID for commits and access requests
+	Commit    *Commit     // of CommitKind
+	NoteID    *int64      // the comment that mentions the user
 	Action    Action
 	State     State
 	CreatedAt time.Time
@@ -73,20 +88,53 @@ type Item struct {
 	// Read with the row.
 	NoteText string // the beginning of the comment
 	Author   *user.User
-	Project  *project.Project
-	Issue    *plan.Issue         // one of these
-	Request  *merge.MergeRequest // likewise
+	Project  *project.Project    // nil for a group
+	Group    *project.Namespace  // of an access request; nil for a project
+	Issue    *plan.Issue         // of IssueKind
+	Request  *merge.MergeRequest // of MergeKind
+	Alert    *Alert              // of the kind of alerts
+}
+
+// Commit is a commit with the comment that mentions the user.
+type Commit struct {
+	SHA       string `json:"sha"`
+	Title     string `json:"title"`
+	CommentID int64  `json:"comment_id"`
+}
+
+// Alert is what an item shows of an alert.
+type Alert struct {
+	IID   int64
+	Title string
 }
 
 // Own reports whether the user has caused the item.
 func (t *Item) Own() bool { return t.UserID == t.AuthorID }
 
-// Target returns the issue or merge request.
+// Target returns the issue or merge request; nil for other targets.
 func (t *Item) Target() *plan.Issuable {
-	if t.Issue != nil {
+	switch {
+	case t.Issue != nil:
 		return &t.Issue.Issuable
+	case t.Request != nil:
+		return &t.Request.Issuable
 	}
-	return &t.Request.Issuable
+	return nil
+}
+
+// Title returns the title of the target.
+func (t *Item) Title() string {
+	switch {
+	case t.Commit != nil:
+		return t.Commit.Title
+	case t.Alert != nil:
+		return t.Alert.Title
+	case t.Target() != nil:
+		return t.Target().Title
+	case t.Group != nil:
+		return t.Group.FullName
+	}
+	return t.Project.FullName()
 }
 
 // Body returns the text of the item: that of the comment, else the title of the
@@ -95,7 +143,7 @@ func (t *Item) Body() string {
 	if t.NoteText != "" {
 		return t.NoteText
 	}
-	return t.Target().Title
+	return t.Title()
 }
 
 // Filter selects items; zero values select all.
@@ -136,6 +184,7 @@ func New(d Deps) *Service {
 		Bus: d.Notices, TTL: countAge, Now: d.Now, Max: maxCounts, Group: func(c Counts) int64 { return c.userID },
 	})
 	queue.Handle(d.Queue, s.findMentions)
+	queue.Handle(d.Queue, s.addRequest)
 	for _, kind := range []plan.Kind{plan.IssueKind, plan.MergeKind} {
 		d.Plan.OnCommand(kind, "todo", s.todoCommand)
 		d.Plan.OnCommand(kind, "done", s.doneCommand)
@@ -196,12 +245,18 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, items []*Item) ([]*I
 	if len(items) == 0 {
 		return items, nil
 	}
-	var users, projects, issues, requests []int64
+	var users, projects, groups, issues, requests []int64
 	for _, t := range items {
-		users, projects = append(users, t.AuthorID), append(projects, t.ProjectID)
-		if t.On.Kind == plan.IssueKind {
-			issues = append(issues, t.On.ID)
+		users = append(users, t.AuthorID)
+		if t.GroupID != 0 {
+			groups = append(groups, t.GroupID)
 		} else {
+			projects = append(projects, t.ProjectID)
+		}
+		switch t.On.Kind {
+		case plan.IssueKind:
+			issues = append(issues, t.On.ID)
+		case plan.MergeKind:
 			requests = append(requests, t.On.ID)
 		}
 	}
@@ -217,6 +272,10 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, items []*Item) ([]*I
 	for _, p := range in {
 		byID[p.ID] = p
 	}
+	seenGroups, err := s.Projects.GroupsAmong(ctx, by, unique(groups))
+	if err != nil {
+		return nil, err
+	}
 	seenIssues, err := s.Plan.IssuesAmong(ctx, by, unique(issues))
 	if err != nil {
 		return nil, err
@@ -227,18 +286,31 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, items []*Item) ([]*I
 	}
 	kept := items[:0]
 	for _, t := range items {
-		t.Author, t.Project = authors[t.AuthorID], byID[t.ProjectID]
+		t.Author, t.Project, t.Group = authors[t.AuthorID], byID[t.ProjectID], seenGroups[t.GroupID]
 		if at := slices.IndexFunc(seenIssues, func(i *plan.Issue) bool { return i.ID == t.On.ID }); at >= 0 && t.On.Kind == plan.IssueKind {
 			t.Issue = seenIssues[at]
 		}
 		if at := slices.IndexFunc(seenRequests, func(m *merge.MergeRequest) bool { return m.ID == t.On.ID }); at >= 0 && t.On.Kind == plan.MergeKind {
 			t.Request = seenRequests[at]
 		}
-		if t.Author != nil && t.Project != nil && (t.Issue != nil || t.Request != nil) {
+		if t.Author != nil && t.found() {
 			kept = append(kept, t)
 		}
 	}
 	return kept, nil
+}
+
+// found reports whether what the item refers to has been read.
+func (t *Item) found() bool {
+	switch t.On.Kind {
+	case plan.IssueKind:
+		return t.Project != nil && t.Issue != nil
+	case plan.MergeKind:
+		return t.Project != nil && t.Request != nil
+	case GroupKind:
+		return t.Group != nil
+	}
+	return t.Project != nil
 }
 
 func unique(ids []int64) []int64 {
@@ -287,8 +359,8 @@ func (s *Service) setState(ctx context.Context, by actor.Actor, id int64, to Sta
 			return err
 		}
 		if to == Pending {
-			other, err := findPending(ctx, tx, by.ID, t.On)
-			if err != nil || other != 0 {
+			other, err := hasPending(ctx, tx, t)
+			if err != nil || other {
 				return err
 			}
 		}

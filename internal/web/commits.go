@@ -1,12 +1,15 @@
 package web
 
 import (
+	"fmt"
+	"html/template"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"svc/internal/db"
 	"svc/internal/git"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -16,6 +19,7 @@ func (w *Web) commitPages() {
 	w.projectPage("GET commits", anyone, w.defaultCommits)
 	w.projectPage("GET commits/*", anyone, w.commits)
 	w.projectPage("GET commit/{id}", anyone, w.commit)
+	w.projectPage("POST commit/{id}/notes", signedIn, w.commentOnCommit)
 }
 
 // byline is a commit with the account of its author, if there is one, and the
@@ -156,6 +160,15 @@ type commitPage struct {
 	MoreRefs  bool
 	Signature *repo.Signature
 	Diff      diffView
+	Comments  []commitComment
+	Pager     pager // of comments
+	MayWrite  bool
+}
+
+// commitComment is a comment on a commit as it is shown.
+type commitComment struct {
+	*repo.Comment
+	Text template.HTML
 }
 
 func (commitPage) view() string    { return "project/commit" }
@@ -201,7 +214,42 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	if p.Diff, err = v.diffView(s); err != nil {
 		return err
 	}
+	if err := w.commitComments(v, &p); err != nil {
+		return err
+	}
 	return v.showDiff(p, p.Diff)
+}
+
+// commitComments reads a page of the comments on a commit.
+func (w *Web) commitComments(v *visit, p *commitPage) error {
+	p.MayWrite = repo.CanComment(v.actor, p.Project)
+	page, err := w.Repos.Comments(v, v.actor, p.in(), string(p.Commit.ID), db.Paging{Limit: perDiscussions, Offset: (v.pageNumber() - 1) * perDiscussions})
+	if err != nil || len(page.Items) == 0 {
+		return err
+	}
+	p.Pager = v.pager(page.More)
+	texts := make([]plan.Text, len(page.Items))
+	for i, c := range page.Items {
+		texts[i] = plan.Text{Source: c.Note, Whole: fmt.Sprintf("/api/v4/projects/%d/repository/commits/%s/comments", p.Project.ID, p.Commit.ID)}
+	}
+	html, err := w.renderAll(v, project.Place{Ref: p.in()}, texts...)
+	if err != nil {
+		return err
+	}
+	for i, c := range page.Items {
+		p.Comments = append(p.Comments, commitComment{c, html[i]})
+	}
+	return nil
+}
+
+// commentOnCommit adds a comment to a commit.
+func (w *Web) commentOnCommit(v *visit, ref project.Ref) error {
+	id := chi.URLParam(v.r, "id")
+	made, err := w.Repos.CreateComment(v, v.actor, ref, id, repo.NewComment{Note: v.text("note")})
+	if err != nil {
+		return err
+	}
+	return v.redirect(fmt.Sprintf("%s#note_%d", pathTo(string(ref), "-", "commit", id), made.ID))
 }
 
 // commitRefs finds the branches and tags that have the commit.

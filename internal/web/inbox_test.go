@@ -53,6 +53,24 @@ func TestTodoPages(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/members/%d", id, bobID), As: ada, Status: 204})
 		b.get(list).want(200, "Nothing is on your to-do list").not("Second task")
 		newBrowser(t, s).get(list).leads("/users/sign_in?return_to=" + url.QueryEscape(list))
+		// Comments on commits, and access requests.
+		open := newProject(t, s, ada, "open", "public")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/files/a", open), As: ada, Status: 201, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Begin"}}})
+		var commit struct{ ID string }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/commits/main", open), As: ada, Status: 200}).JSON(t, &commit)
+		at := "/ada/open/-/commit/" + commit.ID
+		newBrowser(t, s).get(at).want(200).not("Comments")
+		a.submit(at, at+"/notes", "note", "Is this **right**, @bob? <script>").want(303)
+		a.submit(at, at+"/notes", "note", " ").want(422)
+		b.get(at).want(200, "Is this <strong>right</strong>", `id="note_1"`, "Comments").not("<script>Is", "? <script>")
+		s.Settled(t)
+		b.get(list+"?type=Commit").want(200, "ada/open@"+commit.ID[:8], "Begin", "<b>ada</b> mentioned you", at+"#note_1")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/access_requests", open), As: s.Token(t, bobID, "api"), Status: 201})
+		s.Settled(t)
+		a.get(list+"?action=member_access_requested").want(200, "<b>bob</b> requested access", "/ada/open/-/settings/members", "ada / open")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/archive", open), As: ada, Status: 201})
+		a.get(at).want(200, "Comments").not(at + "/notes")
+		a.submit(list, at+"/notes", "note", "x").want(403)
 	})
 }
 

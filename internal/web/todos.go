@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/alert"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/todo"
@@ -27,6 +28,7 @@ type todosPage struct {
 	Pager    pager
 	Projects []*project.Project
 	Actions  []option
+	Kinds    []option
 	Undo     int64 // the item that was just marked as done; 0 for none
 }
 
@@ -47,7 +49,7 @@ func (v *visit) todoQuery() todoQuery {
 	if _, known := actionNames()[todo.Action(q.Action)]; !known {
 		q.Action = ""
 	}
-	if q.Type != string(plan.IssueKind) && q.Type != string(plan.MergeKind) {
+	if kindNames()[plan.Kind(q.Type)] == "" {
 		q.Type = ""
 	}
 	q.Project, _ = strconv.ParseInt(v.param("project_id"), 10, 64)
@@ -91,6 +93,8 @@ type todoRow struct {
 	Who  string // "Alice" or "You"
 	What string // "assigned you"
 	Note string // the beginning of the comment
+
+	TargetState string // of an issue or merge request that is not open
 }
 
 // actionNames are the names of actions in filters.
@@ -98,21 +102,23 @@ func actionNames() map[todo.Action]string {
 	return map[todo.Action]string{
 		todo.Assigned: "Assigned", todo.ReviewRequested: "Review requested", todo.ApprovalRequired: "Approval required", todo.Mentioned: "Mentioned",
 		todo.DirectlyAddressed: "Directly addressed", todo.BuildFailed: "Pipelines", todo.Unmergeable: "Unmergeable",
-		todo.ReviewSubmitted: "Review submitted", todo.Marked: "Marked",
+		todo.ReviewSubmitted: "Review submitted", todo.AccessRequested: "Access requested", todo.Marked: "Marked",
+	}
+}
+
+// kindNames are the names of the types of targets in filters.
+func kindNames() map[plan.Kind]string {
+	return map[plan.Kind]string{
+		plan.IssueKind: "Issue", plan.MergeKind: "Merge request", plan.CommitKind: "Commit", alert.NoteKind: "Alert",
+		todo.ProjectKind: "Project", todo.GroupKind: "Group",
 	}
 }
 
 func newTodoRow(t *todo.Item) todoRow {
-	on := t.Target()
 	r := todoRow{Item: t, Who: t.Author.Name, Note: t.NoteText}
-	kind, mark := "issues", "#"
-	if t.Request != nil {
-		kind, mark = "merge_requests", "!"
-	}
-	number := strconv.FormatInt(on.IID, 10)
-	r.Path, r.Ref = "/"+t.Project.FullPath+"/-/"+kind+"/"+number, t.Project.FullPath+mark+number
-	if t.NoteID != nil {
-		r.Path += fmt.Sprintf("#note_%d", *t.NoteID)
+	r.Path, r.Ref = todoTarget(t)
+	if on := t.Target(); on != nil && on.State != plan.Opened {
+		r.TargetState = string(on.State)
 	}
 	you := "you"
 	if t.Own() {
@@ -133,6 +139,8 @@ func newTodoRow(t *todo.Item) todoRow {
 		r.Who, r.What = "", "Could not merge: there are conflicts"
 	case todo.ReviewSubmitted:
 		r.What = "reviewed your merge request"
+	case todo.AccessRequested:
+		r.What = "requested access"
 	default:
 		r.What = "added a to-do item"
 	}
@@ -143,6 +151,32 @@ func newTodoRow(t *todo.Item) todoRow {
 		r.Note = string(text)
 	}
 	return r
+}
+
+// todoTarget returns the path of the target of an item, and what it is called.
+func todoTarget(t *todo.Item) (path, name string) {
+	switch t.On.Kind {
+	case todo.GroupKind:
+		return "/groups/" + t.Group.FullPath + "/-/settings/members", t.Group.FullPath
+	case todo.ProjectKind:
+		return "/" + t.Project.FullPath + "/-/settings/members", t.Project.FullPath
+	}
+	base := "/" + t.Project.FullPath + "/-/"
+	switch t.On.Kind {
+	case plan.CommitKind:
+		return fmt.Sprintf("%scommit/%s#note_%d", base, t.Commit.SHA, t.Commit.CommentID), t.Project.FullPath + "@" + t.Commit.SHA[:min(8, len(t.Commit.SHA))]
+	case alert.NoteKind:
+		return fmt.Sprintf("%salert_management/%d/details", base, t.Alert.IID), fmt.Sprintf("%s^alert#%d", t.Project.FullPath, t.Alert.IID)
+	}
+	kind, mark, iid := "issues", "#", t.Target().IID
+	if t.Request != nil {
+		kind, mark = "merge_requests", "!"
+	}
+	path = fmt.Sprintf("%s%s/%d", base, kind, iid)
+	if t.NoteID != nil {
+		path += fmt.Sprintf("#note_%d", *t.NoteID)
+	}
+	return path, fmt.Sprintf("%s%s%d", t.Project.FullPath, mark, iid)
 }
 
 func (w *Web) todos(v *visit) error {
@@ -164,6 +198,10 @@ func (w *Web) todos(v *visit) error {
 	p.Actions = []option{{"", "Any action"}}
 	for _, a := range todo.Actions() {
 		p.Actions = append(p.Actions, option{string(a), actionNames()[a]})
+	}
+	p.Kinds = []option{{"", "Any type"}}
+	for _, k := range todo.Kinds() {
+		p.Kinds = append(p.Kinds, option{string(k), kindNames()[k]})
 	}
 	p.Undo, _ = strconv.ParseInt(v.param("undo"), 10, 64)
 	return v.show(p)
