@@ -38,7 +38,8 @@ test: setup build tools ## install missing programs and run all tests, on SQLite
 test-short: ## run the quick tests on SQLite only
 	go test -short ./...
 
-screenshots: build ## take screenshots of the main pages, light and dark, for desktop and phone, into bin/screenshots
+screenshots: build ## take screenshots of the main pages into bin/screenshots, and those of the documentation into docs/images
+	cd test/browser && SVC_PICTURES='$(CURDIR)/docs/images' go test -count=1 -run Pictures ./...
 	cd test/browser && SVC_SCREENSHOTS='$(CURDIR)/bin/screenshots' go test -count=1 -run 'Screens|APIPage' ./...
 
 fuzz: ## run each fuzz test for FUZZTIME (20s)

@@ -121,9 +121,14 @@ type walk struct {
 
 func newWalk(b testing.TB, s *app.Server, paths []string) *walk {
 	b.Helper()
+	return newWalkAs(b, s, rootToken, paths)
+}
+
+func newWalkAs(b testing.TB, s *app.Server, token string, paths []string) *walk {
+	b.Helper()
 	w := &walk{}
 	for _, path := range paths {
-		c, err := newLean("http://"+s.Addr()+"/api/v4/"+path, rootToken)
+		c, err := newLean("http://"+s.Addr()+"/api/v4/"+path, token)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,0 +1,204 @@
+package browser
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// maxPicture is the maximum size of a picture of the documentation.
+const maxPicture = 80 << 10
+
+// TestPictures takes the pictures of the documentation, when SVC_PICTURES says where
+// they go. They show what a user sees on a screen of 1280 pixels.
+func TestPictures(t *testing.T) {
+	if os.Getenv("SVC_PICTURES") == "" {
+		return // TestScreens looks at the same pages
+	}
+	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
+	s.fill(t)
+	s.story(t)
+	b := c.open(t, s)
+	b.signIn("ada", password)
+	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}))
+	const at = "/analysis/engine/-/"
+	const bar = ".issuefilter input[name=search]"
+	for _, p := range []struct {
+		name, path string
+		height     int64
+		actions    []chromedp.Action
+	}{
+		{"project-page", "/analysis/engine", 800, nil},
+		{"side-bar", at + "issues", 640, []chromedp.Action{chromedp.Click(`.nav [data-nav=manage] summary`, chromedp.ByQuery)}},
+		{"filter-bar", at + "issues", 520, []chromedp.Action{chromedp.Focus(bar, chromedp.ByQuery), chromedp.WaitVisible(".suggest [role=option]", chromedp.ByQuery)}},
+		{"issue-completion", at + "issues/1", 760, []chromedp.Action{
+			chromedp.Focus("#note", chromedp.ByQuery), chromedp.SendKeys("#note", "As discussed with @c", chromedp.ByQuery), chromedp.WaitVisible("#complete [role=option]", chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelector("#note").scrollIntoView({block: "center"})`, nil),
+		}},
+		{"review", at + "merge_requests/1/diffs", 760, []chromedp.Action{chromedp.WaitVisible(".talkrow", chromedp.ByQuery)}},
+		{"approvals", at + "merge_requests/1", 760, nil},
+		{"conflicts", at + "merge_requests/2/conflicts", 640, nil},
+		{"inbox", "/dashboard/todos", 560, nil},
+		{"merge-request-inbox", "/dashboard/merge_requests", 560, nil},
+		{"editor", at + "edit/main/cmd/engine/main.go", 760, []chromedp.Action{chromedp.WaitVisible(".ed .ed-gutter div", chromedp.ByQuery)}},
+		{"fork", at + "forks/new", 640, nil},
+		{"pipeline-editor", at + "ci/editor", 760, []chromedp.Action{chromedp.WaitVisible("[data-result] .note.ok", chromedp.ByQuery)}},
+		{"job-page", at + "jobs/1", 640, []chromedp.Action{chromedp.WaitVisible(".st-success", chromedp.ByQuery)}},
+		{"api-page", "/api/v4/docs/users", 640, nil},
+	} {
+		b.t = t
+		b.do(emulation.SetDeviceMetricsOverride(1280, p.height, 1, false))
+		b.visit(p.path)
+		b.do(p.actions...)
+		b.look(p.name)
+		b.do(chromedp.Evaluate(`document.activeElement.matches("input, textarea") || scrollTo(0, 0)`, nil))
+		b.picture(p.name)
+	}
+}
+
+// picture keeps what the screen shows, with at most 256 colours.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	var shot []byte
+	b.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		shot, err = page.CaptureScreenshot().Do(ctx)
+		return err
+	}))
+	whole, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&out, reduce(whole)); err != nil {
+		b.t.Fatal(err)
+	}
+	if out.Len() > maxPicture {
+		b.t.Errorf("%s has %d bytes, more than %d", name, out.Len(), maxPicture)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv("SVC_PICTURES"), name+".png"), out.Bytes(), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// reduce keeps the most frequent colours of a picture. The others, which are those
+// of the edges of letters, become the nearest of them.
+func reduce(from image.Image) *image.Paletted {
+	const most = 64
+	counts := map[color.RGBA]int{}
+	size := from.Bounds()
+	at := func(x, y int) color.RGBA {
+		r, g, b, _ := from.At(x, y).RGBA()
+		return color.RGBA{uint8(r>>8) &^ 3, uint8(g>>8) &^ 3, uint8(b>>8) &^ 3, 255} // differences that no one sees
+	}
+	for y := size.Min.Y; y < size.Max.Y; y++ {
+		for x := size.Min.X; x < size.Max.X; x++ {
+			counts[at(x, y)]++
+		}
+	}
+	colors := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	var palette color.Palette
+	for _, c := range colors[:min(len(colors), most)] {
+		palette = append(palette, c)
+	}
+	to := image.NewPaletted(size, palette)
+	index := map[color.RGBA]uint8{}
+	for _, c := range colors {
+		index[c] = uint8(palette.Index(c))
+	}
+	for y := size.Min.Y; y < size.Max.Y; y++ {
+		for x := size.Min.X; x < size.Max.X; x++ {
+			to.SetColorIndex(x, y, index[at(x, y)])
+		}
+	}
+	return to
+}
+
+// story adds issues, merge requests and a pipeline to the project of fill.
+func (s *server) story(t *testing.T) {
+	t.Helper()
+	const project = "/projects/analysis%2Fengine"
+	post := func(user, path string, body map[string]any) {
+		t.Helper()
+		s.as(t, user, "POST", project+path, body)
+	}
+	for name, color := range map[string]string{"bug": "#d9534f", "feature": "#428bca", "area::mill": "#5cb85c", "area::store": "#7f8c8d"} {
+		s.call(t, "POST", project+"/labels", url.Values{"name": {name}, "color": {color}})
+	}
+	s.call(t, "POST", project+"/milestones", url.Values{"title": {"1.1"}, "due_date": {"2031-03-01"}})
+	ada := id(t, s, "ada")
+	for _, i := range []map[string]any{
+		{"title": "The mill loses the carry of the last wheel", "labels": "bug,area::mill", "milestone_id": 1, "assignee_ids": []string{ada},
+			"description": "When the last wheel passes from 9 to 0, the carry is lost.\n\n- [x] Reproduce with card 12\n- [ ] Oil the anticipating carriage\n\n```go\nfmt.Println(mill.Add(999, 1)) // 000\n```\n"},
+		{"title": "Weave algebra as the loom weaves flowers", "labels": "feature", "milestone_id": 1, "weight": 5},
+		{"title": "Numbers of more than 40 digits", "labels": "feature,area::store", "due_date": "2031-02-01"},
+		{"title": "Print the tables without a compositor", "labels": "feature"},
+		{"title": "Cards jam when they are damp", "labels": "bug,area::mill", "assignee_ids": []string{id(t, s, "charles")}},
+	} {
+		post("charles", "/issues", i)
+	}
+	post("ada", "/issues/1/notes", map[string]any{"body": "I see it too: the trial with card 12 ends at `000`. The numbers of Bernoulli need this."})
+	post("charles", "/issues/3/notes", map[string]any{"body": "@ada, would 50 digits be enough for Note G?"})
+
+	ci := "stages: [build, test]\n\nbuild:\n  stage: build\n  script:\n    - echo \"Cut the wheels\"\n\ntest:\n  stage: test\n  script:\n    - for i in $(seq 1 12); do echo \"card $i … ok\"; done\n    - echo \"12 cards, 0 failures\"\n"
+	commit := func(branch, start, message string, files ...string) {
+		t.Helper()
+		var actions []map[string]string
+		for i := 0; i+2 < len(files); i += 3 {
+			actions = append(actions, map[string]string{"action": files[i], "file_path": files[i+1], "content": files[i+2]})
+		}
+		body := map[string]any{"branch": branch, "commit_message": message, "actions": actions}
+		if start != "" {
+			body["start_branch"] = start
+		}
+		post("charles", "/repository/commits", body)
+	}
+	commit("main", "", "Add a pipeline", "create", ".gitlab-ci.yml", ci)
+	const carry = "package engine\n\n// Carry adds one to the next wheel when a wheel passes from 9 to 0.\nfunc Carry(wheels []int) {\n\tfor i := range wheels {\n\t\tif wheels[i] < 10 {\n\t\t\tbreak\n\t\t}\n\t\twheels[i] -= 10\n\t\twheels[i+1]++\n\t}\n}\n"
+	commit("main", "", "Carry from wheel to wheel", "create", "carry.go", carry)
+	commit("carry", "main", "Carry beyond the last wheel", "update", "carry.go",
+		"package engine\n\n// Carry adds one to the next wheel when a wheel passes from 9 to 0. It reports\n// whether the last wheel passed.\nfunc Carry(wheels []int) (over bool) {\n\tfor i := range wheels {\n\t\tif wheels[i] < 10 {\n\t\t\tcontinue\n\t\t}\n\t\twheels[i] -= 10\n\t\tif i+1 == len(wheels) {\n\t\t\treturn true\n\t\t}\n\t\twheels[i+1]++\n\t}\n\treturn false\n}\n",
+		"create", "carry_test.go", "package engine\n\nimport \"testing\"\n\nfunc TestCarry(t *testing.T) {\n\twheels := []int{10, 9, 9}\n\tif Carry(wheels) {\n\t\tt.Error(\"the last wheel passed\")\n\t}\n}\n")
+	s.call(t, "POST", project+"/approval_rules", url.Values{"name": {"Analysts"}, "approvals_required": {"1"}, "user_ids[]": {ada}})
+	post("charles", "/merge_requests", map[string]any{"source_branch": "carry", "target_branch": "main", "title": "Carry beyond the last wheel",
+		"description": "Closes #1. The mill reports when the last wheel passes from 9 to 0.", "reviewer_ids": []string{ada}, "labels": "bug,area::mill"})
+	var m struct {
+		DiffRefs struct {
+			BaseSHA  string `json:"base_sha"`
+			HeadSHA  string `json:"head_sha"`
+			StartSHA string `json:"start_sha"`
+		} `json:"diff_refs"`
+	}
+	waitFor(t, "the merge request is prepared", func() bool {
+		if err := json.Unmarshal([]byte(s.as(t, "ada", "GET", project+"/merge_requests/1", nil)), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m.DiffRefs.HeadSHA != ""
+	})
+	post("ada", "/merge_requests/1/discussions", map[string]any{
+		"body":     "The comment could say what the caller should do then.\n\n```suggestion:-0+0\n// whether the last wheel passed: the number is too large.\n```\n",
+		"position": map[string]any{"position_type": "text", "base_sha": m.DiffRefs.BaseSHA, "head_sha": m.DiffRefs.HeadSHA, "start_sha": m.DiffRefs.StartSHA, "new_path": "carry.go", "old_path": "carry.go", "new_line": 4},
+	})
+	// Another one that conflicts.
+	commit("names", "main", "Name the wheels", "update", "carry.go", "package engine\n\n// Carry adds one to the next figure wheel when a wheel passes from 9 to 0.\nfunc Carry(figures []int) {\n\tfor i := range figures {\n\t\tif figures[i] < 10 {\n\t\t\tbreak\n\t\t}\n\t\tfigures[i] -= 10\n\t\tfigures[i+1]++\n\t}\n}\n")
+	post("ada", "/merge_requests", map[string]any{"source_branch": "names", "target_branch": "main", "title": "Name the wheels", "assignee_id": ada})
+	commit("main", "", "Say which wheel is next", "update", "carry.go", "package engine\n\n// Carry adds one to the wheel on the left when a wheel passes from 9 to 0.\nfunc Carry(wheels []int) {\n\tfor i := range wheels {\n\t\tif wheels[i] < 10 {\n\t\t\tbreak\n\t\t}\n\t\twheels[i] -= 10\n\t\twheels[i+1]++\n\t}\n}\n")
+	s.as(t, "mary", "POST", "/projects/analysis%2Fengine/issues", map[string]any{"title": "A picture of the engine for the lecture"})
+	s.as(t, "mary", "POST", "/projects/analysis%2Fengine/issues/2/notes", map[string]any{"body": "@ada wrote about this in the notes, didn't she?"})
+}
