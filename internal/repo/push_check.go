@@ -30,16 +30,29 @@ func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.
 	if err != nil {
 		return fmt.Errorf("push rule of project %d: %w", p.ID, err)
 	}
-	var open []*git.RefChange
+	var open, notes []*git.RefChange
 	for _, change := range push.Changes {
-		if change.Refused == "" {
+		note := strings.HasPrefix(change.Ref, noteRefs)
+		if change.Refused == "" && !note {
 			change.Refused = c.ref(change)
 		}
-		if change.Refused == "" && change.New != git.ZeroOID {
+		switch {
+		case change.Refused != "" || change.New == git.ZeroOID:
+		case note:
+			notes = append(notes, change)
+		default:
 			open = append(open, change)
 		}
 	}
-	return c.inspect(ctx, push.Repo, open)
+	if err := c.inspect(ctx, push.Repo, open); err != nil || len(notes) == 0 {
+		return err
+	}
+	// git writes the commits of notes: the rules for commits are not for them.
+	of := PushRules{MaxFileSize: rule.MaxFileSize, FileName: rule.FileName, PreventSecrets: rule.PreventSecrets}
+	if c, err = newInspector(s, by, p, of); err != nil {
+		return fmt.Errorf("push rule of project %d: %w", p.ID, err)
+	}
+	return c.inspect(ctx, push.Repo, notes)
 }
 
 // fewChanges is the maximum number of refs that are checked one by one after a

@@ -75,8 +75,10 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 		name = tag
 	}
 	switch {
+	case strings.HasPrefix(c.Ref, noteRefs):
+		return ""
 	case !isBranch && !isTag:
-		return "Only branches and tags can be pushed."
+		return "Only branches, tags and notes can be pushed."
 	case isBranch && gone && p.DefaultBranch != "" && branch == p.DefaultBranch:
 		return "The default branch of a project cannot be deleted."
 	case made && git.Ambiguous(name):
@@ -98,6 +100,9 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 			return why, err
 		}
 		return g.refuseTag(ctx, g.tags.matching(tag), c, from)
+	}
+	if strings.HasPrefix(c.Ref, noteRefs) {
+		return "", nil
 	}
 	rules := g.branches.matching(strings.TrimPrefix(c.Ref, git.Heads))
 	if len(rules) == 0 {
