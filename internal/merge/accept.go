@@ -207,6 +207,12 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 // enableAuto sets a merge request to be merged when its pipeline has succeeded
 // and it is approved.
 func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
+	return s.enableAutoAfter(ctx, by, m, a)
+}
+
+// enableAutoAfter is enableAuto with options for the background job that looks
+// whether the merge request can be merged.
+func (s *Service) enableAutoAfter(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance, when ...queue.AddOption) error {
 	a.SHA = m.Head
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -235,7 +241,7 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 			return err
 		}
 		// The pipeline may have ended in the meantime.
-		return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane))
+		return s.Queue.Add(ctx, tx, autoWork{m.ID}, append(when, queue.In(lane))...)
 	})
 }
 

@@ -64,12 +64,27 @@ type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, bra
 // OnPushHints registers a PushHint. It is called at start-up.
 func (s *Service) OnPushHints(h PushHint) { s.pushHints = append(s.pushHints, h) }
 
-// hint sends the push hints for the branches of a recorded push.
+// PushOption does what push options ask for the branches of a recorded push, and
+// returns messages for the user.
+type PushOption func(ctx context.Context, by actor.Actor, in *project.Project, branches, options []string) []string
+
+// OnPushOptions registers a PushOption. It is called at start-up.
+func (s *Service) OnPushOptions(h PushOption) { s.pushOptions = append(s.pushOptions, h) }
+
+// hint applies the push options and sends the push hints for the branches of a
+// recorded push.
 func (s *Service) hint(ctx context.Context, by actor.Actor, in *project.Project, push *git.Push) {
 	var branches []string
 	for _, c := range changesOf(push) {
 		if name, ok := strings.CutPrefix(c.Ref, git.Heads); ok && c.New != git.ZeroOID {
 			branches = append(branches, name)
+		}
+	}
+	if len(push.Options) > 0 {
+		for _, h := range s.pushOptions {
+			for _, line := range h(ctx, by, in, branches, push.Options) {
+				push.Say("%s", line)
+			}
 		}
 	}
 	for _, h := range s.pushHints {
@@ -247,6 +262,8 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	} else if err != nil {
 		return err
 	}
+	whole := done
+	done.Changes = slices.DeleteFunc(slices.Clone(done.Changes), func(c Change) bool { return strings.HasPrefix(c.Ref, noteRefs) })
 	events, err := s.events(ctx, r, branch, &done)
 	if err != nil {
 		return err
@@ -263,10 +280,10 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		if errors.Is(err, db.ErrNoRows) {
 			return nil // settled by another node, or changed by another push
 		}
-		if err != nil || len(done.Changes) == 0 {
+		if err != nil || len(whole.Changes) == 0 {
 			return err
 		}
-		if err := s.strike(ctx, tx, done); err != nil {
+		if err := s.strike(ctx, tx, whole); err != nil {
 			return err
 		}
 		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, readme, done.At); err != nil {
@@ -277,8 +294,10 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 				return err
 			}
 		}
-		if err := s.Events.Pushed.Publish(ctx, tx, done); err != nil {
-			return err
+		if len(done.Changes) > 0 {
+			if err := s.Events.Pushed.Publish(ctx, tx, done); err != nil {
+				return err
+			}
 		}
 		return s.addTidying(ctx, tx, done.Project.ID)
 	})

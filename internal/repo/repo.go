@@ -45,6 +45,7 @@ type Service struct {
 
 	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
 	pushHints      []PushHint
+	pushOptions    []PushOption
 	collaborations []Collaboration
 	branchChecks   []BranchCheck
 }
@@ -94,6 +95,10 @@ const (
 	internalRefs = "refs/svc/" // internal, not visible to clients
 	MergeRefs    = "refs/merge-requests/"
 )
+
+// noteRefs is the prefix of notes on commits (git notes). Users who may push
+// branches can push them. They are no events for other features.
+const noteRefs = "refs/notes/"
 
 // write returns the repository of a project to an actor who may push to it, and
 // creates it if it does not exist. The permissions on refs are checked by move.
