@@ -29,6 +29,7 @@ import (
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/setting"
 	"svc/internal/signing"
@@ -62,6 +63,7 @@ type Deps struct {
 	Merges   *merge.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Releases *release.Service
 	CI       *ci.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
@@ -155,6 +157,7 @@ func New(d Deps) *API {
 		a.changelogRoutes,
 		a.branchRoutes,
 		a.tagRoutes,
+		a.releaseRoutes,
 		a.commitRoutes,
 		a.commitCommentRoutes,
 		a.commitStatusRoutes,

@@ -213,6 +213,9 @@ func toSteps(j *ci.Job) []jobStepJSON {
 	steps := []jobStepJSON{{
 		Name: "script", Script: append(append([]string{}, o.BeforeScript...), o.Script...), Timeout: seconds(j.Timeout), When: "on_success",
 	}}
+	if release := j.ReleaseScript(); release != nil {
+		steps = append(steps, jobStepJSON{Name: "release", Script: release, Timeout: seconds(j.Timeout), When: "on_success"})
+	}
 	if len(o.AfterScript) > 0 {
 		steps = append(steps, jobStepJSON{Name: "after_script", Script: o.AfterScript, Timeout: seconds(j.Timeout), When: "always", AllowFailure: true})
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 )
 
@@ -39,11 +40,14 @@ type tagReleaseJSON struct {
 	Description string `json:"description"`
 }
 
-func toTag(c *call, in *project.Project, t repo.Tag) tagJSON {
+func toTag(c *call, in *project.Project, t repo.Tag, of map[string]release.Summary) tagJSON {
 	out := tagJSON{Name: t.Name, Message: textOrNull(t.Message), Target: string(t.Target), Protected: t.Protected}
 	if t.Commit != nil {
 		commit := toCommit(c, in, t.Commit)
 		out.Commit = &commit
+	}
+	if r, ok := of[t.Name]; ok {
+		out.Release = &tagReleaseJSON{r.Tag, r.Description}
 	}
 	if t.CreatedAt != nil {
 		at := toGitStamp(*t.CreatedAt)
@@ -59,7 +63,11 @@ func (a *API) listTags(c *call, p tagsParams) (page[tagJSON], error) {
 	if err != nil {
 		return page[tagJSON]{}, err
 	}
-	return refPage(p.refPageParams, list, func(t repo.Tag) tagJSON { return toTag(c, in, t) }), nil
+	of, err := a.Releases.OfTags(c, c.actor, in, mapped(list.Items, func(t repo.Tag) string { return t.Name }))
+	if err != nil {
+		return page[tagJSON]{}, err
+	}
+	return refPage(p.refPageParams, list, func(t repo.Tag) tagJSON { return toTag(c, in, t, of) }), nil
 }
 
 type tagParams struct {
@@ -67,17 +75,21 @@ type tagParams struct {
 	Tag string `param:"tag_name" doc:"Name of the tag."`
 }
 
-func presentTag(c *call, in *project.Project, t *repo.Tag, err error) (tagJSON, error) {
+func (a *API) presentTag(c *call, in *project.Project, t *repo.Tag, err error) (tagJSON, error) {
 	if err != nil {
 		return tagJSON{}, err
 	}
-	return toTag(c, in, *t), nil
+	of, err := a.Releases.OfTags(c, c.actor, in, []string{t.Name})
+	if err != nil {
+		return tagJSON{}, err
+	}
+	return toTag(c, in, *t, of), nil
 }
 
 // getTag: https://docs.gitlab.com/api/tags/#retrieve-a-repository-tag
 func (a *API) getTag(c *call, p tagParams) (tagJSON, error) {
 	in, t, err := a.Repos.Tag(c, c.actor, p.Project, p.Tag)
-	return presentTag(c, in, t, err)
+	return a.presentTag(c, in, t, err)
 }
 
 // getTagSignature: https://docs.gitlab.com/api/tags/#retrieve-the-x509-signature-of-a-tag
@@ -95,7 +107,7 @@ type createTagParams struct {
 // createTag: https://docs.gitlab.com/api/tags/#create-a-tag
 func (a *API) createTag(c *call, p createTagParams) (tagJSON, error) {
 	in, t, err := a.Repos.CreateTag(c, c.actor, p.Project, repo.NewTag{Name: p.Tag, From: p.Ref, Message: p.Message})
-	return presentTag(c, in, t, err)
+	return a.presentTag(c, in, t, err)
 }
 
 // deleteTag: https://docs.gitlab.com/api/tags/#delete-a-tag

@@ -49,6 +49,7 @@ import (
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
@@ -92,6 +93,7 @@ type App struct {
 	Merges   *merge.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Releases *release.Service
 	CI       *ci.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
@@ -107,6 +109,7 @@ type App struct {
 	now        func() time.Time
 	pace       Pace
 	sshSilence time.Duration
+	program    string   // path of the executable file
 	claim      *os.File // locks the data directory
 	// listener is open before Listen if the system chooses the port, because the
 	// external URL that the services are built with depends on it.
@@ -133,6 +136,9 @@ type Options struct {
 	Pace Pace
 	// SSHSilence is how long git waits for a client of a fetch; 0 is the usual time.
 	SSHSilence time.Duration
+	// Program is the path of the executable file of svc, for the built-in runner;
+	// empty in tests.
+	Program string
 	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
 	AnswerWait time.Duration
 }
@@ -160,7 +166,7 @@ const (
 // Open opens the database and the stores and makes the features. It changes
 // no schema: see Migrate. Close gives everything back.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*App, error) {
-	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled(), sshSilence: o.SSHSilence}
+	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled(), sshSilence: o.SSHSilence, program: o.Program}
 	tuneCollector()
 	if a.now == nil {
 		a.now = time.Now
@@ -259,6 +265,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
+	a.Releases = release.New(release.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
 	runnerService := runners.New(runners.Deps{
 		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
 	})
@@ -281,14 +288,14 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.CI = ci.New(ci.Deps{
 		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos,
-		Merges: a.Merges, Notify: a.Notify, Now: a.now,
+		Merges: a.Merges, Releases: a.Releases, Notify: a.Notify, Now: a.now,
 		Parts: ci.Parts{
 			Artifacts: artifacts, Runners: runnerService, Deployments: deployments, Variables: variables, Schedules: schedules,
 			Triggers: triggers, JobTokens: jobTokens,
 		},
 		Site: ci.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
-			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"),
+			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"), Features: licensedFeatures(a.Config.Tier),
 		},
 	})
 	a.Todos = todo.New(todo.Deps{
@@ -318,6 +325,19 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.subscribe()
 	a.provide()
 	return nil
+}
+
+// licensedFeatures are the features of a tier for GITLAB_FEATURES, by their names
+// there.
+func licensedFeatures(tier string) []string {
+	if tier == "free" {
+		return nil
+	}
+	return []string{
+		"audit_events", "code_owner_approval_required", "code_owners", "commit_committer_check", "group_wikis", "issuable_default_templates",
+		"merge_request_approvers", "multiple_approval_rules", "multiple_issue_assignees", "multiple_issue_boards", "multiple_merge_request_assignees",
+		"multiple_merge_request_reviewers", "protected_refs_for_users", "push_rules", "reject_unsigned_commits",
+	}
 }
 
 // host is the name of the machine in the external URL.
@@ -376,7 +396,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
+		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -388,7 +408,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
+		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{

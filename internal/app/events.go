@@ -19,7 +19,7 @@ func (a *App) subscribe() {
 	users := &a.Users.Events
 	users.Deleting.Subscribe(a.Projects.UserDeleting)
 	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
-		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
+		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.Releases.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
 
 	projects := &a.Projects.Events
@@ -29,7 +29,7 @@ func (a *App) subscribe() {
 
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
-	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.CI.Pushed)
+	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
 	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
@@ -47,6 +47,7 @@ func (a *App) provide() {
 	a.Projects.OnStorage(a.Moves.SetStorage)
 	a.Activity.OnConcern(plan.Concerns)
 
+	a.Repos.OnPushOptions(a.Merges.PushOptions)
 	a.Repos.OnPushHints(a.Merges.PushHints)
 	a.Repos.OnCollaboration(a.Merges.CollaborationBranches)
 	a.Repos.OnBranchCheck(a.Merges.CheckPush)

@@ -62,7 +62,7 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	at := loopback(s.listener.Addr())
 	r, err := runner.New(runner.Deps{
 		URL: at, CloneURL: at, Token: token, Dir: s.Config.RunnerDir, Concurrency: s.Config.RunnerConcurrency, Environ: os.Environ(),
-		Version: runner.Version{Version: config.Version(), Revision: config.Revision()}, Log: s.Log, Now: s.now,
+		Version: runner.Version{Version: config.Version(), Revision: config.Revision()}, Log: s.Log, Now: s.now, Program: s.program,
 		Pace: runner.Pace{
 			Grace: s.Config.ShutdownTimeout / 2, Kill: min(s.Config.ShutdownTimeout/4, builtinKill), Last: min(s.Config.ShutdownTimeout/8, builtinLast),
 		},

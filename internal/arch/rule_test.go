@@ -30,6 +30,7 @@ func features() []string {
 		"plan",
 		"snippet",
 		"wiki",
+		"release",
 		"merge",
 		"ci",
 		"alert",

@@ -106,6 +106,9 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 // unsupported returns the failure reason if the runner manager lacks a feature
 // that the job needs, else an empty string.
 func unsupported(j *Job, m *runners.Manager) FailureReason {
+	if j.Options.Release != nil && len(m.Info.Features) > 0 && !m.Info.Features["multi_build_steps"] {
+		return RunnerUnsupported
+	}
 	wants := j.Options.Artifacts
 	if wants == nil || len(m.Info.Features) == 0 {
 		return ""

@@ -54,6 +54,7 @@ func (s *Service) configSource(ctx context.Context, m *pipelineDraft) (config.So
 
 		MergeRequest: m.pipeline.facts.Request != nil,
 	}}
+	src.Host, src.Component = s.host(), files.Component
 	set, err := s.Settings.Current(ctx)
 	if err != nil {
 		return src, err

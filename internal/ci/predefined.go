@@ -24,6 +24,7 @@ type variableContext struct {
 	commit   *git.Commit
 	user     *user.User // nil if deleted
 	added    []config.Variable
+	release  string // description of the release of the tag
 }
 
 // newVariableContext returns the variableContext of a pipeline, with the variables of other
@@ -37,7 +38,27 @@ func (s *Service) newVariableContext(ctx context.Context, p *project.Project, pi
 		}
 		sc.added = append(sc.added, added...)
 	}
+	if pipeline.Tag && p.Settings.Releases != project.Disabled {
+		notes, err := s.Releases.Description(ctx, p.ID, pipeline.Ref)
+		if err != nil {
+			return nil, err
+		}
+		sc.release = firstRunes(notes, maxReleaseNotes)
+	}
 	return sc, nil
+}
+
+// maxReleaseNotes is the length of CI_RELEASE_DESCRIPTION in characters.
+const maxReleaseNotes = 1024
+
+// firstRunes returns the first n characters of a text.
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // variables is a list of variables under construction.
@@ -104,7 +125,7 @@ func (sc *variableContext) server(v *variables) {
 	v.add("CI_API_V4_URL", sc.site.URL+"/api/v4")
 	v.add("CI_API_GRAPHQL_URL", sc.site.URL+"/api/graphql")
 	v.add("CI_TEMPLATE_REGISTRY_HOST", "registry.gitlab.com")
-	v.add("GITLAB_FEATURES", "")
+	v.add("GITLAB_FEATURES", strings.Join(sc.site.Features, ","))
 }
 
 func (sc *variableContext) projectVariables(v *variables) {
@@ -143,6 +164,7 @@ func (sc *variableContext) commitVariables(v *variables) {
 	case p.Tag:
 		v.add("CI_COMMIT_TAG", p.Ref)
 		v.add("CI_COMMIT_TAG_MESSAGE", p.facts.TagMessage)
+		v.addSome("CI_RELEASE_DESCRIPTION", sc.release)
 	case p.facts.Request == nil: // merge request pipelines have no CI_COMMIT_BRANCH
 		v.add("CI_COMMIT_BRANCH", p.Ref)
 	}

@@ -30,6 +30,7 @@ import (
 	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/setting"
 	"svc/internal/user"
@@ -45,6 +46,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Merges   *merge.Service
+	Releases *release.Service
 	Notify   *notify.Service
 	Now      func() time.Time
 	Site     Site
@@ -73,6 +75,8 @@ type Site struct {
 	// TemplateDir is the directory with the operator's CI/CD templates; it may
 	// not exist.
 	TemplateDir string
+	// Features are the names of licensed features, for GITLAB_FEATURES.
+	Features []string
 }
 
 // Service implements CI/CD.

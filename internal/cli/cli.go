@@ -21,7 +21,11 @@ import (
 // Main runs the command in args and returns the exit code of the program: 0, 1 if
 // the command failed, 2 for wrong usage.
 func Main(args, environ []string, in io.Reader, out, errOut io.Writer) int {
-	return mainWith(app.Options{}, args, environ, in, out, errOut)
+	program, err := os.Executable()
+	if err != nil {
+		program = "" // jobs need a release-cli of their own then
+	}
+	return mainWith(app.Options{Program: program}, args, environ, in, out, errOut)
 }
 
 func mainWith(o app.Options, args, environ []string, in io.Reader, out, errOut io.Writer) int {
@@ -72,7 +76,7 @@ data directory. Every option can be given as a flag, as an environment variable
 		return usageError{fmt.Errorf("%w\nSee \"%s --help\"", err, cmd.CommandPath())}
 	})
 	config.Flags(root.PersistentFlags())
-	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.version())
+	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.version(), c.release())
 	return root
 }
 

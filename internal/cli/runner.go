@@ -47,7 +47,7 @@ a crash the next start reports the interrupted jobs to the server.`,
 			r, err := runner.New(runner.Deps{
 				URL: cfg.RunnerURL, Token: string(cfg.RunnerToken), Dir: cfg.RunnerDir, Concurrency: cfg.RunnerConcurrency, Environ: c.environ,
 				Version: runner.Version{Version: config.Version(), Revision: config.Revision()}, Log: log, Now: time.Now,
-				Pace: runner.Pace{Grace: runnerGrace},
+				Pace: runner.Pace{Grace: runnerGrace}, Program: c.options.Program,
 			})
 			if err != nil {
 				return err

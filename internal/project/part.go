@@ -20,6 +20,7 @@ const (
 	SnippetPart            // snippets that are not for members alone
 	MemberSnippetPart      // all snippets
 	WikiPart
+	ReleasePart     // releases; what they say of the repository is CodePart
 	BuildsPart      // pipelines, jobs, artifacts, schedules
 	EnvironmentPart // environments and deployments
 	PagesPart       // the settings and domains of the site
@@ -53,6 +54,8 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 		return p.Settings.Snippets != Disabled && level >= Guest
 	case WikiPart:
 		return p.Settings.Wiki == Enabled || p.Settings.Wiki != Disabled && level >= Guest
+	case ReleasePart:
+		return p.Settings.Releases == Enabled || p.Settings.Releases != Disabled && level >= Guest
 	case PagesPart:
 		return p.Settings.Pages != Disabled && enough(by, p.Access.Level(), Maintainer) == nil
 	case ErrorPart:

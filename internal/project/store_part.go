@@ -20,6 +20,8 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		column, least = "p.merge_requests_access_level", Reporter
 	case SnippetPart, MemberSnippetPart:
 		column = "p.snippets_access_level"
+	case ReleasePart:
+		column = "p.releases_access_level"
 	}
 	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
 	if part == MergePart { // which shows code

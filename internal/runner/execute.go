@@ -175,6 +175,11 @@ func (j *job) runLines(ctx context.Context, name string, lines []string) error {
 	if err != nil {
 		return err
 	}
+	if name == releaseStep {
+		if env, err = j.releaseProgram(env); err != nil {
+			return err
+		}
+	}
 	path := filepath.Join(j.root, name+".sh")
 	if err := os.WriteFile(path, []byte(j.r.shell.script(lines, j.vars.is("CI_DEBUG_TRACE"))), 0o600); err != nil {
 		return fmt.Errorf("write the script: %w", err)

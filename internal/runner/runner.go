@@ -31,6 +31,9 @@ type Deps struct {
 	Log         *slog.Logger
 	Now         func() time.Time
 	Pace        Pace
+	// Program is the path of this program, which offers release-cli to jobs; empty
+	// if it does not.
+	Program string
 }
 
 // Version is what the runner says of itself.

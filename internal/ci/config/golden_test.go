@@ -37,6 +37,7 @@ type scenario struct {
 	Templates    map[string]string
 	Remote       map[string]string
 	Artifacts    map[string]string // by job/path
+	Versions     map[string]string // refs of components by project@version
 	Inputs       map[string]any
 	Limits       Limits
 	Lint         bool // the merged YAML and the includes, too
@@ -194,7 +195,16 @@ func (s scenario) source(content []byte) Source {
 		}
 		return paths, true, nil
 	}
-	src := Source{Input: in, Path: ".gitlab-ci.yml", Content: content, Inputs: s.Inputs, Limits: s.Limits}
+	src := Source{Input: in, Path: ".gitlab-ci.yml", Content: content, Inputs: s.Inputs, Limits: s.Limits, Host: "forge.example.com:8443"}
+	if s.Versions != nil {
+		src.Component = func(ctx context.Context, project, version string) (Place, error) {
+			ref, ok := s.Versions[project+"@"+version]
+			if !ok {
+				return Place{Project: project}, nil
+			}
+			return fakeFiles{s}.Find(ctx, project, ref)
+		}
+	}
 	if s.Templates != nil {
 		templates := fstest.MapFS{}
 		for name, text := range s.Templates {

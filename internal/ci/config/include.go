@@ -19,6 +19,7 @@ type request struct {
 	project   string
 	ref       string
 	job       string
+	name      string // of a component
 	integrity string
 	inputs    map[string]*node
 	pos       Pos
@@ -91,7 +92,7 @@ func (r *reader) requested(f file, q request, item *node) ([]request, error) {
 	locations := []string{words[q.kind]}
 	switch q.kind {
 	case "component":
-		return nil, r.fail(q, "include:component `%s` is not supported", words["component"])
+		return r.component(q, words["component"])
 	case "artifact":
 		if q.job == "" {
 			return nil, r.fail(q, "include config must specify the job where to fetch the artifact from")
@@ -253,6 +254,8 @@ func (r *reader) fetch(f file, q request, inner *file) ([]byte, error) {
 		}
 		content, err = fs.ReadFile(r.src.Templates, q.location)
 		return r.checked(q, content, err, "Template file `"+q.location+"`")
+	case "component":
+		return r.fetchComponent(q, inner)
 	case "artifact":
 		if r.src.Artifact == nil {
 			return nil, r.fail(q, "include:artifact can only be used in the `trigger` of a child pipeline")

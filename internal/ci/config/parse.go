@@ -195,7 +195,7 @@ func (c *converter) mapping(y *yaml.Node, pos Pos) (*node, error) {
 			}
 			continue
 		}
-		f := field{key: key.Value, pos: c.pos(key), value: child}
+		f := field{key: symbolName(key), pos: c.pos(key), value: child}
 		if own[f.key] {
 			c.twice = append(c.twice, failAt(f.pos, f.key, "the key `%s` is defined twice, the last one counts", f.key))
 		}
@@ -232,3 +232,15 @@ func (c *converter) mergeKey(fields []field, at map[string]int, from *node) ([]f
 	}
 	return fields, nil
 }
+
+// symbolName returns a key. A plain key with a leading colon is a symbol of Ruby,
+// which old files have: ":image" is "image".
+func symbolName(key *yaml.Node) string {
+	name, ok := strings.CutPrefix(key.Value, ":")
+	if !ok || key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || !symbolPattern.MatchString(name) {
+		return key.Value
+	}
+	return name
+}
+
+var symbolPattern = regexp.MustCompile(`^[A-Za-z_]\w*$`)

@@ -70,6 +70,14 @@ type Source struct {
 	// Remote fetches a file of include:remote; nil when that is not allowed.
 	// Its error is shown to the author of the file.
 	Remote func(ctx context.Context, url string, limit int) ([]byte, error)
+	// Host is the host of this server with its port, which the addresses of its
+	// components start with.
+	Host string
+	// Component finds a version of a project with components: a commit, tag,
+	// branch, ~latest or a part of a semantic version. What is not there is
+	// fs.ErrNotExist for a project, and a Place without a commit for a version; nil
+	// when there are no components.
+	Component func(ctx context.Context, project, version string) (Place, error)
 	// Artifact reads a file out of the artifacts of a job of the parent
 	// pipeline; nil when there is no parent. A missing one is fs.ErrNotExist.
 	Artifact func(ctx context.Context, job, path string, limit int) ([]byte, error)
@@ -82,7 +90,8 @@ type Texts []string
 
 // Included is a file that was included, in the order of reading.
 type Included struct {
-	// Type is local, file (of another project), remote, template or artifact.
+	// Type is local, file (of another project), remote, template, artifact or
+	// component.
 	Type     string `json:"type"`
 	Location string `json:"location"`
 	// Project, Ref and Job are as the include has them.

@@ -1,0 +1,72 @@
+package ci
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"svc/internal/ci/config"
+	"svc/internal/release"
+)
+
+// partialVersion is a version of a component that stands for the newest release
+// that starts with it: 1 or 1.2.
+var partialVersion = regexp.MustCompile(`^\d+(\.\d+)?$`)
+
+// latestVersion stands for the newest release of a component.
+const latestVersion = "~latest"
+
+// Component finds a version of a project with components for config: a commit, tag
+// or branch of that name, or else the release that ~latest or a part of a semantic
+// version stands for.
+func (f *projectFiles) Component(ctx context.Context, in, version string) (config.Place, error) {
+	if version != latestVersion {
+		at, err := f.Find(ctx, in, version)
+		if err != nil || at.Commit != "" || !partialVersion.MatchString(version) {
+			return at, err
+		}
+	}
+	src, err := f.source(ctx, in)
+	if err != nil {
+		return config.Place{}, err
+	}
+	at := config.Place{Project: src.Project.FullPath}
+	tags, err := f.service.Releases.Versions(ctx, src.Project.ID)
+	if err != nil {
+		return at, err
+	}
+	tag := newestVersion(tags, version)
+	if tag == "" {
+		return at, nil
+	}
+	return f.Find(ctx, in, "refs/tags/"+tag)
+}
+
+// newestVersion returns the tag with the highest semantic version that starts with
+// a part of a version, or of all. Prereleases do not count.
+func newestVersion(tags []string, part string) string {
+	best, found := release.Version{}, ""
+	for _, tag := range tags {
+		v, ok := release.ParseVersion(tag)
+		if !ok || v.Prerelease != "" {
+			continue
+		}
+		if text := strings.TrimPrefix(tag, "v"); part != latestVersion && text != part && !strings.HasPrefix(text, part+".") {
+			continue
+		}
+		if found == "" || best.Less(v) {
+			best, found = v, tag
+		}
+	}
+	return found
+}
+
+// host is the host of the server with its port, as in CI_SERVER_FQDN.
+func (s *Service) host() string {
+	u, err := url.Parse(s.Site.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// component makes a request of the address of a component,
+// <host>/<project>/<name>@<version>.
+func (r *reader) component(q request, address string) ([]request, error) {
+	path, version, ok := cutLast(address, '@')
+	if !ok || version == "" {
+		return nil, r.fail(q, "Component path `%s` needs a version: use `@<version>`", address)
+	}
+	host, path, _ := strings.Cut(path, "/")
+	if r.src.Host == "" || !strings.EqualFold(host, r.src.Host) {
+		return nil, r.fail(q, "Component `%s` is not on this server: its address starts with `$CI_SERVER_FQDN/`", address)
+	}
+	project, name, ok := cutLast(path, '/')
+	if !ok || name == "" || !strings.Contains(project, "/") {
+		return nil, r.fail(q, "Component `%s` - content not found", address)
+	}
+	q.location, q.project, q.ref, q.name = address, project, version, name
+	return []request{q}, nil
+}
+
+func cutLast(text string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(text, sep); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
+// fetchComponent reads templates/<name>.yml, or templates/<name>/template.yml, of
+// the project of a component.
+func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
+	missing := r.fail(q, "Component `%s` - content not found", q.location)
+	if r.src.Component == nil || r.src.Input.Files == nil {
+		return nil, missing
+	}
+	at, err := r.src.Component(r.ctx, q.project, q.ref)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Commit == "" {
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{"templates/" + q.name + ".yml", "templates/" + q.name + "/template.yml"} {
+		inner.at, inner.local, inner.name = at, true, q.project+":"+path
+		content, err := r.src.Input.Files.Read(r.ctx, at, path, r.limits.FileBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return r.checked(q, content, err, "Component `"+q.location+"`")
+	}
+	return nil, missing
+}
