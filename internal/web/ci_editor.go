@@ -31,6 +31,9 @@ type ciEditorPage struct {
 	Stages  []ciStage
 	Merged  template.HTML
 	DryRun  bool // rules were evaluated for a push to the branch
+
+	Templates []ci.Template // to start from, if there is no file
+	Template  string        // the key of the chosen one
 }
 
 func (ciEditorPage) view() string    { return "project/ci_editor" }
@@ -154,7 +157,9 @@ func (w *Web) ciEditor(v *visit, ref project.Ref) error {
 	}
 	var content *string
 	if !p.Exists && p.File != "" && p.MayPush {
-		p.Content = firstConfig
+		if err := w.startCI(v, &p); err != nil {
+			return err
+		}
 		content = &p.Content
 	}
 	if err := w.checkCI(v, &p, content); err != nil {
@@ -168,6 +173,24 @@ func (w *Web) ciEditor(v *visit, ref project.Ref) error {
 		p.Edit.Form = p.Edit.proposed(v, message, "")
 	}
 	return v.show(p)
+}
+
+// startCI fills the editor of a project without a configuration: with the template
+// that the address names, or an example.
+func (w *Web) startCI(v *visit, p *ciEditorPage) error {
+	list, err := w.CI.Templates(v, allOf())
+	if err != nil {
+		return err
+	}
+	p.Templates, p.Content = list.Items, firstConfig
+	if key := v.param("template"); key != "" {
+		t, err := w.CI.Template(v, key)
+		if err != nil {
+			return err
+		}
+		p.Template, p.Content = t.Key, t.Content
+	}
+	return nil
 }
 
 // changeCI validates what was written, simulates a pipeline or commits.

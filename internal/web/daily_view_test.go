@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 
+	"svc/internal/ci"
 	"svc/internal/ci/config"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -28,7 +29,7 @@ func dailyContents() []content {
 		treePage{codeHead: codeHead{head: h}, Overview: true, Fork: &forkView{}},
 		ciEditorPage{ciHead: ciHead{head: h, Base: "/g/p/-", May: true}, File: "x.yml", Edit: editPage{codeHead: at, Form: bad}, Merged: "<b>x</b>", DryRun: true,
 			Result: &config.LintResult{Jobs: []config.LintJob{{Name: "a", Stage: "test", AllowFailure: true, Needs: []config.Need{{Job: "b"}}}}, Warnings: config.Errors{{Message: "w"}}}, Stages: stagesOf([]config.LintJob{{Name: "a", Stage: "test"}})},
-		ciEditorPage{ciHead: ciHead{head: h, Base: "/g/p/-"}, Result: &config.LintResult{Errors: config.Errors{{Message: "w"}}}},
+		ciEditorPage{ciHead: ciHead{head: h, Base: "/g/p/-"}, Templates: []ci.Template{{Key: "Go"}}, Result: &config.LintResult{Errors: config.Errors{{Message: "w"}}}},
 		gpgKeysPage{Form: bad, Keys: []gpgKeyRow{{Revoked: true, Subkeys: []string{"a", "b"}, Emails: []user.GPGEmail{{Verified: true}, {}}}}}, gpgKeysPage{},
 		commitPage{head: h, Commit: byline{Commit: &git.Commit{ID: "0123456789"}}, Signature: &repo.Signature{Kind: "PGP", Status: repo.RevokedKey, GPG: &repo.GPGSignature{Primary: "x", User: &user.User{Username: "ada"}}}},
 		commitPage{head: h, Commit: byline{Commit: &git.Commit{ID: "0123456789"}}, Signature: &repo.Signature{Kind: "X509", Status: repo.Unverified}},

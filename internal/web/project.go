@@ -17,6 +17,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 )
 
@@ -41,6 +42,7 @@ type head struct {
 	Open     string // how many of those are open
 	Wiki     bool   // the user may read the wiki
 	Snippets bool   // and the snippets
+	Releases bool   // and the releases
 	Merges   bool   // the user sees the merge requests
 	Pending  string // how many of those are open
 	Watches  bool   // the user sees the errors
@@ -65,7 +67,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
-		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart),
+		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
 	}
@@ -122,7 +124,9 @@ type treePage struct {
 	Fork              *forkView // of a fork
 	Membership        project.MembershipState
 	Badges            []badgeView
-	NotificationLevel notify.Level // of the visitor, in this project or group
+	Newest            *release.Summary // the latest release
+	Published         int              // the number of releases
+	NotificationLevel notify.Level     // of the visitor, in this project or group
 }
 
 // bar is the share of a language in the bar of all of them.
@@ -163,6 +167,9 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		return err
 	}
 	if p.Badges, err = w.badgeViews(v, badges.Items, false); err != nil {
+		return err
+	}
+	if p.Newest, p.Published, err = w.Releases.Newest(v, v.actor, h.Project); err != nil {
 		return err
 	}
 	if h.SignedIn {

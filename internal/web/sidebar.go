@@ -96,6 +96,7 @@ func (h head) sideBar() *sideBar {
 	b.add(h.Builds, "Pipeline schedules", "pipeline_schedules")
 
 	b.group("deploy", "Deploy", "rocket", false)
+	b.add(h.Releases, "Releases", "releases")
 	b.add(h.Builds, "Environments", "environments")
 	b.add(h.MaySet, "Pages", "pages")
 

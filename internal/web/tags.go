@@ -2,11 +2,13 @@ package web
 
 import (
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 )
 
 func (w *Web) tagPages() {
 	w.projectPage("GET tags", anyone, w.tags)
+	w.projectPage("GET tags/*", anyone, w.tag)
 	w.projectPage("POST tags", signedIn, w.createTag)
 	w.projectPage("POST tags/delete", signedIn, w.deleteTag)
 }
@@ -19,12 +21,15 @@ type tagsPage struct {
 	Pager  pager
 	Form   form
 	MayAdd bool
+	One    bool // the page of one tag
 }
 
 // tagRow is a tag in the list.
 type tagRow struct {
 	repo.Tag
-	Signed *repo.Signature
+	Signed    *repo.Signature
+	Release   *release.Summary
+	Publishes bool // the visitor may create a release for it
 }
 
 func (tagsPage) view() string    { return "project/tags" }
@@ -50,15 +55,51 @@ func (w *Web) tagList(v *visit, ref project.Ref) (tagsPage, error) {
 	if err != nil {
 		return p, err
 	}
-	signed, err := w.Repos.TagSignatures(v, v.actor, h.in(), page.Items)
-	if err != nil {
-		return p, err
-	}
-	for _, t := range page.Items {
-		p.Tags = append(p.Tags, tagRow{Tag: t, Signed: signed[t.Name]})
-	}
 	p.Total, p.Pager = page.Total, v.pager(page.More)
-	return p, nil
+	p.Tags, err = w.tagRows(v, h, page.Items)
+	return p, err
+}
+
+func (w *Web) tagRows(v *visit, h head, list []repo.Tag) ([]tagRow, error) {
+	signed, err := w.Repos.TagSignatures(v, v.actor, h.in(), list)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Name
+	}
+	of, err := w.Releases.OfTags(v, v.actor, h.Project, names)
+	if err != nil {
+		return nil, err
+	}
+	publishes := w.Releases.Can(v.actor, h.Project).Create
+	var rows []tagRow
+	for _, t := range list {
+		row := tagRow{Tag: t, Signed: signed[t.Name], Publishes: publishes}
+		if r, ok := of[t.Name]; ok {
+			row.Release, row.Publishes = &r, false
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// tag is the page of one tag.
+func (w *Web) tag(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "tags")
+	if err != nil {
+		return err
+	}
+	_, t, err := w.Repos.Tag(v, v.actor, h.in(), v.rest())
+	if err != nil {
+		return err
+	}
+	p := tagsPage{head: h, Search: t.Name, Total: 1, One: true}
+	if p.Tags, err = w.tagRows(v, h, []repo.Tag{*t}); err != nil {
+		return err
+	}
+	return v.show(p)
 }
 
 func (w *Web) createTag(v *visit, ref project.Ref) error {

@@ -30,6 +30,7 @@ import (
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/secret"
 	"svc/internal/setting"
@@ -60,6 +61,7 @@ type Deps struct {
 	Alerts   *alert.Service
 	Pages    *pages.Service
 	Merges   *merge.Service
+	Releases *release.Service
 	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
@@ -133,6 +135,7 @@ func New(d Deps) *Web {
 	w.todoPages()
 	w.snippetPages()
 	w.wikiPages()
+	w.releasePages()
 	w.mergePages()
 	w.pipelinePages()
 	w.jobPages()

@@ -11,6 +11,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/markup"
 	"svc/internal/project"
+	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/user"
 )
@@ -51,7 +52,7 @@ func contents() []content {
 			Signature: &repo.Signature{Status: repo.Verified}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
 		commitPage{head: h, Commit: byline{Commit: commit}}, commitPage{head: h, Commit: byline{Commit: commit}, Diff: diffView{Only: "x", Parallel: true}},
 		branchesPage{head: h, MayAdd: true, Rows: []branchRow{{Branch: repo.Branch{Name: "x", Commit: commit, Protected: true, CanDelete: true}, Known: true}}}, branchesPage{head: h, State: "stale"},
-		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m", CanDelete: true}, Signed: &repo.Signature{}}, {}}}, tagsPage{head: h},
+		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m", CanDelete: true}, Signed: &repo.Signature{}, Release: &release.Summary{Tag: "v1", Name: "V"}}, {Publishes: true}}}, tagsPage{head: h, One: true},
 		comparePage{head: h, From: "a", To: "b", Done: true, Count: 60, Commits: days([]byline{{Commit: commit, By: u}})}, comparePage{head: h}, comparePage{head: h, Error: "x"}, comparePage{head: h, Done: true},
 		contributorsPage{head: h, Contributors: []person{{Contributor: git.Contributor{Name: "x"}, Plot: "<svg></svg>"}, {By: u}}, Count: 60}, contributorsPage{head: h},
 		editPage{codeHead: at, Action: "edit", Form: bad}, editPage{codeHead: at, Action: "new", Branch: true}, editPage{codeHead: at, Action: "delete", Branch: true, MayHere: true},
@@ -69,7 +70,7 @@ func contents() []content {
 // allContents are the pages of all files.
 func allContents() []content {
 	return slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(),
-		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents())
+		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents(), releaseContents())
 }
 
 // TestViews renders each page, signed in and not: no template stumbles, none
