@@ -1,0 +1,172 @@
+package compat
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go"
+)
+
+// TestGoClientReleases is the life of releases: by the client, by the keyword of a
+// job on the runner, and by semantic-release in such a job.
+func TestGoClientReleases(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *server) {
+		h := newHosting(t, s)
+		t.Run("client", func(t *testing.T) { goReleases(t, h) })
+		t.Run("job", func(t *testing.T) { releaseJob(t, h) })
+		t.Run("semantic-release", func(t *testing.T) { semanticRelease(t, h) })
+	})
+}
+
+func goReleases(t *testing.T, h *hosting) {
+	p := h.project(t, "released")
+	ask(h.ada.Milestones.CreateMilestone(p.ID, &gitlab.CreateMilestoneOptions{Title: new("m1")})).ok(t)
+	at := time.Date(2021, 2, 3, 4, 5, 6, 0, time.UTC)
+	made := ask(h.ada.Releases.CreateRelease(p.ID, &gitlab.CreateReleaseOptions{
+		Name: new("First"), TagName: new("v1.0.0"), TagMessage: new("One"), Description: new("**notes**"), Ref: new("main"),
+		Milestones: &[]string{"m1"}, ReleasedAt: &at, Assets: &gitlab.ReleaseAssetsOptions{Links: []*gitlab.ReleaseAssetLinkOptions{
+			{Name: new("bin"), URL: new("https://example.org/bin"), DirectAssetPath: new("/bin/app"), LinkType: new(gitlab.PackageLinkType)},
+		}},
+	})).done(t, http.StatusCreated)
+	same(t, "release", []any{made.Name, made.TagName, made.Description, made.Author.Username, len(made.Milestones), made.Assets.Count, len(made.Assets.Sources), made.UpcomingRelease, made.ReleasedAt.UTC()},
+		[]any{"First", "v1.0.0", "**notes**", "ada", 1, int64(5), 4, false, at})
+	same(t, "link", []any{made.Assets.Links[0].Name, made.Assets.Links[0].DirectAssetURL, made.Assets.Links[0].LinkType},
+		[]any{"bin", h.s.url + "/ada/released/-/releases/v1.0.0/downloads/bin/app", gitlab.PackageLinkType})
+	ask(h.ada.Releases.CreateRelease(p.ID, &gitlab.CreateReleaseOptions{TagName: new("v1.0.0")})).refused(t, http.StatusConflict, "{message: Release already exists}")
+	same(t, "tag", ask(h.ada.Tags.GetTag(p.ID, "v1.0.0")).ok(t).Release.Description, "**notes**")
+	same(t, "one", ask(h.ada.Releases.GetRelease(p.ID, "v1.0.0")).ok(t).Commit.ID, made.Commit.ID)
+	same(t, "latest", ask(h.ada.Releases.GetLatestRelease(p.ID)).ok(t).TagName, "v1.0.0")
+	same(t, "changed", ask(h.ada.Releases.UpdateRelease(p.ID, "v1.0.0", &gitlab.UpdateReleaseOptions{Description: new("more")})).ok(t).Description, "more")
+	same(t, "list", len(ask(h.ada.Releases.ListReleases(p.ID, &gitlab.ListReleasesOptions{OrderBy: new("created_at"), Sort: new("asc")})).ok(t)), 1)
+
+	link := ask(h.ada.ReleaseLinks.CreateReleaseLink(p.ID, "v1.0.0", &gitlab.CreateReleaseLinkOptions{Name: new("doc"), URL: new("https://example.org/doc")})).done(t, http.StatusCreated)
+	same(t, "link", ask(h.ada.ReleaseLinks.GetReleaseLink(p.ID, "v1.0.0", link.ID)).ok(t).Name, "doc")
+	same(t, "changed link", ask(h.ada.ReleaseLinks.UpdateReleaseLink(p.ID, "v1.0.0", link.ID, &gitlab.UpdateReleaseLinkOptions{Name: new("docs")})).ok(t).Name, "docs")
+	same(t, "links", len(ask(h.ada.ReleaseLinks.ListReleaseLinks(p.ID, "v1.0.0", nil)).ok(t)), 2)
+	same(t, "deleted link", ask(h.ada.ReleaseLinks.DeleteReleaseLink(p.ID, "v1.0.0", link.ID)).ok(t).Name, "docs")
+
+	same(t, "deleted", ask(h.ada.Releases.DeleteRelease(p.ID, "v1.0.0")).ok(t).TagName, "v1.0.0")
+	ask(h.ada.Releases.GetRelease(p.ID, "v1.0.0")).missing(t)
+}
+
+// startRunner starts the runner of the binary for a project.
+func startRunner(t *testing.T, h *hosting, p *gitlab.Project) {
+	t.Helper()
+	made := ask(h.root.Users.CreateUserRunner(userRunner(p.ID))).ok(t)
+	cmd := exec.Command(binary(t), "runner")
+	out := &output{}
+	cmd.Env = append(environment(), "SVC_RUNNER_URL="+h.s.url, "SVC_RUNNER_TOKEN="+made.Token, "SVC_RUNNER_DIR="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = out, out
+	r := run(t, cmd)
+	t.Cleanup(func() {
+		_ = r.Process.Signal(os.Interrupt)
+		<-r.ended
+	})
+}
+
+// finished waits for the pipeline of a commit, and fails with the logs of its jobs.
+func (h *hosting) finished(t *testing.T, p *gitlab.Project) {
+	t.Helper()
+	var last *gitlab.PipelineInfo
+	waitFor(t, "the pipeline ends", func() bool {
+		list := ask(h.ada.Pipelines.ListProjectPipelines(p.ID, nil)).ok(t)
+		if len(list) > 0 {
+			last = list[0]
+		}
+		return last != nil && (last.Status == "success" || last.Status == "failed")
+	})
+	if last.Status == "success" {
+		return
+	}
+	for _, j := range ask(h.ada.Jobs.ListPipelineJobs(p.ID, last.ID, nil)).ok(t) {
+		log, _, err := h.ada.Jobs.GetTraceFile(p.ID, j.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(log)
+		t.Errorf("job %s: %s\n%s", j.Name, j.Status, text)
+	}
+	t.FailNow()
+}
+
+// releaseJob makes a release by the keyword of a job.
+func releaseJob(t *testing.T, h *hosting) {
+	p := h.project(t, "by-job")
+	startRunner(t, h, p)
+	h.commit(t, p, &gitlab.CreateCommitOptions{Branch: new("main"), CommitMessage: new("CI"), Actions: []*gitlab.CommitActionOptions{
+		{Action: new(gitlab.FileCreate), FilePath: new("NOTES.md"), Content: new("# Notes of `$HOME`\n")},
+		{Action: new(gitlab.FileCreate), FilePath: new(".gitlab-ci.yml"), Content: new(`
+release:
+  script: [echo built]
+  variables: {WHERE: "https://example.org/$CI_COMMIT_BRANCH"}
+  release:
+    tag_name: v$CI_PIPELINE_IID.0
+    name: 'Release "$CI_COMMIT_BRANCH" $(echo no)'
+    description: ./NOTES.md
+    ref: $CI_COMMIT_SHA
+    released_at: '2022-01-02T03:04:05Z'
+    assets:
+      links:
+        - {name: app, url: "$WHERE/app.tar.gz", filepath: /app.tar.gz, link_type: package}
+`)},
+	}})
+	h.finished(t, p)
+	r := ask(h.ada.Releases.GetRelease(p.ID, "v1.0")).ok(t)
+	same(t, "release", []any{r.Name, r.Description, r.Author.Username, r.ReleasedAt.UTC().Format(time.RFC3339), r.Assets.Links[0].URL, r.Assets.Links[0].DirectAssetURL},
+		[]any{`Release "main" $(echo no)`, "# Notes of `$HOME`\n", "ada", "2022-01-02T03:04:05Z", "https://example.org/main/app.tar.gz", h.s.url + "/ada/by-job/-/releases/v1.0/downloads/app.tar.gz"})
+}
+
+// releaseTools fetches semantic-release with its plugin.
+var releaseTools = sync.OnceValues(func() (string, error) {
+	dir, err := filepath.Abs(filepath.Join("node", "release"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@semantic-release", "gitlab", "package.json")); err == nil {
+		return dir, nil
+	}
+	fetch := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	fetch.Dir = dir
+	if out, err := fetch.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// semanticRelease makes a release with an asset in a job on the runner.
+func semanticRelease(t *testing.T, h *hosting) {
+	dir, err := releaseTools()
+	if err != nil {
+		t.Fatalf("semantic-release is missing, run scripts/setup: %v", err)
+	}
+	p := h.project(t, "semantic")
+	startRunner(t, h, p)
+	ask(h.ada.ProjectVariables.CreateVariable(p.ID, &gitlab.CreateProjectVariableOptions{Key: new("GITLAB_TOKEN"), Value: new(h.adaToken), Masked: new(true)})).done(t, http.StatusCreated)
+	h.commit(t, p, &gitlab.CreateCommitOptions{Branch: new("main"), CommitMessage: new("feat: add a thing"), Actions: []*gitlab.CommitActionOptions{
+		{Action: new(gitlab.FileCreate), FilePath: new("app.txt"), Content: new("the app\n")},
+		{Action: new(gitlab.FileCreate), FilePath: new(".releaserc.json"), Content: new(`{"branches":["main"],"plugins":["` +
+			strings.Join([]string{dir + "/node_modules/@semantic-release/commit-analyzer", dir + "/node_modules/@semantic-release/release-notes-generator"}, `","`) +
+			`",["` + dir + `/node_modules/@semantic-release/gitlab",{"assets":[{"path":"app.txt","label":"App"}],"successComment":false,"failComment":false}]]}`)},
+		{Action: new(gitlab.FileCreate), FilePath: new(".gitlab-ci.yml"), Content: new(`
+publish:
+  variables: {GIT_DEPTH: "0", GITLAB_URL: $CI_SERVER_URL}
+  rules: [{if: $CI_COMMIT_BRANCH}]
+  script:
+    - node ` + dir + `/node_modules/semantic-release/bin/semantic-release.js
+`)},
+	}})
+	h.finished(t, p)
+	r := ask(h.ada.Releases.GetRelease(p.ID, "v1.0.0")).ok(t)
+	if !strings.Contains(r.Description, "add a thing") || len(r.Assets.Links) != 1 || r.Assets.Links[0].Name != "App" {
+		t.Errorf("the release: %+v", r)
+	}
+}
