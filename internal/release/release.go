@@ -196,7 +196,7 @@ func (s *Service) Newest(ctx context.Context, by actor.Actor, p *project.Project
 	if err != nil {
 		return nil, 0, fmt.Errorf("latest release of project %d: %w", p.ID, err)
 	}
-	n, _, err := s.DB.Total(ctx, `releases WHERE project_id = ?`, p.ID)
+	n, err := countReleases(ctx, s.DB, p.ID)
 	return &Summary{Tag: r.Tag, Name: r.Name, ReleasedAt: r.ReleasedAt}, n, err
 }
 

@@ -182,3 +182,9 @@ func putLink(ctx context.Context, q db.Q, l *Link) error {
 func findVersions(ctx context.Context, q db.Q, projectID int64, until time.Time, most int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT tag FROM releases WHERE project_id = ? AND released_at <= ? ORDER BY released_at DESC, id DESC LIMIT ?`, projectID, until, most)
 }
+
+// countReleases counts the releases of a project, up to db.CountLimit.
+func countReleases(ctx context.Context, d *db.DB, projectID int64) (int, error) {
+	n, _, err := d.Total(ctx, `releases WHERE project_id = ?`, projectID)
+	return n, err
+}
