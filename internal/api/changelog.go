@@ -5,7 +5,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/repo"
-	"svc/internal/repo/changelog"
+	"svc/internal/semver"
 )
 
 func (a *API) changelogRoutes() {
@@ -19,7 +19,7 @@ type releaseVersion string
 
 // UnmarshalParam parses a version.
 func (v *releaseVersion) UnmarshalParam(text string) error {
-	if !changelog.Valid(text) {
+	if !semver.Valid(text) {
 		return errs.Invalid("not a version")
 	}
 	*v = releaseVersion(text)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"svc/internal/ci/config"
-	"svc/internal/release"
+	"svc/internal/semver"
 )
 
 // partialVersion is a version of a component that stands for the newest release
@@ -46,16 +46,16 @@ func (f *projectFiles) Component(ctx context.Context, in, version string) (confi
 // newestVersion returns the tag with the highest semantic version that starts with
 // a part of a version, or of all. Prereleases do not count.
 func newestVersion(tags []string, part string) string {
-	best, found := release.Version{}, ""
+	best, found := semver.Version{}, ""
 	for _, tag := range tags {
-		v, ok := release.ParseVersion(tag)
-		if !ok || v.Prerelease != "" {
+		v, ok := semver.Parse(tag)
+		if !ok || v.Pre != "" {
 			continue
 		}
 		if text := strings.TrimPrefix(tag, "v"); part != latestVersion && text != part && !strings.HasPrefix(text, part+".") {
 			continue
 		}
-		if found == "" || best.Less(v) {
+		if found == "" || best.Compare(v) < 0 {
 			best, found = v, tag
 		}
 	}

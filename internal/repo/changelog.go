@@ -15,6 +15,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo/changelog"
+	"svc/internal/semver"
 )
 
 // ChangelogOptions selects the changes of a changelog.
@@ -246,7 +247,7 @@ func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
 func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelog.Config, o ChangelogOptions) (git.OID, error) {
 	rev := o.From
 	if rev == "" {
-		own, _ := changelog.ParseVersion(changelog.VersionPattern, o.Version)
+		own, _ := semver.Parse(o.Version)
 		tag, err := lastRelease(ctx, r, c.Tags, own)
 		if err != nil {
 			return "", err
@@ -265,7 +266,7 @@ func (s *Service) changelogStart(ctx context.Context, r git.Repo, c *changelog.C
 
 // lastRelease returns the tag of the highest version below a version, without
 // prereleases; empty if there is none.
-func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below changelog.Version) (string, error) {
+func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below semver.Version) (string, error) {
 	tags, err := r.Refs(ctx, git.RefOptions{Place: git.Tags, Match: pattern.MatchString})
 	if errors.Is(err, git.ErrNoRepository) {
 		return "", nil
@@ -273,10 +274,10 @@ func lastRelease(ctx context.Context, r git.Repo, pattern *regexp.Regexp, below 
 	if err != nil {
 		return "", passing(err)
 	}
-	var best changelog.Version
+	var best semver.Version
 	name := ""
 	for _, tag := range tags {
-		v, ok := changelog.ParseVersion(pattern, tag.Short())
+		v, ok := semver.ParseBy(pattern, tag.Short())
 		if !ok || v.Pre != "" || v.Compare(below) >= 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"svc/internal/errs"
+	"svc/internal/semver"
 )
 
 // Config is the changelog configuration of a project.
@@ -71,7 +72,7 @@ func Parse(text []byte) (*Config, error) {
 		return nil, Failure("%v", err)
 	}
 	if file.TagRegex == "" {
-		file.TagRegex = tagPattern
+		file.TagRegex = semver.Pattern
 	}
 	if len(file.TagRegex) > 1000 {
 		return nil, Failure("the tag_regex is longer than 1000 bytes")

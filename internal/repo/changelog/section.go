@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"svc/internal/semver"
 )
 
 // Release is the set of changes of a version.
@@ -68,11 +70,11 @@ func HasSection(changelog, version string) bool {
 // AddSection inserts a section before the first one with a lower version, so
 // that the newest comes first.
 func AddSection(changelog, version, section string) string {
-	own, _ := ParseVersion(VersionPattern, version)
+	own, _ := semver.Parse(version)
 	at := 0
 	for line := range strings.Lines(changelog) {
 		if m := sectionHeading.FindStringSubmatch(line); m != nil {
-			if v, ok := ParseVersion(VersionPattern, m[1]); ok && v.Compare(own) < 0 {
+			if v, ok := semver.Parse(m[1]); ok && v.Compare(own) < 0 {
 				return changelog[:at] + section + changelog[at:]
 			}
 		}

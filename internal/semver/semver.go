@@ -1,4 +1,5 @@
-package changelog
+// Package semver orders semantic versions: https://semver.org.
+package semver
 
 import (
 	"cmp"
@@ -6,28 +7,31 @@ import (
 	"strings"
 )
 
-// Version is a semantic version: https://semver.org.
+// Version is a semantic version.
 type Version struct {
 	major, minor, patch string // digits without leading zeros
 	Pre                 string // "rc1"; empty for a release
 }
 
-// tagPattern is the default pattern of version tags: vX.Y.Z or X.Y.Z.
-const tagPattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
+// Pattern is the usual pattern of version tags: vX.Y.Z or X.Y.Z.
+const Pattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
 	`(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+(?P<meta>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$`
 
-var VersionPattern = regexp.MustCompile(tagPattern)
+var usual = regexp.MustCompile(Pattern)
 
 // Valid reports whether the text is a semantic version, optionally with
 // a leading v.
 func Valid(text string) bool {
-	_, ok := ParseVersion(VersionPattern, text)
+	_, ok := Parse(text)
 	return ok && len(text) <= 255
 }
 
-// ParseVersion parses a version by a pattern with the groups major, minor and
+// Parse parses a version such as 1.2.3 or v1.2.3-rc.1.
+func Parse(text string) (Version, bool) { return ParseBy(usual, text) }
+
+// ParseBy parses a version by a pattern with the groups major, minor and
 // patch, and optionally pre.
-func ParseVersion(pattern *regexp.Regexp, text string) (Version, bool) {
+func ParseBy(pattern *regexp.Regexp, text string) (Version, bool) {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return Version{}, false
