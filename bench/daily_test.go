@@ -214,3 +214,56 @@ func fillDaily(b testing.TB, d *daily) {
 	fillJobs(b, d.server.DB, 300, 10)
 	spreadStates(b, d.server.DB)
 }
+
+const (
+	searchFiles  = 100_000
+	searchIssues = 100_000
+	// searchLimit is how many milliseconds a search while one types may take.
+	searchLimit = 100
+)
+
+// BenchmarkSearch measures the searches that answer while a user types: the file
+// finder among 100,000 files, and the completion among 100,000 issues.
+func BenchmarkSearch(b *testing.B) {
+	t := &table{}
+	var files []gittest.Change
+	for i := range searchFiles {
+		files = append(files, gittest.Change{Path: fmt.Sprintf("part%d/area%d/some_file_name_%d.go", i%50, i%1000, i), Content: "x"})
+	}
+	g := gittest.New(b)
+	g.Commit(gittest.Commit{Changes: files})
+	p := newPushed(b, g)
+	d := &daily{server: p.server}
+	session, _, err := p.server.Users.SignIn(b.Context(), user.SignInRequest{Login: "root", Password: "correct horse battery", IP: "127.0.0.1"})
+	check(b, err)
+	d.cookie = session.Token
+	check(b, p.post(fmt.Sprintf("projects/%d/issues", p.project), `{"title":"Issue number 1"}`, &struct{}{}))
+	fill(b, p.server.DB, []statement{
+		{series + `INSERT INTO issues (project_id, iid, author_id, created_at, updated_at, title)
+			SELECT i.project_id, i.iid + n, i.author_id, i.created_at + n, i.updated_at + n, 'Issue number ' || (n + 1) FROM issues i CROSS JOIN series WHERE i.iid = 1`, []any{searchIssues - 1}},
+	})
+	const at = "/root/bench/-/"
+	for _, c := range []dailyPage{
+		{"finder, a part of a name", at + "find_file/main?format=json&search=name_99"},
+		{"finder, several words", at + "find_file/main?format=json&search=part7+area17+name"},
+		{"finder, scattered letters", at + "find_file/main?format=json&search=pasfn9"},
+		{"finder, nothing found", at + "find_file/main?format=json&search=zzzzzz"},
+		{"completion of issues, newest", at + "autocomplete_sources/issues"},
+		{"completion of issues, a word", at + "autocomplete_sources/issues?search=number"},
+		{"completion of issues, a number", at + "autocomplete_sources/issues?search=9876"},
+		{"completion of issues, nothing found", at + "autocomplete_sources/issues?search=zzzzzz"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			page := d.reader(b, c.at)
+			page(b)
+			var took []float64
+			for b.Loop() {
+				for range dailyRounds {
+					took = append(took, page(b))
+				}
+			}
+			t.add(b, figure{name: c.name, measured: median(took), limit: searchLimit, unit: "ms"})
+		})
+	}
+	t.finish(b)
+}

@@ -97,9 +97,9 @@ func TestDaily(t *testing.T) {
 
 	// Assignees are chosen beside the issue.
 	b.visit(engineAt + "issues/1")
-	b.do(chromedp.Click(`[data-part=assignees] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] form input[type=search]`, chromedp.ByQuery),
-		chromedp.SendKeys(`[data-part=assignees] form input[type=search]`, "ad", chromedp.ByQuery), chromedp.Click(`[data-part=assignees] label:not([hidden]) input`, chromedp.ByQuery),
-		chromedp.Click(`[data-part=assignees] form button`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] a.person`, chromedp.ByQuery))
+	b.do(chromedp.Click(`[data-part=assignees] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] [data-sheet-form] input[type=search]`, chromedp.ByQuery),
+		chromedp.SendKeys(`[data-part=assignees] [data-sheet-form] input[type=search]`, "ad", chromedp.ByQuery), chromedp.Click(`[data-part=assignees] label:not([hidden]) input`, chromedp.ByQuery),
+		chromedp.Click(`[data-part=assignees] [data-sheet-form] button`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] a.person`, chromedp.ByQuery))
 
 	// The pipeline is validated while one types.
 	b.visit(engineAt + "ci/editor")

@@ -61,14 +61,14 @@ func TestPickers(t *testing.T) {
 	}
 	pick := func(part, text, chosen string) {
 		t.Helper()
-		form := `[data-part=` + part + `] form`
+		form := `[data-part=` + part + `] [data-sheet-form]`
 		b.do(chromedp.Click(`[data-part=`+part+`] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(form+` input[type=search]`, chromedp.ByQuery),
 			chromedp.SendKeys(form+` input[type=search]`, text, chromedp.ByQuery),
 			chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => !e.hidden && e.textContent.includes(%q)).length === 1`, form+" label.tick", chosen), nil))
 		b.look("picker of " + part)
 		b.do(chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => !e.hidden && e.textContent.includes(%q)).querySelector("input").focus()`, form+" label.tick", chosen), nil),
-			chromedp.KeyEvent(" "), chromedp.Click(form+` button`, chromedp.ByQuery),
-			chromedp.Poll(fmt.Sprintf(`!document.querySelector(%q) && document.querySelector("[data-part=%s]").textContent.includes(%q)`, form+" input[type=search]:focus", part, chosen), nil))
+			chromedp.KeyEvent(" "), chromedp.Click(form+` button.main`, chromedp.ByQuery),
+			chromedp.Poll(fmt.Sprintf(`!document.querySelector(%q) && document.querySelector("[data-part=%s]").textContent.includes(%q)`, form, part, chosen), nil))
 	}
 	b.visit(engineAt + "issues/1")
 	pick("assignees", "mber29", "Member29")

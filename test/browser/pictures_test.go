@@ -46,7 +46,7 @@ func TestPictures(t *testing.T) {
 		{"side-bar", at + "issues", 640, []chromedp.Action{chromedp.Click(`.nav [data-nav=manage] summary`, chromedp.ByQuery)}},
 		{"filter-bar", at + "issues", 520, []chromedp.Action{chromedp.Focus(bar, chromedp.ByQuery), chromedp.WaitVisible(".suggest [role=option]", chromedp.ByQuery)}},
 		{"issue-completion", at + "issues/1", 760, []chromedp.Action{
-			chromedp.Focus("#note", chromedp.ByQuery), chromedp.SendKeys("#note", "As discussed with @c", chromedp.ByQuery), chromedp.WaitVisible("#complete [role=option]", chromedp.ByQuery),
+			chromedp.Focus("#note", chromedp.ByQuery), chromedp.SendKeys("#note", "As discussed with @ch", chromedp.ByQuery), chromedp.WaitVisible("#complete [role=option]", chromedp.ByQuery),
 			chromedp.Evaluate(`document.querySelector("#note").scrollIntoView({block: "center"})`, nil),
 		}},
 		{"review", at + "merge_requests/1/diffs", 760, []chromedp.Action{chromedp.WaitVisible(".talkrow", chromedp.ByQuery)}},
@@ -67,6 +67,47 @@ func TestPictures(t *testing.T) {
 		b.look(p.name)
 		b.do(chromedp.Evaluate(`document.activeElement.matches("input, textarea") || scrollTo(0, 0)`, nil))
 		b.picture(p.name)
+	}
+}
+
+// TestStoryScreens looks at the pages that need issues, merge requests and pipelines.
+func TestStoryScreens(t *testing.T) {
+	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
+	s.fill(t)
+	s.story(t)
+	s.as(t, "charles", "POST", "/projects/analysis%2Fengine/repository/commits/main/comments", map[string]any{"note": "Is *left* right, @ada?"})
+	b := c.open(t, s)
+	b.signIn("ada", password)
+	const at = "/analysis/engine/-/"
+	for i, p := range []struct{ name, path string }{
+		{"todos", "/dashboard/todos"},
+		{"todos-done", "/dashboard/todos?state=done"},
+		{"merge-inbox", "/dashboard/merge_requests"},
+		{"own-issues", "/dashboard/issues"},
+		{"issues", at + "issues"},
+		{"issue", at + "issues/1"},
+		{"issue-new", at + "issues/new"},
+		{"merge-requests", at + "merge_requests"},
+		{"merge-request", at + "merge_requests/1"},
+		{"merge-request-changes", at + "merge_requests/1/diffs"},
+		{"merge-request-sides", at + "merge_requests/1/diffs?view=parallel"},
+		{"merge-request-pipelines", at + "merge_requests/1/pipelines"},
+		{"merge-request-conflicts", at + "merge_requests/2/conflicts"},
+		{"merge-request-new", at + "merge_requests/new"},
+		{"commit-comments", at + "commit/main"},
+		{"pipelines", at + "pipelines"},
+		{"pipeline", at + "pipelines/1"},
+		{"job", at + "jobs/1"},
+		{"boards", at + "boards"},
+		{"milestone", at + "milestones/1"},
+		{"labels", at + "labels"},
+	} {
+		if os.Getenv("SVC_SCREENSHOTS") != "" {
+			b.screens(p.name, p.path)
+			continue
+		}
+		b.screenshot(p.name, p.path, []int64{360, 1280}[i%2], []string{"light", "dark"}[i/2%2])
+		b.fits(p.name)
 	}
 }
 
@@ -98,12 +139,12 @@ func (b *tab) picture(name string) {
 // reduce keeps the most frequent colours of a picture. The others, which are those
 // of the edges of letters, become the nearest of them.
 func reduce(from image.Image) *image.Paletted {
-	const most = 64
+	const most = 256
 	counts := map[color.RGBA]int{}
 	size := from.Bounds()
 	at := func(x, y int) color.RGBA {
 		r, g, b, _ := from.At(x, y).RGBA()
-		return color.RGBA{uint8(r>>8) &^ 3, uint8(g>>8) &^ 3, uint8(b>>8) &^ 3, 255} // differences that no one sees
+		return color.RGBA{uint8(r>>8) &^ 7, uint8(g>>8) &^ 7, uint8(b>>8) &^ 7, 255} // differences that no one sees
 	}
 	for y := size.Min.Y; y < size.Max.Y; y++ {
 		for x := size.Min.X; x < size.Max.X; x++ {

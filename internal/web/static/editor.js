@@ -294,7 +294,7 @@
   const list = el("ul", { className: "complete", id: "complete", hidden: true });
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Suggestions");
-  document.body.append(list);
+  (document.querySelector("main") || document.body).append(list); // a landmark
   const known = new Map();
   let at = null, shown = [], active = -1, asked = null, timer = 0;
 
