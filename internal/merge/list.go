@@ -133,22 +133,22 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	return ignoreRefusal(err)
 }
 
-// Count counts the merge requests that PlaceList would list, by state; with
-// nil, those of all projects.
-func (s *Service) Count(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (plan.Counts, error) {
+// Total counts the merge requests that PlaceList would list, by state; with nil,
+// those of all projects. Numbers are at most one more than db.CountLimit.
+func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (c plan.Counts, err error) {
 	w := s.visible(by, nil)
 	if at != nil {
-		var err error
 		if w, err = s.at(ctx, by, *at); err != nil {
-			return plan.Counts{}, err
+			return c, err
 		}
 	}
 	f.State = ""
 	s.narrow(&w, by, f)
-	c, err := plan.CountStates(ctx, s.DB, tables, w)
+	err = plan.TotalStates(ctx, s.DB, tables, w, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}
+	c.All = c.Opened + c.Closed + c.Merged
 	return c, nil
 }
 

@@ -106,21 +106,42 @@ type Counts struct{ All, Opened, Closed, Merged int64 }
 // CountIssues counts the issues that the actor sees, as PlaceIssues lists them;
 // with nil those of all projects.
 func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (Counts, error) {
-	var in place
-	if at != nil {
-		var err error
-		if in, err = s.issuesAt(ctx, by, *at); err != nil {
-			return Counts{}, err
-		}
+	w, err := s.inAllStates(ctx, by, at, f)
+	if err != nil {
+		return Counts{}, err
 	}
-	f.State = ""
-	w := s.issuesIn(by, in)
-	s.narrow(&w, by, f)
 	c, err := CountStates(ctx, s.DB, issueTables, w)
 	if err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	return c, nil
+}
+
+// TotalIssues is CountIssues with numbers of at most one more than db.CountLimit.
+func (s *Service) TotalIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (c Counts, err error) {
+	w, err := s.inAllStates(ctx, by, at, f)
+	if err != nil {
+		return c, err
+	}
+	if err := TotalStates(ctx, s.DB, issueTables, w, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
+		return c, fmt.Errorf("count issues: %w", err)
+	}
+	c.All = c.Opened + c.Closed
+	return c, nil
+}
+
+// inAllStates are the conditions on issues that a filter selects, in any state.
+func (s *Service) inAllStates(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (w db.Where, err error) {
+	var in place
+	if at != nil {
+		if in, err = s.issuesAt(ctx, by, *at); err != nil {
+			return w, err
+		}
+	}
+	f.State = ""
+	w = s.issuesIn(by, in)
+	s.narrow(&w, by, f)
+	return w, nil
 }
 
 // CountOpen counts the open issues of a project that the actor was shown, as far

@@ -280,6 +280,24 @@ func CountStates(ctx context.Context, q db.Q, tables string, w db.Where) (c Coun
 	return c, err
 }
 
+// TotalStates is CountStates for pages: of each state it counts at most one more
+// than db.CountLimit, and the counts are remembered as long as nothing is written.
+func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, states map[State]*int64) error {
+	for state, n := range states {
+		var of db.Where
+		of.And(w.Cond(), w.Args()...)
+		of.And(`i.state = ?`, string(state))
+		total, over, err := d.Total(ctx, tables+of.SQL(), of.Args()...)
+		if err != nil {
+			return err
+		}
+		if *n = int64(total); over {
+			*n = db.CountLimit + 1
+		}
+	}
+	return nil
+}
+
 // totalIssues counts up to db.CountLimit.
 func totalIssues(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
 	return d.Total(ctx, issueTables+w.SQL(), w.Args()...)

@@ -3,8 +3,10 @@ package web
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"svc/internal/db"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -25,7 +27,15 @@ type issuableList struct {
 // stateTab is a state that the list can be limited to.
 type stateTab struct {
 	State, Label string
-	Count        int64
+	N            int64
+}
+
+// Count is the number of rows; large numbers are not counted.
+func (t stateTab) Count() string {
+	if t.N > db.CountLimit {
+		return "10,000+"
+	}
+	return strconv.FormatInt(t.N, 10)
 }
 
 // States are the states that the list can be limited to.

@@ -97,7 +97,7 @@ func (w *Web) merges(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	if p.Counts, err = w.Merges.Count(v, v.actor, &h.Place, f); err != nil {
+	if p.Counts, err = w.Merges.Total(v, v.actor, &h.Place, f); err != nil {
 		return err
 	}
 	p.Rows, p.Pager = newMergeRows(page.Items, h.G != nil), v.pager(page.More)
@@ -135,7 +135,7 @@ func (w *Web) ownMerges(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if p.Counts, err = w.Merges.Count(v, v.actor, nil, f); err != nil {
+	if p.Counts, err = w.Merges.Total(v, v.actor, nil, f); err != nil {
 		return err
 	}
 	p.Rows, p.Pager = newMergeRows(page.Items, true), v.pager(page.More)
