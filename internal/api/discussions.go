@@ -64,7 +64,7 @@ func (t noteEndpoints[T]) listDiscussions(c *call, p listDiscussionsParams[T]) (
 type createDiscussionParams[T noteTarget] struct {
 	createNoteParams[T]
 	Position *positionParams `param:"position" doc:"Position in the diff of a merge request."`
-	CommitID string          `param:"commit_id" doc:"No effect: the position contains the commits."`
+	CommitID string          `param:"commit_id" doc:"SHA of the commit of a merge request that the thread is about."`
 }
 
 // createDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-thread-in-the-merge-request-diff
@@ -74,7 +74,7 @@ func (t noteEndpoints[T]) createDiscussion(c *call, p createDiscussionParams[T])
 		return nil, err
 	}
 	first := p.note()
-	first.Thread, first.Position = true, p.Position.position()
+	first.Thread, first.Position, first.CommitSHA = true, p.Position.position(), p.CommitID
 	n, err := t.api.Plan.CreateNote(c, c.actor, on, first)
 	if err != nil || n.ID == 0 {
 		return t.api.presentNewNote(c, n, err)

@@ -135,7 +135,8 @@ func (a *API) deleteDraftNote(c *call, p draftNoteParams) (none, error) {
 
 // publishDraftNote: https://docs.gitlab.com/api/draft_notes/#publish-a-draft-note
 func (a *API) publishDraftNote(c *call, p draftNoteParams) (none, error) {
-	return none{}, a.Merges.PublishDraft(c, c.actor, p.Project, p.Request, p.Draft)
+	_, err := a.Merges.PublishDraft(c, c.actor, p.Project, p.Request, p.Draft)
+	return none{}, err
 }
 
 type publishReviewParams struct {
@@ -147,5 +148,6 @@ type publishReviewParams struct {
 
 // publishReview: https://docs.gitlab.com/api/draft_notes/#publish-all-pending-draft-notes
 func (a *API) publishReview(c *call, p publishReviewParams) (none, error) {
-	return none{}, a.Merges.PublishReview(c, c.actor, p.Project, p.Request, merge.Review{Summary: p.Note, Internal: p.Internal, State: merge.ReviewerState(p.State)})
+	_, err := a.Merges.PublishReview(c, c.actor, p.Project, p.Request, merge.Review{Summary: p.Note, Internal: p.Internal, State: merge.ReviewerState(p.State)})
+	return none{}, err
 }

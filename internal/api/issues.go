@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"svc/internal/bind"
+	"svc/internal/errs"
+	"svc/internal/merge"
 	"svc/internal/plan"
 )
 
@@ -191,12 +193,27 @@ type createIssueParams struct {
 	Title     string     `param:"title,required"`
 	IID       *int64     `param:"iid" doc:"Requires administrator access or the Owner role."`
 	CreatedAt *time.Time `param:"created_at" doc:"Requires administrator access or the Owner role."`
+	Request   *int64     `param:"merge_request_to_resolve_discussions_of" doc:"IID of a merge request whose open threads are resolved. The default description lists them."`
+	Thread    string     `param:"discussion_to_resolve" doc:"ID of the only thread to resolve, with merge_request_to_resolve_discussions_of."`
 	issueFieldParams
+}
+
+// check refuses a thread without its merge request.
+func (p *createIssueParams) check() error {
+	if p.Thread != "" && p.Request == nil {
+		return errs.Refused("merge_request_to_resolve_discussions_of is missing")
+	}
+	return nil
 }
 
 // createIssue: https://docs.gitlab.com/api/issues/#new-issue
 func (a *API) createIssue(c *call, p createIssueParams) (issueDetailJSON, error) {
-	i, err := a.Plan.CreateIssue(c, c.actor, p.Project, plan.NewIssue{IssueFields: p.fields(&p.Title), IID: p.IID, CreatedAt: p.CreatedAt})
+	n := plan.NewIssue{IssueFields: p.fields(&p.Title), IID: p.IID, CreatedAt: p.CreatedAt}
+	if p.Request != nil {
+		i, err := a.Merges.CreateIssue(c, c.actor, p.Project, n, merge.FollowUp{Request: *p.Request, Discussion: p.Thread})
+		return a.presentIssue(c, i, err)
+	}
+	i, err := a.Plan.CreateIssue(c, c.actor, p.Project, n)
 	return a.presentIssue(c, i, err)
 }
 

@@ -40,10 +40,14 @@ func (a *API) acceptMergeRequest(c *call, p acceptMergeParams) (mergeDetailJSON,
 	return a.presentMerge(c, m, err)
 }
 
+type autoMergeJSON struct {
+	Status string `json:"status"`
+}
+
 // cancelAutoMerge: https://docs.gitlab.com/api/merge_requests/#cancel-merge-when-pipeline-succeeds
-func (a *API) cancelAutoMerge(c *call, p mergeParams) (mergeDetailJSON, error) {
-	m, err := a.Merges.CancelAuto(c, c.actor, p.Project, p.Request)
-	return a.presentMerge(c, m, err)
+func (a *API) cancelAutoMerge(c *call, p mergeParams) (autoMergeJSON, error) {
+	_, err := a.Merges.CancelAuto(c, c.actor, p.Project, p.Request)
+	return autoMergeJSON{"success"}, err
 }
 
 type rebaseMergeParams struct {

@@ -38,7 +38,8 @@ func TestMergePipelines(t *testing.T) {
 			{Name: "not yet", Do: "PUT " + work + "/merge", As: w.owner, Status: 405},
 			{Name: "in the list", Do: "GET " + at + "/merge_requests?source_branch=work", As: w.owner, Status: 200, Want: `[{"detailed_merge_status":"ci_still_running"}]`},
 			{Name: "when it succeeds", Do: "PUT " + work + "/merge", As: w.owner, JSON: `{"auto_merge":true,"merge_commit_message":"Later"}`, Status: 200, Want: `{"state":"opened","merge_when_pipeline_succeeds":true,"merge_user":{"username":"alice"}}`},
-			{Name: "not after all", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 201, Want: `{"merge_when_pipeline_succeeds":false,"merge_user":null}`},
+			{Name: "not after all", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 201, Want: `{"status":"success"}`},
+			{Name: "canceled", Do: "GET " + work, As: w.owner, Status: 200, Want: `{"merge_when_pipeline_succeeds":false,"merge_user":null}`},
 			{Name: "twice", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 405},
 			{Name: "again", Do: "PUT " + work + "/merge", As: w.owner, JSON: `{"merge_when_pipeline_succeeds":true}`, Status: 200},
 		})

@@ -63,7 +63,7 @@ type noteJSON struct {
 	NoteableID   int64            `json:"noteable_id"`
 	NoteableType string           `json:"noteable_type"`
 	ProjectID    *int64           `json:"project_id"`
-	CommitID     string           `json:"commit_id,omitempty"`
+	CommitID     *string          `json:"commit_id"`
 	Position     *positionJSON    `json:"position,omitempty"`
 	Resolvable   bool             `json:"resolvable"`
 	Resolved     *bool            `json:"resolved,omitempty"`
@@ -83,7 +83,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 	out := noteJSON{
 		ID: n.ID, Type: textOrNull(n.Type), Body: n.Body, Author: toUserOrNull(c.site, n.Author, now), CreatedAt: toStamp(n.CreatedAt), UpdatedAt: toStamp(n.UpdatedAt),
 		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.Position), Resolvable: n.Resolvable(),
-		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none", CommitID: n.CommitSHA, Suggestions: mapped(n.Suggestions, toSuggestion),
+		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none", CommitID: textOrNull(n.CommitSHA), Suggestions: mapped(n.Suggestions, toSuggestion),
 		Commands: map[string]any{},
 	}
 	if n.Commands != nil {

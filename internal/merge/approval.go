@@ -12,7 +12,6 @@ import (
 	"svc/internal/errs"
 	"svc/internal/notify"
 	"svc/internal/project"
-	"svc/internal/queue"
 )
 
 // ApproveOptions are the options of an approval.
@@ -90,10 +89,7 @@ func (s *Service) addApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 	if err := s.noteApproval(ctx, tx, by, now, "approved this merge request", notify.ApproveMergeRequest, ApprovalGiven); err != nil {
 		return err
 	}
-	if now.autoMerge == "" {
-		return nil
-	}
-	return s.Queue.Add(ctx, tx, autoWork{m.ID}, queue.In(lane)) // it may have waited for this
+	return s.continueAuto(ctx, tx, now)
 }
 
 // approvable returns an open merge request that the actor can see, in a project

@@ -107,10 +107,7 @@ func (s *Service) changeRules(ctx context.Context, by actor.Actor, ref project.R
 		if err := f(tx, in, now, own); err != nil {
 			return err
 		}
-		if now.autoMerge == "" {
-			return nil
-		}
-		return s.Queue.Add(ctx, tx, autoWork{m.ID}) // it may need fewer approvals now
+		return s.continueAuto(ctx, tx, now) // it may need fewer approvals now
 	})
 	if err != nil {
 		return fmt.Errorf("approval rules of merge request %d: %w", m.ID, err)

@@ -3,6 +3,7 @@ package merge
 import (
 	"svc/internal/actor"
 	"svc/internal/errs"
+	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -20,6 +21,7 @@ type Can struct {
 	RequestChanges bool
 	RequestReview  bool // request another review from a reviewer
 	Bypass         bool // bypass requested changes
+	FollowUp       bool // create issues that continue threads
 }
 
 // Can returns what an actor may do with a merge request, which was read by Get
@@ -29,8 +31,15 @@ func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
 	return Can{
 		Edit: edit, Plan: edit && plans(by, in), Delete: deletable(by, in) == nil, Merge: change && m.CanMerge, Rebase: change && m.CanRebase,
 		CancelAuto: change && m.cancels(by, m.CanMerge), RequestChanges: m.requestsChanges(by, in), RequestReview: edit && plans(by, in),
-		Bypass: change && m.CanMerge && m.State == Opened && m.ChangeRequests > 0,
+		Bypass:   change && m.CanMerge && m.State == Opened && m.ChangeRequests > 0,
+		FollowUp: change && m.settles(by, in) && in.MayRead(by, project.IssuePart) && plan.CheckCreate(by, in) == nil,
 	}
+}
+
+// settles reports whether an actor may resolve threads: Developers and above, and
+// the author.
+func (m *MergeRequest) settles(by actor.Actor, in *project.Project) bool {
+	return in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID)
 }
 
 // CheckEdit returns an error if the actor may not change a merge request that

@@ -67,21 +67,57 @@ func (s *Service) handleCommands() {
 	s.Plan.OnCommand(plan.MergeKind, "rebase", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
 		return "Scheduled a rebase of the source branch.", s.Rebase(ctx, by, project.RefTo(in.ID), i.IID, false)
 	})
-	s.Plan.OnCommand(plan.MergeKind, "approve", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
-		_, _, err := s.Approve(ctx, by, project.RefTo(in.ID), i.IID, ApproveOptions{SHA: head})
-		return "Approved this merge request.", err
-	})
-	s.Plan.OnCommand(plan.MergeKind, "unapprove", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
-		_, _, err := s.Unapprove(ctx, by, project.RefTo(in.ID), i.IID)
-		return "Revoked your approval.", err
-	})
 	review := func(state ReviewerState, done string) plan.CommandHandler {
 		return func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {
-			return done, s.PublishReview(ctx, by, project.RefTo(in.ID), i.IID, Review{State: state})
+			_, err := s.PublishReview(ctx, by, project.RefTo(in.ID), i.IID, Review{State: state})
+			return done, err
 		}
 	}
 	s.Plan.OnCommand(plan.MergeKind, "request_changes", review(RequestedChanges, "Requested changes."))
 	s.Plan.OnCommand(plan.MergeKind, "submit_review", review(Reviewed, "Submitted the review."))
+	s.Plan.OnCommand(plan.IssueKind, "create_merge_request", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, args, _ string) (string, error) {
+		m, err := s.createForIssue(ctx, by, in, i.IID, args)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("Created branch '%s' and merge request !%d to resolve this issue.", m.SourceBranch, m.IID), nil
+	})
+}
+
+// createForIssue creates a branch for an issue, by default with the name that the
+// project gives such branches, and a draft merge request that closes the issue.
+func (s *Service) createForIssue(ctx context.Context, by actor.Actor, in *project.Project, iid int64, branch string) (*MergeRequest, error) {
+	ref := project.RefTo(in.ID)
+	i, err := s.Plan.Issue(ctx, by, ref, iid)
+	if err != nil {
+		return nil, err
+	}
+	if !CanCreate(by, in) {
+		return nil, errs.Forbidden("You cannot create merge requests in this project.")
+	}
+	if in.DefaultBranch == "" {
+		return nil, errs.Invalid("The repository is empty.")
+	}
+	if branch == "" {
+		own, err := s.Plan.IssueBranches(ctx, by, ref, i)
+		if err != nil {
+			return nil, err
+		}
+		branch = own.New
+	}
+	if _, _, err := s.Repos.CreateBranch(ctx, by, ref, branch, in.DefaultBranch); err != nil {
+		return nil, err
+	}
+	title, description := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", iid)
+	if i.Confidential { // readers of the merge request may not see its title
+		title = fmt.Sprintf("Draft: Resolve #%d", iid)
+	}
+	if r := []rune(title); len(r) > plan.MaxTitle {
+		title = string(r[:plan.MaxTitle])
+	}
+	return s.Create(ctx, by, ref, NewRequest{
+		Fields: Fields{Fields: plan.Fields{Title: &title, Description: &description}, TargetBranch: &in.DefaultBranch}, SourceBranch: branch,
+	})
 }
 
 // commandResult returns the result of a quick action that the actor may not be

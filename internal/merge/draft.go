@@ -3,7 +3,6 @@ package merge
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"svc/internal/actor"
@@ -85,8 +84,6 @@ func (s *Service) draft(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return in, m, d, db.NotFound(err, "Draft Note")
 }
 
-var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
-
 // CreateDraft creates a draft note, for users who may comment. NotFound;
 // Forbidden; Invalid; Conflict if there are too many.
 func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, n NewDraft) (*DraftNote, error) {
@@ -95,16 +92,13 @@ func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.R
 		return nil, err
 	}
 	on := s.noteable(by, in, m)
-	if n.CommitSHA != "" && !commitName.MatchString(n.CommitSHA) {
-		return nil, errs.InvalidField("commit_id", "is invalid")
-	}
 	if n.Discussion != "" {
 		n.Position = nil
 		if _, err := s.Plan.Discussion(ctx, on, n.Discussion); err != nil {
 			return nil, err
 		}
 	}
-	made, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: n.Body, Thread: n.Position == nil, Discussion: n.Discussion, Position: n.Position})
+	made, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: n.Body, Thread: n.Position == nil, Discussion: n.Discussion, Position: n.Position, CommitSHA: n.CommitSHA})
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +202,12 @@ func (s *Service) DiscardDrafts(ctx context.Context, by actor.Actor, ref project
 	return nil
 }
 
-// PublishDraft publishes one draft note of the actor. NotFound; Forbidden.
-func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
+// PublishDraft publishes one draft note of the actor. It returns what quick
+// actions did; nil without any. NotFound; Forbidden.
+func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*plan.Outcome, error) {
 	in, m, d, err := s.draft(ctx, by, ref, iid, id, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return s.publish(ctx, by, in, m, []*DraftNote{d}, Review{})
 }
@@ -228,56 +223,54 @@ type Review struct {
 }
 
 // PublishReview publishes all draft notes of the actor on a merge request as one
-// review: in one transaction, with one notification and one event. NotFound;
-// Forbidden; Invalid; with an approval the errors of Approve.
-func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, r Review) error {
+// review: in one transaction, with one notification and one event. Their quick
+// actions are applied with them; it returns what they did, nil without any.
+// NotFound; Forbidden; Invalid; with an approval the errors of Approve.
+func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, r Review) (*plan.Outcome, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
 		err = by.RequireUser()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.State == RequestedChanges && !m.requestsChanges(by, in) {
-		return errs.Forbidden("You cannot request changes of this merge request.")
+		return nil, errs.Forbidden("You cannot request changes of this merge request.")
 	}
 	if r.State == Approved {
 		if in, m, err = s.checkApproval(ctx, by, ref, iid, r.Approve); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, plan.Sort{}, db.Paging{Limit: maxDrafts})
 	if err != nil {
-		return fmt.Errorf("draft notes of merge request %d: %w", m.ID, err)
+		return nil, fmt.Errorf("draft notes of merge request %d: %w", m.ID, err)
 	}
 	return s.publish(ctx, by, in, m, page.Items, r)
 }
 
-func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, drafts []*DraftNote, r Review) error {
+func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, drafts []*DraftNote, r Review) (*plan.Outcome, error) {
 	if err := changeable(by, in); err != nil {
-		return err
+		return nil, err
 	}
 	on := s.noteable(by, in, m)
-	var notes []*plan.Note
+	var notes []plan.NewNote
 	ids := make([]int64, len(drafts))
 	for i, d := range drafts {
-		n, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{
+		ids[i] = d.ID
+		notes = append(notes, plan.NewNote{
 			Body: d.Body, Thread: d.Discussion == "" && d.Position == nil, Discussion: d.Discussion, Position: d.Position, Checked: true,
 			CommitSHA: d.CommitSHA,
 		})
-		if err != nil {
-			return err
-		}
-		notes, ids[i] = append(notes, n), d.ID
 	}
 	if r.Summary != "" {
-		n, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: r.Summary, Internal: r.Internal})
-		if err != nil {
-			return err
-		}
-		notes = append(notes, n)
+		notes = append(notes, plan.NewNote{Body: r.Summary, Internal: r.Internal})
 	}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+	batch, err := s.Plan.PrepareNotes(ctx, by, on, r.Approve.SHA, notes...)
+	if err != nil {
+		return nil, err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		// A draft note that another request publishes at the same time is
 		// published once.
 		if len(ids) > 0 {
@@ -285,24 +278,30 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 				return err
 			}
 		}
-		if len(notes) > 0 {
-			if err := s.Plan.Publish(ctx, tx, by, on, notes...); err != nil {
+		if err := batch.Publish(ctx, tx); err != nil {
+			return err
+		}
+		for i, d := range drafts {
+			if !d.Resolve || !on.CanResolve(by) {
+				continue
+			}
+			thread := d.Discussion
+			if n := batch.Notes[i]; n != nil {
+				thread = n.Discussion
+			}
+			if err := s.Plan.ResolveThread(ctx, tx, by, on.Target, thread); err != nil {
 				return err
 			}
 		}
-		for i, d := range drafts {
-			if d.Resolve && on.CanResolve(by) {
-				if err := s.Plan.ResolveThread(ctx, tx, by, on.Target, notes[i].Discussion); err != nil {
-					return err
-				}
-			}
+		if err := s.continueAuto(ctx, tx, m); err != nil {
+			return err
 		}
 		return s.reviewed(ctx, tx, by, m, r)
 	})
 	if err != nil {
-		return fmt.Errorf("publish review of merge request %d: %w", m.ID, err)
+		return nil, fmt.Errorf("publish review of merge request %d: %w", m.ID, err)
 	}
-	return nil
+	return batch.Outcome, batch.After(ctx)
 }
 
 // reviewed sets the state of the reviewer after they published draft notes.

@@ -410,10 +410,11 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 // noteable returns a merge request as a target of notes.
 func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest) plan.Noteable {
 	on := m.Noteable(by, in)
-	on.Settler = in.Enough(by, project.Developer) == nil || by.Is(m.AuthorID)
+	on.Settler = m.settles(by, in)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 	}
+	on.Resolved = func(ctx context.Context, tx *db.Tx) error { return s.continueAuto(ctx, tx, m) }
 	on.Commands = s.commandTarget(by, in, m)
 	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
 	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {

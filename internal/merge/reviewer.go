@@ -188,6 +188,9 @@ func (s *Service) BypassChangeRequests(ctx context.Context, by actor.Actor, ref 
 		if err := bypassChangeRequests(ctx, tx, m.ID); err != nil {
 			return err
 		}
+		if err := s.continueAuto(ctx, tx, m); err != nil {
+			return err
+		}
 		return s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "bypassed the requested changes")
 	})
 	if err != nil {

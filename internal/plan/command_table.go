@@ -21,6 +21,8 @@ func commandTable() []*Command {
 		{Name: "confidential", Description: "Make the issue confidential", on: issues, needs: needsPlan, do: doConfidential},
 		{Name: "copy_metadata", Params: "#issue | !merge_request", Description: "Copy labels and milestone from another issue or merge request of the project",
 			on: both, needs: needsPlan, do: doCopyMetadata},
+		{Name: "create_merge_request", Params: "<branch name>", Description: "Create a branch and a merge request that closes the issue; the default is a name from its number and title",
+			on: issues, old: true},
 		{Name: "done", Description: "Mark your to-do item as done", on: both, old: true},
 		{Name: "draft", Description: "Mark the merge request as draft", on: requests, needs: needsEdit, do: doDraft(true)},
 		{Name: "due", Params: "<in 2 days | this Friday | December 31st | 2026-12-31>", Description: "Set the due date", on: issues, needs: needsPlan, do: doDue},

@@ -142,10 +142,13 @@ func (on Noteable) maySettle(by actor.Actor) error {
 // settle writes what became of a thread, or of one note of it.
 func (s *Service) settle(ctx context.Context, by actor.Actor, on Noteable, id string, note *int64, resolved bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if resolved {
-			return resolveThread(ctx, tx, on.Target, id, note, by.ID, s.Now())
+		if !resolved {
+			return reopenThread(ctx, tx, on.Target, id, note)
 		}
-		return reopenThread(ctx, tx, on.Target, id, note)
+		if err := resolveThread(ctx, tx, on.Target, id, note, by.ID, s.Now()); err != nil || on.Resolved == nil {
+			return err
+		}
+		return on.Resolved(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("resolve discussion %s: %w", id, err)

@@ -178,6 +178,9 @@ func (s *Service) Update(ctx context.Context, i *Issuable, f *Fields, change fun
 	return errs.Conflict("The description has been changed in the meantime.")
 }
 
+// MaxTitle is the longest title, in characters.
+const MaxTitle = 255
+
 // MaxText is the longest description, in bytes.
 const MaxText = 1 << 20
 
@@ -205,8 +208,8 @@ func (i *Issuable) Apply(f Fields) (wrong errs.Fields, err error) {
 	switch {
 	case i.Title == "":
 		wrong.Set("title", "can't be blank")
-	case utf8.RuneCountInString(i.Title) > 255:
-		wrong.Set("title", "is too long (maximum is 255 characters)")
+	case utf8.RuneCountInString(i.Title) > MaxTitle:
+		wrong.Set("title", "is too long (maximum is %d characters)", MaxTitle)
 	}
 	if len(i.Description) > MaxText {
 		wrong.Set("description", "is too long (maximum is 1048576 characters)")

@@ -12,8 +12,8 @@ import (
 	"svc/internal/project"
 )
 
-// MoveIssue moves an issue with its notes into another project: Planners and
-// above of both may. The old issue is closed and links to the new one. Labels and
+// MoveIssue moves an issue with its notes, reactions and time tracking into another
+// project: Planners and above of both may. The old issue is closed and links to the new one. Labels and
 // milestone are kept if the other project has them under the same name.
 // NotFound; Forbidden; Invalid for the same project, and for an issue that was
 // moved before.
@@ -116,6 +116,11 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	}
 	if c.notes {
 		if err := copyNotes(ctx, tx, old.Target(), &made); err != nil {
+			return nil, err
+		}
+	}
+	if c.move {
+		if err := copyAwards(ctx, tx, old.ID, made.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -41,6 +41,9 @@ type NewIssue struct {
 	IssueFields
 	IID       *int64     // for administrators and Owners
 	CreatedAt *time.Time // for administrators and Owners
+	// Also is what another feature does in the transaction of the issue; nil for
+	// nothing.
+	Also func(ctx context.Context, tx *db.Tx, i *Issue) error
 }
 
 // CreateIssue makes an issue: everyone may who has signed in and reads the
@@ -83,6 +86,11 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 		}
 		if n.Time.Set() {
 			if err := s.changeIssue(ctx, tx, by, in, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
+				return err
+			}
+		}
+		if n.Also != nil {
+			if err := n.Also(ctx, tx, i); err != nil {
 				return err
 			}
 		}

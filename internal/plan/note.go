@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -74,7 +75,10 @@ type Noteable struct {
 	// target until the end of the transaction, and gives who may know of what is
 	// said by then; NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
-	Diff  Differ // nil for a target without a diff
+	// Resolved is called in the transaction in which threads are resolved; nil for
+	// nothing.
+	Resolved func(ctx context.Context, tx *db.Tx) error
+	Diff     Differ // nil for a target without a diff
 	// Source returns the content of a file of the diff in a commit, for
 	// suggestions. NotFound; TooLarge; Invalid for a binary file. It is nil for a
 	// target without a diff.
@@ -237,74 +241,29 @@ type NewNote struct {
 // who read such. Quick actions in it are applied in the same transaction; a note
 // that has nothing else is not stored. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
-	out, apply, err := s.noteCommands(ctx, by, on, &n)
+	batch, err := s.PrepareNotes(ctx, by, on, n.HeadSHA, n)
 	if err != nil {
 		return nil, err
 	}
-	var crossed []Mentioned
-	if !n.Internal && (on.Kind == IssueKind || on.Kind == MergeKind) {
-		if crossed, err = s.Mentioned(ctx, by, on.In, n.Body); err != nil {
-			return nil, err
-		}
-	}
-	made := &Note{Commands: out}
-	if out == nil || n.Body != "" {
-		if made, err = s.Prepare(ctx, by, on, n); err != nil {
-			return nil, err
-		}
-		made.Commands = out
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if made.Body != "" {
-			if err := s.Publish(ctx, tx, by, on, made); err != nil {
-				return err
-			}
-		}
-		if err := s.CrossReference(ctx, tx, by, on.source(), crossed); err != nil {
-			return err
-		}
-		return apply(ctx, tx)
-	})
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return batch.Publish(ctx, tx) })
 	if err != nil {
 		return nil, fmt.Errorf("create note on %s %d: %w", on.Kind, on.ID, err)
 	}
-	if out != nil {
-		if err := out.After(ctx, on.Commands.Issuable); err != nil {
-			return nil, fmt.Errorf("quick actions on %s %d: %w", on.Kind, on.ID, err)
-		}
+	if err := batch.After(ctx); err != nil {
+		return nil, err
 	}
+	made := batch.Notes[0]
+	if made == nil {
+		made = &Note{}
+	}
+	made.Commands = batch.Outcome
 	if made.ID != 0 {
 		return made, s.fillNotesOn(ctx, on, made)
 	}
-	if len(out.Messages) == 0 {
-		return nil, errs.Invalid("%s", strings.Join(out.Refused, " "))
+	if len(batch.Outcome.Messages) == 0 {
+		return nil, errs.Invalid("%s", strings.Join(batch.Outcome.Refused, " "))
 	}
 	return made, nil
-}
-
-// noteCommands takes the quick actions out of a new note, and returns what they
-// change and what applies that in a transaction.
-func (s *Service) noteCommands(ctx context.Context, by actor.Actor, on Noteable, n *NewNote) (out *Outcome, apply func(context.Context, *db.Tx) error, err error) {
-	apply = func(context.Context, *db.Tx) error { return nil }
-	if on.Commands == nil {
-		return nil, apply, nil
-	}
-	if err := on.mayComment(by); err != nil {
-		return nil, nil, err
-	}
-	text, list := s.ParseCommands(on.Kind, n.Body)
-	n.Body = text
-	if len(list) == 0 {
-		return nil, apply, nil
-	}
-	on.Commands.Head = n.HeadSHA
-	if out, err = s.RunCommands(ctx, by, on.In, on.Commands, list); err != nil {
-		return nil, nil, err
-	}
-	if len(out.Messages) > 0 { // else all were refused, or run later
-		apply, err = on.Commands.Apply(ctx, out)
-	}
-	return out, apply, err
 }
 
 // Prepare checks a new note and returns it for Publish. It reads the diff, so it
@@ -315,6 +274,9 @@ func (s *Service) Prepare(ctx context.Context, by actor.Actor, on Noteable, n Ne
 	}
 	if n.Internal && !on.Insider {
 		return nil, errs.Forbidden("")
+	}
+	if n.CommitSHA != "" && (on.Diff == nil || !commitName.MatchString(n.CommitSHA)) {
+		return nil, errs.InvalidField("commit_id", "is invalid")
 	}
 	now := s.Now()
 	made := &Note{
@@ -350,6 +312,8 @@ func (n *Note) check() error {
 	}
 	return nil
 }
+
+var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 // mayComment returns an error if the actor may not comment.
 func (on Noteable) mayComment(by actor.Actor) error {

@@ -121,6 +121,27 @@ func deleteAwardsBy(ctx context.Context, tx *db.Tx, userID int64) error {
 	return err
 }
 
+// copyAwards copies the reactions to an issue and to its notes to a copy, which has
+// the same notes in the same order, except for cross references.
+func copyAwards(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO award_emoji (issue_id, name, user_id, created_at, updated_at)
+		SELECT CAST(? AS BIGINT), a.name, a.user_id, a.created_at, a.updated_at FROM award_emoji a WHERE a.issue_id = ? ORDER BY a.id`, toID, fromID)
+	if err != nil {
+		return err
+	}
+	const votes = `(SELECT count(*) FROM award_emoji a WHERE a.issue_id = issues.id AND a.name = ?)`
+	if _, err := tx.ExecContext(ctx, `UPDATE issues SET upvotes = `+votes+`, downvotes = `+votes+` WHERE id = ?`, Upvote, Downvote, toID); err != nil {
+		return err
+	}
+	const notes = `(SELECT n.id, row_number() OVER (ORDER BY n.id) AS place FROM notes n WHERE n.noteable_type = 'Issue' AND n.noteable_id = ? AND n.system <> '` + crossReference + `')`
+	_, err = tx.ExecContext(ctx, `
+		INSERT INTO award_emoji (note_id, name, user_id, created_at, updated_at)
+		SELECT now.id, a.name, a.user_id, a.created_at, a.updated_at
+		FROM `+notes+` was JOIN `+notes+` now ON now.place = was.place JOIN award_emoji a ON a.note_id = was.id ORDER BY a.id`, fromID, toID)
+	return err
+}
+
 // awardRow is a reaction for a page.
 type awardRow struct {
 	object, userID int64

@@ -63,7 +63,8 @@ func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue) error {
 			created_at, updated_at, body)
 		SELECT CAST(? AS BIGINT), n.noteable_type, CAST(? AS BIGINT), CAST(? AS BIGINT), n.discussion_id, n.type, n.author_id, n.system, n.internal, n.resolved_at, n.resolved_by_id,
 			n.created_at, n.updated_at, n.body
-		FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? ORDER BY n.id`, to.ProjectID, to.ID, to.IID, string(from.Kind), from.ID)
+		FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? AND n.system <> '`+crossReference+`' ORDER BY n.id`,
+		to.ProjectID, to.ID, to.IID, string(from.Kind), from.ID)
 	if err != nil {
 		return err
 	}

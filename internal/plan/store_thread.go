@@ -28,3 +28,12 @@ func countThreads(ctx context.Context, q db.Q, on Noteable) (n ThreadCount, err 
 		w.Args()...).Scan(&n.Total, &n.Open)
 	return n, err
 }
+
+func findOpenThreads(ctx context.Context, q db.Q, on Noteable, only string, limit int) ([]string, error) {
+	w := on.where()
+	w.And(`n.type <> '' AND n.system = '' AND n.resolved_at IS NULL`)
+	if only != "" {
+		w.And(`n.discussion_id = ?`, only)
+	}
+	return db.All(ctx, q, db.Value[string], `SELECT n.discussion_id FROM notes n`+w.SQL()+` GROUP BY n.discussion_id ORDER BY min(n.id) LIMIT ?`, append(w.Args(), limit)...)
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"svc/internal/db"
 )
@@ -27,4 +28,26 @@ func (s *Service) CountThreads(ctx context.Context, on Noteable) (ThreadCount, e
 		return n, fmt.Errorf("count threads: %w", err)
 	}
 	return n, nil
+}
+
+// OpenThreadIDs returns the IDs of the threads of a target that are not resolved, the
+// oldest first, up to a limit; with only, that one if it is open.
+func (s *Service) OpenThreadIDs(ctx context.Context, on Noteable, only string, limit int) ([]string, error) {
+	ids, err := findOpenThreads(ctx, s.DB, on, only, limit)
+	if err != nil {
+		return nil, fmt.Errorf("open threads: %w", err)
+	}
+	return ids, nil
+}
+
+// DiscussionsByID returns discussions of a target, in the order of the IDs.
+func (s *Service) DiscussionsByID(ctx context.Context, on Noteable, ids []string) ([]*Discussion, error) {
+	list := make([]*Discussion, len(ids))
+	for i, id := range ids {
+		list[i] = &Discussion{ID: id}
+	}
+	if err := s.fillDiscussions(ctx, on, list...); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(d *Discussion) bool { return len(d.Notes) == 0 }), nil
 }

@@ -45,6 +45,7 @@ func (w *Web) complete(v *visit, in project.Place) error {
 	}
 	if !in.Group {
 		of["issues"], of["merge_requests"], of["snippets"], of["commands"] = w.completeIssues, w.completeMerges, w.completeSnippets, w.completeCommands
+		of["approvers"], of["groups"] = w.completeMembers, w.completeGroups
 	}
 	do := of[chi.URLParam(v.r, "kind")]
 	if do == nil {
@@ -98,6 +99,29 @@ func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggesti
 		}
 	}
 	return list, nil
+}
+
+// completeMembers suggests the members of a project, who can be approvers.
+func (w *Web) completeMembers(v *visit, in project.Place, text string) ([]suggestion, error) {
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: text}, db.Paging{Limit: plan.MaxCompletions})
+	if err != nil {
+		return nil, err
+	}
+	var list []suggestion
+	for _, m := range page.Items {
+		if m.User.State == user.Active {
+			list = append(list, suggestion{Value: m.User.Username, Label: m.User.Name, Note: "@" + m.User.Username})
+		}
+	}
+	return list, nil
+}
+
+// completeGroups suggests groups that the user can see, by their paths.
+func (w *Web) completeGroups(v *visit, _ project.Place, text string) ([]suggestion, error) {
+	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: plan.MaxCompletions})
+	return suggest(page.Items, err, func(g *project.Namespace) suggestion {
+		return suggestion{Value: g.FullPath, Label: g.FullName, Note: g.FullPath}
+	})
 }
 
 func (w *Web) completeIssues(v *visit, in project.Place, text string) ([]suggestion, error) {

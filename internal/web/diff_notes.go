@@ -255,7 +255,7 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 	if t.show.May {
 		t.Action, t.Token = p.Path+"/diff_notes", v.csrf()
 	}
-	t.Review, t.show.Review = p.Review.Label(), p.Review.Label()
+	t.Review, t.show.Review, t.show.Follow = p.Review.Label(), p.Review.Label(), p.Box.FollowUp
 	if err := t.placeDrafts(p, found); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ type discussions struct {
 	Locked  bool
 	Event   string    // close or reopen, if the visitor may
 	Given   reactions // to the object itself
+	Follow  string    // address of the form of an issue that continues threads; empty if the visitor may not
 	Review  string    // the text of the button that adds to the review; empty without
 	Pending []draftView
 }

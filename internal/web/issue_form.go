@@ -1,9 +1,11 @@
 package web
 
 import (
+	"net/http"
 	"strconv"
 
 	"svc/internal/errs"
+	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -19,7 +21,8 @@ func (w *Web) issueFormPages() {
 // issueForm is the form of a new or an existing issue.
 type issueForm struct {
 	planForm
-	Hides bool // the user may make it confidential
+	Hides   bool                 // the user may make it confidential
+	Follows *merge.FollowUpIssue // threads that it continues; nil for none
 }
 
 func (issueForm) view() string { return "project/issue_form" }
@@ -33,7 +36,30 @@ func (p issueForm) title() string {
 func (w *Web) newIssue(v *visit, ref project.Ref) error {
 	f := filled("title", v.param("title"), "description", v.param("description"), "milestone_id", v.param("milestone_id"))
 	f.Values["labels"] = v.r.URL.Query()["labels"]
+	next, err := w.followUp(v, ref, v.param)
+	if err != nil {
+		return err
+	}
+	if next != nil && f.Get("title") == "" {
+		f.Values.Set("title", next.Title)
+	}
+	if next != nil && f.Get("description") == "" {
+		f.Values.Set("description", next.Description)
+	}
 	return w.showIssueForm(v, ref, nil, f)
+}
+
+// followUp reads the threads that a new issue continues; nil for none.
+func (w *Web) followUp(v *visit, ref project.Ref, value func(string) string) (*merge.FollowUpIssue, error) {
+	text := value("merge_request_to_resolve_discussions_of")
+	if text == "" {
+		return nil, nil
+	}
+	iid, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, errs.NotFound("Merge Request").Because(err)
+	}
+	return w.Merges.FollowUp(v, v.actor, ref, merge.FollowUp{Request: iid, Discussion: value("discussion_to_resolve")})
 }
 
 // showIssueForm shows the form of an issue; nil is a new one.
@@ -50,6 +76,13 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	if i == nil {
 		// Members plan the issues that they create; others can only hide them.
 		p.Chooses, p.Hides = plan.CanIn(v.actor, h.P.Project).Choose, true
+		value := v.text
+		if v.r.Method == http.MethodGet {
+			value = v.param
+		}
+		if p.Follows, err = w.followUp(v, ref, value); err != nil {
+			return err
+		}
 		if err := w.fillTemplates(v, &p.planForm, h.P.Project, plan.IssueKind); err != nil {
 			return err
 		}
@@ -78,7 +111,16 @@ func (w *Web) createIssue(v *visit, ref project.Ref) error {
 	if v.ticked("preview") || f.bad() {
 		return w.showIssueForm(v, ref, nil, f)
 	}
-	i, err := w.Plan.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields})
+	next, err := w.followUp(v, ref, v.text)
+	if err != nil {
+		return err
+	}
+	var i *plan.Issue
+	if next != nil {
+		i, err = w.Merges.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields}, next.FollowUp)
+	} else {
+		i, err = w.Plan.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields})
+	}
 	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err

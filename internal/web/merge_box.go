@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 
 	"svc/internal/merge"
@@ -23,6 +24,8 @@ type mergeBox struct {
 	Rebases  bool
 	Behind   bool   // it can be rebased, but need not be
 	Bypass   bool   // the visitor may bypass requested changes
+	Threads  int    // open threads of an open one
+	FollowUp string // the form of an issue that continues the open threads
 	Commit   string // of a merged one, that can be reverted and cherry-picked
 	Solves   string // the page to resolve conflicts
 	Fault    string // of the last try
@@ -48,6 +51,10 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Fault = ""
 		b.Commit, err = w.mergedCommit(v, p)
 		return b, err
+	}
+	b.Threads = int(m.OpenThreads)
+	if can.FollowUp && b.Threads > 0 {
+		b.FollowUp = followUp(p.Base, p.IID)
 	}
 	if m.Rebasing(w.Now()) {
 		b.Kind, b.Head, b.Text, b.Again = "wait", "Rebase in progress", "The source branch is being rebased onto "+shown(m.TargetBranch)+".", true
@@ -91,6 +98,12 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Text = "Ask a user who can merge into " + shown(m.TargetBranch) + " to merge it."
 	}
 	return b, nil
+}
+
+// followUp is the address of the form of an issue that continues the open threads
+// of a merge request.
+func followUp(base string, iid int64) string {
+	return fmt.Sprintf("%sissues/new?merge_request_to_resolve_discussions_of=%d", base, iid)
 }
 
 // headState is the state of the pipeline of the head, in the project of the

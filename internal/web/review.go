@@ -115,7 +115,7 @@ func (w *Web) drafts(v *visit, p *mergePage, list []*merge.DraftNote) ([]draftVi
 // showDrafts adds the draft notes to the discussions of the overview: replies to
 // their threads, the others at the end.
 func (w *Web) showDrafts(v *visit, p *mergePage) error {
-	p.Discussions.Review = p.Review.Label()
+	p.Discussions.Review, p.Discussions.Follow = p.Review.Label(), p.Box.FollowUp
 	views, err := w.drafts(v, p, p.drafts)
 	if err != nil {
 		return err
@@ -234,7 +234,24 @@ func (w *Web) publishReview(v *visit, ref project.Ref) error {
 	default:
 		return errs.Invalid("Choose how to finish the review.")
 	}
-	return w.actOn(v, ref, w.mergeKind(), done, func(iid int64) error { return w.Merges.PublishReview(v, v.actor, ref, iid, r) })
+	return w.actOn(v, ref, w.mergeKind(), "", func(iid int64) error {
+		out, err := w.Merges.PublishReview(v, v.actor, ref, iid, r)
+		return v.flashPublished(done, out, err)
+	})
+}
+
+// flashPublished shows that draft notes were published, or what their quick
+// actions did.
+func (v *visit) flashPublished(done string, out *plan.Outcome, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case out != nil:
+		v.flashCommands(out)
+	default:
+		v.setFlash("ok", done)
+	}
+	return nil
 }
 
 func (w *Web) discardReview(v *visit, ref project.Ref) error {
@@ -290,7 +307,11 @@ func (w *Web) deleteDraft(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) publishDraft(v *visit, ref project.Ref) error {
-	return w.onDraft(v, ref, "The comment was published.", w.Merges.PublishDraft)
+	publish := func(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
+		out, err := w.Merges.PublishDraft(ctx, by, ref, iid, id)
+		return v.flashPublished("The comment was published.", out, err)
+	}
+	return w.onDraft(v, ref, "", publish)
 }
 
 func (w *Web) onDraft(v *visit, ref project.Ref, done string, do func(context.Context, actor.Actor, project.Ref, int64, int64) error) error {

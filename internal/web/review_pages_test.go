@@ -88,6 +88,21 @@ func TestReviewPages(t *testing.T) {
 		e.submit(one+"/diffs", one+"/drafts/publish", "state", "reviewed").leads(one)
 		a.get(one+"/diffs").want(200, "Why <em>capitals</em>?")
 
+		// Open threads go on in an issue.
+		follow := "/ada/p/-/issues/new?merge_request_to_resolve_discussions_of=1"
+		e.get(one).want(200, "open thread", "Resolve all with new issue", follow+"&amp;discussion_to_resolve=")
+		guest.get(one).want(200, "open thread").not("Resolve all with new issue", "discussion_to_resolve")
+		guest.get(follow).want(303)
+		e.get(follow + "&discussion_to_resolve=x").want(404)
+		e.get("/ada/p/-/issues/new?merge_request_to_resolve_discussions_of=x").want(404)
+		e.get(follow).want(200, "Creating this issue resolves", "Follow-up from", "These threads of !1 should be addressed:", `name="merge_request_to_resolve_discussions_of" value="1"`)
+		e.submit(follow, "/ada/p/-/issues", "title", "", "description", "x", "merge_request_to_resolve_discussions_of", "1").want(422, "Creating this issue resolves")
+		e.submit(follow, "/ada/p/-/issues", "title", "Later", "description", "Do it", "merge_request_to_resolve_discussions_of", "1").want(303)
+		e.get(one).want(200, "to continue").not("Resolve all with new issue")
+		e.submit(one, one+"/notes", "note", "Done\n/label ~nothing\n/subscribe", "review", "1").want(303)
+		e.submit(one, one+"/drafts/publish", "state", "reviewed").leads(one)
+		e.get(one).want(200, "Labels were not found.")
+
 		// Suggestions.
 		var m struct {
 			Refs struct {

@@ -1,8 +1,7 @@
 // The editor of texts in Markdown: toolbar, preview, completion, drafts that
-// survive a reload, and files that are dropped or pasted. Text areas without a
-// toolbar (replies, comments on lines) have all but the first two. Everything is
-// set up when a text area gets the focus, so that forms which scripts add later
-// work as well.
+// survive a reload, and files that are dropped or pasted. Replies and comments on
+// lines are set up when they get the focus, so that pages with many of them stay
+// small and forms which scripts add later work as well.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -450,6 +449,7 @@
     const area = box.querySelector("textarea"), look = box.querySelector(".editbar [data-look]");
     if (!area || "ready" in box.dataset) return;
     box.dataset.ready = "";
+    area.id ||= `text-${++count}`;
     const bar = toolbar(area);
     if (box.querySelector("[data-preview]")) area.before(el("div", { className: "edithead" }, tabs(box, area, bar), bar));
     else area.before(bar);
@@ -459,7 +459,7 @@
       box.querySelector("input[type=file]")?.addEventListener("change", (e) => { take(area, [...e.target.files]); e.target.value = ""; });
     }
   };
-  for (const box of $$("[data-editor]:not(html)")) setUp(box);
+  for (const box of $$("[data-editor]:not(html, [data-later])")) setUp(box);
   for (const a of $$("textarea, input[name=title]")) if (keepable(a)) restore(a);
   document.addEventListener("focusin", (e) => {
     if (!isText(e.target)) return;

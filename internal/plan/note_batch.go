@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+// NoteBatch is new notes of one author on a target, with what their quick actions
+// change and what they mention. They are published together.
+type NoteBatch struct {
+	Notes   []*Note  // nil for a text that has only quick actions
+	Outcome *Outcome // of all quick actions; nil without any
+
+	s       *Service
+	by      actor.Actor
+	on      Noteable
+	crossed []Mentioned
+	apply   func(ctx context.Context, tx *db.Tx) error
+}
+
+// PrepareNotes checks new notes, takes the quick actions out of them and returns
+// them for Publish. The quick actions of all texts run in their order, as if they
+// were in one. head is the head of the merge request that the author sees; empty:
+// any. It reads the diff, so it is not called in a transaction. Forbidden; Invalid.
+func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable, head string, list ...NewNote) (*NoteBatch, error) {
+	b := &NoteBatch{s: s, by: by, on: on, apply: func(context.Context, *db.Tx) error { return nil }}
+	if len(list) > 0 {
+		if err := on.mayComment(by); err != nil {
+			return nil, err
+		}
+	}
+	var commands []Invocation
+	for _, n := range list {
+		var own []Invocation
+		if on.Commands != nil {
+			n.Body, own = s.ParseCommands(on.Kind, n.Body)
+			commands = append(commands, own...)
+		}
+		if len(own) > 0 && n.Body == "" {
+			b.Notes = append(b.Notes, nil)
+			continue
+		}
+		made, err := s.Prepare(ctx, by, on, n)
+		if err != nil {
+			return nil, err
+		}
+		b.Notes = append(b.Notes, made)
+		if err := b.mention(ctx, made); err != nil {
+			return nil, err
+		}
+	}
+	if len(commands) == 0 {
+		return b, nil
+	}
+	on.Commands.Head = head
+	var err error
+	if b.Outcome, err = s.RunCommands(ctx, by, on.In, on.Commands, commands); err != nil {
+		return nil, err
+	}
+	if len(b.Outcome.Messages) > 0 { // else all were refused, or run later
+		b.apply, err = on.Commands.Apply(ctx, b.Outcome)
+	}
+	return b, err
+}
+
+// mention adds what a note mentions, unless others than its readers would learn
+// of it.
+func (b *NoteBatch) mention(ctx context.Context, n *Note) error {
+	if n.Internal || b.on.Kind != IssueKind && b.on.Kind != MergeKind || len(b.crossed) >= maxCrossReferences {
+		return nil
+	}
+	found, err := b.s.Mentioned(ctx, b.by, b.on.In, n.Body)
+	b.crossed = append(b.crossed, found...)
+	return err
+}
+
+// Publish adds the notes and applies the quick actions, in the transaction of the
+// caller. The errors are those of Service.Publish.
+func (b *NoteBatch) Publish(ctx context.Context, tx *db.Tx) error {
+	var notes []*Note
+	for _, n := range b.Notes {
+		if n != nil {
+			notes = append(notes, n)
+		}
+	}
+	if len(notes) > 0 {
+		if err := b.s.Publish(ctx, tx, b.by, b.on, notes...); err != nil {
+			return err
+		}
+	}
+	if err := b.s.CrossReference(ctx, tx, b.by, b.on.source(), b.crossed); err != nil {
+		return err
+	}
+	return b.apply(ctx, tx)
+}
+
+// After runs the quick actions that cannot be in a transaction, when that of
+// Publish has been committed.
+func (b *NoteBatch) After(ctx context.Context) error {
+	if b.Outcome == nil {
+		return nil
+	}
+	if err := b.Outcome.After(ctx, b.on.Commands.Issuable); err != nil {
+		return fmt.Errorf("quick actions on %s %d: %w", b.on.Kind, b.on.ID, err)
+	}
+	return nil
+}
