@@ -15,6 +15,7 @@ func (a *API) deploymentRoutes() {
 	handle(a, "POST "+all, writeAPI, a.createDeployment, summary("Create a deployment"))
 	handle(a, "PUT "+one, writeAPI, a.updateDeployment, summary("Update a deployment"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, summary("Delete a deployment"))
+	handle(a, "POST "+one+"/approval", writeAPI, a.decideDeployment, summary("Approve or reject a blocked deployment"))
 }
 
 type deploymentsParams struct {
@@ -52,13 +53,43 @@ type deploymentParams struct {
 }
 
 // getDeployment: https://docs.gitlab.com/api/deployments/#get-a-specific-deployment
-func (a *API) getDeployment(c *call, p deploymentParams) (deploymentJSON, error) {
-	d, err := a.CI.Deployments.Get(c, c.actor, p.Project, p.Deployment)
+func (a *API) getDeployment(c *call, p deploymentParams) (deploymentDetailJSON, error) {
+	d, r, err := a.CI.Deployments.GetWithReview(c, c.actor, p.Project, p.Deployment)
 	if err != nil {
-		return deploymentJSON{}, err
+		return deploymentDetailJSON{}, err
 	}
 	jobs, err := a.CI.DeploymentJobs(c, c.actor, d)
-	return a.toDeployment(c, d, jobs), err
+	out := deploymentDetailJSON{
+		deploymentJSON: a.toDeployment(c, d, jobs), Pending: r.Pending(), Summary: approvalSummaryJSON{Rules: []deploymentRuleJSON{}},
+		Approvals: mapped(r.Approvals, func(x *deployment.Approval) deploymentApprovalJSON { return a.toDeploymentApproval(c, x) }),
+	}
+	for _, rule := range r.Rules {
+		one := deploymentRuleJSON{Required: rule.Required, Approvals: mapped(rule.Approvals, func(x *deployment.Approval) deploymentApprovalJSON { return a.toDeploymentApproval(c, x) })}
+		if rule.EnvironmentRule != nil {
+			one.deployRuleJSON = toDeployRule(rule.EnvironmentRule)
+		}
+		out.Summary.Rules = append(out.Summary.Rules, one)
+	}
+	return out, err
+}
+
+// deploymentDetailJSON is a deployment with its approvals.
+type deploymentDetailJSON struct {
+	deploymentJSON
+	Pending   int64                    `json:"pending_approval_count"`
+	Approvals []deploymentApprovalJSON `json:"approvals"`
+	Summary   approvalSummaryJSON      `json:"approval_summary"`
+}
+
+type approvalSummaryJSON struct {
+	Rules []deploymentRuleJSON `json:"rules"`
+}
+
+// deploymentRuleJSON is an approval rule with its approvals.
+type deploymentRuleJSON struct {
+	deployRuleJSON
+	Required  int64                    `json:"required_approvals"`
+	Approvals []deploymentApprovalJSON `json:"deployment_approvals"`
 }
 
 type createDeploymentParams struct {

@@ -19,6 +19,8 @@ var jobEndpoints = []string{
 	"GET /job", "GET /job/allowed_agents", "GET /projects/{id}",
 	"GET /projects/{id}/jobs/{job_id}/artifacts", "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path}",
 	"GET /projects/{id}/jobs/artifacts/{ref_name}/download", "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path}",
+	"GET " + terraformAt, "POST " + terraformAt, "DELETE " + terraformAt, "POST " + terraformAt + "/lock", "DELETE " + terraformAt + "/lock",
+	"GET " + terraformAt + "/versions/{serial}", "DELETE " + terraformAt + "/versions/{serial}",
 }
 
 // TestJobTokenMatrix sends the token of a job that runs to every endpoint: but

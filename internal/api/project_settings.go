@@ -57,6 +57,7 @@ type projectSettingsJSON struct {
 	CIDefaultGitDepth                         int64                    `json:"ci_default_git_depth"`
 	CIForwardDeploymentEnabled                bool                     `json:"ci_forward_deployment_enabled"`
 	CIForwardDeploymentRollbackAllowed        bool                     `json:"ci_forward_deployment_rollback_allowed"`
+	CITriggererMayApprove                     bool                     `json:"allow_pipeline_trigger_approve_deployment"`
 	CISeparatedCaches                         bool                     `json:"ci_separated_caches"`
 	CIAllowForkPipelinesToRunInParentProject  bool                     `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
 	CIJobTokenScopeEnabled                    bool                     `json:"ci_job_token_scope_enabled"`
@@ -131,6 +132,7 @@ type projectSettingParams struct {
 	CIDefaultGitDepth                         *int64           `param:"ci_default_git_depth"`
 	CIForwardDeploymentEnabled                *bool            `param:"ci_forward_deployment_enabled"`
 	CIForwardDeploymentRollbackAllowed        *bool            `param:"ci_forward_deployment_rollback_allowed"`
+	CITriggererMayApprove                     *bool            `param:"allow_pipeline_trigger_approve_deployment" doc:"Whether the user who started a pipeline may approve its deployments."`
 	CISeparatedCaches                         *bool            `param:"ci_separated_caches"`
 	CIAllowForkPipelinesToRunInParentProject  *bool            `param:"ci_allow_fork_pipelines_to_run_in_parent_project"`
 	CIJobTokenScopeEnabled                    *bool            `param:"ci_job_token_scope_enabled"`
@@ -194,6 +196,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.CIDefaultGitDepth, p.CIDefaultGitDepth)
 	patch.Set(&s.CIForwardDeploymentEnabled, p.CIForwardDeploymentEnabled)
 	patch.Set(&s.CIForwardDeploymentRollbackAllowed, p.CIForwardDeploymentRollbackAllowed)
+	patch.Set(&s.CITriggererMayApprove, p.CITriggererMayApprove)
 	patch.Set(&s.CISeparatedCaches, p.CISeparatedCaches)
 	patch.Set(&s.CIAllowForkPipelinesToRunInParentProject, p.CIAllowForkPipelinesToRunInParentProject)
 	patch.Set(&s.CIJobTokenScopeEnabled, p.CIJobTokenScopeEnabled)

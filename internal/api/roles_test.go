@@ -210,7 +210,10 @@ var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}", "GET /
 	// The token that is sent along decides: see TestTriggers.
 	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline",
 	// So does the client key: see TestErrorCollector.
-	"POST /error_tracking/collector/api/{id}/envelope/", "POST /error_tracking/collector/api/{id}/store/"}
+	"POST /error_tracking/collector/api/{id}/envelope/", "POST /error_tracking/collector/api/{id}/store/",
+	// And the instance ID: see TestUnleash.
+	"GET /feature_flags/unleash/{project_id}", "GET /feature_flags/unleash/{project_id}/features", "GET /feature_flags/unleash/{project_id}/client/features",
+	"POST /feature_flags/unleash/{project_id}/client/register", "POST /feature_flags/unleash/{project_id}/client/metrics"}
 
 var paramPattern = regexp.MustCompile(`\{\w+\}`)
 
@@ -249,7 +252,7 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
-		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles)
+		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles, operateRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage

@@ -22,6 +22,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
+	"svc/internal/featureflag"
 	"svc/internal/limit"
 	"svc/internal/merge"
 	"svc/internal/notify"
@@ -34,6 +35,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
@@ -72,6 +74,9 @@ type Deps struct {
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
+
+	Terraform *terraform.Service
+	Flags     *featureflag.Service
 
 	Limits *limit.Limiter
 	// Answers limits the responses in memory.
@@ -227,6 +232,10 @@ func New(d Deps) *API {
 		a.errorCollectorRoutes,
 		a.pagesRoutes,
 		a.pagesDomainRoutes,
+		a.terraformStateRoutes,
+		a.featureFlagRoutes,
+		a.protectedEnvironmentRoutes,
+		a.freezePeriodRoutes,
 		a.applicationRoutes,
 		a.documentRoutes,
 		a.openIDRoutes,

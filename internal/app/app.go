@@ -35,6 +35,7 @@ import (
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/errortrack"
+	"svc/internal/featureflag"
 	"svc/internal/git"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
@@ -55,6 +56,7 @@ import (
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
+	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
@@ -102,6 +104,9 @@ type App struct {
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
 	Instance *instance.Service
+
+	Terraform *terraform.Service
+	Flags     *featureflag.Service
 
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
@@ -301,6 +306,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Todos = todo.New(todo.Deps{
 		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Projects: a.Projects, Notify: a.Notify, Plan: a.Plan, Merges: a.Merges, Now: a.now,
 	})
+	a.Terraform = terraform.New(terraform.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Settings: a.Settings, CI: a.CI, Now: a.now,
+	})
+	a.Flags = featureflag.New(featureflag.Deps{DB: a.DB, Keys: a.Keys, Projects: a.Projects, Now: a.now, Prefix: a.Config.ServiceName})
 	a.Pages = pages.New(pages.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
 		Log: a.Log, Now: a.now, Place: a.pagesPlace(), ACME: a.pagesACME(), Name: a.Config.ServiceName, CacheDir: a.pagesCache(), LookupTXT: o.LookupTXT,
@@ -398,6 +407,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
+		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -410,6 +420,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
+		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

@@ -26,6 +26,8 @@ func (a *App) sealed() []sealedColumn {
 		{"error_settings", "token"},
 		{"pages_domains", "private_key"},
 		{"pages_acme", "value"},
+		{"terraform_state_versions", "sealed_key"},
+		{"feature_flag_clients", "sealed"},
 	}
 }
 

@@ -35,6 +35,8 @@ func features() []string {
 		"ci",
 		"alert",
 		"todo",
+		"terraform",
+		"featureflag",
 		"pages",
 		"errortrack",
 		"oauth",

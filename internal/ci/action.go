@@ -107,6 +107,9 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.requireDeploy(ctx, by, proj, id, true); err != nil {
+		return nil, fmt.Errorf("retry job %d: %w", id, err)
+	}
 	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if !j.Retryable() {
 			return nil, errs.Forbidden("Job is not retryable")
@@ -147,6 +150,9 @@ func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id i
 	}
 	if err := proj.Change(by, project.BuildsPart, project.Developer); err != nil {
 		return nil, err
+	}
+	if err := s.requireDeploy(ctx, by, proj, id, false); err != nil {
+		return nil, fmt.Errorf("play job %d: %w", id, err)
 	}
 	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
 		if j.Status != flow.Manual && j.Status != flow.Scheduled {

@@ -96,7 +96,10 @@ const (
 	DataIntegrityFailure FailureReason = "data_integrity_failure"
 	ArchivedFailure      FailureReason = "archived_failure"
 	APIFailure           FailureReason = "api_failure"
-	UnknownFailure       FailureReason = "unknown_failure"
+	// ProtectedEnvironmentFailure: the user may not deploy to the environment.
+	ProtectedEnvironmentFailure FailureReason = "protected_environment_failure"
+	DeploymentRejected          FailureReason = "deployment_rejected"
+	UnknownFailure              FailureReason = "unknown_failure"
 )
 
 // Archived reports whether the log and artifacts of the job were removed

@@ -228,6 +228,24 @@ func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 		return s.Queue.Add(ctx, tx, bridgeWork{JobID: jobID}, queue.In(lane))
 	}
 	if deploys {
+		protected, err := deployment.IsProtected(ctx, tx, jobID)
+		if err != nil {
+			return err
+		}
+		if protected {
+			return s.Queue.Add(ctx, tx, gateWork{JobID: jobID}, queue.In(lane))
+		}
+	}
+	return s.queueAllowed(ctx, tx, jobID, deploys)
+}
+
+// queueChecked queues a job that may deploy to its protected environment.
+func (s *Service) queueChecked(ctx context.Context, tx *db.Tx, jobID int64) error {
+	return s.queueAllowed(ctx, tx, jobID, true)
+}
+
+func (s *Service) queueAllowed(ctx context.Context, tx *db.Tx, jobID int64, deploys bool) error {
+	if deploys {
 		outdated, err := deployment.IsOutdated(ctx, tx, jobID)
 		if err != nil {
 			return err

@@ -116,6 +116,7 @@ func New(d Deps) *Service {
 	s.JobQueue = jobqueue.New(jobqueue.Deps{DB: d.DB, Notices: d.Notices, Serves: s.serves, Now: d.Now})
 	s.LimitCompilations(compilationWait)
 	s.handleWork()
+	s.OnVariables(s.freezeVariables)
 	s.listenChanged()
 	d.Users.OnChange(s.readers.changed)
 	return s

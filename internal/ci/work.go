@@ -19,6 +19,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.updateEnvironment)
 	queue.Handle(s.Queue, s.workPlay)
 	queue.Handle(s.Queue, s.workOutdated)
+	queue.Handle(s.Queue, s.workGate)
 	queue.Handle(s.Queue, s.workSchedule)
 	s.Queue.Every("ci_sweep", 10*time.Second, s.Sweep)
 	s.Queue.Every("ci.retain", 10*time.Minute, s.Retain)

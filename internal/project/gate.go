@@ -57,6 +57,10 @@ func (p *Project) View(by actor.Actor, part Part) error {
 		return p.buildsReadable(by)
 	case AlertPart:
 		return enough(by, p.Access.Level(), Developer)
+	case InfrastructurePart:
+		return p.developerPart(by, p.Settings.Infrastructure)
+	case FeatureFlagPart:
+		return p.developerPart(by, p.Settings.FeatureFlags)
 	case SettingsPart:
 		return enough(by, p.Access.Level(), Maintainer)
 	case PagesPart:
@@ -65,6 +69,18 @@ func (p *Project) View(by actor.Actor, part Part) error {
 		}
 	}
 	if !p.MayRead(by, part) {
+		return errs.NotFound("")
+	}
+	return nil
+}
+
+// developerPart refuses those below Developers, and everyone if the part is
+// switched off.
+func (p *Project) developerPart(by actor.Actor, part Feature) error {
+	if err := enough(by, p.Access.Level(), Developer); err != nil {
+		return err
+	}
+	if part == Disabled {
 		return errs.NotFound("")
 	}
 	return nil

@@ -25,9 +25,11 @@ const (
 	EnvironmentPart // environments and deployments
 	PagesPart       // the settings and domains of the site
 	AlertPart
-	ErrorPart    // errors that programs report
-	SettingsPart // what Maintainers set up: variables, runners, triggers, agents, tokens
-	WholePart    // what belongs to no part alone, like labels and uploads: all read it who see the project
+	ErrorPart          // errors that programs report
+	InfrastructurePart // Terraform states
+	FeatureFlagPart    // feature flags and their user lists
+	SettingsPart       // what Maintainers set up: variables, runners, triggers, agents, tokens
+	WholePart          // what belongs to no part alone, like labels and uploads: all read it who see the project
 )
 
 // MayRead reports whether an actor with access to the project may read a part of
@@ -39,7 +41,7 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	switch part {
 	case WholePart:
 		return true
-	case CodePart, BuildsPart, EnvironmentPart, AlertPart, SettingsPart:
+	case CodePart, BuildsPart, EnvironmentPart, AlertPart, InfrastructurePart, FeatureFlagPart, SettingsPart:
 		return p.View(by, part) == nil
 	case IssuePart:
 		return p.Issues == Enabled || p.Issues != Disabled && level >= Guest

@@ -73,6 +73,7 @@ type Settings struct {
 	CIDefaultGitDepth                        int64
 	CIForwardDeploymentEnabled               bool
 	CIForwardDeploymentRollbackAllowed       bool
+	CITriggererMayApprove                    bool // who starts a pipeline may approve its deployments
 	CISeparatedCaches                        bool
 	CIAllowForkPipelinesToRunInParentProject bool
 	CIJobTokenScopeEnabled                   bool

@@ -54,6 +54,8 @@ type Settings struct {
 	PipelineDays            int  // how long finished pipelines are kept; 0 is forever
 	RemoteIncludes          bool // CI files may include files of other sites
 
+	MaxTerraformStateBytes int // of one state; 0 is no limit
+
 	// Pages.
 	MaxPagesMegabytes int  // of one site; 0 is no limit
 	PagesVerification bool // who brings a domain has to show in the DNS that it is theirs

@@ -108,6 +108,11 @@ func (s *Settings) Table() []Section {
 				Label: "Pipeline retention (days)", Hint: "For finished pipelines. 0 means forever.",
 				Doc: "Retention of finished pipelines in days; 0 means forever."},
 		}},
+		{"Terraform", []Setting{
+			{Name: "max_terraform_state_size_bytes", Value: &s.MaxTerraformStateBytes, Default: 100 << 20, Max: maxCount,
+				Label: "Maximum Terraform state size (bytes)", Hint: "0 means no limit.",
+				Doc: "Maximum size of a Terraform state in bytes; 0 means no limit."},
+		}},
 		{"Pages", []Setting{
 			{Name: "max_pages_size", Value: &s.MaxPagesMegabytes, Default: 100, Max: maxSize,
 				Label: "Maximum size of a Pages site (MB)", Hint: "0 means no limit.",

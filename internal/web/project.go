@@ -13,12 +13,14 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/featureflag"
 	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/terraform"
 )
 
 func isMoved(err error) (*project.Moved, bool) { return errors.AsType[*project.Moved](err) }
@@ -53,6 +55,9 @@ type head struct {
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
 	SSH      string
+
+	Terraform bool // the user sees the Terraform states
+	Flags     bool // the user sees the feature flags
 }
 
 func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
@@ -68,7 +73,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart),
-		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
+		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), Terraform: terraform.Sees(v.actor, p), Flags: featureflag.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {

@@ -98,7 +98,11 @@ func (h head) sideBar() *sideBar {
 	b.group("deploy", "Deploy", "rocket", false)
 	b.add(h.Releases, "Releases", "releases")
 	b.add(h.Builds, "Environments", "environments")
+	b.add(h.Flags, "Feature flags", "feature_flags", "feature_flags_user_lists")
 	b.add(h.MaySet, "Pages", "pages")
+
+	b.group("operate", "Operate", "disk", false)
+	b.add(h.Terraform, "Terraform states", "terraform")
 
 	b.group("monitor", "Monitor", "gauge", false)
 	b.add(h.Watches, "Error tracking", "error_tracking")

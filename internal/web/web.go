@@ -19,6 +19,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
+	"svc/internal/featureflag"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
 	"svc/internal/limit"
@@ -35,6 +36,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/setting"
 	"svc/internal/snippet"
+	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
 	"svc/internal/user"
@@ -67,13 +69,17 @@ type Deps struct {
 	OAuth    *oauth.Service
 	Audit    *audit.Service
 	Instance *instance.Service
-	Mail     *mail.Sender
-	Keys     *secret.Keyring
-	Limits   *limit.Limiter
-	Answers  *limit.Answers
-	Log      *slog.Logger
-	Now      func() time.Time
-	Site     Site
+
+	Terraform *terraform.Service
+	Flags     *featureflag.Service
+
+	Mail    *mail.Sender
+	Keys    *secret.Keyring
+	Limits  *limit.Limiter
+	Answers *limit.Answers
+	Log     *slog.Logger
+	Now     func() time.Time
+	Site    Site
 
 	// Spool writes to w what produce writes, which does not wait for w.
 	Spool func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
@@ -142,6 +148,8 @@ func New(d Deps) *Web {
 	w.artifactPages()
 	w.schedulePages()
 	w.environmentPages()
+	w.terraformPages()
+	w.featureFlagPages()
 	w.alertPages()
 	w.errorPages()
 	w.settingsPages()

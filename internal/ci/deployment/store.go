@@ -112,7 +112,7 @@ func InsertOfJob(ctx context.Context, tx *db.Tx, jobID, iid int64, at time.Time)
 // SetStatusOfJob sets the status of the deployment of a job, if it has one.
 func SetStatusOfJob(ctx context.Context, tx *db.Tx, jobID int64, status Status, at time.Time) error {
 	var finished *time.Time
-	if status != Created && status != Running {
+	if status != Created && status != Running && status != Blocked {
 		finished = &at
 	}
 	err := db.ExecOne(ctx, tx, `UPDATE deployments SET status = ?, updated_at = ?, finished_at = ? WHERE job_id = ?`, string(status), at, finished, jobID)

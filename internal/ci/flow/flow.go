@@ -27,9 +27,9 @@ var next = map[Status][]Status{
 	Created:   {Pending, Manual, Scheduled, Skipped, Waiting, Canceled, Failed},
 	Waiting:   {Pending, Canceled},
 	Scheduled: {Pending, Waiting, Manual, Canceled, Skipped},
-	Manual:    {Pending, Waiting, Canceled, Skipped},
-	Pending:   {Running, Canceled, Failed},
-	Running:   {Success, Failed, Canceled, Pending}, // back to pending when its runner never began
+	Manual:    {Pending, Waiting, Canceled, Skipped, Failed}, // failed when its deployment is rejected
+	Pending:   {Running, Canceled, Failed, Manual},           // manual when its deployment needs approvals
+	Running:   {Success, Failed, Canceled, Pending},          // back to pending when its runner never began
 	// What was skipped for a job that ran again may run after all.
 	Skipped: {Created},
 	// A trigger job follows its pipeline, of which jobs may be run again.

@@ -1,0 +1,151 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// jobOf returns the ID and state of the only job of a pipeline.
+func jobOf(t *testing.T, b *bench, pipeline int64) (id int64, status, reason string) {
+	t.Helper()
+	var jobs []struct {
+		ID     int64
+		Status string
+		Reason string `json:"failure_reason"`
+	}
+	b.s.Check(t, apptest.Call{Do: "GET " + b.at("/pipelines/%d/jobs", pipeline), As: b.owner, Status: 200}).JSON(t, &jobs)
+	if len(jobs) != 1 {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	return jobs[0].ID, jobs[0].Status, jobs[0].Reason
+}
+
+// TestProtectedEnvironments deploys to environments that need a role and
+// approvals.
+func TestProtectedEnvironments(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "up: {script: [x], environment: production}")
+		tokens, ids := map[string]string{}, map[string]int64{}
+		for name, level := range map[string]int{"dev": 30, "dana": 40, "rita": 20} {
+			ids[name], tokens[name] = s.User(t, name)
+			s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, ids[name], level), Status: 201})
+		}
+		at := b.at("/protected_environments")
+		s.Table(t, []apptest.Call{
+			{Name: "no levels", Do: "POST " + at, As: b.owner, JSON: `{"name":"production"}`, Status: 400},
+			{Name: "two in one", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40,"user_id":1}]}`, Status: 422},
+			{Name: "odd level", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":10}]}`, Status: 422},
+			{Name: "stranger", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"user_id":1}]}`, Status: 422},
+			{Name: "protect", Do: "POST " + at, As: b.owner, JSON: fmt.Sprintf(`{"name":"production","deploy_access_levels":[{"user_id":%d}]}`, ids["dana"]), Status: 201,
+				Want: fmt.Sprintf(`{"name":"production","deploy_access_levels":[{"access_level":null,"access_level_description":"dana","user_id":%d,"group_id":null,"group_inheritance_type":0}],"approval_rules":[],"required_approval_count":0}`, ids["dana"])},
+			{Name: "twice", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 409},
+			{Name: "list", Do: "GET " + at, As: b.owner, Status: 200, Want: `[{"name":"production"}]`},
+		})
+		failed := b.pipeline(b.project)
+		b.settled()
+		if id, status, reason := jobOf(t, b, failed); status != "failed" || reason != "protected_environment_failure" {
+			t.Errorf("the job of one who may not deploy is %s, %s", status, reason)
+		} else {
+			s.Check(t, apptest.Call{Name: "retry", Do: "POST " + b.at("/jobs/%d/retry", id), As: b.owner, Status: 403})
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "maintainers", Do: "PUT " + at + "/production", As: b.owner, JSON: `{"deploy_access_levels":[{"access_level":40}],"approval_rules":[{"access_level":30,"required_approvals":1}]}`, Status: 200,
+				Want: `{"deploy_access_levels":[{"user_id":"<any>"},{"access_level":40,"access_level_description":"Maintainers"}],"approval_rules":[{"access_level":30,"required_approvals":1}]}`},
+		})
+		blocked := b.pipeline(b.project)
+		b.settled()
+		job, status, _ := jobOf(t, b, blocked)
+		if status != "manual" {
+			t.Errorf("the job that waits for approval is %s", status)
+		}
+		var list []struct {
+			ID     int64
+			Status string
+		}
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/deployments?status=blocked"), As: b.owner, Status: 200}).JSON(t, &list)
+		if len(list) != 1 {
+			t.Fatalf("blocked deployments: %v", list)
+		}
+		approve := "POST " + b.at("/deployments/%d/approval", list[0].ID)
+		s.Table(t, []apptest.Call{
+			{Name: "not yet", Do: "POST " + b.at("/jobs/%d/play", job), As: b.owner, Status: 403},
+			{Name: "own deployment", Do: approve, As: b.owner, JSON: `{"status":"approved"}`, Status: 400},
+			{Name: "no approver", Do: approve, As: tokens["rita"], JSON: `{"status":"approved"}`, Status: 400},
+			{Name: "no such rule", Do: approve, As: tokens["dev"], JSON: `{"status":"approved","represented_as":"x"}`, Status: 400},
+			{Name: "pending", Do: "GET " + b.at("/deployments/%d", list[0].ID), As: b.owner, Status: 200, Want: `{"status":"blocked","pending_approval_count":1,"approvals":[],"approval_summary":{"rules":[{"access_level":30,"required_approvals":1}]}}`},
+			{Name: "approve", Do: approve, As: tokens["dev"], JSON: `{"status":"approved","comment":"good","represented_as":"Developers + Maintainers"}`, Status: 201, Want: `{"status":"approved","comment":"good","user":{"username":"dev"}}`},
+			{Name: "approved", Do: "GET " + b.at("/deployments/%d", list[0].ID), As: b.owner, Status: 200, Want: `{"status":"created","pending_approval_count":0,"approvals":[{"status":"approved"}]}`},
+			{Name: "too late", Do: approve, As: tokens["dev"], JSON: `{"status":"rejected"}`, Status: 400},
+			{Name: "a developer may not deploy", Do: "POST " + b.at("/jobs/%d/play", job), As: tokens["dev"], Status: 403},
+			{Name: "start", Do: "POST " + b.at("/jobs/%d/play", job), As: b.owner, Status: 200},
+		})
+		b.settled()
+		j := b.run()
+		if j.ID != job {
+			t.Errorf("another job runs: %d", j.ID)
+		}
+		b.update(j, 200, `{"state":"success"}`)
+
+		rejected := b.pipeline(b.project)
+		b.settled()
+		job, _, _ = jobOf(t, b, rejected)
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/deployments?status=blocked"), As: b.owner, Status: 200}).JSON(t, &list)
+		s.Check(t, apptest.Call{Name: "reject", Do: "POST " + b.at("/deployments/%d/approval", list[0].ID), As: tokens["dev"], JSON: `{"status":"rejected"}`, Status: 201})
+		if _, status, reason := jobOf(t, b, rejected); status != "failed" || reason != "deployment_rejected" {
+			t.Errorf("the job of a rejected deployment is %s, %s", status, reason)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "unprotect", Do: "DELETE " + at + "/production", As: b.owner, Status: 204},
+			{Name: "gone", Do: "GET " + at + "/production", As: b.owner, Status: 404},
+			{Name: "open again", Do: "POST " + b.at("/jobs/%d/retry", job), As: tokens["dana"], Status: 201},
+		})
+		g := group(t, s, b.owner, "g", "")
+		s.Table(t, []apptest.Call{
+			{Name: "no tier", Do: fmt.Sprintf("POST /groups/%d/protected_environments", g), As: b.owner, JSON: `{"name":"x","deploy_access_levels":[{"access_level":40}]}`, Status: 422},
+			{Name: "tier", Do: fmt.Sprintf("POST /groups/%d/protected_environments", g), As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":60}]}`, Status: 201},
+			{Name: "into the group", Do: "PUT " + b.at("/transfer"), As: b.owner, JSON: fmt.Sprintf(`{"namespace":%d}`, g), Status: 200},
+		})
+		b.run() // of the retry
+		failed = b.pipeline(b.project)
+		b.settled()
+		if _, status, reason := jobOf(t, b, failed); status != "failed" || reason != "protected_environment_failure" {
+			t.Errorf("the job under a group that protects production is %s, %s", status, reason)
+		}
+	})
+}
+
+// TestFreezePeriods looks for the variable of freeze periods in jobs.
+func TestFreezePeriods(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x]}\nb: {script: [x], rules: [{if: $CI_DEPLOY_FREEZE}]}\n")
+		at := b.at("/freeze_periods")
+		s.Table(t, []apptest.Call{
+			{Name: "bad start", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"x","freeze_end":"0 7 * * 1"}`, Status: 400, Want: `{"message":{"freeze_start":["is invalid syntax"]}}`},
+			{Name: "bad zone", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"0 7 * * 1","freeze_end":"0 7 * * 1","cron_timezone":"Nowhere/X"}`, Status: 400},
+			{Name: "never", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"0 0 31 4 *","freeze_end":"0 7 * * 1"}`, Status: 400},
+			{Name: "short", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"@daily","freeze_end":"0 7 * * 1"}`, Status: 400},
+		})
+		// From the first minute of the year to its last: always but for a moment.
+		s.Table(t, []apptest.Call{
+			{Name: "create", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"0 0 1 1 *","freeze_end":"59 23 31 12 *"}`, Status: 201, Want: `{"id":1,"cron_timezone":"UTC"}`},
+			{Name: "change", Do: "PUT " + at + "/1", As: b.owner, JSON: `{"cron_timezone":"Europe/Berlin"}`, Status: 200, Want: `{"freeze_start":"0 0 1 1 *","cron_timezone":"Europe/Berlin"}`},
+			{Name: "list", Do: "GET " + at, As: b.owner, Status: 200, Want: `[{"id":1}]`},
+		})
+		frozen := func() int {
+			var jobs []struct{ Name string }
+			s.Check(t, apptest.Call{Do: "GET " + b.at("/pipelines/%d/jobs", b.pipeline(b.project)), As: b.owner, Status: 200}).JSON(t, &jobs)
+			return len(jobs)
+		}
+		if n := frozen(); n != 2 {
+			t.Errorf("%d jobs during a freeze, want 2", n)
+		}
+		s.Check(t, apptest.Call{Do: "DELETE " + at + "/1", As: b.owner, Status: 204})
+		if n := frozen(); n != 1 {
+			t.Errorf("%d jobs without a freeze, want 1", n)
+		}
+	})
+}

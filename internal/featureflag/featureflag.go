@@ -1,0 +1,85 @@
+// Package featureflag manages the feature flags of projects and serves them to
+// applications with the protocol of Unleash clients.
+package featureflag
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/lru"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Keys     *secret.Keyring
+	Projects *project.Service
+	Now      func() time.Time
+	Prefix   string // of tokens: the name of the service
+}
+
+// Service manages the feature flags of all projects.
+type Service struct {
+	Deps
+
+	mu     sync.Mutex
+	served *lru.Map[servedKey, *served] // by mu
+}
+
+// maxServed is how many bytes of answers to clients are in memory.
+const maxServed = 16 << 20
+
+// New returns the service.
+func New(d Deps) *Service {
+	return &Service{Deps: d, served: lru.New[servedKey, *served](maxServed, nil)}
+}
+
+// Sees reports whether an actor with access to the project may read and change
+// its feature flags: Developers and above.
+func Sees(by actor.Actor, p *project.Project) bool { return p.MayRead(by, project.FeatureFlagPart) }
+
+// MayChange reports whether an actor may change the feature flags: Developers and
+// above, if the project is not archived.
+func MayChange(by actor.Actor, p *project.Project) bool {
+	return p.MayChange(by, project.FeatureFlagPart, project.Developer)
+}
+
+// MayConfigure reports whether an actor may see and replace the instance ID of
+// clients: Maintainers and above.
+func MayConfigure(by actor.Actor, p *project.Project) bool {
+	return p.MayChange(by, project.FeatureFlagPart, project.Maintainer)
+}
+
+func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.RequireView(ctx, by, ref, project.FeatureFlagPart)
+}
+
+func (s *Service) writer(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	return s.Projects.RequireChange(ctx, by, ref, project.FeatureFlagPart, project.Developer)
+}
+
+// change runs f in a transaction that no other change of the flags of the project
+// runs beside, and counts the change, so that clients get the new flags.
+func (s *Service) change(ctx context.Context, p *project.Project, f func(tx *db.Tx) error) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
+			return err
+		}
+		if err := f(tx); err != nil {
+			return err
+		}
+		return countRevision(ctx, tx, p.ID)
+	})
+}
+
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, kind string, target audit.Target, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}, Target: target, Details: d,
+	})
+}

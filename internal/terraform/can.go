@@ -1,0 +1,17 @@
+package terraform
+
+import (
+	"svc/internal/actor"
+	"svc/internal/project"
+)
+
+// Sees reports whether an actor with access to the project may read its states.
+func Sees(by actor.Actor, p *project.Project) bool {
+	return p.MayRead(by, project.InfrastructurePart)
+}
+
+// MayChange reports whether one who sees the states may lock, unlock and delete
+// them.
+func MayChange(by actor.Actor, p *project.Project) bool {
+	return p.MayChange(by, project.InfrastructurePart, project.Maintainer)
+}
