@@ -27,6 +27,7 @@ type access struct {
 	scopes    []string // a token needs one of them
 	anonymous bool     // anonymous callers too
 	job       bool     // CI/CD jobs too, by job token
+	deploy    bool     // deploy tokens too: the feature checks their scopes
 	runner    bool     // runners and SDKs only: the feature checks their credential
 }
 
@@ -55,6 +56,12 @@ func (a access) orJob() access {
 	return a
 }
 
+// orDeploy also allows deploy tokens.
+func (a access) orDeploy() access {
+	a.deploy = true
+	return a
+}
+
 // admit authenticates the caller and checks the access rule of the endpoint.
 func (a *API) admit(c *call, e *endpoint) error {
 	ip := httpreq.IP(c.r)
@@ -76,7 +83,7 @@ func (a *API) admit(c *call, e *endpoint) error {
 		return err
 	}
 	if by.Anonymous() {
-		if e.access.anonymous {
+		if e.access.anonymous || by.Deploy != nil { // authenticate has checked e.access.deploy
 			return nil
 		}
 		return errs.Unauthorized("")
@@ -106,7 +113,15 @@ func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error)
 	}
 	switch found.kind {
 	case credentialToken:
+		if e.access.deploy {
+			return a.tokenOrDeploy(c, found, ip)
+		}
 		return a.Users.Authenticate(c, found.token, ip)
+	case credentialDeploy:
+		if e.access.deploy {
+			return a.deployToken(c, found, ip)
+		}
+		return actor.Actor{}, errs.Unauthorized("")
 	case credentialJob:
 		if e.access.job {
 			return a.CI.JobActor(c, found.token, ip)
@@ -118,10 +133,39 @@ func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error)
 	return a.session(c, ip)
 }
 
+// tokenOrDeploy returns the caller of an endpoint that also allows deploy tokens.
+func (a *API) tokenOrDeploy(c *call, found credential, ip string) (actor.Actor, error) {
+	by, err := a.Users.TryToken(c, found.token, ip)
+	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.KindUnauthorized && refused.Text == "" {
+		return a.deployToken(c, found, ip) // no user has this token
+	}
+	if errs.Is(err, errs.KindUnauthorized) {
+		return actor.Actor{}, a.Users.FailedToken(c, ip, err)
+	}
+	return by, err
+}
+
+// deployToken returns the caller of a deploy token. With basic authentication the
+// username must be that of the token.
+func (a *API) deployToken(c *call, found credential, ip string) (actor.Actor, error) {
+	var by actor.Actor
+	var err error
+	if found.login == "" {
+		by, err = a.Projects.AuthenticateDeployTokenAlone(c, found.token)
+	} else {
+		by, err = a.Projects.AuthenticateDeployToken(c, found.login, found.token)
+	}
+	if errs.Is(err, errs.KindUnauthorized) {
+		return actor.Actor{}, a.Users.FailedToken(c, ip, err)
+	}
+	return by, err
+}
+
 // credential is the credential of a request.
 type credential struct {
 	kind  credentialKind
 	token string
+	login string // of basic authentication
 }
 
 type credentialKind int
@@ -130,6 +174,7 @@ const (
 	credentialNone credentialKind = iota
 	credentialToken
 	credentialJob
+	credentialDeploy
 	credentialUnknown // an unsupported scheme
 )
 
@@ -138,29 +183,32 @@ const (
 func credentialOf(r *http.Request) credential {
 	// The names are in canonical form, so that Get does not convert them.
 	if token := r.Header.Get("Private-Token"); token != "" {
-		return credential{credentialToken, token}
+		return credential{kind: credentialToken, token: token}
 	}
 	if token := r.Header.Get("Job-Token"); token != "" {
-		return credential{credentialJob, token}
+		return credential{kind: credentialJob, token: token}
+	}
+	if token := r.Header.Get("Deploy-Token"); token != "" {
+		return credential{kind: credentialDeploy, token: token}
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, rest, _ := strings.Cut(header, " ")
 		if token := strings.TrimSpace(rest); strings.EqualFold(scheme, "Bearer") && token != "" {
-			return credential{credentialToken, token}
+			return credential{kind: credentialToken, token: token}
 		}
 		// A token is also accepted as the password of basic authentication.
-		if _, password, ok := r.BasicAuth(); ok && password != "" {
-			return credential{credentialToken, password}
+		if login, password, ok := r.BasicAuth(); ok && password != "" {
+			return credential{kind: credentialToken, token: password, login: login}
 		}
 		return credential{kind: credentialUnknown}
 	}
 	for _, name := range []string{"private_token", "access_token"} {
 		if token := queryValue(r.URL.RawQuery, name); token != "" {
-			return credential{credentialToken, token}
+			return credential{kind: credentialToken, token: token}
 		}
 	}
 	if token := queryValue(r.URL.RawQuery, "job_token"); token != "" {
-		return credential{credentialJob, token}
+		return credential{kind: credentialJob, token: token}
 	}
 	return credential{}
 }

@@ -56,10 +56,12 @@ var archivedWrites = map[string]string{
 	"PUT /projects/{id}/push_rule":                         membership,
 	"DELETE /projects/{id}/push_rule":                      membership,
 
-	"POST /projects/{id}/fork":                  elsewhere,
-	"POST /projects/{id}/fork/{forked_from_id}": lifecycle,
-	"DELETE /projects/{id}/fork":                lifecycle,
-	"POST /projects/{id}/ci/lint":               elsewhere,
+	"POST /projects/{id}/fork":                                           elsewhere,
+	"POST /projects/{id}/fork/{forked_from_id}":                          lifecycle,
+	"DELETE /projects/{id}/fork":                                         lifecycle,
+	"POST /projects/{id}/ci/lint":                                        elsewhere,
+	"POST /projects/{id}/packages/npm/-/npm/v1/security/advisories/bulk": elsewhere,
+	"POST /projects/{id}/packages/npm/-/npm/v1/security/audits/quick":    elsewhere,
 
 	"POST /projects/{id}/star":                                           personal,
 	"POST /projects/{id}/unstar":                                         personal,
@@ -194,7 +196,7 @@ func contents(t *testing.T, s *apptest.Server) map[string]uint64 {
 		"projects", "members", "badges", "boards", "ci_variables", "cluster_agents", "commit_comments", "commit_statuses",
 		"deploy_key_projects", "deploy_keys", "deploy_tokens", "deployments", "environments", "error_keys", "error_settings", "alert_integrations",
 		"alert_settings", "issues", "issue_links", "job_artifacts", "job_token_allowlist", "job_token_settings", "jobs", "labels", "merge_requests",
-		"milestones", "notes", "pages_domains", "pages_projects", "pages_sites", "pipeline_schedules", "pipeline_triggers", "pipelines",
+		"milestones", "notes", "packages", "package_files", "package_tags", "package_protection_rules", "pages_domains", "pages_projects", "pages_sites", "pipeline_schedules", "pipeline_triggers", "pipelines",
 		"protected_refs", "push_rules", "pushes", "resource_groups", "runner_projects", "runners", "runner_registration_tokens", "snippets",
 		"uploads", "wiki_pages", "audit_events",
 	} {

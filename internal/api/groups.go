@@ -85,11 +85,16 @@ func (a *API) groupStatistics(c *call, list []*project.Namespace) (map[int64]*gr
 		return nil, err
 	}
 	artifacts, err := a.CI.Artifacts.GroupSizes(c, ids)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := a.Packages.GroupSizes(c, ids)
 	shown := make(map[int64]*groupStatisticsJSON, len(sums))
 	for id, s := range sums {
-		s.ArtifactsSize = artifacts[id]
+		s.ArtifactsSize, s.PackagesSize = artifacts[id], packages[id]
 		shown[id] = &groupStatisticsJSON{
 			StorageSize: s.Storage(), RepositorySize: s.RepositorySize, WikiSize: s.WikiSize, SnippetsSize: s.SnippetsSize, JobArtifactsSize: s.ArtifactsSize,
+			PackagesSize: s.PackagesSize,
 		}
 	}
 	return shown, err
@@ -320,6 +325,7 @@ type groupStatisticsJSON struct {
 	LFSObjectsSize   int64 `json:"lfs_objects_size"`
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
 	SnippetsSize     int64 `json:"snippets_size"`
+	PackagesSize     int64 `json:"packages_size"`
 }
 
 // groupDetailJSON is a single group.

@@ -12,6 +12,7 @@ type ciRow struct {
 	path string // below the project or group
 	json string
 	code bool          // it is about the repository
+	most bool          // of a private project it is for Reporters
 	open bool          // also for anonymous callers
 	free bool          // for all callers: the body decides
 	bad  bool          // the request is invalid
@@ -142,7 +143,7 @@ func rowPlaceRoles(of map[string]ciRow) map[string]placeRole {
 	rows := map[string]placeRole{}
 	for endpoint, r := range of {
 		method, _, _ := strings.Cut(endpoint, " ")
-		row := placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open || r.free, need: r.need, ok: r.ok, code: r.code, bad: r.bad}
+		row := placeRole{do: method + " {at}" + r.path, json: r.json, open: r.open || r.free, need: r.need, ok: r.ok, code: r.code, most: r.most, bad: r.bad}
 		if r.free {
 			row.also = map[string]int{"blocked": r.ok}
 		}

@@ -22,6 +22,7 @@ type placeRole struct {
 	need project.Level // NoAccess: who sees the place
 	ok   int           // the answer then
 	code bool          // it is about the repository: of a private place that is for Reporters
+	most bool          // of a private place it is for Reporters
 	part bool          // of a private place those below Reporters do not know of it
 	bad  bool          // the request is invalid: reported before the lookup
 
@@ -123,7 +124,7 @@ func placeRows(t *testing.T) map[string]placeRole {
 	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
 		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
-		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles)
+		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles)
 }
 
 // requireRows fails for an endpoint without a row, and for a row without an
@@ -231,7 +232,7 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 		return r.also[caller]
 	case caller != "admin" && r.part && v == project.Private && level < project.Reporter:
 		return 404
-	case caller != "admin" && (level < r.need || r.code && v == project.Private && level < project.Reporter):
+	case caller != "admin" && (level < r.need || (r.code || r.most) && v == project.Private && level < project.Reporter):
 		return 403
 	}
 	return r.ok

@@ -54,6 +54,7 @@ type projectStatisticsJSON struct {
 	SnippetsSize     int64 `json:"snippets_size"`
 	LFSObjectsSize   int64 `json:"lfs_objects_size"`
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
+	PackagesSize     int64 `json:"packages_size"`
 }
 
 // projectJSON is a project for authenticated users.
@@ -81,6 +82,7 @@ type projectJSON struct {
 	WikiEnabled              bool   `json:"wiki_enabled"`
 	SnippetsEnabled          bool   `json:"snippets_enabled"`
 	ContainerRegistryEnabled bool   `json:"container_registry_enabled"`
+	PackagesEnabled          bool   `json:"packages_enabled"`
 	ApprovalsBeforeMerge     int64  `json:"approvals_before_merge"` // deprecated
 	projectSettingsJSON
 
@@ -128,7 +130,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 	if statistics && p.Can(c.actor).SeeStatistics {
 		basic.Statistics = &projectStatisticsJSON{
 			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, WikiSize: p.Statistics.WikiSize, SnippetsSize: p.Statistics.SnippetsSize,
-			JobArtifactsSize: p.Statistics.ArtifactsSize, StorageSize: p.Statistics.Storage(),
+			JobArtifactsSize: p.Statistics.ArtifactsSize, PackagesSize: p.Statistics.PackagesSize, StorageSize: p.Statistics.Storage(),
 		}
 	}
 	if simple || c.actor.Anonymous() {
@@ -161,11 +163,11 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 		MergeRequestsAccessLevel: string(p.MergeRequests), BuildsAccessLevel: string(p.Builds),
 		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
 		WikiEnabled: p.Settings.Wiki != project.Disabled, SnippetsEnabled: p.Settings.Snippets != project.Disabled,
-		ContainerRegistryEnabled: p.Settings.ContainerRegistry != project.Disabled,
-		ApprovalsBeforeMerge:     p.Settings.Approvals.BeforeMerge,
-		projectSettingsJSON:      projectSettingsJSON(p.Settings),
-		SharedWithGroups:         mapped(p.Shares, toShared),
-		Permissions:              projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},
+		ContainerRegistryEnabled: p.Settings.ContainerRegistry != project.Disabled, PackagesEnabled: p.Settings.PackageRegistry != project.Disabled,
+		ApprovalsBeforeMerge: p.Settings.Approvals.BeforeMerge,
+		projectSettingsJSON:  projectSettingsJSON(p.Settings),
+		SharedWithGroups:     mapped(p.Shares, toShared),
+		Permissions:          projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},
 	}
 	if p.Owner != nil {
 		owner := toUserPublic(c.site, p.Owner, now)

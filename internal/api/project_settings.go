@@ -14,6 +14,7 @@ type projectSettingsJSON struct {
 	Pages                                     project.Feature          `json:"pages_access_level"`
 	Analytics                                 project.Feature          `json:"analytics_access_level"`
 	ContainerRegistry                         project.Feature          `json:"container_registry_access_level"`
+	PackageRegistry                           project.Feature          `json:"package_registry_access_level"`
 	SecurityAndCompliance                     project.Feature          `json:"security_and_compliance_access_level"`
 	Releases                                  project.Feature          `json:"releases_access_level"`
 	Environments                              project.Feature          `json:"environments_access_level"`
@@ -42,7 +43,6 @@ type projectSettingsJSON struct {
 	IssueBranchTemplate                       string                   `json:"issue_branch_template"`
 	Approvals                                 project.ApprovalSettings `json:"-"` // see approvals.go
 	LFSEnabled                                bool                     `json:"lfs_enabled"`
-	PackagesEnabled                           bool                     `json:"packages_enabled"`
 	RequestAccessEnabled                      bool                     `json:"request_access_enabled"`
 	EmailsEnabled                             bool                     `json:"emails_enabled"`
 	ServiceDeskEnabled                        bool                     `json:"service_desk_enabled"`
@@ -82,6 +82,7 @@ type projectSettingParams struct {
 	WikiEnabled              *bool `param:"wiki_enabled"`
 	SnippetsEnabled          *bool `param:"snippets_enabled"`
 	ContainerRegistryEnabled *bool `param:"container_registry_enabled"`
+	PackagesEnabled          *bool `param:"packages_enabled" doc:"Deprecated: use package_registry_access_level."`
 
 	Forking                                   *project.Feature `param:"forking_access_level" enum:"disabled,private,enabled"`
 	Wiki                                      *project.Feature `param:"wiki_access_level" enum:"disabled,private,enabled"`
@@ -89,6 +90,7 @@ type projectSettingParams struct {
 	Pages                                     *project.Feature `param:"pages_access_level" enum:"disabled,private,enabled,public"`
 	Analytics                                 *project.Feature `param:"analytics_access_level" enum:"disabled,private,enabled"`
 	ContainerRegistry                         *project.Feature `param:"container_registry_access_level" enum:"disabled,private,enabled"`
+	PackageRegistry                           *project.Feature `param:"package_registry_access_level" enum:"disabled,private,enabled,public" doc:"With public everyone can pull packages, even from a private project."`
 	SecurityAndCompliance                     *project.Feature `param:"security_and_compliance_access_level" enum:"disabled,private,enabled"`
 	Releases                                  *project.Feature `param:"releases_access_level" enum:"disabled,private,enabled"`
 	Environments                              *project.Feature `param:"environments_access_level" enum:"disabled,private,enabled"`
@@ -117,7 +119,6 @@ type projectSettingParams struct {
 	IssueBranchTemplate                       *string          `param:"issue_branch_template" doc:"Template of the names of branches that are created from issues. Variables: %{id}, %{title}."`
 	ApprovalsBeforeMerge                      *int64           `param:"approvals_before_merge" doc:"Deprecated: use approval rules."`
 	LFSEnabled                                *bool            `param:"lfs_enabled"`
-	PackagesEnabled                           *bool            `param:"packages_enabled"`
 	RequestAccessEnabled                      *bool            `param:"request_access_enabled"`
 	EmailsEnabled                             *bool            `param:"emails_enabled"`
 	ServiceDeskEnabled                        *bool            `param:"service_desk_enabled"`
@@ -147,12 +148,14 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.Wiki, toFeature(p.WikiEnabled))
 	patch.Set(&s.Snippets, toFeature(p.SnippetsEnabled))
 	patch.Set(&s.ContainerRegistry, toFeature(p.ContainerRegistryEnabled))
+	patch.Set(&s.PackageRegistry, toFeature(p.PackagesEnabled))
 	patch.Set(&s.Forking, p.Forking)
 	patch.Set(&s.Wiki, p.Wiki)
 	patch.Set(&s.Snippets, p.Snippets)
 	patch.Set(&s.Pages, p.Pages)
 	patch.Set(&s.Analytics, p.Analytics)
 	patch.Set(&s.ContainerRegistry, p.ContainerRegistry)
+	patch.Set(&s.PackageRegistry, p.PackageRegistry)
 	patch.Set(&s.SecurityAndCompliance, p.SecurityAndCompliance)
 	patch.Set(&s.Releases, p.Releases)
 	patch.Set(&s.Environments, p.Environments)
@@ -181,7 +184,6 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.IssueBranchTemplate, p.IssueBranchTemplate)
 	patch.Set(&s.Approvals.BeforeMerge, p.ApprovalsBeforeMerge)
 	patch.Set(&s.LFSEnabled, p.LFSEnabled)
-	patch.Set(&s.PackagesEnabled, p.PackagesEnabled)
 	patch.Set(&s.RequestAccessEnabled, p.RequestAccessEnabled)
 	patch.Set(&s.EmailsEnabled, p.EmailsEnabled)
 	patch.Set(&s.ServiceDeskEnabled, p.ServiceDeskEnabled)

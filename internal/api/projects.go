@@ -177,15 +177,19 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	return a.wholeProject(c, found, p.Statistics)
 }
 
-// fillArtifacts adds artifact sizes to the statistics of projects.
+// fillArtifacts adds artifact and package sizes to the statistics of projects.
 func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 	ids := make([]int64, len(list))
 	for i, p := range list {
 		ids[i] = p.ID
 	}
 	sizes, err := a.CI.Artifacts.Sizes(c, ids)
+	if err != nil {
+		return err
+	}
+	packages, err := a.Packages.Sizes(c, ids)
 	for _, p := range list {
-		p.Statistics.ArtifactsSize = sizes[p.ID]
+		p.Statistics.ArtifactsSize, p.Statistics.PackagesSize = sizes[p.ID], packages[p.ID]
 	}
 	return err
 }

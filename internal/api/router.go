@@ -27,6 +27,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/packages"
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -67,6 +68,7 @@ type Deps struct {
 	Wikis    *wiki.Service
 	Releases *release.Service
 	CI       *ci.Service
+	Packages *packages.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
@@ -236,6 +238,11 @@ func New(d Deps) *API {
 		a.featureFlagRoutes,
 		a.protectedEnvironmentRoutes,
 		a.freezePeriodRoutes,
+		a.packageRoutes,
+		a.packageRuleRoutes,
+		a.genericPackageRoutes,
+		a.npmPackageRoutes,
+		a.pypiPackageRoutes,
 		a.applicationRoutes,
 		a.documentRoutes,
 		a.openIDRoutes,

@@ -46,6 +46,7 @@ import (
 	"svc/internal/notice"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/packages"
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -97,6 +98,7 @@ type App struct {
 	Wikis    *wiki.Service
 	Releases *release.Service
 	CI       *ci.Service
+	Packages *packages.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
@@ -303,6 +305,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"), Features: licensedFeatures(a.Config.Tier),
 		},
 	})
+	a.Packages = packages.New(packages.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Projects: a.Projects, CI: a.CI, Now: a.now,
+	})
 	a.Todos = todo.New(todo.Deps{
 		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Projects: a.Projects, Notify: a.Notify, Plan: a.Plan, Merges: a.Merges, Now: a.now,
 	})
@@ -405,7 +410,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
-		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
+		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,

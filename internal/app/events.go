@@ -25,7 +25,7 @@ func (a *App) subscribe() {
 	projects := &a.Projects.Events
 	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
-		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted)
+		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted)
 
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 

@@ -34,6 +34,7 @@ func features() []string {
 		"merge",
 		"ci",
 		"alert",
+		"packages",
 		"todo",
 		"terraform",
 		"featureflag",

@@ -28,3 +28,25 @@ func (s *Service) visibleJob(ctx context.Context, by actor.Actor, p *project.Pro
 	}
 	return j, err
 }
+
+// VisiblePipelines returns those of the pipelines of projects that an actor can
+// see, by ID. The projects are read for the actor.
+func (s *Service) VisiblePipelines(ctx context.Context, by actor.Actor, projects []*project.Project, ids []int64) (map[int64]*Pipeline, error) {
+	open := make(map[int64]*project.Project, len(projects))
+	for _, p := range projects {
+		if p.MayRead(by, project.BuildsPart) {
+			open[p.ID] = p
+		}
+	}
+	found := make(map[int64]*Pipeline, len(ids))
+	if len(open) == 0 {
+		return found, nil
+	}
+	list, err := findPipelines(ctx, s.DB, ids)
+	for _, l := range list {
+		if p := open[l.ProjectID]; p != nil && repo.RefVisible(by, p, l.Ref) {
+			found[l.ID] = l
+		}
+	}
+	return found, err
+}

@@ -16,13 +16,18 @@ import (
 	"svc/internal/secret"
 )
 
-// ReadRepository is the scope of deploy tokens that opens repositories.
-const ReadRepository = "read_repository"
+// Scopes of deploy tokens: ReadRepository opens repositories, the others the
+// package registry.
+const (
+	ReadRepository       = "read_repository"
+	ReadPackageRegistry  = "read_package_registry"
+	WritePackageRegistry = "write_package_registry"
+)
 
 // DeployScopes are all scopes that a deploy token may have.
 func DeployScopes() []string {
 	return []string{
-		ReadRepository, "read_registry", "write_registry", "read_package_registry", "write_package_registry",
+		ReadRepository, "read_registry", "write_registry", ReadPackageRegistry, WritePackageRegistry,
 		"read_virtual_registry", "write_virtual_registry",
 	}
 }
@@ -169,6 +174,16 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 // HTTP. Unauthorized when there is no such token, it has expired, or it has
 // another username. What it opens is asked later: see ReadCode.
 func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token string) (actor.Actor, error) {
+	return s.authenticateDeployToken(ctx, &username, token)
+}
+
+// AuthenticateDeployTokenAlone is AuthenticateDeployToken for a token that came
+// without a username, in a header.
+func (s *Service) AuthenticateDeployTokenAlone(ctx context.Context, token string) (actor.Actor, error) {
+	return s.authenticateDeployToken(ctx, nil, token)
+}
+
+func (s *Service) authenticateDeployToken(ctx context.Context, username *string, token string) (actor.Actor, error) {
 	t, err := findTokenByDigest(ctx, s.DB, secret.Digest(token))
 	if errors.Is(err, db.ErrNoRows) {
 		return actor.Actor{}, errs.Unauthorized("")
@@ -176,7 +191,7 @@ func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token s
 	if err != nil {
 		return actor.Actor{}, fmt.Errorf("authenticate deploy token: %w", err)
 	}
-	if t.Username != username || t.Expired(s.Now()) {
+	if username != nil && t.Username != *username || t.Expired(s.Now()) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
 	return actor.Actor{Deploy: &actor.Deploy{Kind: actor.DeployToken, ID: t.ID, Name: t.Name, UserID: orZero(t.CreatedBy)}}, nil

@@ -39,7 +39,7 @@ func admitted(p *Project, refusal error) (*Project, error) {
 }
 
 // View refuses an actor with access to the project who may not read a part of it.
-// That code, builds, environments, alerts and settings exist is no secret:
+// That code, builds, environments, packages, alerts and settings exist is no secret:
 // Forbidden, Unauthorized without signing in. Other parts are then as if they
 // were not there: NotFound.
 func (p *Project) View(by actor.Actor, part Part) error {
@@ -55,6 +55,8 @@ func (p *Project) View(by actor.Actor, part Part) error {
 			return hidden(by)
 		}
 		return p.buildsReadable(by)
+	case PackagePart:
+		return p.packagesReadable(by)
 	case AlertPart:
 		return enough(by, p.Access.Level(), Developer)
 	case InfrastructurePart:

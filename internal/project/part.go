@@ -24,6 +24,7 @@ const (
 	BuildsPart      // pipelines, jobs, artifacts, schedules
 	EnvironmentPart // environments and deployments
 	PagesPart       // the settings and domains of the site
+	PackagePart     // the package registry
 	AlertPart
 	ErrorPart          // errors that programs report
 	InfrastructurePart // Terraform states
@@ -41,7 +42,7 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	switch part {
 	case WholePart:
 		return true
-	case CodePart, BuildsPart, EnvironmentPart, AlertPart, InfrastructurePart, FeatureFlagPart, SettingsPart:
+	case CodePart, BuildsPart, EnvironmentPart, PackagePart, AlertPart, InfrastructurePart, FeatureFlagPart, SettingsPart:
 		return p.View(by, part) == nil
 	case IssuePart:
 		return p.Issues == Enabled || p.Issues != Disabled && level >= Guest

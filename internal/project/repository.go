@@ -15,12 +15,13 @@ type Statistics struct {
 	CommitCount    int64 // of the default branch
 	WikiSize       int64 // bytes
 	SnippetsSize   int64 // bytes
+	PackagesSize   int64 // bytes; only where a user asks for it: see packages
 	ArtifactsSize  int64 // bytes; only where a user asks for it: see ci
 }
 
 // Storage is all that they take up, in bytes.
 func (s Statistics) Storage() int64 {
-	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize
+	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize + s.PackagesSize
 }
 
 // GroupStatistics returns the statistics of groups, including their subgroups, to

@@ -10,7 +10,7 @@ import (
 // Feature is the access level of a part of a project: disabled, private or enabled.
 type Feature string
 
-// The values of a Feature. Everyone is for Pages alone.
+// The values of a Feature. Everyone is for Pages and the package registry alone.
 const (
 	Disabled    Feature = "disabled"
 	MembersOnly Feature = "private"
@@ -27,6 +27,7 @@ type Settings struct {
 	Pages                 Feature
 	Analytics             Feature
 	ContainerRegistry     Feature
+	PackageRegistry       Feature
 	SecurityAndCompliance Feature
 	Releases              Feature
 	Environments          Feature
@@ -57,7 +58,6 @@ type Settings struct {
 	Approvals                                 ApprovalSettings
 
 	LFSEnabled           bool
-	PackagesEnabled      bool
 	RequestAccessEnabled bool
 	EmailsEnabled        bool
 	ServiceDeskEnabled   bool
@@ -86,12 +86,12 @@ type Settings struct {
 
 func defaultSettings() Settings {
 	return Settings{
-		Forking: Enabled, Wiki: Enabled, Snippets: Enabled, Pages: MembersOnly, Analytics: Enabled, ContainerRegistry: Enabled,
+		Forking: Enabled, Wiki: Enabled, Snippets: Enabled, Pages: MembersOnly, Analytics: Enabled, ContainerRegistry: Enabled, PackageRegistry: Enabled,
 		SecurityAndCompliance: MembersOnly, Releases: Enabled, Environments: Enabled, FeatureFlags: Enabled, Infrastructure: Enabled,
 		Monitor: Enabled, ModelExperiments: Enabled, ModelRegistry: Enabled, Requirements: Enabled,
 		MergeMethod: "merge", SquashOption: "default_off", PrintingMergeRequestLinkEnabled: true, AutocloseReferencedIssues: true,
 		RemoveSourceBranchAfterMerge: true, Approvals: defaultApprovalSettings(),
-		LFSEnabled: true, PackagesEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
+		LFSEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
 		SharedRunnersEnabled: true, GroupRunnersEnabled: true, BuildTimeout: 3600, BuildGitStrategy: "fetch", AutoCancelPendingPipelines: "enabled",
 		AutoDevopsDeployStrategy: "continuous", CIDefaultGitDepth: 20, CIForwardDeploymentEnabled: true, CIForwardDeploymentRollbackAllowed: true,
 		CISeparatedCaches: true, CIAllowForkPipelinesToRunInParentProject: true, CIPipelineVariablesMinimumOverrideRole: "developer",

@@ -276,12 +276,14 @@ func insertProject(ctx context.Context, q db.Q, p *Project) error {
 	err = q.QueryRowContext(ctx, `
 		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, initial_branch, creator_id, storage,
 			forked_from_id, import_status,
-			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, snippets_access_level, releases_access_level, settings,
+			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, snippets_access_level,
+			releases_access_level, package_registry_access_level, settings,
 			last_activity_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.InitialBranch, p.CreatorID, p.Storage,
 		p.ForkedFromID, string(p.Import),
-		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets), string(p.Settings.Releases), string(settings),
+		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets),
+		string(p.Settings.Releases), string(p.Settings.PackageRegistry), string(settings),
 		p.LastActivityAt, p.CreatedAt, p.UpdatedAt).Scan(&p.ID)
 	return taken(err)
 }
@@ -295,12 +297,13 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 		UPDATE projects SET namespace_id = ?, path = ?, name = ?, full_path = ?, description = ?, visibility = ?, default_branch = ?,
 			archived = ?, avatar = ?, storage = ?, read_only = ?,
 			issues_access_level = ?, repository_access_level = ?, merge_requests_access_level = ?, builds_access_level = ?, snippets_access_level = ?,
-			releases_access_level = ?, settings = ?,
+			releases_access_level = ?, package_registry_access_level = ?, settings = ?,
 			last_activity_at = ?, updated_at = ?
 		WHERE id = ? AND deleted_at IS NULL`,
 		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch,
 		p.Archived, p.Avatar, p.Storage, p.ReadOnly,
-		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets), string(p.Settings.Releases), string(settings),
+		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets),
+		string(p.Settings.Releases), string(p.Settings.PackageRegistry), string(settings),
 		p.LastActivityAt, p.UpdatedAt, p.ID)
 	return taken(db.NotFound(err, "Project"))
 }

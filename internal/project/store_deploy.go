@@ -157,8 +157,15 @@ func (s *Service) listDeployTokens(ctx context.Context, in *source, active *bool
 	return page, nil
 }
 
-// tokenOpens asks for a token of the project, or of a group above it.
+// tokenOpens reports whether a deploy token opens the repository of a project.
 func (s *Service) tokenOpens(ctx context.Context, q db.Q, id int64, p *Project) (bool, error) {
+	scopes, err := s.tokenScopes(ctx, q, id, p)
+	return slices.Contains(scopes, ReadRepository), err
+}
+
+// tokenScopes returns the scopes of a token of the project, or of a group above
+// it; none for any other token.
+func (s *Service) tokenScopes(ctx context.Context, q db.Q, id int64, p *Project) ([]string, error) {
 	var scopes string
 	err := q.QueryRowContext(ctx, `
 		SELECT t.scopes FROM deploy_tokens t
@@ -166,9 +173,9 @@ func (s *Service) tokenOpens(ctx context.Context, q db.Q, id int64, p *Project) 
 			OR t.namespace_id IN (SELECT a.ancestor_id FROM namespace_tree a WHERE a.descendant_id = ?))`,
 		id, s.Now(), p.ID, p.NamespaceID).Scan(&scopes)
 	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
+		return nil, nil
 	}
-	return err == nil && slices.Contains(strings.Fields(scopes), ReadRepository), err
+	return strings.Fields(scopes), err
 }
 
 // keyByID and keyByDigest are conditions for reachableKey.

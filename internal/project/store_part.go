@@ -22,6 +22,8 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		column = "p.snippets_access_level"
 	case ReleasePart:
 		column = "p.releases_access_level"
+	case PackagePart:
+		column, least = "p.package_registry_access_level", Reporter
 	}
 	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
 	if part == MergePart { // which shows code
@@ -34,7 +36,11 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	if by.Anonymous() || by.External {
 		open = "p.visibility = 'public'"
 	}
-	open += " AND " + column + " = 'enabled'"
+	if part == PackagePart { // lists show no private project to those who see its packages alone
+		open += " AND " + column + " IN ('enabled', 'public')"
+	} else {
+		open += " AND " + column + " = 'enabled'"
+	}
 	if part == MergePart {
 		open += " AND p.repository_access_level = 'enabled'"
 	}

@@ -48,11 +48,18 @@ type Settings struct {
 	MaxInstanceVariables    int
 	AllowRegistrationTokens bool // runners may register themselves
 	MaxLogMegabytes         int  // of one job
-	MaxArtifactMegabytes    int  // of one file
-	ArtifactDays            int  // how long artifacts are kept that say nothing of it; 0 is forever
-	LogDays                 int  // how long logs of finished jobs are kept; 0 is forever
-	PipelineDays            int  // how long finished pipelines are kept; 0 is forever
-	RemoteIncludes          bool // CI files may include files of other sites
+	MaxGenericMegabytes     int  // of a file of a generic package
+	MaxNPMMegabytes         int  // of an npm package
+	MaxPyPIMegabytes        int  // of a file of a PyPI package
+	// MaxPackageStorageMegabytes is the size of all packages of a project.
+	MaxPackageStorageMegabytes int
+	NPMForwarding              bool // redirect to the public registry
+	PyPIForwarding             bool
+	MaxArtifactMegabytes       int  // of one file
+	ArtifactDays               int  // how long artifacts are kept that say nothing of it; 0 is forever
+	LogDays                    int  // how long logs of finished jobs are kept; 0 is forever
+	PipelineDays               int  // how long finished pipelines are kept; 0 is forever
+	RemoteIncludes             bool // CI files may include files of other sites
 
 	MaxTerraformStateBytes int // of one state; 0 is no limit
 

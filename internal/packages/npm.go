@@ -1,0 +1,511 @@
+package packages
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/packages/npm"
+	"svc/internal/project"
+)
+
+// Place is where a client looks for packages: a project, a group, or the whole
+// instance if both are empty.
+type Place struct{ Project, Group project.Ref }
+
+// npmFile is the metadata of the file of an npm package.
+type npmFile struct {
+	Integrity string `json:"integrity,omitempty"`
+}
+
+// PublishNPM publishes a version of an npm package from the document that the client
+// sends. A document without a file changes which versions are deprecated. Developers
+// and above, deploy tokens that may write, and jobs. NotFound; Forbidden if the
+// version exists or the package is protected; Invalid; TooLarge.
+func (s *Service) PublishNPM(ctx context.Context, by actor.Actor, ref project.Ref, name string, body io.Reader) (*Package, error) {
+	p, err := s.change(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := npm.CheckName(name); err != nil {
+		return nil, err
+	}
+	if err := s.mayPush(ctx, s.DB, by, p, NPM, name); err != nil {
+		return nil, err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var stored *content
+	var manifest npm.Manifest
+	messages := map[string]string{}
+	doc, err := npm.Read(body, func(version string, text []byte) error {
+		m, err := npm.ParseManifest(text)
+		manifest, messages[version] = m, m.Deprecated
+		return err
+	}, func(_ string, file io.Reader) error {
+		if stored != nil {
+			return errs.Invalid("a version has one file")
+		}
+		var err error
+		stored, err = s.store(ctx, file, settings.MaxNPMMegabytes)
+		return err
+	})
+	if err == nil && doc.Name != "" && doc.Name != name {
+		err = errs.Invalid("the name in the body is not that of the URL")
+	}
+	if err == nil && stored == nil {
+		return nil, s.deprecate(ctx, p, name, messages)
+	}
+	if err == nil {
+		err = checkNPM(name, doc, manifest, stored)
+	}
+	if err != nil {
+		return nil, firstOf(err, s.drop(ctx, stored))
+	}
+	return s.publishNPM(ctx, by, p, name, doc, manifest, stored)
+}
+
+// firstOf returns the error that the caller is to see; a second one is attached.
+func firstOf(err, second error) error {
+	if second == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, second)
+}
+
+// checkNPM compares a document with its name and its file.
+func checkNPM(name string, doc npm.Document, m npm.Manifest, stored *content) error {
+	if doc.Versions != 1 {
+		return errs.Invalid("a document with a file has one version")
+	}
+	if err := npm.CheckVersion(m.Version); err != nil {
+		return err
+	}
+	if m.Name != name {
+		return errs.Invalid("the name of the version is not that of the URL")
+	}
+	if stored.size == 0 {
+		return errs.Invalid("the file is empty")
+	}
+	if m.Shasum != "" && !strings.EqualFold(m.Shasum, stored.sha1) {
+		return errs.Invalid("the file does not have the digest dist.shasum")
+	}
+	for sum := range strings.FieldsSeq(m.Integrity) {
+		if digest, ok := strings.CutPrefix(sum, "sha512-"); ok {
+			if digest, _, _ = strings.Cut(digest, "?"); digest != stored.sha512Base64 {
+				return errs.Invalid("the file does not have the digest dist.integrity")
+			}
+		}
+	}
+	for tag, version := range doc.Tags {
+		if err := npm.CheckTag(tag); err != nil {
+			return err
+		}
+		if version != m.Version {
+			return errs.Invalid("the tag %s is not for the version that is published", tag)
+		}
+	}
+	return nil
+}
+
+func (s *Service) publishNPM(ctx context.Context, by actor.Actor, p *project.Project, name string, doc npm.Document, m npm.Manifest, stored *content) (*Package, error) {
+	metadata, err := json.Marshal(npmFile{Integrity: "sha512-" + stored.sha512Base64})
+	if err != nil {
+		return nil, firstOf(err, s.drop(ctx, stored))
+	}
+	k, _, err := s.publish(ctx, by, p, draft{
+		pkg:  Package{Type: NPM, Name: name, lookup: name, Version: m.Version, Status: Default, metadata: m.Kept},
+		file: File{Name: path.Base(name) + "-" + m.Version + ".tgz", metadata: string(metadata)},
+		admit: func(_ *db.Tx, _ *Package, added bool, _ *File) error {
+			if !added {
+				return errs.Forbidden("Package already exists.")
+			}
+			return nil
+		},
+		published: func(tx *db.Tx, k *Package, _ *File) error {
+			for tag := range doc.Tags {
+				if err := upsertTag(ctx, tx, k, tag, s.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}, stored)
+	return k, err
+}
+
+// deprecate sets the deprecation messages of versions.
+func (s *Service) deprecate(ctx context.Context, p *project.Project, name string, messages map[string]string) error {
+	if len(messages) == 0 {
+		return errs.Invalid("versions is missing")
+	}
+	found := false
+	err := s.eachVersion(ctx, []int64{p.ID}, NPM, name, func(list []*Package) error {
+		for _, k := range list {
+			found = true
+			message, named := messages[k.Version]
+			if !named {
+				continue
+			}
+			metadata, err := npm.Deprecate(k.metadata, message)
+			if err != nil {
+				return fmt.Errorf("manifest of package %d: %w", k.ID, err)
+			}
+			if metadata == k.metadata {
+				continue
+			}
+			if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return updatePackage(ctx, tx, k.ID, k.Status, metadata, s.Now()) }); err != nil {
+				return fmt.Errorf("deprecate package %d: %w", k.ID, err)
+			}
+		}
+		return nil
+	})
+	if err == nil && !found {
+		return errs.NotFound("Package")
+	}
+	return err
+}
+
+// versionsAtOnce is the number of versions that are read at once.
+const versionsAtOnce = 200
+
+// eachVersion reads all versions of a package.
+func (s *Service) eachVersion(ctx context.Context, projects []int64, t Type, lookup string, f func([]*Package) error) error {
+	var after int64
+	for {
+		list, err := findVersions(ctx, s.DB, projects, t, lookup, after, versionsAtOnce)
+		if err != nil {
+			return fmt.Errorf("versions of a package: %w", err)
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		if err := f(list); err != nil {
+			return err
+		}
+		after = list[len(list)-1].ID
+	}
+}
+
+// NPMPackage is an npm package with all versions that an actor may read.
+type NPMPackage struct {
+	Name     string
+	Tags     map[string]string // versions by tag; there is always a tag latest
+	Created  time.Time
+	Modified time.Time
+	Rev      string // changes with the versions
+
+	service  *Service
+	projects []*project.Project
+}
+
+// NPMVersion is a version of an npm package.
+type NPMVersion struct {
+	ProjectID int64
+	Version   string
+	Manifest  string // JSON text
+	File      string
+	SHA1      string
+	Integrity string
+	CreatedAt time.Time
+}
+
+// NPM returns an npm package. At the instance the scope of its name must be the
+// top-level group or user of its project. NotFound.
+func (s *Service) NPM(ctx context.Context, by actor.Actor, at Place, name string) (*NPMPackage, error) {
+	projects, err := s.npmProjects(ctx, by, at, name)
+	if err != nil {
+		return nil, err
+	}
+	n := &NPMPackage{Name: name, Tags: map[string]string{}, service: s, projects: projects}
+	ids := idsOf(projects)
+	rows, err := versionRows(ctx, s.DB, ids, name)
+	if err != nil {
+		return nil, fmt.Errorf("npm package: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, errs.NotFound("Package")
+	}
+	latest, release := "", ""
+	var changed int64
+	for _, r := range rows {
+		if latest == "" || npm.Compare(r.version, latest) > 0 {
+			latest = r.version
+		}
+		if !strings.Contains(r.version, "-") && (release == "" || npm.Compare(r.version, release) > 0) {
+			release = r.version
+		}
+		if n.Created.IsZero() || r.createdAt.Before(n.Created) {
+			n.Created = r.createdAt
+		}
+		if r.updatedAt.After(n.Modified) {
+			n.Modified = r.updatedAt
+		}
+		changed = max(changed, r.updatedAt.UnixMicro())
+	}
+	n.Rev = fmt.Sprintf("%d-%x", len(rows), changed)
+	tags, err := tagsNamed(ctx, s.DB, ids, name)
+	if err != nil {
+		return nil, fmt.Errorf("npm package: %w", err)
+	}
+	maps.Copy(n.Tags, tags)
+	if n.Tags["latest"] == "" {
+		n.Tags["latest"] = latest
+		if release != "" {
+			n.Tags["latest"] = release
+		}
+	}
+	return n, nil
+}
+
+// Each calls f for each version. A version that several projects have is that of
+// the first.
+func (n *NPMPackage) Each(ctx context.Context, f func(NPMVersion) error) error {
+	seen := map[string]bool{}
+	return n.service.eachVersion(ctx, idsOf(n.projects), NPM, n.Name, func(list []*Package) error {
+		ids := make([]int64, len(list))
+		for i, k := range list {
+			ids[i] = k.ID
+		}
+		files, err := filesOf(ctx, n.service.DB, ids)
+		if err != nil {
+			return fmt.Errorf("files of an npm package: %w", err)
+		}
+		byPackage := map[int64]*File{}
+		for _, file := range files {
+			byPackage[file.PackageID] = file
+		}
+		for _, k := range list {
+			file := byPackage[k.ID]
+			if file == nil || seen[k.Version] { // its file was deleted
+				continue
+			}
+			seen[k.Version] = true
+			var m npmFile
+			if err := json.Unmarshal([]byte(file.metadata), &m); err != nil {
+				return fmt.Errorf("metadata of package file %d: %w", file.ID, err)
+			}
+			err := f(NPMVersion{
+				ProjectID: k.ProjectID, Version: k.Version, Manifest: k.metadata, File: file.Name, SHA1: file.SHA1, Integrity: m.Integrity, CreatedAt: k.CreatedAt,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// npmProjects returns the projects at a place that have an npm package and that the
+// actor may read. NotFound.
+func (s *Service) npmProjects(ctx context.Context, by actor.Actor, at Place, name string) ([]*project.Project, error) {
+	switch {
+	case at.Project != "":
+		p, err := s.view(ctx, by, at.Project)
+		if err != nil {
+			return nil, err
+		}
+		return []*project.Project{p}, nil
+	case at.Group != "":
+		return s.group(ctx, by, at.Group, func(groupID int64) ([]int64, error) {
+			return findProjectsWith(ctx, s.DB, NPM, name, inGroup, maxCandidates, groupID)
+		})
+	}
+	scope := npm.Scope(name)
+	if scope == "" {
+		return nil, errs.NotFound("Package")
+	}
+	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(scope)) + "/%"
+	ids, err := findProjectsWith(ctx, s.DB, NPM, name, belowPath, maxCandidates, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("find npm package: %w", err)
+	}
+	return s.readableAmong(ctx, by, ids)
+}
+
+// OpenNPM opens the file of a version of an npm package. NotFound.
+func (s *Service) OpenNPM(ctx context.Context, by actor.Actor, ref project.Ref, name, file string) (*Content, error) {
+	p, err := s.view(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	f, err := findNamedIn(ctx, s.DB, p.ID, NPM, name, path.Base(file))
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, f)
+}
+
+// SetTag gives a version of an npm package a tag, which another version loses.
+// Those who may publish the package. NotFound; Forbidden; Invalid.
+func (s *Service) SetTag(ctx context.Context, by actor.Actor, at Place, name, tag, version string) error {
+	if err := npm.CheckTag(tag); err != nil {
+		return err
+	}
+	projects, err := s.tagProjects(ctx, by, at, name)
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		k, err := findVersion(ctx, s.DB, p.ID, NPM, name, version)
+		if errs.Is(err, errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return s.changeTags(ctx, by, p, name, func(tx *db.Tx) error { return upsertTag(ctx, tx, k, tag, s.Now()) })
+	}
+	return errs.NotFound("Package")
+}
+
+// RemoveTag removes a tag of an npm package. Those who may publish the package.
+// NotFound; Forbidden.
+func (s *Service) RemoveTag(ctx context.Context, by actor.Actor, at Place, name, tag string) error {
+	projects, err := s.tagProjects(ctx, by, at, name)
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		tags, err := tagsNamed(ctx, s.DB, []int64{p.ID}, name)
+		if err != nil {
+			return fmt.Errorf("tags of an npm package: %w", err)
+		}
+		if tags[tag] == "" {
+			continue
+		}
+		return s.changeTags(ctx, by, p, name, func(tx *db.Tx) error { return deleteTag(ctx, tx, p.ID, name, tag) })
+	}
+	return errs.NotFound("Package tag")
+}
+
+// tagProjects is npmProjects for a change: of a project it needs the permission to
+// publish.
+func (s *Service) tagProjects(ctx context.Context, by actor.Actor, at Place, name string) ([]*project.Project, error) {
+	if at.Project != "" {
+		if _, err := s.change(ctx, by, at.Project); err != nil {
+			return nil, err
+		}
+	}
+	return s.npmProjects(ctx, by, at, name)
+}
+
+func (s *Service) changeTags(ctx context.Context, by actor.Actor, p *project.Project, name string, do func(tx *db.Tx) error) error {
+	p, err := s.change(ctx, by, project.RefTo(p.ID))
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.mayPush(ctx, tx, by, p, NPM, name); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+	if err != nil {
+		return fmt.Errorf("change tags of an npm package: %w", err)
+	}
+	return nil
+}
+
+// UnpublishNPM deletes versions of an npm package: all, or those that are not in the
+// document that the client sends. Those who may delete the package. NotFound;
+// Forbidden; Conflict if the package has changed since the client read it.
+func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.Ref, name, rev string, body io.Reader) error {
+	p, err := s.remove(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	now, err := s.NPM(ctx, by, Place{Project: ref}, name)
+	if err != nil {
+		return err
+	}
+	if rev != now.Rev {
+		return errs.Conflict("The package has changed. Read it again.")
+	}
+	kept, tags := map[string]bool{}, map[string]string{}
+	if body != nil {
+		doc, err := npm.Read(body, func(version string, _ []byte) error {
+			kept[version] = true
+			return nil
+		}, func(string, io.Reader) error { return errs.Invalid("versions are published without -rev") })
+		if err != nil {
+			return err
+		}
+		if len(kept) == 0 {
+			return errs.Invalid("versions is missing")
+		}
+		tags = doc.Tags
+	}
+	var gone []*Package
+	err = s.eachVersion(ctx, []int64{p.ID}, NPM, name, func(list []*Package) error {
+		for _, k := range list {
+			if !kept[k.Version] {
+				gone = append(gone, k)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		for _, k := range gone {
+			if err := s.deletePackage(ctx, tx, by, p, k); err != nil {
+				return err
+			}
+		}
+		return s.moveTags(ctx, tx, p, name, tags)
+	})
+	if err != nil {
+		return fmt.Errorf("unpublish npm package: %w", err)
+	}
+	return nil
+}
+
+// moveTags sets the tags of a document that remain after versions were deleted.
+func (s *Service) moveTags(ctx context.Context, tx *db.Tx, p *project.Project, name string, tags map[string]string) error {
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		if npm.CheckTag(tag) != nil {
+			continue
+		}
+		k, err := findVersion(ctx, tx, p.ID, NPM, name, tags[tag])
+		if errs.Is(err, errs.KindNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := upsertTag(ctx, tx, k, tag, s.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnpublishNPMFile deletes the version of an npm package that has a file. Clients
+// send it after they have removed the version: then there is nothing to do.
+func (s *Service) UnpublishNPMFile(ctx context.Context, by actor.Actor, ref project.Ref, name, file string) error {
+	p, err := s.remove(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	f, err := findNamedIn(ctx, s.DB, p.ID, NPM, name, path.Base(file))
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.Delete(ctx, by, ref, f.PackageID)
+}

@@ -1,0 +1,274 @@
+package npm
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// errSyntax is the error of text that is not JSON.
+var errSyntax = errors.New("the body is not valid JSON")
+
+// maxDepth is the number of levels of nesting.
+const maxDepth = 64
+
+// scanner reads JSON text of any size. It holds only what its caller asks for:
+// values up to a limit, and long strings piece by piece.
+type scanner struct{ r *bufio.Reader }
+
+// next returns the next byte that is not white space, and consumes it.
+func (s scanner) next() (byte, error) {
+	for {
+		c, err := s.r.ReadByte()
+		if err == io.EOF {
+			return 0, io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return 0, err
+		}
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return c, nil
+	}
+}
+
+// end checks that nothing follows.
+func (s scanner) end() error {
+	_, err := s.next()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errSyntax
+}
+
+// object reads an object. member is called for each member after its name, and
+// consumes the value.
+func (s scanner) object(member func(name string) error) error {
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return errSyntax
+	}
+	for first := true; ; first = false {
+		if c, err = s.next(); err != nil {
+			return err
+		}
+		switch {
+		case first && c == '}':
+			return nil
+		case !first && c == '}':
+			return nil
+		case !first && c == ',':
+			if c, err = s.next(); err != nil {
+				return err
+			}
+		case !first:
+			return errSyntax
+		}
+		if c != '"' {
+			return errSyntax
+		}
+		name, err := s.text(maxName)
+		if err != nil {
+			return err
+		}
+		if c, err = s.next(); err != nil {
+			return err
+		}
+		if c != ':' {
+			return errSyntax
+		}
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+}
+
+// text reads the rest of a string whose quote was consumed.
+func (s scanner) text(limit int) (string, error) {
+	raw := []byte{'"'}
+	if err := s.restOfString(&raw, limit); err != nil {
+		return "", err
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return "", errSyntax
+	}
+	return text, nil
+}
+
+// restOfString consumes a string after its quote. With raw it appends the text up
+// to a limit.
+func (s scanner) restOfString(raw *[]byte, limit int) error {
+	for {
+		c, err := s.r.ReadByte()
+		if err == io.EOF {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+		if err := keep(raw, c, limit); err != nil {
+			return err
+		}
+		switch {
+		case c == '"':
+			return nil
+		case c < ' ':
+			return errSyntax
+		case c == '\\':
+			if c, err = s.r.ReadByte(); err != nil {
+				return io.ErrUnexpectedEOF
+			}
+			if err := keep(raw, c, limit); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func keep(raw *[]byte, c byte, limit int) error {
+	if raw == nil {
+		return nil
+	}
+	if len(*raw) >= limit {
+		return errTooLong
+	}
+	*raw = append(*raw, c)
+	return nil
+}
+
+// errTooLong is the error of a value over its limit.
+var errTooLong = errors.New("a value in the body is too long")
+
+// value reads a value of at most limit bytes.
+func (s scanner) value(limit int) ([]byte, error) {
+	raw := make([]byte, 0, 256)
+	if err := s.walk(&raw, limit); err != nil {
+		return nil, err
+	}
+	if !json.Valid(raw) {
+		return nil, errSyntax
+	}
+	return raw, nil
+}
+
+// skip consumes a value of any size.
+func (s scanner) skip() error { return s.walk(nil, 0) }
+
+// walk consumes one value. What it keeps is checked by its caller; what it skips
+// only has to end.
+func (s scanner) walk(raw *[]byte, limit int) error {
+	depth := 0
+	for {
+		c, err := s.next()
+		if err != nil {
+			return err
+		}
+		if err := keep(raw, c, limit); err != nil {
+			return err
+		}
+		switch c {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return errTooLong
+			}
+		case '}', ']':
+			if depth--; depth < 0 {
+				return errSyntax
+			}
+		case '"':
+			if err := s.restOfString(raw, limit); err != nil {
+				return err
+			}
+		case ',', ':':
+			if depth == 0 {
+				return errSyntax
+			}
+			continue
+		default:
+			if err := s.literal(raw, limit); err != nil {
+				return err
+			}
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// literal consumes the rest of a number, true, false or null.
+func (s scanner) literal(raw *[]byte, limit int) error {
+	for {
+		c, err := s.r.ReadByte()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch c {
+		case ',', '}', ']', ' ', '\t', '\r', '\n', ':':
+			return s.r.UnreadByte()
+		}
+		if err := keep(raw, c, limit); err != nil {
+			return err
+		}
+	}
+}
+
+// stringReader reads the characters of a string without escapes, such as base64,
+// after its quote.
+type stringReader struct {
+	s    scanner
+	done bool
+}
+
+// Read implements io.Reader.
+func (r *stringReader) Read(p []byte) (int, error) {
+	if r.done {
+		return 0, io.EOF
+	}
+	n := 0
+	for n < len(p) {
+		// What is buffered is taken without a call for each byte.
+		c, err := r.s.r.ReadByte()
+		if err == io.EOF {
+			return n, io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return n, err
+		}
+		switch {
+		case c == '"':
+			r.done = true
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		case c == '\\': // some encoders escape the slash
+			if c, err = r.s.r.ReadByte(); err != nil {
+				return n, io.ErrUnexpectedEOF
+			}
+			if c != '/' {
+				return n, errSyntax
+			}
+		case c < ' ':
+			return n, errSyntax
+		}
+		p[n] = c
+		n++
+		if r.s.r.Buffered() == 0 {
+			return n, nil
+		}
+	}
+	return n, nil
+}
