@@ -59,6 +59,16 @@ type Store interface {
 	// pass it on.
 	URL(ctx context.Context, key string, ttl time.Duration) (string, error)
 
+	// UploadURL returns an address to which anyone can put an object of a size for a
+	// while, and the headers to send with it. What is put there can be anything,
+	// and can be replaced as long as the address is valid. It returns NotAllowed
+	// when the store has no such addresses.
+	UploadURL(ctx context.Context, key string, size int64, ttl time.Duration) (string, map[string]string, error)
+
+	// Copy copies an object as Get, or Stat, described it to another key. It
+	// returns NotFound, and Precondition if the object was replaced since.
+	Copy(ctx context.Context, from Info, to string) error
+
 	// Ping reports whether the store can be used.
 	Ping(ctx context.Context) error
 
@@ -78,6 +88,8 @@ type Info struct {
 	Size        int64
 	ModTime     time.Time // in UTC
 	ContentType string
+
+	version string // of a remote store, as Get found it
 }
 
 // Object is an object opened for reading; it serves http.ServeContent.

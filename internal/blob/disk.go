@@ -376,6 +376,33 @@ func (d *disk) URL(_ context.Context, key string, ttl time.Duration) (string, er
 	return "", errs.NotAllowed("objects on disk have no URL")
 }
 
+func (d *disk) UploadURL(_ context.Context, key string, _ int64, ttl time.Duration) (string, map[string]string, error) {
+	if err := CheckKey(key); err != nil {
+		return "", nil, err
+	}
+	if err := checkTTL(ttl); err != nil {
+		return "", nil, err
+	}
+	return "", nil, errs.NotAllowed("objects on disk have no URL")
+}
+
+// Copy reads the object again: only a Put of ours can have replaced it, whole.
+func (d *disk) Copy(ctx context.Context, from Info, to string) error {
+	if err := CheckKey(to); err != nil {
+		return err
+	}
+	f, info, err := d.open(from.Key)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info.Size != from.Size || !info.ModTime.Equal(from.ModTime) {
+		return errs.Precondition("the object was replaced")
+	}
+	_, err = d.Put(ctx, to, io.NewSectionReader(f, 0, info.Size), Options{ContentType: info.ContentType, Size: info.Size})
+	return err
+}
+
 // Ping writes a file, because that is what fails when a disk is full or has
 // become read-only.
 func (d *disk) Ping(context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -94,6 +95,7 @@ func (b *bucket) head(ctx context.Context, key string) (Info, *string, error) {
 		Size:        aws.ToInt64(out.ContentLength),
 		ModTime:     aws.ToTime(out.LastModified).UTC(),
 		ContentType: aws.ToString(out.ContentType),
+		version:     aws.ToString(out.ETag),
 	}, out.ETag, nil
 }
 
@@ -252,6 +254,45 @@ func (b *bucket) URL(ctx context.Context, key string, ttl time.Duration) (string
 		return "", fmt.Errorf("sign address of object %s: %w", key, kind(err))
 	}
 	return out.URL, nil
+}
+
+// UploadURL signs the length of the object, so that the store refuses another one.
+func (b *bucket) UploadURL(ctx context.Context, key string, size int64, ttl time.Duration) (string, map[string]string, error) {
+	if err := CheckKey(key); err != nil {
+		return "", nil, err
+	}
+	if err := checkTTL(ttl); err != nil {
+		return "", nil, err
+	}
+	in := &s3.PutObjectInput{Bucket: &b.name, Key: b.at(key), ContentLength: &size, ContentType: aws.String(defaultType)}
+	out, err := s3.NewPresignClient(b.client).PresignPutObject(ctx, in, s3.WithPresignExpires(ttl))
+	if err != nil {
+		return "", nil, fmt.Errorf("sign address of object %s: %w", key, kind(err))
+	}
+	return out.URL, map[string]string{"Content-Type": defaultType}, nil
+}
+
+func (b *bucket) Copy(ctx context.Context, from Info, to string) error {
+	if err := CheckKey(from.Key); err != nil {
+		return err
+	}
+	if err := CheckKey(to); err != nil {
+		return err
+	}
+	in := &s3.CopyObjectInput{Bucket: &b.name, Key: b.at(to), CopySource: aws.String(copySource(b.name + "/" + *b.at(from.Key)))}
+	if from.version != "" {
+		in.CopySourceIfMatch = &from.version
+	}
+	if _, err := b.client.CopyObject(ctx, in); err != nil {
+		return fmt.Errorf("copy object %s to %s: %w", from.Key, to, kind(err))
+	}
+	return nil
+}
+
+// copySource escapes the source of a copy: all but slashes, also what other programs
+// take for a space.
+func copySource(name string) string {
+	return strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(name))
 }
 
 func (b *bucket) Ping(ctx context.Context) error {

@@ -44,6 +44,8 @@ func Run(t *testing.T, newStore func(t *testing.T) blob.Store) {
 		{"puts at once", testPutsAtOnce},
 		{"puts and deletes at once", testPutsAndDeletesAtOnce},
 		{"url", testURL},
+		{"upload url", testUploadURL},
+		{"copy", testCopy},
 		{"ping", testPing},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

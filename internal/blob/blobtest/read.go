@@ -210,3 +210,70 @@ func testURL(t *testing.T, s blob.Store) {
 		t.Errorf("%s gives %d %q", forged, status, body)
 	}
 }
+
+// testUploadURL puts objects by an address.
+func testUploadURL(t *testing.T, s blob.Store) {
+	_, _, err := s.UploadURL(t.Context(), "dir/a b+c.txt", 4, 0)
+	checkKind(t, "UploadURL without a life", err, errs.KindInvalid)
+	address, header, err := s.UploadURL(t.Context(), "dir/a b+c.txt", 4, time.Minute)
+	if errs.Is(err, errs.KindNotAllowed) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(text string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range header {
+			r.Header.Set(name, value)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	if status := send("text that is longer"); status < 400 {
+		t.Errorf("an object of another size: %d", status)
+	}
+	if _, err := s.Stat(t.Context(), "dir/a b+c.txt"); !errs.Is(err, errs.KindNotFound) {
+		t.Errorf("it is stored: %v", err)
+	}
+	if status := send("text"); status != 200 {
+		t.Errorf("put: %d", status)
+	}
+	if info, err := s.Stat(t.Context(), "dir/a b+c.txt"); err != nil || info.Size != 4 {
+		t.Errorf("%+v %v", info, err)
+	}
+}
+
+// testCopy copies objects as they were described.
+func testCopy(t *testing.T, s blob.Store) {
+	put(t, s, "dir/a b+c.txt", "text")
+	info, err := s.Stat(t.Context(), "dir/a b+c.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy(t.Context(), info, "copy/of it"); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.Get(t.Context(), "copy/of it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if text, err := io.ReadAll(o); err != nil || string(text) != "text" {
+		t.Errorf("the copy has %q, %v", text, err)
+	}
+	put(t, s, "dir/a b+c.txt", "other text")
+	checkKind(t, "copy of a replaced object", s.Copy(t.Context(), info, "second"), errs.KindPrecondition)
+	if err := s.Delete(t.Context(), "dir/a b+c.txt"); err != nil {
+		t.Fatal(err)
+	}
+	checkKind(t, "copy of a deleted object", s.Copy(t.Context(), info, "second"), errs.KindNotFound)
+	checkKind(t, "copy to no key", s.Copy(t.Context(), info, "../x"), errs.KindInvalid)
+}
