@@ -1,6 +1,8 @@
 package git
 
 import (
+	"archive/tar"
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +34,13 @@ type ArchiveOptions struct {
 	Path   string // only this file or directory, under its whole path
 	Prefix string // the directory that holds everything; empty is none
 	Format ArchiveFormat
+	// Filter changes the files of the archive; nil for none. It must do the same for
+	// all who want the same archive at about the same time.
+	Filter TarFilter
 }
+
+// TarFilter copies a tar archive and changes files in it.
+type TarFilter func(ctx context.Context, to *tar.Writer, from *tar.Reader) error
 
 // Archive writes an archive of a revision to w as it is made; nothing of it is
 // held in memory. The same archive is made once for all who want it at about
@@ -48,13 +56,16 @@ func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error 
 	}
 	// The arguments name the commit by its id, so what they give is fixed.
 	key := "archive " + string(o.Format) + "\x00" + strings.Join(c.args, "\x00")
+	if o.Filter != nil {
+		key, pack = "filtered "+key, filtered(o.Filter, pack)
+	}
 	return r.engine.spool.Serve(ctx, r.scope(), r.scope()+"\x00"+key, w, func(ctx context.Context, w io.Writer) error {
 		return r.run(ctx, c, func(out io.Reader) error { return pack(ctx, w, out) })
 	})
 }
 
 // packer turns the output of git archive into the format.
-type packer func(ctx context.Context, w io.Writer, tar io.Reader) error
+type packer func(ctx context.Context, w io.Writer, in io.Reader) error
 
 func (r Repo) archiveCommand(ctx context.Context, o ArchiveOptions) (command, packer, error) {
 	var pack packer
@@ -66,12 +77,15 @@ func (r Repo) archiveCommand(ctx context.Context, o ArchiveOptions) (command, pa
 		pack = packGzip
 	case Zip:
 		pack, form = packPlain, "zip"
+		if o.Filter != nil {
+			pack, form = packZip, "tar"
+		}
 	case TarBz2:
 		program, err := findBzip2()
 		if err != nil {
 			return command{}, nil, err
 		}
-		pack = func(ctx context.Context, w io.Writer, tar io.Reader) error { return r.packBzip2(ctx, program, w, tar) }
+		pack = func(ctx context.Context, w io.Writer, in io.Reader) error { return r.packBzip2(ctx, program, w, in) }
 	default:
 		return command{}, nil, fmt.Errorf("format %.20q: %w", o.Format, ErrUnsupported)
 	}
@@ -102,9 +116,72 @@ func packPlain(_ context.Context, w io.Writer, out io.Reader) error {
 	return err
 }
 
+// filtered is a packer whose input is changed by a filter.
+func filtered(filter TarFilter, pack packer) packer {
+	return func(ctx context.Context, w io.Writer, in io.Reader) error {
+		out, to := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			writer := tar.NewWriter(to)
+			err := filter(ctx, writer, tar.NewReader(in))
+			if err == nil {
+				err = writer.Close()
+			}
+			ended <- err
+			to.CloseWithError(err)
+		}()
+		err := pack(ctx, w, out)
+		_ = out.Close() // ends the filter, if the packer gave up
+		if cause := <-ended; cause != nil && !errors.Is(cause, io.ErrClosedPipe) {
+			return cause
+		}
+		return err
+	}
+}
+
+// packZip makes a zip archive of a tar archive.
+func packZip(_ context.Context, w io.Writer, in io.Reader) error {
+	from, to := tar.NewReader(in), zip.NewWriter(w)
+	buffer := make([]byte, 64<<10)
+	for {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return to.Close()
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			if err := to.SetComment(h.PAXRecords["comment"]); err != nil {
+				return err
+			}
+			continue
+		}
+		file, err := zip.FileInfoHeader(h.FileInfo())
+		if err != nil {
+			return err
+		}
+		file.Name, file.Modified, file.Method = h.Name, h.ModTime, zip.Deflate
+		content := io.Reader(from)
+		if h.Typeflag == tar.TypeSymlink {
+			content = strings.NewReader(h.Linkname)
+		}
+		part, err := to.CreateHeader(file)
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if _, err := io.CopyBuffer(onlyWriter{part}, onlyReader{content}, buffer); err != nil {
+			return err
+		}
+	}
+}
+
 // packGzip compresses blocks on all cores; the result is one plain gzip file.
 // The level is a third quicker than the usual one, for files about 5 % larger.
-func packGzip(_ context.Context, w io.Writer, tar io.Reader) error {
+func packGzip(_ context.Context, w io.Writer, in io.Reader) error {
 	z, err := pgzip.NewWriterLevel(w, 3)
 	if err == nil {
 		err = z.SetConcurrency(512<<10, runtime.GOMAXPROCS(0)+1)
@@ -112,7 +189,7 @@ func packGzip(_ context.Context, w io.Writer, tar io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(onlyWriter{z}, tar, make([]byte, 128<<10))
+	_, err = io.CopyBuffer(onlyWriter{z}, in, make([]byte, 128<<10))
 	return errors.Join(err, z.Close())
 }
 
@@ -127,11 +204,11 @@ func findBzip2() (string, error) {
 	return "", fmt.Errorf("no bzip2 program: %w", ErrUnsupported)
 }
 
-func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, tar io.Reader) error {
+func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, in io.Reader) error {
 	cmd := r.prepare(ctx, nil, nil)
 	cmd.Path, cmd.Args = program, []string{program, "-c"}
 	said, to := &tail{}, &keptError{w: w}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tar, to, said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, to, said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("bzip2: %w: %s", errors.Join(to.err, err), said)
 	}

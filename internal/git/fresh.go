@@ -69,12 +69,22 @@ func (r Repo) NewCommits(ctx context.Context, ids []OID, do func(*Commit) error)
 // from ids, and not from any ref, adds: also of a file whose content is known.
 // A path may come more than once. It takes one process.
 func (r Repo) NewPaths(ctx context.Context, ids []OID, do func(path string) error) error {
+	return r.freshPaths(ctx, ids, "--diff-filter=A", do)
+}
+
+// ChangedPaths is NewPaths for every file that such a commit adds, changes or
+// deletes.
+func (r Repo) ChangedPaths(ctx context.Context, ids []OID, do func(path string) error) error {
+	return r.freshPaths(ctx, ids, "--diff-filter=ACDMRT", do)
+}
+
+func (r Repo) freshPaths(ctx context.Context, ids []OID, filter string, do func(path string) error) error {
 	in, err := startOf(ids)
 	if err != nil || in == "" {
 		return err
 	}
-	// Of a merge only the files that no parent has.
-	args := []string{"log", "--format=", "--name-only", "-z", "--no-renames", "--diff-filter=A", "--diff-merges=combined", "--root", "--stdin", "--not", "--all"}
+	// Of a merge only the files that differ from all parents.
+	args := []string{"log", "--format=", "--name-only", "-z", "--no-renames", filter, "--diff-merges=combined", "--root", "--stdin", "--not", "--all"}
 	c := command{args: args, in: strings.NewReader(in), limit: r.engine.timeOf(writing)}
 	err = r.run(ctx, c, func(out io.Reader) error {
 		names := bufio.NewReaderSize(out, 64<<10)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
+	"slices"
 
 	"github.com/klauspost/compress/zlib"
 )
@@ -44,6 +46,7 @@ const packLarge = 64 << 20
 // The types of entries of a pack; see gitformat-pack(5).
 const (
 	entryCommit   = 1
+	entryBlob     = 3
 	entryTag      = 4
 	entryOfsDelta = 6
 	entryRefDelta = 7
@@ -65,6 +68,8 @@ type packFilter struct {
 	held    []byte // read and not passed on
 	checked bool   // what is read belongs to an entry whose sizes were checked
 	data    io.ReadCloser
+
+	pointers bool // a blob may be an LFS pointer
 
 	received int64 // bytes of the pack so far
 	declared int64 // bytes of its objects so far
@@ -114,20 +119,26 @@ func (f *packFilter) entry() error {
 	if err != nil {
 		return f.broken(err)
 	}
-	most := size
+	most, small := size, size
 	if kind == entryOfsDelta || kind == entryRefDelta {
-		n, largest, err := f.delta(size)
+		n, largest, result, err := f.delta(size)
 		if err != nil {
 			return err
 		}
 		most = max(most, largest)
 		size -= n
+		small = result
 	}
 	if err := f.count(most); err != nil {
 		return err
 	}
 	f.checked = true
-	n, err := io.Copy(io.Discard, io.LimitReader(f.data, size+1))
+	read, err := f.look(kind, small, size)
+	if err != nil {
+		return f.broken(err)
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(f.data, size+1-read))
+	n += read
 	f.inflated += n
 	if err != nil {
 		return f.broken(err)
@@ -140,6 +151,52 @@ func (f *packFilter) entry() error {
 		return f.flush()
 	}
 	return nil
+}
+
+// The sizes of blobs that can be LFS pointers.
+const (
+	minPointer = 120
+	maxPointer = 1024
+)
+
+// pointerStart is what LFS pointers begin with; the rest of the line differs.
+const pointerStart = "version https://"
+
+// look finds out whether an entry can be an LFS pointer: a blob that begins like one,
+// or a delta whose result has the size of one and that inserts text. A delta of a
+// tree inserts IDs, which are not text. It reads a part of the data, whose length it
+// returns.
+func (f *packFilter) look(kind byte, result, size int64) (int64, error) {
+	delta := kind == entryOfsDelta || kind == entryRefDelta
+	if f.pointers || result < minPointer || result >= maxPointer || kind != entryBlob && !delta {
+		return 0, nil
+	}
+	part := make([]byte, min(size, 2*maxPointer))
+	if !delta {
+		part = part[:len(pointerStart)]
+	}
+	n, err := io.ReadFull(f.data, part)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the caller finds that it is too short
+	}
+	f.pointers = delta && insertsText(part[:n]) || string(part[:n]) == pointerStart
+	return int64(n), err
+}
+
+// insertsText reports whether all that a delta inserts is printable.
+func insertsText(delta []byte) bool {
+	for len(delta) > 0 {
+		op := delta[0]
+		delta = delta[1:]
+		n := int(op)
+		if op&0x80 != 0 { // a copy, with the bytes that it says
+			n = bits.OnesCount8(op & 0x7f)
+		} else if slices.ContainsFunc(delta[:min(n, len(delta))], func(c byte) bool { return c > '~' || c < ' ' && c != '\n' && c != '\r' }) {
+			return false
+		}
+		delta = delta[min(n, len(delta)):]
+	}
+	return true
 }
 
 // count adds the size of an object to those before it.
@@ -198,22 +255,22 @@ func (f *packFilter) header() (kind byte, size int64, err error) {
 }
 
 // delta checks the two sizes that the data of a delta begin with: of its base
-// and of its result. It gives the number of bytes that it read, and the larger
-// size.
-func (f *packFilter) delta(size int64) (read, largest int64, err error) {
+// and of its result. It gives the number of bytes that it read, the larger size,
+// and that of the result.
+func (f *packFilter) delta(size int64) (read, largest, result int64, err error) {
 	for range 2 {
 		var n int64
 		for shift := 0; ; shift += 7 {
 			var b [1]byte
 			if read == size {
-				return 0, 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
+				return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
 			}
 			if _, err := io.ReadFull(f.data, b[:]); err != nil {
-				return 0, 0, f.broken(err)
+				return 0, 0, 0, f.broken(err)
 			}
 			read++
 			if shift > 56 {
-				return 0, 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
+				return 0, 0, 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
 			}
 			n |= int64(b[0]&0x7f) << shift
 			if b[0]&0x80 == 0 {
@@ -221,11 +278,11 @@ func (f *packFilter) delta(size int64) (read, largest int64, err error) {
 			}
 		}
 		if n < 0 || n > f.maxObject {
-			return 0, 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
+			return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
 		}
-		largest = max(largest, n)
+		largest, result = max(largest, n), n
 	}
-	return read, largest, nil
+	return read, largest, result, nil
 }
 
 // broken is the error of an entry that could not be read.

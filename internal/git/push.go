@@ -30,6 +30,8 @@ type Push struct {
 	Atomic  bool     // all changes are done, or none
 	// Mark is by which Repo.Happened finds the updates; Check may set it.
 	Mark string
+	// Pointers reports that the pack may have LFS pointers.
+	Pointers bool
 
 	screen io.Writer
 }

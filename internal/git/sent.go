@@ -149,6 +149,7 @@ func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error)
 	}
 	f := &packFilter{in: in, out: out, maxObject: most, large: large}
 	err := f.run()
+	p.push.Pointers = f.pointers
 	if p.unseen != nil {
 		p.unseen.end = f.received - 20
 	}
