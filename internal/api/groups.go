@@ -89,12 +89,16 @@ func (a *API) groupStatistics(c *call, list []*project.Namespace) (map[int64]*gr
 		return nil, err
 	}
 	packages, err := a.Packages.GroupSizes(c, ids)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := a.LFS.GroupSizes(c, ids)
 	shown := make(map[int64]*groupStatisticsJSON, len(sums))
 	for id, s := range sums {
-		s.ArtifactsSize, s.PackagesSize = artifacts[id], packages[id]
+		s.ArtifactsSize, s.PackagesSize, s.LFSSize = artifacts[id], packages[id], objects[id]
 		shown[id] = &groupStatisticsJSON{
-			StorageSize: s.Storage(), RepositorySize: s.RepositorySize, WikiSize: s.WikiSize, SnippetsSize: s.SnippetsSize, JobArtifactsSize: s.ArtifactsSize,
-			PackagesSize: s.PackagesSize,
+			StorageSize: s.Storage(), RepositorySize: s.RepositorySize, WikiSize: s.WikiSize, SnippetsSize: s.SnippetsSize,
+			LFSObjectsSize: s.LFSSize, JobArtifactsSize: s.ArtifactsSize, PackagesSize: s.PackagesSize,
 		}
 	}
 	return shown, err

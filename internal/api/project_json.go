@@ -130,7 +130,7 @@ func toProject(c *call, p *project.Project, simple, statistics bool, now time.Ti
 	if statistics && p.Can(c.actor).SeeStatistics {
 		basic.Statistics = &projectStatisticsJSON{
 			CommitCount: p.Statistics.CommitCount, RepositorySize: p.Statistics.RepositorySize, WikiSize: p.Statistics.WikiSize, SnippetsSize: p.Statistics.SnippetsSize,
-			JobArtifactsSize: p.Statistics.ArtifactsSize, PackagesSize: p.Statistics.PackagesSize, StorageSize: p.Statistics.Storage(),
+			LFSObjectsSize: p.Statistics.LFSSize, JobArtifactsSize: p.Statistics.ArtifactsSize, PackagesSize: p.Statistics.PackagesSize, StorageSize: p.Statistics.Storage(),
 		}
 	}
 	if simple || c.actor.Anonymous() {
@@ -169,6 +169,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 		SharedWithGroups:     mapped(p.Shares, toShared),
 		Permissions:          projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},
 	}
+	out.LFSEnabled = out.LFSEnabled && (c.lfs == nil || c.lfs(c))
 	if p.Owner != nil {
 		owner := toUserPublic(c.site, p.Owner, now)
 		out.Owner = &owner

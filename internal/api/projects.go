@@ -177,19 +177,24 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	return a.wholeProject(c, found, p.Statistics)
 }
 
-// fillArtifacts adds artifact and package sizes to the statistics of projects.
+// fillArtifacts adds the sizes of artifacts, packages and LFS objects to the
+// statistics of projects.
 func (a *API) fillArtifacts(c *call, list ...*project.Project) error {
 	ids := make([]int64, len(list))
 	for i, p := range list {
 		ids[i] = p.ID
 	}
-	sizes, err := a.CI.Artifacts.Sizes(c, ids)
+	artifacts, err := a.CI.Artifacts.Sizes(c, ids)
 	if err != nil {
 		return err
 	}
 	packages, err := a.Packages.Sizes(c, ids)
+	if err != nil {
+		return err
+	}
+	objects, err := a.LFS.Sizes(c, ids)
 	for _, p := range list {
-		p.Statistics.ArtifactsSize, p.Statistics.PackagesSize = sizes[p.ID], packages[p.ID]
+		p.Statistics.ArtifactsSize, p.Statistics.PackagesSize, p.Statistics.LFSSize = artifacts[p.ID], packages[p.ID], objects[p.ID]
 	}
 	return err
 }

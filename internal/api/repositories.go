@@ -203,6 +203,7 @@ type archiveParams struct {
 	Format string `param:"format" default:"tar.gz" doc:"Archive format: bz2, tar, tar.bz2, tar.gz, tb2, tbz, tbz2 or zip."`
 	SHA    string `param:"sha" doc:"Commit, tag or branch. Default is the default branch."`
 	Path   string `param:"path" doc:"Path of a file or directory to include."`
+	LFS    bool   `param:"include_lfs_blobs" default:"true" doc:"Include LFS objects. Otherwise their pointers are included."`
 }
 
 // archiveFormats are the archive formats by extension.
@@ -234,14 +235,22 @@ func (a *API) getArchive(c *call, p archiveParams) (streamed, error) {
 			return streamed{}, err
 		}
 	}
-	found, err := a.Repos.Archive(c, c.actor, p.Project, repo.ArchiveOptions{Ref: p.SHA, Path: p.Path, Format: format.form})
+	found, err := a.Repos.Archive(c, c.actor, p.Project, repo.ArchiveOptions{Ref: p.SHA, Path: p.Path, Format: format.form, WithoutLFS: !p.LFS})
 	if err != nil {
 		return streamed{}, err
 	}
 	return a.send(c, stream{
-		media: format.media, size: -1, tag: `W/"` + string(found.Commit) + `"`, name: attachment(found.Name + "." + p.Format),
+		media: format.media, size: -1, tag: archiveTag(found.Commit, p.LFS), name: attachment(found.Name + "." + p.Format),
 		write: func(w io.Writer) error { return found.Write(c, w) },
 	})
+}
+
+// archiveTag returns the ETag of an archive.
+func archiveTag(commit git.OID, objects bool) string {
+	if !objects {
+		return `W/"` + string(commit) + `-pointers"`
+	}
+	return `W/"` + string(commit) + `"`
 }
 
 // rateKey returns the key that a rate limit counts by.

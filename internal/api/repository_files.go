@@ -138,7 +138,7 @@ func withFile(c *call, f *repo.File, do func(io.Reader) error) error {
 type rawFileParams struct {
 	filePathParams
 	Ref string `param:"ref" doc:"Branch, tag or commit. Default is HEAD."`
-	LFS bool   `param:"lfs" doc:"No effect: large files are stored in Git."`
+	LFS bool   `param:"lfs" doc:"Return the content of a Git LFS file instead of its pointer."`
 }
 
 // getRawFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-raw-file-from-a-repository
@@ -146,6 +146,15 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 	f, err := a.Repos.File(c, c.actor, p.Project, p.FilePath, p.Ref)
 	if err != nil {
 		return streamed{}, err
+	}
+	if p.LFS {
+		pointer, err := a.LFS.PointerOf(c, &f.FileBlob)
+		if err != nil {
+			return streamed{}, err
+		}
+		if pointer != nil {
+			return a.sendLFS(c, f, pointer.OID)
+		}
 	}
 	describeFile(c, f)
 	// It is untrusted: browsers must not render it as a page.
@@ -156,6 +165,25 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 				_, err := io.Copy(w, content)
 				return err
 			})
+		},
+	})
+}
+
+// sendLFS sends the LFS object that a file stands for.
+func (a *API) sendLFS(c *call, f *repo.File, oid string) (streamed, error) {
+	object, err := a.LFS.Open(c, f.Project, oid)
+	if err != nil {
+		return streamed{}, err
+	}
+	defer object.Close()
+	whole := *f
+	whole.Size, whole.SHA256 = object.Size, object.OID
+	describeFile(c, &whole)
+	return a.send(c, stream{
+		media: "application/octet-stream", size: object.Size, tag: `"` + object.OID + `"`, name: attachment(f.Name),
+		write: func(w io.Writer) error {
+			_, err := io.Copy(w, object)
+			return err
 		},
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
+	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/merge"
 	"svc/internal/notify"
@@ -64,6 +65,7 @@ type Deps struct {
 	Moves    *repo.Mover
 	Plan     *plan.Service
 	Merges   *merge.Service
+	LFS      *lfs.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	Releases *release.Service
@@ -460,7 +462,7 @@ type routed interface {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest}
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest, lfs: a.LFS.Allowed}
 	if to, ok := w.(routed); ok {
 		to.SetRoute(e.path)
 	}
@@ -520,6 +522,7 @@ type call struct {
 	rest  string // the parameter for the rest of the path
 	r     *http.Request
 	w     http.ResponseWriter
+	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil for few calls
 	// release releases the slot of a large response; nil for writes.
 	release func()
 }

@@ -39,6 +39,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
+	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/markup"
@@ -94,6 +95,7 @@ type App struct {
 	Markup   *markup.Renderer
 	Plan     *plan.Service
 	Merges   *merge.Service
+	LFS      *lfs.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	Releases *release.Service
@@ -268,6 +270,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify,
 		URL: a.Config.ExternalURL, Now: a.now,
 	})
+	a.LFS = lfs.New(lfs.Deps{
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos,
+		Log: a.Log, Now: a.now,
+	})
 	a.Snippets = snippet.New(snippet.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
@@ -409,7 +415,7 @@ func (a *App) Close() error {
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
 		Terraform: a.Terraform, Flags: a.Flags,
@@ -422,7 +428,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags,

@@ -1,15 +1,20 @@
 package app_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"svc/internal/actor"
 	"svc/internal/app"
 	"svc/internal/app/apptest"
 	"svc/internal/config"
 	"svc/internal/git/gittest"
+	"svc/internal/lfs"
+	"svc/internal/project"
 	"svc/internal/waittest"
 )
 
@@ -113,4 +118,33 @@ func TestBuiltinRunnerLimits(t *testing.T) {
 			t.Errorf("the job is %s", got)
 		}
 	}, builtinOnly(func(c *config.Config) { c.RunnerProjects = []string{"alice/code"} }))
+}
+
+// TestBuiltinRunnerLFS has a job find the files that are stored with Git LFS.
+func TestBuiltinRunnerLFS(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"path":"large"}`, Status: 201}).JSON(t, &made)
+		const content = "a large file\n"
+		sum := sha256.Sum256([]byte(content))
+		o := lfs.Pointer{OID: hex.EncodeToString(sum[:]), Size: int64(len(content))}
+		p, err := s.Projects.Require(t.Context(), actor.System(), project.RefTo(made.ID), project.NoAccess)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.LFS.Put(t.Context(), p, o, strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+		s.Repository(t, made.ID, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{
+			{Path: ".gitlab-ci.yml", Content: "a: {script: ['cat a.bin', 'grep -q large a.bin', 'test -z \"$(git status --porcelain)\"']}\n"},
+			{Path: ".gitattributes", Content: "*.bin filter=lfs diff=lfs merge=lfs -text\n"},
+			{Path: "a.bin", Content: fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", o.OID, o.Size)},
+		}})
+		job, status := runs(t, s, apptest.RootToken, made.ID)
+		waittest.For(t, "the end of the job", func() bool { return status() == "success" || status() == "failed" })
+		if log := s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/jobs/%d/trace", made.ID, job), As: apptest.RootToken}); status() != "success" {
+			t.Errorf("the job is %s: %s", status(), log.Body)
+		}
+	}, builtinOnly(nil))
 }

@@ -34,7 +34,7 @@ func (a *App) subscribe() {
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
 	a.Plan.Events.Planned.Subscribe(a.Todos.Planned)
-	a.Merges.Events.Changed.Subscribe(a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged)
+	a.Merges.Events.Changed.Subscribe(a.LFS.MergeRequestChanged, a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged)
 	a.CI.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
 	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
 	a.CI.Events.PipelineEnded.Subscribe(a.Todos.PipelineEnded)
@@ -49,6 +49,9 @@ func (a *App) provide() {
 
 	a.Repos.OnPushOptions(a.Merges.PushOptions)
 	a.Repos.OnPushHints(a.Merges.PushHints)
+	a.Repos.OnPushCheck(a.LFS.CheckPush)
+	a.Repos.OnForked(a.LFS.Forked)
+	a.Repos.OnArchive(a.LFS.ArchiveFilter)
 	a.Repos.OnCollaboration(a.Merges.CollaborationBranches)
 	a.Repos.OnBranchCheck(a.Merges.CheckPush)
 	a.Repos.OwnAuxRepos(repo.WikiAuxRepo, a.Wikis.AuxRepoOwner())

@@ -52,7 +52,7 @@ func (s *Server) newSSH(m *metrics) error {
 		s.Log.Info("ssh host key", "type", key.PublicKey().Type(), "fingerprint", ssh.FingerprintSHA256(key.PublicKey()))
 	}
 	s.ssh = sshd.New(sshd.Deps{
-		Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: s.Config.ServiceName, Log: s.Log,
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, LFS: s.LFS, URL: s.Config.ExternalURL, HostKeys: keys, Name: s.Config.ServiceName, Log: s.Log,
 		Limits: sshd.Limits{Silence: s.sshSilence},
 		Trace:  func(ctx context.Context) context.Context { return withRequestID(ctx, requestID("")) },
 		Count:  func(service, outcome string) { m.git.WithLabelValues("ssh", service, outcome).Inc() },
@@ -62,7 +62,7 @@ func (s *Server) newSSH(m *metrics) error {
 
 func (s *Server) newGitHTTP(m *metrics) *githttp.Git {
 	return githttp.New(githttp.Deps{
-		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Jobs: s.CI,
+		Users: s.Users, Projects: s.Projects, Repos: s.Repos, LFS: s.LFS, Jobs: s.CI,
 		Name: s.Config.ServiceName, URL: s.Config.ExternalURL, TempDir: s.tempDir(), Log: s.Log,
 		Count: func(service, outcome string) { m.git.WithLabelValues("http", service, outcome).Inc() },
 	})

@@ -32,6 +32,7 @@ func features() []string {
 		"wiki",
 		"release",
 		"merge",
+		"lfs",
 		"ci",
 		"alert",
 		"packages",

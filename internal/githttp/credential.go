@@ -97,6 +97,7 @@ func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 	if errs.Is(err, errs.KindUnauthorized) {
 		return actor.Actor{}, errs.Unauthorized("The login or password is wrong. A personal access token can be given in place of the password, and must be if two-factor authentication is on.").Because(err)
 	}
+	x.byPassword = err == nil
 	return by, err
 }
 

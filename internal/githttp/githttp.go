@@ -1,5 +1,5 @@
-// Package githttp serves git over HTTP: the smart protocol, versions 0 to 2. It
-// parses requests, authenticates them, and returns errors as git shows them.
+// Package githttp serves git over HTTP: the smart protocol, versions 0 to 2, and the
+// API of Git LFS. It parses requests, authenticates them, and returns errors as git shows them.
 // Features decide who may fetch or push.
 package githttp
 
@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/git"
+	"svc/internal/lfs"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -23,6 +24,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	LFS      *lfs.Service
 	Jobs     Jobs
 	Name     string // of the service
 	URL      string // the external URL of the instance
@@ -107,6 +109,10 @@ func (g *Git) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{Git: g, w: w, r: r, project: project.Ref(t.project)}
+	if file, ok := strings.CutPrefix(t.file, infoLFS); ok {
+		x.lfs(file)
+		return
+	}
 	switch t.file {
 	case infoRefs:
 		x.route("/{project}.git/info/refs")
@@ -139,6 +145,8 @@ type exchange struct {
 	// anonymous says that the request brought no credential: then a refusal
 	// asks for one.
 	anonymous bool
+	// byPassword says that the credential was the password of the account.
+	byPassword bool
 }
 
 func (x *exchange) route(pattern string) {

@@ -346,6 +346,7 @@ func (s *Service) collectVersion(ctx context.Context, target, source *project.Pr
 		if err := s.dropApprovals(ctx, tx, actor.Actor{ID: by}, now, owners, byPush); err != nil {
 			return err
 		}
+		now.Version = v
 		return s.Events.Changed.Publish(ctx, tx, Change{Request: now, Kind: Collected, By: by})
 	})
 }

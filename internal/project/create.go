@@ -67,6 +67,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 		return nil, err
 	}
 	p := s.newProject(by, n)
+	p.Settings.LFSEnabled = place.Kind == UserNamespace || place.Settings.LFSEnabled // unless the fields say otherwise
 	if err := s.apply(by, p, n.Fields); err != nil {
 		return nil, err
 	}

@@ -17,11 +17,22 @@ type Statistics struct {
 	SnippetsSize   int64 // bytes
 	PackagesSize   int64 // bytes; only where a user asks for it: see packages
 	ArtifactsSize  int64 // bytes; only where a user asks for it: see ci
+	LFSSize        int64 // bytes; only where a user asks for it: see lfs
 }
 
 // Storage is all that they take up, in bytes.
 func (s Statistics) Storage() int64 {
-	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize + s.PackagesSize
+	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize + s.PackagesSize + s.LFSSize
+}
+
+// RepositorySize returns the size of the repository of a project in bytes, as of its
+// last measurement.
+func (s *Service) RepositorySize(ctx context.Context, id int64) (int64, error) {
+	found, err := findStatistics(ctx, s.DB, []int64{id})
+	if err != nil {
+		return 0, fmt.Errorf("statistics of project %d: %w", id, err)
+	}
+	return found[id].RepositorySize, nil
 }
 
 // GroupStatistics returns the statistics of groups, including their subgroups, to

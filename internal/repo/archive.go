@@ -17,7 +17,16 @@ type ArchiveOptions struct {
 	Ref    string // a branch, tag or commit; default: the default branch
 	Path   string // only this file or directory
 	Format git.ArchiveFormat
+	// WithoutLFS leaves LFS pointers as they are.
+	WithoutLFS bool
 }
+
+// ArchiveFilter returns the function that replaces the pointers in archives of a
+// project by what they stand for; nil if there is nothing to replace.
+type ArchiveFilter func(ctx context.Context, p *project.Project) (git.TarFilter, error)
+
+// OnArchive registers the ArchiveFilter. It is called at start-up.
+func (s *Service) OnArchive(f ArchiveFilter) { s.archiveFilter = f }
 
 // Archive is an archive that is ready to be written.
 type Archive struct {
@@ -44,8 +53,14 @@ func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if _, err := r.Entry(ctx, string(at), path); err != nil {
 		return nil, missing(err, "File")
 	}
+	var filter git.TarFilter
+	if s.archiveFilter != nil && !o.WithoutLFS {
+		if filter, err = s.archiveFilter(ctx, p); err != nil {
+			return nil, err
+		}
+	}
 	name := archiveName(p, o.Ref, at, path)
-	return &Archive{name, at, r.Whole(), git.ArchiveOptions{Rev: string(at), Path: path, Prefix: name, Format: o.Format}}, nil
+	return &Archive{name, at, r.Whole(), git.ArchiveOptions{Rev: string(at), Path: path, Prefix: name, Format: o.Format, Filter: filter}}, nil
 }
 
 func archiveName(p *project.Project, ref string, at git.OID, path string) string {

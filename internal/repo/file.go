@@ -21,6 +21,7 @@ type FileBlob struct {
 	BlobID     git.OID
 	CommitID   git.OID
 	Executable bool
+	Project    *project.Project
 
 	repo git.Repo
 }
@@ -36,27 +37,27 @@ type File struct {
 // can read the code of the project. An empty ref is HEAD. NotFound if the
 // commit or the file does not exist.
 func (s *Service) FileBlob(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*FileBlob, error) {
-	r, commit, err := s.commitOf(ctx, by, in, &ref)
+	p, r, commit, err := s.commitOf(ctx, by, in, &ref)
 	if err != nil {
 		return nil, err
 	}
-	return fileBlob(ctx, r, commit, path, ref)
+	return fileBlob(ctx, p, r, commit, path, ref)
 }
 
 // commitOf resolves the commit of a file that an actor may read.
-func (s *Service) commitOf(ctx context.Context, by actor.Actor, in project.Ref, ref *string) (git.Repo, git.OID, error) {
-	_, r, err := s.read(ctx, by, in)
+func (s *Service) commitOf(ctx context.Context, by actor.Actor, in project.Ref, ref *string) (*project.Project, git.Repo, git.OID, error) {
+	p, r, err := s.read(ctx, by, in)
 	if err != nil {
-		return git.Repo{}, "", err
+		return nil, git.Repo{}, "", err
 	}
 	if *ref == "" {
 		*ref = "HEAD"
 	}
 	commit, err := r.ResolveCommit(ctx, *ref)
-	return r, commit, missing(err, "Commit")
+	return p, r, commit, missing(err, "Commit")
 }
 
-func fileBlob(ctx context.Context, r git.Repo, commit git.OID, path, ref string) (*FileBlob, error) {
+func fileBlob(ctx context.Context, p *project.Project, r git.Repo, commit git.OID, path, ref string) (*FileBlob, error) {
 	path = strings.TrimPrefix(path, "/")
 	entry, err := r.Entry(ctx, string(commit), path)
 	if err != nil {
@@ -70,24 +71,24 @@ func fileBlob(ctx context.Context, r git.Repo, commit git.OID, path, ref string)
 		return nil, missing(err, "File")
 	}
 	return &FileBlob{
-		Name: entry.Name, Path: path, Size: info.Size, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", repo: r.Whole(),
+		Name: entry.Name, Path: path, Size: info.Size, Ref: ref, BlobID: entry.OID, CommitID: commit, Executable: entry.Mode == "100755", Project: p, repo: r.Whole(),
 	}, nil
 }
 
 // File is FileBlob with the checksum and the last commit. The result is cached
 // by commit.
 func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path, ref string) (*File, error) {
-	r, commit, err := s.commitOf(ctx, by, in, &ref)
+	p, r, commit, err := s.commitOf(ctx, by, in, &ref)
 	if err != nil {
 		return nil, err
 	}
 	name := "file " + string(commit) + " " + path
 	if kept, ok := r.Kept(name); ok {
 		f := *kept.(*File)
-		f.Ref = ref
+		f.Ref, f.Project = ref, p
 		return &f, nil
 	}
-	found, err := fileBlob(ctx, r, commit, path, ref)
+	found, err := fileBlob(ctx, p, r, commit, path, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,9 @@ func (s *Service) File(ctx context.Context, by actor.Actor, in project.Ref, path
 	if err != nil {
 		return nil, err
 	}
-	r.Keep(name, f, 400+2*len(path))
+	kept := *f
+	kept.Project = nil // it may change
+	r.Keep(name, &kept, 400+2*len(path))
 	return f, nil
 }
 

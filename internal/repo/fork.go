@@ -83,6 +83,13 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	return made, nil
 }
 
+// Forked is called when the repository of a fork was copied, before the fork can be
+// used. It may be called more than once.
+type Forked func(ctx context.Context, from, to *project.Project) error
+
+// OnForked registers a Forked. It is called at start-up.
+func (s *Service) OnForked(f Forked) { s.forked = append(s.forked, f) }
+
 // CanFork reports whether a user may fork a project that they see: they read
 // its code, and the project allows forks.
 func CanFork(by actor.Actor, p *project.Project) bool {
@@ -126,6 +133,11 @@ func (s *Service) copyFork(ctx context.Context, w forkWork) error {
 	branch, err := s.copyRepository(ctx, from, p, w.DefaultBranchOnly)
 	if err != nil {
 		return fmt.Errorf("copy repository of project %d to %d: %w", from.ID, p.ID, err)
+	}
+	for _, f := range s.forked {
+		if err := f(ctx, from, p); err != nil {
+			return err
+		}
 	}
 	if branch != "" { // protected from the start, as after a first push
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.protectDefault(ctx, tx, p.ID, branch) })

@@ -57,6 +57,13 @@ type Commented struct {
 	Comment   *Comment
 }
 
+// PushCheck refuses changes of a push by setting Refused. An error means that the
+// rules could not be checked.
+type PushCheck func(ctx context.Context, by actor.Actor, in *project.Project, push *git.Push) error
+
+// OnPushCheck registers a PushCheck. It is called at start-up.
+func (s *Service) OnPushCheck(c PushCheck) { s.pushChecks = append(s.pushChecks, c) }
+
 // PushHint returns messages for a user who has pushed branches, such as the URL
 // to create a merge request. git shows them in the terminal.
 type PushHint func(ctx context.Context, by actor.Actor, in *project.Project, branches []string) []string

@@ -46,6 +46,9 @@ type Service struct {
 	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
 	pushHints      []PushHint
 	pushOptions    []PushOption
+	pushChecks     []PushCheck
+	forked         []Forked
+	archiveFilter  ArchiveFilter // may be nil
 	collaborations []Collaboration
 	branchChecks   []BranchCheck
 }
@@ -114,6 +117,10 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	r, err := s.ensure(ctx, p)
 	return p, r, err
 }
+
+// Of returns the repository of a project for background jobs of other features. It
+// checks no permissions, and the repository need not exist.
+func (s *Service) Of(p *project.Project) (git.Repo, error) { return s.open(p.Storage, p.ID) }
 
 // open returns a handle on the repository of a project.
 func (s *Service) open(storage string, projectID int64) (git.Repo, error) {

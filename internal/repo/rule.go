@@ -55,7 +55,15 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 			}
 		}
 	}
-	return s.checkPushRule(ctx, by, p, push)
+	if err := s.checkPushRule(ctx, by, p, push); err != nil || from == overMerge {
+		return err
+	}
+	for _, check := range s.pushChecks {
+		if err := check(ctx, by, p, push); err != nil {
+			return fmt.Errorf("check push to project %d: %w", p.ID, passing(err))
+		}
+	}
+	return nil
 }
 
 // pushLimits returns the maximum size of a push and of an object in it, in

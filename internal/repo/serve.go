@@ -47,6 +47,25 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	return &Fetching{Project: p, repo: r, hide: append(v.Hide, v.Internal...)}, nil
 }
 
+// FetchAccess returns a project to an actor who may fetch from its repository. The
+// errors are those of Fetch.
+func (s *Service) FetchAccess(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	if err := scoped(by, "read_repository", "write_repository", "api", "read_api"); err != nil {
+		return nil, err
+	}
+	return s.Projects.ReadCode(ctx, by, ref)
+}
+
+// PushAccess returns a project to an actor who may push to its repository, or to some
+// of its branches. The errors are those of Push.
+func (s *Service) PushAccess(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
+	if err := scoped(by, "write_repository", "api"); err != nil {
+		return nil, err
+	}
+	p, _, err := s.writeSome(ctx, by, ref)
+	return p, err
+}
+
 // scoped checks that the credential has one of the scopes.
 func scoped(by actor.Actor, scopes ...string) error {
 	for _, scope := range scopes {

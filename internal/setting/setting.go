@@ -74,6 +74,12 @@ type Settings struct {
 
 	// Repositories.
 	MaxPushMegabytes int // of one push; 0 is no limit
+	// RepositoryMegabytes is the limit of a repository with its LFS objects; 0 is
+	// none.
+	RepositoryMegabytes int
+	LFSEnabled          bool
+	MaxLFSMegabytes     int  // of one LFS object; 0 is no limit
+	LFSDirect           bool // clients transfer LFS objects to and from S3 themselves
 	// MaxObjectMegabytes is the limit of one object of a push or an import; 0 is
 	// no limit.
 	MaxObjectMegabytes int

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"svc/internal/lfs"
 	"svc/internal/project"
 )
 
@@ -12,12 +13,16 @@ const (
 	uploadPack    = "git-upload-pack"
 	receivePack   = "git-receive-pack"
 	uploadArchive = "git-upload-archive"
+
+	// lfsAuthenticate gives clients of Git LFS a token for HTTP.
+	lfsAuthenticate = "git-lfs-authenticate"
 )
 
 // command is what a client wants.
 type command struct {
-	service string
-	project project.Ref
+	service   string
+	project   project.Ref
+	operation lfs.Operation // of lfsAuthenticate
 }
 
 const (
@@ -26,7 +31,8 @@ const (
 )
 
 // parseCommand reads the line that a client sends: a service and the quoted
-// path of a repository. Other lines are not ok.
+// path of a repository, for lfsAuthenticate also the operation. Other lines are not
+// ok.
 func parseCommand(line string) (c command, ok bool) {
 	if len(line) > maxCommand {
 		return command{}, false
@@ -38,11 +44,14 @@ func parseCommand(line string) (c command, ok bool) {
 	if len(list) == 3 && list[0] == "git" {
 		list = []string{"git-" + list[1], list[2]}
 	}
-	if len(list) != 2 {
-		return command{}, false
-	}
-	switch list[0] {
-	case uploadPack, receivePack, uploadArchive:
+	var operation lfs.Operation
+	switch {
+	case len(list) == 3 && list[0] == lfsAuthenticate:
+		operation = lfs.Operation(list[2])
+		if operation != lfs.Download && operation != lfs.Upload {
+			return command{}, false
+		}
+	case len(list) == 2 && (list[0] == uploadPack || list[0] == receivePack || list[0] == uploadArchive):
 	default:
 		return command{}, false
 	}
@@ -53,7 +62,7 @@ func parseCommand(line string) (c command, ok bool) {
 	if len(path) > maxPath || !strings.Contains(path, "/") && !strings.HasSuffix(path, ".wiki") || !utf8.ValidString(path) {
 		path = ""
 	}
-	return command{list[0], project.Ref(path)}, true
+	return command{list[0], project.Ref(path), operation}, true
 }
 
 // words splits a line as a shell does, as far as git clients quote: single

@@ -15,6 +15,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -113,7 +114,11 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 		fmt.Fprintln(x.channel.Stderr(), "Shell access is not available. Use git: clone, fetch, push and archive.")
 		return 1
 	}
-	err = x.serve(ctx, by, c)
+	if c.service == lfsAuthenticate {
+		err = x.authenticateLFS(ctx, by, c)
+	} else {
+		err = x.serve(ctx, by, c)
+	}
 	x.note(ctx, by, c, start, err)
 	if err != nil {
 		return 1
@@ -233,6 +238,9 @@ func reason(err error, service string) string {
 	}
 	switch refused.Kind {
 	case errs.KindNotFound:
+		if refused.Text == lfs.Disabled {
+			return "Git LFS is not enabled for this project."
+		}
 		return "The project does not exist, or you don't have access to it."
 	case errs.KindUnauthorized, errs.KindForbidden:
 		switch {
@@ -240,7 +248,7 @@ func reason(err error, service string) string {
 			return refused.Text
 		case service == "":
 			return "Your key is not accepted any more."
-		case service == receivePack:
+		case service == receivePack || service == string(lfs.Upload):
 			return "You are not allowed to push code to this project."
 		}
 		return "You are not allowed to download code from this project."

@@ -1,5 +1,6 @@
 // Package sshd serves git over SSH. It authenticates users and deploy keys by
-// their public keys, runs only the three git services, and forwards nothing.
+// their public keys, runs only the three git services and
+// git-lfs-authenticate, and forwards nothing.
 // Features decide who may fetch or push.
 package sshd
 
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -55,6 +57,8 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Repos    *repo.Service
+	LFS      *lfs.Service
+	URL      string // the external URL of the instance
 	HostKeys []ssh.Signer
 	Name     string // of the service, for the greeting
 	Limits   Limits

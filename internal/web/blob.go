@@ -12,6 +12,7 @@ import (
 
 	"svc/internal/git"
 	"svc/internal/imageproxy"
+	"svc/internal/lfs"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -35,6 +36,7 @@ type blobPage struct {
 	Image    bool
 	Drawing  bool // it is an SVG: an image with a source
 	Binary   bool
+	LFS      *lfs.Pointer // the file is stored with Git LFS; nil for other files
 	TooLarge bool
 	CRLF     bool // lines end as on Windows
 	Plain    bool // the source was asked for, though it could be rendered
@@ -152,6 +154,13 @@ func (w *Web) openBlob(v *visit, ref project.Ref, source bool) (blobPage, string
 		return p, "", err
 	}
 	kind := imageKind(p.Path)
+	if p.LFS, err = w.LFS.PointerOf(v, &p.File.FileBlob); err != nil {
+		return p, "", err
+	}
+	if p.LFS != nil {
+		p.Image, p.Binary = kind != "", kind == ""
+		return p, "", nil
+	}
 	p.Drawing = kind == imageproxy.SVG
 	p.TooLarge, p.Image = p.File.Size > maxBlob, kind != "" && !(p.Drawing && source)
 	if p.TooLarge || p.Image {
@@ -235,6 +244,13 @@ func (w *Web) raw(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
+	pointer, err := w.LFS.PointerOf(v, f)
+	if err != nil {
+		return err
+	}
+	if pointer != nil {
+		return w.rawObject(v, f, pointer.OID)
+	}
 	content, err := f.Open(v)
 	if err != nil {
 		return err
@@ -258,6 +274,23 @@ func (w *Web) raw(v *visit, ref project.Ref) error {
 	}
 	v.w.WriteHeader(http.StatusOK)
 	_, _ = io.Copy(v.w, content)
+	return nil
+}
+
+// rawObject is raw for a file that is stored with Git LFS.
+func (w *Web) rawObject(v *visit, f *repo.FileBlob, oid string) error {
+	object, err := w.LFS.Open(v, f.Project, oid)
+	if err != nil {
+		return err
+	}
+	defer object.Close()
+	head := v.w.Header()
+	foreignFile(head, f.Name, "private, max-age=60")
+	head.Set("Etag", `"`+object.OID+`"`)
+	if v.param("download") != "" {
+		head.Set("Content-Disposition", disposition("attachment", f.Name))
+	}
+	http.ServeContent(v.w, v.r, "", time.Time{}, object)
 	return nil
 }
 

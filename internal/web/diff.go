@@ -87,6 +87,7 @@ type diffFile struct {
 	After   string
 	File    string // its page
 	Cut     bool   // it can be shown
+	LFS     string // sizes of a file that is stored with Git LFS; empty for other files
 	Later   bool   // it is loaded when it comes into view
 	Viewed  bool
 	Threads int // on its lines
@@ -265,6 +266,9 @@ func (v *visit) drawFile(s diffSource, f *diffFile, d *diffView, room int) error
 	if err := v.readAgain(s, f, alone); err != nil {
 		return err
 	}
+	if s.head.Project != nil && s.head.Project.Settings.LFSEnabled {
+		f.findPointers()
+	}
 	n := strings.Count(f.Diff, "\n")
 	if f.Why, f.Cut = why(*f, n, alone, room == math.MaxInt); f.Why != "" {
 		_, f.Above = s.threads.of(f.NewPath, false)
@@ -325,6 +329,8 @@ func (f *diffFile) lead(in string, before, after git.OID) {
 // was asked for is shown even if it is long, generated or viewed.
 func why(f diffFile, lines int, alone, wanted bool) (text string, cut bool) {
 	switch {
+	case f.LFS != "":
+		return "Stored with Git LFS. Size: " + f.LFS + ".", false
 	case f.Binary:
 		return "Binary file. No diff is shown.", false
 	case f.TooLarge:

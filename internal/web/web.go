@@ -22,6 +22,7 @@ import (
 	"svc/internal/featureflag"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
+	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/markup"
@@ -64,6 +65,7 @@ type Deps struct {
 	Pages    *pages.Service
 	Merges   *merge.Service
 	Releases *release.Service
+	LFS      *lfs.Service
 	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service

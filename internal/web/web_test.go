@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/git"
+	"svc/internal/lfs"
 	"svc/internal/markup"
 	"svc/internal/project"
 	"svc/internal/release"
@@ -47,9 +48,10 @@ func contents() []content {
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "<tr></tr>", Lines: 1, Blame: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Image: true}, blobPage{codeHead: at, Commit: commit, File: &repo.File{}, TooLarge: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true},
+		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Binary: true, LFS: &lfs.Pointer{Size: 1 << 20}},
 		commitsPage{codeHead: at, Days: days([]byline{{Commit: commit, By: u, CI: &ciStatus{Status: "failed", URL: "/x"}}, {Commit: commit}})}, commitsPage{codeHead: at, Search: "x"},
 		commitPage{head: h, Commit: byline{Commit: commit, By: u, CI: &ciStatus{Status: "success", URL: "/x", Warning: true}}, Stats: &git.Stat{Added: 1}, Committer: "Bob", Branches: []string{"main"}, Tags: []string{"v1"}, MoreRefs: true,
-			Signature: &repo.Signature{Status: repo.Verified}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}}, Pager: pager{After: "?page=2"}}},
+			Signature: &repo.Signature{Status: repo.Verified}, Diff: diffView{Files: []diffFile{{Body: "<tr></tr>"}, {Why: "w", Cut: true}, {Why: "w", LFS: "1 MiB"}}, Pager: pager{After: "?page=2"}}},
 		commitPage{head: h, Commit: byline{Commit: commit}}, commitPage{head: h, Commit: byline{Commit: commit}, Diff: diffView{Only: "x", Parallel: true}},
 		branchesPage{head: h, MayAdd: true, Rows: []branchRow{{Branch: repo.Branch{Name: "x", Commit: commit, Protected: true, CanDelete: true}, Known: true}}}, branchesPage{head: h, State: "stale"},
 		tagsPage{head: h, MayAdd: true, Tags: []tagRow{{Tag: repo.Tag{Name: "v1", Commit: commit, Message: "m", CanDelete: true}, Signed: &repo.Signature{}, Release: &release.Summary{Tag: "v1", Name: "V"}}, {Publishes: true}}}, tagsPage{head: h, One: true},

@@ -1,0 +1,208 @@
+package lfs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/secret"
+)
+
+// MaxBatch is the maximum number of objects in one batch request.
+const MaxBatch = 1000
+
+// Answer is the answer to one object of a batch request.
+type Answer struct {
+	Pointer
+	// Status and Message say why the object cannot be transferred; Status is 0 if
+	// it can.
+	Status  int
+	Message string
+	// Transfer says that the client has to transfer the object. It is false for the
+	// upload of an object that the project holds.
+	Transfer bool
+	// URL is where the client transfers the object directly to or from the object
+	// storage, with Header; empty if it does so through the server.
+	URL    string
+	Header map[string]string
+	// UploadID identifies a direct upload when it is verified.
+	UploadID string
+}
+
+// Batch prepares the transfer of objects for an actor who may do the operation in
+// the project: see Project. TooLarge for more than MaxBatch objects.
+func (s *Service) Batch(ctx context.Context, by actor.Actor, p *project.Project, op Operation, objects []Pointer) ([]Answer, error) {
+	if len(objects) > MaxBatch {
+		return nil, errs.TooLarge("A batch can have %d objects at most.", MaxBatch)
+	}
+	var oids []string
+	for _, o := range objects {
+		if ValidOID(o.OID) && o.Size >= 0 {
+			oids = append(oids, o.OID)
+		}
+	}
+	have, err := findHeld(ctx, s.DB, p.ID, oids)
+	if err != nil {
+		return nil, fmt.Errorf("find LFS objects of project %d: %w", p.ID, err)
+	}
+	direct, err := s.direct(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{Service: s, project: p, held: have, direct: direct, answers: make([]Answer, len(objects))}
+	for i, o := range objects {
+		a := &b.answers[i]
+		a.Pointer = o
+		if !ValidOID(o.OID) || o.Size < 0 {
+			a.refuse(http.StatusUnprocessableEntity, "The object ID or size is invalid.")
+			continue
+		}
+		if op == Download {
+			err = b.download(ctx, a)
+		} else {
+			err = b.upload(ctx, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.answers, b.finish(ctx)
+}
+
+// batch is a batch request in progress.
+type batch struct {
+	*Service
+	project *project.Project
+	held    map[string]held
+	direct  bool
+	answers []Answer
+
+	limits  *limits // of uploads, once they are needed
+	used    []int64 // objects whose use has to be noted
+	uploads []upload
+}
+
+func (a *Answer) refuse(status int, text string) { a.Status, a.Message = status, text }
+
+func (b *batch) download(ctx context.Context, a *Answer) error {
+	h, ok := b.held[a.OID]
+	if !ok {
+		a.refuse(http.StatusNotFound, "Object does not exist on the server or you don't have permissions to access it")
+		return nil
+	}
+	a.Transfer, a.Size = true, h.size
+	if !b.direct {
+		return nil
+	}
+	var err error
+	a.URL, err = b.Blobs.URL(ctx, h.blob, tokenLife)
+	return err
+}
+
+// touchAge is after which time the use of an object is noted again.
+const touchAge = time.Hour
+
+func (b *batch) upload(ctx context.Context, a *Answer) error {
+	if h, ok := b.held[a.OID]; ok {
+		if h.size != a.Size {
+			a.refuse(http.StatusUnprocessableEntity, "The size is not that of the object.")
+		} else if b.Now().Sub(h.usedAt) > touchAge {
+			b.used = append(b.used, h.id)
+		}
+		return nil
+	}
+	if b.limits == nil {
+		l, err := b.limitsOf(ctx, b.project)
+		if err != nil {
+			return err
+		}
+		b.limits = &l
+	}
+	if err := b.limits.take(a.Size); err != nil {
+		refused, _ := errs.As(err)
+		a.refuse(http.StatusUnprocessableEntity, refused.Text)
+		return nil
+	}
+	a.Transfer = true
+	if !b.direct || a.Size > maxDirect {
+		return nil
+	}
+	a.UploadID = secret.Token("")
+	u := upload{blob: stagingKey(a.UploadID), projectID: b.project.ID, oid: a.OID, size: a.Size, createdAt: b.Now()}
+	b.uploads = append(b.uploads, u)
+	var err error
+	a.URL, a.Header, err = b.Blobs.UploadURL(ctx, u.blob, a.Size, tokenLife)
+	return err
+}
+
+// finish stores what the batch began.
+func (b *batch) finish(ctx context.Context) error {
+	if len(b.used) == 0 && len(b.uploads) == 0 {
+		return nil
+	}
+	err := b.DB.Tx(ctx, func(tx *db.Tx) error {
+		for _, u := range b.uploads {
+			if err := insertUpload(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		return touch(ctx, tx, b.project.ID, b.used, b.Now())
+	})
+	if err != nil {
+		return fmt.Errorf("begin LFS uploads to project %d: %w", b.project.ID, err)
+	}
+	return nil
+}
+
+// limits are what is left for uploads to a project, in bytes.
+type limits struct {
+	object    int64 // of one object; 0 is no limit
+	quota     int64 // of the repository with its objects; 0 is no limit
+	occupied  int64
+	megabytes int // of one object
+}
+
+func (s *Service) limitsOf(ctx context.Context, p *project.Project) (limits, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return limits{}, err
+	}
+	l := limits{object: int64(settings.MaxLFSMegabytes) << 20, quota: int64(settings.RepositoryMegabytes) << 20, megabytes: settings.MaxLFSMegabytes}
+	if l.quota > 0 {
+		l.occupied, err = s.occupied(ctx, p)
+	}
+	return l, err
+}
+
+// occupied returns the size of the repository of a project with its objects.
+func (s *Service) occupied(ctx context.Context, p *project.Project) (int64, error) {
+	sizes, err := s.Sizes(ctx, []int64{p.ID})
+	if err != nil {
+		return 0, err
+	}
+	repository, err := s.Projects.RepositorySize(ctx, p.ID)
+	return sizes[p.ID] + repository, err
+}
+
+// take refuses an object that is over the limits, or counts it.
+func (l *limits) take(size int64) error {
+	if l.object > 0 && size > l.object {
+		return errs.TooLarge("An LFS object can have %d MB at most.", l.megabytes)
+	}
+	if l.quota > 0 && l.occupied+size > l.quota {
+		return errs.TooLarge("%s", overQuota(l.occupied+size, l.quota))
+	}
+	l.occupied += size
+	return nil
+}
+
+// overQuota is the message for who would exceed the size limit of a repository.
+func overQuota(size, quota int64) string {
+	return fmt.Sprintf("Your push has been rejected, because this repository has exceeded its size limit of %d MB by %d MB. Contact your administrator.",
+		quota>>20, (size-quota+1<<20-1)>>20)
+}

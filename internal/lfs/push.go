@@ -1,0 +1,141 @@
+package lfs
+
+import (
+	"context"
+	"fmt"
+
+	"svc/internal/actor"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// MissingObjects is the message for a push with pointers to objects that the project
+// does not hold.
+const MissingObjects = `LFS objects are missing. Ensure LFS is properly set up or try a manual "git lfs push --all".`
+
+// maxPointers is how many pointers of one push are looked up.
+const maxPointers = 200_000
+
+// CheckPush refuses changes of a push that add pointers to missing objects, that
+// change files locked by other users, or that come when the repository is over its
+// size limit.
+func (s *Service) CheckPush(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push) error {
+	var open []*git.RefChange
+	for _, c := range push.Changes {
+		if c.Refused == "" && c.New != git.ZeroOID {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 || by.ID == actor.SystemID {
+		return nil
+	}
+	enabled, err := s.Enabled(ctx, p)
+	if err != nil {
+		return err
+	}
+	why, err := s.refuseSize(ctx, p)
+	if err == nil && why == "" && enabled {
+		why, err = s.refuseLocked(ctx, by, p, push.Repo, open)
+	}
+	if err == nil && why == "" && enabled && push.Pointers {
+		why, err = s.refuseMissing(ctx, p, push.Repo, open)
+	}
+	for _, c := range open {
+		c.Refused = why
+	}
+	return err
+}
+
+// refuseSize refuses pushes to a repository that has exceeded its size limit.
+func (s *Service) refuseSize(ctx context.Context, p *project.Project) (string, error) {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || settings.RepositoryMegabytes == 0 {
+		return "", err
+	}
+	size, err := s.occupied(ctx, p)
+	if quota := int64(settings.RepositoryMegabytes) << 20; err == nil && size > quota {
+		return overQuota(size, quota), nil
+	}
+	return "", err
+}
+
+func newIDs(changes []*git.RefChange) []git.OID {
+	ids := make([]git.OID, len(changes))
+	for i, c := range changes {
+		ids[i] = c.New
+	}
+	return ids
+}
+
+// refuseMissing refuses pointers to objects that the project does not hold.
+func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
+	found := map[string]bool{}
+	err := r.EachSmallBlob(ctx, git.SmallBlobs{From: newIDs(changes), NotRefs: true, Min: minPointer, Max: MaxPointer}, func(_ git.OID, content []byte) error {
+		if pointer, ok := ParsePointer(content); ok {
+			found[pointer.OID] = true
+		}
+		if len(found) > maxPointers {
+			return errTooMany
+		}
+		return nil
+	})
+	if err == errTooMany {
+		return "The push has too many LFS pointers to check. Push fewer commits at a time.", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find LFS pointers: %w", err)
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	have, err := findHeld(ctx, s.DB, p.ID, keys(found))
+	if err != nil {
+		return "", fmt.Errorf("find LFS objects: %w", err)
+	}
+	if len(have) < len(found) {
+		return MissingObjects, nil
+	}
+	// What unreferenced objects are pushed for must not be removed meanwhile.
+	var old []int64
+	for _, h := range have {
+		if s.Now().Sub(h.usedAt) > touchAge {
+			old = append(old, h.id)
+		}
+	}
+	return "", touch(ctx, s.DB, p.ID, old, s.Now())
+}
+
+// refuseLocked refuses changes of files that other users have locked.
+func (s *Service) refuseLocked(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
+	user := by.ID
+	if by.Deploy != nil {
+		user = 0
+	}
+	some, err := othersLock(ctx, s.DB, p.ID, user)
+	if err != nil || !some {
+		return "", err
+	}
+	why := ""
+	var paths []string
+	look := func() error {
+		locks, err := findLocksOf(ctx, s.DB, p.ID, user, paths)
+		if err == nil && len(locks) > 0 {
+			why, err = fmt.Sprintf("The path '%s' is locked in Git LFS by %s", locks[0].Path, locks[0].Owner), errTooMany
+		}
+		paths = paths[:0]
+		return err
+	}
+	err = r.ChangedPaths(ctx, newIDs(changes), func(path string) error {
+		if paths = append(paths, path); len(paths) < inStatement {
+			return nil
+		}
+		return look()
+	})
+	if err == nil && len(paths) > 0 {
+		err = look()
+	}
+	if err == errTooMany {
+		return why, nil
+	}
+	return "", err
+}

@@ -1,0 +1,40 @@
+package web
+
+import (
+	"strings"
+
+	"svc/internal/lfs"
+)
+
+// findPointers finds out whether the text of a file is the change of an LFS pointer.
+// Then the file is shown as what it stands for.
+func (f *diffFile) findPointers() {
+	if f.Binary || f.Diff == "" || len(f.Diff) > 4*lfs.MaxPointer {
+		return
+	}
+	var before, after strings.Builder
+	for line := range strings.Lines(f.Diff) {
+		switch line[0] {
+		case ' ':
+			before.WriteString(line[1:])
+			after.WriteString(line[1:])
+		case '-':
+			before.WriteString(line[1:])
+		case '+':
+			after.WriteString(line[1:])
+		}
+	}
+	old, was := lfs.ParsePointer([]byte(before.String()))
+	now, is := lfs.ParsePointer([]byte(after.String()))
+	switch {
+	case f.New && is:
+		f.LFS = byteSize(now.Size)
+	case f.Deleted && was:
+		f.LFS = byteSize(old.Size)
+	case was && is:
+		f.LFS = byteSize(old.Size) + " → " + byteSize(now.Size)
+	default:
+		return
+	}
+	f.Binary, f.Diff, f.Added, f.Removed = true, "", 0, 0
+}
