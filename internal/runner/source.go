@@ -101,7 +101,33 @@ func (j *job) fetch(git string) error {
 			return err
 		}
 	}
-	return j.submodules(run, depth)
+	if err := j.submodules(run, depth); err != nil {
+		return err
+	}
+	return j.largeFiles(run)
+}
+
+// largeFiles replaces the pointers of Git LFS by the files that they stand for, if
+// git-lfs is installed. The filters stay configured, so that the files count as
+// unchanged.
+func (j *job) largeFiles(run func(...string) error) error {
+	if _, err := exec.LookPath("git-lfs"); err != nil || j.vars.is("GIT_LFS_SKIP_SMUDGE") {
+		return nil
+	}
+	if run("grep", "--quiet", "-e", "filter=lfs", "--", ":(glob)**/.gitattributes") != nil {
+		return nil // no file is tracked
+	}
+	j.say("Fetching LFS objects")
+	if err := run("lfs", "install", "--local", "--skip-repo"); err != nil {
+		return err
+	}
+	if err := run("lfs", "pull"); err != nil {
+		return err
+	}
+	if strategy := j.vars.get("GIT_SUBMODULE_STRATEGY"); strategy == "normal" || strategy == "recursive" {
+		return run("submodule", "--quiet", "foreach", "--recursive", "git lfs pull")
+	}
+	return nil
 }
 
 // initialize makes the repository. The address of its origin holds the token,
