@@ -23,6 +23,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/blob/blobtest"
 	"svc/internal/db/dbtest"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -41,32 +42,34 @@ func TestSettings(t *testing.T) {
 }
 
 func run(t *testing.T, s *apptest.Server, dir string) {
-	testscript.Run(t, testscript.Params{
-		Dir:   dir,
-		Setup: func(e *testscript.Env) error { return setup(s, e) },
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"user":      command{s}.user,
-			"as":        command{s}.as,
-			"api":       command{s}.api,
-			"deploykey": command{s}.deployKey,
-			"twofactor": command{s}.twoFactor,
-			"expirekey": command{s}.expireKey,
-			"readonly":  command{s}.readOnly,
-			"whole":     command{s}.whole,
-			"sh":        command{s}.sh,
-			"runner":    command{s}.runner,
-			"take":      command{s}.take,
-			"work":      command{s}.work,
-			"fail":      command{s}.fail,
-			"variable":  command{s}.variable,
-			"pipeline":  command{s}.pipeline,
-			"log":       command{s}.log,
-			"tick":      command{s}.tick,
-			"let":       command{s}.let,
-			"is":        command{s}.is,
-		},
-		RequireUniqueNames: true,
-	})
+	testscript.Run(t, params(s, testscript.Params{Dir: dir}))
+}
+
+// params adds the environment and the commands of scripts.
+func params(s *apptest.Server, p testscript.Params) testscript.Params {
+	p.Setup, p.RequireUniqueNames = func(e *testscript.Env) error { return setup(s, e) }, true
+	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"user":      command{s}.user,
+		"as":        command{s}.as,
+		"api":       command{s}.api,
+		"deploykey": command{s}.deployKey,
+		"twofactor": command{s}.twoFactor,
+		"expirekey": command{s}.expireKey,
+		"readonly":  command{s}.readOnly,
+		"whole":     command{s}.whole,
+		"sh":        command{s}.sh,
+		"runner":    command{s}.runner,
+		"take":      command{s}.take,
+		"work":      command{s}.work,
+		"fail":      command{s}.fail,
+		"variable":  command{s}.variable,
+		"pipeline":  command{s}.pipeline,
+		"log":       command{s}.log,
+		"tick":      command{s}.tick,
+		"let":       command{s}.let,
+		"is":        command{s}.is,
+	}
+	return p
 }
 
 // setup gives a script its own environment: nothing of the machine's
@@ -276,4 +279,11 @@ func checkRepository(dir string) error {
 func each(t *testing.T, f func(t *testing.T, s *apptest.Server)) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, apptest.Start(t, src, apptest.SSH)) })
+}
+
+// TestLFSOnS3 runs the scenario of Git LFS with direct transfers to and from S3.
+func TestLFSOnS3(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t), apptest.SSH, apptest.Bucket(blobtest.S3(t)))
+	testscript.Run(t, params(s, testscript.Params{Files: []string{"testdata/lfs.txtar"}}))
 }
