@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (s *Service) checkSuggestions(ctx context.Context, in *project.Project, m *
 			}
 		}
 	}
-	byHead := map[string][]*plan.Note{}
+	byHead, late := map[string][]*plan.Note{}, map[string][]lateSuggestion{}
 	for _, n := range notes {
 		switch {
 		case m.State != Opened:
@@ -71,8 +72,57 @@ func (s *Service) checkSuggestions(ctx context.Context, in *project.Project, m *
 			f, changed := files[n.Position.NewPath]
 			for _, one := range n.Suggestions {
 				checkSuggestion(one, f, changed)
+				if !one.Applied() && changed && f != nil && one.MayBeApplied(f) {
+					late[n.Position.NewPath] = append(late[n.Position.NewPath], lateSuggestion{one, f})
+				}
 			}
 		}
+	}
+	return s.settleSuggestions(ctx, in, m, late)
+}
+
+// lateSuggestion is a suggestion that is not marked as applied, although its file
+// has changed where it would have.
+type lateSuggestion struct {
+	*plan.Suggestion
+	diff *git.FileDiff
+}
+
+// maxSettled is the number of files that are read to settle suggestions.
+const maxSettled = 10
+
+// settleSuggestions marks suggestions as applied whose lines are as they suggest. A
+// crash between the commit that applies them and the mark leaves them so.
+func (s *Service) settleSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, late map[string][]lateSuggestion) error {
+	var done []*plan.Suggestion
+	var ids []int64
+	for i, path := range slices.Sorted(maps.Keys(late)) {
+		if i == maxSettled {
+			break
+		}
+		content, err := s.Repos.TextAt(ctx, in, git.OID(m.Head), path, maxSuggestionFile)
+		if errs.IsRefusal(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		lines := plan.SplitLines(content)
+		for _, one := range late[path] {
+			if one.IsApplied(one.diff, lines) {
+				done, ids = append(done, one.Suggestion), append(ids, one.ID)
+			}
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	if err := s.Plan.SettleApplied(ctx, ids, m.Head); err != nil {
+		return err
+	}
+	now := s.Now()
+	for _, one := range done {
+		one.AppliedAt, one.CommitSHA, one.Appliable, one.Reason = &now, m.Head, false, ""
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const maxTraced = 20
 
 // Trace returns where diff notes of other versions are in the version of c: for
 // each position the same line in the diff of c, nil if the line has changed
-// since or is not in the diff.
+// since or is not in the diff. Positions follow files that were renamed.
 func (s *Service) Trace(ctx context.Context, c *Contents, list []*plan.Position) ([]*plan.Position, error) {
 	t := tracer{s: s, ctx: ctx, c: c, files: map[string]*git.FileDiff{}, moves: map[[2]string]map[string]*git.FileDiff{}, paths: map[[2]string][]string{}}
 	for i := range c.Diff.Files {
@@ -48,16 +48,19 @@ func (t *tracer) trace(p *plan.Position) (*plan.Position, error) {
 	if p.HeadSHA == t.c.Version.Head && p.BaseSHA == t.c.Version.Base {
 		return p, nil
 	}
-	f := t.files[p.NewPath]
+	path, changed, err := t.path(p.HeadSHA, t.c.Version.Head, p.NewPath)
+	if err != nil {
+		return nil, err
+	}
+	f := t.files[path]
 	if f == nil || f.TooLarge {
 		return nil, nil
 	}
 	now := *p
-	now.BaseSHA, now.StartSHA, now.HeadSHA, now.OldPath = t.c.Version.Base, t.c.Version.Start, t.c.Version.Head, f.OldPath
+	now.BaseSHA, now.StartSHA, now.HeadSHA, now.OldPath, now.NewPath = t.c.Version.Base, t.c.Version.Start, t.c.Version.Head, f.OldPath, f.NewPath
 	if p.Type != plan.OnText {
-		_, changed, err := t.follow(p.HeadSHA, t.c.Version.Head, p.NewPath, 1)
-		if err != nil || changed && p.Type == plan.OnImage {
-			return nil, err
+		if changed && p.Type == plan.OnImage {
+			return nil, nil
 		}
 		return &now, nil
 	}
@@ -98,31 +101,55 @@ func (t *tracer) line(f *git.FileDiff, p *plan.Position, old, now *int64) (*plan
 	return lineOf(f, n, true), nil
 }
 
+// changes returns what became of the files of all positions between two commits,
+// by their old paths; nil if it is not known.
+func (t *tracer) changes(from, to string) (map[string]*git.FileDiff, error) {
+	key := [2]string{from, to}
+	files, known := t.moves[key]
+	if known {
+		return files, nil
+	}
+	if len(t.moves) >= 2*maxTraced || from == "" || to == "" {
+		return nil, nil
+	}
+	files, err := t.read(key)
+	if err == nil {
+		t.moves[key] = files
+	}
+	return files, err
+}
+
+// path returns the path that a file in one commit has in another one, and whether
+// its content or path changed.
+func (t *tracer) path(from, to, path string) (now string, changed bool, err error) {
+	if from == to {
+		return path, false, nil
+	}
+	files, err := t.changes(from, to)
+	if err != nil {
+		return "", false, err
+	}
+	if f := files[path]; f != nil && !f.Deleted {
+		return f.NewPath, true, nil
+	}
+	return path, files == nil || files[path] != nil, nil
+}
+
 // follow returns the number that a line of a file in one commit has in another
 // one; gone if it was changed or removed.
 func (t *tracer) follow(from, to, path string, n int64) (line int64, gone bool, err error) {
 	if from == to {
 		return n, false, nil
 	}
-	key := [2]string{from, to}
-	files, known := t.moves[key]
-	if !known {
-		if len(t.moves) >= 2*maxTraced || from == "" || to == "" {
-			return 0, true, nil
-		}
-		if files, err = t.read(key); err != nil {
-			return 0, false, err
-		}
-		t.moves[key] = files
-	}
-	if files == nil {
-		return 0, true, nil
+	files, err := t.changes(from, to)
+	if err != nil || files == nil {
+		return 0, true, err
 	}
 	f := files[path]
 	if f == nil {
 		return n, false, nil
 	}
-	if f.Deleted || f.Binary || f.TooLarge || f.Renamed {
+	if f.Deleted || f.Binary || f.TooLarge {
 		return 0, true, nil
 	}
 	shift := int64(0)
@@ -158,10 +185,45 @@ func (t *tracer) read(key [2]string) (map[string]*git.FileDiff, error) {
 		return nil, err
 	}
 	files := map[string]*git.FileDiff{}
+	var gone []string
 	for i := range d.Files {
-		files[d.Files[i].OldPath] = &d.Files[i]
+		f := &d.Files[i]
+		if files[f.OldPath] = f; f.Deleted {
+			gone = append(gone, f.OldPath)
+		}
 	}
-	return files, nil
+	return files, t.followRenames(key, files, gone)
+}
+
+// followRenames replaces files that are gone by the files that they were renamed
+// to: git finds those only if it compares all files.
+func (t *tracer) followRenames(key [2]string, files map[string]*git.FileDiff, gone []string) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	all, err := t.s.Repos.DiffOf(t.ctx, t.c.Project, git.OID(key[0]), git.OID(key[1]), git.DiffOptions{MaxFiles: 1, MaxLines: 1})
+	if err != nil || all.TimedOut {
+		return err
+	}
+	var paths []string
+	for _, f := range all.Files {
+		if f.Renamed && slices.Contains(gone, f.OldPath) {
+			paths = append(paths, f.OldPath, f.NewPath)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	d, err := t.s.Repos.DiffOf(t.ctx, t.c.Project, git.OID(key[0]), git.OID(key[1]), git.DiffOptions{Paths: paths, Context: 1, MaxFiles: 1000, MaxLines: 100_000})
+	if err != nil || d.TimedOut {
+		return err
+	}
+	for i := range d.Files {
+		if f := &d.Files[i]; f.Renamed {
+			files[f.OldPath] = f
+		}
+	}
+	return nil
 }
 
 // lineOf is a line of the diff of a file by its number in the old or in the new

@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/git"
 	"svc/internal/markup"
 )
 
@@ -133,6 +134,95 @@ func (s *Suggestion) Apply(lines []string) ([]string, bool) {
 		next[len(next)-1] = strings.TrimRight(next[len(next)-1], "\r\n")
 	}
 	return append(append(append([]string{}, lines[:from]...), next...), lines[to:]...), true
+}
+
+// start returns the numbers that the first line of the suggestion can have now,
+// given the diff of the file since: insertions directly before it may be a part of
+// the suggestion.
+func (s *Suggestion) start(f *git.FileDiff) [2]int64 {
+	at := [2]int64{s.FromLine, s.FromLine}
+	for l := range f.Lines() {
+		switch {
+		case l.Kind == '-' && l.Old < s.FromLine:
+			at[0]--
+			at[1]--
+		case l.Kind == '+' && l.Old < s.FromLine:
+			at[0]++
+			at[1]++
+		case l.Kind == '+' && l.Old == s.FromLine:
+			at[1]++
+		}
+	}
+	return at
+}
+
+// MayBeApplied reports whether the diff of the file since changes lines of the
+// suggestion, or lines next to them.
+func (s *Suggestion) MayBeApplied(f *git.FileDiff) bool {
+	for l := range f.Lines() {
+		if l.Kind == '-' && l.Old >= s.FromLine && l.Old <= s.ToLine || l.Kind == '+' && l.Old >= s.FromLine && l.Old <= s.ToLine+1 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsApplied reports whether a file has the lines that the suggestion suggests,
+// because the diff of the file since put them there.
+func (s *Suggestion) IsApplied(f *git.FileDiff, lines []string) bool {
+	want := SplitLines([]byte(s.ToContent))
+	for _, at := range s.start(f) {
+		if s.changedAt(f, at, at+int64(len(want))) && linesAt(lines, at, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// changedAt reports whether a diff removes all lines of a suggestion that deletes
+// them, or adds or removes lines where the suggestion does: from and to are its new
+// lines.
+func (s *Suggestion) changedAt(f *git.FileDiff, from, to int64) bool {
+	removed, added := int64(0), 0
+	for l := range f.Lines() {
+		switch {
+		case l.Kind == '-' && l.Old >= s.FromLine && l.Old <= s.ToLine:
+			removed++
+		case l.Kind == '+' && (l.New >= from && l.New < to || from == to && l.Old >= s.FromLine && l.Old <= s.ToLine+1):
+			added++
+		}
+	}
+	if from == to {
+		return removed == s.ToLine-s.FromLine+1 && added == 0
+	}
+	return removed+int64(added) > 0
+}
+
+// linesAt reports whether a file has lines from a number on. Line ends do not
+// matter.
+func linesAt(lines []string, from int64, want []string) bool {
+	if from < 1 || from-1+int64(len(want)) > int64(len(lines)) {
+		return false
+	}
+	for i, line := range want {
+		if strings.TrimRight(lines[from-1+int64(i)], "\r\n") != strings.TrimRight(line, "\r\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// SettleApplied records that suggestions are in a commit although nobody marked
+// them. Their threads stay as they are, because it is not known who applied them.
+func (s *Service) SettleApplied(ctx context.Context, ids []int64, commit string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := saveApplied(ctx, tx, ids, commit, s.Now())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("settle suggestions: %w", err)
+	}
+	return nil
 }
 
 // fillSuggestions reads the suggestions of notes, and whether they can be applied.

@@ -1,0 +1,50 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/app/apptest"
+)
+
+// TestRenamedThreads: a thread stays with its line when a later version renames the
+// file, and a suggestion whose commit was not recorded counts as applied.
+func TestRenamedThreads(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		const at = "/projects/ada%2Fp"
+		text := strings.Repeat("line\n", 30)
+		commit := func(fields, actions string) {
+			s.Check(t, apptest.Call{Do: "POST " + at + "/repository/commits", As: ada, JSON: fmt.Sprintf(`{"branch":"work","commit_message":"c",%s"actions":[%s]}`, fields, actions), Status: 201})
+		}
+		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201})
+		commit(`"start_branch":"main",`, fmt.Sprintf(`{"action":"create","file_path":"old.txt","content":%q},{"action":"create","file_path":"b.txt","content":"1\n2\n3\n"}`, text+"last\n"))
+		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests", As: ada, JSON: `{"source_branch":"work","target_branch":"main","title":"m"}`, Status: 201})
+		var m struct {
+			Refs struct {
+				Base  string `json:"base_sha"`
+				Start string `json:"start_sha"`
+				Head  string `json:"head_sha"`
+			} `json:"diff_refs"`
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/merge_requests/1", As: ada, Status: 200}).JSON(t, &m)
+		comment := func(body, path string, line int) {
+			s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests/1/discussions", As: ada, Status: 201,
+				JSON: fmt.Sprintf(`{"body":%q,"position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"position_type":"text","new_path":%q,"new_line":%d}}`,
+					body, m.Refs.Base, m.Refs.Start, m.Refs.Head, path, line)})
+		}
+		comment("About the last line", "old.txt", 31)
+		comment("```suggestion\ntwo\n```", "b.txt", 2)
+		commit("", fmt.Sprintf(`{"action":"move","previous_path":"old.txt","file_path":"dir/new.txt","content":%q},{"action":"update","file_path":"b.txt","content":"1\ntwo\n3\n"}`, "first\n"+text+"last\n"))
+		s.Check(t, apptest.Call{Name: "settled", Do: "GET " + at + "/merge_requests/1/discussions?page=2&per_page=1", As: ada, Status: 200, Want: `[{"notes":[{"suggestions":[{"applied":true,"appliable":false}]}]}]`})
+		b := newBrowser(t, s)
+		b.signIn("ada", "a good password")
+		page := b.get("/ada/p/-/merge_requests/1/diffs").want(200, "About the last line").body
+		file := page[strings.Index(page, "dir/new.txt"):]
+		if i := strings.Index(file, `data-to="0_32"`); i < 0 || !strings.Contains(file[i:], "About the last line") {
+			t.Errorf("the thread is not at line 32 of the renamed file")
+		}
+	})
+}
