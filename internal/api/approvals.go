@@ -362,6 +362,7 @@ type approvalsJSON struct {
 	Approved           bool             `json:"approved"`
 	ApprovalsRequired  int64            `json:"approvals_required"`
 	ApprovalsLeft      int64            `json:"approvals_left"`
+	BeforeMerge        int64            `json:"approvals_before_merge"` // deprecated: approvals_required
 	Password           bool             `json:"require_password_to_approve"`
 	ApprovedBy         []approverJSON   `json:"approved_by"`
 	SuggestedApprovers []userPublicJSON `json:"suggested_approvers"`
@@ -396,7 +397,7 @@ func (a *API) presentApprovals(c *call, m *merge.MergeRequest, s *merge.Approval
 	return approvalsJSON{
 		ID: m.ID, IID: m.IID, ProjectID: m.ProjectID, Title: m.Title, Description: m.Description, State: string(m.State),
 		CreatedAt: toStamp(m.CreatedAt), UpdatedAt: toStamp(m.UpdatedAt), MergeStatus: m.Status.Git, Approved: s.Approved(),
-		ApprovalsRequired: s.Required, ApprovalsLeft: s.Left, Password: s.Password,
+		ApprovalsRequired: s.Required, ApprovalsLeft: s.Left, BeforeMerge: s.Required, Password: s.Password,
 		ApprovedBy: mapped(s.Given, func(g merge.Approval) approverJSON {
 			return approverJSON{toUserPublic(c.site, g.User, now), toStamp(g.At)}
 		}),

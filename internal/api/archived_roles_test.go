@@ -22,6 +22,7 @@ import (
 // refused there.
 var archivedWrites = map[string]string{
 	"DELETE /projects/{id}":                        lifecycle,
+	"POST /projects/{id}/restore":                  lifecycle,
 	"POST /projects/{id}/archive":                  lifecycle,
 	"POST /projects/{id}/unarchive":                lifecycle,
 	"PUT /projects/{id}/transfer":                  lifecycle,

@@ -133,6 +133,7 @@ type auditEventJSON struct {
 	Details    auditDetailsJSON `json:"details"`
 	CreatedAt  stamp            `json:"created_at"`
 	EventType  string           `json:"event_type"`
+	EventName  string           `json:"event_name"`
 
 	// Events of the instance have these at the top level too.
 	*auditScopeJSON
@@ -148,6 +149,7 @@ type auditScopeJSON struct {
 }
 
 type auditDetailsJSON struct {
+	EventName      string `json:"event_name"`
 	CustomMessage  string `json:"custom_message,omitempty"`
 	Add            string `json:"add,omitempty"`
 	Remove         string `json:"remove,omitempty"`
@@ -167,8 +169,9 @@ type auditDetailsJSON struct {
 
 func (a *API) toAuditEvent(e audit.Event) auditEventJSON {
 	out := auditEventJSON{
-		ID: e.ID, AuthorID: e.By.ID, EntityID: e.Entity.ID, EntityType: string(e.Entity.Type), CreatedAt: toStamp(e.CreatedAt), EventType: e.Type,
+		ID: e.ID, AuthorID: e.By.ID, EntityID: e.Entity.ID, EntityType: string(e.Entity.Type), CreatedAt: toStamp(e.CreatedAt), EventType: e.Type, EventName: e.Type,
 		Details: auditDetailsJSON{
+			EventName:     e.Type,
 			CustomMessage: e.Details.Message, Add: e.Details.Add, Remove: e.Details.Remove, Change: e.Details.Change,
 			From: e.Details.From, To: e.Details.To, ImpersonatedBy: e.Details.Impersonator,
 			AuthorName: e.By.Name, AuthorEmail: e.By.Email, AuthorClass: e.By.Class,

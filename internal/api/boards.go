@@ -57,6 +57,7 @@ type boardListJSON struct {
 	MaxIssueCount  int64            `json:"max_issue_count"`
 	MaxIssueWeight int64            `json:"max_issue_weight"`
 	LimitMetric    *string          `json:"limit_metric"`
+	Iteration      *struct{}        `json:"iteration"` // there are none
 }
 
 func toBoardList(site *Site, l *plan.BoardList, now time.Time) boardListJSON {

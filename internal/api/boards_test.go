@@ -152,6 +152,7 @@ func TestProjectUploads(t *testing.T) {
 			{Name: "delete by secret", Do: "DELETE " + at + "/" + secret + "/x", As: alice, Status: 204},
 			{Name: "gone", Do: "GET " + at + "/" + secret + "/x", As: bob, Status: 404},
 		})
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		uploadFile(t, s, alice, id, "last.png", "x")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d", id), As: alice, Status: 202})
 		if err := s.Queue.Idle(t.Context()); err != nil {

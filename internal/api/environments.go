@@ -135,6 +135,10 @@ type environmentJSON struct {
 	UpdatedAt       stamp   `json:"updated_at"`
 	AutoStopAt      *stamp  `json:"auto_stop_at"`
 	AutoStopSetting string  `json:"auto_stop_setting"`
+	// Environments are not connected to agents.
+	ClusterAgent *struct{} `json:"cluster_agent"`
+	Namespace    *string   `json:"kubernetes_namespace"`
+	FluxPath     *string   `json:"flux_resource_path"`
 }
 
 type environmentDetailJSON struct {
@@ -152,6 +156,6 @@ func presentEnvironment(e *deployment.Environment, err error) (environmentJSON, 
 func toEnvironment(e *deployment.Environment) environmentJSON {
 	return environmentJSON{
 		e.ID, e.Name, e.Slug, textOrNull(e.Description), textOrNull(e.ExternalURL), string(e.State), e.Tier, toStamp(e.CreatedAt), toStamp(e.UpdatedAt),
-		toStampOrNull(e.AutoStopAt), "always",
+		toStampOrNull(e.AutoStopAt), "always", nil, nil, nil,
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -56,6 +57,14 @@ func (a *API) refuse(c *call, err error) {
 		}
 	}
 	switch code {
+	case http.StatusTooManyRequests:
+		// What an administrator has set is sent as it is.
+		if s, err := a.Settings.Current(c); err == nil && s.RateLimitText != "" {
+			c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			c.w.WriteHeader(code)
+			_, _ = io.WriteString(c.w, s.RateLimitText+"\n")
+			return
+		}
 	case http.StatusInternalServerError:
 		if c.Err() != nil {
 			return // the client has disconnected

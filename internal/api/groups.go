@@ -6,6 +6,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/patch"
 	"svc/internal/project"
 )
@@ -18,6 +19,7 @@ func (a *API) groupRoutes() {
 	handle(a, "POST /groups", writeAPI, a.createGroup, files(maxAvatarUpload), summary("Create a group"))
 	handle(a, "PUT /groups/{id}", writeAPI, a.updateGroup, files(maxAvatarUpload), summary("Update a group"))
 	handle(a, "DELETE /groups/{id}", writeAPI, a.deleteGroup, summary("Delete a group"))
+	handle(a, "POST /groups/{id}/restore", writeAPI, a.restoreGroup, summary("Restore a group marked for deletion"))
 	handle(a, "GET /groups/{id}/subgroups", readAPI.orAnonymous(), a.listSubgroups, summary("List subgroups"))
 	handle(a, "GET /groups/{id}/descendant_groups", readAPI.orAnonymous(), a.listDescendantGroups, summary("List descendant groups"))
 	handle(a, "GET /groups/{id}/projects", readAPI.orAnonymous(), a.listGroupProjects, shapes, summary("List projects in a group"))
@@ -39,6 +41,8 @@ type groupFilterParams struct {
 	AllAvailable   *bool              `param:"all_available" doc:"All accessible groups, not only those of the current user. Default is true for administrators."`
 	TopLevelOnly   bool               `param:"top_level_only"`
 	Visibility     project.Visibility `param:"visibility" enum:"private,internal,public"`
+	MarkedOn       *bind.Date         `param:"marked_for_deletion_on" doc:"Only groups marked for deletion on this date, for owners and administrators."`
+	Active         *bool              `param:"active" doc:"Only groups that are not marked for deletion; if false, only the others."`
 	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Must be name for keyset pagination."`
 	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Must be asc for keyset pagination."`
 	Statistics     bool               `param:"statistics" doc:"Include statistics (administrators only)."`
@@ -55,6 +59,10 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 	f := project.GroupsFilter{
 		Search: p.Search, Skip: p.SkipGroups, Owned: p.Owned, MinLevel: project.Level(p.MinAccessLevel),
 		TopLevelOnly: p.TopLevelOnly, Visibility: p.Visibility, AllAvailable: all,
+		MarkedOn: dateTime(p.MarkedOn),
+	}
+	if p.Active != nil && !*p.Active {
+		f.Marked = project.OnlyMarked
 	}
 	patch.Set(&f.AllAvailable, p.AllAvailable)
 	found, err := list(f, project.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}, paging)
@@ -164,14 +172,18 @@ type getGroupParams struct {
 // getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
 func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	if !p.WithProjects {
-		n, err := a.Projects.Group(c, c.actor, p.Group)
+		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
 		shown, err := presentGroup(c, n, err)
-		if err == nil {
+		if err == nil && n.MarkedAt == nil {
 			shown.RunnersToken, err = a.groupRunnersToken(c, n)
 		}
 		return shown, err
 	}
 	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
+	if errs.Is(err, errs.KindNotFound) { // perhaps marked for deletion
+		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
+		return presentGroup(c, n, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,27 +215,43 @@ func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, erro
 
 // groupFieldParams are the attributes for create and update.
 type groupFieldParams struct {
-	Description                      *string                `param:"description"`
-	Visibility                       *project.Visibility    `param:"visibility" enum:"private,internal,public"`
-	ProjectCreationLevel             *string                `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
-	SubgroupCreationLevel            *string                `param:"subgroup_creation_level" enum:"owner,maintainer"`
-	RequestAccessEnabled             *bool                  `param:"request_access_enabled"`
-	RequireTwoFactorAuthentication   *bool                  `param:"require_two_factor_authentication"`
-	TwoFactorGracePeriod             *int64                 `param:"two_factor_grace_period" doc:"Grace period in hours."`
-	ShareWithGroupLock               *bool                  `param:"share_with_group_lock"`
-	MembershipLock                   *bool                  `param:"membership_lock"`
-	LFSEnabled                       *bool                  `param:"lfs_enabled"`
-	EmailsEnabled                    *bool                  `param:"emails_enabled"`
-	MentionsDisabled                 *bool                  `param:"mentions_disabled"`
-	AutoDevopsEnabled                *bool                  `param:"auto_devops_enabled"`
-	DefaultBranch                    *string                `param:"default_branch"`
-	SharedRunnersSetting             *string                `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
-	WikiAccessLevel                  *project.Feature       `param:"wiki_access_level" enum:"disabled,private,enabled"`
-	OnlyAllowMergeIfPipelineSucceeds *bool                  `param:"only_allow_merge_if_pipeline_succeeds"`
-	Avatar                           bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
+	Description                      *string             `param:"description"`
+	Visibility                       *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	ProjectCreationLevel             *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
+	SubgroupCreationLevel            *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
+	RequestAccessEnabled             *bool               `param:"request_access_enabled"`
+	RequireTwoFactorAuthentication   *bool               `param:"require_two_factor_authentication"`
+	TwoFactorGracePeriod             *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
+	ShareWithGroupLock               *bool               `param:"share_with_group_lock"`
+	MembershipLock                   *bool               `param:"membership_lock"`
+	LFSEnabled                       *bool               `param:"lfs_enabled"`
+	EmailsEnabled                    *bool               `param:"emails_enabled"`
+	MentionsDisabled                 *bool               `param:"mentions_disabled"`
+	AutoDevopsEnabled                *bool               `param:"auto_devops_enabled"`
+	DefaultBranch                    *string             `param:"default_branch"`
+	SharedRunnersSetting             *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
+	WikiAccessLevel                  *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	OnlyAllowMergeIfPipelineSucceeds *bool               `param:"only_allow_merge_if_pipeline_succeeds"`
+	EmailsDisabled                   *bool               `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
+	PreventForking                   *bool               `param:"prevent_forking_outside_group" doc:"Whether projects of the group can be forked only into the top-level group and its subgroups."`
+	BranchProtection                 *int64              `param:"default_branch_protection" enum:"0,1,2,3,4" doc:"Deprecated: use default_branch_protection_defaults."`
+
+	BranchProtectionDefaults *branchProtectionParams `param:"default_branch_protection_defaults" doc:"Protection of the default branch of new projects."`
+	Avatar                   bind.Opt[*bind.Upload]  `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 }
 
 func (p *groupFieldParams) apply(g *project.GroupSettings) {
+	if p.EmailsDisabled != nil {
+		g.EmailsEnabled = !*p.EmailsDisabled
+	}
+	patch.Set(&g.PreventForkingOutsideGroup, p.PreventForking)
+	if p.BranchProtection != nil {
+		level := project.ProtectionOf(int(*p.BranchProtection))
+		g.BranchProtection = &level
+	}
+	if p.BranchProtectionDefaults != nil {
+		g.BranchProtection = p.BranchProtectionDefaults.change(g.BranchProtection)
+	}
 	patch.Set(&g.ProjectCreationLevel, p.ProjectCreationLevel)
 	patch.Set(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
 	patch.Set(&g.RequestAccessEnabled, p.RequestAccessEnabled)
@@ -272,9 +300,20 @@ func (a *API) updateGroup(c *call, p updateGroupParams) (groupDetailJSON, error)
 	return presentGroup(c, n, err)
 }
 
+type deleteGroupParams struct {
+	inGroupParams
+	deletionParams
+}
+
 // deleteGroup: https://docs.gitlab.com/api/groups/#delete-a-group
-func (a *API) deleteGroup(c *call, p inGroupParams) (accepted, error) {
-	return accepted{}, a.Projects.DeleteGroup(c, c.actor, p.Group, c.unmodifiedSince())
+func (a *API) deleteGroup(c *call, p deleteGroupParams) (accepted, error) {
+	return accepted{}, a.Projects.DeleteGroup(c, c.actor, p.Group, p.deletion(c))
+}
+
+// restoreGroup: https://docs.gitlab.com/api/groups/#restore-a-group
+func (a *API) restoreGroup(c *call, p inGroupParams) (groupDetailJSON, error) {
+	n, err := a.Projects.RestoreGroup(c, c.actor, p.Group)
+	return presentGroup(c, n, err)
 }
 
 type transferGroupParams struct {
@@ -317,6 +356,12 @@ type groupJSON struct {
 	SharedRunnersSetting             string  `json:"shared_runners_setting"`
 	WikiAccessLevel                  string  `json:"wiki_access_level"`
 	OnlyAllowMergeIfPipelineSucceeds bool    `json:"only_allow_merge_if_pipeline_succeeds"`
+	MarkedForDeletionOn              *day    `json:"marked_for_deletion_on"`
+	PreventForking                   bool    `json:"prevent_forking_outside_group"`
+
+	DefaultBranchProtection         int64                `json:"default_branch_protection"` // deprecated
+	DefaultBranchProtectionDefaults branchProtectionJSON `json:"default_branch_protection_defaults"`
+	groupFixedJSON
 
 	Statistics *groupStatisticsJSON `json:"statistics,omitempty"`
 }
@@ -381,5 +426,8 @@ func toGroup(site *Site, n *project.Namespace) groupJSON {
 		LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled, EmailsDisabled: !g.EmailsEnabled, MentionsDisabled: g.MentionsDisabled,
 		AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: textOrNull(g.DefaultBranch), SharedRunnersSetting: g.SharedRunnersSetting,
 		WikiAccessLevel: string(g.WikiAccessLevel), OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds,
+		MarkedForDeletionOn: dateOrNull(n.MarkedAt), PreventForking: g.PreventForkingOutsideGroup,
+		DefaultBranchProtection: int64(n.Protection().Level()), DefaultBranchProtectionDefaults: toBranchProtection(n.Protection()),
+		groupFixedJSON: groupFixedJSON{LDAPLinks: []struct{}{}, SAMLLinks: []struct{}{}},
 	}
 }

@@ -48,6 +48,9 @@ type issueJSON struct {
 	Imported             bool             `json:"imported"`
 	ImportedFrom         string           `json:"imported_from"`
 	ServiceDeskReplyTo   *string          `json:"service_desk_reply_to"`
+	HealthStatus         *string          `json:"health_status"` // this and the next are not available here
+	Epic                 *struct{}        `json:"epic"`
+	Iteration            *struct{}        `json:"iteration"`
 }
 
 // issueDetailJSON is the representation of a single issue.

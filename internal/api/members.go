@@ -270,6 +270,9 @@ type memberJSON struct {
 	CreatedBy       *userPublicJSON `json:"created_by"`
 	ExpiresAt       *day            `json:"expires_at"`
 	MembershipState string          `json:"membership_state"`
+	PublicEmail     string          `json:"public_email"`
+	MemberRole      *struct{}       `json:"member_role"` // there are no custom roles
+	SAMLIdentity    *struct{}       `json:"group_saml_identity"`
 }
 
 func (m parentEndpoints) present(c *call, one *project.Member, err error) (memberJSON, error) {
@@ -285,6 +288,7 @@ func toMember(c *call, m *project.Member, now time.Time) memberJSON {
 	}
 	if m.User != nil {
 		out.userPublicJSON = toUserPublic(c.site, m.User, now)
+		out.PublicEmail = m.User.PublicEmail
 	}
 	if m.Creator != nil {
 		creator := toUserPublic(c.site, m.Creator, now)

@@ -68,8 +68,10 @@ type listMilestonesParams struct {
 	State         string     `param:"state" enum:"active,closed,all"`
 	Title         string     `param:"title"`
 	Search        string     `param:"search"`
+	SearchTitle   string     `param:"search_title" doc:"Text in the title."`
+	Containing    *bind.Date `param:"containing_date" doc:"Only milestones whose start and due dates include this date."`
 	Ancestors     bool       `param:"include_ancestors" aliases:"include_parent_milestones"`
-	Descendants   bool       `param:"include_descendants" doc:"For groups: include milestones of descendant groups and projects."`
+	Descendants   bool       `param:"include_descendants" aliases:"include_descendents" doc:"For groups: include milestones of descendant groups and projects."`
 	UpdatedBefore *time.Time `param:"updated_before"`
 	UpdatedAfter  *time.Time `param:"updated_after"`
 	pageParams
@@ -78,7 +80,7 @@ type listMilestonesParams struct {
 // listMilestones: https://docs.gitlab.com/api/milestones/#list-project-milestones
 func (m parentEndpoints) listMilestones(c *call, p listMilestonesParams) (page[milestoneJSON], error) {
 	f := plan.MilestoneFilter{
-		IIDs: p.IIDs, Title: p.Title, Search: p.Search, Ancestors: p.Ancestors, Descendants: p.Descendants, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
+		IIDs: p.IIDs, Title: p.Title, Search: p.Search, SearchTitle: p.SearchTitle, Containing: dateText(p.Containing), Ancestors: p.Ancestors, Descendants: p.Descendants, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 	}
 	if p.State != "all" {
 		f.State = plan.MilestoneState(p.State)

@@ -70,12 +70,16 @@ type namespaceJSON struct {
 	ParentID  *int64  `json:"parent_id"`
 	AvatarURL *string `json:"avatar_url"`
 	WebURL    string  `json:"web_url"`
+	// There are no subscriptions.
+	Plan        string `json:"plan"`
+	Trial       bool   `json:"trial"`
+	TrialEndsOn *day   `json:"trial_ends_on"`
 }
 
 func toNamespace(site *Site, n *project.Namespace) namespaceJSON {
 	return namespaceJSON{
 		ID: n.ID, Name: n.Name, Path: n.Path, Kind: string(n.Kind), FullPath: n.FullPath, ParentID: n.ParentID,
-		AvatarURL: namespacePicture(site, n), WebURL: namespaceURL(site, n),
+		AvatarURL: namespacePicture(site, n), WebURL: namespaceURL(site, n), Plan: "default",
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/ci/schedule"
 	"svc/internal/ci/variable"
+	"svc/internal/project"
 )
 
 func (a *API) pipelineScheduleRoutes() {
@@ -178,6 +179,7 @@ type scheduleJSON struct {
 type scheduleDetailJSON struct {
 	scheduleJSON
 	LastPipeline *schedulePipelineJSON `json:"last_pipeline"`
+	Inputs       []struct{}            `json:"inputs"` // there are none
 	// For its owner and Maintainers only.
 	Variables *[]pipelineVariableJSON `json:"variables,omitempty"`
 }
@@ -187,6 +189,7 @@ type schedulePipelineJSON struct {
 	SHA    string `json:"sha"`
 	Ref    string `json:"ref"`
 	Status string `json:"status"`
+	WebURL string `json:"web_url"`
 }
 
 func (a *API) toSchedule(c *call, s *schedule.Schedule) scheduleJSON {
@@ -206,9 +209,13 @@ func (a *API) presentSchedule(c *call) func(*schedule.Schedule, error) (schedule
 		if err != nil {
 			return scheduleDetailJSON{}, err
 		}
-		out := scheduleDetailJSON{scheduleJSON: a.toSchedule(c, s)}
+		out := scheduleDetailJSON{scheduleJSON: a.toSchedule(c, s), Inputs: []struct{}{}}
 		if p := s.LastPipeline; p != nil {
-			out.LastPipeline = &schedulePipelineJSON{p.ID, p.SHA, p.Ref, string(p.Status)}
+			in, err := a.Projects.Summary(c, c.actor, project.RefTo(s.ProjectID))
+			if err != nil {
+				return scheduleDetailJSON{}, err
+			}
+			out.LastPipeline = &schedulePipelineJSON{p.ID, p.SHA, p.Ref, string(p.Status), a.pipelineURL(in.FullPath, p.ID)}
 		}
 		if s.Variables != nil {
 			list := mapped(s.Variables, toPipelineVariable)

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/ci/runners"
+	"svc/internal/notify"
 	"svc/internal/project"
 )
 
@@ -35,14 +36,61 @@ func (a *API) presentProject(c *call, p *project.Project, err error) (any, error
 // wholeProject returns the representation of a single project. Users who can
 // register runners see the registration token.
 func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, error) {
+	open, err := a.related(c, p)
+	if err != nil {
+		return nil, err
+	}
 	shown := toProject(c, p, false, statistics, a.Now())
 	full, ok := shown.(projectJSON)
-	if !ok || !p.Can(c.actor).RegisterRunners {
+	if !ok {
 		return shown, nil
 	}
-	var err error
+	full.OpenIssues = open[p.ID]
+	if p.MarkedAt != nil || !p.Can(c.actor).RegisterRunners {
+		return full, nil
+	}
 	full.RunnersToken, err = a.runnersToken(c, runners.Owner{Project: project.RefTo(p.ID)})
 	return full, err
+}
+
+// related reads the notification levels of the actor in projects, and returns the
+// number of their open issues.
+func (a *API) related(c *call, list ...*project.Project) (map[int64]*int64, error) {
+	if c.actor.Anonymous() {
+		return nil, nil
+	}
+	var err error
+	if c.notifications, err = a.Notify.LevelsOf(c, c.actor, list...); err != nil {
+		return nil, err
+	}
+	return a.Plan.OpenCounts(c, c.actor, list)
+}
+
+// notificationNumber is a notification level in permissions.
+func notificationNumber(l notify.Level) int64 {
+	return map[notify.Level]int64{
+		notify.Disabled: 0, notify.Participating: 1, notify.Watch: 2, notify.Global: 3, notify.Mentioned: 4, notify.Custom: 5,
+	}[l]
+}
+
+// withLicense adds the license of the repository to a project.
+func (a *API) withLicense(c *call, p *project.Project, shown projectJSON) (any, error) {
+	l, err := a.Repos.License(c, c.actor, project.RefTo(p.ID))
+	if err != nil || l == nil {
+		return shown, err
+	}
+	shown.LicenseURL = textOrNull(shown.WebURL + "/-/blob/" + p.DefaultBranch + "/" + l.Path)
+	shown.License = &licenseJSON{Key: l.Key, Name: l.Name, HTMLURL: textOrNull(l.URL)}
+	return shown, nil
+}
+
+// licenseJSON is the license of a repository.
+type licenseJSON struct {
+	Key       string  `json:"key"`
+	Name      string  `json:"name"`
+	Nickname  *string `json:"nickname"`
+	HTMLURL   *string `json:"html_url"`
+	SourceURL *string `json:"source_url"`
 }
 
 // archiveProject: https://docs.gitlab.com/api/projects/#archive-a-project
@@ -121,6 +169,15 @@ func dateText(d *bind.Date) string {
 		return ""
 	}
 	return d.Time().Format(time.DateOnly)
+}
+
+// dateTime returns the start of a date, nil for none.
+func dateTime(d *bind.Date) *time.Time {
+	if d == nil {
+		return nil
+	}
+	t := d.Time()
+	return &t
 }
 
 type shareProjectParams struct {

@@ -55,6 +55,7 @@ func TestForks(t *testing.T) {
 		})
 
 		// The files of a project go when it goes.
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: apptest.RootToken, Status: 200})
 		s.Check(t, apptest.Call{Do: "DELETE /projects/bob%2Fown", As: bob, Status: 202})
 		idle()
 		s.Check(t, apptest.Call{Do: "POST /projects", As: bob, JSON: `{"name":"own"}`, Status: 201, Want: `{"empty_repo":true}`})

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -55,6 +56,9 @@ type projectStatisticsJSON struct {
 	LFSObjectsSize   int64 `json:"lfs_objects_size"`
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
 	PackagesSize     int64 `json:"packages_size"`
+	// There is no container registry, and pipelines have no artifacts of their own.
+	ContainerRegistrySize int64 `json:"container_registry_size"`
+	PipelineArtifactsSize int64 `json:"pipeline_artifacts_size"`
 }
 
 // projectJSON is a project for authenticated users.
@@ -66,6 +70,9 @@ type projectJSON struct {
 	EmptyRepo bool             `json:"empty_repo"`
 	Archived  bool             `json:"archived"`
 	Mirror    bool             `json:"mirror"`
+
+	MarkedForDeletionAt *day `json:"marked_for_deletion_at"` // deprecated
+	MarkedForDeletionOn *day `json:"marked_for_deletion_on"`
 
 	ImportStatus string  `json:"import_status"`
 	ImportError  *string `json:"import_error"`
@@ -86,6 +93,20 @@ type projectJSON struct {
 	ApprovalsBeforeMerge     int64  `json:"approvals_before_merge"` // deprecated
 	projectSettingsJSON
 
+	UpdatedAt             stamp  `json:"updated_at"`
+	OpenIssues            *int64 `json:"open_issues_count,omitempty"` // if issues are enabled
+	PublicBuilds          bool   `json:"public_builds"`               // deprecated: public_jobs
+	EmailsDisabled        bool   `json:"emails_disabled"`             // deprecated: emails_enabled
+	RequirementsEnabled   bool   `json:"requirements_enabled"`
+	SecurityEnabled       bool   `json:"security_and_compliance_enabled"`
+	RestrictVariables     bool   `json:"restrict_user_defined_variables"` // deprecated: ci_pipeline_variables_minimum_override_role
+	CanCreateMergeRequest bool   `json:"can_create_merge_request_in"`
+	projectFixedJSON
+
+	// With license=true.
+	License    *licenseJSON `json:"license,omitempty"`
+	LicenseURL *string      `json:"license_url,omitempty"`
+
 	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
 	Permissions      projectPermissionsJSON `json:"permissions"`
 	// For users who can register runners.
@@ -94,10 +115,64 @@ type projectJSON struct {
 	RepositoryStorage string `json:"repository_storage,omitempty"`
 }
 
+// projectFixedJSON is fields of features that do not exist here.
+type projectFixedJSON struct {
+	ImportURL                     *string   `json:"import_url"`
+	ContainerExpiration           *struct{} `json:"container_expiration_policy"`
+	ImportType                    *string   `json:"import_type"`
+	MirrorUserID                  *int64    `json:"mirror_user_id"`
+	MirrorTriggerBuilds           bool      `json:"mirror_trigger_builds"`
+	OnlyMirrorProtectedBranches   bool      `json:"only_mirror_protected_branches"`
+	MirrorOverwrites              bool      `json:"mirror_overwrites_diverged_branches"`
+	MergeTrainsSkip               bool      `json:"merge_trains_skip_train_allowed"`
+	MRDefaultTargetSelf           bool      `json:"mr_default_target_self"`
+	ExternalLabel                 string    `json:"external_authorization_classification_label"`
+	ServiceDeskAddress            *string   `json:"service_desk_address"`
+	MaxArtifactsSize              *int64    `json:"max_artifacts_size"`
+	RunnerTokenExpirationInterval *int64    `json:"runner_token_expiration_interval"`
+	ComplianceFrameworks          []string  `json:"compliance_frameworks"`
+	SecretDetection               bool      `json:"pre_receive_secret_detection_enabled"`
+	PreventMergeWithoutJira       bool      `json:"prevent_merge_without_jira_issue"`
+	TriggerApproveDeployment      bool      `json:"allow_pipeline_trigger_approve_deployment"`
+	AutoDuoReview                 bool      `json:"auto_duo_code_review_enabled"`
+	DeletePipelines               *int64    `json:"ci_delete_pipelines_in_seconds"`
+	SubClaim                      []string  `json:"ci_id_token_sub_claim_components"`
+	PushWithJobToken              bool      `json:"ci_push_repository_for_job_token_allowed"`
+	CancellationRole              string    `json:"ci_restrict_pipeline_cancellation_role"`
+	ResourceGroupMode             string    `json:"resource_group_default_process_mode"`
+}
+
+func fixedProject() projectFixedJSON {
+	return projectFixedJSON{
+		ComplianceFrameworks: []string{}, SubClaim: []string{"project_path", "ref_type", "ref"}, CancellationRole: "developer", ResourceGroupMode: "unordered",
+	}
+}
+
 // projectLinksJSON are API URLs of a project.
 type projectLinksJSON struct {
-	Self    string `json:"self"`
-	Members string `json:"members"`
+	Self          string  `json:"self"`
+	Issues        *string `json:"issues,omitempty"`         // if they are enabled
+	MergeRequests *string `json:"merge_requests,omitempty"` // if they are enabled
+	RepoBranches  string  `json:"repo_branches"`
+	Labels        string  `json:"labels"`
+	Events        string  `json:"events"`
+	Members       string  `json:"members"`
+	ClusterAgents string  `json:"cluster_agents"`
+}
+
+func toProjectLinks(site *Site, p *project.Project) projectLinksJSON {
+	self := fmt.Sprintf("%s%s/projects/%d", site.URL, prefix, p.ID)
+	links := projectLinksJSON{
+		Self: self, RepoBranches: self + "/repository/branches", Labels: self + "/labels", Events: self + "/events", Members: self + "/members",
+		ClusterAgents: self + "/cluster_agents",
+	}
+	if p.Issues != project.Disabled {
+		links.Issues = textOrNull(self + "/issues")
+	}
+	if p.MergeRequests != project.Disabled {
+		links.MergeRequests = textOrNull(self + "/merge_requests")
+	}
+	return links
 }
 
 // projectPermissionsJSON is the access levels of the current user.
@@ -107,7 +182,8 @@ type projectPermissionsJSON struct {
 }
 
 type accessJSON struct {
-	AccessLevel int64 `json:"access_level"`
+	AccessLevel       int64 `json:"access_level"`
+	NotificationLevel int64 `json:"notification_level"`
 }
 
 // sharedGroupJSON is a group that a project or group is shared with.
@@ -117,10 +193,11 @@ type sharedGroupJSON struct {
 	GroupFullPath    string `json:"group_full_path"`
 	GroupAccessLevel int64  `json:"group_access_level"`
 	ExpiresAt        *day   `json:"expires_at"`
+	MemberRoleID     *int64 `json:"member_role_id"` // there are no custom roles
 }
 
 func toShared(s project.Share) sharedGroupJSON {
-	return sharedGroupJSON{s.GroupID, s.GroupName, s.GroupPath, int64(s.Level), toDayOrNull(s.ExpiresAt)}
+	return sharedGroupJSON{s.GroupID, s.GroupName, s.GroupPath, int64(s.Level), toDayOrNull(s.ExpiresAt), nil}
 }
 
 // toProject returns the representation for the caller: basic for anonymous callers
@@ -154,20 +231,27 @@ func toProjectBasic(site *Site, p *project.Project) projectBasicJSON {
 }
 
 func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time.Time) projectJSON {
-	self := fmt.Sprintf("%s%s/projects/%d", c.site.URL, prefix, p.ID)
 	out := projectJSON{
 		projectBasicJSON: basic,
-		Links:            projectLinksJSON{Self: self, Members: self + "/members"},
+		Links:            toProjectLinks(c.site, p),
 		CreatorID:        p.CreatorID, EmptyRepo: p.DefaultBranch == "", Archived: p.Archived, ImportStatus: string(p.Import), ImportError: textOrNull(p.ImportError),
 		IssuesAccessLevel: string(p.Issues), RepositoryAccessLevel: string(p.Repository),
 		MergeRequestsAccessLevel: string(p.MergeRequests), BuildsAccessLevel: string(p.Builds),
 		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
 		WikiEnabled: p.Settings.Wiki != project.Disabled, SnippetsEnabled: p.Settings.Snippets != project.Disabled,
-		ContainerRegistryEnabled: p.Settings.ContainerRegistry != project.Disabled, PackagesEnabled: p.Settings.PackageRegistry != project.Disabled,
-		ApprovalsBeforeMerge: p.Settings.Approvals.BeforeMerge,
-		projectSettingsJSON:  projectSettingsJSON(p.Settings),
-		SharedWithGroups:     mapped(p.Shares, toShared),
-		Permissions:          projectPermissionsJSON{ProjectAccess: toAccess(p.Access.Direct), GroupAccess: toAccess(p.Access.Group)},
+		ContainerRegistryEnabled: false, // there is none
+		PackagesEnabled:          p.Settings.PackageRegistry != project.Disabled,
+		ApprovalsBeforeMerge:     p.Settings.Approvals.BeforeMerge,
+		projectSettingsJSON:      projectSettingsJSON(p.Settings),
+		SharedWithGroups:         mapped(p.Shares, toShared),
+		MarkedForDeletionAt:      dateOrNull(p.MarkedAt), MarkedForDeletionOn: dateOrNull(p.MarkedAt),
+		Permissions: projectPermissionsJSON{
+			ProjectAccess: toAccess(p.Access.Direct, c.notifications.Project(p.ID)), GroupAccess: toAccess(p.Access.Group, c.notifications.Group(p.NamespaceID)),
+		},
+		UpdatedAt: toStamp(p.UpdatedAt), PublicBuilds: p.Settings.PublicJobs, EmailsDisabled: !p.Settings.EmailsEnabled,
+		RequirementsEnabled: p.Settings.Requirements != project.Disabled, SecurityEnabled: p.Settings.SecurityAndCompliance != project.Disabled,
+		RestrictVariables: p.Settings.CIPipelineVariablesMinimumOverrideRole != "developer", CanCreateMergeRequest: p.Can(c.actor).CreateMergeRequests,
+		projectFixedJSON: fixedProject(),
 	}
 	out.LFSEnabled = out.LFSEnabled && (c.lfs == nil || c.lfs(c))
 	if p.Owner != nil {
@@ -184,11 +268,11 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 	return out
 }
 
-func toAccess(level project.Level) *accessJSON {
+func toAccess(level project.Level, notifications notify.Level) *accessJSON {
 	if !level.Granted() {
 		return nil
 	}
-	return &accessJSON{int64(level)}
+	return &accessJSON{int64(level), notificationNumber(notifications)}
 }
 
 // namespaceURL returns the URL of the page of a namespace.

@@ -66,6 +66,7 @@ type projectSettingsJSON struct {
 	PublicJobs                                bool                     `json:"public_jobs"`
 	EnforceAuthChecksOnUploads                bool                     `json:"enforce_auth_checks_on_uploads"`
 	WarnAboutPotentiallyUnwantedCharacters    bool                     `json:"warn_about_potentially_unwanted_characters"`
+	ShowDefaultAwardEmojis                    bool                     `json:"show_default_award_emojis"`
 }
 
 // projectSettingParams are the settings for create and update. Flags that end in
@@ -142,9 +143,25 @@ type projectSettingParams struct {
 	PublicJobs                                *bool            `param:"public_jobs" aliases:"public_builds"`
 	EnforceAuthChecksOnUploads                *bool            `param:"enforce_auth_checks_on_uploads"`
 	WarnAboutPotentiallyUnwantedCharacters    *bool            `param:"warn_about_potentially_unwanted_characters"`
+	ShowDefaultAwardEmojis                    *bool            `param:"show_default_award_emojis"`
+	EmailsDisabled                            *bool            `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
+	RestrictVariables                         *bool            `param:"restrict_user_defined_variables" doc:"Deprecated: use ci_pipeline_variables_minimum_override_role."`
 }
 
 func (p *projectSettingParams) apply(s *project.Settings) {
+	patch.Set(&s.ShowDefaultAwardEmojis, p.ShowDefaultAwardEmojis)
+	if p.EmailsDisabled != nil {
+		s.EmailsEnabled = !*p.EmailsDisabled
+	}
+	if p.RestrictVariables != nil {
+		restricted := s.CIPipelineVariablesMinimumOverrideRole != "developer"
+		switch {
+		case *p.RestrictVariables && !restricted:
+			s.CIPipelineVariablesMinimumOverrideRole = "maintainer"
+		case !*p.RestrictVariables && restricted:
+			s.CIPipelineVariablesMinimumOverrideRole = "developer"
+		}
+	}
 	patch.Set(&s.Wiki, toFeature(p.WikiEnabled))
 	patch.Set(&s.Snippets, toFeature(p.SnippetsEnabled))
 	patch.Set(&s.ContainerRegistry, toFeature(p.ContainerRegistryEnabled))

@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/project"
 )
 
 // secretToken is the answer to the making of a token.
@@ -158,7 +159,8 @@ func TestGroupAccessToken(t *testing.T) {
 			{Name: "revoke what is over", Do: "DELETE " + one, As: alice, Status: 204},
 			{Name: "no such", Do: "DELETE " + tokens + "/99999", As: alice, Status: 404},
 		})
-		if err := s.Projects.DeleteGroup(t.Context(), actorOf(t, s, alice), "g", nil); err != nil {
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
+		if err := s.Projects.DeleteGroup(t.Context(), actorOf(t, s, alice), "g", project.Deletion{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Queue.Idle(t.Context()); err != nil {

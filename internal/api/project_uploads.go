@@ -64,11 +64,12 @@ func (a *API) createUpload(c *call, p createUploadParams) (uploadedJSON, error) 
 }
 
 type uploadRowJSON struct {
-	ID         int64  `json:"id"`
-	Size       int64  `json:"size"`
-	Filename   string `json:"filename"`
-	CreatedAt  stamp  `json:"created_at"`
-	UploadedBy *int64 `json:"uploaded_by_id"`
+	ID           int64           `json:"id"`
+	Size         int64           `json:"size"`
+	Filename     string          `json:"filename"`
+	CreatedAt    stamp           `json:"created_at"`
+	UploadedByID *int64          `json:"uploaded_by_id"`
+	UploadedBy   *userPublicJSON `json:"uploaded_by"`
 }
 
 type listUploadsParams struct {
@@ -82,8 +83,23 @@ func (a *API) listUploads(c *call, p listUploadsParams) (page[uploadRowJSON], er
 	if err != nil {
 		return page[uploadRowJSON]{}, err
 	}
+	var ids []int64
+	for _, u := range list.Items {
+		if u.AuthorID != nil {
+			ids = append(ids, *u.AuthorID)
+		}
+	}
+	users, err := a.Users.FindAll(c, ids)
+	if err != nil {
+		return page[uploadRowJSON]{}, err
+	}
+	now := a.Now()
 	return offsetPage(p.pageParams, list, func(u *plan.Upload) uploadRowJSON {
-		return uploadRowJSON{u.ID, u.Size, u.Name, toStamp(u.CreatedAt), u.AuthorID}
+		row := uploadRowJSON{ID: u.ID, Size: u.Size, Filename: u.Name, CreatedAt: toStamp(u.CreatedAt), UploadedByID: u.AuthorID}
+		if u.AuthorID != nil {
+			row.UploadedBy = toUserOrNull(c.site, users[*u.AuthorID], now)
+		}
+		return row
 	}), nil
 }
 

@@ -20,6 +20,7 @@ func (a *API) projectRoutes() {
 	handle(a, "POST /projects/user/{user_id}", writeAPI, a.createProjectFor, returns(projectJSON{}), files(maxAvatarUpload), summary("Create a project for a user"))
 	handle(a, "PUT /projects/{id}", writeAPI, a.updateProject, returns(projectJSON{}), files(maxAvatarUpload), summary("Update a project"))
 	handle(a, "DELETE /projects/{id}", writeAPI, a.deleteProject, summary("Delete a project"))
+	handle(a, "POST /projects/{id}/restore", writeAPI, a.restoreProject, returns(projectJSON{}), summary("Restore a project marked for deletion"))
 	handle(a, "GET /projects/{id}/forks", readAPI.orAnonymous(), a.listForks, shapes, summary("List forks of a project"))
 	handle(a, "GET /users/{user_id}/projects", readAPI.orAnonymous(), a.listUserProjects, shapes, summary("List projects of a user"))
 	handle(a, "GET /users/{user_id}/starred_projects", readAPI.orAnonymous(), a.listStarredProjects, shapes, summary("List projects starred by a user"))
@@ -53,6 +54,9 @@ type projectFilterParams struct {
 	Storage            string             `param:"repository_storage" doc:"Only projects on this repository storage (administrators only)."`
 	IDAfter            int64              `param:"id_after"`
 	IDBefore           int64              `param:"id_before"`
+	PendingDelete      bool               `param:"include_pending_delete" doc:"Also projects marked for deletion that the current user owns; all for administrators."`
+	MarkedOn           *bind.Date         `param:"marked_for_deletion_on" doc:"Only projects marked for deletion on this date, for owners and administrators."`
+	Active             *bool              `param:"active" doc:"Only projects that are neither archived nor marked for deletion; if false, only the others."`
 	OrderBy            string             `param:"order_by" enum:"id,name,path,created_at,updated_at,last_activity_at,star_count" default:"created_at"`
 	Sort               string             `param:"sort" enum:"asc,desc" default:"desc"`
 	Simple             bool               `param:"simple" doc:"Only the basic fields."`
@@ -61,12 +65,16 @@ type projectFilterParams struct {
 }
 
 func (p *projectFilterParams) filter() project.Filter {
-	return project.Filter{
-		Archived: p.Archived, Visibility: p.Visibility, Search: p.Search, Deep: p.SearchNamespaces, Membership: p.Membership, Owned: p.Owned,
+	f := project.Filter{
+		MarkedOn: dateTime(p.MarkedOn), Active: p.Active, Archived: p.Archived, Visibility: p.Visibility, Search: p.Search, Deep: p.SearchNamespaces, Membership: p.Membership, Owned: p.Owned,
 		Starred: p.Starred, MinLevel: project.Level(p.MinAccessLevel), Topics: p.Topic, TopicID: p.TopicID, Language: p.Language,
 		ActiveAt: [2]*time.Time{p.LastActivityAfter, p.LastActivityBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 		IDAfter: p.IDAfter, IDBefore: p.IDBefore, WithIssues: p.WithIssues, WithMergeRequests: p.WithMergeRequests, Storage: p.Storage,
 	}
+	if p.PendingDelete || p.Active != nil && !*p.Active {
+		f.Marked = project.WithMarked
+	}
+	return f
 }
 
 func (p *projectFilterParams) order() project.Sort {
@@ -90,7 +98,18 @@ func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) 
 		}
 	}
 	now := a.Now()
-	to := func(one *project.Project) any { return toProject(c, one, p.Simple, p.Statistics, now) }
+	open, err := a.related(c, found.Items...)
+	if err != nil {
+		return page[any]{}, err
+	}
+	to := func(one *project.Project) any {
+		shown := toProject(c, one, p.Simple, p.Statistics, now)
+		if full, ok := shown.(projectJSON); ok {
+			full.OpenIssues = open[one.ID]
+			return full
+		}
+		return shown
+	}
 	if !paging.Keyset {
 		return offsetPage(p.pageParams, found, to), nil
 	}
@@ -158,11 +177,12 @@ func (a *API) listForks(c *call, p forksParams) (page[any], error) {
 type getProjectParams struct {
 	projectParams
 	Statistics bool `param:"statistics" doc:"Include statistics. Requires the Reporter role or higher."`
+	License    bool `param:"license" doc:"Include the license of the repository."`
 }
 
 // getProject: https://docs.gitlab.com/api/projects/#retrieve-a-project
 func (a *API) getProject(c *call, p getProjectParams) (any, error) {
-	found, err := a.Projects.Get(c, c.actor, p.Project)
+	found, err := a.Projects.GetMarked(c, c.actor, p.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +194,12 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 			return nil, err
 		}
 	}
-	return a.wholeProject(c, found, p.Statistics)
+	shown, err := a.wholeProject(c, found, p.Statistics)
+	full, ok := shown.(projectJSON)
+	if err != nil || !ok || !p.License || found.MarkedAt != nil {
+		return shown, err
+	}
+	return a.withLicense(c, found, full)
 }
 
 // fillArtifacts adds the sizes of artifacts, packages and LFS objects to the
@@ -270,7 +295,28 @@ func (a *API) updateProject(c *call, p updateProjectParams) (any, error) {
 	return a.presentProject(c, made, err)
 }
 
+// deletionParams delete permanently what is marked for deletion.
+type deletionParams struct {
+	Permanently bool   `param:"permanently_remove" doc:"Delete immediately. The group or project must be marked for deletion."`
+	FullPath    string `param:"full_path" doc:"Full path, to confirm permanently_remove."`
+}
+
+func (p deletionParams) deletion(c *call) project.Deletion {
+	return project.Deletion{Permanently: p.Permanently, FullPath: p.FullPath, UnmodifiedSince: c.unmodifiedSince()}
+}
+
+type deleteProjectParams struct {
+	projectParams
+	deletionParams
+}
+
 // deleteProject: https://docs.gitlab.com/api/projects/#delete-a-project
-func (a *API) deleteProject(c *call, p projectParams) (accepted, error) {
-	return accepted{}, a.Projects.Delete(c, c.actor, p.Project, c.unmodifiedSince())
+func (a *API) deleteProject(c *call, p deleteProjectParams) (accepted, error) {
+	return accepted{}, a.Projects.Delete(c, c.actor, p.Project, p.deletion(c))
+}
+
+// restoreProject: https://docs.gitlab.com/api/projects/#restore-a-project
+func (a *API) restoreProject(c *call, p projectParams) (any, error) {
+	found, err := a.Projects.Restore(c, c.actor, p.Project)
+	return a.presentProject(c, found, err)
 }

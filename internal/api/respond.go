@@ -43,6 +43,14 @@ func toDayOrNull(text string) *day {
 	return &d
 }
 
+// dateOrNull returns the day of a time in UTC.
+func dateOrNull(t *time.Time) *day {
+	if t == nil {
+		return nil
+	}
+	return toDayOrNull(t.UTC().Format(time.DateOnly))
+}
+
 func textOrNull(text string) *string {
 	if text == "" {
 		return nil

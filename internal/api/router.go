@@ -97,6 +97,7 @@ type Deps struct {
 type Site struct {
 	URL      string // the external URL, without a trailing slash
 	Name     string // the name of the service
+	Tokens   string // what tokens start with
 	Backend  string // the name of the external error tracking service
 	Tier     Tier
 	Hosted   bool
@@ -137,12 +138,14 @@ type API struct {
 	encoders  encoders
 	pieces    sync.Pool // of buffers for logs
 
-	currentTag string // of the endpoints that are added: see tag
+	refused    map[string][]refusedParam // by endpoint
+	currentTag string                    // of the endpoints that are added: see tag
 }
 
 // New returns the API with the routes of all resources.
 func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux(), pieces: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+	a.refused = refusedParams(parametersText)
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
 	for _, routes := range []func(){
 		a.metadataRoutes,
@@ -276,6 +279,7 @@ type endpoint struct {
 	names     []string                             // of the path parameters
 	rest      string                               // the parameter for the rest of the path
 	responses []extraResponse
+	refused   []refusedParam
 	serve     func(c *call, bind func(into any) error) (any, error)
 }
 
@@ -377,6 +381,7 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 	if e.layout, err = bind.NewLayout(params, e.names...); err != nil {
 		panic(fmt.Sprintf("route %s: %v", route, err))
 	}
+	e.refused = e.unbound(a.refused[method+" "+path])
 	a.endpoints = append(a.endpoints, e)
 	if !a.serves(e) {
 		return
@@ -394,6 +399,9 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 // bind sets the parameters of an endpoint from a request and validates them.
 func (e *endpoint) bind(in *bind.Input, into any) error {
 	if err := e.layout.Bind(in, into); err != nil {
+		return err
+	}
+	if err := e.refuse(in); err != nil {
 		return err
 	}
 	if c, ok := into.(checked); ok {
@@ -525,6 +533,8 @@ type call struct {
 	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil for few calls
 	// release releases the slot of a large response; nil for writes.
 	release func()
+	// notifications are the levels of the actor in the projects of the result.
+	notifications notify.LevelSet
 }
 
 // pathParam returns a decoded path parameter. One that cannot be decoded has no

@@ -2,6 +2,7 @@ package api
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -181,7 +182,7 @@ func toAssignment(c *call, a *ci.Assignment, now time.Time) assignmentJSON {
 		}),
 		Secrets: toSecrets(a.Secrets),
 		Features: jobFeaturesJSON{
-			TraceSections: true, TokenMaskPrefixes: []string{"glrt-", c.site.Name + "pat-", c.site.Name + "cbt-", c.site.Name + "dt-"},
+			TraceSections: true, TokenMaskPrefixes: c.site.maskPrefixes(),
 			FailureReasons: ci.RunnerFailureReasons(),
 		},
 	}
@@ -273,4 +274,18 @@ func toSecrets(list []ci.SecretUse) map[string]secretAny {
 		}
 	}
 	return out
+}
+
+// maskPrefixes are the starts of tokens that runners mask in logs: also of those
+// that were made before the prefix was set.
+func (s *Site) maskPrefixes() []string {
+	list := []string{"glrt-"}
+	for _, start := range []string{s.Tokens, s.Name} {
+		for _, kind := range []string{"pat-", "cbt-", "dt-", "ptt-"} {
+			if prefix := start + kind; start != "" && !slices.Contains(list, prefix) {
+				list = append(list, prefix)
+			}
+		}
+	}
+	return list
 }

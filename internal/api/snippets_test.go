@@ -111,6 +111,7 @@ func TestSnippetOwners(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		aliceID, alice := s.User(t, "alice")
 		_, bob := s.User(t, "bob")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		p := newProject(t, s, bob, "p", `,"visibility":"public"`)
 		q := newProject(t, s, bob, "q", `,"visibility":"public"`)
 		enlist(t, s, p, aliceID, project.Reporter)

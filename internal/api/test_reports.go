@@ -46,6 +46,9 @@ type testCaseJSON struct {
 	ExecutionTime float64 `json:"execution_time"`
 	SystemOutput  *string `json:"system_output"`
 	StackTrace    *string `json:"stack_trace"`
+	// Not recorded.
+	AttachmentURL  *string   `json:"attachment_url"`
+	RecentFailures *struct{} `json:"recent_failures"`
 }
 
 // getTestReport: https://docs.gitlab.com/api/pipelines/#get-a-test-report-for-a-pipeline
@@ -62,7 +65,7 @@ func toTestSuite(s *report.TestSuite) testSuiteJSON {
 	n := s.Counts
 	return testSuiteJSON{
 		s.Name, n.Time, n.Total, n.Success, n.Failed, n.Skipped, n.Error, textOrNull(s.Fault), mapped(s.Cases, func(t report.TestCase) testCaseJSON {
-			return testCaseJSON{string(t.Status), t.Name, t.ClassName, textOrNull(t.File), t.Time, textOrNull(t.Output), textOrNull(t.Trace)}
+			return testCaseJSON{string(t.Status), t.Name, t.ClassName, textOrNull(t.File), t.Time, textOrNull(t.Output), textOrNull(t.Trace), nil, nil}
 		}),
 	}
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"strconv"
 	"time"
 
+	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/user"
 )
 
@@ -115,10 +118,53 @@ type findKeyParams struct {
 // findKey: https://docs.gitlab.com/api/keys/#get-user-by-ssh-key-fingerprint
 func (a *API) findKey(c *call, p findKeyParams) (keyWithUserJSON, error) {
 	k, u, err := a.Users.KeyByFingerprint(c, c.actor, p.Fingerprint)
+	if errs.Is(err, errs.KindNotFound) {
+		return a.findDeployKey(c, p.Fingerprint)
+	}
 	if err != nil {
 		return keyWithUserJSON{}, err
 	}
-	return keyWithUserJSON{toKey(*k), toUserAdmin(c, u, a.Now())}, nil
+	owner := toUserAdmin(c, u, a.Now())
+	return keyWithUserJSON{keyJSON: toKey(*k), User: &owner}, nil
+}
+
+// findDeployKey returns a deploy key with the user who created it and the projects in
+// which it is enabled.
+func (a *API) findDeployKey(c *call, fingerprint string) (keyWithUserJSON, error) {
+	k, projects, err := a.Projects.DeployKeyByFingerprint(c, c.actor, fingerprint)
+	if err != nil {
+		return keyWithUserJSON{}, err
+	}
+	out := keyWithUserJSON{keyJSON: keyJSON{ID: k.ID, Title: k.Title, Key: k.Key, CreatedAt: toStamp(k.CreatedAt), ExpiresAt: toStampOrNull(k.ExpiresAt), UsageType: "auth_and_signing"}}
+	list := mapped(projects, func(p project.DeployKeyProject) deployKeyProjectJSON {
+		return deployKeyProjectJSON{k.ID, p.ProjectID, p.CanPush, toStamp(p.CreatedAt), toStamp(p.CreatedAt)}
+	})
+	out.DeployKeyProjects = &list
+	if k.CreatedBy == nil {
+		return out, nil
+	}
+	u, err := a.Users.Find(c, c.actor, user.Ref(strconv.FormatInt(*k.CreatedBy, 10)))
+	if err == nil {
+		creator := toUserAdmin(c, u, a.Now())
+		out.User = &creator
+	}
+	return out, ignoreMissing(err)
+}
+
+func ignoreMissing(err error) error {
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	return err
+}
+
+// deployKeyProjectJSON is a project in which a deploy key is enabled.
+type deployKeyProjectJSON struct {
+	DeployKeyID int64 `json:"deploy_key_id"`
+	ProjectID   int64 `json:"project_id"`
+	CanPush     bool  `json:"can_push"`
+	CreatedAt   stamp `json:"created_at"`
+	UpdatedAt   stamp `json:"updated_at"`
 }
 
 type keyParams struct {
@@ -131,7 +177,8 @@ func (a *API) getKeyWithUser(c *call, p keyParams) (keyWithUserJSON, error) {
 	if err != nil {
 		return keyWithUserJSON{}, err
 	}
-	return keyWithUserJSON{toKey(*k), toUserAdmin(c, u, a.Now())}, nil
+	owner := toUserAdmin(c, u, a.Now())
+	return keyWithUserJSON{keyJSON: toKey(*k), User: &owner}, nil
 }
 
 type keyJSON struct {
@@ -146,7 +193,9 @@ type keyJSON struct {
 
 type keyWithUserJSON struct {
 	keyJSON
-	User userAdminJSON `json:"user"`
+	User *userAdminJSON `json:"user"`
+	// Of a deploy key.
+	DeployKeyProjects *[]deployKeyProjectJSON `json:"deploy_keys_projects,omitempty"`
 }
 
 func toKey(k user.Key) keyJSON {

@@ -233,11 +233,11 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Audit = audit.New(audit.Deps{DB: a.DB})
 	a.Users = user.New(user.Deps{
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Settings: a.Settings, Keys: a.Keys,
-		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Mail: a.Mail, Now: a.now, ServiceName: a.Config.ServiceName,
+		Hasher: secret.NewHasher(o.Passwords, runtime.GOMAXPROCS(0)), Mail: a.Mail, Now: a.now, ServiceName: a.Config.ServiceName, TokenPrefix: a.Config.Tokens(),
 		Host: a.host(),
 	})
 	a.Projects = project.New(project.Deps{
-		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Now: a.now,
+		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Settings: a.Settings, Now: a.now,
 		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
 	})
 	a.Activity = activity.New(activity.Deps{DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Now: a.now})
@@ -293,7 +293,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Variables: variables, Now: a.now,
 	})
 	triggers := trigger.New(trigger.Deps{
-		DB: a.DB, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Prefix: a.Config.ServiceName, Now: a.now,
+		DB: a.DB, Keys: a.Keys, Users: a.Users, Projects: a.Projects, Prefix: a.Config.Tokens(), Now: a.now,
 	})
 	jobTokens := jobtoken.New(jobtoken.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Signing: a.Signing, Now: a.now})
 	deployments := deployment.New(deployment.Deps{
@@ -307,7 +307,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 			Triggers: triggers, JobTokens: jobTokens,
 		},
 		Site: ci.Site{
-			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Version: Compatibility, Revision: config.Revision(), SSHPort: a.sshPort(),
 			TemplateDir: filepath.Join(a.Config.DataDir, "ci_templates"), Features: licensedFeatures(a.Config.Tier),
 		},
 	})
@@ -335,7 +335,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.OAuth = oauth.New(oauth.Deps{
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
-		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName,
+		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName, TokenPrefix: a.Config.Tokens(),
 	})
 	a.Transfer = transfer.New(transfer.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Wikis: a.Wikis,
@@ -421,7 +421,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
-			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
 			Backend: a.Config.ErrorBackendName, SSHPort: a.sshPort(),
 			Version: Compatibility, Revision: config.Revision(),
 		},

@@ -147,7 +147,7 @@ func TestExampleOnce(t *testing.T) {
 				if !tt.want {
 					return
 				}
-				if err := s.Projects.Delete(t.Context(), root(s), "example/hello", nil); err != nil {
+				if err := s.Projects.Delete(t.Context(), root(s), "example/hello", project.Deletion{}); err != nil {
 					t.Error(err)
 				}
 			})

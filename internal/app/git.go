@@ -63,7 +63,7 @@ func (s *Server) newSSH(m *metrics) error {
 func (s *Server) newGitHTTP(m *metrics) *githttp.Git {
 	return githttp.New(githttp.Deps{
 		Users: s.Users, Projects: s.Projects, Repos: s.Repos, LFS: s.LFS, Jobs: s.CI,
-		Name: s.Config.ServiceName, URL: s.Config.ExternalURL, TempDir: s.tempDir(), Log: s.Log,
+		Name: s.Config.ServiceName, Tokens: s.Config.Tokens(), URL: s.Config.ExternalURL, TempDir: s.tempDir(), Log: s.Log,
 		Count: func(service, outcome string) { m.git.WithLabelValues("http", service, outcome).Inc() },
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -265,4 +266,33 @@ func unhex(c byte) (byte, bool) {
 		return c - 'A' + 10, true
 	}
 	return 0, false
+}
+
+// Asks reports whether a parameter was sent, in the query or in the body, with a
+// value that asks for something: not null, false, 0, an empty text, list or
+// object, nor one of the harmless values.
+func (in *Input) Asks(name string, harmless ...string) bool {
+	for i := range in.pairs {
+		p := &in.pairs[i]
+		if p.key[:p.steps] == name && (p.isFile || p.given && asks(p.text, harmless)) {
+			return true
+		}
+	}
+	for i := range in.json.kids {
+		v := &in.json.kids[i]
+		if v.key != name {
+			continue
+		}
+		switch v.kind {
+		case valueText, valueNumber, valueBool:
+			return asks(v.text, harmless)
+		case valueList, valueObject:
+			return len(v.kids) > 0
+		}
+	}
+	return false
+}
+
+func asks(text string, harmless []string) bool {
+	return !slices.Contains([]string{"", "0", "false"}, text) && !slices.Contains(harmless, text)
 }

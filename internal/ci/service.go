@@ -69,6 +69,7 @@ type Parts struct {
 type Site struct {
 	URL      string // without a trailing slash
 	Name     string // of the service
+	Tokens   string // what tokens start with; empty for Name
 	Version  string
 	Revision string
 	SSHPort  string // empty without an SSH server

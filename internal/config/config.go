@@ -47,6 +47,7 @@ type Config struct {
 	Tier              string            // free, premium or ultimate
 	Hosted            bool              // what the API reserves for the hosted service is on
 	ServiceName       string            // the name inside cookies, token prefixes and other identifiers
+	TokenPrefix       string            // what tokens start with; empty: see Tokens
 	ErrorBackendName  string            // the name inside the identifiers of error tracking
 	Storages          map[string]string // absolute directory by name; "default" is always there
 	Runner            string            // builtin or off
@@ -173,4 +174,16 @@ func (c Config) LogValue() slog.Value {
 		attrs = append(attrs, slog.Any(s.key, s.field.get(&c)))
 	}
 	return slog.GroupValue(attrs...)
+}
+
+// Tokens is what tokens start with: the token prefix, or the service name. The
+// service that is named as the reference has the reference's prefix.
+func (c *Config) Tokens() string {
+	switch {
+	case c.TokenPrefix != "":
+		return c.TokenPrefix
+	case c.ServiceName == "gitlab":
+		return "gl"
+	}
+	return c.ServiceName
 }

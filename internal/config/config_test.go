@@ -109,6 +109,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"tier":                   {"free", "premium", "ultimate"},
 		"hosted":                 {"true", "false", "true"},
 		"service_name":           {"file", "env", "arg"},
+		"token_prefix":           {"file", "env", "arg"},
 		"error_backend_name":     {"file", "env", "arg"},
 		"storages":               {"f=/f", "e=/e", "default=/d,a=/a"},
 		"runner":                 {"builtin", "off", "builtin"},
@@ -301,5 +302,14 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	if Version() != "devel" || Revision() != "unknown" {
 		t.Errorf("a test binary calls itself %s, %s", Version(), Revision())
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, prefix, want string }{{"svc", "", "svc"}, {"gitlab", "", "gl"}, {"gitlab", "x", "x"}, {"svc", "gl", "gl"}} {
+		if got := (&Config{ServiceName: tt.name, TokenPrefix: tt.prefix}).Tokens(); got != tt.want {
+			t.Errorf("%s, %q: %q, want %q", tt.name, tt.prefix, got, tt.want)
+		}
 	}
 }

@@ -242,6 +242,14 @@ func parseName(text string) (string, error) {
 	return text, nil
 }
 
+// parseNameOrNone is parseName for a name that may be left out.
+func parseNameOrNone(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	return parseName(text)
+}
+
 func oneOf(values ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		for _, v := range values {

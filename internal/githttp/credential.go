@@ -102,5 +102,12 @@ func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 }
 
 func (x *exchange) tokenLike(password string) bool {
-	return strings.HasPrefix(password, x.Name+"pat-") || strings.HasPrefix(password, x.Name+"dt-") || strings.HasPrefix(password, x.Name+"oat-")
+	for _, start := range []string{x.Tokens, x.Name} {
+		for _, kind := range []string{"pat-", "dt-", "oat-"} {
+			if start != "" && strings.HasPrefix(password, start+kind) {
+				return true
+			}
+		}
+	}
+	return false
 }

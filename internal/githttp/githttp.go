@@ -27,6 +27,7 @@ type Deps struct {
 	LFS      *lfs.Service
 	Jobs     Jobs
 	Name     string // of the service
+	Tokens   string // what tokens start with
 	URL      string // the external URL of the instance
 	TempDir  string // for requests that are too long for memory
 	Log      *slog.Logger

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -240,4 +241,30 @@ func (s *Service) Places(ctx context.Context, by actor.Actor) ([]PlaceSetting, e
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// LevelSet is the levels of an actor in projects and groups.
+type LevelSet struct{ projects, groups map[int64]Level }
+
+// Project is the level in a project.
+func (l LevelSet) Project(id int64) Level { return cmp.Or(l.projects[id], Global) }
+
+// Group is the level in a group.
+func (l LevelSet) Group(id int64) Level { return cmp.Or(l.groups[id], Global) }
+
+// LevelsOf returns the levels of the actor in projects that they were shown, and in
+// the groups of these.
+func (s *Service) LevelsOf(ctx context.Context, by actor.Actor, list ...*project.Project) (LevelSet, error) {
+	if by.Anonymous() || len(list) == 0 {
+		return LevelSet{}, nil
+	}
+	var projects, groups []int64
+	for _, p := range list {
+		projects, groups = append(projects, p.ID), append(groups, p.NamespaceID)
+	}
+	found, err := findLevels(ctx, s.DB, by.ID, projects, groups)
+	if err != nil {
+		return LevelSet{}, fmt.Errorf("notification levels of user %d: %w", by.ID, err)
+	}
+	return found, nil
 }

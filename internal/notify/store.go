@@ -66,6 +66,28 @@ func findSettings(ctx context.Context, q db.Q, userID int64) ([]settingRow, erro
 		ORDER BY COALESCE(p.full_path, n.full_path) LIMIT ?`, userID, most)
 }
 
+// findLevels returns the levels of a user in projects and groups.
+func findLevels(ctx context.Context, q db.Q, userID int64, projects, groups []int64) (LevelSet, error) {
+	found := LevelSet{map[int64]Level{}, map[int64]Level{}}
+	args := append(append([]any{userID}, db.Any(projects)...), db.Any(groups)...)
+	_, err := db.All(ctx, q, func(s db.Scanner) (none struct{}, err error) {
+		var projectID, groupID *int64
+		var level string
+		if err := s.Scan(&projectID, &groupID, &level); err != nil {
+			return none, err
+		}
+		if projectID != nil {
+			found.projects[*projectID] = Level(level)
+		}
+		if groupID != nil {
+			found.groups[*groupID] = Level(level)
+		}
+		return none, nil
+	}, `SELECT s.project_id, s.namespace_id, s.level FROM notification_settings s
+		WHERE s.user_id = ? AND (s.project_id IN `+db.In(len(projects))+` OR s.namespace_id IN `+db.In(len(groups))+`)`, args...)
+	return found, err
+}
+
 func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at scope, t Setting) error {
 	events := ""
 	if len(t.chosen) > 0 {

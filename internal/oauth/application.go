@@ -84,7 +84,7 @@ func (s *Service) create(ctx context.Context, by actor.Actor, owner *int64, n Ne
 }
 
 func (s *Service) newSecret(app *Application) {
-	app.Secret = secret.Token(s.ServiceName + "oas-")
+	app.Secret = secret.Token(s.tokenStart() + "oas-")
 	app.digest = secret.Digest(app.Secret)
 }
 

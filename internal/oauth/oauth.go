@@ -33,7 +33,8 @@ type Deps struct {
 	Now      func() time.Time
 
 	URL         string // of the instance: the issuer of tokens
-	ServiceName string // starts secrets and tokens
+	ServiceName string
+	TokenPrefix string // starts secrets and tokens; empty for ServiceName
 }
 
 // Service manages OAuth applications and their tokens.

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,7 +214,7 @@ func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes [
 		return nil, err
 	}
 	m := &minted{grant: g, Tokens: Tokens{
-		AccessToken: secret.Token(s.ServiceName + "oat-"), RefreshToken: secret.Token(s.ServiceName + "ort-"), Scopes: scopes, CreatedAt: s.Now(),
+		AccessToken: secret.Token(s.tokenStart() + "oat-"), RefreshToken: secret.Token(s.tokenStart() + "ort-"), Scopes: scopes, CreatedAt: s.Now(),
 	}}
 	if slices.Contains(scopes, "openid") {
 		if m.IDToken, err = s.idToken(ctx, app, u, m, nonce); err != nil {
@@ -366,3 +367,6 @@ func (s *Service) givePassword(ctx context.Context, app *Application, by actor.A
 	}
 	return &made.Tokens, nil
 }
+
+// tokenStart is what secrets and tokens start with.
+func (s *Service) tokenStart() string { return cmp.Or(s.TokenPrefix, s.ServiceName) }

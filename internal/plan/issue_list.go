@@ -195,3 +195,21 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	}
 	return page.Items, s.fillIssues(ctx, page.Items...)
 }
+
+// OpenCounts counts the open issues of projects that the actor was shown, as far as
+// they see them, each up to a limit. Projects without issues are left out.
+func (s *Service) OpenCounts(ctx context.Context, by actor.Actor, list []*project.Project) (map[int64]*int64, error) {
+	counts := map[int64]*int64{}
+	for _, confidential := range []bool{true, false} {
+		var ids []int64
+		for _, p := range list {
+			if p.MayRead(by, project.IssuePart) && p.MayRead(by, project.ConfidentialPart) == confidential {
+				ids = append(ids, p.ID)
+			}
+		}
+		if err := countOpen(ctx, s.DB, ids, confidential, counts); err != nil {
+			return nil, fmt.Errorf("count open issues: %w", err)
+		}
+	}
+	return counts, nil
+}

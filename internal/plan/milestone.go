@@ -53,6 +53,8 @@ type MilestoneFilter struct {
 	State       MilestoneState
 	Title       string
 	Search      string
+	SearchTitle string
+	Containing  string // a day that is within its dates
 	Ancestors   bool
 	Descendants bool // of a group: also those of the groups and projects below
 	UpdatedAt   [2]*time.Time

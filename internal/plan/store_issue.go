@@ -144,6 +144,26 @@ func countAssigned(ctx context.Context, q db.Q, w db.Where, userID int64, limit 
 	return n, err
 }
 
+// countOpen counts the open issues of projects, each up to 10,000, by one range of
+// an index.
+func countOpen(ctx context.Context, q db.Q, projects []int64, confidential bool, into map[int64]*int64) error {
+	if len(projects) == 0 {
+		return nil
+	}
+	public := ""
+	if !confidential {
+		public = ` AND NOT i.confidential`
+	}
+	_, err := db.All(ctx, q, func(s db.Scanner) (none struct{}, err error) {
+		var id, n int64
+		err = s.Scan(&id, &n)
+		into[id] = &n
+		return none, err
+	}, `SELECT p.id, (SELECT count(*) FROM (SELECT 1 FROM issues i WHERE i.project_id = p.id AND i.state = 'opened'`+public+` LIMIT 10000) AS open)
+		FROM projects p WHERE p.id IN `+db.In(len(projects)), db.Any(projects)...)
+	return err
+}
+
 // issuesIn are the conditions on issues i of projects p: those of a place that
 // the actor sees. It says in SQL what the gate says of a single issue.
 func (s *Service) issuesIn(by actor.Actor, in place) db.Where {

@@ -40,6 +40,13 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 	if f.Search != "" {
 		w.And(`fold(m.title) LIKE ? ESCAPE '\' OR fold(m.description) LIKE ? ESCAPE '\'`, db.Like(f.Search), db.Like(f.Search))
 	}
+	if f.SearchTitle != "" {
+		w.And(`fold(m.title) LIKE ? ESCAPE '\'`, db.Like(f.SearchTitle))
+	}
+	if f.Containing != "" {
+		w.And(`(m.start_date IS NOT NULL OR m.due_date IS NOT NULL) AND COALESCE(m.start_date, ?) <= ? AND COALESCE(m.due_date, ?) >= ?`,
+			f.Containing, f.Containing, f.Containing, f.Containing)
+	}
 	w.Time(`m.updated_at >= ?`, f.UpdatedAt[0])
 	w.Time(`m.updated_at <= ?`, f.UpdatedAt[1])
 	return db.List(ctx, d, db.Query[*Milestone]{

@@ -43,7 +43,7 @@ func newService(t *testing.T, d *db.DB) *Service {
 		Hasher:   secret.NewHasher(secret.Params{Memory: 64, Time: 1, Threads: 1}, 4),
 		Settings: setting.New(setting.Deps{DB: d, Notices: notices, Now: now}),
 	})
-	s := New(Deps{DB: d, Blobs: blobs, Queue: work, Notices: notices, Users: users, Audit: audit.New(audit.Deps{DB: d}), Now: now, Host: "forge.example.com"})
+	s := New(Deps{DB: d, Blobs: blobs, Queue: work, Notices: notices, Users: users, Audit: audit.New(audit.Deps{DB: d}), Settings: users.Settings, Now: now, Host: "forge.example.com"})
 	users.Events.Deleting.Subscribe(s.UserDeleting)
 	users.Events.Deleted.Subscribe(s.UserDeleted)
 	users.Events.Renamed.Subscribe(s.UserRenamed)

@@ -181,7 +181,7 @@ func TestDeletionClears(t *testing.T) {
 		if files, keys, bots := left(); files != 3 || keys != 3 || bots != 3 {
 			t.Fatalf("%d files, %d keys, %d bots, want 3 each", files, keys, bots)
 		}
-		if err := p.DeleteGroup(ctx, p.by, RefTo(p.group.ID), nil); err != nil {
+		if err := p.DeleteGroup(ctx, p.by, RefTo(p.group.ID), Deletion{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.finishDeleteGroup(ctx, deleteGroupWork{p.group.ID}); err != nil {
@@ -194,7 +194,7 @@ func TestDeletionClears(t *testing.T) {
 		if err == nil {
 			t.Error("a token of a group that is gone is rotated")
 		}
-		if err := p.Delete(ctx, p.by, RefTo(p.outside.ID), nil); err != nil {
+		if err := p.Delete(ctx, p.by, RefTo(p.outside.ID), Deletion{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.finishDelete(ctx, deleteWork{p.outside.ID}); err != nil {

@@ -16,6 +16,8 @@ type Can struct {
 	Push            bool // write to the repository, as far as protected refs allow it
 	SeeStatistics   bool
 	RegisterRunners bool // and see the token for that
+	// CreateMergeRequests from here or from a fork, into this project.
+	CreateMergeRequests bool
 }
 
 // Can returns what an actor may do in a project that they can see.
@@ -24,6 +26,7 @@ func (p *Project) Can(by actor.Actor) Can {
 	return Can{
 		Configure: configure, Administer: p.Enough(by, Owner) == nil, Push: p.pushable(by) == nil,
 		SeeStatistics: p.Enough(by, Reporter) == nil, RegisterRunners: configure && by.Job == nil,
+		CreateMergeRequests: !by.Anonymous() && p.MayChange(by, MergePart, NoAccess),
 	}
 }
 

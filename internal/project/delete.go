@@ -2,7 +2,9 @@ package project
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -28,28 +30,107 @@ type deleteGroupWork struct {
 // Kind implements queue.Work.
 func (deleteGroupWork) Kind() string { return "group_delete" }
 
-// Delete removes a project: at once for everyone who looks, in the background
-// with all that hangs on it. Its path is free at once. Owners only;
-// Precondition when it has changed since.
-func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
+// Deletion says how a project or group is deleted.
+type Deletion struct {
+	// Permanently deletes at once what is marked for deletion. FullPath confirms
+	// it: the path that the project or group has now, or had before it was marked.
+	Permanently bool
+	FullPath    string
+
+	UnmodifiedSince *time.Time
+}
+
+// Delete marks a project for deletion: it is hidden from everyone but its Owners,
+// who can restore it, and deleted permanently after deletion_adjourned_period
+// days, or at once if that is 0. Its path is free at once. Owners only;
+// Precondition when it has changed since, Invalid if it is marked already and
+// not to be deleted permanently.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletion) error {
 	found, err := s.Require(ctx, by, ref, Owner)
-	if err != nil {
-		return err
-	}
-	if err := errs.ChangedSince(found.UpdatedAt, unmodifiedSince); err != nil {
-		return err
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := hideProject(ctx, tx, found.ID, deletedSuffix(found.ID), s.Now()); err != nil {
-			return db.NotFound(err, "Project")
+	if errs.Is(err, errs.KindNotFound) {
+		marked, missing := s.markedProject(ctx, by, ref)
+		if missing != nil {
+			return errors.Join(err, ignoreNotFound(missing))
 		}
-		if err := s.record(ctx, tx, by, "project_destroyed", found.Entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
+		if err := d.confirm("Project", "project", marked.FullPath, marked.ID); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, deleteWork{found.ID})
+		return s.deleteNow(ctx, by, marked)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errs.ChangedSince(found.UpdatedAt, d.UnmodifiedSince); err != nil {
+		return err
+	}
+	delayed, err := s.delaysDeletion(ctx)
+	if err != nil {
+		return err
+	}
+	if !delayed {
+		return s.deleteNow(ctx, by, found)
+	}
+	if d.Permanently {
+		return errs.Refused("Project must be marked for deletion first.")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := markProject(ctx, tx, found.ID, markedSuffix(found.ID), s.Now()); err != nil {
+			return db.NotFound(err, "Project")
+		}
+		return s.record(ctx, tx, by, "project_deletion_marked", found.Entity(), audit.Target{}, audit.Details{Message: "Project marked for deletion"})
 	})
 	if err != nil {
-		return fmt.Errorf("delete project %d: %w", found.ID, err)
+		return fmt.Errorf("mark project %d for deletion: %w", found.ID, err)
+	}
+	return nil
+}
+
+// confirm refuses to delete something that is marked for deletion, unless the
+// caller says so and names it.
+func (d Deletion) confirm(thing, word, fullPath string, id int64) error {
+	switch {
+	case !d.Permanently:
+		return errs.Refused("%s has been already marked for deletion", thing)
+	case !strings.EqualFold(d.FullPath, fullPath) && !strings.EqualFold(d.FullPath, strings.TrimSuffix(fullPath, markedSuffix(id))):
+		return errs.Refused("`full_path` is incorrect. You must enter the complete path for the %s.", word)
+	}
+	return nil
+}
+
+func ignoreNotFound(err error) error {
+	if errs.Is(err, errs.KindNotFound) {
+		return nil
+	}
+	return err
+}
+
+// delaysDeletion reports whether projects and groups are marked before they are
+// deleted.
+func (s *Service) delaysDeletion(ctx context.Context) (bool, error) {
+	settings, err := s.Settings.Current(ctx)
+	return settings.DeletionDays > 0, err
+}
+
+// deleteNow hides a project, if it is not hidden yet, and leaves the rest to the
+// background.
+func (s *Service) deleteNow(ctx context.Context, by actor.Actor, p *Project) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		var err error
+		if p.MarkedAt != nil {
+			err = unmarkProject(ctx, tx, p.ID)
+		} else {
+			err = hideProject(ctx, tx, p.ID, deletedSuffix(p.ID), s.Now())
+		}
+		if err != nil {
+			return db.NotFound(err, "Project")
+		}
+		if err := s.record(ctx, tx, by, "project_destroyed", p.Entity(), audit.Target{}, audit.Details{Remove: "project"}); err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, deleteWork{p.ID})
+	})
+	if err != nil {
+		return fmt.Errorf("delete project %d: %w", p.ID, err)
 	}
 	return nil
 }
@@ -95,16 +176,35 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 	return s.Events.Deleted.Publish(ctx, tx, gone)
 }
 
-// DeleteGroup removes a group with all groups and projects in it: at once for
-// everyone who looks, in the background with all that hangs on them. Owners
-// only; Precondition when it has changed since.
-func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmodifiedSince *time.Time) error {
+// DeleteGroup is Delete for a group with all groups and projects in it.
+func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, d Deletion) error {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
+	if errs.Is(err, errs.KindNotFound) {
+		marked, missing := s.markedGroup(ctx, by, ref)
+		if missing != nil {
+			return errors.Join(err, ignoreNotFound(missing))
+		}
+		if err := d.confirm("Group", "group", marked.FullPath, marked.ID); err != nil {
+			return err
+		}
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.deleteMarkedGroup(ctx, tx, by, marked) })
+		if err != nil {
+			return fmt.Errorf("delete group %d: %w", marked.ID, err)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if err := errs.ChangedSince(found.UpdatedAt, unmodifiedSince); err != nil {
+	if err := errs.ChangedSince(found.UpdatedAt, d.UnmodifiedSince); err != nil {
 		return err
+	}
+	delayed, err := s.delaysDeletion(ctx)
+	if err != nil {
+		return err
+	}
+	if d.Permanently && delayed {
+		return errs.Refused("Group must be marked for deletion first.")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "namespaces", found.ID); err != nil {
@@ -113,6 +213,9 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmo
 		n, err := findNamespace(ctx, tx, found.ID)
 		if err != nil {
 			return err
+		}
+		if delayed {
+			return s.markGroup(ctx, tx, by, n)
 		}
 		return s.deleteGroup(ctx, tx, by, n)
 	})
@@ -125,12 +228,17 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, unmo
 // deleteGroup hides a group with all that is in it, frees its path, and
 // leaves the rest to the background.
 func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
-	if err := hideGroups(ctx, tx, n.ID, deletedSuffix(n.ID), s.Now()); err != nil {
+	suffix := deletedSuffix(n.ID)
+	if err := hideGroups(ctx, tx, n.ID, suffix, s.Now()); err != nil {
 		return err
 	}
-	if err := moveBelow(ctx, tx, n.ID, n.FullPath, n.FullPath+deletedSuffix(n.ID), n.FullName, n.FullName); err != nil {
+	if err := moveBelow(ctx, tx, n.ID, n.FullPath, n.FullPath+suffix, n.FullName, n.FullName); err != nil {
 		return err
 	}
+	return s.queueDeleteGroup(ctx, tx, by, n)
+}
+
+func (s *Service) queueDeleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
 	if err := s.record(ctx, tx, by, "group_destroyed", n.Entity(), audit.Target{}, audit.Details{Remove: "group"}); err != nil {
 		return err
 	}

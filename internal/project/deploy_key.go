@@ -185,3 +185,32 @@ func (k *DeployKey) target() audit.Target {
 }
 
 const noDeployKey = "Deploy Key"
+
+// DeployKeyProject is a project in which a deploy key is enabled.
+type DeployKeyProject struct {
+	ProjectID int64
+	CanPush   bool
+	CreatedAt time.Time
+}
+
+// DeployKeyByFingerprint returns the deploy key with a fingerprint, MD5 or SHA256, and
+// the projects in which it is enabled. Administrators only; Invalid when it is no
+// fingerprint, NotFound.
+func (s *Service) DeployKeyByFingerprint(ctx context.Context, by actor.Actor, fingerprint string) (*DeployKey, []DeployKeyProject, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, nil, err
+	}
+	md5, sha256, err := user.ParseFingerprint(fingerprint)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := findDeployKeyByFingerprint(ctx, s.DB, md5, sha256)
+	if err != nil {
+		return nil, nil, db.NotFound(err, "Key")
+	}
+	list, err := findDeployKeyProjects(ctx, s.DB, k.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("projects of deploy key %d: %w", k.ID, err)
+	}
+	return &k, list, nil
+}

@@ -100,7 +100,7 @@ func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place P
 	}
 	t := &DeployToken{
 		Name: n.Name, Scopes: n.scopes(), CreatedAt: s.Now(), ExpiresAt: n.ExpiresAt,
-		Secret: secret.Token(s.Users.ServiceName + "dt-"),
+		Secret: secret.Token(s.Users.TokenStart() + "dt-"),
 	}
 	if by.ID > 0 {
 		t.CreatedBy = &by.ID

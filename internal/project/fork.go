@@ -185,3 +185,26 @@ func (s *Service) root(ctx context.Context, p *Project) (int64, error) {
 	}
 	return id, nil
 }
+
+// RequireForkPlace refuses a namespace for a fork if the top-level group of the
+// project keeps forks inside: Forbidden. Nil is the namespace of the actor.
+func (s *Service) RequireForkPlace(ctx context.Context, by actor.Actor, from *Project, into *int64) error {
+	above, err := findAbove(ctx, s.DB, from.NamespaceID)
+	if err != nil || len(above) == 0 {
+		return err
+	}
+	top := above[len(above)-1]
+	if !top.Settings.PreventForkingOutsideGroup {
+		return nil
+	}
+	inside := false
+	if into != nil {
+		if inside, err = isBelow(ctx, s.DB, *into, top.ID); err != nil {
+			return fmt.Errorf("groups of project %d: %w", from.ID, err)
+		}
+	}
+	if !inside {
+		return errs.Forbidden("The group %s does not allow forks outside of it.", top.FullPath)
+	}
+	return nil
+}

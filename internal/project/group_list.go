@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -18,6 +19,9 @@ type GroupsFilter struct {
 	// AllAvailable shows everything that the actor sees; otherwise only what they
 	// are a member of.
 	AllAvailable bool
+
+	Marked   Marked
+	MarkedOn *time.Time // the day on which it was marked for deletion
 }
 
 // Groups returns the groups that the actor sees, also to a user who has not

@@ -106,7 +106,7 @@ func TestKnown(t *testing.T) {
 		if p.known.Len() != 0 {
 			t.Error("known though a member is gone")
 		}
-		must(p.Delete(ctx, by, RefTo(p.inside.ID), nil))
+		must(p.Delete(ctx, by, RefTo(p.inside.ID), Deletion{}))
 		reads("after it is gone", false)
 	})
 }

@@ -33,6 +33,10 @@ type Filter struct {
 	WithMergeRequests bool
 
 	Storage string // administrators only
+
+	Marked   Marked
+	MarkedOn *time.Time // the day on which it was marked for deletion
+	Active   *bool      // neither archived nor marked for deletion
 }
 
 // Sort is the order of a list.

@@ -15,6 +15,7 @@ import (
 	"svc/internal/event"
 	"svc/internal/notice"
 	"svc/internal/queue"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -73,6 +74,7 @@ type Namespace struct {
 	CreatedBy   *int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	MarkedAt    *time.Time // when it was marked for deletion
 
 	// Read by Service.Group only.
 	Shares []Share
@@ -95,6 +97,8 @@ type GroupSettings struct {
 	SharedRunnersSetting             string
 	WikiAccessLevel                  Feature
 	OnlyAllowMergeIfPipelineSucceeds bool
+	PreventForkingOutsideGroup       bool
+	BranchProtection                 *BranchProtection // of default branches; nil: as in the group above, or the instance
 }
 
 func defaultGroupSettings() GroupSettings {
@@ -138,6 +142,7 @@ type Project struct {
 	LastActivityAt time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	MarkedAt       *time.Time // when it was marked for deletion
 
 	Namespace Namespace // what is shown of it
 
@@ -178,13 +183,14 @@ func (n *Namespace) Entity() audit.Entity {
 
 // Deps are the dependencies of the service.
 type Deps struct {
-	DB      *db.DB
-	Blobs   blob.Store
-	Queue   *queue.Queue
-	Notices *notice.Bus
-	Users   *user.Service
-	Audit   *audit.Service
-	Now     func() time.Time
+	DB       *db.DB
+	Blobs    blob.Store
+	Queue    *queue.Queue
+	Notices  *notice.Bus
+	Users    *user.Service
+	Audit    *audit.Service
+	Settings *setting.Service
+	Now      func() time.Time
 
 	Host     string   // of the addresses that bots get
 	Storages []string // that a project may be on; empty: not asked

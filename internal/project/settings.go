@@ -82,6 +82,7 @@ type Settings struct {
 	PublicJobs                               bool
 	EnforceAuthChecksOnUploads               bool
 	WarnAboutPotentiallyUnwantedCharacters   bool
+	ShowDefaultAwardEmojis                   bool
 }
 
 func defaultSettings() Settings {
@@ -96,6 +97,7 @@ func defaultSettings() Settings {
 		AutoDevopsDeployStrategy: "continuous", CIDefaultGitDepth: 20, CIForwardDeploymentEnabled: true, CIForwardDeploymentRollbackAllowed: true,
 		CISeparatedCaches: true, CIAllowForkPipelinesToRunInParentProject: true, CIPipelineVariablesMinimumOverrideRole: "developer",
 		KeepLatestArtifact: true, PublicJobs: true, EnforceAuthChecksOnUploads: true, WarnAboutPotentiallyUnwantedCharacters: true,
+		ShowDefaultAwardEmojis: true,
 	}
 }
 

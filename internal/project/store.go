@@ -14,13 +14,13 @@ import (
 )
 
 const namespaceColumns = `n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.description, n.visibility,
-	n.avatar, n.settings, n.created_by, n.created_at, n.updated_at`
+	n.avatar, n.settings, n.created_by, n.created_at, n.updated_at, n.marked_for_deletion_at`
 
 func scanNamespace(s db.Scanner) (*Namespace, error) {
 	n := &Namespace{Settings: defaultGroupSettings()}
 	var settings string
 	err := s.Scan(&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Description, &n.Visibility,
-		&n.Avatar, &settings, &n.CreatedBy, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt))
+		&n.Avatar, &settings, &n.CreatedBy, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt), db.NullTime(&n.MarkedAt))
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func taken(err error) error {
 const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.initial_branch, p.readme, p.archived,
 	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error,
 	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
-	p.last_activity_at, p.created_at, p.updated_at,
+	p.last_activity_at, p.created_at, p.updated_at, p.marked_for_deletion_at,
 	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar`
 
 const projectTables = `projects p JOIN namespaces n ON n.id = p.namespace_id`
@@ -228,7 +228,7 @@ func scanProject(s db.Scanner) (*Project, error) {
 	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.InitialBranch, &p.Readme, &p.Archived,
 		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError,
 		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
-		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt),
+		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt), db.NullTime(&p.MarkedAt),
 		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar)
 	if err != nil {
 		return nil, err

@@ -189,6 +189,22 @@ func findDeployKey(ctx context.Context, q db.Q, fingerprint string) (DeployKey, 
 	return scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k WHERE k.sha256 = ?`, fingerprint))
 }
 
+// findDeployKeyByFingerprint finds a key by one of its fingerprints.
+func findDeployKeyByFingerprint(ctx context.Context, q db.Q, md5, sha256 string) (DeployKey, error) {
+	if sha256 != "" {
+		return findDeployKey(ctx, q, sha256)
+	}
+	return scanDeployKey(q.QueryRowContext(ctx, `SELECT `+deployKeyColumns+`, FALSE FROM deploy_keys k WHERE k.fingerprint = ? ORDER BY k.id LIMIT 1`, md5))
+}
+
+// findDeployKeyProjects returns the first projects in which a key is enabled.
+func findDeployKeyProjects(ctx context.Context, q db.Q, id int64) ([]DeployKeyProject, error) {
+	return db.All(ctx, q, func(s db.Scanner) (p DeployKeyProject, err error) {
+		err = s.Scan(&p.ProjectID, &p.CanPush, db.Time(&p.CreatedAt))
+		return p, err
+	}, `SELECT e.project_id, e.can_push, e.created_at FROM deploy_key_projects e WHERE e.deploy_key_id = ? ORDER BY e.project_id LIMIT 1000`, id)
+}
+
 func touchDeployKey(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE deploy_keys SET last_used_at = ? WHERE id = ?`, now, id)
 	return err

@@ -13,7 +13,11 @@ import (
 func (s *Service) groupsWhere(by actor.Actor, f GroupsFilter) db.Where {
 	var w db.Where
 	w.And("n.kind = 'group'")
-	w.And("n.deleted_at IS NULL")
+	owned, ownedArgs := "", []any(nil)
+	if !by.Admin {
+		owned, ownedArgs = memberGroups(by.ID, s.today(), Owner)
+	}
+	f.present(&w, owned, ownedArgs)
 	least := f.MinLevel
 	if f.Owned {
 		least = max(least, Owner)
@@ -76,7 +80,11 @@ func (s *Service) listGroups(ctx context.Context, w db.Where, order Sort, p db.P
 // where are the conditions of a filter and of what the actor sees.
 func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	var w db.Where
-	w.And("p.deleted_at IS NULL")
+	owned, ownedArgs := "", []any(nil)
+	if !by.Admin {
+		owned, ownedArgs = memberProjects(by.ID, s.today(), Owner)
+	}
+	f.present(&w, owned, ownedArgs)
 	s.seen(&w, by, f)
 	if f.Archived != nil {
 		w.And("p.archived = ?", *f.Archived)

@@ -15,6 +15,7 @@ import (
 func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
 	queue.Handle(s.Queue, s.finishDeleteGroup)
+	s.Queue.Every("project_delete_marked", time.Hour, s.DeleteMarked)
 	s.Queue.Every("project_expire_members", time.Hour, s.expireMembers)
 	s.Queue.Every("project_retire_bots", time.Hour, s.retireBots)
 }

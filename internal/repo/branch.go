@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,6 +187,16 @@ func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.
 	}
 	if _, err := r.Ref(ctx, git.Heads+name); err == nil {
 		return nil, nil, errs.Refused("Branch already exists")
+	}
+	// An empty repository gets its default branch first, at which others start.
+	if initial := cmp.Or(p.InitialBranch, UsualBranch); p.DefaultBranch == "" && slices.Contains([]string{initial, "HEAD", git.Heads + initial}, from) {
+		if err := s.firstCommit(ctx, by, p, r); err != nil {
+			return nil, nil, err
+		}
+		if name == initial {
+			b, err := s.branch(ctx, by, p, r, name)
+			return p, b, err
+		}
 	}
 	id, err := seen(by, p, r).ResolveCommit(ctx, from)
 	if errs.Is(missing(err, "Ref"), errs.KindNotFound) {

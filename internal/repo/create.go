@@ -28,16 +28,21 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	if err != nil {
 		return nil, err
 	}
+	if err := s.firstCommit(ctx, by, p, r); err != nil {
+		return nil, err
+	}
+	return s.Projects.Get(ctx, by, project.RefTo(p.ID))
+}
+
+// firstCommit creates the default branch of an empty repository, with a README.
+func (s *Service) firstCommit(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo) error {
 	who := s.signature(by)
 	first, err := r.CommitChanges(ctx, git.ChangeOptions{
 		Actions: []git.Action{{Kind: git.Create, Path: "README.md", Content: []byte("# " + p.Name + "\n\n" + p.Description)}},
 		Author:  who, Committer: who, Message: "Initial commit",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("first commit of project %d: %w", p.ID, err)
+		return fmt.Errorf("first commit of project %d: %w", p.ID, err)
 	}
-	if err := s.move(ctx, by, p, r, git.Update{Ref: git.Heads + cmp.Or(p.InitialBranch, UsualBranch), Old: git.ZeroOID, New: first.ID}); err != nil {
-		return nil, err
-	}
-	return s.Projects.Get(ctx, by, project.RefTo(p.ID))
+	return s.move(ctx, by, p, r, git.Update{Ref: git.Heads + cmp.Or(p.InitialBranch, UsualBranch), Old: git.ZeroOID, New: first.ID})
 }

@@ -50,6 +50,9 @@ func (s *Service) Fork(ctx context.Context, by actor.Actor, ref project.Ref, n N
 		}
 		place = &into.ID
 	}
+	if err := s.Projects.RequireForkPlace(ctx, by, from, place); err != nil {
+		return nil, err
+	}
 	fork := project.NewProject{
 		Name: n.Name, Path: n.Path, NamespaceID: place, Visibility: n.Visibility, ForkOf: &from.ID,
 		Fields: project.Fields{Description: n.Description},

@@ -394,14 +394,33 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push Push) error {
 	return s.protectDefault(ctx, tx, push.Project.ID, branch)
 }
 
-// protectDefault adds a rule that allows only Maintainers to push to a branch
-// and merge into it.
+// protectionAccess returns the access list of a protection.
+func protectionAccess(b project.BranchProtection) []RefAccess {
+	var list []RefAccess
+	for _, l := range b.Push {
+		list = append(list, RefAccess{Action: PushTo, Level: l})
+	}
+	for _, l := range b.Merge {
+		list = append(list, RefAccess{Action: MergeInto, Level: l})
+	}
+	return list
+}
+
+// protectDefault adds the rule that the group of the project, or the instance, has
+// for default branches.
 func (s *Service) protectDefault(ctx context.Context, tx *db.Tx, projectID int64, branch string) error {
 	_, err := findProtected(ctx, tx, projectID, BranchRef, branch)
 	if !errors.Is(err, db.ErrNoRows) {
 		return err
 	}
-	made := &Protected{ProjectID: projectID, Kind: BranchRef, Name: branch, Access: withDefaults(BranchRef, nil), CreatedAt: s.Now()}
+	b, err := s.Projects.BranchProtection(ctx, tx, projectID)
+	if err != nil || b.None() {
+		return err
+	}
+	made := &Protected{
+		ProjectID: projectID, Kind: BranchRef, Name: branch, AllowForcePush: b.ForcePush, CodeOwnerApproval: b.CodeOwnerApproval,
+		Access: withDefaults(BranchRef, protectionAccess(b)), CreatedAt: s.Now(),
+	}
 	if err := insertProtected(ctx, tx, made); err != nil {
 		return fmt.Errorf("protect default branch of project %d: %w", projectID, err)
 	}

@@ -58,6 +58,8 @@ func allowed(s Setting) string {
 			return strconv.Itoa(s.Min) + " and up"
 		}
 		return fmt.Sprintf("%d–%d", s.Min, s.Max)
+	case *string:
+		return "text"
 	case *[]string:
 		return "host names"
 	case *Confirmation:

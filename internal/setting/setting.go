@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
@@ -62,6 +63,15 @@ type Settings struct {
 	RemoteIncludes             bool // CI files may include files of other sites
 
 	MaxTerraformStateBytes int // of one state; 0 is no limit
+
+	// Repositories.
+	BranchProtection int // level of the default branch of new projects: see project.ProtectionLevel
+
+	// Rate limits.
+	RateLimitText string // body of 429 responses; empty for the usual one
+
+	// Deletion.
+	DeletionDays int // how long projects and groups can be restored; 0 deletes them at once
 
 	// Pages.
 	MaxPagesMegabytes int  // of one site; 0 is no limit
@@ -232,6 +242,9 @@ func (s *Settings) check() error {
 		if list, ok := f.Value.(*[]string); ok && !hosts(*list) {
 			wrong.Set(f.Name, "must be at most %d host names", maxHosts)
 		}
+		if text, ok := f.Value.(*string); ok && utf8.RuneCountInString(*text) > maxText {
+			wrong.Set(f.Name, "is too long (maximum is %d characters)", maxText)
+		}
 		if c, ok := f.Value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
 			wrong.Set(f.Name, "must be off, soft or hard")
 		}
@@ -239,7 +252,10 @@ func (s *Settings) check() error {
 	return wrong.Err()
 }
 
-const maxHosts = 100
+const (
+	maxHosts = 100
+	maxText  = 1000 // characters of a text
+)
 
 // host is a name of a host, or one with all names below it. It goes into a header,
 // so it has nothing else.

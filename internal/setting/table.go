@@ -4,7 +4,7 @@ package setting
 // docs/admin/settings.md are made from it.
 type Setting struct {
 	Name     string // in the API, in the database and in audit events
-	Value    any    // where it is: *int, *bool, *[]string or *Confirmation
+	Value    any    // where it is: *int, *bool, *string, *[]string or *Confirmation
 	Default  any
 	Min, Max int    // of a number
 	Label    string // on the page
@@ -143,7 +143,17 @@ func (s *Settings) Table() []Section {
 				Hint:  "Clients are redirected to pypi.org. Someone can publish a package there with the name of a private one.",
 				Doc:   "Whether clients are redirected to pypi.org for PyPI packages that are not found."},
 		}},
+		{"Deletion protection", []Setting{
+			{Name: "deletion_adjourned_period", Value: &s.DeletionDays, Default: 30, Max: 90,
+				Label: "Retention period of deleted groups and projects (days)",
+				Hint:  "Owners can restore them during that time. 0 deletes them immediately.",
+				Doc:   "Days that deleted groups and projects can be restored; 0 deletes them immediately."},
+		}},
 		{"Repositories", []Setting{
+			{Name: "default_branch_protection", Value: &s.BranchProtection, Default: 2, Max: 4,
+				Label: "Initial default branch protection",
+				Hint:  "0: not protected, 1: Developers can push, 2: fully protected, 3: Developers can merge, 4: as 2, after the first push.",
+				Doc:   "Protection of the default branch of new projects, unless their group has its own: 0 not protected, 1 Developers can push, 2 fully protected, 3 Developers can merge, 4 as 2 after the first push."},
 			{Name: "receive_max_input_size", Value: &s.MaxPushMegabytes, Default: 0, Max: maxSize,
 				Label: "Maximum push size (MB)", Hint: "0 means no limit.",
 				Doc: "Maximum push size in megabytes; 0 means no limit."},
@@ -198,6 +208,9 @@ func (s *Settings) Table() []Section {
 			{Name: "asset_proxy_allowlist", Value: &s.ImageAllowlist, Default: []string{},
 				Label: "Image hosts that are not proxied", Hint: "Separated by commas. Browsers load their images directly: example.org, *.example.net.",
 				Doc: "Hosts whose images are not proxied: browsers load them directly. `*.` in front matches all subdomains."},
+			{Name: "rate_limiting_response_text", Value: &s.RateLimitText, Default: "",
+				Label: "Plain-text response to rate-limited requests", Hint: "Empty for the default response.",
+				Doc: "Plain-text body of 429 responses of the API; empty for the default JSON body."},
 			{Name: "throttle_authenticated_api_enabled", Value: &s.AuthenticatedAPI.Enabled, Default: false,
 				Label: "Rate-limit authenticated API requests",
 				Doc:   "Whether authenticated API requests are rate-limited, per user."},
@@ -245,6 +258,8 @@ func (s Setting) Set(value any) {
 		*to = value.(int)
 	case *bool:
 		*to = value.(bool)
+	case *string:
+		*to = value.(string)
 	case *[]string:
 		*to = value.([]string)
 	case *Confirmation:

@@ -37,7 +37,7 @@ func (s *Service) Bootstrap(ctx context.Context, password, token string) (*Root,
 		password = made.Password
 	}
 	if token == "" {
-		made.Token = secret.Token(s.ServiceName + "pat-")
+		made.Token = secret.Token(s.TokenStart() + "pat-")
 		token = made.Token
 	}
 	hash, err := s.Hasher.Hash(ctx, password)

@@ -134,11 +134,13 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
 	}
-	find, arg := findKeyBySHA256, fingerprint
-	if md5 := strings.ToLower(strings.TrimPrefix(fingerprint, "MD5:")); md5Pattern.MatchString(md5) {
+	md5, sha256, err := ParseFingerprint(fingerprint)
+	if err != nil {
+		return nil, nil, err
+	}
+	find, arg := findKeyBySHA256, sha256
+	if md5 != "" {
 		find, arg = findKeyByMD5, md5
-	} else if !sha256Pattern.MatchString(fingerprint) {
-		return nil, nil, errs.Invalid("Failed to return the key")
 	}
 	k, err := find(ctx, s.DB, arg)
 	if err != nil {
@@ -146,6 +148,18 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 	}
 	u, err := s.profile(ctx, by, k.UserID)
 	return k, u, err
+}
+
+// ParseFingerprint reads a fingerprint of a key, MD5 or SHA256; the other one is
+// empty. Invalid when it is neither.
+func ParseFingerprint(text string) (md5, sha256 string, err error) {
+	if md5 := strings.ToLower(strings.TrimPrefix(text, "MD5:")); md5Pattern.MatchString(md5) {
+		return md5, "", nil
+	}
+	if !sha256Pattern.MatchString(text) {
+		return "", "", errs.Invalid("Failed to return the key")
+	}
+	return "", text, nil
 }
 
 // AddOwnKey adds a key to the actor's own account. Invalid when the key cannot

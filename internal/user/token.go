@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ func (s *Service) newToken(ctx context.Context, kind TokenKind, n NewToken) (*To
 	slices.Sort(scopes)
 	return &Token{
 		Kind: kind, Name: n.Name, Description: n.Description, Scopes: slices.Compact(scopes),
-		ExpiresAt: expires, CreatedAt: s.Now(), Secret: secret.Token(s.ServiceName + "pat-"),
+		ExpiresAt: expires, CreatedAt: s.Now(), Secret: secret.Token(s.TokenStart() + "pat-"),
 	}, nil
 }
 
@@ -342,3 +343,6 @@ func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifi
 	}
 	return nil
 }
+
+// TokenStart is what the tokens of the instance start with.
+func (s *Service) TokenStart() string { return cmp.Or(s.TokenPrefix, s.ServiceName) }

@@ -189,8 +189,9 @@ type Deps struct {
 	Mail     *mail.Sender // nil: no letters
 	Now      func() time.Time
 
-	// ServiceName starts personal access tokens: svcpat-….
 	ServiceName string
+	// TokenPrefix starts personal access tokens: svcpat-…. Empty for ServiceName.
+	TokenPrefix string
 	// Host is the name of the machine in the address of the instance.
 	Host string
 }

@@ -32,6 +32,9 @@ func (s settingSection) Boxes() []setting.Setting { return those[*bool](s) }
 // Numbers are those that count something.
 func (s settingSection) Numbers() []setting.Setting { return those[*int](s) }
 
+// Texts are those that are shown to users.
+func (s settingSection) Texts() []setting.Setting { return those[*string](s) }
+
 // Lists are those that name hosts.
 func (s settingSection) Lists() []setting.Setting { return those[*[]string](s) }
 
@@ -79,6 +82,8 @@ func (w *Web) adminSettings(v *visit) error {
 				p.Form.Values.Set(i.Name, on(*value))
 			case *int:
 				p.Form.Values.Set(i.Name, strconv.Itoa(*value))
+			case *string:
+				p.Form.Values.Set(i.Name, *value)
 			case *[]string:
 				p.Form.Values.Set(i.Name, strings.Join(*value, ", "))
 			case *setting.Confirmation:
@@ -114,6 +119,8 @@ func (v *visit) readSettings(f *form, s *setting.Settings) {
 				*value = v.ticked(i.Name)
 			case *int:
 				*value = int(v.whole(f, i.Name))
+			case *string:
+				*value = v.text(i.Name)
 			case *[]string:
 				*value = strings.FieldsFunc(v.text(i.Name), func(r rune) bool { return r == ',' || r == ' ' })
 			case *setting.Confirmation:

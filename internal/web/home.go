@@ -5,6 +5,7 @@ import (
 )
 
 func (w *Web) homePages() {
+	w.pendingDeletionPages()
 	w.page("GET /", anyone, w.home)
 	w.page("GET /dashboard", signedIn, w.dashboard)
 	w.page("GET /dashboard/projects", signedIn, w.dashboard)

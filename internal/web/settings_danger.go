@@ -23,6 +23,7 @@ type dangerPage struct {
 	Form   form
 	Places []option // where it may go
 	Own    string   // its last part of the path
+	Days   int      // that it can be restored after it was deleted
 }
 
 func (dangerPage) view() string    { return "shared/settings_danger" }
@@ -49,6 +50,9 @@ func (w *Web) showDanger(v *visit, s setup, f form) error {
 	f.only("path", "namespace_id", "confirm")
 	p.Form = f
 	var err error
+	if p.Days, err = w.Projects.DeletionDays(v); err != nil {
+		return err
+	}
 	if p.Places, err = w.destinations(v, s); err != nil {
 		return err
 	}
@@ -172,14 +176,21 @@ func (w *Web) deletePlace(v *visit, in project.Place) error {
 		return w.showDanger(v, s, f)
 	}
 	if in.Group {
-		err = w.Projects.DeleteGroup(v, v.actor, in.Ref, nil)
+		err = w.Projects.DeleteGroup(v, v.actor, in.Ref, project.Deletion{})
 	} else {
-		err = w.Projects.Delete(v, v.actor, in.Ref, nil)
+		err = w.Projects.Delete(v, v.actor, in.Ref, project.Deletion{})
 	}
 	if err != nil {
 		return err
 	}
-	return v.done(s.Name()+" was deleted.", "/")
+	days, err := w.Projects.DeletionDays(v)
+	if err != nil {
+		return err
+	}
+	if days == 0 {
+		return v.done(s.Name()+" was deleted.", "/")
+	}
+	return v.done(s.Name()+" is pending deletion. It can be restored for "+plural(days, "day")+".", ownPendingAt)
 }
 
 func (w *Web) housekeep(v *visit, ref project.Ref) error {

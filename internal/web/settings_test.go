@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -208,7 +210,7 @@ func TestGeneralSettings(t *testing.T) {
 		b.submit(ci, ci+"/limit").leads(ci)
 		b.get(ci).want(200, "Unrestricted")
 
-		const danger = "/g/p/-/settings/danger"
+		const danger, pendingAt = "/g/p/-/settings/danger", "/dashboard/projects/removed"
 		b.submit(danger, danger+"/path", "path", "a b").want(422, "wrong")
 		b.submit(danger, danger+"/path", "path", "engine").leads("/g/engine/-/settings/danger")
 		b.get("/g/p").want(301)
@@ -217,10 +219,19 @@ func TestGeneralSettings(t *testing.T) {
 		b.submit("/owner/engine/-/settings/danger", "/owner/engine/-/settings/danger/archive").leads("/owner/engine/-/settings/danger")
 		b.get("/owner/engine").want(200, "Archived")
 		b.submit("/owner/engine/-/settings/danger", "/owner/engine/-/settings/danger/delete", "confirm", "engine").want(422, "is not owner/engine")
-		b.submit("/owner/engine/-/settings/danger", "/owner/engine/-/settings/danger/delete", "confirm", "owner/engine").leads("/")
+		b.submit("/owner/engine/-/settings/danger", "/owner/engine/-/settings/danger/delete", "confirm", "owner/engine").leads(pendingAt)
 		b.get("/owner/engine").want(404)
-		b.submit("/groups/g/-/settings/danger", "/groups/g/-/settings/danger/delete", "confirm", "g").leads("/")
+		b.submit("/groups/g/-/settings/danger", "/groups/g/-/settings/danger/delete", "confirm", "g").leads(pendingAt)
 		b.get("/g").want(404)
+		marked, err := s.Projects.Groups(t.Context(), actor.System(), project.GroupsFilter{Marked: project.OnlyMarked, AllAvailable: true}, project.Sort{}, db.Paging{Limit: 2})
+		if err != nil || len(marked.Items) != 1 {
+			t.Fatalf("%d groups are marked for deletion: %v", len(marked.Items), err)
+		}
+		at := fmt.Sprintf("/-/pending_deletion/groups/%d", marked.Items[0].ID)
+		b.get(pendingAt).want(200, "engine-deletion_scheduled", "Restore", "Delete immediately", at+"/restore")
+		b.submit(pendingAt, at+"/delete", "full_path", "other").leads(pendingAt)
+		b.submit(pendingAt, at+"/restore").leads("/g")
+		b.get("/g").want(200)
 	})
 }
 

@@ -83,6 +83,7 @@ func adminContents() []content {
 		overviewPage{Counts: &instance.Counts{Users: instance.Count{N: 10_000, Over: true}, Pending: instance.Count{N: 1}}, Work: map[queue.State]int64{queue.Failed: 1}, Plots: plots([]Sample{{At: now, Requests: 1, Latency: .01}, {At: now}})},
 		overviewPage{Counts: &instance.Counts{}}, overviewPage{Counts: &instance.Counts{}, Plots: plots(nil)},
 		adminListPage{Projects: []*project.Project{p}, Archived: "no"}, adminListPage{OfGroups: true, Groups: []*project.Namespace{g}}, adminListPage{},
+		pendingPage{Admin: true, At: "/x/", Groups: []pendingRow{{ID: 1, Kind: "groups", Name: "G", MarkedAt: now, DeletedOn: now}}, Projects: []pendingRow{{ID: 1, Kind: "projects", Name: "P"}}}, pendingPage{},
 		domainsPage{Domains: []domainRow{{Domain: &pages.Domain{Name: "a.example", Certificate: "x", ExpiresAt: &now, Verification: true, AutoSSL: true}}}}, domainsPage{},
 		storagesPage{Storages: []instance.Storage{{Name: "default", Disk: instance.Disk{Size: 2, Free: 1}, ReadOnly: 1}, {Disk: instance.Disk{Missing: true}}, {Disk: instance.Disk{Locked: true}}},
 			Progress: repo.MoveProgress{Waiting: 2, Copying: 1, Leaving: 1},

@@ -194,6 +194,7 @@ func adminSideBar() *sideBar {
 	b.add(true, "Projects", "projects")
 	b.add(true, "Users", "users")
 	b.add(true, "Groups", "groups")
+	b.add(true, "Pending deletion", "pending_deletion")
 
 	b.group("a-ci", "CI/CD", "flow", true)
 	b.add(true, "Runners", "runners")

@@ -50,6 +50,14 @@ func goGroups(t *testing.T, h *hosting) {
 
 	send(h.bob.Groups.DeleteGroup(g.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	send(h.ada.Groups.DeleteGroup(g.ID, nil)).done(t, http.StatusAccepted)
+	if ask(h.ada.Groups.GetGroup(g.ID, nil)).ok(t).MarkedForDeletionOn == nil {
+		t.Error("the group is not marked for deletion")
+	}
+	ask(h.ada.Groups.RestoreGroup(g.ID)).done(t, http.StatusCreated)
+	ask(h.ada.Groups.GetGroup(deep.ID, nil)).ok(t)
+	send(h.ada.Groups.DeleteGroup(g.ID, nil)).done(t, http.StatusAccepted)
+	marked := ask(h.ada.Groups.GetGroup(g.ID, nil)).ok(t)
+	send(h.ada.Groups.DeleteGroup(g.ID, &gitlab.DeleteGroupOptions{PermanentlyRemove: new(true), FullPath: &marked.FullPath})).done(t, http.StatusAccepted)
 	ask(h.ada.Groups.GetGroup(g.ID, nil)).missing(t)
 	ask(h.ada.Groups.GetGroup(deep.ID, nil)).missing(t)
 	ask(h.ada.Projects.GetProject(p.ID, nil)).missing(t)

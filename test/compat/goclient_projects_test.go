@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"io"
 	"net/http"
@@ -51,8 +52,23 @@ func goProjects(t *testing.T, h *hosting) {
 
 	send(h.bob.Projects.DeleteProject(p.ID, nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 	send(h.ada.Projects.DeleteProject(p.ID, nil)).done(t, http.StatusAccepted)
+	goProjectRestore(t, h, p.ID)
 	ask(h.ada.Projects.GetProject(p.ID, nil)).missing(t)
 	ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("analytical-engine")})).done(t, http.StatusCreated)
+}
+
+// goProjectRestore expects a project that is marked for deletion, restores it, and
+// deletes it permanently.
+func goProjectRestore(t *testing.T, h *hosting, id int64) {
+	marked := ask(h.ada.Projects.GetProject(id, nil)).ok(t)
+	if marked.MarkedForDeletionOn == nil {
+		t.Error("the project is not marked for deletion")
+	}
+	same(t, "path of a marked project", marked.Path, fmt.Sprintf("analytical-engine-deletion_scheduled-%d", id))
+	same(t, "restored path", ask(h.ada.Projects.RestoreProject(id)).done(t, http.StatusCreated).Path, "analytical-engine")
+	send(h.ada.Projects.DeleteProject(id, nil)).done(t, http.StatusAccepted)
+	marked = ask(h.ada.Projects.GetProject(id, nil)).ok(t)
+	send(h.ada.Projects.DeleteProject(id, &gitlab.DeleteProjectOptions{PermanentlyRemove: new(true), FullPath: &marked.PathWithNamespace})).done(t, http.StatusAccepted)
 }
 
 func goProjectChange(t *testing.T, h *hosting, p *gitlab.Project) {

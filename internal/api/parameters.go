@@ -1,0 +1,69 @@
+package api
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/bind"
+)
+
+// parametersText lists the documented parameters of endpoints that have no effect
+// here: see the file. docs/user/api-parameters.md is made from it.
+//
+//go:embed parameters.txt
+var parametersText string
+
+// refusedParam is a documented parameter that an endpoint refuses, because it would
+// restrict or trigger something that does not exist here.
+type refusedParam struct {
+	name     string
+	harmless []string // values that ask for nothing
+}
+
+// refusedParams reads the refused parameters by endpoint, "METHOD /path".
+func refusedParams(text string) map[string][]refusedParam {
+	found := map[string][]refusedParam{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 5 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		state, values, _ := strings.Cut(strings.TrimSuffix(words[3], ":"), "=")
+		if state != "refused" {
+			continue
+		}
+		var harmless []string
+		if values != "" {
+			harmless = strings.Split(values, ",")
+		}
+		key := words[0] + " " + words[1]
+		for name := range strings.SplitSeq(words[2], ",") {
+			found[key] = append(found[key], refusedParam{name, harmless})
+		}
+	}
+	return found
+}
+
+// refuse returns the error for parameters that the endpoint refuses.
+func (e *endpoint) refuse(in *bind.Input) error {
+	var messages []string
+	for _, p := range e.refused {
+		if in.Asks(p.name, p.harmless...) {
+			messages = append(messages, fmt.Sprintf("%s is not supported", p.name))
+		}
+	}
+	if len(messages) > 0 {
+		return bind.Invalid(messages...)
+	}
+	return nil
+}
+
+// unbound returns the parameters that the endpoint does not bind: a feature that
+// is added needs no change of the list to work.
+func (e *endpoint) unbound(list []refusedParam) []refusedParam {
+	return slices.DeleteFunc(slices.Clone(list), func(p refusedParam) bool {
+		return slices.ContainsFunc(e.layout.Fields, func(f bind.Field) bool { return f.Name == p.name })
+	})
+}

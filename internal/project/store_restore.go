@@ -1,0 +1,161 @@
+package project
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/db"
+)
+
+// Conditions on projects p and groups n that are marked for deletion, and not
+// within a group that is hidden.
+const (
+	projectMarked = `p.marked_for_deletion_at IS NOT NULL
+		AND EXISTS (SELECT 1 FROM namespaces o WHERE o.id = p.namespace_id AND o.deleted_at IS NULL)`
+	groupMarked = `n.marked_for_deletion_at IS NOT NULL
+		AND (n.parent_id IS NULL OR EXISTS (SELECT 1 FROM namespaces o WHERE o.id = n.parent_id AND o.deleted_at IS NULL))`
+)
+
+// maxDue is the number of projects, and of groups, that one run of DeleteMarked
+// deletes.
+const maxDue = 500
+
+func findMarkedProject(ctx context.Context, q db.Q, ref Ref) (*Project, error) {
+	cond, arg := `lower(p.full_path) = lower(?)`, any(string(ref))
+	if id, ok := ref.id(); ok {
+		cond, arg = `p.id = ?`, id
+	}
+	p, err := scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE `+cond+` AND `+projectMarked, arg))
+	return p, db.NotFound(err, "Project")
+}
+
+func findMarkedGroup(ctx context.Context, q db.Q, ref Ref) (*Namespace, error) {
+	cond, arg := `lower(n.full_path) = lower(?)`, any(string(ref))
+	if id, ok := ref.id(); ok {
+		cond, arg = `n.id = ?`, id
+	}
+	n, err := scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE `+cond+` AND `+groupMarked, arg))
+	return n, db.NotFound(err, "Group")
+}
+
+func findMarkedProjectsBefore(ctx context.Context, q db.Q, before time.Time) ([]*Project, error) {
+	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE p.marked_for_deletion_at <= ? ORDER BY p.marked_for_deletion_at, p.id LIMIT ?`, before, maxDue)
+}
+
+func findMarkedGroupsBefore(ctx context.Context, q db.Q, before time.Time) ([]*Namespace, error) {
+	return db.All(ctx, q, scanNamespace, `SELECT `+namespaceColumns+` FROM namespaces n
+		WHERE n.marked_for_deletion_at <= ? ORDER BY n.marked_for_deletion_at, n.id LIMIT ?`, before, maxDue)
+}
+
+// markProject hides a project and frees its path. ErrNoRows when it is hidden.
+func markProject(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
+	return db.ExecOne(ctx, q, `
+		UPDATE projects SET deleted_at = ?, marked_for_deletion_at = ?, updated_at = ?, path = path || ?, full_path = full_path || ?, name = name || ?
+		WHERE id = ? AND deleted_at IS NULL`, now, now, now, suffix, suffix, suffix, id)
+}
+
+// unmarkProject makes sure that a project, which stays hidden, is not restored.
+func unmarkProject(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
+}
+
+func restoreProject(ctx context.Context, q db.Q, id int64, path, name, fullPath string, now time.Time) error {
+	return taken(db.ExecOne(ctx, q, `
+		UPDATE projects SET deleted_at = NULL, marked_for_deletion_at = NULL, updated_at = ?, path = ?, name = ?, full_path = ?
+		WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, now, path, name, fullPath, id))
+}
+
+// markGroups hides a group and all in it that is not hidden already, and renames
+// the group. ErrNoRows when it is hidden.
+func markGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
+	err := db.ExecOne(ctx, q, `
+		UPDATE namespaces SET deleted_at = ?, marked_for_deletion_at = ?, updated_at = ?, path = path || ?, name = name || ?
+		WHERE id = ? AND deleted_at IS NULL`, now, now, now, suffix, suffix, id)
+	if err != nil {
+		return err
+	}
+	for _, table := range []string{"namespaces SET deleted_at = ?, deletion_group_id = ? WHERE id IN ", "projects SET deleted_at = ?, deletion_group_id = ? WHERE namespace_id IN "} {
+		if _, err := q.ExecContext(ctx, `UPDATE `+table+below+` AND deleted_at IS NULL`, now, id, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmarkGroup makes sure that a group, which stays hidden, is not restored.
+func unmarkGroup(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `UPDATE namespaces SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
+}
+
+// restoreGroups shows a group again, with all that was hidden with it.
+func restoreGroups(ctx context.Context, q db.Q, id int64, path, name string, now time.Time) error {
+	err := db.ExecOne(ctx, q, `
+		UPDATE namespaces SET deleted_at = NULL, marked_for_deletion_at = NULL, updated_at = ?, path = ?, name = ?
+		WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, now, path, name, id)
+	if err != nil {
+		return taken(err)
+	}
+	for _, table := range []string{"namespaces", "projects"} {
+		if _, err := q.ExecContext(ctx, `UPDATE `+table+` SET deleted_at = NULL, deletion_group_id = NULL WHERE deletion_group_id = ?`, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Marked selects by the state of deletion.
+type Marked int
+
+// The states of deletion.
+const (
+	NotMarked  Marked = iota
+	WithMarked        // also what is marked for deletion, for Owners
+	OnlyMarked        // only what is marked for deletion, for Owners
+)
+
+// present are the conditions on projects p: those that are there, those that are
+// marked for deletion, or both.
+func (f Filter) present(w *db.Where, member string, args []any) {
+	marked := projectMarked
+	if member != "" {
+		marked += ` AND (` + member + `)`
+	}
+	switch {
+	case f.Marked == OnlyMarked || f.MarkedOn != nil:
+		w.And(marked, args...)
+	case f.Marked == WithMarked:
+		w.And(anyOf(`p.deleted_at IS NULL`, marked), args...)
+	default:
+		w.And(`p.deleted_at IS NULL`)
+	}
+	if f.MarkedOn != nil {
+		w.And(`p.marked_for_deletion_at >= ? AND p.marked_for_deletion_at < ?`, *f.MarkedOn, f.MarkedOn.AddDate(0, 0, 1))
+	}
+	switch {
+	case f.Active == nil:
+	case *f.Active:
+		w.And(`NOT p.archived AND p.deleted_at IS NULL`)
+	default:
+		w.And(`p.archived OR p.deleted_at IS NOT NULL`)
+	}
+}
+
+// present is the same for groups n.
+func (f GroupsFilter) present(w *db.Where, member string, args []any) {
+	marked := groupMarked
+	if member != "" {
+		marked += ` AND (` + member + `)`
+	}
+	switch {
+	case f.Marked == OnlyMarked || f.MarkedOn != nil:
+		w.And(marked, args...)
+	case f.Marked == WithMarked:
+		w.And(anyOf(`n.deleted_at IS NULL`, marked), args...)
+	default:
+		w.And(`n.deleted_at IS NULL`)
+	}
+	if f.MarkedOn != nil {
+		w.And(`n.marked_for_deletion_at >= ? AND n.marked_for_deletion_at < ?`, *f.MarkedOn, f.MarkedOn.AddDate(0, 0, 1))
+	}
+}
