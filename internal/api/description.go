@@ -158,8 +158,9 @@ var errorResponses = []errorResponse{
 		return writes(e) || strings.HasSuffix(e.path, "/changelog") || strings.Contains(e.path, "{artifact_path")
 	}},
 	{openapi.Error{
-		Status: http.StatusTooManyRequests, Name: "TooManyRequests", Text: "The rate limit is exceeded.",
+		Status: http.StatusTooManyRequests, Name: "TooManyRequests", Text: "The rate limit is exceeded. The body is plain text if rate_limiting_response_text is set.",
 		Types:   typesOf(messageJSON{}),
+		Plain:   true,
 		Headers: []string{"Retry-After", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"},
 	}, nil},
 	{openapi.Error{

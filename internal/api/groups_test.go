@@ -49,6 +49,7 @@ func TestGroupLife(t *testing.T) {
 			{Name: "wins", Do: "GET /groups/top", Status: 200, Want: `{"name":"Top"}`},
 			{Name: "its owner alone can not be deleted", Do: fmt.Sprintf("DELETE /users/%d", aliceID), As: root, Status: 409, Want: `{"message":"User cannot be removed."}`},
 			{Name: "delete by another", Do: "DELETE " + at, As: bob, Status: 403},
+			{Name: "at once", Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200},
 			{Name: "delete", Do: "DELETE " + at, As: alice, Status: 202},
 			{Name: "gone at once", Do: "GET " + at, As: root, Status: 404},
 			{Name: "with all in it", Do: fmt.Sprintf("GET /projects/%d", p), As: root, Status: 404},

@@ -354,6 +354,7 @@ func TestProjectDeletesFiles(t *testing.T) {
 		if n := b.blobs(); n != 3 {
 			t.Fatalf("%d files, want the log, the archive and what is in it", n)
 		}
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		s.Check(t, apptest.Call{Do: "DELETE " + b.at(""), As: b.owner, Status: 202})
 		b.settled()
 		if n := b.blobs(); n != 0 {

@@ -56,7 +56,6 @@ type userSelfJSON struct {
 	Identities       []identityJSON `json:"identities"`
 	CanCreateGroup   bool           `json:"can_create_group"`
 	CanCreateProject bool           `json:"can_create_project"`
-	CanCreateOrg     bool           `json:"can_create_organization"` // there is one
 	TwoFactorEnabled bool           `json:"two_factor_enabled"`
 	External         bool           `json:"external"`
 	PrivateProfile   bool           `json:"private_profile"`

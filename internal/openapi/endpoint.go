@@ -66,5 +66,6 @@ type Error struct {
 	Name    string // of the component
 	Text    string
 	Types   []reflect.Type // of the JSON body; none without one
+	Plain   bool           // the body may also be plain text
 	Headers []string       // see headers
 }

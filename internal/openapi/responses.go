@@ -106,6 +106,10 @@ func (d *Document) sharedResponses() Object {
 		r := response{Description: one.Text, Headers: headerRefs(one.Headers...)}
 		if one.Types != nil {
 			r.Content = jsonContent(d.schemas.oneOf(one.Types))
+			if one.Plain {
+				r.Content = append(r.Content, jsonContent(&Schema{Type: Types{"string"}})...)
+				r.Content[len(r.Content)-1].Name = "text/plain"
+			}
 		}
 		list = append(list, Member{one.Name, r})
 	}

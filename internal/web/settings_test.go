@@ -227,10 +227,10 @@ func TestGeneralSettings(t *testing.T) {
 		if err != nil || len(marked.Items) != 1 {
 			t.Fatalf("%d groups are marked for deletion: %v", len(marked.Items), err)
 		}
-		at := fmt.Sprintf("/-/pending_deletion/groups/%d", marked.Items[0].ID)
-		b.get(pendingAt).want(200, "engine-deletion_scheduled", "Restore", "Delete immediately", at+"/restore")
-		b.submit(pendingAt, at+"/delete", "full_path", "other").leads(pendingAt)
-		b.submit(pendingAt, at+"/restore").leads("/g")
+		pending := fmt.Sprintf("/-/pending_deletion/groups/%d", marked.Items[0].ID)
+		b.get(pendingAt).want(200, "engine-deletion_scheduled", "Restore", "Delete immediately", pending+"/restore")
+		b.submit(pendingAt, pending+"/delete", "full_path", "other").leads(pendingAt)
+		b.submit(pendingAt, pending+"/restore").leads("/g")
 		b.get("/g").want(200)
 	})
 }
