@@ -120,6 +120,12 @@ did("transferred and shared a project")
 p.files.create({"file_path": "main.go", "branch": "next", "content": "package main\n", "commit_message": "code"})
 same(p.languages(), {"Go": 100.0})
 ada_gl.projects.delete(empty.id)
+marked = ada_gl.projects.get(empty.id)
+same(marked.marked_for_deletion_on is not None, True)
+marked.restore()
+same(ada_gl.projects.get(empty.id).marked_for_deletion_on, None)
+ada_gl.projects.delete(empty.id)
+ada_gl.projects.delete(empty.id, permanently_remove=True, full_path=ada_gl.projects.get(empty.id).path_with_namespace)
 with refused(exc.GitlabGetError, 404, "404 Project Not Found"):
     ada_gl.projects.get(empty.id)
 with refused(exc.GitlabDeleteError, 403, "403 Forbidden"):
