@@ -113,13 +113,41 @@ func narrow(w *db.Where, userID int64, f Filter) {
 	if f.ProjectID != 0 {
 		w.And(`t.project_id = ?`, f.ProjectID)
 	}
-	if f.GroupID != 0 {
+	if f.GroupID != 0 && f.few {
+		w.And(`t.id IN (`+inGroup+`)`, groupArgs(userID, f)...)
+	} else if f.GroupID != 0 {
 		w.And(`t.project_id IN (SELECT g.id FROM projects g JOIN namespace_tree a ON a.descendant_id = g.namespace_id WHERE a.ancestor_id = ?)
 			OR t.namespace_id IN (SELECT a.descendant_id FROM namespace_tree a WHERE a.ancestor_id = ?)`, f.GroupID, f.GroupID)
 	}
 }
 
+// inGroup selects the items of a user in a group and its subgroups, by an index.
+const inGroup = `
+	SELECT x.id FROM todos x WHERE x.user_id = ? AND x.state = ?
+		AND x.project_id IN (SELECT g.id FROM projects g JOIN namespace_tree a ON a.descendant_id = g.namespace_id WHERE a.ancestor_id = ?)
+	UNION ALL
+	SELECT x.id FROM todos x WHERE x.user_id = ? AND x.state = ? AND x.target_type = 'Namespace'
+		AND x.namespace_id IN (SELECT a.descendant_id FROM namespace_tree a WHERE a.ancestor_id = ?)`
+
+func groupArgs(userID int64, f Filter) []any {
+	return []any{userID, string(f.State), f.GroupID, userID, string(f.State), f.GroupID}
+}
+
+// fewInGroup reports whether a user has few items in a group. Then they are found
+// first and sorted; if there are many, the newest are found in the order of the list.
+func fewInGroup(ctx context.Context, d *db.DB, userID int64, f Filter) (bool, error) {
+	if f.GroupID == 0 || f.State == "" {
+		return false, nil
+	}
+	_, over, err := d.Total(ctx, `(`+inGroup+`) AS few`, groupArgs(userID, f)...)
+	return !over, err
+}
+
 func list(ctx context.Context, d *db.DB, w db.Where, userID int64, f Filter, p db.Paging) (db.Page[*Item], error) {
+	var err error
+	if f.few, err = fewInGroup(ctx, d, userID, f); err != nil {
+		return db.Page[*Item]{}, err
+	}
 	narrow(&w, userID, f)
 	return db.List(ctx, d, db.Query[*Item]{
 		Columns: columns, From: tables, Where: w, Order: []db.Order{{Name: "t.id"}}, Desc: true, Scan: scan,

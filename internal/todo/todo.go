@@ -154,6 +154,8 @@ type Filter struct {
 	AuthorID  int64
 	ProjectID int64
 	GroupID   int64 // with its subgroups
+
+	few bool // there are few items in the group
 }
 
 // Deps are the dependencies of the service.

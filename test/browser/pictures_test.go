@@ -137,35 +137,45 @@ func (b *tab) picture(name string) {
 }
 
 // reduce keeps the most frequent colours of a picture. The others, which are those
-// of the edges of letters, become the nearest of them.
+// of the edges of letters, become the nearest of them. Of colours that no one can
+// tell apart one stays.
 func reduce(from image.Image) *image.Paletted {
 	const most = 256
-	counts := map[color.RGBA]int{}
 	size := from.Bounds()
 	at := func(x, y int) color.RGBA {
 		r, g, b, _ := from.At(x, y).RGBA()
-		return color.RGBA{uint8(r>>8) &^ 7, uint8(g>>8) &^ 7, uint8(b>>8) &^ 7, 255} // differences that no one sees
+		return color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 255}
 	}
+	alike := func(c color.RGBA) color.RGBA { return color.RGBA{c.R &^ 7, c.G &^ 7, c.B &^ 7, 255} }
+	counts, groups := map[color.RGBA]int{}, map[color.RGBA]int{}
 	for y := size.Min.Y; y < size.Max.Y; y++ {
 		for x := size.Min.X; x < size.Max.X; x++ {
-			counts[at(x, y)]++
+			c := at(x, y)
+			counts[c]++
+			groups[alike(c)]++
 		}
 	}
-	colors := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	best := map[color.RGBA]color.RGBA{}
+	for c, n := range counts {
+		if b, ok := best[alike(c)]; !ok || cmp.Or(cmp.Compare(n, counts[b]), cmp.Compare(c.R, b.R), cmp.Compare(c.G, b.G), cmp.Compare(c.B, b.B)) > 0 {
+			best[alike(c)] = c
+		}
+	}
+	list := slices.SortedFunc(maps.Keys(groups), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(groups[b], groups[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
 	var palette color.Palette
-	for _, c := range colors[:min(len(colors), most)] {
-		palette = append(palette, c)
+	for _, g := range list[:min(len(list), most)] {
+		palette = append(palette, best[g])
+	}
+	index := map[color.RGBA]uint8{}
+	for _, g := range list {
+		index[g] = uint8(palette.Index(best[g]))
 	}
 	to := image.NewPaletted(size, palette)
-	index := map[color.RGBA]uint8{}
-	for _, c := range colors {
-		index[c] = uint8(palette.Index(c))
-	}
 	for y := size.Min.Y; y < size.Max.Y; y++ {
 		for x := size.Min.X; x < size.Max.X; x++ {
-			to.SetColorIndex(x, y, index[at(x, y)])
+			to.SetColorIndex(x, y, index[alike(at(x, y))])
 		}
 	}
 	return to
