@@ -289,6 +289,7 @@ func TestGenericPackages(t *testing.T) {
 		wantRaw(t, s, "GET "+file, map[string]string{"Deploy-Token": tokens["read_package_registry"]}, "", 404)
 
 		// The content goes with the project.
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		s.Check(t, apptest.Call{Do: "DELETE " + at, As: alice, Status: 202})
 		s.Settled(t)
 		s.Clock.Move(2 * time.Minute)

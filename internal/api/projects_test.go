@@ -69,6 +69,7 @@ func TestProjectLife(t *testing.T) {
 			{Name: "no writes", Do: "PUT " + at, JSON: `{"description":"x"}`, Status: 401},
 			{Name: "deleted by another", Do: "DELETE " + at, As: bob, Status: 403},
 			{Name: "changed since", Do: "DELETE " + at, As: alice, Header: map[string]string{"If-Unmodified-Since": "Mon, 02 Jan 2006 15:04:05 GMT"}, Status: 412},
+			{Name: "at once", Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200},
 			{Name: "delete", Do: "DELETE " + at, As: alice, Status: 202, Want: `{"message":"202 Accepted"}`},
 			{Name: "gone at once", Do: "GET " + at, As: root, Status: 404},
 			{Name: "the path is free at once", Do: "POST /projects", As: alice, JSON: `{"path":"first"}`, Status: 201},

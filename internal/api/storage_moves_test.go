@@ -234,6 +234,7 @@ func TestStorageMoveOfDeleted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		root := apptest.RootToken
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		p := newProject(t, s, root, "p", `,"initialize_with_readme":true`)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/wikis", p), As: root, JSON: `{"title":"home","content":"wiki"}`, Status: 201})
 		snip := made(t, s, root, "POST /snippets", `{"title":"snip","content":"snippet","file_name":"a.txt","visibility":"private"}`)

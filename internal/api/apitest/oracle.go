@@ -172,6 +172,9 @@ func (o *Oracle) checkBody(a *response, method string, header http.Header, body 
 		}
 		return fmt.Errorf("content type %q is not in the document", media)
 	}
+	if media == "text/plain" {
+		return nil
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("the body is not JSON: %w: %s", err, extract(body))
