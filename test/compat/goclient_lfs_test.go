@@ -44,6 +44,7 @@ func goLFS(t *testing.T, h *hosting) {
 	}
 	same(t, "cloned content", string(cloned), content)
 	clone := gitClient{filepath.Join(top.dir, "clone")}
+	clone.ok(t, "lfs", "install", "--local") // it has its own home
 	same(t, "locked", clone.last(t, "lfs", "lock", "sound.bin"), "Locked sound.bin")
 	same(t, "locks", strings.Fields(clone.last(t, "lfs", "locks"))[0], "sound.bin")
 	same(t, "unlocked", clone.last(t, "lfs", "unlock", "sound.bin"), "Unlocked sound.bin")
