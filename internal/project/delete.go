@@ -73,6 +73,9 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletio
 	if d.Permanently {
 		return errs.Refused("Project must be marked for deletion first.")
 	}
+	if found.ReadOnly { // it would stay so when it is restored
+		return errs.Conflict(beingMoved)
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := markProject(ctx, tx, found.ID, markedSuffix(found.ID), s.Now()); err != nil {
 			return db.NotFound(err, "Project")
@@ -84,6 +87,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletio
 	}
 	return nil
 }
+
+const beingMoved = "A repository is being moved to another storage. Try again when that is done."
 
 // confirm refuses to delete something that is marked for deletion, unless the
 // caller says so and names it.

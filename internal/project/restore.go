@@ -204,6 +204,13 @@ func restoredPath(ctx context.Context, tx *db.Tx, above string, id int64, path, 
 // markGroup hides a group with all that is in it until it is restored or deleted
 // permanently.
 func (s *Service) markGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
+	moving, err := hasReadOnly(ctx, tx, n.ID)
+	if err != nil {
+		return err
+	}
+	if moving {
+		return errs.Conflict(beingMoved)
+	}
 	suffix := markedSuffix(n.ID)
 	if err := markGroups(ctx, tx, n.ID, suffix, s.Now()); err != nil {
 		return db.NotFound(err, "Group")

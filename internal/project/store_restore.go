@@ -66,6 +66,12 @@ func restoreProject(ctx context.Context, q db.Q, id int64, path, name, fullPath 
 		WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, now, path, name, fullPath, id))
 }
 
+// hasReadOnly reports whether a project of a group, or of those below it, is
+// read-only because its repository is being moved.
+func hasReadOnly(ctx context.Context, q db.Q, id int64) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM projects p WHERE p.read_only AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`, id)
+}
+
 // markGroups hides a group and all in it that is not hidden already, and renames
 // the group. ErrNoRows when it is hidden.
 func markGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
