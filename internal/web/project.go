@@ -45,6 +45,7 @@ type head struct {
 	Wiki     bool   // the user may read the wiki
 	Snippets bool   // and the snippets
 	Releases bool   // and the releases
+	Packages bool   // and the packages
 	Merges   bool   // the user sees the merge requests
 	Pending  string // how many of those are open
 	Watches  bool   // the user sees the errors
@@ -72,7 +73,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
-		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart),
+		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart), Packages: p.MayRead(v.actor, project.PackagePart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), Terraform: terraform.Sees(v.actor, p), Flags: featureflag.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
 	}

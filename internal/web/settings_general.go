@@ -51,7 +51,7 @@ func (w *Web) general(v *visit, in project.Place) error {
 		"issues_access_level", string(p.Issues), "merge_requests_access_level", string(p.MergeRequests), "wiki_access_level", string(p.Settings.Wiki),
 		"snippets_access_level", string(p.Settings.Snippets), "pages_access_level", string(p.Settings.Pages),
 		"environments_access_level", string(p.Settings.Environments), "monitor_access_level", string(p.Settings.Monitor),
-		"releases_access_level", string(p.Settings.Releases), "analytics_access_level", string(p.Settings.Analytics),
+		"releases_access_level", string(p.Settings.Releases), "package_registry_access_level", string(p.Settings.PackageRegistry), "analytics_access_level", string(p.Settings.Analytics),
 		"request_access_enabled", on(p.Settings.RequestAccessEnabled), "lfs_enabled", on(p.Settings.LFSEnabled), "issue_branch_template", p.Settings.IssueBranchTemplate))
 }
 
@@ -69,7 +69,7 @@ func (w *Web) showGeneral(v *visit, s setup, f form) error {
 	f.move("visibility_level", "visibility")
 	f.only("name", "description", "topics", "visibility", "default_branch", "repository_access_level", "builds_access_level",
 		"forking_access_level", "issues_access_level", "merge_requests_access_level", "wiki_access_level", "snippets_access_level", "pages_access_level",
-		"environments_access_level", "monitor_access_level", "releases_access_level", "analytics_access_level", "project_creation_level", "subgroup_creation_level", "issue_branch_template")
+		"environments_access_level", "monitor_access_level", "releases_access_level", "package_registry_access_level", "analytics_access_level", "project_creation_level", "subgroup_creation_level", "issue_branch_template")
 	p := generalPage{setup: s, Form: f,
 		Access: []option{{"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
 		Sites:  []option{{"public", "Everyone"}, {"enabled", "Everyone with access"}, {"private", "Only project members"}, {"disabled", "No one"}},
@@ -150,6 +150,7 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 			patch.Set(&set.Pages, feature("pages_access_level"))
 			patch.Set(&set.Environments, feature("environments_access_level"))
 			patch.Set(&set.Monitor, feature("monitor_access_level"))
+			patch.Set(&set.PackageRegistry, feature("package_registry_access_level"))
 			patch.Set(&set.Releases, feature("releases_access_level"))
 			patch.Set(&set.Analytics, feature("analytics_access_level"))
 			if v.r.PostForm.Has("issue_branch_template") {

@@ -98,6 +98,7 @@ func (h head) sideBar() *sideBar {
 	b.group("deploy", "Deploy", "rocket", false)
 	b.add(h.Releases, "Releases", "releases")
 	b.add(h.Builds, "Environments", "environments")
+	b.add(h.Packages, "Package registry", "packages")
 	b.add(h.Flags, "Feature flags", "feature_flags", "feature_flags_user_lists")
 	b.add(h.MaySet, "Pages", "pages")
 
@@ -124,6 +125,7 @@ func (h head) sideBar() *sideBar {
 	b.add(h.MaySet, "CI/CD", "settings/ci_cd")
 	b.add(h.MaySet, "Variables", "settings/variables")
 	b.add(h.MaySet, "Runners", "settings/runners")
+	b.add(h.MaySet, "Packages and registries", "settings/packages_and_registries")
 	b.add(h.MaySet, "Alerts", "settings/alerts")
 	b.add(h.MaySet, "Error tracking", "settings/error_tracking")
 	b.add(h.MaySet, "Advanced", "settings/danger")
@@ -154,6 +156,9 @@ func (h groupHead) sideBar() *sideBar {
 	b.group("code", "Code", "braces", true)
 	b.add(true, "Merge requests", "merge_requests")
 
+	b.group("deploy", "Deploy", "rocket", false)
+	b.add(true, "Package registry", "packages")
+
 	b.group("settings", "Settings", "settings", false)
 	b.add(h.MaySet, "General", "settings/general")
 	b.add(h.MaySet, "Badges", "settings/badges")
@@ -161,6 +166,7 @@ func (h groupHead) sideBar() *sideBar {
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")
 	b.add(h.MaySet, "Variables", "settings/variables")
 	b.add(h.MaySet, "Runners", "settings/runners")
+	b.add(h.MaySet, "Packages and registries", "settings/packages_and_registries")
 	b.add(h.MaySet, "Export", "settings/export")
 	b.add(h.MaySet, "Advanced", "settings/danger")
 	return b

@@ -29,6 +29,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/notify"
 	"svc/internal/oauth"
+	"svc/internal/packages"
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -66,6 +67,7 @@ type Deps struct {
 	Merges   *merge.Service
 	Releases *release.Service
 	LFS      *lfs.Service
+	Packages *packages.Service
 	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
@@ -148,6 +150,7 @@ func New(d Deps) *Web {
 	w.pipelinePages()
 	w.jobPages()
 	w.artifactPages()
+	w.packagePages()
 	w.schedulePages()
 	w.environmentPages()
 	w.terraformPages()

@@ -72,7 +72,7 @@ func contents() []content {
 // allContents are the pages of all files.
 func allContents() []content {
 	return slices.Concat(contents(), oauthContents(), ciContents(), settingsContents(), adminContents(), snippetContents(), mergeContents(), planContents(),
-		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents(), releaseContents(), operateContents())
+		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents(), releaseContents(), operateContents(), packageContents())
 }
 
 // TestViews renders each page, signed in and not: no template stumbles, none
