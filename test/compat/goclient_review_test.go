@@ -55,6 +55,12 @@ func TestGoClientReview(t *testing.T) {
 		}
 		threads := ask(self.Discussions.ListMergeRequestDiscussions(p.ID, m.IID, nil)).ok(t)
 		same(t, "threads", []any{len(threads), threads[0].Notes[0].Body, threads[1].Notes[0].Position.NewLine}, []any{2, "General", int64(2)})
+		same(t, "commit of a note", threads[1].Notes[0].CommitID, m.SHA)
+		next := ask(self.Issues.CreateIssue(p.ID, &gitlab.CreateIssueOptions{
+			Title: new("Later"), MergeRequestToResolveDiscussionsOf: &m.IID, DiscussionToResolve: &threads[0].ID,
+		})).done(t, http.StatusCreated)
+		threads = ask(self.Discussions.ListMergeRequestDiscussions(p.ID, m.IID, nil)).ok(t)
+		same(t, "follow-up", []any{next.Title, next.Description != "", threads[0].Notes[0].Resolved, threads[1].Notes[0].Resolved}, []any{"Later", true, true, false})
 		reviewers := ask(self.MergeRequests.GetMergeRequestReviewers(p.ID, m.IID)).ok(t)
 		same(t, "reviewers", []any{len(reviewers), reviewers[0].State}, []any{1, "reviewed"})
 	})

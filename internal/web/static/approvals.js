@@ -85,7 +85,15 @@
   document.addEventListener("focusin", (e) => { if (isField(e.target)) { input = e.target; complete(); } });
   document.addEventListener("focusout", (e) => { if (e.target === input) hide(); });
   document.addEventListener("input", (e) => { if (e.target === input) complete(); });
+  // Browsers leave out the character of a key that was handled; programs that send
+  // keys may not.
+  let handled = false;
+  document.addEventListener("keypress", (e) => { if (handled && e.key === "Enter" && e.target === input) e.preventDefault(); });
   document.addEventListener("keydown", (e) => {
+    onKey(e);
+    handled = e.defaultPrevented;
+  });
+  const onKey = (e) => {
     if (e.target !== input || e.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (step && list.hidden) { e.preventDefault(); complete(); return; }
@@ -93,5 +101,5 @@
     if (step) { e.preventDefault(); mark((at + step + items.length) % items.length); }
     else if (e.key === "Enter" || e.key === "Tab" && !e.shiftKey && part().text) { e.preventDefault(); choose(Math.max(at, 0)); }
     else if (e.key === "Escape") { e.preventDefault(); e.stopPropagation(); hide(); }
-  });
+  };
 })();
