@@ -126,7 +126,7 @@ func placeRows(t *testing.T) map[string]placeRole {
 	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
 		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
-		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles)
+		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles, hookPlaceRoles)
 }
 
 // requireRows fails for an endpoint without a row, and for a row without an

@@ -22,7 +22,9 @@ import (
 	"svc/internal/bind"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
+	"svc/internal/event"
 	"svc/internal/featureflag"
+	"svc/internal/hook"
 	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/merge"
@@ -78,6 +80,7 @@ type Deps struct {
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
+	Hooks    *hook.Service
 
 	Terraform *terraform.Service
 	Flags     *featureflag.Service
@@ -211,6 +214,8 @@ func New(d Deps) *API {
 		a.projectTemplateRoutes,
 		a.boardRoutes,
 		a.badgeRoutes,
+		a.hookRoutes,
+		a.integrationRoutes,
 		a.projectUploadRoutes,
 		a.markdownRoutes,
 		a.snippetRoutes,
@@ -471,6 +476,10 @@ type routed interface {
 
 func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest, lfs: a.LFS.Allowed}
+	if cause := r.Header.Get(eventUUIDHeader); cause != "" && isUUID(cause) {
+		// The receiver of a webhook sends the request: see event.WithCause.
+		c.Context = event.WithCause(c.Context, cause)
+	}
 	if to, ok := w.(routed); ok {
 		to.SetRoute(e.path)
 	}

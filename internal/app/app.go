@@ -37,6 +37,7 @@ import (
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
 	"svc/internal/git"
+	"svc/internal/hook"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
 	"svc/internal/lfs"
@@ -107,6 +108,7 @@ type App struct {
 	Pages    *pages.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
+	Hooks    *hook.Service
 	Instance *instance.Service
 
 	Terraform *terraform.Service
@@ -341,6 +343,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Wikis: a.Wikis,
 		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
+	a.Hooks = hook.New(hook.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, Wikis: a.Wikis, Log: a.Log, Now: a.now,
+		Site: hook.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Host: a.host(), SSHPort: a.sshPort(), Version: Compatibility},
+	})
 	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})
 	a.subscribe()
 	a.provide()
@@ -417,7 +423,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
-		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer,
+		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -429,7 +435,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Markup: a.Markup, Images: a.Images,
+		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,

@@ -21,20 +21,33 @@ func (a *App) subscribe() {
 	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
 		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.Releases.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
+	users.Recorded.Subscribe(a.Hooks.UserRecorded)
 
 	projects := &a.Projects.Events
-	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged)
+	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted)
 
+	projects.Recorded.Subscribe(a.Hooks.PlaceRecorded)
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
-	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
-	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented)
+	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
+	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
 	a.Plan.Events.Planned.Subscribe(a.Todos.Planned)
-	a.Merges.Events.Changed.Subscribe(a.LFS.MergeRequestChanged, a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged)
+	a.Plan.Events.IssueSaved.Subscribe(a.Hooks.IssueSaved)
+	a.Plan.Events.NoteSaved.Subscribe(a.Hooks.NoteSaved)
+	a.Plan.Events.Awarded.Subscribe(a.Hooks.Awarded)
+	a.Plan.Events.MilestoneSaved.Subscribe(a.Hooks.MilestoneSaved)
+	a.Wikis.Events.PageChanged.Subscribe(a.Hooks.PageChanged)
+	a.Releases.Events.Created.Subscribe(a.Hooks.ReleaseCreated)
+	a.Releases.Events.Updated.Subscribe(a.Hooks.ReleaseUpdated)
+	a.Releases.Events.Deleted.Subscribe(a.Hooks.ReleaseDeleted)
+	a.Merges.Events.Changed.Subscribe(a.LFS.MergeRequestChanged, a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged, a.Hooks.MergeRequestChanged)
+	a.CI.Events.JobChanged.Subscribe(a.Hooks.JobChanged)
+	a.CI.Events.PipelineChanged.Subscribe(a.Hooks.PipelineChanged)
+	a.CI.Deployments.Events.StatusChanged.Subscribe(a.Hooks.DeploymentChanged)
 	a.CI.Deployments.Events.ModeChanged.Subscribe(a.CI.ResourceGroupChanged)
 	a.CI.Events.JobEnded.Subscribe(a.Pages.JobEnded)
 	a.CI.Events.PipelineEnded.Subscribe(a.Todos.PipelineEnded)

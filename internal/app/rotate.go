@@ -22,6 +22,7 @@ func (a *App) sealed() []sealedColumn {
 		{"signing_keys", "sealed"},
 		{"runner_registration_tokens", "sealed"},
 		{"alert_integrations", "token"},
+		{"hooks", "secrets"},
 		{"error_keys", "sealed"},
 		{"error_settings", "token"},
 		{"pages_domains", "private_key"},

@@ -43,6 +43,7 @@ func features() []string {
 		"errortrack",
 		"oauth",
 		"transfer",
+		"hook", // subscribes to the events of the features above
 		// Reads the data of all other features; none imports it.
 		"instance",
 	}

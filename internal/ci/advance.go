@@ -42,6 +42,9 @@ func (s *Service) advancePipeline(ctx context.Context, tx *db.Tx, id int64) (*Pi
 		if jobs[at[m.ID]].Status, err = s.enter(ctx, tx, m); err != nil {
 			return nil, err
 		}
+		if err := s.Events.JobChanged.Publish(ctx, tx, JobChange{ProjectID: p.ProjectID, PipelineID: p.ID, JobID: m.ID}); err != nil {
+			return nil, err
+		}
 	}
 	if p.outside {
 		more, err := findOutside(ctx, tx, id)

@@ -193,6 +193,9 @@ func (s *Service) storeJob(ctx context.Context, tx *db.Tx, m *pipelineDraft, o *
 	if err := insertJob(ctx, tx, j); err != nil {
 		return err
 	}
+	if err := s.Events.JobChanged.Publish(ctx, tx, j.change()); err != nil {
+		return err
+	}
 	return s.addDeployment(ctx, tx, j)
 }
 

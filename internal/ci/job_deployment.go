@@ -53,6 +53,9 @@ func (s *Service) followDeployment(ctx context.Context, tx *db.Tx, j *Job) error
 		if err := deployment.SetStatusOfJob(ctx, tx, j.ID, status, s.Now()); err != nil {
 			return err
 		}
+		if err := s.Deployments.Events.StatusChanged.Publish(ctx, tx, deployment.StatusChange{ProjectID: j.ProjectID, JobID: j.ID}); err != nil {
+			return err
+		}
 	}
 	if j.Status == flow.Success && j.deploys() {
 		if err := s.overtake(ctx, tx, j); err != nil {

@@ -39,6 +39,9 @@ func (s *Service) beginJob(ctx context.Context, tx *db.Tx, j *Job, token []byte)
 	if err := s.followDeployment(ctx, tx, j); err != nil {
 		return err
 	}
+	if err := s.Events.JobChanged.Publish(ctx, tx, j.change()); err != nil {
+		return err
+	}
 	// A start does not affect other jobs, and a running pipeline stays running.
 	running, err := isRunning(ctx, tx, j.PipelineID)
 	if err != nil {
@@ -115,7 +118,19 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 	if err := s.followDeployment(ctx, tx, j); err != nil {
 		return err
 	}
+	if err := s.Events.JobChanged.Publish(ctx, tx, j.change()); err != nil {
+		return err
+	}
 	return s.Events.JobEnded.Publish(ctx, tx, j)
+}
+
+// PipelineIn returns a pipeline by its ID in a transaction of another feature.
+// NotFound.
+func PipelineIn(ctx context.Context, q db.Q, id int64) (*Pipeline, error) { return readPipeline(ctx, q, id) }
+
+// change is the event of a change of the status.
+func (j *Job) change() JobChange {
+	return JobChange{ProjectID: j.ProjectID, PipelineID: j.PipelineID, JobID: j.ID}
 }
 
 // settleCanceled records that the runner of a canceled job has finished its
@@ -197,8 +212,10 @@ func (s *Service) start(ctx context.Context, tx *db.Tx, j *Job) error {
 	if !moved {
 		return errs.Conflict("Job is no longer %s", j.Status)
 	}
-	j.Status, err = s.entered(ctx, tx, j.ID, to)
-	return err
+	if j.Status, err = s.entered(ctx, tx, j.ID, to); err != nil {
+		return err
+	}
+	return s.Events.JobChanged.Publish(ctx, tx, j.change())
 }
 
 // entered runs the effects of the new status of a job and returns the resulting

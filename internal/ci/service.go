@@ -96,6 +96,11 @@ type Service struct {
 
 // Events are the events of CI/CD.
 type Events struct {
+	// JobChanged is published when a job is created, becomes pending, manual or
+	// scheduled, starts or ends.
+	JobChanged event.Event[JobChange]
+	// PipelineChanged is published when a pipeline has another status.
+	PipelineChanged event.Event[*Pipeline]
 	// JobEnded is published when a job has ended, in the transaction of its
 	// end.
 	JobEnded event.Event[*Job]
@@ -103,6 +108,9 @@ type Events struct {
 	// the transaction of its end. A retried pipeline ends several times.
 	PipelineEnded event.Event[*Pipeline]
 }
+
+// JobChange is a change of the status of a job.
+type JobChange struct{ ProjectID, PipelineID, JobID int64 }
 
 // VariableSource returns variables that another feature adds to the jobs of a
 // project.

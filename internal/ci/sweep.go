@@ -203,6 +203,9 @@ func (s *Service) workPlay(ctx context.Context, w playWork) error {
 // publishChange publishes a change of the status of a pipeline: to
 // notifications, merge requests and the trigger job.
 func (s *Service) publishChange(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	if err := s.Events.PipelineChanged.Publish(ctx, tx, p); err != nil {
+		return err
+	}
 	if err := s.notifyEnd(ctx, tx, p); err != nil {
 		return err
 	}

@@ -31,3 +31,20 @@ func (e *Event[T]) Publish(ctx context.Context, tx *db.Tx, what T) error {
 	}
 	return nil
 }
+
+// causeKey is the key of the cause in a context.
+type causeKey struct{}
+
+// WithCause returns a context in which events are a consequence of an earlier
+// delivery to a webhook: its receiver has sent the UUID back with a request. Like
+// the ID of a request it travels in the context, because it is no concern of the
+// features in between.
+func WithCause(ctx context.Context, uuid string) context.Context {
+	return context.WithValue(ctx, causeKey{}, uuid)
+}
+
+// Cause returns the UUID of WithCause; empty without one.
+func Cause(ctx context.Context) string {
+	uuid, _ := ctx.Value(causeKey{}).(string)
+	return uuid
+}

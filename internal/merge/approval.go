@@ -58,6 +58,7 @@ func (s *Service) checkApproval(ctx context.Context, by actor.Actor, ref project
 			return nil, nil, err
 		}
 	}
+	m.complete = a.Left <= 1
 	return in, m, nil
 }
 
@@ -86,6 +87,7 @@ func (s *Service) addApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 	if err := s.Plan.Join(ctx, tx, m.Target(), by.ID); err != nil {
 		return err
 	}
+	now.complete = m.complete
 	if err := s.noteApproval(ctx, tx, by, now, "approved this merge request", notify.ApproveMergeRequest, ApprovalGiven); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (s *Service) noteApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m
 			return err
 		}
 	}
-	return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: kind, By: by.ID})
+	return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: kind, By: by.ID, Complete: m.complete})
 }
 
 // Unapprove revokes the approval of the actor. NotFound if they have not
@@ -160,6 +162,7 @@ func (s *Service) Unapprove(ctx context.Context, by actor.Actor, ref project.Ref
 		if err := s.ReviewerUnapproved(ctx, tx, m.ID, by.ID); err != nil {
 			return err
 		}
+		now.complete = !m.lacksApproval
 		return s.noteApproval(ctx, tx, by, now, "unapproved this merge request", notify.UnapproveMergeRequest, ApprovalGone)
 	})
 	if err != nil {
@@ -211,7 +214,7 @@ func (s *Service) dropApprovals(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	if err != nil {
 		return err
 	}
-	return s.noteApproval(ctx, tx, by, m, "reset approvals from "+sentence(names)+how, "", ApprovalGone)
+	return s.noteApproval(ctx, tx, by, m, "reset approvals from "+sentence(names)+how, "", ApprovalsReset)
 }
 
 // sentence joins the names of users.

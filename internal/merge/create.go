@@ -254,6 +254,9 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err
 	}
+	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: Created, By: by.ID}); err != nil {
+		return err
+	}
 	return s.record(ctx, tx, by.ID, m, activity.Created)
 }
 

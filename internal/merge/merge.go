@@ -60,6 +60,7 @@ type MergeRequest struct {
 	check         check
 	autoMerge     string // an Acceptance as JSON
 	lacksApproval bool   // set by fill
+	complete      bool   // Change.Complete
 
 	// The following fields are set by fill.
 	ApprovalsBeforeMerge *int64 // that its own rule for any approver requires, while it is open; nil: it has none
@@ -96,6 +97,9 @@ func (m *MergeRequest) ResolvedThreads() bool { return m.OpenThreads == 0 }
 func (m *MergeRequest) FromFork() bool {
 	return m.SourceProjectID == nil || *m.SourceProjectID != m.ProjectID
 }
+
+// KnownStatus returns the mergeability by what was last checked, for other features.
+func (m *MergeRequest) KnownStatus(in *project.Project) Status { return m.known(in) }
 
 // Rebasing reports whether the merge request is being rebased.
 func (m *MergeRequest) Rebasing(now time.Time) bool {
@@ -141,8 +145,8 @@ type Service struct {
 
 // Events are the events of merge requests.
 type Events struct {
-	// Changed is published when a merge request has a new head, another state or other
-	// fields, when it has conflicts, and when a user has reviewed it.
+	// Changed is published when a merge request is created, has a new head, another
+	// state or other fields, when it has conflicts, and when a user has reviewed it.
 	Changed event.Event[Change]
 }
 
@@ -150,7 +154,12 @@ type Events struct {
 type Change struct {
 	Request *MergeRequest
 	Kind    ChangeKind
-	By      int64 // the user who made the change
+	By      int64         // the user who made the change
+	Was     *MergeRequest // before a change of fields or of the state; nil for other changes
+	OldHead string        // before HeadChanged
+	// Complete says that with an approval all rules are satisfied, or that they were
+	// before it was revoked.
+	Complete bool
 }
 
 // ChangeKind is the kind of a Change.
@@ -158,13 +167,18 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
+	Created       ChangeKind = "created"
+	HeadChanged   ChangeKind = "head"      // a new head was pushed
 	Collected     ChangeKind = "collected" // a new head is stored in the target project, with its commits
 	StateChanged  ChangeKind = "state"
 	FieldsChanged ChangeKind = "fields"
 	Conflicted    ChangeKind = "conflicted" // it can no longer be merged without conflicts
 	ReviewedBy    ChangeKind = "reviewed"   // a user has published a review
 	ApprovalGiven ChangeKind = "approved"
-	ApprovalGone  ChangeKind = "unapproved" // approvals were revoked or reset
+	ApprovalGone  ChangeKind = "unapproved" // a user revoked their approval
+	// ApprovalsReset says that the system removed approvals, after a push or a
+	// change of the target branch.
+	ApprovalsReset ChangeKind = "approvals_reset"
 )
 
 // New returns the service and registers its background jobs.
@@ -438,6 +452,13 @@ func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project
 		return nil, db.NotFound(err, "Merge Request")
 	}
 	return &markup.Target{URL: "/" + in.FullPath + "/-/merge_requests/" + name, Title: m.Title}, nil
+}
+
+// RequestIn returns a merge request by its ID in a transaction of another feature.
+// NotFound.
+func RequestIn(ctx context.Context, q db.Q, id int64) (*MergeRequest, error) {
+	m, err := findRequestByID(ctx, q, id)
+	return m, db.NotFound(err, "Merge Request")
 }
 
 // system returns a project as the system; nil if it was deleted.

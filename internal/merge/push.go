@@ -113,6 +113,9 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 		if err := s.addVersion(ctx, tx, m, &userID, was); err != nil {
 			return err
 		}
+		if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: HeadChanged, By: userID, OldHead: was}); err != nil {
+			return err
+		}
 		if err := s.Plan.NotifyOf(ctx, tx, userID, &m.Issuable, notify.PushToMergeRequest, notify.Details{To: head}); err != nil {
 			return err
 		}
@@ -146,6 +149,7 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	if m.State == Merged {
 		return nil
 	}
+	was := *m
 	now := s.Now()
 	m.Head = l.Head
 	m.State, m.MergedAt, m.MergeCommit, m.SquashCommit = Merged, &now, l.Merge, l.Squash
@@ -167,7 +171,7 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	if err := s.record(ctx, tx, userID, m, activity.Merged); err != nil {
 		return err
 	}
-	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID}); err != nil {
+	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID, Was: &was}); err != nil {
 		return err
 	}
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))

@@ -161,7 +161,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 		}
 	}
 	if done == "" {
-		return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: FieldsChanged, By: by.ID})
+		return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: FieldsChanged, By: by.ID, Was: &was})
 	}
 	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := s.record(ctx, tx, by.ID, m, done); err != nil {
 		return err
 	}
-	return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID})
+	return s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: by.ID, Was: &was})
 }
 
 // changes saves labels, users and milestone, and returns the texts of the system

@@ -126,7 +126,10 @@ func (s *Service) CreateAward(ctx context.Context, by actor.Actor, on Noteable, 
 		if err := insertAward(ctx, tx, a); err != nil {
 			return err
 		}
-		return countVote(ctx, tx, a, 1)
+		if err := countVote(ctx, tx, a, 1); err != nil {
+			return err
+		}
+		return s.Events.Awarded.Publish(ctx, tx, Awarding{Award: a, ProjectID: on.In.ID, On: on})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add reaction to %s %d: %w", on.Kind, on.ID, err)
@@ -158,7 +161,10 @@ func (s *Service) DeleteAward(ctx context.Context, by actor.Actor, on Noteable, 
 		if err := deleteAward(ctx, tx, a.ID); err != nil {
 			return err
 		}
-		return countVote(ctx, tx, a, -1)
+		if err := countVote(ctx, tx, a, -1); err != nil {
+			return err
+		}
+		return s.Events.Awarded.Publish(ctx, tx, Awarding{Award: a, ProjectID: on.In.ID, On: on, Removed: true})
 	})
 	if err != nil {
 		return fmt.Errorf("remove reaction %d: %w", id, err)

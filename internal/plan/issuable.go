@@ -61,6 +61,9 @@ type Issuable struct {
 	// Commands is what the quick actions in a written description did; nil without
 	// any.
 	Commands *Outcome
+
+	// Replanned is set by ChangePlan.
+	Replanned Replanned
 }
 
 // State is the state of an issue or merge request.
@@ -306,6 +309,12 @@ func Related(ctx context.Context, q db.Q, of Target, as Relation) ([]int64, erro
 		return nil, nil
 	}
 	found, err := findRelated(ctx, q, of.Kind, as, []int64{of.ID})
+	return found[of.ID], err
+}
+
+// LabelsOf returns the labels of a target, by name.
+func LabelsOf(ctx context.Context, q db.Q, of Target) ([]*Label, error) {
+	found, err := findLabelsOf(ctx, q, of.Kind, []int64{of.ID})
 	return found[of.ID], err
 }
 

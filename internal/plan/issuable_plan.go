@@ -32,6 +32,7 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	if err != nil {
 		return nil, err
 	}
+	i.Replanned = Replanned{LabelsAdded: added, LabelsRemoved: removed, Appointed: appointed}
 	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,12 @@ type Issue struct {
 	MovedToID    *int64
 }
 
+// IssueIn returns an issue by its ID in a transaction of another feature. NotFound.
+func IssueIn(ctx context.Context, q db.Q, id int64) (*Issue, error) {
+	i, err := findIssueByID(ctx, q, id)
+	return i, db.NotFound(err, "Issue")
+}
+
 // audience are those who may know of what happens to the issue.
 func (i *Issue) audience() activity.Audience {
 	if i.Confidential {

@@ -167,6 +167,9 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := s.NotifyOf(ctx, tx, by.ID, &i.Issuable, notify.NewIssue, notify.Details{}); err != nil {
 		return err
 	}
+	if err := s.Events.IssueSaved.Publish(ctx, tx, IssueSaving{Issue: i, By: by.ID}); err != nil {
+		return err
+	}
 	return s.recordIssue(ctx, tx, by, i, activity.Created)
 }
 
@@ -293,6 +296,11 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	}
 	for _, text := range changes {
 		if err := s.AddSystemNote(ctx, tx, by, i.Target(), i.IID, in.ID, text); err != nil {
+			return err
+		}
+	}
+	if len(changes) > 0 || done != "" {
+		if err := s.Events.IssueSaved.Publish(ctx, tx, IssueSaving{Issue: i, Was: &was, By: by.ID}); err != nil {
 			return err
 		}
 	}

@@ -300,6 +300,9 @@ func (m *Milestone) subject() activity.Subject {
 
 // recordMilestone records an event about a milestone of a project.
 func (s *Service) recordMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, m *Milestone, done activity.Action) error {
+	if err := s.Events.MilestoneSaved.Publish(ctx, tx, MilestoneSaving{Milestone: m, Done: done, By: by.ID}); err != nil {
+		return err
+	}
 	if m.ProjectID == nil {
 		return nil
 	}

@@ -361,6 +361,11 @@ func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Not
 	if err := project.Touch(ctx, tx, on.In, s.Now()); err != nil {
 		return err
 	}
+	for _, n := range notes {
+		if err := s.Events.NoteSaved.Publish(ctx, tx, NoteSaving{Note: n, By: by.ID}); err != nil {
+			return err
+		}
+	}
 	first := notes[0]
 	details := notify.Details{NoteID: first.ID}
 	for _, n := range notes[1:] {
@@ -428,7 +433,10 @@ func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, i
 		if err := saveNote(ctx, tx, n); err != nil {
 			return err
 		}
-		return replaceSuggestions(ctx, tx, n)
+		if err := replaceSuggestions(ctx, tx, n); err != nil {
+			return err
+		}
+		return s.Events.NoteSaved.Publish(ctx, tx, NoteSaving{Note: n, Update: true, By: by.ID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update note %d: %w", id, err)
@@ -471,6 +479,12 @@ func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, i
 		return fmt.Errorf("delete note %d: %w", id, err)
 	}
 	return nil
+}
+
+// NoteIn returns a note on a target in a transaction of another feature. NotFound.
+func NoteIn(ctx context.Context, q db.Q, on Target, id int64) (*Note, error) {
+	n, err := findNote(ctx, q, on, id)
+	return n, db.NotFound(err, "Note")
 }
 
 // NotesOf returns notes by their ids, for events that the actor may know of.

@@ -48,6 +48,53 @@ type Events struct {
 	// Planned is published when a user changes the labels, the milestone or the
 	// users of an issue or merge request.
 	Planned event.Event[Act]
+	// IssueSaved is published when an issue is created and when its fields or its
+	// state change.
+	IssueSaved event.Event[IssueSaving]
+	// NoteSaved is published when a user comments and when a comment changes.
+	// System notes are not published.
+	NoteSaved event.Event[NoteSaving]
+	// Awarded is published when a user adds or removes a reaction.
+	Awarded event.Event[Awarding]
+	// MilestoneSaved is published when a milestone is created, closed, reopened or
+	// deleted.
+	MilestoneSaved event.Event[MilestoneSaving]
+}
+
+// IssueSaving is a new issue or a change to one.
+type IssueSaving struct {
+	Issue *Issue
+	Was   *Issue // before the change; nil for a new one
+	By    int64  // 0: no user
+}
+
+// NoteSaving is a new comment or a change to one.
+type NoteSaving struct {
+	Note   *Note
+	Update bool
+	By     int64
+}
+
+// Awarding is a reaction that a user adds or removes.
+type Awarding struct {
+	Award     *Award
+	ProjectID int64
+	On        Noteable // the target, also of a note on it
+	Removed   bool
+}
+
+// MilestoneSaving is a change to a milestone.
+type MilestoneSaving struct {
+	Milestone *Milestone
+	Done      activity.Action
+	By        int64
+}
+
+// Replanned is what a change did to the labels and users of an issue or merge
+// request.
+type Replanned struct {
+	LabelsAdded, LabelsRemoved []*Label
+	Appointed                  []Appointment
 }
 
 // Act is what a user did to an issue or merge request.

@@ -37,6 +37,15 @@ func (a *ApprovalSettings) check(wrong errs.Fields) {
 	}
 }
 
+// In returns a project by its ID in a transaction of another feature. NotFound.
+func In(ctx context.Context, q db.Q, id int64) (*Project, error) { return findProject(ctx, q, id) }
+
+// GroupIn returns a group by its ID in a transaction of another feature. NotFound.
+func GroupIn(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
+	n, err := findNamespace(ctx, q, id)
+	return n, db.NotFound(err, "Group")
+}
+
 // SettingsOf reads the settings of a project in a transaction of another
 // feature. NotFound.
 func SettingsOf(ctx context.Context, q db.Q, projectID int64) (Settings, error) {

@@ -226,6 +226,8 @@ type Events struct {
 	// AccessRequested is published when a user requests access to a project or
 	// group, and when the request is approved, denied or withdrawn.
 	AccessRequested event.Event[AccessRequest]
+	// Recorded is published with each audit event about a group or project.
+	Recorded event.Event[Recorded]
 }
 
 // AccessRequest is the request of a user to become a member of a project or group.
@@ -242,6 +244,15 @@ func (r AccessRequest) Place() Place {
 		return Place{Group: true, Ref: RefTo(r.GroupID)}
 	}
 	return Place{Ref: RefTo(r.ProjectID)}
+}
+
+// Recorded is an audit event about a group or project.
+type Recorded struct {
+	By     actor.Actor
+	Kind   string // "member_created"
+	Entity audit.Entity
+	Target audit.Target
+	Detail audit.Details
 }
 
 // Event is a change to a project or to a user's membership in it.
@@ -301,5 +312,8 @@ func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
 // record writes an audit event about a group or project.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, kind string, in audit.Entity, target audit.Target, d audit.Details) error {
-	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d})
+	if err := audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d}); err != nil {
+		return err
+	}
+	return s.Events.Recorded.Publish(ctx, tx, Recorded{By: by, Kind: kind, Entity: in, Target: target, Detail: d})
 }

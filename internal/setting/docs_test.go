@@ -61,6 +61,9 @@ func allowed(s Setting) string {
 	case *string:
 		return "text"
 	case *[]string:
+		if s.Addresses {
+			return "names, addresses, networks"
+		}
 		return "host names"
 	case *Confirmation:
 		return "off, soft, hard"

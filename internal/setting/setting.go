@@ -7,8 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -79,6 +82,10 @@ type Settings struct {
 
 	ImageProxy     bool     // images of other sites are shown, by the image proxy
 	ImageAllowlist []string // hosts whose images browsers load themselves
+
+	AllowLocalSystemHooks bool     // system hooks may go to loopback and private addresses
+	OutboundAllowlist     []string // names, addresses and networks that requests may go to in any case
+	WebhookCalls          int      // per webhook and minute; 0: no limit
 
 	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
@@ -239,7 +246,11 @@ func (s *Settings) check() error {
 		case ok && *n > f.Max:
 			wrong.Set(f.Name, "must be less than or equal to %d", f.Max)
 		}
-		if list, ok := f.Value.(*[]string); ok && !hosts(*list) {
+		if list, ok := f.Value.(*[]string); ok && f.Addresses {
+			if !addresses(*list) {
+				wrong.Set(f.Name, "must be at most %d names, addresses and networks", maxHosts)
+			}
+		} else if ok && !hosts(*list) {
 			wrong.Set(f.Name, "must be at most %d host names", maxHosts)
 		}
 		if text, ok := f.Value.(*string); ok && utf8.RuneCountInString(*text) > maxText {
@@ -260,6 +271,23 @@ const (
 // host is a name of a host, or one with all names below it. It goes into a header,
 // so it has nothing else.
 var host = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,62}\.?)+$`)
+
+func addresses(list []string) bool {
+	return len(list) <= maxHosts && !slices.ContainsFunc(list, func(entry string) bool {
+		if _, err := netip.ParsePrefix(entry); err == nil {
+			return false
+		}
+		host := entry
+		if name, port, err := net.SplitHostPort(entry); err == nil {
+			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+				return true
+			}
+			host = name
+		}
+		_, err := netip.ParseAddr(host)
+		return err != nil && !hosts([]string{host})
+	})
+}
 
 func hosts(list []string) bool {
 	return len(list) <= maxHosts && !slices.ContainsFunc(list, func(h string) bool { return len(h) > 253 || !host.MatchString(h) })

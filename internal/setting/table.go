@@ -6,10 +6,12 @@ type Setting struct {
 	Name     string // in the API, in the database and in audit events
 	Value    any    // where it is: *int, *bool, *string, *[]string or *Confirmation
 	Default  any
-	Min, Max int    // of a number
-	Label    string // on the page
-	Hint     string // on the page, below it; may be empty
-	Doc      string // in the API document and in the documentation
+	Min, Max int // of a number
+	// Addresses says that a list may have addresses and networks, each with a port.
+	Addresses bool
+	Label     string // on the page
+	Hint      string // on the page, below it; may be empty
+	Doc       string // in the API document and in the documentation
 }
 
 // Section is a group of settings on the page and in the documentation.
@@ -202,6 +204,15 @@ func (s *Settings) Table() []Section {
 			{Name: "allow_local_requests_from_web_hooks_and_services", Value: &s.AllowLocalRequests, Default: false,
 				Label: "Allow requests to the local network",
 				Doc:   "Whether URLs of users can lead to loopback and private addresses."},
+			{Name: "allow_local_requests_from_system_hooks", Value: &s.AllowLocalSystemHooks, Default: true,
+				Label: "Allow requests to the local network from system hooks",
+				Doc:   "Whether system hooks can lead to loopback and private addresses."},
+			{Name: "outbound_local_requests_whitelist", Value: &s.OutboundAllowlist, Default: []string{}, Addresses: true,
+				Label: "Local addresses that webhooks and integrations can reach", Hint: "Separated by commas: example.org, 10.1.2.3:8080, 10.0.0.0/8.",
+				Doc: "Names, addresses and networks of the local network that webhooks and integrations can reach, each with an optional port."},
+			{Name: "web_hook_calls", Value: &s.WebhookCalls, Default: 0, Max: 1_000_000,
+				Label: "Deliveries per webhook per minute", Hint: "Further deliveries wait. 0 means no limit.",
+				Doc: "Maximum deliveries per webhook per minute; further deliveries wait. 0 means no limit."},
 			{Name: "asset_proxy_enabled", Value: &s.ImageProxy, Default: true,
 				Label: "Image proxy", Hint: "Shows images of other sites in Markdown. The server fetches them.",
 				Doc: "Whether images of other sites in Markdown are fetched by the server and shown. If disabled, they are links."},

@@ -210,7 +210,10 @@ func (e *Email) target() audit.Target {
 
 // recordOf writes an audit event about a thing that belongs to a user.
 func (s *Service) recordOf(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, of audit.Target, d audit.Details) error {
-	return audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: u.entity(), Target: of, Details: d})
+	if err := audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: u.entity(), Target: of, Details: d}); err != nil {
+		return err
+	}
+	return s.Events.Recorded.Publish(ctx, tx, Recorded{User: u, Kind: kind, Target: of, Detail: d})
 }
 
 // maxEmail is the longest address that a mail server takes.

@@ -1,6 +1,9 @@
 package user
 
-import "svc/internal/event"
+import (
+	"svc/internal/audit"
+	"svc/internal/event"
+)
 
 // Events is what happens to users.
 type Events struct {
@@ -14,6 +17,20 @@ type Events struct {
 	// Renamed is published when a username changes; the paths in the user's
 	// namespace change with it.
 	Renamed event.Event[Renaming]
+	// Recorded is published with each audit event about a user or something of
+	// theirs, and when a sign-in has failed.
+	Recorded event.Event[Recorded]
+}
+
+// FailedLogin is the kind of the audit event about a failed sign-in.
+const FailedLogin = "login_failed"
+
+// Recorded is an audit event about a user.
+type Recorded struct {
+	User   *User
+	Kind   string // "user_created"
+	Target audit.Target
+	Detail audit.Details
 }
 
 // Deletion is the deletion of a user.

@@ -242,10 +242,11 @@ func (s *Service) deleteKey(ctx context.Context, by actor.Actor, userID, id int6
 		if err != nil {
 			return err
 		}
-		if err := deleteKey(ctx, tx, id); err != nil {
-			return db.NotFound(err, "Key")
+		// Recorded first: subscribers read the key.
+		if err := s.recordOf(ctx, tx, by, u, "remove_ssh_key", k.target(), audit.Details{Remove: "ssh_key", Message: "Removed SSH key"}); err != nil {
+			return err
 		}
-		return s.recordOf(ctx, tx, by, u, "remove_ssh_key", k.target(), audit.Details{Remove: "ssh_key", Message: "Removed SSH key"})
+		return db.NotFound(deleteKey(ctx, tx, id), "Key")
 	})
 	if err != nil {
 		return fmt.Errorf("delete key %d: %w", id, err)

@@ -292,7 +292,10 @@ func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.
 		target.ID = u.ID
 	}
 	err := audit.RecordFailedLogin(ctx, tx, actor.Actor{IP: limit.AddressKey(ip)}, s.Now(), target)
-	if err != nil || u == nil || u.Locked(s.Now()) {
+	if err != nil || u == nil {
+		return err
+	}
+	if err := s.Events.Recorded.Publish(ctx, tx, Recorded{User: u, Kind: FailedLogin, Target: target}); err != nil || u.Locked(s.Now()) {
 		return err
 	}
 	return s.lockAfter(ctx, tx, settings, u, ip)

@@ -348,7 +348,5 @@ func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *Use
 
 // record writes an audit event about a user.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, d audit.Details) error {
-	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: u.entity(), Target: audit.Target{Type: "User", ID: u.ID, Details: u.Username}, Details: d,
-	})
+	return s.recordOf(ctx, tx, by, u, kind, audit.Target{Type: "User", ID: u.ID, Details: u.Username}, d)
 }

@@ -20,6 +20,7 @@ import (
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
+	"svc/internal/hook"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
 	"svc/internal/lfs"
@@ -59,6 +60,7 @@ type Deps struct {
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	Transfer *transfer.Service
+	Hooks    *hook.Service
 	Notify   *notify.Service
 	CI       *ci.Service
 	Todos    *todo.Service

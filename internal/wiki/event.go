@@ -51,12 +51,62 @@ func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.
 			if err := recordPage(ctx, tx, p, c); err != nil {
 				return err
 			}
+			if err := s.Events.PageChanged.Publish(ctx, tx, c.change(p)); err != nil {
+				return err
+			}
 		}
 		if in == nil {
 			return nil
 		}
 		return project.Touch(ctx, tx, in, p.At)
 	}, nil
+}
+
+// PageChange is what a push did to a page.
+type PageChange struct {
+	Page                   // its title, slug, format and path
+	AuxRepo  *repo.AuxRepo // of the wiki
+	Done     activity.Action
+	By       int64
+	SHA, Old string // the commits after and before the push
+}
+
+func (c changed) change(p repo.AuxRepoPush) PageChange {
+	done := PageChange{Page: c.Page, AuxRepo: p.AuxRepo, Done: c.what, By: p.By.ID}
+	for _, push := range p.Changes {
+		done.SHA, done.Old = string(push.New), string(push.Old)
+	}
+	return done
+}
+
+// PageAt returns the text of a file of a wiki in a commit, and the message of the
+// commit, for other features. NotFound.
+func (s *Service) PageAt(ctx context.Context, projectID, namespaceID *int64, sha, slug string) (text, message string, err error) {
+	a, err := s.Repos.WikiOf(ctx, projectID, namespaceID)
+	if err != nil || a == nil {
+		return "", "", errOrNotFound(err)
+	}
+	r, err := s.Repos.OpenAuxRepo(a)
+	if err != nil {
+		return "", "", err
+	}
+	c, err := r.Commit(ctx, sha)
+	if err != nil {
+		return "", "", repo.Missing(err, "Commit")
+	}
+	p, err := find(ctx, r, sha, slug)
+	if err != nil || p == nil { // the commit has deleted it
+		return "", c.Message, err
+	}
+	err = read(ctx, r, p)
+	return p.Content, c.Message, err
+}
+
+func errOrNotFound(err error) error {
+	if err != nil {
+		return err
+	}
+	return errs.NotFound("Wiki")
 }
 
 // projectOf is the project of a wiki; nil for that of a group, and for one that

@@ -12,6 +12,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -28,10 +29,20 @@ type Deps struct {
 }
 
 // Service manages the wikis of the instance.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	Events Events
+}
+
+// Events are the events of wikis.
+type Events struct {
+	// PageChanged is published when a page is created, changed or deleted, also by
+	// git push.
+	PageChanged event.Event[PageChange]
+}
 
 // New returns the service.
-func New(d Deps) *Service { return &Service{d} }
+func New(d Deps) *Service { return &Service{Deps: d} }
 
 // AuxRepoOwner returns what decides about pushes to repositories of wikis.
 func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {

@@ -144,7 +144,10 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n 
 		if d.IID, err = project.NextNumber(ctx, tx, proj.ID, "deployment"); err != nil {
 			return err
 		}
-		return insert(ctx, tx, d)
+		if err := insert(ctx, tx, d); err != nil {
+			return err
+		}
+		return s.Events.StatusChanged.Publish(ctx, tx, StatusChange{ProjectID: proj.ID, ID: d.ID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create deployment: %w", err)
@@ -178,7 +181,10 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, in project.Ref, id
 		if status.over() {
 			d.FinishedAt = &at
 		}
-		return save(ctx, tx, d)
+		if err := save(ctx, tx, d); err != nil {
+			return err
+		}
+		return s.Events.StatusChanged.Publish(ctx, tx, StatusChange{ProjectID: proj.ID, ID: d.ID})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update deployment %d: %w", id, err)

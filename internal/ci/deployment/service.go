@@ -28,12 +28,18 @@ type Service struct {
 	Events Events
 }
 
-// Events is what happens to resource groups.
+// Events is what happens to deployments and resource groups.
 type Events struct {
 	// ModeChanged is published when a resource group has another process mode, with its
 	// ID: another job may be next.
 	ModeChanged event.Event[int64]
+	// StatusChanged is published when a deployment is created without a job, and when
+	// a deployment starts or ends.
+	StatusChanged event.Event[StatusChange]
 }
+
+// StatusChange names a deployment with a new status: by its ID or by its job.
+type StatusChange struct{ ProjectID, ID, JobID int64 }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }

@@ -1,0 +1,373 @@
+package hook
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/event"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// object is a JSON object of a payload.
+type object = map[string]any
+
+// occurrence is an event for hooks.
+type occurrence struct {
+	projectID int64 // 0: none
+	trigger   Trigger
+	branch    string // of a push, for the branch filter
+	chat      chatFacts
+	payload   object
+	pending   pending
+}
+
+// pending is what a payload lacks until it is read from a repository, which is not
+// done in the transaction of the event. Commits do not change, so it does not
+// matter when they are read.
+type pending struct {
+	// Push has the range whose commits are added.
+	Push *pushRange `json:"push,omitempty"`
+	// Commits are commits by the path of the object that they become.
+	Commits map[string]string `json:"commits,omitempty"`
+	// Titles are commits by the path of the text that becomes their title.
+	Titles map[string]string `json:"titles,omitempty"`
+	Wiki   *wikiPage         `json:"wiki,omitempty"`
+}
+
+type pushRange struct {
+	Ref string `json:"ref"`
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+type wikiPage struct {
+	ProjectID *int64 `json:"project_id,omitempty"`
+	GroupID   *int64 `json:"group_id,omitempty"`
+	SHA       string `json:"sha"`
+	Slug      string `json:"slug"`
+}
+
+// maxPayload is the largest payload.
+const maxPayload = 5 << 20
+
+// wanting returns the listeners that want an event.
+func wanting(list []listener, o occurrence) []listener {
+	var found []listener
+	for _, l := range list {
+		if l.kind != Webhook && (overridden(list, l) || !l.options.notifies(o)) {
+			continue
+		}
+		if l.wants(o.trigger, o.branch) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// overridden reports whether a project has its own integration instead of the one of
+// a group.
+func overridden(list []listener, l listener) bool {
+	return !l.project && slices.ContainsFunc(list, func(other listener) bool { return other.project && other.kind == l.kind })
+}
+
+// wants reports whether one of the listeners wants events of one of the triggers.
+func wants(list []listener, triggers ...Trigger) bool {
+	return slices.ContainsFunc(list, func(l listener) bool {
+		return slices.ContainsFunc(triggers, func(t Trigger) bool { return slices.Contains(l.triggers, t) })
+	})
+}
+
+// emit stores an event for the listeners that want it, in the transaction of the
+// event, and adds the background jobs that deliver it.
+func (s *Service) emit(ctx context.Context, tx *db.Tx, list []listener, o occurrence) error {
+	list = wanting(list, o)
+	if len(list) == 0 {
+		return nil
+	}
+	payload, err := json.Marshal(o.payload)
+	if err != nil {
+		return fmt.Errorf("payload of %s: %w", o.trigger, err)
+	}
+	if len(payload) > maxPayload {
+		s.Log.WarnContext(ctx, "webhook payload is too large", "trigger", o.trigger, "bytes", len(payload))
+		return nil
+	}
+	e := &captured{uuid: event.Cause(ctx), trigger: o.trigger, header: o.trigger.info().Header, payload: payload, at: s.Now()}
+	recursive := e.uuid != ""
+	if !recursive {
+		e.uuid = newUUID()
+	}
+	if o.projectID != 0 {
+		e.projectID = &o.projectID
+	}
+	if p, err := json.Marshal(o.pending); err != nil {
+		return err
+	} else if string(p) != "{}" {
+		e.pending = string(p)
+	}
+	if err := insertEvent(ctx, tx, e); err != nil {
+		return fmt.Errorf("store event for hooks: %w", err)
+	}
+	for _, l := range list {
+		d := &Delivery{HookID: l.id, eventID: e.id, waiting: true, Key: newUUID(), CreatedAt: e.at}
+		if recursive {
+			same, n, err := triggeredBefore(ctx, tx, e.uuid, l.id)
+			if err != nil {
+				return err
+			}
+			if same || n >= maxChain {
+				d.waiting, d.Error = false, "the webhook was triggered by itself and is blocked"
+			}
+		}
+		if err := insertDelivery(ctx, tx, d); err != nil {
+			return fmt.Errorf("store delivery: %w", err)
+		}
+		if d.waiting {
+			if err := s.wake(ctx, tx, l.id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxChain is how many deliveries one event can cause by requests of receivers.
+const maxChain = 100
+
+// newUUID returns a random UUID.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// complete reads what the payload of a delivery lacks, and stores it for other
+// deliveries of the event.
+func (s *Service) complete(ctx context.Context, d *Delivery) error {
+	e, err := findEvent(ctx, s.DB, d.eventID)
+	if err != nil {
+		return err
+	}
+	if e.pending != "" {
+		if err := s.fill(ctx, e); err != nil {
+			return fmt.Errorf("complete event %d: %w", e.id, err)
+		}
+		if err := completeEvent(ctx, s.DB, e); err != nil {
+			return err
+		}
+	}
+	d.payload = string(e.payload)
+	return nil
+}
+
+// fill reads commits into a payload. What is no longer there is left out.
+func (s *Service) fill(ctx context.Context, e *captured) error {
+	var p pending
+	if err := json.Unmarshal([]byte(e.pending), &p); err != nil {
+		return err
+	}
+	payload := object{}
+	if err := json.Unmarshal(e.payload, &payload); err != nil {
+		return err
+	}
+	if w := p.Wiki; w != nil {
+		text, message, err := s.Wikis.PageAt(ctx, w.ProjectID, w.GroupID, w.SHA, w.Slug)
+		if err != nil && !errs.IsRefusal(err) {
+			return err
+		}
+		setPath(payload, "object_attributes.content", text)
+		setPath(payload, "object_attributes.message", message)
+	}
+	if e.projectID != nil && (p.Push != nil || p.Commits != nil || p.Titles != nil) {
+		in, err := s.Projects.Require(ctx, actor.System(), project.RefTo(*e.projectID), project.NoAccess)
+		switch {
+		case errs.IsRefusal(err): // it was deleted
+		case err != nil:
+			return err
+		default:
+			if err := s.fillCommits(ctx, in, payload, p); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	e.payload, err = json.Marshal(payload)
+	e.pending = ""
+	return err
+}
+
+func (s *Service) fillCommits(ctx context.Context, in *project.Project, payload object, p pending) error {
+	for at, sha := range p.Commits {
+		c, err := s.commit(ctx, in, sha)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			continue
+		}
+		switch kind, _ := payload["object_kind"].(string); {
+		case at == "commit" && kind == "build":
+			s.fillJobCommit(payload, c)
+		default:
+			setPath(payload, at, s.commitObject(in, c))
+		}
+	}
+	for at, sha := range p.Titles {
+		c, err := s.commit(ctx, in, sha)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			setPath(payload, at, c.Title)
+		}
+	}
+	if p.Push == nil {
+		return nil
+	}
+	return s.fillPush(ctx, in, payload, *p.Push)
+}
+
+// setPath sets a value in nested objects: "object_attributes.last_commit".
+func setPath(o object, at string, value any) {
+	names := strings.Split(at, ".")
+	for _, name := range names[:len(names)-1] {
+		next, ok := o[name].(map[string]any)
+		if !ok {
+			return
+		}
+		o = next
+	}
+	o[names[len(names)-1]] = value
+}
+
+// commit returns a commit of a project; nil if it does not exist any more.
+func (s *Service) commit(ctx context.Context, in *project.Project, sha string) (*git.Commit, error) {
+	_, c, err := s.Repos.Commit(ctx, actor.System(), project.RefTo(in.ID), sha, false)
+	if errs.IsRefusal(err) || errors.Is(err, git.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Commit, nil
+}
+
+// Limits of the commits of a push in a payload.
+const (
+	maxCommits = 20
+	maxFiles   = 1000 // of each list of a commit
+)
+
+// fillPush adds the commits of a push.
+func (s *Service) fillPush(ctx context.Context, in *project.Project, payload object, r pushRange) error {
+	name, isBranch := cutRef(r.Ref)
+	if isBranch {
+		rules, err := s.Repos.BranchRules(ctx, in.ID)
+		if err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			if rule.Matches(name) {
+				payload["ref_protected"] = true
+			}
+		}
+	}
+	if r.New == string(git.ZeroOID) {
+		return nil
+	}
+	list, total, err := s.pushed(ctx, in, r, name, isBranch)
+	if err != nil {
+		return err
+	}
+	commits := []any{}
+	for _, c := range slices.Backward(list) { // oldest first
+		o := s.commitObject(in, c)
+		if o["added"], o["modified"], o["removed"], err = s.files(ctx, in, c); err != nil {
+			return err
+		}
+		commits = append(commits, o)
+	}
+	payload["commits"], payload["total_commits_count"] = commits, total
+	if !isBranch {
+		if _, tag, err := s.Repos.Tag(ctx, actor.System(), project.RefTo(in.ID), name); err == nil && tag.Message != "" {
+			payload["message"] = tag.Message
+		}
+	}
+	return nil
+}
+
+// pushed returns the newest commits of a push, newest first, and their number. A
+// new branch has those that the default branch lacks; a tag has the one that it
+// points to.
+func (s *Service) pushed(ctx context.Context, in *project.Project, r pushRange, name string, isBranch bool) ([]*git.Commit, int, error) {
+	if !isBranch {
+		c, err := s.commit(ctx, in, r.New)
+		if err != nil || c == nil {
+			return nil, 0, err
+		}
+		return []*git.Commit{c}, 1, nil
+	}
+	base := git.OID(r.Old)
+	if base == git.ZeroOID {
+		if base = ""; name != in.DefaultBranch && in.DefaultBranch != "" {
+			base = git.OID(git.Heads + in.DefaultBranch)
+			if c, err := s.commit(ctx, in, string(base)); err != nil {
+				return nil, 0, err
+			} else if c != nil {
+				base = c.ID
+			} else {
+				base = ""
+			}
+		}
+	}
+	page, err := s.Repos.CommitsOf(ctx, in, base, git.OID(r.New), db.Paging{Limit: maxCommits, Totals: true})
+	if errs.IsRefusal(err) { // a commit was removed since
+		return nil, 0, nil
+	}
+	return page.Items, page.Total, err
+}
+
+// files returns the paths that a commit added, changed and removed.
+func (s *Service) files(ctx context.Context, in *project.Project, c *git.Commit) (added, modified, removed []string, err error) {
+	added, modified, removed = []string{}, []string{}, []string{}
+	var parent git.OID
+	if len(c.ParentIDs) > 0 {
+		parent = c.ParentIDs[0]
+	}
+	d, err := s.Repos.DiffOf(ctx, in, parent, c.ID, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
+	if errs.IsRefusal(err) {
+		return added, modified, removed, nil
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	put := func(list *[]string, name string) {
+		if len(*list) < maxFiles {
+			*list = append(*list, name)
+		}
+	}
+	for _, f := range d.Files {
+		switch {
+		case f.New:
+			put(&added, f.NewPath)
+		case f.Deleted:
+			put(&removed, f.OldPath)
+		case f.Renamed:
+			put(&added, f.NewPath)
+			put(&removed, f.OldPath)
+		default:
+			put(&modified, f.NewPath)
+		}
+	}
+	return added, modified, removed, nil
+}

@@ -1,0 +1,150 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"svc/internal/db"
+)
+
+// captured is the payload of an event, as it is stored.
+type captured struct {
+	id        int64
+	uuid      string
+	projectID *int64
+	trigger   Trigger
+	header    string
+	payload   []byte
+	pending   string // JSON: what is read from the repository before the first delivery
+	at        time.Time
+}
+
+func insertEvent(ctx context.Context, tx *db.Tx, e *captured) error {
+	return tx.QueryRowContext(ctx, `
+		INSERT INTO hook_events (uuid, project_id, trigger, header, payload, pending, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		e.uuid, e.projectID, string(e.trigger), e.header, string(e.payload), e.pending, e.at).Scan(&e.id)
+}
+
+func findEvent(ctx context.Context, q db.Q, id int64) (*captured, error) {
+	var e captured
+	var payload string
+	err := q.QueryRowContext(ctx, `SELECT id, uuid, project_id, trigger, header, payload, pending, created_at FROM hook_events WHERE id = ?`, id).
+		Scan(&e.id, &e.uuid, &e.projectID, (*string)(&e.trigger), &e.header, &payload, &e.pending, db.Time(&e.at))
+	e.payload = []byte(payload)
+	return &e, err
+}
+
+func completeEvent(ctx context.Context, q db.Q, e *captured) error {
+	_, err := q.ExecContext(ctx, `UPDATE hook_events SET payload = ?, pending = '' WHERE id = ?`, string(e.payload), e.id)
+	return err
+}
+
+func insertDelivery(ctx context.Context, tx *db.Tx, d *Delivery) error {
+	return tx.QueryRowContext(ctx, `INSERT INTO hook_deliveries (hook_id, event_id, waiting, key, error, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.HookID, d.eventID, d.waiting, d.Key, d.Error, d.CreatedAt).Scan(&d.ID)
+}
+
+// triggeredBefore reports whether a hook already got an event with the UUID, and
+// how many hooks did.
+func triggeredBefore(ctx context.Context, q db.Q, uuid string, hookID int64) (same bool, n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT COALESCE(max(CASE WHEN d.hook_id = ? THEN 1 ELSE 0 END), 0) = 1, count(*) FROM hook_events e JOIN hook_deliveries d ON d.event_id = e.id WHERE e.uuid = ?`,
+		hookID, uuid).Scan(&same, &n)
+	return same, n, err
+}
+
+const deliveryColumns = `d.id, d.hook_id, d.event_id, d.waiting, d.key, d.attempts, d.url, d.request_headers, d.request_body, d.response_status, d.response_headers,
+	d.response_body, d.error, d.duration, d.created_at, d.delivered_at, e.trigger, e.payload, e.uuid`
+
+func scanDelivery(s db.Scanner) (*Delivery, error) {
+	var d Delivery
+	var duration int64
+	err := s.Scan(&d.ID, &d.HookID, &d.eventID, &d.waiting, &d.Key, &d.Attempts, &d.URL, &d.requestHeaders, &d.body, &d.Status, &d.responseHeaders,
+		&d.ResponseBody, &d.Error, &duration, db.Time(&d.CreatedAt), db.NullTime(&d.DeliveredAt), (*string)(&d.Trigger), &d.payload, &d.uuid)
+	d.Duration = time.Duration(duration) * time.Microsecond
+	return &d, err
+}
+
+// nextDelivery returns the first waiting delivery of a hook; nil if there is none.
+func nextDelivery(ctx context.Context, q db.Q, hookID int64) (*Delivery, error) {
+	d, err := scanDelivery(q.QueryRowContext(ctx, `
+		SELECT `+deliveryColumns+` FROM hook_deliveries d JOIN hook_events e ON e.id = d.event_id WHERE d.hook_id = ? AND d.waiting ORDER BY d.id LIMIT 1`, hookID))
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return d, err
+}
+
+func hasWaiting(ctx context.Context, q db.Q, hookID int64) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM hook_deliveries WHERE hook_id = ? AND waiting LIMIT 1`, hookID)
+}
+
+func saveDelivery(ctx context.Context, q db.Q, d *Delivery) error {
+	_, err := q.ExecContext(ctx, `
+		UPDATE hook_deliveries SET waiting = ?, attempts = ?, url = ?, request_headers = ?, request_body = ?, response_status = ?, response_headers = ?,
+			response_body = ?, error = ?, duration = ?, delivered_at = ? WHERE id = ?`,
+		d.waiting, d.Attempts, d.URL, d.requestHeaders, d.body, d.Status, d.responseHeaders, d.ResponseBody, d.Error, d.Duration.Microseconds(), d.DeliveredAt, d.ID)
+	return err
+}
+
+func listDeliveries(ctx context.Context, dbase *db.DB, hookID int64, f LogFilter, p db.Paging) (db.Page[*Delivery], error) {
+	var w db.Where
+	w.And(`d.hook_id = ?`, hookID)
+	switch {
+	case f.Status == 0 && f.Upper == 0:
+		w.And(`NOT d.waiting`)
+	case f.Upper != 0:
+		w.And(`d.response_status >= ? AND d.response_status < ?`, f.Status, f.Upper)
+	default:
+		w.And(`d.response_status = ?`, f.Status)
+	}
+	return db.List(ctx, dbase, db.Query[*Delivery]{
+		Columns: deliveryColumns, From: `hook_deliveries d JOIN hook_events e ON e.id = d.event_id`, Where: w, Order: []db.Order{{Name: "d.id"}}, Desc: true, Scan: scanDelivery,
+		Keys: func(d *Delivery) []any { return []any{d.ID} },
+	}, p)
+}
+
+func findDelivery(ctx context.Context, q db.Q, hookID, id int64) (*Delivery, error) {
+	return scanDelivery(q.QueryRowContext(ctx, `
+		SELECT `+deliveryColumns+` FROM hook_deliveries d JOIN hook_events e ON e.id = d.event_id WHERE d.hook_id = ? AND d.id = ?`, hookID, id))
+}
+
+// giveUp ends all waiting deliveries of a hook with an error.
+func giveUp(ctx context.Context, tx *db.Tx, hookID int64, why string, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE hook_deliveries SET waiting = FALSE, error = ?, delivered_at = ? WHERE hook_id = ? AND waiting`, why, at, hookID)
+	return err
+}
+
+// trimLog deletes all but the newest rows of a delivery log.
+func trimLog(ctx context.Context, tx *db.Tx, hookID int64, keep int) error {
+	_, err := tx.ExecContext(ctx, `
+		DELETE FROM hook_deliveries WHERE hook_id = ? AND NOT waiting AND id <= COALESCE((
+			SELECT d.id FROM hook_deliveries d WHERE d.hook_id = ? AND NOT d.waiting ORDER BY d.id DESC LIMIT 1 OFFSET ?), 0)`, hookID, hookID, keep)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE hook_states SET logged = (SELECT count(*) FROM hook_deliveries d WHERE d.hook_id = ? AND NOT d.waiting) WHERE hook_id = ?`, hookID, hookID)
+	return err
+}
+
+// trimWaiting gives up all but the newest waiting deliveries of a hook.
+func trimWaiting(ctx context.Context, tx *db.Tx, hookID int64, keep int, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `
+		UPDATE hook_deliveries SET waiting = FALSE, error = 'too many deliveries were waiting', delivered_at = ? WHERE hook_id = ? AND waiting AND id <= COALESCE((
+			SELECT d.id FROM hook_deliveries d WHERE d.hook_id = ? AND d.waiting ORDER BY d.id DESC LIMIT 1 OFFSET ?), 0)`, at, hookID, hookID, keep)
+	return err
+}
+
+// dropEvents deletes old events with their deliveries, at most limit.
+func dropEvents(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.ExecCount(ctx, tx, `DELETE FROM hook_events WHERE id IN (SELECT id FROM hook_events WHERE created_at < ? ORDER BY created_at, id LIMIT ?)`, before, limit)
+}
+
+// dropLoose deletes events whose deliveries were all deleted, among the oldest.
+func dropLoose(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.ExecCount(ctx, tx, `
+		DELETE FROM hook_events WHERE id IN (
+			SELECT e.id FROM hook_events e WHERE e.created_at < ? AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = e.id)
+			ORDER BY e.created_at, e.id LIMIT ?)`, before, limit)
+}
