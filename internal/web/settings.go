@@ -53,6 +53,9 @@ func (w *Web) settingsPages() {
 	w.ciSettingsPages()
 	w.mergeSettingsPages()
 	w.alertSettingsPages()
+	w.hookPages()
+	w.integrationPages()
+	w.settingsPage("GET hooks", func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "hooks")) })
 	w.joinPages()
 }
 

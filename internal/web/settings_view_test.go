@@ -6,6 +6,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci/runners"
 	"svc/internal/ci/variable"
+	"svc/internal/hook"
 	"svc/internal/instance"
 	"svc/internal/merge"
 	"svc/internal/pages"
@@ -45,7 +46,19 @@ func settingsContents() []content {
 	site := &pages.Overview{URL: "http://g.pages.test/p", Settings: pages.Settings{Failure: "no", FailedJobID: &seconds, FailedAt: &now, HTTPSOnly: true},
 		Sites: []*pages.Site{{URL: "http://g.pages.test/p", Files: 2, Size: 3, JobID: 1, CreatedAt: now, ExpiresAt: &now}, {Prefix: "x"}}}
 	domain := domainRow{&pages.Domain{Name: "a.example", Verification: true, AutoSSL: true, AutoSSLError: "no", Certificate: "x", ExpiresAt: &now, Expired: true}, "a.example", "_x", "y"}
+	webhook := &hook.Hook{ID: 1, URL: "https://hooks.example.org/{x}", Name: "n", Triggers: []hook.Trigger{hook.Push}, Secrets: hook.Secrets{Token: "t"}, CreatedAt: now}
+	delivery := &hook.Delivery{ID: 2, Trigger: hook.Push, Status: 500, Error: "no", CreatedAt: now, DeliveredAt: &now, ResponseBody: "x"}
+	hooked, above, everywhere := hookPlace{setup: in, At: "/g/p/-/settings/hooks"}, hookPlace{setup: of, At: "/groups/g/-/settings/hooks"}, hookPlace{At: "/admin/hooks", Admin: true}
+	row := hookRow{Hook: webhook, Labels: []string{"Push events"}, State: hook.TemporarilyDisabled, Tests: some}
 	return []content{
+		hooksPage{hookPlace: hooked, Form: bad, Hooks: []hookRow{row}, Triggers: hook.TriggersOf(hook.ProjectLevel), Strategies: some}, hooksPage{hookPlace: above},
+		hooksPage{hookPlace: everywhere, Hooks: []hookRow{{Hook: webhook, State: hook.PermanentlyDisabled}}},
+		hookPage{hookPlace: hooked, Hook: row, Form: bad, Triggers: hook.TriggersOf(hook.ProjectLevel), Strategies: some, Events: []*hook.Delivery{delivery}},
+		hookPage{hookPlace: everywhere, Hook: hookRow{Hook: webhook, State: hook.PermanentlyDisabled}},
+		hookEventPage{hookPlace: hooked, Hook: webhook, Event: delivery, Sent: []headerLine{{"A", "b"}}, Got: []headerLine{{"A", "b"}}, Body: "{}"},
+		hookEventPage{hookPlace: everywhere, Hook: webhook, Event: &hook.Delivery{Trigger: hook.Push, CreatedAt: now}},
+		integrationsPage{setup: in, Rows: []integrationRow{{Active: true}, {}}}, integrationsPage{setup: of},
+		integrationPage{setup: in, Form: bad, Exists: true, Address: "x", Triggers: hook.ChatTriggers(), Branches: some, Labels: some}, integrationPage{setup: of},
 		sitesPage{setup: in, New: bad, Site: site, Domains: []domainRow{domain, {Domain: &pages.Domain{Name: "b.example", Verification: true, VerifiedAt: &now}}}, Access: some, Primary: some, Auto: true},
 		sitesPage{setup: in, Site: &pages.Overview{}}, sitesPage{setup: in, Off: true},
 		generalPage{setup: in, Form: bad, Branches: some, Access: some}, generalPage{setup: of, Creators: some, Nesters: some},
