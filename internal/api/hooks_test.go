@@ -379,65 +379,68 @@ func TestHookFailures(t *testing.T) {
 			}
 			return h.AlertStatus, h.DisabledUntil
 		}
-		attempts := func(n int) {
+		// settled waits until the result of the n-th request is stored.
+		requests := func() int { return len(r.all()) }
+		settled := func(n, failures int) {
 			t.Helper()
-			waittest.For(t, fmt.Sprint(n, " attempts"), func() bool { return len(r.all()) >= n })
+			waittest.For(t, fmt.Sprintf("%d requests and %d failures", n, failures), func() bool {
+				var have int
+				if err := s.DB.QueryRowContext(t.Context(), `SELECT failures FROM hook_states WHERE hook_id = 1`).Scan(&have); err != nil {
+					t.Fatal(err)
+				}
+				return requests() == n && have == failures
+			})
+		}
+		later := func(d time.Duration) {
+			t.Helper()
+			s.Clock.Move(d)
+			if err := s.Hooks.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		r.answer(500)
 		do(201, "POST "+at+"/issues", `{"title":"a"}`)
-		attempts(1)
+		settled(1, 1)
 		do(201, "POST "+at+"/issues", `{"title":"b"}`)
 		// The first delivery is retried with pauses; the fourth failure disables the hook.
 		for n := 2; n <= 4; n++ {
-			waittest.For(t, "the next attempt", func() bool {
-				s.Clock.Move(time.Minute)
-				if err := s.Hooks.Sweep(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				return len(r.all()) >= n
-			})
+			later(time.Minute)
+			settled(n, n)
 		}
-		waittest.For(t, "a disabled hook", func() bool { alert, until := state(); return alert == "temporarily_disabled" && until != nil })
-		for _, q := range r.all() {
-			if q.field("object_attributes.title") != "a" {
-				t.Errorf("overtaken: %s", q.body)
-			}
+		if alert, until := state(); alert != "temporarily_disabled" || until == nil {
+			t.Errorf("after four failures: %s until %v", alert, until)
 		}
 		keys := map[string]bool{}
 		for _, q := range r.all() {
 			keys[q.header.Get("Idempotency-Key")] = true
+			if q.field("object_attributes.title") != "a" {
+				t.Errorf("overtaken: %s", q.body)
+			}
 		}
 		if len(keys) != 1 {
 			t.Errorf("retries have the keys %v", keys)
 		}
 		r.answer(200)
-		failed := len(r.all())
-		waittest.For(t, "both deliveries", func() bool {
-			s.Clock.Move(10 * time.Minute)
-			if err := s.Hooks.Sweep(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			return len(r.all()) >= failed+2
-		})
+		later(2 * time.Minute)
+		settled(6, 0)
 		list := r.all()
-		if list[len(list)-2].field("object_attributes.title") != "a" || list[len(list)-1].field("object_attributes.title") != "b" {
+		if list[4].field("object_attributes.title") != "a" || list[5].field("object_attributes.title") != "b" {
 			t.Error("wrong order after the pause")
 		}
-		waittest.For(t, "an enabled hook", func() bool { alert, _ := state(); return alert == "executable" })
+		if alert, _ := state(); alert != "executable" {
+			t.Errorf("after a success: %s", alert)
+		}
 
 		// A receiver that refuses gets each event once, until the hook is disabled for good.
 		r.answer(410)
-		for n := range 40 {
+		for n := 1; n <= 40; n++ {
 			do(201, "POST "+at+"/issues", `{"title":"c"}`)
-			waittest.For(t, fmt.Sprint("refusal ", n), func() bool {
-				s.Clock.Move(25 * time.Hour)
-				if err := s.Hooks.Sweep(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				return len(r.all()) >= len(list)+n+1
-			})
+			later(25 * time.Hour)
+			settled(6+n, n)
 		}
-		waittest.For(t, "a hook that is disabled for good", func() bool { alert, _ := state(); return alert == "disabled" })
+		if alert, _ := state(); alert != "disabled" {
+			t.Errorf("after 40 failures: %s", alert)
+		}
 		do(201, "POST "+at+"/issues", `{"title":"unheard"}`)
 		r.answer(200)
 		do(200, "PUT "+at+"/hooks/1", `{"url":"`+r.URL+`/x"}`)

@@ -126,7 +126,9 @@ func (s *Service) endJob(ctx context.Context, tx *db.Tx, j *Job, end End) error 
 
 // PipelineIn returns a pipeline by its ID in a transaction of another feature.
 // NotFound.
-func PipelineIn(ctx context.Context, q db.Q, id int64) (*Pipeline, error) { return readPipeline(ctx, q, id) }
+func PipelineIn(ctx context.Context, q db.Q, id int64) (*Pipeline, error) {
+	return readPipeline(ctx, q, id)
+}
 
 // change is the event of a change of the status.
 func (j *Job) change() JobChange {

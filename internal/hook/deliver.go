@@ -134,7 +134,7 @@ func (s *Service) turn(ctx context.Context, hookID int64) (bool, error) {
 		// The lease ends by itself, and Sweep tries again.
 		return false, fmt.Errorf("deliver to hook %d: %w", hookID, err)
 	}
-	if err := release(context.WithoutCancel(ctx), s.DB, hookID, lease, next); err != nil || next != nil {
+	if err := endLease(context.WithoutCancel(ctx), s.DB, hookID, lease, next); err != nil || next != nil {
 		return false, err
 	}
 	if again {

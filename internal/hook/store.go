@@ -182,9 +182,9 @@ func extend(ctx context.Context, q db.Q, id int64, lease, until time.Time) (bool
 	return db.ExecAny(ctx, q, `UPDATE hook_states SET due_at = ? WHERE hook_id = ? AND due_at = ?`, until, id, lease)
 }
 
-// release ends a lease. next is when the hook is due again; nil: with its next
+// endLease ends a lease. next is when the hook is due again; nil: with its next
 // event.
-func release(ctx context.Context, q db.Q, id int64, lease time.Time, next *time.Time) error {
+func endLease(ctx context.Context, q db.Q, id int64, lease time.Time, next *time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE hook_states SET due_at = ? WHERE hook_id = ? AND due_at = ?`, next, id, lease)
 	return err
 }

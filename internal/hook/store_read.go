@@ -305,7 +305,7 @@ func findReleaseLinks(ctx context.Context, q db.Q, releaseID int64) ([]any, erro
 		var name, url, kind string
 		err := s.Scan(&id, &name, &url, &kind)
 		return object{"id": id, "external": true, "link_type": kind, "name": name, "url": url}, err
-	}, `SELECT id, name, url, type FROM release_links WHERE release_id = ? ORDER BY id DESC LIMIT 100`, releaseID)
+	}, `SELECT id, name, url, link_type FROM release_links WHERE release_id = ? ORDER BY id DESC LIMIT 100`, releaseID)
 }
 
 func newestRelease(ctx context.Context, q db.Q, projectID int64) (*release.Release, error) {
