@@ -97,7 +97,9 @@ func TestGoClientWebhooks(t *testing.T) {
 		same(t, "push", []any{push.UserUsername, push.TotalCommitsCount, push.Commits[0].Title, push.Commits[0].Added, push.Project.PathWithNamespace, push.ObjectKind},
 			[]any{"ada", int64(1), "Add a", []string{"a.txt"}, p.PathWithNamespace, "push"})
 		parsedHook(t, r, "/system", func(e *gitlab.PushSystemEvent) bool { return e.Ref == "refs/heads/feature" })
-		parsedHook(t, r, "/system", func(e *gitlab.ProjectSystemEvent) bool { return e.EventName == "project_create" && e.PathWithNamespace == p.PathWithNamespace })
+		parsedHook(t, r, "/system", func(e *gitlab.ProjectSystemEvent) bool {
+			return e.EventName == "project_create" && e.PathWithNamespace == p.PathWithNamespace
+		})
 		ask(h.ada.Tags.CreateTag(p.ID, &gitlab.CreateTagOptions{TagName: new("v1"), Ref: new("main"), Message: new("One")})).done(t, http.StatusCreated)
 		same(t, "tag", parsedHook(t, r, "/hook", func(e *gitlab.TagEvent) bool { return e.Ref == "refs/tags/v1" }).Message, "One")
 
