@@ -151,11 +151,16 @@ func matchScore(path, word string) int {
 	case i > 0:
 		return 800
 	}
-	if i := strings.LastIndex(path, word); i >= 0 {
+	// Most paths do not match: that is found out without memory of its own.
+	if strings.Contains(path, word) {
+		i := strings.LastIndex(path, word)
 		if i == 0 || path[i-1] == '/' {
 			return 700
 		}
 		return 600
+	}
+	if !inOrder(path, word) {
+		return 0
 	}
 	at := fuzzyAt(path, word)
 	if at == nil {
@@ -173,6 +178,18 @@ func matchScore(path, word string) int {
 		}
 	}
 	return min(max(score, 1), 590)
+}
+
+// inOrder reports whether the characters of a word are in a path, in order.
+func inOrder(path, word string) bool {
+	for i := range len(word) {
+		at := strings.IndexByte(path, word[i])
+		if at < 0 {
+			return false
+		}
+		path = path[at+1:]
+	}
+	return true
 }
 
 // matchAt returns the positions in a path that a word matches.
