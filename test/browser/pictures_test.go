@@ -63,9 +63,9 @@ func TestPictures(t *testing.T) {
 		b.t = t
 		b.do(emulation.SetDeviceMetricsOverride(1280, p.height, 1, false))
 		b.visit(p.path)
-		b.do(p.actions...)
 		b.look(p.name)
-		b.do(chromedp.Evaluate(`document.activeElement.matches("input, textarea") || scrollTo(0, 0)`, nil))
+		b.do(chromedp.Evaluate(`scrollTo(0, 0)`, nil))
+		b.do(p.actions...)
 		b.picture(p.name)
 	}
 }
