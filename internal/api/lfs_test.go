@@ -153,6 +153,8 @@ func TestLFSObjects(t *testing.T) {
 
 		// The origin goes, and the fork still has what it needs.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
+		add("alice/p", "only here")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: apptest.RootToken, Status: 200})
 		if err := s.Projects.Delete(t.Context(), actor.System(), "alice/p", project.Deletion{}); err != nil {
 			t.Fatal(err)
 		}
