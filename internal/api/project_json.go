@@ -133,7 +133,6 @@ type projectFixedJSON struct {
 	ComplianceFrameworks          []string  `json:"compliance_frameworks"`
 	SecretDetection               bool      `json:"pre_receive_secret_detection_enabled"`
 	PreventMergeWithoutJira       bool      `json:"prevent_merge_without_jira_issue"`
-	TriggerApproveDeployment      bool      `json:"allow_pipeline_trigger_approve_deployment"`
 	AutoDuoReview                 bool      `json:"auto_duo_code_review_enabled"`
 	DeletePipelines               *int64    `json:"ci_delete_pipelines_in_seconds"`
 	SubClaim                      []string  `json:"ci_id_token_sub_claim_components"`
