@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"svc/internal/ci"
 	"svc/internal/ci/config"
 )
@@ -130,7 +132,8 @@ func (a *API) toInclude(i config.Included) includeJSON {
 	}
 	if i.At.Project != "" && i.At.Commit != "" {
 		in := a.Site.URL + "/" + i.At.Project + "/-/"
-		blob, raw := in+"blob/"+i.At.Commit+"/"+i.Location, in+"raw/"+i.At.Commit+"/"+i.Location
+		path := cmp.Or(i.Path, i.Location)
+		blob, raw := in+"blob/"+i.At.Commit+"/"+path, in+"raw/"+i.At.Commit+"/"+path
 		out.Blob, out.Raw = &blob, &raw
 	}
 	return out

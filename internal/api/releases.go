@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/release"
@@ -172,12 +173,15 @@ func toReleaseLink(site *Site, r *release.Release, l *release.Link) releaseLinkJ
 }
 
 // releaseActor returns the actor whose permissions apply in a project: a job token
-// may have fewer than its user.
+// may have fewer than its user, and changes nothing outside of its own project.
 func (a *API) releaseActor(c *call, ref project.Ref) (actor.Actor, error) {
 	if c.actor.Job == nil {
 		return c.actor, nil
 	}
-	by, _, err := a.CI.JobOpens(c, c.actor, ref)
+	by, p, err := a.CI.JobOpens(c, c.actor, ref)
+	if err == nil && p.ID != c.actor.Job.ProjectID && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return by, errs.Forbidden("A job token can change releases of its own project only.")
+	}
 	return by, err
 }
 

@@ -26,6 +26,7 @@ var releaseRows = func() map[string]ciRow {
 		"GET " + link:                                                read("/releases/none/assets/links/1", 404),
 		"PUT " + link:                                                write("/releases/none/assets/links/1", `{"name":"x"}`, 404),
 		"DELETE " + link:                                             write("/releases/none/assets/links/1", "", 404),
+		"POST /projects/{id}/catalog/publish":                        write("/catalog/publish", `{"version":"1.0.0"}`, 404),
 		"GET /groups/{id}/releases":                                  seen("/releases", 200),
 	}
 }()

@@ -122,3 +122,42 @@ func TestReleases(t *testing.T) {
 		})
 	})
 }
+
+// TestReleaseJobToken: a job changes releases of its own project, with the
+// permissions of its user, and of no other.
+func TestReleaseJobToken(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], release: {tag_name: v1, description: d}}")
+		other := b.newProject("other", "a: {script: [x]}")
+		b.pipeline(b.project)
+		j := b.run()
+		if len(j.Steps) != 2 || j.Steps[1].Name != "release" || j.Steps[1].When != "on_success" {
+			t.Errorf("the steps of the job are %+v", j.Steps)
+		}
+		token := map[string]string{"JOB-TOKEN": j.Token}
+		own, others := fmt.Sprintf("/projects/%d/releases", b.project), fmt.Sprintf("/projects/%d/releases", other)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + own, Header: token, JSON: `{"tag_name":"v1","ref":"main","description":"d"}`, Status: 201, Want: `{"tag_name":"v1"}`},
+			{Do: "GET " + own, Header: token, Status: 200, Want: `[{"tag_name":"v1"}]`},
+			{Do: "PUT " + own + "/v1", Header: token, JSON: `{"name":"x"}`, Status: 200},
+			{Do: "POST " + own + "/v1/assets/links", Header: token, JSON: `{"name":"x","url":"https://example.org"}`, Status: 201},
+			{Do: "POST " + others, Header: token, JSON: `{"tag_name":"v1","ref":"main"}`, Status: 404},
+			{Do: "GET " + others, Header: token, Status: 404},
+			{Do: fmt.Sprintf("PUT /projects/%d", other), As: b.owner, JSON: `{"visibility":"public"}`, Status: 200},
+			{Do: "GET " + others, Header: token, Status: 200, Want: `[]`},
+			{Do: "POST " + others, Header: token, JSON: `{"tag_name":"v1","ref":"main"}`, Status: 403},
+		})
+		b.update(j, 200, `{"state":"success"}`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pipeline", b.project), As: b.owner, JSON: `{"ref":"v1"}`, Status: 201})
+		notes := ""
+		for _, v := range b.run().Variables {
+			if v.Key == "CI_RELEASE_DESCRIPTION" {
+				notes = v.Value
+			}
+		}
+		if notes != "d" {
+			t.Errorf("CI_RELEASE_DESCRIPTION is %q", notes)
+		}
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/bind"
+	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/event"
@@ -73,6 +74,7 @@ type Deps struct {
 	Releases *release.Service
 	CI       *ci.Service
 	Packages *packages.Service
+	Catalog  *catalog.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
@@ -173,6 +175,7 @@ func New(d Deps) *API {
 		a.branchRoutes,
 		a.tagRoutes,
 		a.releaseRoutes,
+		a.catalogRoutes,
 		a.commitRoutes,
 		a.commitCommentRoutes,
 		a.commitStatusRoutes,

@@ -79,6 +79,7 @@ type assigned struct {
 		Key, Value string
 		Masked     bool
 	}
+	Steps        []struct{ Name, When string }
 	Dependencies []struct {
 		ID    int64
 		Token string

@@ -23,6 +23,7 @@ import (
 	"svc/internal/api"
 	"svc/internal/audit"
 	"svc/internal/blob"
+	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/deployment"
@@ -102,6 +103,7 @@ type App struct {
 	Releases *release.Service
 	CI       *ci.Service
 	Packages *packages.Service
+	Catalog  *catalog.Service
 	Todos    *todo.Service
 	Alerts   *alert.Service
 	Errors   *errortrack.Service
@@ -316,6 +318,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Packages = packages.New(packages.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Projects: a.Projects, CI: a.CI, Now: a.now,
 	})
+	a.Catalog = catalog.New(catalog.Deps{DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Releases: a.Releases, Now: a.now})
 	a.Todos = todo.New(todo.Deps{
 		DB: a.DB, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Projects: a.Projects, Notify: a.Notify, Plan: a.Plan, Merges: a.Merges, Now: a.now,
 	})
@@ -424,7 +427,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Hooks: a.Hooks,
-		Terraform: a.Terraform, Flags: a.Flags,
+		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -437,7 +440,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
-		Terraform: a.Terraform, Flags: a.Flags,
+		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

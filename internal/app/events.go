@@ -34,6 +34,7 @@ func (a *App) subscribe() {
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
 	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
+	a.Releases.Events.Created.Subscribe(a.Catalog.ReleaseCreated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
 	a.Plan.Events.Planned.Subscribe(a.Todos.Planned)
 	a.Plan.Events.IssueSaved.Subscribe(a.Hooks.IssueSaved)

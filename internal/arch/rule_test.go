@@ -34,6 +34,7 @@ func features() []string {
 		"merge",
 		"lfs",
 		"ci",
+		"catalog",
 		"alert",
 		"packages",
 		"todo",

@@ -52,6 +52,7 @@ type Match struct {
 	Milestone string   // its title, or None, Any, Upcoming or Started
 	// MilestoneID is an id, or one of those words.
 	MilestoneID       string
+	ReleaseTag        string // with a milestone of this release of the project
 	AuthorID          int64
 	AuthorUsername    string
 	AssigneeID        string // an id, or None or Any

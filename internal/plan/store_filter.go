@@ -131,6 +131,10 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 			and(cond, args...)
 		}
 	}
+	if m.ReleaseTag != "" {
+		and(`i.milestone_id IN (SELECT y.milestone_id FROM release_milestones y JOIN releases r ON r.id = y.release_id
+			WHERE r.project_id = i.project_id AND r.tag = ?)`, m.ReleaseTag)
+	}
 	if m.AuthorID != 0 {
 		and(`i.author_id = ?`, m.AuthorID)
 	}

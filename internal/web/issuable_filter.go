@@ -38,7 +38,8 @@ func (p issuableList) Filters() []listFilter {
 	}
 	list = append(list,
 		listFilter{Param: "label_name[]", Label: "Label", Kind: "label", Words: noneAny, Several: true},
-		listFilter{Param: "milestone_title", Label: "Milestone", Kind: "milestone", Words: []string{plan.None, plan.Any, "Upcoming", "Started"}})
+		listFilter{Param: "milestone_title", Label: "Milestone", Kind: "milestone", Words: []string{plan.None, plan.Any, "Upcoming", "Started"}},
+		listFilter{Param: "release_tag", Label: "Release", Kind: "text"})
 	if p.SignedIn || p.Own {
 		list = append(list, listFilter{Param: "my_reaction_emoji", Label: "My reaction", Kind: "text", Words: noneAny})
 	}

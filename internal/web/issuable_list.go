@@ -65,6 +65,7 @@ type issuableQuery struct {
 	Assignee  string // also None or Any
 	Labels    []string
 	Milestone string
+	Release   string // tag of a release of the project
 	Search    string
 	Sort      string
 	Reaction  string // emoji of the user, None or Any
@@ -89,7 +90,7 @@ func (v *visit) issuableQuery(merges bool) issuableQuery {
 	values := v.r.URL.Query()
 	q := issuableQuery{
 		Merges: merges, State: v.param("state"), Scope: v.param("scope"), Author: v.param("author_username"), Assignee: v.param("assignee_username"),
-		Milestone: v.param("milestone_title"), Search: v.param("search"), Sort: v.param("sort"), Reaction: v.param("my_reaction_emoji"), values: values,
+		Milestone: v.param("milestone_title"), Release: v.param("release_tag"), Search: v.param("search"), Sort: v.param("sort"), Reaction: v.param("my_reaction_emoji"), values: values,
 	}
 	for _, list := range append(values["label_name[]"], values["label_name"]...) {
 		for _, name := range strings.Split(list, ",") {
@@ -150,7 +151,7 @@ func (q issuableQuery) Text() string { return strings.Join(q.Labels, ", ") }
 
 // Wide reports whether the list is filtered by more than a text.
 func (q issuableQuery) Wide() bool {
-	return q.Author+q.Assignee+q.Milestone+q.Confidential+q.Reviewer+q.Draft+q.Target+q.Source+q.Weight+q.Reaction != "" || len(q.Labels) > 0
+	return q.Author+q.Assignee+q.Milestone+q.Release+q.Confidential+q.Reviewer+q.Draft+q.Target+q.Source+q.Weight+q.Reaction != "" || len(q.Labels) > 0
 }
 
 // Narrow reports whether the list is filtered.
@@ -176,7 +177,7 @@ func (q issuableQuery) filter() (plan.Filter, plan.Match) {
 	if q.State != "all" {
 		f.State = plan.State(q.State)
 	}
-	m := plan.Match{Weight: q.Weight, Reaction: q.Reaction, Labels: q.Labels, Milestone: q.Milestone, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
+	m := plan.Match{Weight: q.Weight, Reaction: q.Reaction, Labels: q.Labels, Milestone: q.Milestone, ReleaseTag: q.Release, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
 	m.AssigneeID, m.AssigneeUsernames = userMatch(q.Assignee)
 	return f, m
 }

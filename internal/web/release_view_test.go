@@ -3,6 +3,7 @@ package web
 import (
 	"time"
 
+	"svc/internal/catalog"
 	"svc/internal/git"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -28,5 +29,9 @@ func releaseContents() []content {
 		releasePage{head: h, Release: full},
 		releaseForm{head: h, Form: form{Errors: map[string][]string{"tag_name": {"x"}, "name": {"x"}}, Error: "no"}, Links: []linkField{{N: 1, Type: "image"}}, Goals: []choice{{Label: "m"}}, Tags: []string{"v1"}, Look: "x"},
 		releaseForm{head: h, Tag: "a/b"},
+		catalogPage{}, catalogPage{Filtered: true, Search: "x"},
+		catalogPage{Resources: []*catalog.Resource{{Project: h.Project, ReleasedAt: now, Latest: &catalog.Version{Name: "1.0.0", Components: []catalog.Component{{Name: "c"}}}}}},
+		catalogResourcePage{Project: h.Project, Version: &catalog.Version{Name: "1.0.0"}, Versions: []*catalog.Version{{Name: "1.0.0"}},
+			Components: []componentView{{catalog.Component{Name: "c", Inputs: []catalog.Input{{Name: "i", Required: true}, {Name: "j", Default: "d"}}}, "include"}}},
 	}
 }

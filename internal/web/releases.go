@@ -312,6 +312,9 @@ func (w *Web) showRelease(v *visit, ref project.Ref, tag string, f form, links [
 	if !may {
 		return errs.Forbidden("")
 	}
+	if tag == "" && v.r.Method == http.MethodGet {
+		f.Values.Set("ref", h.Project.DefaultBranch)
+	}
 	f.only("name", "tag_name", "ref", "description", "released_at")
 	p := releaseForm{head: h, Tag: tag, Form: f, Links: links, Base: pathTo(h.Project.FullPath) + "/-/", Uploads: true}
 	for range freeLinks {

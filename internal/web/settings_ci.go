@@ -12,6 +12,7 @@ import (
 func (w *Web) ciSettingsPages() {
 	w.projectPage("GET settings/ci_cd", signedIn, ofProject(w.ciSettings))
 	w.projectPage("POST settings/ci_cd", signedIn, ofProject(w.saveCISettings))
+	w.projectPage("POST settings/ci_cd/catalog", signedIn, ofProject(w.listInCatalog))
 	w.projectPage("POST settings/ci_cd/limit", signedIn, ofProject(w.limitJobTokens))
 	w.projectPage("POST settings/ci_cd/allow", signedIn, ofProject(w.allowJobTokens))
 	w.projectPage("POST settings/ci_cd/disallow", signedIn, ofProject(w.disallowJobTokens))
@@ -25,6 +26,7 @@ type ciSettingsPage struct {
 	Groups     []*project.Namespace
 	Strategies []option
 	Roles      []option
+	InCatalog  bool // the project is in the CI/CD Catalog
 }
 
 func (ciSettingsPage) view() string    { return "project/settings_ci" }
@@ -47,6 +49,9 @@ func (w *Web) showCISettings(v *visit, in project.Place, f form) error {
 	names := map[string]string{"developer": "Developers and above", "maintainer": "Maintainers and above", "owner": "Owners", "no_one_allowed": "No one allowed"}
 	for _, role := range s.may.OverrideRoles() {
 		p.Roles = append(p.Roles, option{role, names[role]})
+	}
+	if p.InCatalog, err = w.Catalog.Listed(v, s.P.Project.ID); err != nil {
+		return err
 	}
 	scope, err := w.CI.JobTokens.Scope(v, v.actor, in.Ref)
 	if err != nil {
@@ -73,6 +78,15 @@ func ciForm(c project.Settings, target string) form {
 		"auto_cancel", on(c.AutoCancelPendingPipelines == "enabled"), "keep_latest_artifact", on(c.KeepLatestArtifact), "public_jobs", on(c.PublicJobs),
 		"shared_runners_enabled", on(c.SharedRunnersEnabled), "group_runners_enabled", on(c.GroupRunnersEnabled),
 		"ci_forward_deployment_enabled", on(c.CIForwardDeploymentEnabled), "ci_separated_caches", on(c.CISeparatedCaches), "target", target)
+}
+
+// listInCatalog adds a project to the CI/CD Catalog, or removes it.
+func (w *Web) listInCatalog(v *visit, in project.Place) error {
+	on, done := v.ticked("on"), "The project was removed from the CI/CD Catalog."
+	if on {
+		done = "The project was added to the CI/CD Catalog. Its next release is published there."
+	}
+	return v.redirectWithFlash(w.Catalog.List(v, v.actor, in.Ref, on), done, pathTo(string(in.Ref))+"/-/settings/ci_cd")
 }
 
 func (w *Web) saveCISettings(v *visit, in project.Place) error {

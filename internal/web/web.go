@@ -17,6 +17,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/alert"
 	"svc/internal/audit"
+	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
@@ -70,6 +71,7 @@ type Deps struct {
 	Releases *release.Service
 	LFS      *lfs.Service
 	Packages *packages.Service
+	Catalog  *catalog.Service
 	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
@@ -148,6 +150,7 @@ func New(d Deps) *Web {
 	w.snippetPages()
 	w.wikiPages()
 	w.releasePages()
+	w.catalogPages()
 	w.mergePages()
 	w.pipelinePages()
 	w.jobPages()

@@ -47,7 +47,7 @@ func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
 		return nil, err
 	}
 	for _, path := range []string{"templates/" + q.name + ".yml", "templates/" + q.name + "/template.yml"} {
-		inner.at, inner.local, inner.name = at, true, q.project+":"+path
+		inner.at, inner.local, inner.name, inner.path = at, true, q.project+":"+path, path
 		content, err := r.src.Input.Files.Read(r.ctx, at, path, r.limits.FileBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -244,15 +245,28 @@ func (d *decoder) release(n *node, loc string) *Release {
 		ReleasedAt:  d.text(n.get("released_at"), attribute(loc, "released_at")),
 	}
 	for _, key := range []string{"tag_name", "description"} {
-		if n.get(key) == nil {
+		if v := n.get(key); v == nil || v.kind == text && strings.TrimSpace(v.text) == "" {
 			d.fail(n.pos, attribute(loc, key), "can't be blank")
 		}
+	}
+	if at := r.ReleasedAt; at != "" && !strings.Contains(at, "$") && !isDateTime(at) {
+		d.fail(n.get("released_at").pos, attribute(loc, "released_at"), "must be a valid datetime")
 	}
 	if a := n.get("assets"); a != nil && d.table(a, loc+":assets", "links") {
 		d.assetLinks(a.get("links"), loc+":assets:links")
 		r.Assets = raw(a)
 	}
 	return r
+}
+
+// isDateTime reports whether a text is a date, or a date and time, of ISO 8601.
+func isDateTime(text string) bool {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *decoder) assetLinks(n *node, loc string) {

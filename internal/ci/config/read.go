@@ -47,6 +47,7 @@ type file struct {
 	loose  map[string]bool // inputs that came as text
 	asked  Pos             // the include
 	depth  int
+	path   string // of a component
 }
 
 // content is that of the main file.
@@ -182,7 +183,7 @@ func (r *reader) one(f file, q request, merged *node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.included[at].At = inner.at
+	r.included[at].At, r.included[at].Path = inner.at, inner.path
 	root, err := r.read(inner, content)
 	if err != nil {
 		return nil, err

@@ -98,6 +98,8 @@ type Included struct {
 	Project string `json:"project,omitempty"`
 	Ref     string `json:"ref,omitempty"`
 	Job     string `json:"job,omitempty"`
+	// Path is the file of a component, whose location is its address.
+	Path string `json:"path,omitempty"`
 	// At is where the file stands; empty for remote files and templates.
 	At Place `json:"at,omitzero"`
 	// From is where the including file stands.

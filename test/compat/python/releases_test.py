@@ -12,9 +12,9 @@ r = p.releases.create({
 same((r.name, r.tag_name, r.author["username"], r.assets["count"]), ("First", "v1", "ada", 5))
 same(r.assets["links"][0]["direct_asset_url"], f"{URL}/ada/released/-/releases/v1/downloads/bin")
 with refused(exc.GitlabCreateError, 409, "Release already exists"):
-    p.releases.create({"tag_name": "v1"})
+    p.releases.create({"tag_name": "v1", "description": "again"})
 with refused(exc.GitlabCreateError, 422, "Ref is not specified"):
-    p.releases.create({"tag_name": "v2"})
+    p.releases.create({"tag_name": "v2", "description": "no tag"})
 r = p.releases.get("v1")
 r.description = "more"
 r.save()

@@ -1,0 +1,37 @@
+package catalog
+
+import (
+	"slices"
+
+	"svc/internal/ci/config"
+	"svc/internal/semver"
+)
+
+func toInput(i config.FormInput) Input {
+	return Input{Name: i.Name, Type: i.Kind, Description: i.Description, Default: i.Default, Required: i.Needed}
+}
+
+// sortVersions puts the highest version first.
+func sortVersions(list []*Version) {
+	slices.SortStableFunc(list, func(a, b *Version) int {
+		x, _ := semver.Parse(a.Name)
+		y, _ := semver.Parse(b.Name)
+		return y.Compare(x)
+	})
+}
+
+// highest returns the highest version that is no prerelease, or else the highest;
+// nil without versions.
+func highest(list []*Version) *Version {
+	if len(list) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(list)
+	sortVersions(sorted)
+	for _, v := range sorted {
+		if x, ok := semver.Parse(v.Name); ok && x.Pre == "" {
+			return v
+		}
+	}
+	return sorted[0]
+}
