@@ -140,6 +140,7 @@ func TestHookSettings(t *testing.T) {
 			{Name: "a broken template", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","custom_webhook_template":"{"}`, Status: 400},
 			{Name: "a broken signing token", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","signing_token":"x"}`, Status: 400},
 			{Name: "vulnerabilities", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","vulnerability_events":true}`, Status: 400},
+			{Name: "feature flags", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","feature_flag_events":true}`, Status: 400},
 			{Name: "events of groups", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","member_events":true}`, Status: 400},
 			{Name: "an unknown test", Do: "POST " + at + "/1/test/nothing", As: alice, Status: 400},
 			{Name: "nothing to test with", Do: "POST " + at + "/1/test/push_events", As: alice, Status: 422},

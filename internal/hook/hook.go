@@ -254,7 +254,7 @@ func TriggersOf(l Level) []TriggerInfo {
 		only := slices.Contains([]Trigger{Members, Subgroups, ProjectEvents}, t.Trigger)
 		of := slices.Contains([]Trigger{Push, TagPush, MergeRequests, RepositoryUpdate}, t.Trigger)
 		switch {
-		case t.Trigger == system || t.Trigger == Vulnerabilities:
+		case t.Trigger == system || t.Trigger == Vulnerabilities || t.Trigger == FeatureFlags: // nothing publishes these
 		case l == SystemLevel && of, l == GroupLevel && t.Trigger != RepositoryUpdate, l == ProjectLevel && !only && t.Trigger != RepositoryUpdate:
 			list = append(list, t)
 		}
