@@ -53,6 +53,11 @@ var archivedWrites = map[string]string{
 	"DELETE /projects/{id}/protected_branches/{name}":      membership,
 	"POST /projects/{id}/protected_tags":                   membership,
 	"DELETE /projects/{id}/protected_tags/{name}":          membership,
+	"POST /projects/{id}/invitations":                      membership,
+	"PUT /projects/{id}/invitations/{email}":               membership,
+	"DELETE /projects/{id}/invitations/{email}":            membership,
+	"PUT /projects/{id}/custom_attributes/{key}":           lifecycle,
+	"DELETE /projects/{id}/custom_attributes/{key}":        lifecycle,
 	"POST /projects/{id}/push_rule":                        membership,
 	"PUT /projects/{id}/push_rule":                         membership,
 	"DELETE /projects/{id}/push_rule":                      membership,
@@ -112,7 +117,7 @@ func TestArchivedProjectWrites(t *testing.T) {
 			r.do, r.json = there.Replace(r.do), there.Replace(r.json)
 			for _, caller := range []string{"owner", "admin"} {
 				var got apptest.Answer
-				if strings.HasSuffix(endpoint, "/uploads") || strings.HasSuffix(endpoint, "/attachments") {
+				if strings.HasSuffix(endpoint, "/uploads") || strings.HasSuffix(endpoint, "/attachments") || strings.HasSuffix(endpoint, "/secure_files") {
 					got = sendFile(t, s, strings.Replace(r.do, "{at}", fmt.Sprintf("/projects/%d", at.project), 1), st.tokens[caller])
 				} else {
 					got = st.send(t, endpoint, r, caller, at)

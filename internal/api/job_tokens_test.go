@@ -19,6 +19,8 @@ var jobEndpoints = []string{
 	"GET /job", "GET /job/allowed_agents", "GET /projects/{id}",
 	"GET /projects/{id}/jobs/{job_id}/artifacts", "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path}",
 	"GET /projects/{id}/jobs/artifacts/{ref_name}/download", "GET /projects/{id}/jobs/artifacts/{ref_name}/raw/{artifact_path}",
+	"GET /projects/{id}/secure_files", "POST /projects/{id}/secure_files", "GET /projects/{id}/secure_files/{secure_file_id}",
+	"GET /projects/{id}/secure_files/{secure_file_id}/download", "DELETE /projects/{id}/secure_files/{secure_file_id}",
 	"GET " + terraformAt, "POST " + terraformAt, "DELETE " + terraformAt, "POST " + terraformAt + "/lock", "DELETE " + terraformAt + "/lock",
 	"GET " + terraformAt + "/versions/{serial}", "DELETE " + terraformAt + "/versions/{serial}",
 }

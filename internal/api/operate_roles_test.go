@@ -1,6 +1,10 @@
 package api_test
 
-import "svc/internal/project"
+import (
+	"maps"
+
+	"svc/internal/project"
+)
 
 const terraformAt = "/projects/{id}/terraform/state/{name}"
 
@@ -15,17 +19,31 @@ var operateRows = map[string]ciRow{
 	"GET " + terraformAt + "/versions/{serial}":    doneBy(project.Developer, "/terraform/state/none/versions/1", "", 404),
 	"DELETE " + terraformAt + "/versions/{serial}": doneBy(project.Maintainer, "/terraform/state/none/versions/1", "", 404),
 
-	"GET /projects/{id}/protected_environments":               doneBy(project.Maintainer, "/protected_environments", "", 200),
-	"GET /projects/{id}/protected_environments/{name}":        doneBy(project.Maintainer, "/protected_environments/none", "", 404),
-	"POST /projects/{id}/protected_environments":              doneBy(project.Maintainer, "/protected_environments", `{"name":"x","deploy_access_levels":[{"access_level":40}]}`, 201),
-	"PUT /projects/{id}/protected_environments/{name}":        doneBy(project.Maintainer, "/protected_environments/none", `{"required_approval_count":1}`, 404),
-	"DELETE /projects/{id}/protected_environments/{name}":     doneBy(project.Maintainer, "/protected_environments/none", "", 404),
-	"GET /groups/{id}/protected_environments":                 doneBy(project.Maintainer, "/protected_environments", "", 200),
-	"GET /groups/{id}/protected_environments/{name}":          doneBy(project.Maintainer, "/protected_environments/none", "", 404),
-	"POST /groups/{id}/protected_environments":                doneBy(project.Maintainer, "/protected_environments", `{"name":"staging","deploy_access_levels":[{"access_level":40}]}`, 201),
-	"PUT /groups/{id}/protected_environments/{name}":          doneBy(project.Maintainer, "/protected_environments/none", `{"required_approval_count":1}`, 404),
-	"DELETE /groups/{id}/protected_environments/{name}":       doneBy(project.Maintainer, "/protected_environments/none", "", 404),
-	"POST " + deploymentAt + "/approval":                      doneBy(project.Reporter, "/deployments/999999/approval", `{"status":"approved"}`, 404),
+	"GET /projects/{id}/protected_environments":                 doneBy(project.Maintainer, "/protected_environments", "", 200),
+	"GET /projects/{id}/protected_environments/{name}":          doneBy(project.Maintainer, "/protected_environments/none", "", 404),
+	"POST /projects/{id}/protected_environments":                doneBy(project.Maintainer, "/protected_environments", `{"name":"x","deploy_access_levels":[{"access_level":40}]}`, 201),
+	"PUT /projects/{id}/protected_environments/{name}":          doneBy(project.Maintainer, "/protected_environments/none", `{"required_approval_count":1}`, 404),
+	"DELETE /projects/{id}/protected_environments/{name}":       doneBy(project.Maintainer, "/protected_environments/none", "", 404),
+	"GET /groups/{id}/protected_environments":                   doneBy(project.Maintainer, "/protected_environments", "", 200),
+	"GET /groups/{id}/protected_environments/{name}":            doneBy(project.Maintainer, "/protected_environments/none", "", 404),
+	"POST /groups/{id}/protected_environments":                  doneBy(project.Maintainer, "/protected_environments", `{"name":"staging","deploy_access_levels":[{"access_level":40}]}`, 201),
+	"PUT /groups/{id}/protected_environments/{name}":            doneBy(project.Maintainer, "/protected_environments/none", `{"required_approval_count":1}`, 404),
+	"DELETE /groups/{id}/protected_environments/{name}":         doneBy(project.Maintainer, "/protected_environments/none", "", 404),
+	"POST " + deploymentAt + "/approval":                        doneBy(project.Reporter, "/deployments/999999/approval", `{"status":"approved"}`, 404),
+	"GET /projects/{id}/secure_files":                           doneBy(project.Developer, "/secure_files", "", 200),
+	"POST /projects/{id}/secure_files":                          {path: "/secure_files?name=x", bad: true, ok: 400},
+	"GET /projects/{id}/secure_files/{secure_file_id}":          doneBy(project.Developer, "/secure_files/999999", "", 404),
+	"GET /projects/{id}/secure_files/{secure_file_id}/download": doneBy(project.Developer, "/secure_files/999999/download", "", 404),
+	"DELETE /projects/{id}/secure_files/{secure_file_id}":       doneBy(project.Maintainer, "/secure_files/999999", "", 404),
+	"GET /projects/{id}/invitations":                            doneBy(project.Maintainer, "/invitations", "", 200),
+	"POST /projects/{id}/invitations":                           doneBy(project.Maintainer, "/invitations", `{"email":"new@example.org","access_level":10}`, 201),
+	"PUT /projects/{id}/invitations/{email}":                    doneBy(project.Maintainer, "/invitations/none@example.org", `{"access_level":10}`, 404),
+	"DELETE /projects/{id}/invitations/{email}":                 doneBy(project.Maintainer, "/invitations/none@example.org", "", 404),
+	"GET /groups/{id}/invitations":                              doneBy(project.Owner, "/invitations", "", 200),
+	"POST /groups/{id}/invitations":                             doneBy(project.Owner, "/invitations", `{"email":"new@example.org","access_level":10}`, 201),
+	"PUT /groups/{id}/invitations/{email}":                      doneBy(project.Owner, "/invitations/none@example.org", `{"access_level":10}`, 404),
+	"DELETE /groups/{id}/invitations/{email}":                   doneBy(project.Owner, "/invitations/none@example.org", "", 404),
+
 	"GET /projects/{id}/freeze_periods":                       doneBy(project.Reporter, "/freeze_periods", "", 200),
 	"GET /projects/{id}/freeze_periods/{freeze_period_id}":    doneBy(project.Reporter, "/freeze_periods/999999", "", 404),
 	"POST /projects/{id}/freeze_periods":                      doneBy(project.Maintainer, "/freeze_periods", `{"freeze_start":"0 23 * * 5","freeze_end":"0 7 * * 1"}`, 201),
@@ -44,7 +62,42 @@ var operateRows = map[string]ciRow{
 	"DELETE /projects/{id}/feature_flags_user_lists/{iid}":    doneBy(project.Developer, "/feature_flags_user_lists/999999", "", 404),
 }
 
+// attributeRows are the rows of custom attributes, which are for administrators.
+func attributeRows() map[string]ciRow {
+	rows := map[string]ciRow{}
+	for _, at := range []string{"/projects/{id}", "/groups/{id}"} {
+		rows["GET "+at+"/custom_attributes"] = doneBy(project.Owner+1, "/custom_attributes", "", 200)
+		rows["GET "+at+"/custom_attributes/{key}"] = doneBy(project.Owner+1, "/custom_attributes/k", "", 404)
+		rows["PUT "+at+"/custom_attributes/{key}"] = doneBy(project.Owner+1, "/custom_attributes/x", `{"value":"1"}`, 200)
+		rows["DELETE "+at+"/custom_attributes/{key}"] = doneBy(project.Owner+1, "/custom_attributes/none", "", 404)
+	}
+	return rows
+}
+
+// instanceRows are the rows of what belongs to no project.
+var instanceRows = map[string]role{
+	"GET /broadcast_messages":                 openAPI("GET /broadcast_messages"),
+	"GET /broadcast_messages/{message_id}":    {"GET /broadcast_messages/999999", "", 404, 404, 404, 404, 403},
+	"POST /broadcast_messages":                admin("POST /broadcast_messages", `{"message":"x"}`, 201),
+	"PUT /broadcast_messages/{message_id}":    admin("PUT /broadcast_messages/999999", `{"message":"x"}`, 404),
+	"DELETE /broadcast_messages/{message_id}": admin("DELETE /broadcast_messages/999999", "", 404),
+	"GET /templates/gitignores":               openAPI("GET /templates/gitignores"),
+	"GET /templates/gitignores/{key}":         openAPI("GET /templates/gitignores/Go"),
+	"GET /templates/dockerfiles":              openAPI("GET /templates/dockerfiles"),
+	"GET /templates/dockerfiles/{key}":        openAPI("GET /templates/dockerfiles/Golang"),
+	"GET /templates/licenses":                 openAPI("GET /templates/licenses"),
+	"GET /templates/licenses/{key}":           openAPI("GET /templates/licenses/mit"),
+}
+
 var (
-	operateRoles      = rowRoles(operateRows, map[string]role{})
-	operatePlaceRoles = rowPlaceRoles(operateRows)
+	operateRoles      = rowRoles(attributeRows(), rowRoles(operateRows, maps.Clone(instanceRows)))
+	operatePlaceRoles = rowPlaceRoles(mergedRows(operateRows, attributeRows()))
 )
+
+func mergedRows(of ...map[string]ciRow) map[string]ciRow {
+	all := map[string]ciRow{}
+	for _, rows := range of {
+		maps.Copy(all, rows)
+	}
+	return all
+}

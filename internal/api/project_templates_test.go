@@ -26,7 +26,7 @@ func TestProjectTemplates(t *testing.T) {
 			{Name: "one", Do: "GET " + in + "/templates/issues/Bug", Status: 200, Want: `{"name":"Bug","content":"## Steps"}`},
 			{Name: "missing", Do: "GET " + in + "/templates/issues/None", Status: 404},
 			{Name: "outside", Do: "GET " + in + "/templates/issues/..%2F..%2FREADME", Status: 404},
-			{Name: "unknown type", Do: "GET " + in + "/templates/licenses", Status: 400},
+			{Name: "unknown type", Do: "GET " + in + "/templates/unknown", Status: 400},
 		})
 	})
 }

@@ -20,12 +20,14 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/bind"
+	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
 	"svc/internal/event"
 	"svc/internal/featureflag"
 	"svc/internal/hook"
+	"svc/internal/invite"
 	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/merge"
@@ -37,6 +39,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/securefile"
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
@@ -84,8 +87,11 @@ type Deps struct {
 	Transfer *transfer.Service
 	Hooks    *hook.Service
 
-	Terraform *terraform.Service
-	Flags     *featureflag.Service
+	Terraform   *terraform.Service
+	Flags       *featureflag.Service
+	Broadcasts  *broadcast.Service
+	SecureFiles *securefile.Service
+	Invites     *invite.Service
 
 	Limits *limit.Limiter
 	// Answers limits the responses in memory.
@@ -251,6 +257,11 @@ func New(d Deps) *API {
 		a.featureFlagRoutes,
 		a.protectedEnvironmentRoutes,
 		a.freezePeriodRoutes,
+		a.broadcastMessageRoutes,
+		a.secureFileRoutes,
+		a.fileTemplateRoutes,
+		a.placeAttributeRoutes,
+		a.invitationRoutes,
 		a.packageRoutes,
 		a.packageRuleRoutes,
 		a.genericPackageRoutes,

@@ -23,6 +23,7 @@ import (
 	"svc/internal/api"
 	"svc/internal/audit"
 	"svc/internal/blob"
+	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
@@ -41,6 +42,7 @@ import (
 	"svc/internal/hook"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
+	"svc/internal/invite"
 	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/mail"
@@ -57,6 +59,7 @@ import (
 	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/secret"
+	"svc/internal/securefile"
 	"svc/internal/setting"
 	"svc/internal/signing"
 	"svc/internal/snippet"
@@ -113,8 +116,11 @@ type App struct {
 	Hooks    *hook.Service
 	Instance *instance.Service
 
-	Terraform *terraform.Service
-	Flags     *featureflag.Service
+	Terraform   *terraform.Service
+	Flags       *featureflag.Service
+	Broadcasts  *broadcast.Service
+	SecureFiles *securefile.Service
+	Invites     *invite.Service
 
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
@@ -325,6 +331,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Terraform = terraform.New(terraform.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Settings: a.Settings, CI: a.CI, Now: a.now,
 	})
+	a.Broadcasts = broadcast.New(broadcast.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
+	a.SecureFiles = securefile.New(securefile.Deps{DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, CI: a.CI, Now: a.now})
+	a.Invites = invite.New(invite.Deps{DB: a.DB, Mail: a.Mail, Users: a.Users, Projects: a.Projects, Now: a.now})
 	a.Flags = featureflag.New(featureflag.Deps{DB: a.DB, Keys: a.Keys, Projects: a.Projects, Now: a.now, Prefix: a.Config.ServiceName})
 	a.Pages = pages.New(pages.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
@@ -427,7 +436,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Hooks: a.Hooks,
-		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog,
+		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
@@ -440,7 +449,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
-		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog,
+		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
 			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),

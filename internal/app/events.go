@@ -26,7 +26,8 @@ func (a *App) subscribe() {
 	projects := &a.Projects.Events
 	projects.Changed.Subscribe(a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
-		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted)
+		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted,
+		a.SecureFiles.ProjectsDeleted)
 
 	projects.Recorded.Subscribe(a.Hooks.PlaceRecorded)
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)

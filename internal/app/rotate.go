@@ -29,6 +29,7 @@ func (a *App) sealed() []sealedColumn {
 		{"pages_acme", "value"},
 		{"terraform_state_versions", "sealed_key"},
 		{"feature_flag_clients", "sealed"},
+		{"secure_files", "sealed_key"},
 	}
 }
 

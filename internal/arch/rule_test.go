@@ -21,10 +21,12 @@ func features() []string {
 		// changes something imports audit, including user. audit stores actors
 		// by ID and name.
 		"audit",
+		"broadcast",
 		"setting", // read by the rules of all features below
 		"user",
 		"project",
 		"activity",
+		"invite",
 		"notify",
 		"repo",
 		"plan",
@@ -39,6 +41,7 @@ func features() []string {
 		"packages",
 		"todo",
 		"terraform",
+		"securefile",
 		"featureflag",
 		"pages",
 		"errortrack",
@@ -52,7 +55,7 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "openapi", "db", "durable", "event", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "semver", "waittest"}
+	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "semver", "waittest"}
 }
 
 // pure lists the packages that depend on no configuration, database or service.

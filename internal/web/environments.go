@@ -17,6 +17,7 @@ func (w *Web) environmentPages() {
 	w.projectPage("POST environments/{id}/stop", signedIn, w.stopEnvironment)
 	w.projectPage("POST environments/{id}/delete", signedIn, w.deleteEnvironment)
 	w.projectPage("POST environments/{id}/redeploy", signedIn, w.redeploy)
+	w.projectPage("POST environments/{id}/approval", signedIn, w.decideDeployment)
 }
 
 // environmentsPage is the list of environments.
@@ -59,7 +60,9 @@ type environmentPage struct {
 // deploymentRow is a deployment with the action that repeats it.
 type deploymentRow struct {
 	*deployment.Deployment
-	Again string // Re-deploy, Rollback or empty
+	Again   string             // Re-deploy, Rollback or empty
+	Review  *deployment.Review // of a deployment that waits for approvals
+	Decides bool               // the visitor may approve or reject it
 }
 
 func (environmentPage) view() string    { return "project/environment" }
@@ -111,6 +114,14 @@ func (w *Web) deploymentRows(v *visit, p *environmentPage, list []*deployment.De
 	rows := make([]deploymentRow, len(list))
 	for i, d := range list {
 		rows[i].Deployment = d
+		if d.Status == deployment.Blocked {
+			if rows[i].Review, err = w.CI.Deployments.ReviewOf(v, p.Project, d); err != nil {
+				return nil, err
+			}
+			if rows[i].Decides, err = w.CI.Deployments.CanDecide(v, v.actor, p.Project, d, rows[i].Review); err != nil {
+				return nil, err
+			}
+		}
 		if d.JobID == nil || !p.MayOn(d.Ref, d.Tag) || p.State == deployment.Stopped {
 			continue
 		}
@@ -180,4 +191,20 @@ func (w *Web) deleteEnvironment(v *visit, ref project.Ref) error {
 		return err
 	}
 	return w.doneWith(v, ref, "The environment was deleted.", "environments?scope=stopped")
+}
+
+// decideDeployment approves or rejects a deployment that waits for approvals.
+func (w *Web) decideDeployment(v *visit, ref project.Ref) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	var f form
+	approve := v.text("status") == "approved"
+	_, err = w.CI.DecideDeployment(v, v.actor, ref, v.whole(&f, "deployment"), deployment.Decision{Approve: approve, Comment: v.text("comment")})
+	done := "The deployment was rejected."
+	if approve {
+		done = "The deployment was approved."
+	}
+	return v.redirectWithFlash(err, done, fmt.Sprintf("%s/-/environments/%d", pathTo(string(ref)), id))
 }

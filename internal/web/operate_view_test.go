@@ -3,12 +3,16 @@ package web
 import (
 	"time"
 
+	"svc/internal/broadcast"
+	"svc/internal/ci/deployment"
 	"svc/internal/featureflag"
 	"svc/internal/project"
+	"svc/internal/securefile"
 	"svc/internal/terraform"
 )
 
-// operateContents are the pages of Terraform states and feature flags, filled and empty.
+// operateContents are the pages of Terraform states, feature flags, protected
+// environments, secure files and broadcast messages, filled and empty.
 func operateContents() []content {
 	now, job := time.Unix(1e9, 0), int64(7)
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main", Namespace: project.Namespace{Name: "G", FullPath: "g"}}
@@ -18,6 +22,8 @@ func operateContents() []content {
 		{Name: "a b&c", Current: version, Lock: &terraform.Lock{ID: "x", User: "ada", At: now, Info: terraform.LockInfo{Operation: "plan"}}},
 		{Name: "free", Current: version}, {Name: "new"},
 	}
+	level := project.Maintainer
+	s := setup{P: &h, Base: "/g/p/-/settings/", Part: "environments"}
 	list := &featureflag.UserList{IID: 1, Name: "l", UserIDs: "a,b", UpdatedAt: now}
 	flags := []*featureflag.Flag{
 		{IID: 1, Name: "a", Description: "d", Active: true, Strategies: []*featureflag.Strategy{
@@ -34,6 +40,12 @@ func operateContents() []content {
 		featureFlagPage{head: h, Form: form{Error: "no"}, Strategies: []strategyRow{{Name: "default", Scopes: "*"}, {N: 1}}, Lists: []option{{"1", "l"}}, MayChange: true},
 		featureFlagPage{head: h, IID: 3, Form: filled("name", "x"), Strategies: []strategyRow{{ID: 7, Name: "userWithId", ListID: "1"}}},
 		flagUserListsPage{head: h, Lists: []*featureflag.UserList{list}, MayChange: true}, flagUserListsPage{head: h},
+		broadcastsPage{Messages: []*broadcast.Message{{ID: 1, Text: "t", StartsAt: now, EndsAt: now, Type: broadcast.Banner, Path: "/x"}}, ID: 1, Form: form{Error: "no"}}, broadcastsPage{Form: filled()},
+		environmentSettingsPage{setup: s, Form: form{Error: "no"}, Freeze: filled(), Names: []string{"production"}, Self: true,
+			Protected: []*deployment.ProtectedEnvironment{{Name: "production", Deploy: []*deployment.EnvironmentRule{{Level: &level}}, Approve: []*deployment.EnvironmentRule{{Name: "ada", Required: 2}}}, {Name: "x", RequiredApprovals: 1}},
+			Freezes:   []*deployment.FreezePeriod{{ID: 1, Start: "0 0 * * *", End: "1 0 * * *", Timezone: "UTC"}}},
+		environmentSettingsPage{setup: s, Form: filled(), Freeze: filled()},
+		secureFilesPage{setup: s, Form: form{Error: "no"}, Files: []*securefile.File{{ID: 1, Name: "k.jks", Size: 9, SHA256: "ab", CreatedAt: now}}}, secureFilesPage{setup: s, Form: filled()},
 		flagUserListPage{head: h, Form: form{Errors: map[string][]string{"name": {"is wrong"}}}, MayChange: true}, flagUserListPage{head: h, IID: 1, Form: filled()},
 	}
 }

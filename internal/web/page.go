@@ -66,6 +66,7 @@ type visit struct {
 	file    io.Reader     // of an uploader; nil when none was chosen
 	inside  *sideBar      // of the project or group that the page is in
 	applies bool          // the visitor may apply the suggestions on this page
+	level   int64         // the role of the visitor in the project or group of the page
 	release func()        // gives back the slot of a large page; nil for a write
 }
 

@@ -70,6 +70,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		return head{}, err
 	}
 	may := p.Can(v.actor)
+	v.level = int64(p.Access.Level())
 	h := head{
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/invite"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -14,6 +15,7 @@ func (w *Web) memberPages() {
 	w.settingsPage("POST settings/members", w.addMember)
 	w.settingsPage("POST settings/members/{id}", w.changeMember)
 	w.settingsPage("POST settings/members/{id}/delete", w.removeMember)
+	w.settingsPage("POST settings/invitations/revoke", w.revokeInvitation)
 	w.settingsPage("POST settings/shares", w.addShare)
 	w.settingsPage("POST settings/shares/{id}/delete", w.removeShare)
 	w.settingsPage("POST settings/requests/{id}/approve", w.approveRequest)
@@ -29,6 +31,7 @@ type membersPage struct {
 	Shares   []project.Share
 	Changes  bool // the visitor may add members and approve requests
 	Invites  bool // and groups
+	Pending  []*invite.Invitation
 	Pager    pager
 }
 
@@ -63,6 +66,11 @@ func (w *Web) showMembers(v *visit, in project.Place, f form) error {
 	}
 	p.Pager = v.pager(page.More)
 	if p.Members, err = w.memberRows(v, s, page.Items); err != nil {
+		return err
+	}
+	if pending, err := w.Invites.List(v, v.actor, in, "", allOf()); err == nil {
+		p.Pending = pending.Items
+	} else if !errs.IsRefusal(err) {
 		return err
 	}
 	requests, err := w.Projects.Requests(v, v.actor, in, allOf())
@@ -118,6 +126,9 @@ func (w *Web) findUser(v *visit, username string) (*user.User, error) {
 }
 
 func (w *Web) addMember(v *visit, in project.Place) error {
+	if at := strings.Index(v.text("username"), "@"); at > 0 {
+		return w.inviteByEmail(v, in)
+	}
 	if _, err := w.setup(v, in, "members"); err != nil {
 		return err
 	}

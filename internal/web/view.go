@@ -124,6 +124,8 @@ type frame struct {
 	Zone         string      // their time zone
 	Tab          int         // the width of a tab; 0: the usual one
 
+	Broadcasts []shownBroadcast // messages of administrators
+
 	visit *visit
 }
 
@@ -147,6 +149,7 @@ func (v *visit) render(status int, c content) error {
 		Site: &v.web.Site, Title: c.title(), visit: v, Flash: v.flash, Path: v.r.URL.Path, Now: v.web.Now(),
 		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
+	f.Broadcasts = v.broadcasts()
 	if v.session != nil {
 		f.User, f.Impersonator = v.session.User, v.session.Impersonator
 		f.Unproven = f.User.ConfirmedAt == nil && f.Impersonator == nil

@@ -17,6 +17,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/alert"
 	"svc/internal/audit"
+	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
 	"svc/internal/errortrack"
@@ -24,6 +25,7 @@ import (
 	"svc/internal/hook"
 	"svc/internal/imageproxy"
 	"svc/internal/instance"
+	"svc/internal/invite"
 	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/mail"
@@ -38,6 +40,7 @@ import (
 	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/secret"
+	"svc/internal/securefile"
 	"svc/internal/setting"
 	"svc/internal/snippet"
 	"svc/internal/terraform"
@@ -78,8 +81,11 @@ type Deps struct {
 	Audit    *audit.Service
 	Instance *instance.Service
 
-	Terraform *terraform.Service
-	Flags     *featureflag.Service
+	Terraform   *terraform.Service
+	Flags       *featureflag.Service
+	Broadcasts  *broadcast.Service
+	SecureFiles *securefile.Service
+	Invites     *invite.Service
 
 	Mail    *mail.Sender
 	Keys    *secret.Keyring
@@ -160,6 +166,10 @@ func New(d Deps) *Web {
 	w.environmentPages()
 	w.terraformPages()
 	w.featureFlagPages()
+	w.broadcastPages()
+	w.environmentSettingsPages()
+	w.secureFilePages()
+	w.invitePages()
 	w.alertPages()
 	w.errorPages()
 	w.settingsPages()

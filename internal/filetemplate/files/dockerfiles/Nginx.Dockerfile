@@ -1,0 +1,2 @@
+FROM nginx:alpine
+COPY ./public/ /usr/share/nginx/html/

@@ -1,0 +1,2 @@
+FROM php:8-apache
+COPY . /var/www/html/

@@ -1,0 +1,333 @@
+// Package invite invites email addresses to projects and groups. An address that
+// belongs to a user becomes a member at once; another one gets an email, and
+// becomes a member when its owner signs in.
+package invite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/errs"
+	post "svc/internal/mail"
+	"svc/internal/project"
+	"svc/internal/secret"
+	"svc/internal/user"
+)
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Mail     *post.Sender
+	Users    *user.Service
+	Projects *project.Service
+	Now      func() time.Time
+}
+
+// Service manages invitations.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// Invitation is a pending invitation.
+type Invitation struct {
+	ID        int64
+	ProjectID *int64
+	GroupID   *int64
+	Email     string
+	Level     project.Level
+	ExpiresAt string // of the membership; empty: never
+	CreatedBy int64
+	Inviter   string // name
+	CreatedAt time.Time
+}
+
+// Place returns the project or group of the invitation.
+func (i *Invitation) Place() project.Place {
+	if i.ProjectID != nil {
+		return project.Place{Ref: project.RefTo(*i.ProjectID)}
+	}
+	return project.Place{Ref: project.RefTo(*i.GroupID), Group: true}
+}
+
+const (
+	maxEmails  = 100  // of one request
+	maxPending = 1000 // of a place
+	maxAddress = 255
+)
+
+// manager returns the place of invitations to those who manage its members.
+// NotFound, Forbidden.
+func (s *Service) manager(ctx context.Context, by actor.Actor, at project.Place) (place, project.Setup, error) {
+	setup, err := s.Projects.Setup(ctx, by, at)
+	if err != nil {
+		return place{}, setup, err
+	}
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.Owner)
+		if err != nil {
+			return place{}, setup, err
+		}
+		return place{groupID: g.ID, name: g.FullName, entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}}, setup, nil
+	}
+	p, err := s.Projects.Require(ctx, by, at.Ref, project.Maintainer)
+	if err != nil {
+		return place{}, setup, err
+	}
+	return place{projectID: p.ID, name: p.FullName(), entity: audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}}, setup, nil
+}
+
+// place is a project or a group.
+type place struct {
+	projectID, groupID int64 // one of them
+	name               string
+	entity             audit.Entity
+}
+
+// List lists the pending invitations of a project or group whose address contains
+// a text: for Maintainers of projects and Owners of groups. NotFound, Forbidden.
+func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, query string, p db.Paging) (db.Page[*Invitation], error) {
+	in, _, err := s.manager(ctx, by, at)
+	if err != nil {
+		return db.Page[*Invitation]{}, err
+	}
+	page, err := list(ctx, s.DB, in, query, p)
+	if err != nil {
+		return page, fmt.Errorf("list invitations: %w", err)
+	}
+	return page, nil
+}
+
+// Result has what is wrong with each address that was not invited.
+type Result map[string]string
+
+// Invite invites addresses and users. It returns what is wrong with some of them;
+// the others are invited. NotFound, Forbidden, Invalid.
+func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, emails []string, userIDs []int64, level project.Level, expires string) (Result, error) {
+	in, setup, err := s.manager(ctx, by, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := by.RequireHuman("invite users"); err != nil {
+		return nil, err
+	}
+	if !setup.ChangeMembers || !setup.Grants(level) {
+		return nil, errs.Forbidden("")
+	}
+	if n := len(emails) + len(userIDs); n == 0 || n > maxEmails {
+		return nil, errs.Invalid("Between 1 and %d addresses or users can be invited at once", maxEmails)
+	}
+	if expires != "" {
+		if day, err := time.Parse(time.DateOnly, expires); err != nil || day.AddDate(0, 0, 1).Before(s.Now()) {
+			return nil, errs.InvalidField("expires_at", "cannot be a date in the past")
+		}
+	}
+	failed := Result{}
+	for _, id := range userIDs {
+		_, err := s.Projects.AddMember(ctx, by, at, project.NewMember{UserID: id, Level: level, ExpiresAt: expires})
+		if err := failed.note(fmt.Sprint(id), err); err != nil {
+			return nil, err
+		}
+	}
+	for _, email := range emails {
+		if err := failed.note(email, s.inviteOne(ctx, by, at, in, email, level, expires)); err != nil {
+			return nil, err
+		}
+	}
+	return failed, nil
+}
+
+// note remembers a refusal; another error is returned.
+func (r Result) note(of string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e, ok := errs.As(err)
+	if !ok || !errs.IsRefusal(err) {
+		return err
+	}
+	text := e.Text
+	for name, list := range e.Fields {
+		text = name + " " + strings.Join(list, ", ")
+	}
+	r[of] = text
+	return nil
+}
+
+func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Place, in place, email string, level project.Level, expires string) error {
+	email, err := cleanAddress(email)
+	if err != nil {
+		return err
+	}
+	known, err := s.Users.FindByEmails(ctx, []string{email})
+	if err != nil {
+		return err
+	}
+	if u := known[email]; u != nil {
+		_, err := s.Projects.AddMember(ctx, by, at, project.NewMember{UserID: u.ID, Level: level, ExpiresAt: expires})
+		return err
+	}
+	token := secret.Token("")
+	i := &Invitation{Email: email, Level: level, ExpiresAt: expires, CreatedBy: by.ID, CreatedAt: s.Now()}
+	if in.projectID != 0 {
+		i.ProjectID = &in.projectID
+	} else {
+		i.GroupID = &in.groupID
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		n, err := count(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		if n >= maxPending {
+			return errs.Invalid("There are at most %d pending invitations", maxPending)
+		}
+		if err := insert(ctx, tx, i, secret.Digest(token)); err != nil {
+			if db.IsUnique(err, "invitations_project_id_email") || db.IsUnique(err, "invitations_namespace_id_email") {
+				return errs.Invalid("The member's email address has already been taken")
+			}
+			return err
+		}
+		if err := s.record(ctx, tx, by, in, i, "member_invited", audit.Details{Add: "invitation", To: level.String()}); err != nil {
+			return err
+		}
+		if !s.Mail.Enabled() {
+			return nil
+		}
+		return s.Mail.Post(ctx, tx, post.Email{
+			To: email, Subject: by.Name + " invited you to join " + in.name,
+			Lines:  []string{fmt.Sprintf("%s invited you to join %s as %s.", by.Name, in.name, level)},
+			Action: "Join now", Path: "/-/invites/" + token,
+			After: []string{"Sign in or sign up with this email address to accept the invitation. If you do not want to join, you can ignore this email."},
+		})
+	})
+	return err
+}
+
+// cleanAddress returns an address in lower case; Invalid.
+func cleanAddress(text string) (string, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	a, err := mail.ParseAddress(text)
+	if err != nil || a.Address != text || len(text) > maxAddress {
+		return "", errs.Invalid("Invite email is invalid")
+	}
+	return text, nil
+}
+
+// Update changes a pending invitation; nil leaves the present value. NotFound,
+// Forbidden, Invalid.
+func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, email string, level *project.Level, expires *string) (*Invitation, error) {
+	in, setup, err := s.manager(ctx, by, at)
+	if err != nil {
+		return nil, err
+	}
+	if !setup.ChangeMembers {
+		return nil, errs.Forbidden("")
+	}
+	var i *Invitation
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if i, err = find(ctx, tx, in, strings.ToLower(email)); err != nil {
+			return db.NotFound(err, "")
+		}
+		if !setup.Grants(i.Level) || level != nil && !setup.Grants(*level) {
+			return errs.Forbidden("")
+		}
+		if level != nil {
+			i.Level = *level
+		}
+		if expires != nil {
+			if day, err := time.Parse(time.DateOnly, *expires); *expires != "" && (err != nil || day.AddDate(0, 0, 1).Before(s.Now())) {
+				return errs.InvalidField("expires_at", "cannot be a date in the past")
+			}
+			i.ExpiresAt = *expires
+		}
+		if err := update(ctx, tx, i); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, in, i, "invitation_updated", audit.Details{Change: "invitation", To: i.Level.String()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("update invitation: %w", err)
+	}
+	return i, nil
+}
+
+// Revoke removes a pending invitation. NotFound, Forbidden.
+func (s *Service) Revoke(ctx context.Context, by actor.Actor, at project.Place, email string) error {
+	in, setup, err := s.manager(ctx, by, at)
+	if err != nil {
+		return err
+	}
+	if !setup.ChangeMembers {
+		return errs.Forbidden("")
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		i, err := find(ctx, tx, in, strings.ToLower(email))
+		if err != nil {
+			return db.NotFound(err, "")
+		}
+		if err := remove(ctx, tx, i.ID); err != nil {
+			return db.NotFound(err, "")
+		}
+		return s.record(ctx, tx, by, in, i, "invitation_revoked", audit.Details{Remove: "invitation"})
+	})
+	if err != nil {
+		return fmt.Errorf("revoke invitation: %w", err)
+	}
+	return nil
+}
+
+// ByToken returns the invitation of an email. NotFound.
+func (s *Service) ByToken(ctx context.Context, token string) (*Invitation, error) {
+	i, err := findByDigest(ctx, s.DB, secret.Digest(token))
+	return i, db.NotFound(err, "Invitation")
+}
+
+// AcceptAll makes a user a member where their confirmed addresses are invited. It
+// is called when they sign in. The memberships have the permissions that the
+// inviter can still grant.
+func (s *Service) AcceptAll(ctx context.Context, userID int64, addresses []string) error {
+	for len(addresses) > 0 {
+		part := addresses[:min(100, len(addresses))]
+		addresses = addresses[len(part):]
+		pending, err := findByEmails(ctx, s.DB, part)
+		if err != nil {
+			return fmt.Errorf("find invitations: %w", err)
+		}
+		for _, i := range pending {
+			if err := s.accept(ctx, i, userID); err != nil {
+				return fmt.Errorf("accept invitation %d: %w", i.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// accept makes a user a member and removes the invitation. One that the inviter
+// may no longer grant is removed only.
+func (s *Service) accept(ctx context.Context, i *Invitation, userID int64) error {
+	by, err := s.Users.As(ctx, i.CreatedBy)
+	if err == nil {
+		_, err = s.Projects.AddMember(ctx, by, i.Place(), project.NewMember{UserID: userID, Level: i.Level, ExpiresAt: i.ExpiresAt})
+	}
+	if err != nil && !errs.IsRefusal(err) {
+		return err
+	}
+	if err := remove(ctx, s.DB, i.ID); err != nil && !errors.Is(err, db.ErrNoRows) {
+		return err
+	}
+	return nil
+}
+
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in place, i *Invitation, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: in.entity, Target: audit.Target{Type: "Member", ID: i.ID, Details: i.Email}, Details: d,
+	})
+}

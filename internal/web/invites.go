@@ -1,0 +1,75 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+func (w *Web) invitePages() {
+	w.page("GET /-/invites/{token}", signedIn, w.openInvitation)
+}
+
+// openInvitation is the link in an invitation email. The user has signed in, so
+// the invitation was accepted if it is for an address of theirs.
+func (w *Web) openInvitation(v *visit) error {
+	token := chi.URLParam(v.r, "token")
+	if i, err := w.Invites.ByToken(v, token); err == nil {
+		w.acceptInvites(v, v.session.User)
+		if _, err := w.Invites.ByToken(v, token); err == nil {
+			return errs.Forbidden("This invitation is for %s. Sign in with a user whose confirmed email address it is.", i.Email)
+		}
+	} else if !errs.Is(err, errs.KindNotFound) {
+		return err
+	}
+	return v.done("You accepted the invitation, or it is no longer valid.", "/dashboard/projects")
+}
+
+// acceptInvites makes a user who signs in a member where their confirmed addresses
+// are invited. A fault does not keep them from signing in.
+func (w *Web) acceptInvites(v *visit, u *user.User) {
+	var addresses []string
+	if u.ConfirmedAt != nil {
+		addresses = append(addresses, strings.ToLower(u.Email))
+	}
+	emails, err := w.Users.OwnEmails(v, actor.Actor{ID: u.ID, Username: u.Username}, db.Paging{Limit: 100})
+	for _, e := range emails.Items {
+		if e.ConfirmedAt != nil {
+			addresses = append(addresses, strings.ToLower(e.Address))
+		}
+	}
+	if err == nil && len(addresses) > 0 {
+		err = w.Invites.AcceptAll(v, u.ID, addresses)
+	}
+	if err != nil {
+		w.Log.WarnContext(v, "accept invitations", "user", u.Username, "error", err)
+	}
+}
+
+// inviteByEmail takes the form of a new member with an email address.
+func (w *Web) inviteByEmail(v *visit, in project.Place) error {
+	email := v.text("username")
+	failed, err := w.Invites.Invite(v, v.actor, in, []string{email}, nil, v.sentLevel("access_level"), v.text("expires_at"))
+	f := v.sent()
+	if err != nil {
+		if err := f.refused(err); err != nil {
+			return err
+		}
+		return w.showMembers(v, in, f)
+	}
+	for _, text := range failed {
+		f.Error = text
+		return w.showMembers(v, in, f)
+	}
+	return v.done(email+" was invited.", settingsOf(in, "members"))
+}
+
+func (w *Web) revokeInvitation(v *visit, in project.Place) error {
+	return v.redirectWithFlash(w.Invites.Revoke(v, v.actor, in, v.text("email")), "The invitation was revoked.", settingsOf(in, "members"))
+}
