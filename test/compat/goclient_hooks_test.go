@@ -128,8 +128,9 @@ func TestGoClientWebhooks(t *testing.T) {
 		pipeline := parsedHook(t, r, "/hook", func(e *gitlab.PipelineEvent) bool { return e.ObjectAttributes.Status == "manual" })
 		same(t, "pipeline", []any{pipeline.Commit.Title, pipeline.ObjectAttributes.Ref, pipeline.Builds[0].Name}, []any{"CI", "ci", "deploy"})
 		same(t, "job", parsedHook(t, r, "/hook", func(e *gitlab.JobEvent) bool { return e.BuildStatus == "manual" }).BuildName, "deploy")
-		ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{Environment: new("staging"), SHA: new(push.Before), Ref: new("main"),
-			Tag: new(false), Status: new(gitlab.DeploymentStatusSuccess)}))
+		ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{Environment: new("staging"), SHA: new(h.head(t, p, "main")), Ref: new("main"),
+			Tag: new(false), Status: new(gitlab.DeploymentStatusSuccess)})).done(t, http.StatusCreated)
+		same(t, "deployment", parsedHook(t, r, "/hook", func(e *gitlab.DeploymentEvent) bool { return e.Status == "success" }).Environment, "staging")
 		send(h.ada.Projects.TriggerTestProjectHook(p.ID, made.ID, gitlab.ProjectHookEventPush)).done(t, http.StatusCreated)
 
 		second, err := playground.New(playground.Options.Secret("secret"))
@@ -145,7 +146,7 @@ func TestGoClientWebhooks(t *testing.T) {
 			q := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(d.body))
 			q.Header = d.header
 			if _, err := second.Parse(q, playground.PushEvents, playground.TagEvents, playground.IssuesEvents, playground.ConfidentialIssuesEvents, playground.CommentEvents,
-				playground.ConfidentialCommentEvents, playground.MergeRequestEvents, playground.WikiPageEvents, playground.PipelineEvents, playground.JobEvents,
+				playground.ConfidentialCommentEvents, playground.MergeRequestEvents, playground.WikiPageEvents, playground.PipelineEvents, playground.JobEvents, playground.BuildEvents,
 				playground.DeploymentEvents, playground.ReleaseEvents); err != nil {
 				t.Errorf("%s: %v: %s", name, err, d.body)
 			}
