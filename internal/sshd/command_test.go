@@ -3,28 +3,34 @@ package sshd
 import (
 	"strings"
 	"testing"
+
+	"svc/internal/lfs"
 )
 
 func TestParseCommand(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]command{
-		`git-upload-pack '/group/project.git'`:                  {uploadPack, "group/project"},
-		`git-upload-pack 'group/project.git'`:                   {uploadPack, "group/project"},
-		`git-upload-pack '/group/sub/project.git/'`:             {uploadPack, "group/sub/project"},
-		`git upload-pack '/group/project'`:                      {uploadPack, "group/project"},
-		`git-receive-pack group/project.git`:                    {receivePack, "group/project"},
-		`git-receive-pack "group/project.git"`:                  {receivePack, "group/project"},
-		`git-upload-archive 'group/project.git'`:                {uploadArchive, "group/project"},
-		`git-upload-pack 'group/it'\''s'`:                       {uploadPack, "group/it's"},
-		`git-upload-pack 'group/wow'\!''`:                       {uploadPack, "group/wow!"},
-		`git-upload-pack group/a\ b`:                            {uploadPack, "group/a b"},
-		`git-upload-pack "group/a\"b"`:                          {uploadPack, `group/a"b`},
-		`git-upload-pack '../../../etc/passwd'`:                 {uploadPack, "../../../etc/passwd"},
-		`git-upload-pack '/7'`:                                  {uploadPack, ""}, // a number is no path
-		`git-upload-pack ''`:                                    {uploadPack, ""},
-		"git-upload-pack 'group/\xff'":                          {uploadPack, ""},
-		`git-upload-pack '/` + strings.Repeat("a/", 2100) + `'`: {uploadPack, ""},
+		`git-upload-pack '/group/project.git'`:                  {service: uploadPack, project: "group/project"},
+		`git-upload-pack 'group/project.git'`:                   {service: uploadPack, project: "group/project"},
+		`git-upload-pack '/group/sub/project.git/'`:             {service: uploadPack, project: "group/sub/project"},
+		`git upload-pack '/group/project'`:                      {service: uploadPack, project: "group/project"},
+		`git-receive-pack group/project.git`:                    {service: receivePack, project: "group/project"},
+		`git-receive-pack "group/project.git"`:                  {service: receivePack, project: "group/project"},
+		`git-upload-archive 'group/project.git'`:                {service: uploadArchive, project: "group/project"},
+		`git-upload-pack 'group/it'\''s'`:                       {service: uploadPack, project: "group/it's"},
+		`git-upload-pack 'group/wow'\!''`:                       {service: uploadPack, project: "group/wow!"},
+		`git-upload-pack group/a\ b`:                            {service: uploadPack, project: "group/a b"},
+		`git-upload-pack "group/a\"b"`:                          {service: uploadPack, project: `group/a"b`},
+		`git-upload-pack '../../../etc/passwd'`:                 {service: uploadPack, project: "../../../etc/passwd"},
+		`git-upload-pack '/7'`:                                  {service: uploadPack, project: ""}, // a number is no path
+		`git-upload-pack ''`:                                    {service: uploadPack, project: ""},
+		"git-upload-pack 'group/\xff'":                          {service: uploadPack, project: ""},
+		`git-upload-pack '/` + strings.Repeat("a/", 2100) + `'`: {service: uploadPack, project: ""},
+		`git-lfs-authenticate group/project.git download`:       {lfsAuthenticate, "group/project", lfs.Download},
+		`git-lfs-authenticate '/group/project.git' upload`:      {lfsAuthenticate, "group/project", lfs.Upload},
 
+		`git-lfs-authenticate group/project.git`:        {},
+		`git-lfs-authenticate group/project.git delete`: {},
 		``:                               {},
 		`git-upload-pack`:                {},
 		`git-upload-pack 'a/b' 'c/d'`:    {},
