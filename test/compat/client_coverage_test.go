@@ -279,11 +279,10 @@ type coverage struct {
 	refused map[string]exception
 	unsent  map[string]string
 
-	services [][3]any // name, served, all
-	methods  []string // not served
-	count    map[string][2]int
-	params   map[string]map[string]string // by endpoint: parameter, state
-	fields   map[string]map[string]bool   // by type: field, sent
+	methods []string // not served
+	count   map[string][2]int
+	params  map[string]map[string]string // by endpoint: parameter, state
+	fields  map[string]map[string]bool   // by type: field, sent
 }
 
 // exception is a parameter that is refused or ignored.
