@@ -9,7 +9,6 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/user"
 )
 
 func (w *Web) invitePages() {
@@ -21,7 +20,7 @@ func (w *Web) invitePages() {
 func (w *Web) openInvitation(v *visit) error {
 	token := chi.URLParam(v.r, "token")
 	if i, err := w.Invites.ByToken(v, token); err == nil {
-		w.acceptInvites(v, v.session.User)
+		w.acceptInvites(v, v.session.User.ID)
 		if _, err := w.Invites.ByToken(v, token); err == nil {
 			return errs.Forbidden("This invitation is for %s. Sign in with a user whose confirmed email address it is.", i.Email)
 		}
@@ -33,23 +32,33 @@ func (w *Web) openInvitation(v *visit) error {
 
 // acceptInvites makes a user who signs in a member where their confirmed addresses
 // are invited. A fault does not keep them from signing in.
-func (w *Web) acceptInvites(v *visit, u *user.User) {
+func (w *Web) acceptInvites(v *visit, userID int64) {
+	addresses, err := w.confirmedAddresses(v, userID)
+	if err == nil && len(addresses) > 0 {
+		err = w.Invites.AcceptAll(v, userID, addresses)
+	}
+	if err != nil {
+		w.Log.WarnContext(v, "accept invitations", "user_id", userID, "error", err)
+	}
+}
+
+// confirmedAddresses returns the confirmed addresses of a user, in lower case.
+func (w *Web) confirmedAddresses(v *visit, userID int64) ([]string, error) {
+	u, err := w.Users.Get(v, actor.System(), userID, false)
+	if err != nil {
+		return nil, err
+	}
 	var addresses []string
 	if u.ConfirmedAt != nil {
 		addresses = append(addresses, strings.ToLower(u.Email))
 	}
-	emails, err := w.Users.OwnEmails(v, actor.Actor{ID: u.ID, Username: u.Username}, db.Paging{Limit: 100})
-	for _, e := range emails.Items {
+	more, err := w.Users.Emails(v, actor.System(), userID, db.Paging{Limit: 100})
+	for _, e := range more.Items {
 		if e.ConfirmedAt != nil {
 			addresses = append(addresses, strings.ToLower(e.Address))
 		}
 	}
-	if err == nil && len(addresses) > 0 {
-		err = w.Invites.AcceptAll(v, u.ID, addresses)
-	}
-	if err != nil {
-		w.Log.WarnContext(v, "accept invitations", "user", u.Username, "error", err)
-	}
+	return addresses, err
 }
 
 // inviteByEmail takes the form of a new member with an email address.

@@ -117,7 +117,7 @@ func (v *visit) enter(s *user.Session) error {
 	v.setCookie(v.web.sessionCookie(), s.Token, "/", life)
 	v.setCookie(v.web.visitorCookie(), "", "/", -time.Second)
 	v.setCookie(v.web.halfwayCookie(), "", "/users", -time.Second)
-	v.web.acceptInvites(v, s.User)
+	v.web.acceptInvites(v, s.UserID)
 	return nil
 }
 
