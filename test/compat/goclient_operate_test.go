@@ -42,10 +42,12 @@ func goTerraform(t *testing.T, s *server, _, ada *gitlab.Client, p *gitlab.Proje
 	at := fmt.Sprintf("projects/%d/terraform/state/production", p.ID)
 	call := func(method, path, body string, want int) {
 		t.Helper()
+		path, query, _ := strings.Cut(path, "?")
 		r, err := ada.NewRequest(method, path, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.URL.RawQuery = query
 		if body != "" {
 			if err := r.SetBody(strings.NewReader(body)); err != nil {
 				t.Fatal(err)
