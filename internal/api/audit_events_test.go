@@ -69,7 +69,7 @@ func TestServiceName(t *testing.T) {
 			s.Check(t, apptest.Call{Do: "GET /audit_events?entity_type=" + scope, As: root, Status: 200, Want: `[{"entity_type":"Gitlab::Audit::InstanceScope","details":{"change":"max_login_attempts","from":"10","to":"5"}}]`})
 		}
 		id, _ := s.User(t, "alice")
-		if token := s.Token(t, id); !strings.HasPrefix(token, "gitlabpat-") {
+		if token := s.Token(t, id); !strings.HasPrefix(token, "glpat-") {
 			t.Errorf("token %s", token)
 		}
 		session, _, err := s.Users.SignIn(t.Context(), user.SignInRequest{Login: "alice", Password: "a good password"})

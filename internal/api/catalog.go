@@ -3,7 +3,7 @@ package api
 import "encoding/json"
 
 func (a *API) catalogRoutes() {
-	a.tag("CI/CD Catalog")
+	a.tag("Catalog")
 	handle(a, "POST /projects/{id}/catalog/publish", writeAPI.orJob(), a.publishCatalog, status(200), summary("Publish a CI/CD Catalog project"))
 }
 

@@ -292,3 +292,9 @@ func (a *API) redirect(c *call, code int, to string) (streamed, error) {
 	a.writeJSON(c.w, c.r, code, messageJSON{fmt.Sprintf("%d %s", code, http.StatusText(code))})
 	return streamed{}, nil
 }
+
+// packageDoneJSON is the response to a change of packages, which clients expect in
+// this form.
+type packageDoneJSON struct {
+	Message string `json:"message"`
+}

@@ -11,7 +11,7 @@ func (a *API) genericPackageRoutes() {
 	a.tag("Generic packages")
 	const at = "/projects/{id}/packages/generic/{package_name}/{package_version}/{file_name*}"
 	handle(a, "PUT "+at, writePackages, a.publishGeneric, raw, status(http.StatusCreated),
-		returns(messageJSON{}, genericFileJSON{}), summary("Publish a generic package file"))
+		returns(packageDoneJSON{}, genericFileJSON{}), summary("Publish a generic package file"))
 	handle(a, "GET "+at, readPackages, a.downloadGeneric, badRange, summary("Download a generic package file"))
 }
 
@@ -41,7 +41,7 @@ func (a *API) publishGeneric(c *call, p publishGenericParams) (any, error) {
 		return nil, err
 	}
 	if p.Select != "package_file" {
-		return messageJSON{"201 Created"}, nil
+		return packageDoneJSON{"201 Created"}, nil
 	}
 	return genericFileJSON{
 		ID: f.ID, PackageID: f.PackageID, CreatedAt: toStamp(f.CreatedAt), UpdatedAt: toStamp(f.CreatedAt), Size: f.Size, FileStore: 1,

@@ -158,24 +158,24 @@ func (a *API) openNPM(c *call, ref project.Ref, name, file string) (streamed, er
 }
 
 // publishNPM: https://docs.gitlab.com/api/packages/npm/#upload-a-package-file
-func (a *API) publishNPM(c *call, p npmProjectParams) (messageJSON, error) {
+func (a *API) publishNPM(c *call, p npmProjectParams) (packageDoneJSON, error) {
 	if name, rev, ok := strings.Cut(p.Name, "/-rev/"); ok {
-		return messageJSON{"200 OK"}, a.Packages.UnpublishNPM(c, c.actor, p.Project, name, rev, bodyReader{c.r.Body})
+		return packageDoneJSON{"200 OK"}, a.Packages.UnpublishNPM(c, c.actor, p.Project, name, rev, bodyReader{c.r.Body})
 	}
 	_, err := a.Packages.PublishNPM(c, c.actor, p.Project, p.Name, bodyReader{c.r.Body})
-	return messageJSON{"200 OK"}, err
+	return packageDoneJSON{"200 OK"}, err
 }
 
 // unpublishNPM: an addition to the public API, for npm unpublish.
-func (a *API) unpublishNPM(c *call, p npmProjectParams) (messageJSON, error) {
+func (a *API) unpublishNPM(c *call, p npmProjectParams) (packageDoneJSON, error) {
 	name, rev, ok := strings.Cut(p.Name, "/-rev/")
 	if !ok {
-		return messageJSON{}, errs.NotFound("")
+		return packageDoneJSON{}, errs.NotFound("")
 	}
 	if name, file, ok := strings.Cut(name, "/-/"); ok {
-		return messageJSON{"200 OK"}, a.Packages.UnpublishNPMFile(c, c.actor, p.Project, name, file)
+		return packageDoneJSON{"200 OK"}, a.Packages.UnpublishNPMFile(c, c.actor, p.Project, name, file)
 	}
-	return messageJSON{"200 OK"}, a.Packages.UnpublishNPM(c, c.actor, p.Project, name, rev, nil)
+	return packageDoneJSON{"200 OK"}, a.Packages.UnpublishNPM(c, c.actor, p.Project, name, rev, nil)
 }
 
 // npmPlaceEndpoints serves the tags of packages of projects or of groups.

@@ -56,12 +56,12 @@ type publishPyPIParams struct {
 }
 
 // publishPyPI: https://docs.gitlab.com/api/packages/pypi/#upload-a-package
-func (a *API) publishPyPI(c *call, p publishPyPIParams) (messageJSON, error) {
+func (a *API) publishPyPI(c *call, p publishPyPIParams) (packageDoneJSON, error) {
 	_, err := a.Packages.PublishPyPI(c, c.actor, p.Project, packages.PyPIUpload{
 		Name: p.Name, Version: p.Version, Filename: p.Content.Name, RequiresPython: p.RequiresPython, Summary: p.Summary,
 		SHA256: p.SHA256, MD5: p.MD5, Content: p.Content.Open(),
 	})
-	return messageJSON{"201 Created"}, err
+	return packageDoneJSON{"201 Created"}, err
 }
 
 // pypiEndpoints serves the packages of projects or of groups.

@@ -11,7 +11,7 @@ func (a *API) secureFileRoutes() {
 	read, write := readAPI.orJob(), writeAPI.orJob()
 	handle(a, "GET "+all, read, a.listSecureFiles, summary("List project secure files"))
 	handle(a, "POST "+all, write, a.createSecureFile, files(securefile.MaxSize), summary("Create secure file"))
-	handle(a, "GET "+one, read, a.getSecureFile, summary("Show secure file details"))
+	handle(a, "GET "+one, read, a.getSecureFile, summary("Get a secure file"))
 	handle(a, "GET "+one+"/download", read, a.downloadSecureFile, summary("Download secure file"))
 	handle(a, "DELETE "+one, write, a.deleteSecureFile, summary("Remove secure file"))
 }
