@@ -37,6 +37,10 @@ var sealings = map[string][]string{
 	"variable sealPlace(v.ID)":     {"ci_variables.value"},
 	"variable place":               nil, // for pipelines, jobs and schedules, which are listed
 	"errortrack sealedAt(p.ID)":    {"error_keys.sealed"},
+	"featureflag sealedAt(in.ID)":  {"feature_flag_clients.sealed"},
+	"hook secretPlace(h.ID)":       {"hooks.secrets"},
+	"securefile f.blob":            {"secure_files.sealed_key"},
+	"terraform v.blob":             {"terraform_state_versions.sealed_key"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
 	"mail place":                             nil, // an email in the queue
 	"pages d.place()":                        {"pages_domains.private_key"},
@@ -86,7 +90,7 @@ func TestSealings(t *testing.T) {
 }
 
 // findSealings notes the places that a file seals for: the second argument of
-// Seal of a keyring.
+// Seal and SealStream of a keyring.
 func findSealings(file string, found map[string]bool) error {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
@@ -98,7 +102,7 @@ func findSealings(file string, found map[string]bool) error {
 		if !ok || len(call.Args) != 2 {
 			return true
 		}
-		if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Seal" {
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Seal" || f.Sel.Name == "SealStream") {
 			var text bytes.Buffer
 			err = printer.Fprint(&text, set, call.Args[1])
 			found[tree.Name.Name+" "+text.String()] = true
@@ -159,6 +163,8 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 		{Do: "POST /projects/1/pipeline_schedules/1/variables", As: as, JSON: `{"key":"A","value":"b"}`, Status: 201},
 		{Do: "POST /runners/reset_registration_token", As: as, Status: 201},
 		{Do: "POST /projects/1/alert_management/http_integrations", As: as, JSON: `{"name":"w"}`, Status: 201},
+		{Do: "POST /projects/1/terraform/state/s", As: as, JSON: `{"version":4,"serial":1}`, Status: 200},
+		{Do: "POST /projects/1/hooks", As: as, JSON: `{"url":"https://hook.example","token":"kept"}`, Status: 201},
 		{Do: "PUT /projects/1/error_tracking/settings", As: as, JSON: `{"active":true,"integrated":true}`, Status: 200},
 	})
 	secret := "kept"
@@ -175,6 +181,8 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 		`UPDATE users SET otp_secret = ? WHERE id = 1`, `UPDATE jobs SET variables = ?`,
 		`INSERT INTO pages_domains (project_id, domain, private_key, verification_code, created_at, updated_at) VALUES (1, 'a.example', ?, '', 0, 0)`,
 		`INSERT INTO pages_acme (name, value, size, updated_at) VALUES ('a', ?, 0, 0)`,
+		`INSERT INTO feature_flag_clients (project_id, digest, sealed, created_at) VALUES (1, 'd', ?, 0)`,
+		`INSERT INTO secure_files (project_id, name, size, sha256, blob, sealed_key, created_at) VALUES (1, 'f', 0, '', 'secure', ?, 0)`,
 	} {
 		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {
 			t.Fatal(err)
