@@ -85,7 +85,7 @@ func TestPasswordGuesses(t *testing.T) {
 			// 20 logins of each network, and one event for the ten others.
 			body := string(events("").Body)
 			for what, n := range map[string]int{
-				`"failed_login"`: 44, `"(several logins)"`: 4, `(10 attempts, last at `: 3, `"target_details":"nobody"`: 2, `"ip_address":"2001:db8:1:2::/64"`: 42,
+				`"failed_login"`: 3 * 44, `"(several logins)"`: 4, `(10 attempts, last at `: 3, `"target_details":"nobody"`: 2, `"ip_address":"2001:db8:1:2::/64"`: 42,
 			} {
 				if got := strings.Count(body, what); got != n {
 					t.Errorf("%s is there %d times, want %d", what, got, n)

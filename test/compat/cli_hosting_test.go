@@ -30,7 +30,9 @@ func cliHosting(t *testing.T, c cli, userID string) {
 	same(t, "protected branches", c.run(t, "-o", "yaml", "-f", "name", "project-protected-branch", "list", "--project-id", id), "- name: main\n\n")
 
 	same(t, "output of delete", c.run(t, "project", "delete", "--id", id), "")
-	c.refused(t, "Impossible to get object (404: 404 Project Not Found)", "project", "get", "--id", id)
+	var gone cliProjectJSON
+	c.json(t, &gone, "project", "get", "--id", id)
+	same(t, "path of a project that is marked for deletion", strings.HasSuffix(gone.Path, "-deletion_scheduled-"+id), true)
 }
 
 type cliProjectJSON struct {

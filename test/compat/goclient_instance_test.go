@@ -190,7 +190,7 @@ func TestGoClientNames(t *testing.T) {
 		root := s.client(t, rootToken)
 		u := newUser(t, root, "ada")
 		token := newToken(t, root, u.ID, "api")
-		if !regexp.MustCompile(`^gitlabpat-[A-Za-z0-9_-]{20,}$`).MatchString(token.Token) {
+		if !regexp.MustCompile(`^glpat-[A-Za-z0-9_-]{20,}$`).MatchString(token.Token) {
 			t.Error("the token is not named after the service")
 		}
 		same(t, "user of the token", ask(s.client(t, token.Token).Users.CurrentUser()).ok(t).Username, "ada")

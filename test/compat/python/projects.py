@@ -107,7 +107,7 @@ same(ada_gl.projects.get(p.id).path_with_namespace, "ada/renamed")
 guests = new_group("guests")
 p.share(guests.id, gitlab.const.DEVELOPER_ACCESS, expires_at=day(30))
 same(ada_gl.projects.get(p.id).shared_with_groups, [
-    {"group_id": guests.id, "group_name": "Group guests", "group_full_path": "guests", "group_access_level": 30, "expires_at": day(30)},
+    {"group_id": guests.id, "group_name": "Group guests", "group_full_path": "guests", "group_access_level": 30, "expires_at": day(30), "member_role_id": None},
 ])
 guests.members.create({"user_id": bob.id, "access_level": gitlab.const.MAINTAINER_ACCESS})
 same(p.members_all.get(bob.id).access_level, 30)

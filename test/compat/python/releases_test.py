@@ -32,7 +32,7 @@ same([x.name for x in r.links.list(get_all=True)], ["bin"])
 did("changed links")
 
 p.releases.delete("v1")
-with refused(exc.GitlabGetError, 404, "404 Not Found"):
+with refused(exc.GitlabGetError, 404, "404 Not found"):
     p.releases.get("v1")
 same(p.tags.get("v1").release, None)
 did("deleted a release")

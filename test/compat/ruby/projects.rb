@@ -80,5 +80,6 @@ did 'transferred and shared a project'
 
 refused(Gitlab::Error::Forbidden, '403 Forbidden') { bob.delete_project(p.id) }
 same ada.delete_project(p.id).message, '202 Accepted'
-refused(Gitlab::Error::NotFound, '404 Project Not Found') { ada.project(p.id) }
+same ada.project(p.id).path.end_with?("-deletion_scheduled-#{p.id}"), true
+refused(Gitlab::Error::NotFound, '404 Project Not Found') { bob.project(p.id) }
 did 'deleted a project'
