@@ -58,8 +58,10 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		err = refused
 	}
 	end()
-	if p.o.Stateless || p.unseen != nil {
-		select { // the client reads the answer when it has sent all, whose length is known then
+	if p.o.Stateless || p.unseen != nil || p.filters() && err == nil {
+		// The client reads the answer when it has sent all. What the filter noted of
+		// the pack is complete then, which git may have read before.
+		select {
 		case <-f.ended:
 		case <-ctx.Done():
 		}
@@ -72,7 +74,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 // the transfers by then; nothing that holds the slot of a large pack waits for
 // one of those.
 func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
-	if p.o.MaxObject <= 0 && p.unseen == nil {
+	if !p.filters() {
 		return newFeed(in)
 	}
 	large := func() error {
@@ -87,6 +89,10 @@ func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 	}
 	return newFilteredFeed(in, func(out io.Writer) error { return p.copyPack(out, in, large) })
 }
+
+// filters reports whether the pack is read by its entries on its way to git. Such
+// a feed ends with the pack, even if the client keeps its side open.
+func (p *receiver) filters() bool { return p.o.MaxObject > 0 || p.unseen != nil }
 
 // unpackFailure says in a line why a pack was not taken, and shows what git
 // said in the user's terminal.
