@@ -201,14 +201,14 @@ func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	}
 	two, log := newQueue(Deps{DB: src.Open(t)})
 	suspects, err := two.sweep(t.Context(), nil)
-	if err != nil || len(suspects) != 1 || log.String() != "" || stats(t, two) != "test.job running 1" {
+	if err != nil || len(suspects) != 1 || log.ours() != "" || stats(t, two) != "test.job running 1" {
 		t.Fatalf("suspects %v, %v, %s", suspects, err, log)
 	}
 	if err := one.beat(t.Context(), one.client.Load().ID()); err != nil {
 		t.Fatal(err)
 	}
 	suspects, err = two.sweep(t.Context(), suspects)
-	if err != nil || len(suspects) != 0 || log.String() != "" || stats(t, two) != "test.job running 1" {
+	if err != nil || len(suspects) != 0 || log.ours() != "" || stats(t, two) != "test.job running 1" {
 		t.Fatalf("suspects %v, %v, %s", suspects, err, log)
 	}
 	// One that does not tell is gone.
@@ -369,7 +369,7 @@ func TestStopLosesPatience(t *testing.T) {
 			t.Fatal(err)
 		}
 		idle(t, q)
-		if s := stats(t, q); s != "" || begun.Load() != 2 || log.String() != "" {
+		if s := stats(t, q); s != "" || begun.Load() != 2 || log.ours() != "" {
 			t.Errorf("%s, %d runs, %s", s, begun.Load(), log)
 		}
 	})
