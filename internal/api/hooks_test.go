@@ -435,8 +435,8 @@ func TestHookFailures(t *testing.T) {
 		// A receiver that refuses gets each event once, until the hook is disabled for good.
 		r.answer(410)
 		for n := 1; n <= 40; n++ {
+			later(25 * time.Hour) // while nothing is delivered: its lease would end, and another worker send again
 			do(201, "POST "+at+"/issues", `{"title":"c"}`)
-			later(25 * time.Hour)
 			settled(6+n, n)
 		}
 		if alert, _ := state(); alert != "disabled" {
