@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/actor"
+	"svc/internal/bind"
+	"svc/internal/event"
+	"svc/internal/notify"
+)
+
+// Router returns the routes with their patterns.
+func (a *API) Router() chi.Routes { return a.mux }
+
+// ServeHTTP serves the paths below /api and those of OpenIDPath and AlertPath.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if AlertPath(r.URL.Path) {
+		a.takeAlerts(w, r)
+		return
+	}
+	if OpenIDPath(r.URL.Path) {
+		a.serveOAuth(w, r)
+		return
+	}
+	cors(w, r)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if len(r.RequestURI) > maxURI {
+		a.writeJSON(w, r, http.StatusRequestURITooLong, messageJSON{"414 Request-URI Too Large"})
+		return
+	}
+	// The encoded path is matched, so that an encoded slash stays in its
+	// parameter. Both forms of the path must belong together: links to other
+	// pages of a list are made of them.
+	r.URL.RawPath = r.URL.EscapedPath()
+	for _, suffix := range []string{"/", ".json"} {
+		raw, ok := strings.CutSuffix(r.URL.RawPath, suffix)
+		if ok && len(a.allowed(r.URL.RawPath)) == 0 && (suffix == "/" || a.matches(r.Method, raw)) {
+			r.URL.RawPath, r.URL.Path = raw, strings.TrimSuffix(r.URL.Path, suffix)
+		}
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// matches reports whether a route exists.
+func (a *API) matches(method, path string) bool {
+	return a.mux.Match(chi.NewRouteContext(), method, path)
+}
+
+// routed is a response writer that records the route for metrics and logs.
+type routed interface {
+	SetRoute(route string)
+	SetUser(username string)
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest, lfs: a.LFS.Allowed}
+	if cause := r.Header.Get(eventUUIDHeader); cause != "" && isUUID(cause) {
+		// The receiver of a webhook sends the request: see event.WithCause.
+		c.Context = event.WithCause(c.Context, cause)
+	}
+	if to, ok := w.(routed); ok {
+		to.SetRoute(e.path)
+	}
+	if err := a.admit(c, e); err != nil {
+		a.refuse(c, err)
+		return
+	}
+	if to, ok := w.(routed); ok {
+		to.SetUser(c.actor.Username)
+	}
+	limits := e.limits
+	if e.most != nil {
+		most, err := e.most(c)
+		if err != nil {
+			a.refuse(c, err)
+			return
+		}
+		if most > 0 {
+			limits.File = most
+		}
+	}
+	in, err := bind.ReadInput(r, w, c.pathParam, limits)
+	if err != nil {
+		a.refuse(c, err)
+		return
+	}
+	defer func() {
+		if err := in.Close(); err != nil {
+			a.Log.WarnContext(c, "remove uploads", "error", err)
+		}
+	}()
+	respond := func(release func()) error {
+		c.release = release
+		result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
+		if err == nil {
+			a.present(c, e, result)
+		}
+		return err
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		err = a.Answers.Read(c, respond)
+	} else {
+		err = respond(nil)
+	}
+	if err != nil {
+		a.refuse(c, err)
+	}
+}
+
+// call is one request: its context, its actor and, for the few endpoints
+// that stream, the raw writer.
+type call struct {
+	context.Context
+	actor actor.Actor
+	site  *Site
+	route string // the path of the endpoint, with {names}
+	rest  string // the parameter for the rest of the path
+	r     *http.Request
+	w     http.ResponseWriter
+	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil for few calls
+	// release releases the slot of a large response; nil for writes.
+	release func()
+	// notifications are the levels of the actor in the projects of the result.
+	notifications notify.LevelSet
+}
+
+// pathParam returns a decoded path parameter. One that cannot be decoded has no
+// value.
+func (c *call) pathParam(name string) (string, bool) {
+	raw := chi.URLParam(c.r, name)
+	if name == c.rest && name != "" {
+		raw = chi.URLParam(c.r, "*")
+	}
+	if raw == "" {
+		return "", false
+	}
+	text, err := url.PathUnescape(raw)
+	return text, err == nil
+}
+
+// unmodifiedSince returns the time of the If-Unmodified-Since header, or nil.
+func (c *call) unmodifiedSince() *time.Time {
+	at, err := http.ParseTime(c.r.Header.Get("If-Unmodified-Since"))
+	if err != nil {
+		return nil
+	}
+	return &at
+}
+
+func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
+	a.writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
+}
+
+// allowed returns the methods of a path.
+func (a *API) allowed(path string) []string {
+	var methods []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		if a.matches(method, path) {
+			methods = append(methods, method)
+		}
+	}
+	return methods
+}
+
+func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", strings.Join(append(a.allowed(r.URL.RawPath), "OPTIONS"), ", "))
+	a.writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
+}
+
+var varyOrigin = []string{"Origin"}
+
+// cors allows pages of other origins to use the API with tokens. Cookies are not
+// allowed across origins, so sessions cannot be used this way.
+func cors(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h["Vary"] = varyOrigin
+	if r.Header.Get("Origin") == "" {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "ETag, Link, RateLimit-Limit, RateLimit-Observed, RateLimit-Remaining, RateLimit-Reset, "+
+		"Retry-After, X-Next-Page, X-Page, X-Per-Page, X-Prev-Page, X-Request-Id, X-Runtime, X-Sentry-Rate-Limits, X-Total, X-Total-Pages")
+	if r.Method != http.MethodOptions {
+		return
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
+	h.Set("Access-Control-Max-Age", "7200")
+}
