@@ -58,7 +58,7 @@ func (s *Service) checkApproval(ctx context.Context, by actor.Actor, ref project
 			return nil, nil, err
 		}
 	}
-	m.complete = a.Left <= 1
+	m.complete = a.completes
 	return in, m, nil
 }
 

@@ -32,6 +32,8 @@ type Approvals struct {
 	HasApproved bool // the actor
 	CanEdit     bool // the actor may change the rules of the merge request
 	Password    bool // approvers enter their password
+
+	completes bool // with the approval of the actor all rules are satisfied
 }
 
 // Approved reports whether all rules are satisfied.
@@ -168,7 +170,7 @@ func (b *eligibility) counts(projectID, userID int64) bool {
 	return b.admins[userID] || b.access[projectID][userID].Level() >= project.Developer
 }
 
-// case of a merge request: the rules and approvals of it.
+// approvalCase is a merge request with its approval rules and approvals.
 type approvalCase struct {
 	m           *MergeRequest
 	in          *project.Project
@@ -403,6 +405,10 @@ func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.P
 	a.HasApproved = slices.ContainsFunc(a.Given, func(g Approval) bool { return by.Is(g.UserID) })
 	a.CanApprove = m.State == Opened && changeable(by, in) == nil && !a.HasApproved && b.mayApprove(by, c, a)
 	a.CanEdit = m.checkRules(by, in) == nil
+	if a.CanApprove {
+		c.given = append(slices.Clone(c.given), Approval{UserID: by.ID})
+		a.completes = b.evaluate(c).Approved()
+	}
 	return a, s.fillApprovals(ctx, by, in, a)
 }
 
