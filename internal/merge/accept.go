@@ -205,14 +205,9 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 }
 
 // enableAuto sets a merge request to be merged when its pipeline has succeeded
-// and it is approved.
-func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance) error {
-	return s.enableAutoAfter(ctx, by, m, a)
-}
-
-// enableAutoAfter is enableAuto with options for the background job that looks
+// and it is approved. The options are those of the background job that checks
 // whether the merge request can be merged.
-func (s *Service) enableAutoAfter(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance, when ...queue.AddOption) error {
+func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance, when ...queue.AddOption) error {
 	a.SHA = m.Head
 	text, err := json.Marshal(a)
 	if err != nil {

@@ -271,6 +271,10 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
 		// A draft note that another request publishes at the same time is
 		// published once.
 		if len(ids) > 0 {
@@ -293,7 +297,7 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 				return err
 			}
 		}
-		if err := s.continueAuto(ctx, tx, m); err != nil {
+		if err := s.continueAuto(ctx, tx, now); err != nil {
 			return err
 		}
 		return s.reviewed(ctx, tx, by, m, r)

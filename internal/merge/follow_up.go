@@ -158,7 +158,9 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 }
 
 // continueAuto adds the background job that merges a merge request, if it is set
-// to merge automatically and may have waited for what the transaction changes.
+// to merge automatically and may have waited for what the transaction changes. The
+// merge request is read with a lock: otherwise an automatic merge that is set at
+// the same time is missed.
 func (s *Service) continueAuto(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	if m.State != Opened || m.autoMerge == "" {
 		return nil

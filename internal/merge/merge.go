@@ -428,7 +428,13 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 	}
-	on.Resolved = func(ctx context.Context, tx *db.Tx) error { return s.continueAuto(ctx, tx, m) }
+	on.Resolved = func(ctx context.Context, tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
+		return s.continueAuto(ctx, tx, now)
+	}
 	on.Commands = s.commandTarget(by, in, m)
 	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
 	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {

@@ -360,7 +360,7 @@ func (s *Service) autoMergePushed(ctx context.Context, by actor.Actor, in *proje
 	if !m.CanMerge {
 		return errs.Forbidden("you are not allowed to merge this merge request")
 	}
-	return s.enableAutoAfter(ctx, by, m, Acceptance{}, queue.Delay(autoMergeDelay))
+	return s.enableAuto(ctx, by, m, Acceptance{}, queue.Delay(autoMergeDelay))
 }
 
 // commitBody is a commit message without its first line.

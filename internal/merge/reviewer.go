@@ -185,10 +185,14 @@ func (s *Service) BypassChangeRequests(ctx context.Context, by actor.Actor, ref 
 		return notReady()
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
 		if err := bypassChangeRequests(ctx, tx, m.ID); err != nil {
 			return err
 		}
-		if err := s.continueAuto(ctx, tx, m); err != nil {
+		if err := s.continueAuto(ctx, tx, now); err != nil {
 			return err
 		}
 		return s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "bypassed the requested changes")

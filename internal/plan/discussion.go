@@ -77,7 +77,7 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 	}
 	n.Internal, n.Type = first.Internal, DiscussionNote
 	if first.Type != "" {
-		n.Type, n.Position = first.Type, first.Position
+		n.Type, n.Position, n.Current = first.Type, first.Position, first.Current
 		return nil
 	}
 	return beginThread(ctx, tx, first.ID)
@@ -145,10 +145,12 @@ func (s *Service) settle(ctx context.Context, by actor.Actor, on Noteable, id st
 		if !resolved {
 			return reopenThread(ctx, tx, on.Target, id, note)
 		}
-		if err := resolveThread(ctx, tx, on.Target, id, note, by.ID, s.Now()); err != nil || on.Resolved == nil {
-			return err
+		if on.Resolved != nil { // it locks the target, as others do before they change its notes
+			if err := on.Resolved(ctx, tx); err != nil {
+				return err
+			}
 		}
-		return on.Resolved(ctx, tx)
+		return resolveThread(ctx, tx, on.Target, id, note, by.ID, s.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("resolve discussion %s: %w", id, err)
