@@ -206,7 +206,7 @@ func pathsOf(d *git.Diff) []string {
 	return paths
 }
 
-// maxOwnedShown is the number of files that a refused push is told of.
+// maxOwnedShown is the number of files that the message to a refused push lists.
 const maxOwnedShown = 5
 
 // CheckPush returns why an actor may not push a change to a branch that requires
@@ -229,7 +229,7 @@ func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Pro
 	paths := pathsOf(d)
 	owned, ok := file.OwnedPaths(paths)
 	if paths == nil || !ok {
-		return fmt.Sprintf("You cannot push so many changes to %s: it requires the approval of code owners. Create a merge request.", branch), nil
+		return fmt.Sprintf("You cannot push so many changes to %s, because it requires the approval of code owners. Create a merge request.", branch), nil
 	}
 	others, err := s.ownedByOthers(ctx, by, in, owned)
 	if err != nil || len(others) == 0 {
@@ -239,7 +239,7 @@ func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Pro
 	if more := len(others) - maxOwnedShown; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("You cannot push changes of files with code owners to %s. Create a merge request, so that their owners can approve it. "+
+	return fmt.Sprintf("You cannot push changes to files that have code owners to %s. Create a merge request, so that the owners can approve them. "+
 		"Files that match %s: %s", branch, f.Path, shown), nil
 }
 
@@ -247,10 +247,11 @@ func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Pro
 // required, none of whom is the actor.
 func (s *Service) ownedByOthers(ctx context.Context, by actor.Actor, in *project.Project, owned []codeowners.OwnedPath) ([]string, error) {
 	var entries []*codeowners.Entry
+	mine := map[*codeowners.Entry]bool{}
 	for _, o := range owned {
 		for _, e := range o.Entries {
-			if e.Section.Required() > 0 && !slices.Contains(entries, e) {
-				entries = append(entries, e)
+			if _, known := mine[e]; !known && e.Section.Required() > 0 {
+				mine[e], entries = false, append(entries, e)
 			}
 		}
 	}
@@ -265,7 +266,6 @@ func (s *Service) ownedByOthers(ctx context.Context, by actor.Actor, in *project
 	if err := b.load(ctx, s); err != nil {
 		return nil, err
 	}
-	mine := map[*codeowners.Entry]bool{}
 	for i, e := range entries {
 		mine[e] = slices.Contains(b.eligible(rules[i]), by.ID)
 	}

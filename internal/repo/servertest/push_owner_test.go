@@ -32,7 +32,7 @@ func TestPushOwned(t *testing.T) {
 		dan.commit("x/b.rb", "1", "Owned")
 		dan.git("mv", "a.rb", "a.c")
 		dan.git("commit", "-q", "-m", "Move")
-		dan.push("You cannot push changes of files with code owners to main. Create a merge request, so that their owners can approve it. "+
+		dan.push("You cannot push changes to files that have code owners to main. Create a merge request, so that the owners can approve them. "+
 			"Files that match docs/CODEOWNERS: a.rb, x/b.rb", "HEAD:main")
 		dan.push("", "HEAD:topic2")
 		dan.commit("docs/CODEOWNERS", "*.rb @dan\n", "The owners of the branch count, not the pushed ones")
@@ -43,7 +43,7 @@ func TestPushOwned(t *testing.T) {
 		bob.push("", "HEAD:main")
 
 		put := apptest.Call{Do: "PUT " + at + "/repository/files/a.rb", As: danToken, JSON: `{"branch":"main","commit_message":"m","content":"z"}`, Status: 403,
-			Want: `{"message":"403 Forbidden - You cannot push changes of files with code owners to main. Create a merge request, so that their owners can approve it. Files that match docs/CODEOWNERS: a.rb"}`}
+			Want: `{"message":"403 Forbidden - You cannot push changes to files that have code owners to main. Create a merge request, so that the owners can approve them. Files that match docs/CODEOWNERS: a.rb"}`}
 		many := `{"branch":"main","commit_message":"m","actions":[`
 		for i := range 8 {
 			many += fmt.Sprintf(`{"action":"create","file_path":"%d.rb","content":"x"},`, i)
@@ -52,7 +52,7 @@ func TestPushOwned(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			put,
 			{Name: "the first files are named", Do: "POST " + at + "/repository/commits", As: danToken, JSON: many, Status: 403,
-				Want: `{"message":"403 Forbidden - You cannot push changes of files with code owners to main. Create a merge request, so that their owners can approve it. Files that match docs/CODEOWNERS: 0.rb, 1.rb, 2.rb, 3.rb, 4.rb and 3 more"}`},
+				Want: `{"message":"403 Forbidden - You cannot push changes to files that have code owners to main. Create a merge request, so that the owners can approve them. Files that match docs/CODEOWNERS: 0.rb, 1.rb, 2.rb, 3.rb, 4.rb and 3 more"}`},
 			{Name: "an administrator", Do: put.Do, As: apptest.RootToken, JSON: put.JSON, Status: 403},
 			{Name: "named", Do: "PATCH " + at + "/protected_branches/main", As: p.alice, JSON: fmt.Sprintf(`{"allowed_to_push":[{"user_id":%d}]}`, danID), Status: 200},
 			{Do: put.Do, As: danToken, JSON: put.JSON, Status: 200},
