@@ -33,7 +33,7 @@ func (a *App) subscribe() {
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
-	a.Repos.Events.Commented.Subscribe(a.Todos.CommitCommented, a.Hooks.Commented)
+	a.Repos.Events.Commented.Subscribe(a.Plan.CommitCommented, a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Releases.Events.Created.Subscribe(a.Catalog.ReleaseCreated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
@@ -78,6 +78,7 @@ func (a *App) provide() {
 	a.CI.OnVariables(a.Pages.Variables)
 
 	a.Notify.Register(a.Plan.Notifications())
+	a.Notify.Register(a.Plan.CommitNotifications())
 	a.Notify.Register(a.Merges.Notifications())
 	a.Notify.Register(a.CI.Notifications())
 	a.Notify.Register(a.Alerts.Notifications())

@@ -114,12 +114,52 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 		if err := insertComment(ctx, tx, p.ID, string(c.ID), made); err != nil {
 			return err
 		}
-		return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: p.ID, SHA: string(c.ID), Title: c.Title, Comment: made})
+		first, err := findFirstComment(ctx, tx, p.ID, string(c.ID))
+		if err != nil {
+			return err
+		}
+		return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: p.ID, SHA: string(c.ID), Title: c.Title, Comment: made, First: first})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("comment on %s: %w", c.ID, err)
 	}
 	return made, s.fillAuthors(ctx, made)
+}
+
+// maxCommenters is the maximum number of users who are notified because they
+// commented on a commit.
+const maxCommenters = 1000
+
+// Commenters returns the users who take part in the discussion of a commit: its
+// author and the authors of its comments. The caller checks the permissions.
+func (s *Service) Commenters(ctx context.Context, projectID int64, sha string) ([]int64, error) {
+	ids, err := findCommenters(ctx, s.DB, projectID, sha, maxCommenters)
+	if err != nil {
+		return nil, fmt.Errorf("find authors of comments: %w", err)
+	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Of(p)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.Commit(ctx, sha)
+	if errs.Is(missing(err, "Commit"), errs.KindNotFound) {
+		return ids, nil // it was removed
+	}
+	if err != nil {
+		return nil, passing(err)
+	}
+	users, err := s.Users.FindByEmails(ctx, []string{c.Author.Email})
+	if err != nil {
+		return nil, fmt.Errorf("find author: %w", err)
+	}
+	for _, u := range users {
+		ids = append(ids, u.ID)
+	}
+	return ids, nil
 }
 
 // inDiff reports whether the line of a comment was added or removed.

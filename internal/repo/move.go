@@ -55,6 +55,7 @@ type Commented struct {
 	SHA       string
 	Title     string // of the commit
 	Comment   *Comment
+	First     int64 // ID of the first comment on the commit
 }
 
 // PushCheck refuses changes of a push by setting Refused. An error means that the

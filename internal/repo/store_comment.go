@@ -30,6 +30,17 @@ func insertComment(ctx context.Context, q db.Q, projectID int64, sha string, c *
 		projectID, sha, c.AuthorID, c.Note, c.Path, c.Line, c.LineType, c.CreatedAt).Scan(&c.ID)
 }
 
+// findFirstComment returns the ID of the first comment on a commit.
+func findFirstComment(ctx context.Context, q db.Q, projectID int64, sha string) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT c.id FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? ORDER BY c.id LIMIT 1`, projectID, sha).Scan(&id)
+	return id, err
+}
+
+// findCommenters returns the authors of the comments on a commit.
+func findCommenters(ctx context.Context, q db.Q, projectID int64, sha string, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT DISTINCT c.author_id FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? LIMIT ?`, projectID, sha, limit)
+}
+
 func moveComments(ctx context.Context, q db.Q, from, to int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE commit_comments SET author_id = ? WHERE author_id = ?`, to, from)
 	return err

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"context"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/mail"
+	"svc/internal/notify"
+	"svc/internal/project"
+	"svc/internal/repo"
+)
+
+// CommitCommented notifies users of a comment on a commit.
+func (s *Service) CommitCommented(ctx context.Context, tx *db.Tx, c repo.Commented) error {
+	return s.Notify.Notify(ctx, tx, notify.Event{
+		Type: notify.NewNote, TargetKind: string(CommitKind), TargetID: c.First, ProjectID: c.ProjectID, AuthorID: c.Comment.AuthorID,
+		Details: notify.Details{NoteID: c.Comment.ID, From: c.Title, To: c.SHA},
+	})
+}
+
+// commitNotifications implements notify.Source for comments on commits. The ID of a
+// target is that of the first comment on the commit, because commits have no
+// number. The details of an event have the title and the SHA of the commit.
+type commitNotifications struct{ s *Service }
+
+// CommitNotifications returns the kind of targets, and the source, of the emails
+// about comments on commits.
+func (s *Service) CommitNotifications() (string, notify.Source) {
+	return string(CommitKind), commitNotifications{s}
+}
+
+// Recipients implements notify.Source: the author of the commit and all who
+// commented on it participate.
+func (n commitNotifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
+	text, err := repo.CommentText(ctx, n.s.DB, e.NoteID)
+	if err != nil {
+		return notify.Recipients{}, err
+	}
+	ids, err := n.s.Repos.Commenters(ctx, e.ProjectID, e.To)
+	return notify.Recipients{Participants: ids, Text: text}, err
+}
+
+// View implements notify.Source.
+func (n commitNotifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
+	first := events[0]
+	in, err := n.s.Projects.RequireView(ctx, by, project.RefTo(first.ProjectID), project.CodePart)
+	if err != nil {
+		return nil, err
+	}
+	short := first.To[:min(8, len(first.To))]
+	v := &notify.View{
+		Project: in, Subject: first.From + " (" + short + ")", Noun: "commit", Path: "/" + in.FullPath + "/-/commit/" + first.To,
+		Headers: [][2]string{{"Commit-ID", first.To}},
+	}
+	names, err := n.s.Named(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	return v, v.Add(events, "", func(e *notify.Event) (*mail.Section, error) {
+		text, err := repo.CommentText(ctx, n.s.DB, e.NoteID)
+		if errs.Is(err, errs.KindNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return n.s.Section(ctx, by, in, names.Name(e.AuthorID)+" commented on commit "+short+":", text)
+	})
+}
+
+// Subscribe implements notify.Source. There are no subscriptions to commits.
+func (commitNotifications) Subscribe(context.Context, int64, int64, bool) error { return nil }
+
+// CanUnsubscribe implements notify.Source.
+func (commitNotifications) CanUnsubscribe() bool { return false }
