@@ -99,7 +99,7 @@ func (v *visit) span(total, most int) excerpt {
 	all := v.r.URL.Query()
 	all.Del("page")
 	all.Set("all", "1")
-	return excerpt{First: (n-1)*most + 1, Last: min(n*most, total), Most: most, Pager: pagerOf(v.r.URL.Query(), n, n*most < total), All: "?" + all.Encode()}
+	return excerpt{First: (n-1)*most + 1, Last: min(n*most, total), Most: most, Pager: pagerOf(v.r.URL.Query(), "page", n, n*most < total), All: "?" + all.Encode()}
 }
 
 // maxRendered is the longest text that becomes HTML on a page; of a README so

@@ -220,14 +220,19 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	return v.showDiff(p, p.Diff)
 }
 
+// commentsParam is the parameter with the page of the comments on a commit. The
+// diff has pages of its own.
+const commentsParam = "comments_page"
+
 // commitComments reads a page of the comments on a commit.
 func (w *Web) commitComments(v *visit, p *commitPage) error {
 	p.MayWrite = repo.CanComment(v.actor, p.Project)
-	page, err := w.Repos.Comments(v, v.actor, p.in(), string(p.Commit.ID), db.Paging{Limit: perDiscussions, Offset: (v.pageNumber() - 1) * perDiscussions})
+	n := v.pageOf(commentsParam)
+	page, err := w.Repos.Comments(v, v.actor, p.in(), string(p.Commit.ID), db.Paging{Limit: perDiscussions, Offset: (n - 1) * perDiscussions})
 	if err != nil || len(page.Items) == 0 {
 		return err
 	}
-	p.Pager = v.pager(page.More)
+	p.Pager = pagerOf(v.r.URL.Query(), commentsParam, n, page.More)
 	texts := make([]plan.Text, len(page.Items))
 	for i, c := range page.Items {
 		texts[i] = plan.Text{Source: c.Note, Whole: fmt.Sprintf("/api/v4/projects/%d/repository/commits/%s/comments", p.Project.ID, p.Commit.ID)}
@@ -249,7 +254,15 @@ func (w *Web) commentOnCommit(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	return v.redirect(fmt.Sprintf("%s#note_%d", pathTo(string(ref), "-", "commit", id), made.ID))
+	page, err := w.Repos.Comments(v, v.actor, ref, id, db.Paging{Limit: 1, Totals: true})
+	if err != nil {
+		return err
+	}
+	to := pathTo(string(ref), "-", "commit", id)
+	if last := (page.Total-1)/perDiscussions + 1; last > 1 { // the newest are on the last page
+		to += fmt.Sprintf("?%s=%d", commentsParam, last)
+	}
+	return v.redirect(fmt.Sprintf("%s#note_%d", to, made.ID))
 }
 
 // commitRefs finds the branches and tags that have the commit.

@@ -216,7 +216,7 @@ func (v *visit) diffView(s diffSource) (diffView, error) {
 	if d.Only != "" {
 		from, to = only(s.files, d.Only)
 	} else {
-		d.Pager = pagerOf(v.r.URL.Query(), page, to < len(s.files))
+		d.Pager = pagerOf(v.r.URL.Query(), "page", page, to < len(s.files))
 	}
 	left := maxDiffText
 	for _, file := range s.files[from:to] {

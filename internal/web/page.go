@@ -194,8 +194,11 @@ func (v *visit) ip() string { return httpreq.IP(v.r) }
 func (v *visit) param(name string) string { return v.r.URL.Query().Get(name) }
 
 // pageNumber is the page of a list that is asked for, from 1.
-func (v *visit) pageNumber() int {
-	n, err := strconv.Atoi(v.param("page"))
+func (v *visit) pageNumber() int { return v.pageOf("page") }
+
+// pageOf is pageNumber for a list whose page has another parameter.
+func (v *visit) pageOf(param string) int {
+	n, err := strconv.Atoi(v.param(param))
 	if err != nil {
 		return 1
 	}

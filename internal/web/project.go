@@ -261,7 +261,7 @@ func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
 	if err := view.List(v, from, maxEntries); err != nil {
 		return err
 	}
-	p.Pager, p.Commit = pagerOf(url.Values{}, v.pageNumber(), from+maxEntries < view.Total), view.Newest // others are shown it too
+	p.Pager, p.Commit = pagerOf(url.Values{}, "page", v.pageNumber(), from+maxEntries < view.Total), view.Newest // others are shown it too
 	key := rendering{at, strconv.Itoa(from), view.CommitID}
 	var ok bool
 	if p.Table, ok = w.rendered.get(key); !ok {

@@ -399,12 +399,12 @@ func (v *visit) paging() db.Paging {
 }
 
 func (v *visit) pager(more bool) pager {
-	return pagerOf(v.r.URL.Query(), v.pageNumber(), more)
+	return pagerOf(v.r.URL.Query(), "page", v.pageNumber(), more)
 }
 
-func pagerOf(query url.Values, n int, more bool) pager {
+func pagerOf(query url.Values, param string, n int, more bool) pager {
 	at := func(n int) string {
-		query.Set("page", strconv.Itoa(n))
+		query.Set(param, strconv.Itoa(n))
 		return "?" + query.Encode()
 	}
 	var p pager
