@@ -36,21 +36,15 @@ func (p issueForm) title() string {
 func (w *Web) newIssue(v *visit, ref project.Ref) error {
 	f := filled("title", v.param("title"), "description", v.param("description"), "milestone_id", v.param("milestone_id"))
 	f.Values["labels"] = v.r.URL.Query()["labels"]
-	next, err := w.followUp(v, ref, v.param)
-	if err != nil {
-		return err
-	}
-	if next != nil && f.Get("title") == "" {
-		f.Values.Set("title", next.Title)
-	}
-	if next != nil && f.Get("description") == "" {
-		f.Values.Set("description", next.Description)
-	}
 	return w.showIssueForm(v, ref, nil, f)
 }
 
-// followUp reads the threads that a new issue continues; nil for none.
-func (w *Web) followUp(v *visit, ref project.Ref, value func(string) string) (*merge.FollowUpIssue, error) {
+// followUp reads which threads a new issue continues; nil for none.
+func (v *visit) followUp() (*merge.FollowUp, error) {
+	value := v.text
+	if v.r.Method == http.MethodGet {
+		value = v.param
+	}
 	text := value("merge_request_to_resolve_discussions_of")
 	if text == "" {
 		return nil, nil
@@ -59,7 +53,25 @@ func (w *Web) followUp(v *visit, ref project.Ref, value func(string) string) (*m
 	if err != nil {
 		return nil, errs.NotFound("Merge Request").Because(err)
 	}
-	return w.Merges.FollowUp(v, v.actor, ref, merge.FollowUp{Request: iid, Discussion: value("discussion_to_resolve")})
+	return &merge.FollowUp{Request: iid, Discussion: value("discussion_to_resolve")}, nil
+}
+
+// fillFollowUp reads the threads that a new issue continues. They are the default
+// title and description.
+func (w *Web) fillFollowUp(v *visit, ref project.Ref, p *issueForm) error {
+	of, err := v.followUp()
+	if err != nil || of == nil {
+		return err
+	}
+	if p.Follows, err = w.Merges.FollowUp(v, v.actor, ref, *of); err != nil || v.r.Method != http.MethodGet {
+		return err
+	}
+	for name, text := range map[string]string{"title": p.Follows.Title, "description": p.Follows.Description} {
+		if p.Form.Get(name) == "" {
+			p.Form.Values.Set(name, text)
+		}
+	}
+	return nil
 }
 
 // showIssueForm shows the form of an issue; nil is a new one.
@@ -76,11 +88,7 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	if i == nil {
 		// Members plan the issues that they create; others can only hide them.
 		p.Chooses, p.Hides = plan.CanIn(v.actor, h.P.Project).Choose, true
-		value := v.text
-		if v.r.Method == http.MethodGet {
-			value = v.param
-		}
-		if p.Follows, err = w.followUp(v, ref, value); err != nil {
+		if err := w.fillFollowUp(v, ref, &p); err != nil {
 			return err
 		}
 		if err := w.fillTemplates(v, &p.planForm, h.P.Project, plan.IssueKind); err != nil {
@@ -111,13 +119,13 @@ func (w *Web) createIssue(v *visit, ref project.Ref) error {
 	if v.ticked("preview") || f.bad() {
 		return w.showIssueForm(v, ref, nil, f)
 	}
-	next, err := w.followUp(v, ref, v.text)
+	of, err := v.followUp()
 	if err != nil {
 		return err
 	}
 	var i *plan.Issue
-	if next != nil {
-		i, err = w.Merges.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields}, next.FollowUp)
+	if of != nil {
+		i, err = w.Merges.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields}, *of)
 	} else {
 		i, err = w.Plan.CreateIssue(v, v.actor, ref, plan.NewIssue{IssueFields: fields})
 	}
