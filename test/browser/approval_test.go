@@ -12,20 +12,8 @@ import (
 // comments on a line with the toolbar and preview, and continues the thread in an
 // issue.
 func TestApprovalRules(t *testing.T) {
-	s, c := start(t), launch(t)
-	s.user(t, "ada")
-	s.user(t, "eve")
-	ada := c.open(t, s)
-	ada.signIn("ada", password)
-	ada.visit("/projects/new")
-	ada.fill("#name", "Engine")
-	ada.press("main form button.main")
-	ada.wantPath("/ada/engine")
-	const project = "/projects/ada%2Fengine"
-	s.call(t, "POST", project+"/members", url.Values{"username": {"eve"}, "access_level": {"30"}})
+	s, _, ada := proposal(t)
 	s.call(t, "POST", "/groups", url.Values{"name": {"Mechanics"}, "path": {"mechanics"}})
-	s.call(t, "POST", project+"/repository/files/oil.txt", url.Values{"branch": {"work"}, "start_branch": {"main"}, "commit_message": {"Add oil"}, "content": {"More oil\nEvry day\n"}})
-	s.call(t, "POST", project+"/merge_requests", url.Values{"source_branch": {"work"}, "target_branch": {"main"}, "title": {"Oil the engine"}})
 	const one, settings = "/ada/engine/-/merge_requests/1", "/ada/engine/-/settings/merge_requests"
 
 	ada.visit(settings)

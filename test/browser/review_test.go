@@ -10,19 +10,7 @@ import (
 // TestReview reviews a merge request: a suggestion is inserted, kept as a pending
 // comment, published with a request for changes and applied from the batch.
 func TestReview(t *testing.T) {
-	s, c := start(t), launch(t)
-	s.user(t, "ada")
-	s.user(t, "eve")
-	ada := c.open(t, s)
-	ada.signIn("ada", password)
-	ada.visit("/projects/new")
-	ada.fill("#name", "Engine")
-	ada.press("main form button.main")
-	ada.wantPath("/ada/engine")
-	const project = "/projects/ada%2Fengine"
-	s.call(t, "POST", project+"/members", url.Values{"username": {"eve"}, "access_level": {"30"}})
-	s.call(t, "POST", project+"/repository/files/oil.txt", url.Values{"branch": {"work"}, "start_branch": {"main"}, "commit_message": {"Add oil"}, "content": {"More oil\nEvry day\n"}})
-	s.call(t, "POST", project+"/merge_requests", url.Values{"source_branch": {"work"}, "target_branch": {"main"}, "title": {"Oil the engine"}})
+	s, c, ada := proposal(t)
 	const one = "/ada/engine/-/merge_requests/1"
 
 	eve := c.open(t, s)
@@ -43,6 +31,7 @@ func TestReview(t *testing.T) {
 	eve.shoot("review-pending")
 	eve.do(chromedp.Click(".reviewbar summary", chromedp.ByQuery), chromedp.WaitVisible(".reviewbar [value=requested_changes]", chromedp.ByQuery))
 	eve.fill(".reviewbar textarea", "A typing error.")
+	eve.do(chromedp.WaitVisible(".reviewbar .toolbar", chromedp.ByQuery))
 	eve.do(chromedp.Click(".reviewbar [value=requested_changes]", chromedp.ByQuery))
 	eve.look("review-finish")
 	eve.shoot("review-finish")
@@ -64,4 +53,24 @@ func TestReview(t *testing.T) {
 	ada.wantText("The suggestion was applied.")
 	ada.visit("/ada/engine/-/blob/work/oil.txt")
 	ada.wantText("Every day")
+}
+
+// proposal starts a server with a merge request: ada proposes to add a file to her
+// project ada/engine, in which eve is a Developer. It returns the tab of ada.
+func proposal(t *testing.T) (*server, *chromium, *tab) {
+	t.Helper()
+	s, c := start(t), launch(t)
+	s.user(t, "ada")
+	s.user(t, "eve")
+	ada := c.open(t, s)
+	ada.signIn("ada", password)
+	ada.visit("/projects/new")
+	ada.fill("#name", "Engine")
+	ada.press("main form button.main")
+	ada.wantPath("/ada/engine")
+	const project = "/projects/ada%2Fengine"
+	s.call(t, "POST", project+"/members", url.Values{"username": {"eve"}, "access_level": {"30"}})
+	s.call(t, "POST", project+"/repository/files/oil.txt", url.Values{"branch": {"work"}, "start_branch": {"main"}, "commit_message": {"Add oil"}, "content": {"More oil\nEvry day\n"}})
+	s.call(t, "POST", project+"/merge_requests", url.Values{"source_branch": {"work"}, "target_branch": {"main"}, "title": {"Oil the engine"}})
+	return s, c, ada
 }
