@@ -98,9 +98,11 @@ func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) 
 		}
 	}
 	now := a.Now()
-	open, err := a.related(c, found.Items...)
-	if err != nil {
-		return page[any]{}, err
+	var open map[int64]*int64
+	if !p.Simple {
+		if open, err = a.related(c, found.Items...); err != nil {
+			return page[any]{}, err
+		}
 	}
 	to := func(one *project.Project) any {
 		shown := toProject(c, one, p.Simple, p.Statistics, now)
