@@ -68,7 +68,7 @@ func (t *tracer) trace(p *plan.Position) (*plan.Position, error) {
 	if err != nil || end == nil {
 		return nil, err
 	}
-	now.OldLine, now.NewLine, now.Range = end.OldLine, end.NewLine, nil
+	now.OldLine, now.NewLine, now.Range, now.Code = end.OldLine, end.NewLine, nil, end.Code
 	if p.Range != nil {
 		start, err := t.line(f, p, p.Range.Start.OldLine, p.Range.Start.NewLine)
 		if err != nil {

@@ -186,6 +186,9 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.repairHead(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
+	if err := s.moveNotes(ctx, w.ID); err != nil {
+		return ignoreRefusal(err)
+	}
 	return s.workCheck(ctx, checkWork(w)) // for lists
 }
 

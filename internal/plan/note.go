@@ -31,6 +31,7 @@ type Note struct {
 	System       string    // what the program tells of; empty for one that a user wrote
 	Internal     bool      // for those alone who read what is confidential
 	Position     *Position // of a DiffNote
+	Current      *Position // in the newest version of the diff that has the line; nil: that is Position
 	CommitSHA    string    // the commit that the author looked at; usually empty
 	ResolvedAt   *time.Time
 	ResolvedByID *int64

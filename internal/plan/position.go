@@ -1,19 +1,22 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/patch"
 )
 
-// Position is where in a diff a note stands. It stays what it was when the diff
-// goes on. It is stored as JSON.
+// Position is a position of a note in a version of a diff. It is stored as JSON.
 type Position struct {
 	BaseSHA  string       `json:"base_sha"`
 	StartSHA string       `json:"start_sha"`
@@ -197,6 +200,36 @@ func (w *LinePoint) set(path string, l git.DiffLine) {
 	case '-':
 		w.Type, w.NewLine = "old", nil
 	}
+}
+
+// At returns the position of a diff note in the newest version of the diff that has
+// its line.
+func (n *Note) At() *Position { return cmp.Or(n.Current, n.Position) }
+
+// DiffNotes returns the newest diff notes on a target, for the feature that owns
+// the diff.
+func (s *Service) DiffNotes(ctx context.Context, on Target, limit int) ([]*Note, error) {
+	list, err := findDiffNotes(ctx, s.DB, on, limit)
+	if err != nil {
+		return nil, fmt.Errorf("diff notes on %s %d: %w", on.Kind, on.ID, err)
+	}
+	return list, nil
+}
+
+// MoveNotes stores the current positions of diff notes by their IDs.
+func (s *Service) MoveNotes(ctx context.Context, to map[int64]*Position) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		for _, id := range slices.Sorted(maps.Keys(to)) { // one order, so that transactions do not wait for each other
+			if err := saveCurrentPosition(ctx, tx, id, to[id]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("move diff notes: %w", err)
+	}
+	return nil
 }
 
 // Encode returns the position as it is stored; empty for nil.

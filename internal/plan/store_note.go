@@ -8,16 +8,19 @@ import (
 	"svc/internal/db"
 )
 
-const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal, n.position,
+const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal, n.position, n.current_position,
 	n.resolved_at, n.resolved_by_id, n.created_at, n.updated_at, n.commit_sha`
 
 func scanNote(s db.Scanner) (*Note, error) {
 	var n Note
-	var position string
-	err := s.Scan(&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal, &position,
+	var position, current string
+	err := s.Scan(&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal, &position, &current,
 		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt), &n.CommitSHA)
 	if err == nil {
 		n.Position, err = DecodePosition(position)
+	}
+	if err == nil {
+		n.Current, err = DecodePosition(current)
 	}
 	return &n, err
 }
@@ -68,10 +71,30 @@ func insertNote(ctx context.Context, q db.Q, n *Note) error {
 	if err != nil {
 		return err
 	}
+	current, err := n.Current.Encode()
+	if err != nil {
+		return err
+	}
 	return q.QueryRowContext(ctx, `
-		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, position, created_at, updated_at, commit_sha, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, position, n.CreatedAt, n.UpdatedAt, n.CommitSHA, n.Body).Scan(&n.ID)
+		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, position, current_position, created_at, updated_at, commit_sha, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		n.ProjectID, string(n.On.Kind), n.On.ID, n.OnIID, n.Discussion, n.Type, n.AuthorID, n.System, n.Internal, position, current, n.CreatedAt, n.UpdatedAt, n.CommitSHA, n.Body).Scan(&n.ID)
+}
+
+// findDiffNotes returns the newest diff notes on a target.
+func findDiffNotes(ctx context.Context, q db.Q, on Target, limit int) ([]*Note, error) {
+	return db.All(ctx, q, scanNote, `
+		SELECT `+noteColumns+` FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? AND n.position <> '' ORDER BY n.created_at DESC, n.id DESC LIMIT ?`,
+		string(on.Kind), on.ID, limit)
+}
+
+func saveCurrentPosition(ctx context.Context, q db.Q, id int64, at *Position) error {
+	text, err := at.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `UPDATE notes SET current_position = ? WHERE id = ?`, text, id)
+	return err
 }
 
 func saveNote(ctx context.Context, q db.Q, n *Note) error {

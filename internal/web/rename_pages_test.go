@@ -39,6 +39,15 @@ func TestRenamedThreads(t *testing.T) {
 		comment("```suggestion\ntwo\n```", "b.txt", 2)
 		commit("", fmt.Sprintf(`{"action":"move","previous_path":"old.txt","file_path":"dir/new.txt","content":%q},{"action":"update","file_path":"b.txt","content":"1\ntwo\n3\n"}`, "first\n"+text+"last\n"))
 		s.Check(t, apptest.Call{Name: "settled", Do: "GET " + at + "/merge_requests/1/discussions?page=2&per_page=1", As: ada, Status: 200, Want: `[{"notes":[{"suggestions":[{"applied":true,"appliable":false}]}]}]`})
+		s.Settled(t)
+		first := "GET " + at + "/merge_requests/1/discussions?page=1&per_page=1"
+		where := `[{"notes":[{"position":{"old_path":"dir/new.txt","new_path":"dir/new.txt","old_line":null,"new_line":32}}]}]`
+		s.Check(t, apptest.Call{Name: "the position in the new version", Do: first, As: ada, Status: 200, Want: where})
+		commit("", `{"action":"update","file_path":"dir/new.txt","content":"another text\n"}`)
+		s.Settled(t)
+		s.Check(t, apptest.Call{Name: "the line is gone", Do: first, As: ada, Status: 200, Want: where})
+		commit("", fmt.Sprintf(`{"action":"update","file_path":"dir/new.txt","content":%q}`, "first\n"+text+"last\n"))
+		s.Settled(t)
 		b := newBrowser(t, s)
 		b.signIn("ada", "a good password")
 		page := b.get("/ada/p/-/merge_requests/1/diffs").want(200, "About the last line").body

@@ -1,0 +1,68 @@
+package merge
+
+import (
+	"context"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/plan"
+)
+
+// maxMoved is the number of diff notes, the newest first, whose positions are
+// stored after a push.
+const maxMoved = 1000
+
+// moveNotes stores where the diff notes of a merge request are in its newest
+// version: clients of the API read that with the notes. Each push moves them on
+// from the version before it, so that one comparison does for most of them. A note
+// whose line is gone keeps the position of the last version that had it. NotFound.
+func (s *Service) moveNotes(ctx context.Context, id int64) error {
+	m, err := findRequestByID(ctx, s.DB, id)
+	if err != nil {
+		return db.NotFound(err, "Merge Request")
+	}
+	v, err := newestVersion(ctx, s.DB, id)
+	if err != nil {
+		return db.NotFound(err, "Merge Request")
+	}
+	found, err := s.Plan.DiffNotes(ctx, m.Target(), maxMoved)
+	if err != nil {
+		return err
+	}
+	var notes []*plan.Note
+	var from []*plan.Position
+	for _, n := range found {
+		if at := n.At(); at.HeadSHA != v.Head || at.BaseSHA != v.Base {
+			notes, from = append(notes, n), append(from, at)
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	in, err := s.system(ctx, &m.ProjectID)
+	if err != nil {
+		return err
+	}
+	if in == nil {
+		return errs.NotFound("Merge Request")
+	}
+	d, err := s.Repos.DiffOf(ctx, in, git.OID(v.Base), git.OID(v.Head), git.DiffOptions{})
+	if err != nil {
+		return err
+	}
+	traced, err := s.Trace(ctx, &Contents{Project: in, Request: m, Version: v, Diff: d}, from)
+	if err != nil {
+		return err
+	}
+	moved := map[int64]*plan.Position{}
+	for i, n := range notes {
+		if traced[i] != nil {
+			moved[n.ID] = traced[i]
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	return s.Plan.MoveNotes(ctx, moved)
+}
