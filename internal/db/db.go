@@ -356,6 +356,22 @@ func Value[T any](s Scanner) (T, error) {
 	return v, err
 }
 
+// Sums returns the numbers by ID that a query selects for IDs: its rows have an ID
+// and a number, and its arguments are the IDs.
+func Sums(ctx context.Context, q Q, query string, ids []int64) (map[int64]int64, error) {
+	found := make(map[int64]int64, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	_, err := All(ctx, q, func(s Scanner) (none struct{}, err error) {
+		var id, n int64
+		err = s.Scan(&id, &n)
+		found[id] = n
+		return none, err
+	}, query, Any(ids)...)
+	return found, err
+}
+
 // ExecOne runs a statement that must touch exactly one row; it returns
 // ErrNoRows when none matched. It is the compare-and-set of state changes.
 func ExecOne(ctx context.Context, q Q, query string, args ...any) error {

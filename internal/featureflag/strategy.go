@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 )
 
 // Strategy says for whom an active flag is on.
@@ -73,26 +74,16 @@ type ScopeChange struct {
 func (s *Service) applyStrategies(ctx context.Context, q db.Q, f *Flag, changes []StrategyChange) ([]*Strategy, error) {
 	list := slices.Clone(f.Strategies)
 	for _, c := range changes {
-		st := &Strategy{Parameters: map[string]string{}}
-		at := -1
-		if c.ID != nil {
-			at = slices.IndexFunc(list, func(have *Strategy) bool { return have.ID == *c.ID })
-			if at < 0 {
-				return nil, errs.NotFound("")
-			}
-			copied := *list[at]
-			st = &copied
+		var st *Strategy
+		var ok bool
+		if list, st, ok = patch.Element(list, c.ID, c.Remove, func(st *Strategy) int64 { return st.ID }); !ok {
+			return nil, errs.NotFound("")
 		}
-		switch {
-		case c.Remove && at >= 0:
-			list = slices.Delete(list, at, at+1)
+		if st == nil {
 			continue
-		case c.Remove:
-			continue
-		case at >= 0:
-			list[at] = st
-		default:
-			list = append(list, st)
+		}
+		if st.Parameters == nil {
+			st.Parameters = map[string]string{}
 		}
 		if err := s.applyStrategy(ctx, q, f.ProjectID, st, c); err != nil {
 			return nil, err
@@ -214,26 +205,17 @@ func checkUserIDs(text string) string {
 func (st *Strategy) applyScopes(changes []ScopeChange) error {
 	list := slices.Clone(st.Scopes)
 	for _, c := range changes {
-		sc := &Scope{}
-		at := -1
-		if c.ID != nil && *c.ID != 0 {
-			at = slices.IndexFunc(list, func(have *Scope) bool { return have.ID == *c.ID })
-			if at < 0 {
-				return errs.NotFound("")
-			}
-			copied := *list[at]
-			sc = &copied
+		id := c.ID
+		if id != nil && *id == 0 {
+			id = nil
 		}
-		switch {
-		case c.Remove && at >= 0:
-			list = slices.Delete(list, at, at+1)
+		var sc *Scope
+		var ok bool
+		if list, sc, ok = patch.Element(list, id, c.Remove, func(sc *Scope) int64 { return sc.ID }); !ok {
+			return errs.NotFound("")
+		}
+		if sc == nil {
 			continue
-		case c.Remove:
-			continue
-		case at >= 0:
-			list[at] = sc
-		default:
-			list = append(list, sc)
 		}
 		if c.Environment != nil {
 			sc.Environment = *c.Environment

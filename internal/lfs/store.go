@@ -221,27 +221,12 @@ func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]st
 }
 
 func sizesOf(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
-	return pairs(ctx, q, `SELECT project_id, size FROM lfs_projects WHERE project_id IN `+db.In(len(projects)), projects)
+	return db.Sums(ctx, q, `SELECT project_id, size FROM lfs_projects WHERE project_id IN `+db.In(len(projects)), projects)
 }
 
 func sizesOfGroups(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
-	return pairs(ctx, q, `
+	return db.Sums(ctx, q, `
 		SELECT t.ancestor_id, CAST(sum(m.size) AS BIGINT)
 		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN lfs_projects m ON m.project_id = p.id
 		WHERE p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
-}
-
-// pairs reads IDs and sizes.
-func pairs(ctx context.Context, q db.Q, query string, ids []int64) (map[int64]int64, error) {
-	found := make(map[int64]int64, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
-		var id, size int64
-		err := s.Scan(&id, &size)
-		found[id] = size
-		return struct{}{}, err
-	}, query, db.Any(ids)...)
-	return found, err
 }

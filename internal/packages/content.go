@@ -41,7 +41,7 @@ func (s *Service) store(ctx context.Context, from io.Reader, megabytes int) (*co
 		return nil, fmt.Errorf("begin upload: %w", err)
 	}
 	if megabytes > 0 {
-		from = &limitedReader{r: from, left: int64(megabytes) << 20, over: errs.TooLarge("a file of this package type may have %d MB", megabytes)}
+		from = blob.LimitReader(from, int64(megabytes)<<20, errs.TooLarge("a file of this package type may have %d MB", megabytes))
 	}
 	// SHA-1 and MD5 identify files to clients that ask for them; nothing trusts them.
 	sums := [...]io.Writer{sha256.New(), sha1.New(), md5.New(), sha512.New()}
@@ -90,25 +90,6 @@ func (s *Service) keep(ctx context.Context, tx *db.Tx, c *content) (int64, error
 		return id, s.Queue.Add(ctx, tx, removeWork{Keys: []string{c.blob}})
 	}
 	return id, nil
-}
-
-// limitedReader returns an error if there is more than the limit.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-	over error
-}
-
-// Read implements io.Reader.
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, l.over
-	}
-	return n, err
 }
 
 // Content is the content of a file, opened for reading. The caller closes it.

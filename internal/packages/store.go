@@ -180,28 +180,13 @@ func deleteFile(ctx context.Context, tx *db.Tx, id int64) error {
 }
 
 func sumByProject(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
-	return sumSizes(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM package_files WHERE project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
+	return db.Sums(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM package_files WHERE project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
 }
 
 func sumByGroup(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
-	return sumSizes(ctx, q, `SELECT t.ancestor_id, CAST(SUM(f.size) AS BIGINT)
+	return db.Sums(ctx, q, `SELECT t.ancestor_id, CAST(SUM(f.size) AS BIGINT)
 		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN package_files f ON f.project_id = p.id
 		WHERE p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
-}
-
-// sumSizes reads pairs of an id and a sum.
-func sumSizes(ctx context.Context, q db.Q, query string, ids []int64) (map[int64]int64, error) {
-	found := make(map[int64]int64, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	return found, db.Each(ctx, q, func(s db.Scanner) (pair [2]int64, err error) {
-		err = s.Scan(&pair[0], &pair[1])
-		return pair, err
-	}, func(pair [2]int64) error {
-		found[pair[0]] = pair[1]
-		return nil
-	}, query, db.Any(ids)...)
 }
 
 // insertPipeline records the pipeline that published a package.

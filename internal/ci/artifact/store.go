@@ -15,28 +15,13 @@ import (
 const columns = `a.id, a.job_id, a.project_id, a.kind, a.format, a.filename, a.size, a.sha256, a.blob, a.expires_at, a.created_at`
 
 func sumByProject(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
-	return sumSizes(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM job_artifacts WHERE kind <> 'test_cases' AND project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
+	return db.Sums(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM job_artifacts WHERE kind <> 'test_cases' AND project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
 }
 
 func sumByGroup(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
-	return sumSizes(ctx, q, `SELECT t.ancestor_id, CAST(SUM(a.size) AS BIGINT)
+	return db.Sums(ctx, q, `SELECT t.ancestor_id, CAST(SUM(a.size) AS BIGINT)
 		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN job_artifacts a ON a.project_id = p.id
 		WHERE a.kind <> 'test_cases' AND p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
-}
-
-// sumSizes reads pairs of an id and a sum.
-func sumSizes(ctx context.Context, q db.Q, query string, ids []int64) (map[int64]int64, error) {
-	found := make(map[int64]int64, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
-		var id, size int64
-		err := s.Scan(&id, &size)
-		found[id] = size
-		return struct{}{}, err
-	}, query, db.Any(ids)...)
-	return found, err
 }
 
 func scan(s db.Scanner) (*File, error) {

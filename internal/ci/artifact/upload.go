@@ -138,7 +138,7 @@ func (s *Service) newFile(ctx context.Context, jobID, projectID int64, u *Upload
 		return nil, err
 	}
 	limit := int64(settings.MaxArtifactMegabytes) << 20
-	u.Content = &limitedReader{r: u.Content, left: limit, over: errs.TooLarge("an artifact may have %d MB", settings.MaxArtifactMegabytes)}
+	u.Content = blob.LimitReader(u.Content, limit, errs.TooLarge("an artifact may have %d MB", settings.MaxArtifactMegabytes))
 	return a, nil
 }
 
@@ -161,25 +161,6 @@ func expiry(in string, days int, now time.Time) (*time.Time, error) {
 	}
 	at := now.Add(d)
 	return &at, nil
-}
-
-// limitedReader returns an error if there is more than the limit.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-	over error
-}
-
-// Read implements io.Reader.
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, l.over
-	}
-	return n, err
 }
 
 // put stores a file that has no row yet.

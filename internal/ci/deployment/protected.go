@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -286,28 +287,16 @@ func (s *Service) applyProtection(ctx context.Context, in place, e *ProtectedEnv
 func (s *Service) applyRules(ctx context.Context, in place, have []*EnvironmentRule, changes []RuleChange, approve bool) ([]*EnvironmentRule, error) {
 	list := slices.Clone(have)
 	for _, c := range changes {
-		r := &EnvironmentRule{}
-		if approve {
+		var r *EnvironmentRule
+		var ok bool
+		if list, r, ok = patch.Element(list, c.ID, c.Remove, func(r *EnvironmentRule) int64 { return r.ID }); !ok {
+			return nil, errs.NotFound("")
+		}
+		if r == nil {
+			continue
+		}
+		if approve && r.ID == 0 {
 			r.Required = 1
-		}
-		at := -1
-		if c.ID != nil {
-			if at = slices.IndexFunc(list, func(h *EnvironmentRule) bool { return h.ID == *c.ID }); at < 0 {
-				return nil, errs.NotFound("")
-			}
-			copied := *list[at]
-			r = &copied
-		}
-		switch {
-		case c.Remove && at >= 0:
-			list = slices.Delete(list, at, at+1)
-			continue
-		case c.Remove:
-			continue
-		case at >= 0:
-			list[at] = r
-		default:
-			list = append(list, r)
 		}
 		if err := s.applyRule(ctx, in, r, c, approve); err != nil {
 			return nil, err
