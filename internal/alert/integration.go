@@ -121,7 +121,7 @@ func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref pro
 	return i, s.fill(by, in, i)
 }
 
-// changer is keeper for one who changes something.
+// changer returns a project to a Maintainer who may change its settings.
 func (s *Service) changer(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 }

@@ -11,7 +11,7 @@ import (
 var hookRows = func() map[string]ciRow {
 	const webhook = `{"url":"https://hooks.example.org"}`
 	rows := map[string]ciRow{}
-	for at, keeper := range map[string]project.Level{"/projects/{id}": project.Maintainer, "/groups/{id}": project.Owner} {
+	for at, manager := range map[string]project.Level{"/projects/{id}": project.Maintainer, "/groups/{id}": project.Owner} {
 		one := "/hooks/{hook_id}"
 		for endpoint, r := range map[string]struct {
 			body string
@@ -36,7 +36,7 @@ var hookRows = func() map[string]ciRow {
 				slug = "slack"
 			}
 			filled := strings.NewReplacer("{hook_id}", "999999", "{trigger}", "push_events", "{hook_log_id}", "1", "{key}", "k", "{slug}", slug).Replace(path)
-			rows[method+" "+at+path] = doneBy(keeper, filled, r.body, r.ok)
+			rows[method+" "+at+path] = doneBy(manager, filled, r.body, r.ok)
 		}
 	}
 	return rows

@@ -27,7 +27,7 @@ func TestMonitorTokens(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
 		auditorID, auditor := s.User(t, "auditor")
-		keeperID, _ := s.User(t, "keeper")
+		maintainerID, _ := s.User(t, "maintainer")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?auditor=true", auditorID), As: root, Status: 200})
 		elsewhere := newProject(t, s, alice, "elsewhere", "")
 		for i, tt := range []struct {
@@ -56,10 +56,10 @@ func TestMonitorTokens(t *testing.T) {
 			{who: "an Owner's token of the group", project: project.Owner, group: project.Owner, token: func(in, _ int64) string { return botToken(t, s, alice, "groups", in, project.Owner, "api") }},
 			{who: "one that reads the group", project: project.Owner, group: project.Owner, scope: true, token: func(in, _ int64) string { return botToken(t, s, alice, "groups", in, project.Owner, "read_api") }},
 			{who: "a person's token that reads", project: project.Maintainer, scope: true, token: func(_, id int64) string {
-				enlist(t, s, id, keeperID, project.Maintainer)
-				return s.Token(t, keeperID, "read_api")
+				enlist(t, s, id, maintainerID, project.Maintainer)
+				return s.Token(t, maintainerID, "read_api")
 			}},
-			{who: "a person's token for users", status: 403, token: func(_, id int64) string { return s.Token(t, keeperID, "read_user") }},
+			{who: "a person's token for users", status: 403, token: func(_, id int64) string { return s.Token(t, maintainerID, "read_user") }},
 		} {
 			in := group(t, s, alice, fmt.Sprintf("g%d", i), `,"visibility":"private"`)
 			id := newProject(t, s, alice, "p", fmt.Sprintf(`,"namespace_id":%d,"visibility":"private"`, in))

@@ -62,24 +62,24 @@ var placeRoles = map[string]placeRole{
 	"POST /projects in a group": {do: "POST /projects", json: `{"path":"n","namespace_id":{id}}`, need: project.Developer, ok: 201},
 }
 
-// memberRoles are the rows that projects and groups have alike; keeper is the
+// memberRoles are the rows that projects and groups have alike; manager is the
 // level that changes members.
-func memberRoles(at string, keeper project.Level) map[string]placeRole {
+func memberRoles(at string, manager project.Level) map[string]placeRole {
 	member := map[string]int{"guest": 403, "reporter": 403, "developer": 403, "maintainer": 403, "owner": 403}
 	return map[string]placeRole{
 		"GET " + at + "/members":                           {do: "GET {at}/members", ok: 200},
 		"GET " + at + "/members/all":                       {do: "GET {at}/members/all", ok: 200},
 		"GET " + at + "/members/{user_id}":                 {do: "GET {at}/members/{owner}", ok: 200},
 		"GET " + at + "/members/all/{user_id}":             {do: "GET {at}/members/all/{owner}", ok: 200},
-		"POST " + at + "/members":                          {do: "POST {at}/members", json: `{"user_id":{stranger},"access_level":10}`, need: keeper, ok: 201},
-		"PUT " + at + "/members/{user_id}":                 {do: "PUT {at}/members/{guest}", json: `{"access_level":15}`, need: keeper, ok: 200},
-		"DELETE " + at + "/members/{user_id}":              {do: "DELETE {at}/members/{guest}", need: keeper, ok: 204, also: map[string]int{"guest": 204}}, // members can leave
-		"GET " + at + "/access_requests":                   {do: "GET {at}/access_requests", need: keeper, ok: 200},
+		"POST " + at + "/members":                          {do: "POST {at}/members", json: `{"user_id":{stranger},"access_level":10}`, need: manager, ok: 201},
+		"PUT " + at + "/members/{user_id}":                 {do: "PUT {at}/members/{guest}", json: `{"access_level":15}`, need: manager, ok: 200},
+		"DELETE " + at + "/members/{user_id}":              {do: "DELETE {at}/members/{guest}", need: manager, ok: 204, also: map[string]int{"guest": 204}}, // members can leave
+		"GET " + at + "/access_requests":                   {do: "GET {at}/access_requests", need: manager, ok: 200},
 		"POST " + at + "/access_requests":                  {do: "POST {at}/access_requests", ok: 201, also: member},
-		"PUT " + at + "/access_requests/{user_id}/approve": {do: "PUT {at}/access_requests/{stranger}/approve", need: keeper, ok: 404},
-		"DELETE " + at + "/access_requests/{user_id}":      {do: "DELETE {at}/access_requests/{stranger}", need: keeper, ok: 404},
+		"PUT " + at + "/access_requests/{user_id}/approve": {do: "PUT {at}/access_requests/{stranger}/approve", need: manager, ok: 404},
+		"DELETE " + at + "/access_requests/{user_id}":      {do: "DELETE {at}/access_requests/{stranger}", need: manager, ok: 404},
 		"GET " + at + "/audit_events":                      {do: "GET {at}/audit_events", need: project.Developer, ok: 200},
-		"GET " + at + "/audit_events/{audit_event_id}":     {do: "GET {at}/audit_events/1", need: keeper, ok: 404},
+		"GET " + at + "/audit_events/{audit_event_id}":     {do: "GET {at}/audit_events/1", need: manager, ok: 404},
 	}
 }
 

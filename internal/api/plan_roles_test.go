@@ -72,9 +72,9 @@ var planRows = func() map[string]ciRow {
 		rows[endpoint] = r
 	}
 	for _, at := range []string{"/projects/{id}", "/groups/{id}"} {
-		keeper := project.Maintainer
+		manager := project.Maintainer
 		if at == "/groups/{id}" {
-			keeper = project.Owner
+			manager = project.Owner
 		}
 		const badge, list = `{"link_url":"https://example.org","image_url":"https://example.org/x.png"}`, "{at}/boards/{board_id}/lists"
 		for endpoint, r := range map[string]ciRow{
@@ -98,11 +98,11 @@ var planRows = func() map[string]ciRow {
 			"PUT " + list + "/{list_id}":                        doneBy(project.Planner, "/boards/999999/lists/1", `{"position":1}`, 404),
 			"DELETE " + list + "/{list_id}":                     doneBy(project.Planner, "/boards/999999/lists/1", "", 404),
 			"GET {at}/badges":                                   seen("/badges", 200),
-			"POST {at}/badges":                                  doneBy(keeper, "/badges", badge, 201),
-			"GET {at}/badges/render":                            doneBy(keeper, "/badges/render?link_url=https://a.example&image_url=https://a.example", "", 200),
+			"POST {at}/badges":                                  doneBy(manager, "/badges", badge, 201),
+			"GET {at}/badges/render":                            doneBy(manager, "/badges/render?link_url=https://a.example&image_url=https://a.example", "", 200),
 			"GET {at}/badges/{badge_id}":                        seen("/badges/999999", 404),
-			"PUT {at}/badges/{badge_id}":                        doneBy(keeper, "/badges/999999", `{"name":"x"}`, 404),
-			"DELETE {at}/badges/{badge_id}":                     doneBy(keeper, "/badges/999999", "", 404),
+			"PUT {at}/badges/{badge_id}":                        doneBy(manager, "/badges/999999", `{"name":"x"}`, 404),
+			"DELETE {at}/badges/{badge_id}":                     doneBy(manager, "/badges/999999", "", 404),
 			"GET {at}/milestones":                               seen("/milestones", 200),
 			"POST {at}/milestones":                              doneBy(project.Planner, "/milestones", `{"title":"x"}`, 201),
 			"GET {at}/milestones/{milestone_id}":                seen("/milestones/999999", 404),

@@ -13,8 +13,9 @@ import (
 )
 
 // MoveIssue moves an issue with its notes, reactions and time tracking into another
-// project: Planners and above of both may. The old issue is closed and links to the new one. Labels and
-// milestone are kept if the other project has them under the same name.
+// project, for Planners and above of both. The old issue is closed and links to the
+// new one. Labels and milestone are kept if the other project has them under the
+// same name.
 // NotFound; Forbidden; Invalid for the same project, and for an issue that was
 // moved before.
 func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {

@@ -82,9 +82,10 @@ func Append(to []byte, text string) []byte {
 	return append(fmt.Appendf(to, "%04x", len(text)+4), text...)
 }
 
+// AppendFlush adds the packet that ends a list.
 func AppendFlush(to []byte) []byte { return append(to, "0000"...) }
 
-// Band writes to one of the channels of a side Band.
+// Band writes to one of the channels of a side band.
 type Band struct {
 	W       io.Writer
 	Channel byte
