@@ -243,7 +243,7 @@ type hookTriggerParams struct {
 	PipelineEvents           *bool `param:"pipeline_events"`
 	WikiPageEvents           *bool `param:"wiki_page_events"`
 	DeploymentEvents         *bool `param:"deployment_events"`
-	FeatureFlagEvents        *bool `param:"feature_flag_events" doc:"Not supported: true is refused."`
+	FeatureFlagEvents        *bool `param:"feature_flag_events"`
 	ReleasesEvents           *bool `param:"releases_events"`
 	MilestoneEvents          *bool `param:"milestone_events"`
 	EmojiEvents              *bool `param:"emoji_events"`
@@ -256,10 +256,8 @@ type hookTriggerParams struct {
 
 func (p *hookTriggerParams) fields(group bool) (hook.Fields, error) {
 	f := p.hookFieldParams.fields()
-	for name, want := range map[string]*bool{"vulnerability_events": p.VulnerabilityEvents, "feature_flag_events": p.FeatureFlagEvents} {
-		if want != nil && *want {
-			return f, errs.InvalidField(name, "are not supported")
-		}
+	if p.VulnerabilityEvents != nil && *p.VulnerabilityEvents {
+		return f, errs.InvalidField("vulnerability_events", "are not supported")
 	}
 	ofGroup := map[hook.Trigger]*bool{hook.Subgroups: p.SubgroupEvents, hook.Members: p.MemberEvents, hook.ProjectEvents: p.ProjectEvents}
 	if !group {
@@ -274,7 +272,7 @@ func (p *hookTriggerParams) fields(group bool) (hook.Fields, error) {
 		hook.Issues: p.IssuesEvents, hook.ConfidentialIssue: p.ConfidentialIssuesEvents, hook.Notes: p.NoteEvents, hook.ConfidentialNote: p.ConfidentialNoteEvents,
 		hook.Jobs: p.JobEvents, hook.Pipelines: p.PipelineEvents, hook.WikiPages: p.WikiPageEvents, hook.Deployments: p.DeploymentEvents,
 		hook.Releases: p.ReleasesEvents, hook.Milestones: p.MilestoneEvents, hook.Emoji: p.EmojiEvents,
-		hook.AccessTokens: p.AccessTokenEvents,
+		hook.AccessTokens: p.AccessTokenEvents, hook.FeatureFlags: p.FeatureFlagEvents,
 	})
 	return f, nil
 }

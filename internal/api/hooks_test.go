@@ -25,6 +25,7 @@ type receiver struct {
 	mu     sync.Mutex
 	got    []received
 	status int
+	during func() // called before the answer
 }
 
 type received struct {
@@ -53,8 +54,14 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.got = append(r.got, received{q.URL.RequestURI(), q.Header, body})
+		during := r.during
+		r.mu.Unlock()
+		if during != nil {
+			during()
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		w.Header().Set("X-Receiver", "here")
 		w.WriteHeader(r.status)
 		_, _ = w.Write([]byte("thanks\x00"))
@@ -111,6 +118,7 @@ func TestHookSettings(t *testing.T) {
 		const at = "/projects/alice%2Fp/hooks"
 		s.Table(t, []apptest.Call{
 			{Do: "POST /projects", As: alice, JSON: `{"name":"p"}`, Status: 201},
+			{Do: "POST /projects", As: alice, JSON: `{"name":"q"}`, Status: 201},
 			{Do: "POST " + at, As: alice, JSON: `{"url":"https://hooks.example.org/{secret}","url_variables":[{"key":"secret","value":"hidden-value"}],"token":"hidden-token",
 				"custom_headers":[{"key":"X-Custom","value":"hidden-header"}],"issues_events":true,"push_events":false,"name":"n","description":"d",
 				"signing_token":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=","custom_webhook_template":"{\"id\":{{object_attributes.id}},\"t\":\"{{title}}\"}"}`, Status: 201,
@@ -124,10 +132,27 @@ func TestHookSettings(t *testing.T) {
 				Want: `{"token_present":false,"signing_token_present":false,"custom_headers":[]}`},
 			{Do: "PUT " + at + "/1/custom_headers/X-Other", As: alice, JSON: `{"value":"v"}`, Status: 204},
 			{Do: "PUT " + at + "/1/url_variables/second", As: alice, JSON: `{"value":"v"}`, Status: 204},
-			{Do: "GET " + at + "/1", As: alice, Status: 200, Want: `{"custom_headers":[{"key":"X-Other"}],"url_variables":[{"key":"secret"},{"key":"second"}]}`},
+			{Do: "GET " + at + "/1", As: alice, Status: 200, Want: `{"custom_headers":[{"key":"X-Other"}],"url_variables":[{"key":"second"}]}`},
+			{Name: "a new token is no reason to send the headers", Do: "PUT " + at + "/1", As: alice, JSON: `{"url":"https://third.example.org/x","token":"new"}`, Status: 200,
+				Want: `{"token_present":true,"custom_headers":[],"url_variables":[]}`},
+			{Name: "a header again", Do: "PUT " + at + "/1/custom_headers/X-Other", As: alice, JSON: `{"value":"v"}`, Status: 204},
+			{Name: "another path loses the secrets too", Do: "PUT " + at + "/1", As: alice, JSON: `{"url":"https://third.example.org/{host}",
+				"url_variables":[{"key":"host","value":"y"}],"custom_headers":[{"key":"X-Other","value":"given again"}]}`, Status: 200,
+				Want: `{"token_present":false,"custom_headers":[{"key":"X-Other"}],"url_variables":[{"key":"host"}]}`},
+			{Name: "a header without a value", Do: "PUT " + at + "/1", As: alice, JSON: `{"url":"https://fourth.example.org","custom_headers":[{"key":"X-Other"}]}`, Status: 400},
+			{Name: "a variable of the URL stays", Do: "DELETE " + at + "/1/url_variables/host", As: alice, Status: 400},
+			{Do: "PUT " + at + "/1/url_variables/second", As: alice, JSON: `{"value":"v"}`, Status: 204},
 			{Do: "DELETE " + at + "/1/custom_headers/X-Other", As: alice, Status: 204},
 			{Do: "DELETE " + at + "/1/custom_headers/X-Other", As: alice, Status: 404},
 			{Do: "DELETE " + at + "/1/url_variables/second", As: alice, Status: 204},
+			{Do: "POST " + at, As: alice, JSON: `{"url":"https://{h}/x","url_variables":[{"key":"h","value":"hooks.example.org"}],"token":"t"}`, Status: 201, Want: `{"id":2}`},
+			{Name: "a variable of the local network", Do: "PUT " + at + "/2/url_variables/h", As: alice, JSON: `{"value":"169.254.169.254"}`, Status: 422},
+			{Name: "a variable is another host", Do: "PUT " + at + "/2/url_variables/h", As: alice, JSON: `{"value":"elsewhere.example.org"}`, Status: 204},
+			{Do: "GET " + at + "/2", As: alice, Status: 200, Want: `{"token_present":false,"url_variables":[{"key":"h"}]}`},
+			{Name: "the hook of another project", Do: "GET /projects/alice%2Fq/hooks/2", As: alice, Status: 404},
+			{Name: "a header with a control character", Do: "PUT " + at + "/2/custom_headers/X", As: alice, JSON: `{"value":"a\u0001b"}`, Status: 400},
+			{Name: "two headers of a name", Do: "PUT " + at + "/2", As: alice, JSON: `{"custom_headers":[{"key":"X-A","value":"x"},{"key":"x-a","value":"y"}]}`, Status: 400},
+			{Do: "DELETE " + at + "/2", As: alice, Status: 204},
 			{Name: "no URL", Do: "POST " + at, As: alice, JSON: `{}`, Status: 400},
 			{Name: "no web address", Do: "POST " + at, As: alice, JSON: `{"url":"ftp://example.org"}`, Status: 422},
 			{Name: "the local network", Do: "POST " + at, As: alice, JSON: `{"url":"http://127.0.0.1:9/x"}`, Status: 422},
@@ -140,7 +165,6 @@ func TestHookSettings(t *testing.T) {
 			{Name: "a broken template", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","custom_webhook_template":"{"}`, Status: 400},
 			{Name: "a broken signing token", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","signing_token":"x"}`, Status: 400},
 			{Name: "vulnerabilities", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","vulnerability_events":true}`, Status: 400},
-			{Name: "feature flags", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","feature_flag_events":true}`, Status: 400},
 			{Name: "events of groups", Do: "POST " + at, As: alice, JSON: `{"url":"https://example.org","member_events":true}`, Status: 400},
 			{Name: "an unknown test", Do: "POST " + at + "/1/test/nothing", As: alice, Status: 400},
 			{Name: "nothing to test with", Do: "POST " + at + "/1/test/push_events", As: alice, Status: 422},
@@ -173,7 +197,8 @@ func TestHookEvents(t *testing.T) {
 		do(201, "POST /projects", `{"name":"p","namespace_id":`+fmt.Sprint(idOfGroup(t, s, alice, "top%2Fsub"))+`,"initialize_with_readme":true}`)
 		const at = "/projects/top%2Fsub%2Fp"
 		all := `"push_events":true,"tag_push_events":true,"issues_events":true,"confidential_issues_events":true,"note_events":true,"confidential_note_events":true,
-			"merge_requests_events":true,"job_events":true,"pipeline_events":true,"wiki_page_events":true,"deployment_events":true,"milestone_events":true,"emoji_events":true`
+			"merge_requests_events":true,"job_events":true,"pipeline_events":true,"wiki_page_events":true,"deployment_events":true,"milestone_events":true,"emoji_events":true,
+			"feature_flag_events":true`
 		key := []byte("0123456789012345678901234567890123456789")[:32]
 		do(201, "POST "+at+"/hooks", `{"url":"`+r.URL+`/all/{v}","url_variables":[{"key":"v","value":"secret"}],"token":"the token","custom_headers":[{"key":"X-Custom","value":"mine"}],
 			"signing_token":"whsec_`+base64.StdEncoding.EncodeToString(key)+`",`+all+`}`)
@@ -299,6 +324,13 @@ func TestHookEvents(t *testing.T) {
 		if q := r.event(t, "Wiki Page Hook", "object_attributes.slug", "Page"); q.field("object_attributes.content") != "the text" || q.field("object_attributes.action") != "create" {
 			t.Errorf("wiki: %s", q.body)
 		}
+		do(201, "POST "+at+"/feature_flags", `{"name":"new_cart","description":"the cart","active":false}`)
+		do(200, "PUT "+at+"/feature_flags/new_cart", `{"description":"the new cart"}`)
+		do(200, "PUT "+at+"/feature_flags/new_cart", `{"active":true}`)
+		if q := r.event(t, "Feature Flag Hook", "object_kind", "feature_flag"); q.field("object_attributes.active") != true || q.field("object_attributes.name") != "new_cart" ||
+			q.field("object_attributes.description") != "the new cart" || q.field("user.username") != "alice" || q.field("user_url") != s.URL+"/alice" {
+			t.Errorf("feature flag: %s", q.body)
+		}
 		do(201, "POST "+at+"/repository/commits/"+commit.ID+"/comments", `{"note":"on a commit"}`)
 		r.event(t, "Note Hook", "commit.id", commit.ID)
 		do(201, "POST /groups/top/members", fmt.Sprintf(`{"user_id":%d,"access_level":30}`, bobID))
@@ -339,6 +371,14 @@ func TestHookEvents(t *testing.T) {
 		}
 		for _, trigger := range []string{"push_events", "issues_events", "merge_requests_events", "pipeline_events"} {
 			s.Check(t, apptest.Call{Do: "POST " + at + "/hooks/3/test/" + trigger, As: alice, Status: 201, Want: `{"message":"201 Created"}`})
+		}
+		do(201, "POST "+at+"/hooks", `{"url":"`+r.URL+`/tests"}`)
+		for _, trigger := range []string{"wiki_page_events", "emoji_events", "feature_flag_events", "note_events", "deployment_events"} {
+			s.Check(t, apptest.Call{Do: "POST " + at + "/hooks/5/test/" + trigger, As: alice, Status: 201})
+		}
+		q = r.find(t, "the test of a wiki page", func(q received) bool { return q.path == "/tests" && q.field("object_kind") == "wiki_page" })
+		if q.field("object_attributes.content") != "the text" {
+			t.Errorf("wiki page: %s", q.body)
 		}
 		s.Check(t, apptest.Call{Name: "too many tests", Do: "POST " + at + "/hooks/3/test/push_events", As: alice, Status: 429})
 		s.Check(t, apptest.Call{Do: "POST /hooks/1", As: apptest.RootToken, Status: 201, Want: `{"event_name":"project_create","name":"Ruby"}`})
@@ -457,6 +497,12 @@ func TestHookFailures(t *testing.T) {
 		// A request that the receiver makes in consequence of an event does not trigger
 		// the hook again.
 		last := r.event(t, "Issue Hook", "object_attributes.title", "heard")
+		for _, title := range []string{"made up", "made up again"} {
+			s.Check(t, apptest.Call{
+				Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"` + title + `"}`, Header: map[string]string{"X-Gitlab-Event-UUID": "00000000-0000-4000-8000-000000000000"}, Status: 201,
+			})
+			r.event(t, "Issue Hook", "object_attributes.title", title)
+		}
 		s.Check(t, apptest.Call{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"recursive"}`, Header: map[string]string{"X-Gitlab-Event-UUID": last.header.Get("X-Gitlab-Event-UUID")}, Status: 201})
 		do(201, "POST "+at+"/issues", `{"title":"after"}`)
 		r.event(t, "Issue Hook", "object_attributes.title", "after")
@@ -468,43 +514,5 @@ func TestHookFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Check(t, apptest.Call{Do: "GET " + at + "/hooks/1/events", As: alice, Status: 200, Want: `[]`})
-	})
-}
-
-func TestIntegrations(t *testing.T) {
-	t.Parallel()
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		allowLocal(t, s)
-		r := newReceiver(t)
-		_, alice := s.User(t, "alice")
-		const at = "/projects/alice%2Fp"
-		s.Table(t, []apptest.Call{
-			{Do: "POST /projects", As: alice, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201},
-			{Do: "GET " + at + "/integrations", As: alice, Status: 200, Want: `[]`},
-			{Do: "GET " + at + "/integrations/slack", As: alice, Status: 404},
-			{Do: "PUT " + at + "/integrations/jira", As: alice, JSON: `{}`, Status: 404},
-			{Name: "no address", Do: "PUT " + at + "/integrations/slack", As: alice, JSON: `{}`, Status: 422},
-			{Name: "not supported", Do: "PUT " + at + "/integrations/slack", As: alice, JSON: `{"webhook":"` + r.URL + `","alert_events":true}`, Status: 400},
-			{Name: "wrong branches", Do: "PUT " + at + "/integrations/slack", As: alice, JSON: `{"webhook":"` + r.URL + `","branches_to_be_notified":"x"}`, Status: 400},
-			{Do: "PUT " + at + "/services/slack", As: alice, JSON: `{"webhook":"` + r.URL + `/services/hidden-path","username":"bot","channel":"general","issue_channel":"issues","wiki_page_events":false}`, Status: 200,
-				Want: `{"title":"Slack notifications","slug":"slack","active":true,"issues_events":true,"wiki_page_events":false,
-					"properties":{"username":"bot","channel":"general","issue_channel":"issues","branches_to_be_notified":"default"}}`, Not: []string{"hidden-path"}},
-			{Do: "GET " + at + "/integrations", As: alice, Status: 200, Want: `[{"slug":"slack"}]`, Not: []string{"hidden-path"}},
-			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"a <b> & c","description":"text"}`, Status: 201},
-			{Do: "POST " + at + "/repository/files/x.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"Add x"}`, Status: 201},
-		})
-		q := r.find(t, "the issue", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "opened issue") })
-		if q.path != "/services/hidden-path" || q.field("channel") != "issues" || q.field("username") != "bot" || !strings.Contains(fmt.Sprint(q.field("text")), "a &lt;b&gt; &amp; c") {
-			t.Errorf("issue: %s", q.body)
-		}
-		q = r.find(t, "the push", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "pushed to branch") })
-		if q.field("channel") != "general" || !strings.Contains(string(q.body), "Add x") {
-			t.Errorf("push: %s", q.body)
-		}
-		s.Table(t, []apptest.Call{
-			{Do: "DELETE " + at + "/integrations/slack", As: alice, Status: 204},
-			{Do: "DELETE " + at + "/integrations/slack", As: alice, Status: 404},
-			{Do: "GET " + at + "/integrations", As: alice, Status: 200, Want: `[]`},
-		})
 	})
 }

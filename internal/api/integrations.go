@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 
 	"svc/internal/errs"
@@ -60,7 +61,7 @@ type integrationDetailJSON struct {
 	Properties integrationPropertiesJSON `json:"properties"`
 }
 
-// integrationPropertiesJSON has no webhook URL: it is a secret.
+// integrationPropertiesJSON has no webhook URL, token and key: they are secrets.
 type integrationPropertiesJSON struct {
 	Username                 *string `json:"username"`
 	Channel                  *string `json:"channel"`
@@ -79,6 +80,12 @@ type integrationPropertiesJSON struct {
 	PipelineChannel          *string `json:"pipeline_channel"`
 	WikiPageChannel          *string `json:"wiki_page_channel"`
 	DeploymentChannel        *string `json:"deployment_channel"`
+	Hostname                 *string `json:"hostname,omitempty"`
+	Room                     *string `json:"room,omitempty"`
+	Thread                   *string `json:"thread,omitempty"`
+	Device                   *string `json:"device,omitempty"`
+	Priority                 *string `json:"priority,omitempty"`
+	Sound                    *string `json:"sound,omitempty"`
 }
 
 func toIntegration(h *hook.Hook) integrationJSON {
@@ -103,7 +110,8 @@ func toIntegrationDetail(h *hook.Hook) integrationDetailJSON {
 		Labels: textOrNull(o.Labels), LabelsBehavior: behavior, PushChannel: channel(hook.Push), TagPushChannel: channel(hook.TagPush), IssueChannel: channel(hook.Issues),
 		ConfidentialIssueChannel: channel(hook.ConfidentialIssue), MergeRequestChannel: channel(hook.MergeRequests), NoteChannel: channel(hook.Notes),
 		ConfidentialNoteChannel: channel(hook.ConfidentialNote), PipelineChannel: channel(hook.Pipelines), WikiPageChannel: channel(hook.WikiPages),
-		DeploymentChannel: channel(hook.Deployments),
+		DeploymentChannel: channel(hook.Deployments), Hostname: textOrNull(h.Property("hostname")), Room: textOrNull(h.Property("room")),
+		Thread: textOrNull(h.Property("thread")), Device: textOrNull(h.Property("device")), Priority: textOrNull(h.Property("priority")), Sound: textOrNull(h.Property("sound")),
 	}}
 }
 
@@ -125,7 +133,7 @@ func (m hookEndpoints) listIntegrations(c *call, p placeParams) ([]integrationJS
 
 type integrationParams struct {
 	placeParams
-	Slug string `param:"slug" doc:"slack or mattermost."`
+	Slug string `param:"slug" doc:"discord, hangouts-chat, matrix, mattermost, microsoft-teams, pumble, pushover, slack, telegram or webex-teams."`
 }
 
 // getIntegration: https://docs.gitlab.com/api/project_integrations/#get-slack-notifications-settings
@@ -136,8 +144,17 @@ func (m hookEndpoints) getIntegration(c *call, p integrationParams) (integration
 type setIntegrationParams struct {
 	integrationParams
 	Webhook                  *string `param:"webhook" secret:"true" doc:"URL of the incoming webhook of the chat service."`
-	Username                 *string `param:"username"`
-	Channel                  *string `param:"channel" doc:"Default channel."`
+	Username                 *string `param:"username" doc:"Of Slack and Mattermost."`
+	Channel                  *string `param:"channel" doc:"Default channel of Slack and Mattermost."`
+	Hostname                 *string `param:"hostname" doc:"URL of the server of Matrix or Telegram."`
+	Token                    *string `param:"token" secret:"true" doc:"Token of Matrix or Telegram."`
+	Room                     *string `param:"room" doc:"Room of Matrix, chat of Telegram."`
+	Thread                   *int64  `param:"thread" doc:"Message thread of Telegram."`
+	APIKey                   *string `param:"api_key" secret:"true" doc:"Application key of Pushover."`
+	UserKey                  *string `param:"user_key" secret:"true" doc:"User key of Pushover."`
+	Device                   *string `param:"device" doc:"Of Pushover."`
+	Priority                 *string `param:"priority" doc:"Of Pushover: -2, -1, 0 or 1."`
+	Sound                    *string `param:"sound" doc:"Of Pushover."`
 	NotifyOnlyBroken         *bool   `param:"notify_only_broken_pipelines"`
 	NotifyOnlyDefault        *bool   `param:"notify_only_default_branch"`
 	Branches                 *string `param:"branches_to_be_notified" doc:"all, default, protected or default_and_protected."`
@@ -185,8 +202,11 @@ func (p *setIntegrationParams) fields() (hook.IntegrationFields, error) {
 		}
 	}
 	f := hook.IntegrationFields{
-		Webhook: p.Webhook, Username: p.Username, Channel: p.Channel, OnlyBroken: p.NotifyOnlyBroken, OnlyDefault: p.NotifyOnlyDefault, Branches: p.Branches,
-		Labels: p.Labels, Active: p.Active, Triggers: map[hook.Trigger]bool{},
+		Properties: map[string]*string{
+			"webhook": p.Webhook, "username": p.Username, "channel": p.Channel, "hostname": p.Hostname, "token": p.Token, "room": p.Room, "api_key": p.APIKey,
+			"user_key": p.UserKey, "device": p.Device, "priority": p.Priority, "sound": p.Sound,
+		},
+		OnlyBroken: p.NotifyOnlyBroken, OnlyDefault: p.NotifyOnlyDefault, Branches: p.Branches, Labels: p.Labels, Active: p.Active, Triggers: map[hook.Trigger]bool{},
 		Channels: map[hook.Trigger]*string{
 			hook.Push: p.PushChannel, hook.TagPush: p.TagPushChannel, hook.Issues: p.IssueChannel, hook.ConfidentialIssue: p.ConfidentialIssueChannel,
 			hook.MergeRequests: p.MergeRequestChannel, hook.Notes: p.NoteChannel, hook.ConfidentialNote: p.ConfidentialNoteChannel,
@@ -198,6 +218,10 @@ func (p *setIntegrationParams) fields() (hook.IntegrationFields, error) {
 		hook.MergeRequests: p.MergeRequestsEvents, hook.Notes: p.NoteEvents, hook.ConfidentialNote: p.ConfidentialNoteEvents, hook.Pipelines: p.PipelineEvents,
 		hook.WikiPages: p.WikiPageEvents, hook.Deployments: p.DeploymentEvents,
 	})
+	if p.Thread != nil {
+		text := strconv.FormatInt(*p.Thread, 10)
+		f.Properties["thread"] = &text
+	}
 	if p.LabelsBehavior != nil {
 		all := strings.EqualFold(*p.LabelsBehavior, "match_all")
 		f.LabelsAll = &all

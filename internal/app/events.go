@@ -46,6 +46,7 @@ func (a *App) subscribe() {
 	a.Releases.Events.Created.Subscribe(a.Hooks.ReleaseCreated)
 	a.Releases.Events.Updated.Subscribe(a.Hooks.ReleaseUpdated)
 	a.Releases.Events.Deleted.Subscribe(a.Hooks.ReleaseDeleted)
+	a.Flags.Events.Toggled.Subscribe(a.Hooks.FlagToggled)
 	a.Merges.Events.Changed.Subscribe(a.LFS.MergeRequestChanged, a.CI.MergeRequestChanged, a.Todos.MergeRequestChanged, a.Hooks.MergeRequestChanged)
 	a.CI.Events.JobChanged.Subscribe(a.Hooks.JobChanged)
 	a.CI.Events.PipelineChanged.Subscribe(a.Hooks.PipelineChanged)

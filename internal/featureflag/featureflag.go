@@ -10,6 +10,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
+	"svc/internal/event"
 	"svc/internal/lru"
 	"svc/internal/project"
 	"svc/internal/secret"
@@ -27,9 +28,23 @@ type Deps struct {
 // Service manages the feature flags of all projects.
 type Service struct {
 	Deps
+	Events Events
 
 	mu     sync.Mutex
 	served *lru.Map[servedKey, *served] // by mu
+}
+
+// Events are the events of feature flags.
+type Events struct {
+	// Toggled is published when a flag is turned on or off.
+	Toggled event.Event[Toggle]
+}
+
+// Toggle is that a user turned a flag on or off.
+type Toggle struct {
+	Project *project.Project
+	Flag    *Flag
+	By      actor.Actor
 }
 
 // maxServed is how many bytes of answers to clients are in memory.

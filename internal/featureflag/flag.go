@@ -166,7 +166,10 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, n
 				return err
 			}
 		}
-		return nil
+		if f.Active == was.Active {
+			return nil
+		}
+		return s.Events.Toggled.Publish(ctx, tx, Toggle{in, f, by})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update feature flag: %w", err)

@@ -3,38 +3,144 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
+	"html"
+	"regexp"
 	"strings"
 )
 
-// chatMessage is the message of a chat integration about an event: the JSON of an
-// incoming webhook, which Slack and Mattermost share.
-func (h *Hook) chatMessage(trigger Trigger, payload []byte) ([]byte, error) {
-	var p object
-	if err := json.Unmarshal(payload, &p); err != nil {
-		return nil, err
-	}
-	m := describe(trigger, p)
-	out := object{"text": m.text, "attachments": []any{}}
-	if m.detail != "" {
-		out["attachments"] = []any{object{
-			"title": m.title, "title_link": m.link, "text": m.detail, "color": m.color, "fallback": m.title, "mrkdwn_in": []string{"title", "text", "fallback", "fields"},
-		}}
-	}
-	if name := h.Options.Username; name != "" {
-		out["username"] = name
-	}
-	channel := h.Options.Channels[string(trigger)]
-	if channel == "" {
-		channel = h.Options.Channel
-	}
-	if channel != "" {
-		out["channel"] = channel
-	}
-	return json.Marshal(out)
+// span is a piece of text in a chat message.
+type span struct {
+	text string
+	url  string // of a link
+	bold bool
 }
 
+// line is a line of a chat message, without the markup of a chat service.
+type line []span
+
+// say returns a line of texts and spans.
+func say(parts ...any) line {
+	var l line
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			l = append(l, span{text: p})
+		case span:
+			l = append(l, p)
+		}
+	}
+	return l
+}
+
+func link(url, text string) span { return span{text: text, url: url} }
+func bold(text string) span      { return span{text: text, bold: true} }
+
 // message is what a chat message says.
-type message struct{ text, title, link, detail, color string }
+type message struct {
+	text   line
+	title  string // of the detail
+	link   string
+	detail []line
+	status string // success, failed or another one of a pipeline or deployment
+}
+
+// markup writes a line in the markup of a chat service. What users wrote is escaped:
+// a title must not become a link or a mention.
+type markup func(l line) string
+
+// lines writes lines with a separator.
+func (m markup) lines(list []line, separator string) string {
+	var texts []string
+	for _, l := range list {
+		texts = append(texts, m(l))
+	}
+	return strings.Join(texts, separator)
+}
+
+// mention matches names that notify all members of a channel in some chat services.
+var mention = regexp.MustCompile(`(?i)@(channel|all|here|everyone)\b`)
+
+// quiet breaks mentions with a character of no width.
+func quiet(text string) string { return mention.ReplaceAllString(text, "@\u200b$1") }
+
+var (
+	slackEscapes    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	markdownEscapes = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "~", "\\~", "<", "\\<", ">", "\\>", "#", "\\#", "|", "\\|")
+	linkEscapes     = strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", " ", "%20", "(", "%28", ")", "%29", "\"", "%22")
+)
+
+// slackMarkup is the markup of Slack, which Mattermost reads too.
+func slackMarkup(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := slackEscapes.Replace(quiet(s.text))
+		switch {
+		case s.url != "":
+			text = "<" + linkEscapes.Replace(s.url) + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
+		case s.bold:
+			text = "*" + text + "*"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// googleMarkup is the markup of Google Chat: that of Slack without escapes.
+func googleMarkup(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := strings.NewReplacer("<", "‹", ">", "›").Replace(quiet(s.text))
+		switch {
+		case s.url != "":
+			text = "<" + linkEscapes.Replace(s.url) + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
+		case s.bold:
+			text = "*" + text + "*"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// markdownMarkup is Markdown.
+func markdownMarkup(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := markdownEscapes.Replace(quiet(s.text))
+		switch {
+		case s.url != "":
+			text = "[" + text + "](" + linkEscapes.Replace(s.url) + ")"
+		case s.bold:
+			text = "**" + text + "**"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// htmlMarkup is the HTML that Matrix and Telegram read.
+func htmlMarkup(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := html.EscapeString(quiet(s.text))
+		switch {
+		case s.url != "":
+			text = `<a href="` + html.EscapeString(linkEscapes.Replace(s.url)) + `">` + text + "</a>"
+		case s.bold:
+			text = "<b>" + text + "</b>"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// plainMarkup is text without links.
+func plainMarkup(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(quiet(s.text))
+	}
+	return b.String()
+}
 
 // get returns a text of a payload by its path.
 func get(p object, path string) string {
@@ -50,140 +156,128 @@ func get(p object, path string) string {
 	}
 }
 
-// chatText escapes the characters that chat services treat as markup of links.
-func chatText(text string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-}
-
-// chatLink is a link in a chat message.
-func chatLink(url, text string) string {
-	if url == "" {
-		return chatText(text)
-	}
-	return "<" + strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", " ", "%20").Replace(url) + "|" + strings.ReplaceAll(chatText(text), "|", "¦") + ">"
-}
-
-const detailColor = "#345"
-
 // describe writes the message about an event.
-func describe(trigger Trigger, p object) message {
-	project := chatLink(get(p, "project.web_url"), get(p, "project.path_with_namespace"))
-	who := chatText(get(p, "user.name"))
+func describe(trigger Trigger, payload []byte) (message, error) {
+	var p object
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return message{}, err
+	}
+	project := link(get(p, "project.web_url"), get(p, "project.path_with_namespace"))
+	who := get(p, "user.name")
 	if username := get(p, "user.username"); username != "" {
-		who += " (" + chatText(username) + ")"
+		who += " (" + username + ")"
 	}
 	switch trigger {
 	case Push, TagPush:
-		return describePush(p, project)
+		return describePush(p, project), nil
 	case Issues, ConfidentialIssue:
-		return describeIssuable(p, project, who, "issue", "#")
+		return describeIssuable(p, project, who, "issue", "#"), nil
 	case MergeRequests:
-		return describeIssuable(p, project, who, "merge request", "!")
+		return describeIssuable(p, project, who, "merge request", "!"), nil
 	case Notes, ConfidentialNote:
-		target := map[string]string{"Issue": "issue #" + get(p, "issue.iid"), "MergeRequest": "merge request !" + get(p, "merge_request.iid"),
-			"Snippet": "snippet $" + get(p, "snippet.id"), "Commit": "commit " + clip(get(p, "object_attributes.commit_id"), 8)}[get(p, "object_attributes.noteable_type")]
-		title := get(p, "issue.title") + get(p, "merge_request.title") + get(p, "snippet.title") + get(p, "commit.title")
-		return message{
-			text:  fmt.Sprintf("%s %s in %s: *%s*", who, chatLink(get(p, "object_attributes.url"), "commented on "+target), project, chatText(title)),
-			title: target, link: get(p, "object_attributes.url"), detail: chatText(clip(get(p, "object_attributes.note"), 2000)), color: detailColor,
-		}
+		return describeNote(p, project, who), nil
 	case Pipelines:
-		return describePipeline(p, project, who)
+		return describePipeline(p, project, who), nil
 	case WikiPages:
 		done := map[string]string{"create": "created", "update": "edited", "delete": "deleted"}[get(p, "object_attributes.action")]
-		return message{text: fmt.Sprintf("%s %s %s in %s: *%s*", who, done, chatLink(get(p, "object_attributes.url"), "wiki page"), project, chatText(get(p, "object_attributes.title")))}
+		return message{text: say(who, " ", done, " ", link(get(p, "object_attributes.url"), "wiki page"), " in ", project, ": ", bold(get(p, "object_attributes.title")))}, nil
 	case Deployments:
-		done := map[string]string{"running": "Starting deploy", "success": "Deployed", "failed": "Failed deploy", "canceled": "Canceled deploy"}[get(p, "status")]
-		if done == "" {
-			done = "Deploy " + get(p, "status")
-		}
-		text := fmt.Sprintf("%s to %s", done, chatText(get(p, "environment")))
-		return message{
-			text: text, title: chatText(get(p, "commit_title")), link: get(p, "commit_url"),
-			detail: fmt.Sprintf("%s with job %s by %s\n%s: %s", project, chatLink(get(p, "deployable_url"), "#"+get(p, "deployable_id")), who,
-				chatLink(get(p, "commit_url"), get(p, "short_sha")), chatText(get(p, "commit_title"))), color: statusColor(get(p, "status")),
-		}
+		return describeDeployment(p, project, who), nil
 	}
-	return message{text: fmt.Sprintf("%s in %s", chatText(get(p, "object_kind")), project)}
+	return message{text: say(get(p, "object_kind"), " in ", project)}, nil
 }
 
-func statusColor(status string) string {
-	switch status {
-	case "success":
-		return "good"
-	case "failed":
-		return "danger"
+// maxDetail is how much of a description or comment a message has, in bytes.
+const maxDetail = 2000
+
+func describeNote(p object, project span, who string) message {
+	target := map[string]string{"Issue": "issue #" + get(p, "issue.iid"), "MergeRequest": "merge request !" + get(p, "merge_request.iid"),
+		"Snippet": "snippet $" + get(p, "snippet.id"), "Commit": "commit " + clip(get(p, "object_attributes.commit_id"), 8)}[get(p, "object_attributes.noteable_type")]
+	title := get(p, "issue.title") + get(p, "merge_request.title") + get(p, "snippet.title") + get(p, "commit.title")
+	url := get(p, "object_attributes.url")
+	return message{
+		text:  say(who, " ", link(url, "commented on "+target), " in ", project, ": ", bold(title)),
+		title: target, link: url, detail: []line{say(clip(get(p, "object_attributes.note"), maxDetail))},
 	}
-	return "warning"
 }
 
-func describePush(p object, project string) message {
-	who := chatText(get(p, "user_name"))
-	web, ref := get(p, "project.web_url"), get(p, "ref")
-	name, isBranch := cutRef(ref)
+func describeDeployment(p object, project span, who string) message {
+	done := map[string]string{"running": "Starting deploy", "success": "Deployed", "failed": "Failed deploy", "canceled": "Canceled deploy"}[get(p, "status")]
+	if done == "" {
+		done = "Deploy " + get(p, "status")
+	}
+	commit := get(p, "commit_url")
+	return message{
+		text: say(done + " to " + get(p, "environment")), title: get(p, "commit_title"), link: commit, status: get(p, "status"),
+		detail: []line{
+			say(project, " with job ", link(get(p, "deployable_url"), "#"+get(p, "deployable_id")), " by "+who),
+			say(link(commit, get(p, "short_sha")), ": "+get(p, "commit_title")),
+		},
+	}
+}
+
+func describePush(p object, project span) message {
+	who, web := get(p, "user_name"), get(p, "project.web_url")
+	name, isBranch := cutRef(get(p, "ref"))
 	kind := "tag"
 	if isBranch {
 		kind = "branch"
 	}
-	at := chatLink(web+"/-/commits/"+name, name)
+	at := link(web+"/-/commits/"+name, name)
 	zero := func(sha string) bool { return strings.Trim(sha, "0") == "" }
 	switch {
 	case zero(get(p, "after")):
-		return message{text: fmt.Sprintf("%s removed %s %s from %s", who, kind, chatText(name), project)}
+		return message{text: say(who, " removed ", kind, " ", name, " from ", project)}
 	case zero(get(p, "before")):
-		return message{text: fmt.Sprintf("%s pushed new %s %s to %s", who, kind, at, project)}
+		return message{text: say(who, " pushed new ", kind, " ", at, " to ", project)}
 	}
-	m := message{text: fmt.Sprintf("%s pushed to %s %s of %s (%s)", who, kind, at, project,
-		chatLink(web+"/-/compare/"+get(p, "before")+"..."+get(p, "after"), "Compare changes")), color: detailColor}
+	compare := link(web+"/-/compare/"+get(p, "before")+"..."+get(p, "after"), "Compare changes")
+	m := message{text: say(who, " pushed to ", kind, " ", at, " of ", project, " (", compare, ")")}
 	commits, _ := p["commits"].([]any)
-	var lines []string
 	for _, c := range commits {
-		o, ok := c.(map[string]any)
-		if !ok {
-			continue
+		if o, ok := c.(map[string]any); ok {
+			m.detail = append(m.detail, say(link(get(o, "url"), clip(get(o, "id"), 8)), ": ", get(o, "title"), " - ", get(o, "author.name")))
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s - %s", chatLink(get(o, "url"), clip(get(o, "id"), 8)), chatText(get(o, "title")), chatText(get(o, "author.name"))))
 	}
-	m.detail = strings.Join(lines, "\n")
 	return m
 }
 
-func describeIssuable(p object, project, who, noun, mark string) message {
+func describeIssuable(p object, project span, who, noun, mark string) message {
 	action := get(p, "object_attributes.action")
 	done := map[string]string{
 		"open": "opened", "close": "closed", "reopen": "reopened", "update": "updated", "merge": "merged", "approved": "approved", "unapproved": "unapproved",
 		"approval": "added their approval to", "unapproval": "removed their approval from",
 	}[action]
-	reference, title := mark+get(p, "object_attributes.iid"), get(p, "object_attributes.title")
-	link := get(p, "object_attributes.url")
-	m := message{text: fmt.Sprintf("%s %s %s %s in %s: *%s*", who, done, noun, chatLink(link, reference), project, chatText(title))}
-	if action == "open" && noun == "issue" {
-		m.title, m.link, m.color = chatText(reference+" "+title), link, detailColor
-		m.detail = chatText(clip(get(p, "object_attributes.description"), 2000))
+	reference, title, url := mark+get(p, "object_attributes.iid"), get(p, "object_attributes.title"), get(p, "object_attributes.url")
+	m := message{text: say(who, " ", done, " ", noun, " ", link(url, reference), " in ", project, ": ", bold(title))}
+	if text := get(p, "object_attributes.description"); action == "open" && noun == "issue" && text != "" {
+		m.title, m.link, m.detail = reference+" "+title, url, []line{say(clip(text, maxDetail))}
 	}
 	return m
 }
 
-func describePipeline(p object, project, who string) message {
-	status := get(p, "object_attributes.status")
+func describePipeline(p object, project span, who string) message {
+	status, url := get(p, "object_attributes.status"), get(p, "object_attributes.url")
 	done := map[string]string{"success": "passed", "failed": "failed"}[status]
-	link := get(p, "object_attributes.url")
 	kind := "branch"
 	if get(p, "object_attributes.tag") == "true" {
 		kind = "tag"
 	}
-	text := fmt.Sprintf("%s: Pipeline %s of %s %s by %s %s", project, chatLink(link, "#"+get(p, "object_attributes.id")), kind,
-		chatLink(get(p, "project.web_url")+"/-/commits/"+get(p, "object_attributes.ref"), get(p, "object_attributes.ref")), who, done)
+	ref, number := get(p, "object_attributes.ref"), "#"+get(p, "object_attributes.id")
+	m := message{
+		text:  say(project, ": Pipeline ", link(url, number), " of ", kind, " ", link(get(p, "project.web_url")+"/-/commits/"+ref, ref), " by ", who, " ", done),
+		title: "Pipeline " + number + " " + done, link: url, status: status,
+		detail: []line{say(link(get(p, "commit.url"), clip(get(p, "object_attributes.sha"), 8)), ": ", get(p, "commit.title"))},
+	}
 	var failed []string
 	builds, _ := p["builds"].([]any)
 	for _, b := range builds {
-		if o, ok := b.(map[string]any); ok && get(o, "status") == "failed" && get(o, "allow_failure") != "true" {
-			failed = append(failed, chatText(get(o, "name")))
+		if o, ok := b.(map[string]any); ok && get(o, "status") == "failed" && get(o, "allow_failure") != "true" && len(failed) < 10 {
+			failed = append(failed, get(o, "name"))
 		}
 	}
-	detail := chatLink(get(p, "commit.url"), clip(get(p, "object_attributes.sha"), 8)) + ": " + chatText(get(p, "commit.title"))
 	if len(failed) > 0 {
-		detail += "\nFailed jobs: " + strings.Join(failed[:min(len(failed), 10)], ", ")
+		m.detail = append(m.detail, say("Failed jobs: "+strings.Join(failed, ", ")))
 	}
-	return message{text: text, title: "Pipeline #" + get(p, "object_attributes.id") + " " + done, link: link, detail: detail, color: statusColor(status)}
+	return m
 }

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +31,7 @@ const (
 	// sliceSize and sliceTime bound what one hook delivers before others get a
 	// turn.
 	sliceSize = 50
-	sliceTime = 5 * time.Second
+	sliceTime = 2 * time.Second
 	slowTime  = 2 * time.Second
 	// sweepPause is how late a retry can be.
 	sweepPause = 10 * time.Second
@@ -43,7 +45,7 @@ const (
 	// maxAttempts is how often a delivery is tried that the receiver did not get,
 	// while the hook is enabled.
 	maxAttempts = 4
-	retryPause  = 10 * time.Second
+	retryPause  = 10 * time.Second // doubled each time
 
 	maxResponse = 8 << 10 // of a response body in the log
 	maxBacklog  = 10_000
@@ -112,12 +114,26 @@ func (deliverWork) Kind() string { return "hook_deliver" }
 // delivery must be retried later, or the turn is over. The lease in the state of the
 // hook makes sure that one worker at a time does it.
 func (s *Service) deliver(ctx context.Context, w deliverWork) error {
-	for {
-		more, err := s.turn(ctx, w.HookID)
-		if err != nil || !more {
-			return err
-		}
+	of, err := findShare(ctx, s.DB, w.HookID)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil // deleted
 	}
+	if err != nil {
+		return err
+	}
+	if !s.shares.enter(of, w.HookID) {
+		// It is woken when another hook of the owner has had its turn, or by Sweep if
+		// this process ends before.
+		return setDue(ctx, s.DB, w.HookID, s.Now())
+	}
+	for more := true; more && err == nil; {
+		more, err = s.turn(ctx, w.HookID)
+	}
+	if next := s.shares.leave(of); next != 0 {
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, s.DB.Tx(ctx, func(tx *db.Tx) error { return s.wake(ctx, tx, next) }))
+	}
+	return err
 }
 
 // turn delivers a slice. It returns true if an event came while the lease was
@@ -138,25 +154,35 @@ func (s *Service) turn(ctx context.Context, hookID int64) (bool, error) {
 		return false, err
 	}
 	if again {
-		return false, s.DB.Tx(ctx, func(tx *db.Tx) error { return s.wake(ctx, tx, hookID) })
+		return false, s.DB.Tx(ctx, func(tx *db.Tx) error {
+			if err := trimWaiting(ctx, tx, hookID, maxBacklog, s.Now()); err != nil {
+				return err
+			}
+			return s.wake(ctx, tx, hookID)
+		})
 	}
 	return hasWaiting(ctx, s.DB, hookID)
 }
 
-// wake adds the background job that delivers to a hook.
-func (s *Service) wake(ctx context.Context, tx *db.Tx, hookID int64) error {
-	t, err := findState(ctx, tx, hookID)
+// wake adds the background jobs that deliver to hooks.
+func (s *Service) wake(ctx context.Context, tx *db.Tx, hooks ...int64) error {
+	if len(hooks) == 0 {
+		return nil
+	}
+	slow, err := findSlow(ctx, tx, hooks)
 	if err != nil {
-		if errors.Is(err, db.ErrNoRows) {
-			return nil
-		}
 		return err
 	}
-	to := lane
-	if t.slow {
-		to = slowLane
+	for _, id := range hooks {
+		to := lane
+		if slices.Contains(slow, id) {
+			to = slowLane
+		}
+		if err := s.Queue.Add(ctx, tx, deliverWork{HookID: id}, queue.In(to), queue.Unique()); err != nil {
+			return err
+		}
 	}
-	return s.Queue.Add(ctx, tx, deliverWork{HookID: hookID}, queue.In(to), queue.Unique())
+	return nil
 }
 
 // slice delivers for one turn. next is when the first waiting delivery is tried
@@ -168,6 +194,9 @@ func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (ne
 	}
 	if err != nil {
 		return nil, false, err
+	}
+	if h.Disabled { // an integration that was switched off while messages waited
+		return nil, false, s.DB.Tx(ctx, func(tx *db.Tx) error { return giveUp(ctx, tx, hookID, "the hook is not active", s.Now()) })
 	}
 	if err := s.open(h); err != nil {
 		return nil, false, err
@@ -192,6 +221,9 @@ func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (ne
 		if err != nil {
 			return nil, false, err
 		}
+		if !t.updated.Equal(h.UpdatedAt) {
+			return nil, true, nil // the next turn reads the new configuration
+		}
 		if t.disabledUntil != nil && t.disabledUntil.After(now) {
 			return t.disabledUntil, false, nil
 		}
@@ -208,6 +240,9 @@ func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (ne
 			return nil, false, err
 		}
 		*lease = until
+		if next, err := s.prepare(ctx, d); err != nil || next != nil {
+			return next, false, err
+		}
 		if err := s.send(ctx, sender, h, d); err != nil {
 			return nil, false, err
 		}
@@ -222,12 +257,25 @@ func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (ne
 	return nil, !h.Disabled, nil
 }
 
+// prepare completes the payload of a delivery. If a repository cannot be read, it
+// returns when that is tried again; then the event is sent without the commits, so
+// that one broken repository does not hold up the other events of a group.
+func (s *Service) prepare(ctx context.Context, d *Delivery) (next *time.Time, err error) {
+	err = s.complete(ctx, d)
+	if err == nil || ctx.Err() != nil || d.payload == "" {
+		return nil, err
+	}
+	if d.Attempts++; d.Attempts < maxAttempts {
+		at := s.Now().Add(retryPause << (d.Attempts - 1))
+		return &at, saveAttempts(ctx, s.DB, d)
+	}
+	s.Log.ErrorContext(ctx, "webhook payload is incomplete", "delivery", d.ID, "err", err)
+	return nil, nil
+}
+
 // send sends a delivery and writes the result into it. Errors are those of the
 // server itself; those of the receiver are results.
 func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d *Delivery) error {
-	if err := s.complete(ctx, d); err != nil {
-		return err
-	}
 	began := s.Now()
 	d.Attempts++
 	d.Status, d.Error, d.ResponseBody, d.responseHeaders = 0, "", "", ""
@@ -235,15 +283,15 @@ func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d 
 	if err == nil {
 		var answer *outbound.Response
 		if answer, err = sender.Send(r, maxResponse); err == nil {
-			d.Status, d.ResponseBody = answer.Status, storable(string(answer.Body))
-			d.responseHeaders = writeHeaders(answer.Header, nil)
+			d.Status, d.ResponseBody = answer.Status, h.Secrets.hide(storable(string(answer.Body)))
+			d.responseHeaders = h.Secrets.hide(writeHeaders(answer.Header, nil))
 		}
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err() // the server stops: the delivery is repeated
 		}
-		d.Error = clip(storable(err.Error()), 500)
+		d.Error = clip(h.Secrets.hide(storable(err.Error())), 500)
 	}
 	d.Duration = s.Now().Sub(began)
 	return nil
@@ -266,13 +314,14 @@ func clip(text string, n int) string {
 func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Request, error) {
 	body := []byte(d.payload)
 	d.body = ""
+	to := chatRequest{}
 	switch {
 	case h.Kind != Webhook:
-		text, err := h.chatMessage(d.Trigger, body)
+		chat, text, err := h.chat(d, body)
 		if err != nil {
 			return nil, err
 		}
-		body, d.body = text, string(text)
+		to, body, d.body = chat, text, h.Secrets.hide(string(text))
 	case h.Template != "":
 		text, err := renderTemplate(h.Template, body)
 		if err != nil {
@@ -281,7 +330,7 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 		body, d.body = text, string(text)
 	}
 	d.URL = h.URL
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.target(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, cmp.Or(to.method, http.MethodPost), cmp.Or(to.url, h.target()), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the URL is invalid")
 	}
@@ -290,6 +339,10 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 	set("Content-Type", "application/json")
 	set("User-Agent", "GitLab/"+s.Site.Version)
 	set("Idempotency-Key", d.Key)
+	for name, value := range to.header {
+		set(name, value)
+		secrets[name] = true
+	}
 	if h.Kind == Webhook {
 		set("X-Gitlab-Event", s.header(h, d))
 		set("X-Gitlab-Webhook-UUID", newUUID())
@@ -357,13 +410,13 @@ func (s *Service) settle(ctx context.Context, h *Hook, t state, d *Delivery) (ne
 	t.calls++
 	t.slow = d.Duration > slowTime || !d.OK()
 	d.waiting, d.DeliveredAt = false, &now
+	again := d.Status == 0 || d.Status >= 500 || d.Status == http.StatusTooManyRequests || d.Status == http.StatusRequestTimeout
 	if d.OK() {
 		t.failures, t.disabledUntil = 0, nil
 	} else {
 		t.failures++
-		again := d.Status == 0 || d.Status >= 500 || d.Status == http.StatusTooManyRequests || d.Status == http.StatusRequestTimeout
 		switch {
-		case t.failures >= maxFailures:
+		case t.failures >= maxFailures && h.Kind == Webhook: // an integration stays active
 			h.Disabled = true
 		case t.failures > tolerated:
 			until := now.Add(pause(t.failures))
@@ -377,10 +430,20 @@ func (s *Service) settle(ctx context.Context, h *Hook, t state, d *Delivery) (ne
 	// The result is stored even if the server stops now: it was delivered.
 	ctx = context.WithoutCancel(ctx)
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		same, err := saveState(ctx, tx, h.ID, t)
+		if err != nil {
+			return err
+		}
+		if !same { // it was changed meanwhile: the failure was one of the old configuration
+			h.Disabled, next, d.waiting = false, nil, !d.OK() && again && d.Attempts < maxAttempts
+		}
 		if err := saveDelivery(ctx, tx, d); err != nil {
 			return err
 		}
-		if err := saveState(ctx, tx, h.ID, t); err != nil || !h.Disabled {
+		if !d.waiting {
+			err = countLogged(ctx, tx, h.ID, 1)
+		}
+		if err != nil || !h.Disabled {
 			return err
 		}
 		if err := setDisabled(ctx, tx, h.ID, true); err != nil {
@@ -388,9 +451,6 @@ func (s *Service) settle(ctx context.Context, h *Hook, t state, d *Delivery) (ne
 		}
 		return giveUp(ctx, tx, h.ID, "the webhook is disabled", now)
 	})
-	if h.Kind != Webhook && h.Disabled {
-		h.Disabled = false // an integration stays active
-	}
 	return next, err
 }
 
@@ -437,6 +497,15 @@ func (s *Service) Expire(ctx context.Context) error {
 		}
 		if len(full) < batch {
 			break
+		}
+	}
+	crowded, err := findCrowded(ctx, s.DB, maxBacklog)
+	if err != nil {
+		return fmt.Errorf("find long queues: %w", err)
+	}
+	for _, id := range crowded {
+		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return trimWaiting(ctx, tx, id, maxBacklog, s.Now()) }); err != nil {
+			return fmt.Errorf("trim the queue of hook %d: %w", id, err)
 		}
 	}
 	for _, drop := range []func(tx *db.Tx) (int64, error){

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -15,6 +16,7 @@ import (
 	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // object is a JSON object of a payload.
@@ -63,7 +65,7 @@ const maxPayload = 5 << 20
 func wanting(list []listener, o occurrence) []listener {
 	var found []listener
 	for _, l := range list {
-		if l.kind != Webhook && (overridden(list, l) || !l.options.notifies(o)) {
+		if l.kind != Webhook && (l.disabled || overridden(list, l) || !l.options.notifies(o)) {
 			continue
 		}
 		if l.wants(o.trigger, o.branch) {
@@ -73,71 +75,89 @@ func wanting(list []listener, o occurrence) []listener {
 	return found
 }
 
-// overridden reports whether a project has its own integration instead of the one of
-// a group.
+// overridden reports whether the project, or a group that is nearer to it, has its
+// own integration of the kind.
 func overridden(list []listener, l listener) bool {
-	return !l.project && slices.ContainsFunc(list, func(other listener) bool { return other.project && other.kind == l.kind })
+	return slices.ContainsFunc(list, func(other listener) bool { return other.kind == l.kind && other.distance < l.distance })
 }
 
 // wants reports whether one of the listeners wants events of one of the triggers.
 func wants(list []listener, triggers ...Trigger) bool {
 	return slices.ContainsFunc(list, func(l listener) bool {
-		return slices.ContainsFunc(triggers, func(t Trigger) bool { return slices.Contains(l.triggers, t) })
+		return !l.disabled && slices.ContainsFunc(triggers, func(t Trigger) bool { return slices.Contains(l.triggers, t) })
 	})
 }
 
-// emit stores an event for the listeners that want it, in the transaction of the
-// event, and adds the background jobs that deliver it.
-func (s *Service) emit(ctx context.Context, tx *db.Tx, list []listener, o occurrence) error {
-	list = wanting(list, o)
+// emit stores events for the listeners that want them, in the transaction of the
+// events, and adds the background jobs that deliver them.
+func (s *Service) emit(ctx context.Context, tx *db.Tx, list []listener, events ...occurrence) error {
+	var woken []int64
+	for _, o := range events {
+		ids, err := s.store(ctx, tx, wanting(list, o), o)
+		if err != nil {
+			return err
+		}
+		woken = append(woken, ids...)
+	}
+	slices.Sort(woken)
+	return s.wake(ctx, tx, slices.Compact(woken)...)
+}
+
+// store stores an event and its deliveries. It returns the hooks that have something
+// to deliver.
+func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occurrence) ([]int64, error) {
 	if len(list) == 0 {
-		return nil
+		return nil, nil
 	}
 	payload, err := json.Marshal(o.payload)
 	if err != nil {
-		return fmt.Errorf("payload of %s: %w", o.trigger, err)
+		return nil, fmt.Errorf("payload of %s: %w", o.trigger, err)
 	}
 	if len(payload) > maxPayload {
 		s.Log.WarnContext(ctx, "webhook payload is too large", "trigger", o.trigger, "bytes", len(payload))
-		return nil
+		return nil, nil
 	}
 	e := &captured{uuid: event.Cause(ctx), trigger: o.trigger, header: o.trigger.info().Header, payload: payload, at: s.Now()}
-	recursive := e.uuid != ""
-	if !recursive {
+	var before []int64
+	if e.uuid != "" {
+		if before, err = findTriggered(ctx, tx, e.uuid, maxChain); err != nil {
+			return nil, err
+		}
+	}
+	// A UUID that no hook was sent is one that the caller made up: if it counted, the
+	// caller could hide what they do from webhooks.
+	if len(before) == 0 {
 		e.uuid = newUUID()
 	}
 	if o.projectID != 0 {
 		e.projectID = &o.projectID
 	}
 	if p, err := json.Marshal(o.pending); err != nil {
-		return err
+		return nil, err
 	} else if string(p) != "{}" {
 		e.pending = string(p)
 	}
 	if err := insertEvent(ctx, tx, e); err != nil {
-		return fmt.Errorf("store event for hooks: %w", err)
+		return nil, fmt.Errorf("store event for hooks: %w", err)
 	}
+	var woken []int64
+	var deliveries []*Delivery
 	for _, l := range list {
 		d := &Delivery{HookID: l.id, eventID: e.id, waiting: true, Key: newUUID(), CreatedAt: e.at}
-		if recursive {
-			same, n, err := triggeredBefore(ctx, tx, e.uuid, l.id)
-			if err != nil {
-				return err
+		if len(before) >= maxChain || slices.Contains(before, l.id) {
+			d.waiting, d.Error = false, "the webhook was triggered by itself and is blocked"
+			if err := countLogged(ctx, tx, l.id, 1); err != nil {
+				return nil, err
 			}
-			if same || n >= maxChain {
-				d.waiting, d.Error = false, "the webhook was triggered by itself and is blocked"
-			}
+		} else {
+			woken = append(woken, l.id)
 		}
-		if err := insertDelivery(ctx, tx, d); err != nil {
-			return fmt.Errorf("store delivery: %w", err)
-		}
-		if d.waiting {
-			if err := s.wake(ctx, tx, l.id); err != nil {
-				return err
-			}
-		}
+		deliveries = append(deliveries, d)
 	}
-	return nil
+	if err := insertDeliveries(ctx, tx, deliveries); err != nil {
+		return nil, fmt.Errorf("store deliveries: %w", err)
+	}
+	return woken, nil
 }
 
 // maxChain is how many deliveries one event can cause by requests of receivers.
@@ -151,6 +171,9 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// fillTime bounds the time in which a payload is completed.
+const fillTime = time.Minute
+
 // complete reads what the payload of a delivery lacks, and stores it for other
 // deliveries of the event.
 func (s *Service) complete(ctx context.Context, d *Delivery) error {
@@ -158,19 +181,21 @@ func (s *Service) complete(ctx context.Context, d *Delivery) error {
 	if err != nil {
 		return err
 	}
-	if e.pending != "" {
-		if err := s.fill(ctx, e); err != nil {
-			return fmt.Errorf("complete event %d: %w", e.id, err)
-		}
-		if err := completeEvent(ctx, s.DB, e); err != nil {
-			return err
-		}
+	d.payload = string(e.payload)
+	if e.pending == "" {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	if err := s.fill(within, e); err != nil {
+		return fmt.Errorf("complete event %d: %w", e.id, err)
 	}
 	d.payload = string(e.payload)
-	return nil
+	return completeEvent(ctx, s.DB, e)
 }
 
-// fill reads commits into a payload. What is no longer there is left out.
+// fill reads commits into a payload. What is no longer there is left out, and so are
+// commits that make the payload too large.
 func (s *Service) fill(ctx context.Context, e *captured) error {
 	var p pending
 	if err := json.Unmarshal([]byte(e.pending), &p); err != nil {
@@ -185,8 +210,8 @@ func (s *Service) fill(ctx context.Context, e *captured) error {
 		if err != nil && !errs.IsRefusal(err) {
 			return err
 		}
-		setPath(payload, "object_attributes.content", text)
-		setPath(payload, "object_attributes.message", message)
+		setPath(payload, "object_attributes.content", clip(text, maxWiki))
+		setPath(payload, "object_attributes.message", clip(message, maxMessage))
 	}
 	if e.projectID != nil && (p.Push != nil || p.Commits != nil || p.Titles != nil) {
 		in, err := s.Projects.Require(ctx, actor.System(), project.RefTo(*e.projectID), project.NoAccess)
@@ -200,9 +225,13 @@ func (s *Service) fill(ctx context.Context, e *captured) error {
 			}
 		}
 	}
-	var err error
-	e.payload, err = json.Marshal(payload)
-	e.pending = ""
+	full, err := json.Marshal(payload)
+	if err == nil && len(full) > maxPayload {
+		payload["commits"] = []any{}
+		setPath(payload, "object_attributes.content", "")
+		full, err = json.Marshal(payload)
+	}
+	e.payload, e.pending = full, ""
 	return err
 }
 
@@ -228,7 +257,7 @@ func (s *Service) fillCommits(ctx context.Context, in *project.Project, payload 
 			return err
 		}
 		if c != nil {
-			setPath(payload, at, c.Title)
+			setPath(payload, at, clip(c.Title, maxLine))
 		}
 	}
 	if p.Push == nil {
@@ -262,25 +291,25 @@ func (s *Service) commit(ctx context.Context, in *project.Project, sha string) (
 	return c.Commit, nil
 }
 
-// Limits of the commits of a push in a payload.
+// Limits of what a payload has of a repository.
 const (
 	maxCommits = 20
-	maxFiles   = 1000 // of each list of a commit
+	maxFiles   = 1000     // of each list of a commit
+	maxNames   = 1 << 20  // bytes of the files of all commits
+	maxMessage = 64 << 10 // bytes of a commit message
+	maxLine    = 1 << 10  // bytes of a title or name
+	maxWiki    = 1 << 20  // bytes of a wiki page
 )
 
 // fillPush adds the commits of a push.
 func (s *Service) fillPush(ctx context.Context, in *project.Project, payload object, r pushRange) error {
 	name, isBranch := cutRef(r.Ref)
 	if isBranch {
-		rules, err := s.Repos.BranchRules(ctx, in.ID)
+		protected, err := repo.BranchProtected(ctx, s.DB, in.ID, name)
 		if err != nil {
 			return err
 		}
-		for _, rule := range rules {
-			if rule.Matches(name) {
-				payload["ref_protected"] = true
-			}
-		}
+		payload["ref_protected"] = protected
 	}
 	if r.New == string(git.ZeroOID) {
 		return nil
@@ -289,10 +318,10 @@ func (s *Service) fillPush(ctx context.Context, in *project.Project, payload obj
 	if err != nil {
 		return err
 	}
-	commits := []any{}
+	commits, left := []any{}, maxNames
 	for _, c := range slices.Backward(list) { // oldest first
 		o := s.commitObject(in, c)
-		if o["added"], o["modified"], o["removed"], err = s.files(ctx, in, c); err != nil {
+		if o["added"], o["modified"], o["removed"], err = s.files(ctx, in, c, &left); err != nil {
 			return err
 		}
 		commits = append(commits, o)
@@ -300,7 +329,7 @@ func (s *Service) fillPush(ctx context.Context, in *project.Project, payload obj
 	payload["commits"], payload["total_commits_count"] = commits, total
 	if !isBranch {
 		if _, tag, err := s.Repos.Tag(ctx, actor.System(), project.RefTo(in.ID), name); err == nil && tag.Message != "" {
-			payload["message"] = tag.Message
+			payload["message"] = clip(tag.Message, maxMessage)
 		}
 	}
 	return nil
@@ -337,8 +366,9 @@ func (s *Service) pushed(ctx context.Context, in *project.Project, r pushRange, 
 	return page.Items, page.Total, err
 }
 
-// files returns the paths that a commit added, changed and removed.
-func (s *Service) files(ctx context.Context, in *project.Project, c *git.Commit) (added, modified, removed []string, err error) {
+// files returns the paths that a commit added, changed and removed. left is how many
+// bytes of paths the payload still takes.
+func (s *Service) files(ctx context.Context, in *project.Project, c *git.Commit, left *int) (added, modified, removed []string, err error) {
 	added, modified, removed = []string{}, []string{}, []string{}
 	var parent git.OID
 	if len(c.ParentIDs) > 0 {
@@ -352,7 +382,8 @@ func (s *Service) files(ctx context.Context, in *project.Project, c *git.Commit)
 		return nil, nil, nil, err
 	}
 	put := func(list *[]string, name string) {
-		if len(*list) < maxFiles {
+		if len(*list) < maxFiles && *left >= len(name) {
+			*left -= len(name)
 			*list = append(*list, name)
 		}
 	}

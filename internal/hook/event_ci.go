@@ -81,7 +81,7 @@ func (s *Service) pipelineEvent(ctx context.Context, q db.Q, p *ci.Pipeline) (oc
 	}
 	return occurrence{
 		projectID: in.ID, trigger: Pipelines, payload: payload, pending: pending{Commits: map[string]string{"commit": p.SHA}},
-		chat: chatFacts{ref: p.Ref, isDefault: !p.Tag && p.Ref == in.DefaultBranch, isProtected: p.Protected, tag: p.Tag, status: string(p.Status)},
+		chat: chatFacts{branch: shortRef(p.Ref), isDefault: !p.Tag && shortRef(p.Ref) == in.DefaultBranch, isProtected: p.Protected, tag: p.Tag, status: string(p.Status)},
 	}, nil
 }
 
@@ -282,10 +282,10 @@ func reason(failure string) string {
 
 // fillJobCommit adds the author and the message of the commit of a job.
 func (s *Service) fillJobCommit(payload object, c *git.Commit) {
-	setPath(payload, "commit.message", c.Message)
-	setPath(payload, "commit.author_name", c.Author.Name)
-	setPath(payload, "commit.author_email", c.Author.Email)
-	setPath(payload, "commit.author_url", "mailto:"+c.Author.Email)
+	setPath(payload, "commit.message", clip(c.Message, maxMessage))
+	setPath(payload, "commit.author_name", clip(c.Author.Name, maxLine))
+	setPath(payload, "commit.author_email", clip(c.Author.Email, maxLine))
+	setPath(payload, "commit.author_url", "mailto:"+clip(c.Author.Email, maxLine))
 }
 
 // DeploymentChanged sends deployment events.
@@ -299,6 +299,9 @@ func (s *Service) DeploymentChanged(ctx context.Context, tx *db.Tx, c deployment
 		return err
 	}
 	o, err := s.deploymentEvent(ctx, tx, d)
+	if err == nil {
+		err = s.protect(ctx, tx, list, &o)
+	}
 	if err != nil {
 		return fmt.Errorf("hooks of deployment %d: %w", d.id, err)
 	}
@@ -334,6 +337,6 @@ func (s *Service) deploymentEvent(ctx context.Context, q db.Q, d *deploymentRow)
 	}
 	return occurrence{
 		projectID: in.ID, trigger: Deployments, payload: payload, pending: pending{Titles: map[string]string{"commit_title": d.sha}},
-		chat: chatFacts{ref: shortRef(d.ref), isDefault: shortRef(d.ref) == in.DefaultBranch, status: d.status},
+		chat: chatFacts{branch: shortRef(d.ref), isDefault: shortRef(d.ref) == in.DefaultBranch, status: d.status},
 	}, nil
 }

@@ -226,7 +226,7 @@ func (s *Service) noteEvent(ctx context.Context, q db.Q, e plan.NoteSaving) (occ
 		"object_attributes": attributes,
 	}
 	o := occurrence{projectID: in.ID, trigger: Notes, payload: payload}
-	confidential, err := s.noteTarget(ctx, q, in, n.On, payload, &o.pending)
+	confidential, err := s.noteTarget(ctx, q, in, n.On, &o)
 	if err != nil {
 		return o, err
 	}
@@ -236,26 +236,31 @@ func (s *Service) noteEvent(ctx context.Context, q db.Q, e plan.NoteSaving) (occ
 	return o, nil
 }
 
-// noteTarget adds the target of a note or of a reaction to a payload. It reports
+// noteTarget adds the target of a note or of a reaction to its event. It reports
 // whether it is confidential.
-func (s *Service) noteTarget(ctx context.Context, q db.Q, in *project.Project, on plan.Target, payload object, p *pending) (confidential bool, err error) {
+func (s *Service) noteTarget(ctx context.Context, q db.Q, in *project.Project, on plan.Target, o *occurrence) (confidential bool, err error) {
+	payload := o.payload
 	switch on.Kind {
 	case plan.IssueKind:
 		i, err := plan.IssueIn(ctx, q, on.ID)
 		if err != nil {
 			return false, err
 		}
-		payload["issue"], _, _, err = s.issueObject(ctx, q, in, i)
+		issue, labels, _, err := s.issueObject(ctx, q, in, i)
+		payload["issue"], o.chat.labels = issue, labelNames(labels)
 		return i.Confidential, err
 	case plan.MergeKind:
 		m, err := merge.RequestIn(ctx, q, on.ID)
 		if err != nil {
 			return false, err
 		}
-		if payload["merge_request"], _, err = s.requestObject(ctx, q, in, m); err != nil {
+		request, _, err := s.requestObject(ctx, q, in, m)
+		if err != nil {
 			return false, err
 		}
-		p.Commits = map[string]string{"merge_request.last_commit": m.Head}
+		labels, _ := request["labels"].([]any)
+		payload["merge_request"], o.chat.labels = request, labelNames(labels)
+		o.pending.Commits = map[string]string{"merge_request.last_commit": m.Head}
 	case snippet.Kind:
 		sn, err := findSnippet(ctx, q, on.ID)
 		if err != nil {
@@ -384,7 +389,7 @@ func (s *Service) emojiEvent(ctx context.Context, q db.Q, e plan.Awarding) (occu
 		},
 	}
 	o := occurrence{projectID: in.ID, trigger: Emoji, payload: payload}
-	confidential, err := s.noteTarget(ctx, q, in, e.On.Target, payload, &o.pending)
+	confidential, err := s.noteTarget(ctx, q, in, e.On.Target, &o)
 	if err != nil {
 		return occurrence{}, err
 	}

@@ -3,6 +3,8 @@ package hook
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"svc/internal/activity"
 	"svc/internal/db"
@@ -35,20 +37,32 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	if by == nil {
 		by = &person{id: p.By.ID, name: p.By.Name, username: p.By.Username}
 	}
-	n := 0
+	var events []occurrence
 	for _, c := range p.Changes {
 		name, isBranch := cutRef(c.Ref)
 		if !isBranch && c.Ref != git.Tags+name {
 			continue
 		}
-		if n++; n > maxRefs {
+		if len(events) == maxRefs {
 			break
 		}
-		if err := s.emit(ctx, tx, list, s.pushEvent(in, by, c)); err != nil {
-			return err
+		o := s.pushEvent(in, by, c)
+		if err := s.protect(ctx, tx, list, &o); err != nil {
+			return fmt.Errorf("hooks of a push: %w", err)
 		}
+		events = append(events, o)
 	}
-	return s.emit(ctx, tx, list, s.updateEvent(in, by, p))
+	return s.emit(ctx, tx, list, append(events, s.updateEvent(in, by, p))...)
+}
+
+// protect finds out whether the branch of an event is protected, if an integration
+// decides by that.
+func (s *Service) protect(ctx context.Context, q db.Q, list []listener, o *occurrence) (err error) {
+	asks := slices.ContainsFunc(list, func(l listener) bool { return l.kind != Webhook && strings.HasSuffix(l.options.Branches, "protected") })
+	if asks && o.chat.branch != "" && !o.chat.tag {
+		o.chat.isProtected, err = repo.BranchProtected(ctx, q, o.projectID, o.chat.branch)
+	}
+	return err
 }
 
 // pusher are the fields of the user who pushed.
@@ -77,7 +91,7 @@ func (s *Service) pushEvent(in *project.Project, by *person, c repo.Change) occu
 	s.pusher(payload, by)
 	o := occurrence{
 		projectID: in.ID, trigger: trigger, payload: payload, pending: pending{Push: &pushRange{Ref: c.Ref, Old: string(c.Old), New: string(c.New)}},
-		chat: chatFacts{ref: name, isDefault: isBranch && name == in.DefaultBranch, tag: !isBranch},
+		chat: chatFacts{branch: name, isDefault: isBranch && name == in.DefaultBranch, tag: !isBranch},
 	}
 	if isBranch {
 		o.branch = name
@@ -103,28 +117,8 @@ func (s *Service) updateEvent(in *project.Project, by *person, p repo.Push) occu
 
 // PageChanged sends wiki page events.
 func (s *Service) PageChanged(ctx context.Context, tx *db.Tx, c wiki.PageChange) error {
-	action, ok := map[activity.Action]string{activity.Created: "create", activity.Updated: "update", activity.Destroyed: "delete"}[c.Done]
-	if !ok {
+	if wikiActions[c.Done] == "" {
 		return nil
-	}
-	user, err := s.userBy(ctx, tx, c.By)
-	if err != nil {
-		return err
-	}
-	attributes := object{
-		"slug": c.Slug, "title": c.Title, "format": string(c.Format), "message": "", "content": "", "version_id": c.SHA, "action": action,
-	}
-	payload := object{"object_kind": "wiki_page", "user": user, "object_attributes": attributes}
-	o := occurrence{trigger: WikiPages, payload: payload, pending: pending{Wiki: &wikiPage{
-		ProjectID: c.AuxRepo.ProjectID, GroupID: c.AuxRepo.NamespaceID, SHA: c.SHA, Slug: c.Slug,
-	}}}
-	place := func(base, path, branch string) {
-		attributes["url"] = base + "/-/wikis/" + c.Slug
-		attributes["diff_url"] = base + "/-/wikis/" + c.Slug + "/diff?version_id=" + c.SHA
-		payload["wiki"] = object{
-			"web_url": base + "/-/wikis/home", "git_ssh_url": s.sshURL(path + ".wiki"), "git_http_url": s.Site.URL + "/" + path + ".wiki.git",
-			"path_with_namespace": path + ".wiki", "default_branch": branch,
-		}
 	}
 	if id := c.AuxRepo.ProjectID; id != nil {
 		list, err := s.listening(ctx, tx, *id)
@@ -135,14 +129,51 @@ func (s *Service) PageChanged(ctx context.Context, tx *db.Tx, c wiki.PageChange)
 		if err != nil {
 			return ignoreRefusal(err)
 		}
-		place(s.webURL(in), in.FullPath, in.DefaultBranch)
-		payload["project"], o.projectID = s.projectObject(in), in.ID
+		o, err := s.wikiEvent(ctx, tx, c, in)
+		if err != nil {
+			return err
+		}
 		return s.emit(ctx, tx, list, o)
 	}
-	g, err := project.GroupIn(ctx, tx, *c.AuxRepo.NamespaceID)
+	o, err := s.wikiEvent(ctx, tx, c, nil)
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	place(s.Site.URL+"/groups/"+g.FullPath, g.FullPath, "main")
-	return s.emitInGroup(ctx, tx, g.ID, o)
+	return s.emitInGroup(ctx, tx, *c.AuxRepo.NamespaceID, o)
+}
+
+// wikiActions are the actions of wiki page events.
+var wikiActions = map[activity.Action]string{activity.Created: "create", activity.Updated: "update", activity.Destroyed: "delete"}
+
+// wikiEvent is a change to a page of a project, or of a group if there is none.
+func (s *Service) wikiEvent(ctx context.Context, q db.Q, c wiki.PageChange, in *project.Project) (occurrence, error) {
+	user, err := s.userBy(ctx, q, c.By)
+	if err != nil {
+		return occurrence{}, err
+	}
+	payload := object{"object_kind": "wiki_page", "user": user}
+	o := occurrence{trigger: WikiPages, payload: payload, pending: pending{Wiki: &wikiPage{
+		ProjectID: c.AuxRepo.ProjectID, GroupID: c.AuxRepo.NamespaceID, SHA: c.SHA, Slug: c.Slug,
+	}}}
+	var base, path, branch string
+	if in != nil {
+		base, path, branch = s.webURL(in), in.FullPath, in.DefaultBranch
+		payload["project"], o.projectID = s.projectObject(in), in.ID
+	} else {
+		g, err := project.GroupIn(ctx, q, *c.AuxRepo.NamespaceID)
+		if err != nil {
+			return o, err
+		}
+		base, path, branch = s.Site.URL+"/groups/"+g.FullPath, g.FullPath, "main"
+	}
+	page := base + "/-/wikis/" + c.Slug
+	payload["object_attributes"] = object{
+		"slug": c.Slug, "title": c.Title, "format": string(c.Format), "message": "", "content": "", "version_id": c.SHA, "action": wikiActions[c.Done],
+		"url": page, "diff_url": page + "/diff?version_id=" + c.SHA,
+	}
+	payload["wiki"] = object{
+		"web_url": base + "/-/wikis/home", "git_ssh_url": s.sshURL(path + ".wiki"), "git_http_url": s.Site.URL + "/" + path + ".wiki.git",
+		"path_with_namespace": path + ".wiki", "default_branch": branch,
+	}
+	return o, nil
 }

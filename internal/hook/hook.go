@@ -9,6 +9,7 @@ package hook
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +55,7 @@ type Service struct {
 	Deps
 	listeners *notice.Cache[int64, []listener] // by project
 	limits    *limit.Limiter
+	shares    *shares
 }
 
 // topic is the notice that hooks have changed.
@@ -62,12 +64,12 @@ const topic = "hooks"
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
 	o := notice.CacheOptions[[]listener]{Bus: d.Notices, Max: 20_000}
-	s := &Service{Deps: d, listeners: notice.NewCache[int64](o), limits: limit.New(limit.Deps{Now: d.Now})}
+	s := &Service{Deps: d, listeners: notice.NewCache[int64](o), limits: limit.New(limit.Deps{Now: d.Now}), shares: newShares()}
 	// Groups above a project change with the tree and with the move of a project.
 	d.Notices.Subscribe(topic, func(string) { s.listeners.Drop() })
 	d.Notices.SendOnWrite(topic, "hooks", "namespace_tree")
-	d.Queue.Lane(lane, 16)
-	d.Queue.Lane(slowLane, 16)
+	d.Queue.Lane(lane, laneSize)
+	d.Queue.Lane(slowLane, laneSize)
 	queue.Handle(d.Queue, s.deliver)
 	d.Queue.Every("hooks_due", sweepPause, s.Sweep)
 	d.Queue.Every("hooks_retention", time.Hour, s.Expire)
@@ -118,6 +120,28 @@ type Secrets struct {
 	Headers      []Pair `json:"headers,omitempty"`
 	Variables    []Pair `json:"variables,omitempty"` // of the URL
 	Webhook      string `json:"webhook,omitempty"`   // the URL of a chat service
+	// Values are other secret properties of an integration.
+	Values map[string]string `json:"values,omitempty"`
+}
+
+// all returns all secret texts.
+func (s *Secrets) all() []string {
+	list := []string{s.Token, s.SigningToken, s.Webhook}
+	for _, p := range slices.Concat(s.Headers, s.Variables) {
+		list = append(list, p.Value)
+	}
+	return slices.AppendSeq(list, maps.Values(s.Values))
+}
+
+// hide masks secrets in a text that a receiver sent back. Short ones are not masked:
+// they could be any word.
+func (s *Secrets) hide(text string) string {
+	for _, secret := range s.all() {
+		if len(secret) >= 8 {
+			text = strings.ReplaceAll(text, secret, "[REDACTED]")
+		}
+	}
+	return text
 }
 
 // Pair is a header or a URL variable.
@@ -254,7 +278,7 @@ func TriggersOf(l Level) []TriggerInfo {
 		only := slices.Contains([]Trigger{Members, Subgroups, ProjectEvents}, t.Trigger)
 		of := slices.Contains([]Trigger{Push, TagPush, MergeRequests, RepositoryUpdate}, t.Trigger)
 		switch {
-		case t.Trigger == system || t.Trigger == Vulnerabilities || t.Trigger == FeatureFlags: // nothing publishes these
+		case t.Trigger == system || t.Trigger == Vulnerabilities: // nothing publishes vulnerabilities
 		case l == SystemLevel && of, l == GroupLevel && t.Trigger != RepositoryUpdate, l == ProjectLevel && !only && t.Trigger != RepositoryUpdate:
 			list = append(list, t)
 		}
@@ -267,31 +291,37 @@ type listener struct {
 	id       int64
 	kind     Kind
 	triggers []Trigger
-	strategy Strategy
-	filter   string
+	branches branchFilter
 	options  Options
-	system   bool
-	project  bool
+	disabled bool // an integration that is not active
+	distance int  // 0: of the project; then the groups above it, the nearest first
 }
+
+// systemDistance is the distance of system hooks.
+const systemDistance = 1_000_000
 
 // wants reports whether a hook gets an event of a trigger on a branch.
 func (l listener) wants(t Trigger, branch string) bool {
 	if !slices.Contains(l.triggers, t) {
 		return false
 	}
-	return t != Push || branch == "" || branchMatches(l.strategy, l.filter, branch)
+	return t != Push || branch == "" || l.branches(branch)
 }
 
-// branchMatches applies a branch filter.
-func branchMatches(strategy Strategy, filter, branch string) bool {
+// branchFilter reports whether a hook gets pushes to a branch.
+type branchFilter func(branch string) bool
+
+// newBranchFilter prepares a branch filter: expressions are compiled once, not for
+// each push.
+func newBranchFilter(strategy Strategy, filter string) branchFilter {
 	switch {
 	case filter == "" || strategy == AllBranches:
-		return true
+		return func(string) bool { return true }
 	case strategy == Regex:
 		re, err := regexp.Compile(filter)
-		return err == nil && re.MatchString(branch)
+		return func(branch string) bool { return err == nil && re.MatchString(branch) }
 	}
-	return wildcard(filter, branch)
+	return func(branch string) bool { return wildcard(filter, branch) }
 }
 
 // wildcard matches a name with a pattern in which * stands for any text.

@@ -27,7 +27,7 @@ func TestRenderTemplate(t *testing.T) {
 	}
 }
 
-func TestBranchMatches(t *testing.T) {
+func TestBranchFilter(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		strategy       Strategy
@@ -38,7 +38,7 @@ func TestBranchMatches(t *testing.T) {
 		{Wildcard, "*-stable", "1-stable", true}, {Wildcard, "a*b*c", "aXbYc", true}, {Wildcard, "a*a", "a", false}, {Wildcard, "*", "x/y", true},
 		{Regex, "^(main|dev)$", "dev", true}, {Regex, "^(main|dev)$", "devs", false}, {Regex, "(", "x", false}, {AllBranches, "main", "x", true},
 	} {
-		if got := branchMatches(c.strategy, c.filter, c.branch); got != c.want {
+		if got := newBranchFilter(c.strategy, c.filter)(c.branch); got != c.want {
 			t.Errorf("%s %q %q: %v", c.strategy, c.filter, c.branch, got)
 		}
 	}
@@ -58,7 +58,7 @@ func TestPause(t *testing.T) {
 func TestChatMessage(t *testing.T) {
 	t.Parallel()
 	h := &Hook{Kind: Slack, Options: Options{Channel: "general", Channels: map[string]string{string(Issues): "issues"}}}
-	got, err := h.chatMessage(Issues, []byte(`{"object_attributes":{"action":"close","iid":1,"title":"<!channel> | x","url":"http://x/1"},
+	_, got, err := h.chat(&Delivery{Trigger: Issues}, []byte(`{"object_attributes":{"action":"close","iid":1,"title":"<!channel> | x","url":"http://x/1"},
 		"project":{"path_with_namespace":"g/p","web_url":"http://x/g/p"},"user":{"name":"A","username":"a"}}`))
 	const want = `{"attachments":[],"channel":"issues","text":"A (a) closed issue \u003chttp://x/1|#1\u003e in \u003chttp://x/g/p|g/p\u003e: *\u0026lt;!channel\u0026gt; | x*"}`
 	if err != nil || string(got) != want {

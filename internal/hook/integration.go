@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -16,20 +17,20 @@ import (
 
 // Options are the settings of a chat integration.
 type Options struct {
-	Username      string            `json:"username,omitempty"`
-	Channel       string            `json:"channel,omitempty"`
-	Channels      map[string]string `json:"channels,omitempty"` // by trigger
-	OnlyBroken    bool              `json:"only_broken_pipelines,omitempty"`
-	OnlyDefault   bool              `json:"only_default_branch,omitempty"`
-	Branches      string            `json:"branches,omitempty"` // all, default, protected or default_and_protected
-	Labels        string            `json:"labels,omitempty"`   // separated by commas
-	LabelsAll     bool              `json:"labels_all,omitempty"`
-	InheritedFrom int64             `json:"inherited_from,omitempty"`
+	Username    string            `json:"username,omitempty"`
+	Channel     string            `json:"channel,omitempty"`
+	Channels    map[string]string `json:"channels,omitempty"` // by trigger
+	OnlyBroken  bool              `json:"only_broken_pipelines,omitempty"`
+	OnlyDefault bool              `json:"only_default_branch,omitempty"`
+	Branches    string            `json:"branches,omitempty"` // all, default, protected or default_and_protected
+	Labels      string            `json:"labels,omitempty"`   // separated by commas
+	LabelsAll   bool              `json:"labels_all,omitempty"`
+	Values      map[string]string `json:"values,omitempty"` // of other properties
 }
 
 // chatFacts is what the options of an integration decide by.
 type chatFacts struct {
-	ref         string
+	branch      string
 	isDefault   bool
 	isProtected bool
 	tag         bool
@@ -86,40 +87,6 @@ func splitList(text string) []string {
 	return list
 }
 
-// IntegrationInfo describes an integration.
-type IntegrationInfo struct {
-	Kind        Kind
-	Title       string
-	Description string
-}
-
-// Integrations are the integrations that there are.
-func Integrations() []IntegrationInfo {
-	return []IntegrationInfo{
-		{Mattermost, "Mattermost notifications", "Send notifications about project events to Mattermost channels."},
-		{Slack, "Slack notifications", "Send notifications about project events to Slack."},
-	}
-}
-
-// Info returns the description of an integration. NotFound for an unknown one.
-func Info(kind Kind) (IntegrationInfo, error) {
-	all := Integrations()
-	at := slices.IndexFunc(all, func(i IntegrationInfo) bool { return i.Kind == kind })
-	if at < 0 {
-		return IntegrationInfo{}, errs.NotFound("Integration")
-	}
-	return all[at], nil
-}
-
-// ChatTriggers are the triggers that integrations can have, in the order of pages.
-func ChatTriggers() []TriggerInfo {
-	return slices.DeleteFunc(slices.Clone(triggers), func(t TriggerInfo) bool {
-		return !slices.Contains([]Trigger{
-			Push, TagPush, Notes, ConfidentialNote, Issues, ConfidentialIssue, MergeRequests, Pipelines, WikiPages, Deployments,
-		}, t.Trigger)
-	})
-}
-
 // ActiveIntegrations lists the active integrations of a place, for those who manage
 // it. NotFound; Forbidden.
 func (s *Service) ActiveIntegrations(ctx context.Context, by actor.Actor, at At) ([]*Hook, error) {
@@ -127,16 +94,9 @@ func (s *Service) ActiveIntegrations(ctx context.Context, by actor.Actor, at At)
 	if err != nil {
 		return nil, err
 	}
-	list := []*Hook{}
-	for _, i := range Integrations() {
-		h, err := s.integration(ctx, s.DB, in, i.Kind)
-		switch {
-		case errs.Is(err, errs.KindNotFound):
-		case err != nil:
-			return nil, err
-		case !h.Disabled:
-			list = append(list, h)
-		}
+	list, err := listIntegrations(ctx, s.DB, in)
+	if err != nil {
+		return nil, fmt.Errorf("list integrations: %w", err)
 	}
 	return list, nil
 }
@@ -165,9 +125,7 @@ func (s *Service) integration(ctx context.Context, q db.Q, in owner, kind Kind) 
 // IntegrationFields are changes to an integration; nil leaves the default or the
 // current value.
 type IntegrationFields struct {
-	Webhook     *string
-	Username    *string
-	Channel     *string
+	Properties  map[string]*string
 	Channels    map[Trigger]*string
 	Triggers    map[Trigger]bool
 	OnlyBroken  *bool
@@ -181,7 +139,8 @@ type IntegrationFields struct {
 // SetIntegration sets up an integration or changes it, for those who manage the
 // place. NotFound; Forbidden; Invalid; Unprocessable.
 func (s *Service) SetIntegration(ctx context.Context, by actor.Actor, at At, kind Kind, f IntegrationFields) (*Hook, error) {
-	if _, err := Info(kind); err != nil {
+	info, err := Info(kind)
+	if err != nil {
 		return nil, err
 	}
 	in, err := s.at(ctx, by, at, true)
@@ -197,7 +156,7 @@ func (s *Service) SetIntegration(ctx context.Context, by actor.Actor, at At, kin
 		done := "updated"
 		switch {
 		case errors.Is(err, db.ErrNoRows):
-			done, h = "created", newIntegration(in, kind)
+			done, h = "created", newIntegration(in, info)
 			h.CreatedAt, h.UpdatedAt = s.Now(), s.Now()
 		case err != nil:
 			return err
@@ -206,7 +165,7 @@ func (s *Service) SetIntegration(ctx context.Context, by actor.Actor, at At, kin
 				return err
 			}
 		}
-		if err := s.applyIntegration(ctx, h, f); err != nil {
+		if err := s.applyIntegration(ctx, info, h, f); err != nil {
 			return err
 		}
 		h.UpdatedAt = s.Now()
@@ -226,59 +185,57 @@ func (s *Service) SetIntegration(ctx context.Context, by actor.Actor, at At, kin
 	return h, nil
 }
 
-// newIntegration is an integration with its defaults: it notifies of all that is not
-// confidential.
-func newIntegration(in owner, kind Kind) *Hook {
-	h := &Hook{Kind: kind, Strategy: AllBranches, VerifyTLS: true, Options: Options{Branches: "default"}}
+// newIntegration is an integration with its defaults.
+func newIntegration(in owner, info IntegrationInfo) *Hook {
+	h := &Hook{Kind: info.Kind, Strategy: AllBranches, VerifyTLS: true, Triggers: info.Defaults(), Options: Options{Branches: "default", OnlyBroken: true}}
 	h.ProjectID, h.GroupID = in.ids()
-	for _, t := range ChatTriggers() {
-		h.Triggers = append(h.Triggers, t.Trigger)
-	}
 	return h
 }
 
-func (s *Service) applyIntegration(ctx context.Context, h *Hook, f IntegrationFields) error {
+// applyIntegration sets and checks the fields of an integration. A field that the
+// integration lacks is refused by its name.
+func (s *Service) applyIntegration(ctx context.Context, info IntegrationInfo, h *Hook, f IntegrationFields) error {
+	wrong := errs.Fields{}
+	const lacks = "is not a setting of this integration"
+	for name, text := range f.Properties {
+		if text != nil && *text != "" && info.property(name) == nil {
+			wrong.Set(name, lacks)
+		}
+	}
+	h.applyProperties(wrong, info, f.Properties)
 	o := &h.Options
-	patch.Set(&h.Secrets.Webhook, f.Webhook)
-	patch.Set(&o.Username, f.Username)
-	patch.Set(&o.Channel, f.Channel)
 	patch.Set(&o.OnlyBroken, f.OnlyBroken)
 	patch.Set(&o.OnlyDefault, f.OnlyDefault)
 	patch.Set(&o.Branches, f.Branches)
+	if f.Labels != nil && *f.Labels != "" && !info.Labels {
+		wrong.Set("labels_to_be_notified", lacks)
+	}
 	patch.Set(&o.Labels, f.Labels)
 	patch.Set(&o.LabelsAll, f.LabelsAll)
-	h.Disabled = false
-	if f.Active != nil {
-		h.Disabled = !*f.Active
-	}
-	wrong := errs.Fields{}
+	h.Disabled = f.Active != nil && !*f.Active
 	for t, name := range f.Channels {
-		if name == nil {
-			continue
+		switch {
+		case name == nil:
+		case *name != "" && (!info.Channels || !slices.Contains(info.Triggers, t)):
+			wrong.Set(ChannelName(t), lacks)
+		case len(*name) > maxProperty:
+			wrong.Set(ChannelName(t), "is too long")
+		default:
+			o.Channels = with(o.Channels, string(t), *name)
 		}
-		if o.Channels == nil {
-			o.Channels = map[string]string{}
-		}
-		o.Channels[string(t)] = *name
 	}
-	for _, t := range ChatTriggers() {
-		want, ok := f.Triggers[t.Trigger]
-		if !ok {
-			continue
+	for t, want := range f.Triggers {
+		if want && !slices.Contains(info.Triggers, t) {
+			wrong.Set(string(t), lacks)
 		}
-		h.Triggers = slices.DeleteFunc(h.Triggers, func(have Trigger) bool { return have == t.Trigger })
+		h.Triggers = slices.DeleteFunc(h.Triggers, func(have Trigger) bool { return have == t })
 		if want {
-			h.Triggers = append(h.Triggers, t.Trigger)
+			h.Triggers = append(h.Triggers, t)
 		}
 	}
-	texts := []string{o.Username, o.Channel, o.Labels}
-	for _, name := range o.Channels {
-		texts = append(texts, name)
-	}
-	for _, text := range texts {
-		if len(text) > 1000 {
-			wrong.Set("properties", "are too long")
-		}
+	slices.Sort(h.Triggers)
+	if len(o.Labels) > maxProperty {
+		wrong.Set("labels_to_be_notified", "is too long")
 	}
 	if !slices.Contains([]string{"", "all", "default", "protected", "default_and_protected"}, o.Branches) {
 		wrong.Set("branches_to_be_notified", "is not included in the list")
@@ -287,21 +244,54 @@ func (s *Service) applyIntegration(ctx context.Context, h *Hook, f IntegrationFi
 		return err
 	}
 	// What a page and the API show of the address: its host.
-	h.URL = maskedHost(h.Secrets.Webhook)
+	h.URL = maskedHost(h.target())
 	return s.checkURL(ctx, h)
+}
+
+// maxProperty is the length of a property of an integration, in bytes.
+const maxProperty = 2048
+
+// applyProperties sets and checks the properties of an integration.
+func (h *Hook) applyProperties(wrong errs.Fields, info IntegrationInfo, given map[string]*string) {
+	was := h.target()
+	set := func(secret bool) {
+		for _, p := range info.Properties {
+			if text := given[p.Name]; text != nil && p.Secret == secret {
+				h.setValue(p, strings.TrimSpace(*text))
+			}
+		}
+	}
+	set(false)
+	// A token is not sent to another server than the one it was given for.
+	if h.ID != 0 && !sameHost(h.target(), was) {
+		h.Secrets = Secrets{}
+	}
+	set(true)
+	for _, p := range info.Properties {
+		text := *h.value(p)
+		switch {
+		case text == "" && p.Required:
+			wrong.Set(p.Name, "can't be blank")
+		case len(text) > maxProperty:
+			wrong.Set(p.Name, "is too long")
+		case !oneLine(text) || text != "" && p.valid != nil && !p.valid.MatchString(text):
+			wrong.Set(p.Name, "is invalid")
+		}
+	}
+}
+
+// ChannelName is the name of the channel of a trigger in the API.
+func ChannelName(t Trigger) string {
+	return strings.TrimSuffix(strings.TrimSuffix(string(t), "_events"), "s") + "_channel"
 }
 
 // maskedHost is a URL without its path, which is a secret of the chat service.
 func maskedHost(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
 		return ""
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndex(host, "@"); at >= 0 {
-		host = host[at+1:]
-	}
-	return scheme + "://" + host + "/[REDACTED]"
+	return u.Scheme + "://" + u.Host + "/[REDACTED]"
 }
 
 // DeleteIntegration removes an integration, for those who manage the place.

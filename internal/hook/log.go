@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"svc/internal/activity"
 	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/db"
@@ -18,6 +19,7 @@ import (
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
+	"svc/internal/wiki"
 )
 
 // LogFilter selects deliveries by the status of their responses: one status, or
@@ -102,6 +104,9 @@ func (s *Service) sendNow(ctx context.Context, h *Hook, d *Delivery) error {
 	}
 	sender := outbound.NewSender(policy, !h.VerifyTLS, requestTime)
 	defer sender.Close()
+	if err := s.complete(ctx, d); err != nil {
+		return err
+	}
 	if err := s.send(ctx, sender, h, d); err != nil {
 		return err
 	}
@@ -112,8 +117,8 @@ func (s *Service) sendNow(ctx context.Context, h *Hook, d *Delivery) error {
 		if err := saveDelivery(ctx, tx, d); err != nil {
 			return err
 		}
-		if !d.OK() {
-			return nil
+		if err := countLogged(ctx, tx, h.ID, 1); err != nil || !d.OK() {
+			return err
 		}
 		// A receiver that answers is enabled again.
 		if err := resetState(ctx, tx, h.ID); err != nil {
@@ -126,7 +131,7 @@ func (s *Service) sendNow(ctx context.Context, h *Hook, d *Delivery) error {
 // TriggerNames returns the triggers that Test knows for a level.
 func TriggerNames(l Level) []TriggerInfo {
 	return slices.DeleteFunc(TriggersOf(l), func(t TriggerInfo) bool {
-		return slices.Contains([]Trigger{FeatureFlags, ConfidentialNote, Subgroups, Members, ProjectEvents, RepositoryUpdate}, t.Trigger)
+		return slices.Contains([]Trigger{ConfidentialNote, Subgroups, Members, ProjectEvents, RepositoryUpdate}, t.Trigger)
 	})
 }
 
@@ -260,16 +265,20 @@ func (s *Service) sample(ctx context.Context, by actor.Actor, in owner, trigger 
 var missingSample = map[Trigger]string{
 	Push: "at least one commit", TagPush: "at least one tag", Issues: "at least one issue", ConfidentialIssue: "at least one issue", Notes: "at least one comment",
 	MergeRequests: "at least one merge request", Jobs: "CI/CD jobs", Pipelines: "CI/CD pipelines", WikiPages: "a wiki page", Deployments: "at least one deployment",
-	Releases: "at least one release", Milestones: "at least one milestone", Emoji: "at least one emoji reaction", AccessTokens: "an access token",
+	Releases: "at least one release", Milestones: "at least one milestone", Emoji: "at least one comment", FeatureFlags: "at least one feature flag",
 }
 
 func (s *Service) sampleOf(ctx context.Context, by actor.Actor, p *project.Project, trigger Trigger) (occurrence, error) {
-	newest := func(table string) (int64, error) { return newestIn(ctx, s.DB, table, p.ID) }
+	newest := func(rows string) (int64, error) { return newestIn(ctx, s.DB, rows, p.ID) }
 	switch trigger {
 	case Push, TagPush:
 		return s.samplePush(ctx, by, p, trigger)
 	case Issues, ConfidentialIssue:
-		id, err := newest("issues")
+		rows := "public issues"
+		if trigger == ConfidentialIssue {
+			rows = "issues"
+		}
+		id, err := newest(rows)
 		if err != nil {
 			return occurrence{}, err
 		}
@@ -278,16 +287,16 @@ func (s *Service) sampleOf(ctx context.Context, by actor.Actor, p *project.Proje
 			return occurrence{}, err
 		}
 		return s.issueEvent(ctx, s.DB, plan.IssueSaving{Issue: i, By: by.ID})
-	case Notes:
-		n, err := newestNote(ctx, s.DB, p.ID)
+	case Notes, Emoji:
+		return s.sampleNote(ctx, by, p, trigger)
+	case WikiPages:
+		return s.sampleWikiPage(ctx, by, p)
+	case FeatureFlags:
+		f, err := newestFlag(ctx, s.DB, p.ID)
 		if err != nil {
 			return occurrence{}, err
 		}
-		note, err := plan.NoteIn(ctx, s.DB, n.on, n.id)
-		if err != nil {
-			return occurrence{}, err
-		}
-		return s.noteEvent(ctx, s.DB, plan.NoteSaving{Note: note, By: by.ID})
+		return s.flagEvent(ctx, s.DB, p.ID, by.ID, f)
 	case MergeRequests:
 		id, err := newest("merge_requests")
 		if err != nil {
@@ -332,6 +341,52 @@ func (s *Service) sampleOf(ctx context.Context, by actor.Actor, p *project.Proje
 		return s.sampleToken(p), nil
 	}
 	return occurrence{}, errs.NotFound("")
+}
+
+// sampleNote is the newest comment of a project, or a reaction to it.
+func (s *Service) sampleNote(ctx context.Context, by actor.Actor, p *project.Project, trigger Trigger) (occurrence, error) {
+	n, err := newestNote(ctx, s.DB, p.ID)
+	if err != nil {
+		return occurrence{}, err
+	}
+	note, err := plan.NoteIn(ctx, s.DB, n.on, n.id)
+	if err != nil {
+		return occurrence{}, err
+	}
+	if trigger == Notes {
+		return s.noteEvent(ctx, s.DB, plan.NoteSaving{Note: note, By: by.ID})
+	}
+	return s.emojiEvent(ctx, s.DB, plan.Awarding{
+		Award:     &plan.Award{Name: "thumbsup", UserID: by.ID, On: plan.Target{Kind: plan.NoteKind, ID: note.ID}, CreatedAt: s.Now(), UpdatedAt: s.Now()},
+		ProjectID: p.ID, On: plan.Noteable{Target: n.on, IID: note.OnIID},
+	})
+}
+
+// sampleWikiPage is the first page of a wiki, as if it were created now.
+func (s *Service) sampleWikiPage(ctx context.Context, by actor.Actor, p *project.Project) (occurrence, error) {
+	_, page, err := s.Wikis.Pages(ctx, actor.System(), project.Place{Ref: project.RefTo(p.ID)}, false, db.Paging{Limit: 1})
+	if err != nil {
+		return occurrence{}, err
+	}
+	if len(page.Items) == 0 {
+		return occurrence{}, errs.NotFound("")
+	}
+	a, err := s.Repos.WikiOf(ctx, &p.ID, nil)
+	if err != nil {
+		return occurrence{}, err
+	}
+	if a == nil {
+		return occurrence{}, errs.NotFound("")
+	}
+	r, err := s.Repos.OpenAuxRepo(a)
+	if err != nil {
+		return occurrence{}, err
+	}
+	c, err := r.Commit(ctx, "HEAD")
+	if err != nil {
+		return occurrence{}, repo.Missing(err, "Commit")
+	}
+	return s.wikiEvent(ctx, s.DB, wiki.PageChange{Page: *page.Items[0], AuxRepo: a, Done: activity.Created, By: by.ID, SHA: string(c.ID)}, p)
 }
 
 // samplePush is the push of the newest commit of the default branch, or of a tag.

@@ -161,6 +161,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, at At, f Fields) (
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := lockOwner(ctx, tx, in); err != nil {
+			return err
+		}
 		most := map[Level]int64{ProjectLevel: maxProjectHooks, GroupLevel: maxGroupHooks, SystemLevel: maxSystemHooks}[in.level()]
 		n, err := countHooks(ctx, tx, in)
 		if err != nil {
@@ -212,16 +215,7 @@ func (s *Service) open(h *Hook) error {
 // Update changes a webhook, for those who manage it. Another URL or token enables a
 // disabled hook again. NotFound; Forbidden; Invalid; Unprocessable.
 func (s *Service) Update(ctx context.Context, by actor.Actor, at At, id int64, f Fields) (*Hook, error) {
-	return s.change(ctx, by, at, id, func(in owner, h *Hook) error {
-		if f.URL != nil && *f.URL != h.URL && f.Token == nil {
-			// A secret is not sent to another receiver than the one it was given for.
-			if !sameHost(*f.URL, h.URL) {
-				h.Secrets.Token, h.Secrets.SigningToken = "", ""
-				h.Secrets.Headers = nil
-			}
-		}
-		return s.apply(ctx, in, h, f)
-	})
+	return s.change(ctx, by, at, id, func(*Hook) (Fields, error) { return f, nil })
 }
 
 func sameHost(a, b string) bool {
@@ -230,8 +224,8 @@ func sameHost(a, b string) bool {
 	return err1 == nil && err2 == nil && one.Scheme == other.Scheme && one.Host == other.Host
 }
 
-// change applies a change to a hook and saves it.
-func (s *Service) change(ctx context.Context, by actor.Actor, at At, id int64, apply func(in owner, h *Hook) error) (*Hook, error) {
+// change applies changes to a hook, which may depend on what it is, and saves it.
+func (s *Service) change(ctx context.Context, by actor.Actor, at At, id int64, to func(h *Hook) (Fields, error)) (*Hook, error) {
 	in, err := s.at(ctx, by, at, true)
 	if err != nil {
 		return nil, err
@@ -245,7 +239,11 @@ func (s *Service) change(ctx context.Context, by actor.Actor, at At, id int64, a
 			return err
 		}
 		was := h.URL
-		if err := apply(in, h); err != nil {
+		f, err := to(h)
+		if err != nil {
+			return err
+		}
+		if err := s.apply(ctx, in, h, f); err != nil {
 			return err
 		}
 		h.UpdatedAt = s.Now()
@@ -310,20 +308,18 @@ func maskedURL(address string) string {
 // SetHeader adds or changes a custom header of a webhook, for those who manage it.
 // NotFound; Forbidden; Invalid.
 func (s *Service) SetHeader(ctx context.Context, by actor.Actor, at At, id int64, p Pair) error {
-	_, err := s.change(ctx, by, at, id, func(_ owner, h *Hook) error {
-		h.Secrets.Headers = setPair(h.Secrets.Headers, p)
-		wrong := errs.Fields{}
-		checkHeaders(wrong, h.Secrets.Headers)
-		return wrong.Err()
+	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
+		list := setPair(h.Secrets.Headers, p)
+		return Fields{Headers: &list}, nil
 	})
 	return err
 }
 
 // DeleteHeader removes a custom header. NotFound; Forbidden.
 func (s *Service) DeleteHeader(ctx context.Context, by actor.Actor, at At, id int64, key string) error {
-	_, err := s.change(ctx, by, at, id, func(_ owner, h *Hook) (err error) {
-		h.Secrets.Headers, err = dropPair(h.Secrets.Headers, key, "Custom header")
-		return err
+	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
+		list, err := dropPair(h.Secrets.Headers, key, "Custom header")
+		return Fields{Headers: &list}, err
 	})
 	return err
 }
@@ -331,25 +327,25 @@ func (s *Service) DeleteHeader(ctx context.Context, by actor.Actor, at At, id in
 // SetVariable adds or changes a URL variable of a webhook, for those who manage it.
 // NotFound; Forbidden; Invalid.
 func (s *Service) SetVariable(ctx context.Context, by actor.Actor, at At, id int64, p Pair) error {
-	_, err := s.change(ctx, by, at, id, func(_ owner, h *Hook) error {
-		h.Secrets.Variables = setPair(h.Secrets.Variables, p)
-		wrong := errs.Fields{}
-		checkVariables(wrong, h.Secrets.Variables)
-		return wrong.Err()
+	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
+		list := setPair(h.Secrets.Variables, p)
+		return Fields{Variables: &list}, nil
 	})
 	return err
 }
 
-// DeleteVariable removes a URL variable. NotFound; Forbidden.
+// DeleteVariable removes a URL variable. NotFound; Forbidden; Invalid if the URL has
+// it.
 func (s *Service) DeleteVariable(ctx context.Context, by actor.Actor, at At, id int64, key string) error {
-	_, err := s.change(ctx, by, at, id, func(_ owner, h *Hook) (err error) {
-		h.Secrets.Variables, err = dropPair(h.Secrets.Variables, key, "URL variable")
-		return err
+	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
+		list, err := dropPair(h.Secrets.Variables, key, "URL variable")
+		return Fields{Variables: &list}, err
 	})
 	return err
 }
 
 func setPair(list []Pair, p Pair) []Pair {
+	list = slices.Clone(list)
 	at := slices.IndexFunc(list, func(have Pair) bool { return have.Key == p.Key })
 	if at < 0 {
 		return append(list, p)
@@ -360,7 +356,7 @@ func setPair(list []Pair, p Pair) []Pair {
 
 func dropPair(list []Pair, key, what string) ([]Pair, error) {
 	n := len(list)
-	list = slices.DeleteFunc(list, func(p Pair) bool { return p.Key == key })
+	list = slices.DeleteFunc(slices.Clone(list), func(p Pair) bool { return p.Key == key })
 	if len(list) == n {
 		return nil, errs.NotFound(what)
 	}
@@ -384,8 +380,21 @@ func keepValues(have, want []Pair) []Pair {
 
 // apply sets and checks the fields of a hook.
 func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error {
+	was, target := h.URL, h.target()
 	patch.Set(&h.URL, f.URL)
 	h.URL = strings.TrimSpace(h.URL)
+	variables := h.Secrets.Variables
+	if f.Variables != nil {
+		variables = keepValues(variables, *f.Variables)
+	}
+	// A secret is not sent to another receiver than the one it was given for: with a
+	// new URL, those that are not given again are dropped. A variable may be the host.
+	if h.ID != 0 && h.URL != was {
+		h.Secrets, variables = Secrets{}, keepValues(nil, pairs(f.Variables))
+	} else if h.Secrets.Variables = variables; h.ID != 0 && !sameHost(h.target(), target) {
+		h.Secrets = Secrets{}
+	}
+	h.Secrets.Variables = variables
 	patch.Set(&h.Name, f.Name)
 	patch.Set(&h.Description, f.Description)
 	patch.Set((*string)(&h.Strategy), f.Strategy)
@@ -396,9 +405,6 @@ func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error 
 	patch.Set(&h.Secrets.SigningToken, f.SigningToken)
 	if f.Headers != nil {
 		h.Secrets.Headers = keepValues(h.Secrets.Headers, *f.Headers)
-	}
-	if f.Variables != nil {
-		h.Secrets.Variables = keepValues(h.Secrets.Variables, *f.Variables)
 	}
 	for _, t := range TriggersOf(in.level()) {
 		want, ok := f.Triggers[t.Trigger]
@@ -416,6 +422,13 @@ func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error 
 	return s.checkURL(ctx, h)
 }
 
+func pairs(list *[]Pair) []Pair {
+	if list == nil {
+		return nil
+	}
+	return *list
+}
+
 // placeholder matches a variable in a URL.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
@@ -427,8 +440,8 @@ func (h *Hook) check() error {
 			wrong.Set(name, fmt.Sprintf("is too long (maximum is %d characters)", maxText))
 		}
 	}
-	if strings.ContainsAny(h.Secrets.Token, "\r\n\x00") {
-		wrong.Set("token", "must not contain newlines")
+	if !oneLine(h.Secrets.Token) {
+		wrong.Set("token", "must not contain newlines or control characters")
 	}
 	if t := h.Secrets.SigningToken; t != "" {
 		if _, ok := signingKey(t); !ok {
@@ -481,6 +494,7 @@ func reserved(name string) bool {
 }
 
 func checkHeaders(wrong errs.Fields, list []Pair) {
+	seen := map[string]bool{}
 	if len(list) > maxPairs {
 		wrong.Set("custom_headers", fmt.Sprintf("exceeds maximum count of %d", maxPairs))
 	}
@@ -488,10 +502,18 @@ func checkHeaders(wrong errs.Fields, list []Pair) {
 		switch {
 		case !headerName.MatchString(p.Key) || reserved(p.Key):
 			wrong.Set("custom_headers", "must have valid names")
-		case p.Value == "" || len(p.Value) > maxText || strings.ContainsAny(p.Value, "\r\n\x00"):
-			wrong.Set("custom_headers", "must have values of one line")
+		case p.Value == "" || len(p.Value) > maxText || !oneLine(p.Value):
+			wrong.Set("custom_headers", "must have values of one line, also when the URL changes")
+		case seen[strings.ToLower(p.Key)]:
+			wrong.Set("custom_headers", "must have different names")
 		}
+		seen[strings.ToLower(p.Key)] = true
 	}
+}
+
+// oneLine reports whether a text can be the value of a header.
+func oneLine(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 func checkVariables(wrong errs.Fields, list []Pair) {
@@ -502,8 +524,8 @@ func checkVariables(wrong errs.Fields, list []Pair) {
 		switch {
 		case !variableName.MatchString(p.Key):
 			wrong.Set("url_variables", "must have valid names")
-		case p.Value == "" || len(p.Value) > maxText || strings.ContainsAny(p.Value, "\r\n\x00"):
-			wrong.Set("url_variables", "must have values of one line")
+		case p.Value == "" || len(p.Value) > maxText || !oneLine(p.Value):
+			wrong.Set("url_variables", "must have values of one line, also when the URL changes")
 		}
 	}
 }
@@ -521,7 +543,11 @@ func signingKey(token string) ([]byte, bool) {
 // target is the URL that requests go to, with its variables.
 func (h *Hook) target() string {
 	if h.Kind != Webhook {
-		return h.Secrets.Webhook
+		info, err := Info(h.Kind)
+		if err != nil {
+			return ""
+		}
+		return info.message(h, &Delivery{}, message{}).url
 	}
 	return placeholder.ReplaceAllStringFunc(h.URL, func(m string) string {
 		for _, p := range h.Secrets.Variables {

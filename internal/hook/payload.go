@@ -130,8 +130,8 @@ func (s *Service) repositoryObject(p *project.Project) object {
 
 func (s *Service) commitObject(p *project.Project, c *git.Commit) object {
 	return object{
-		"id": string(c.ID), "message": c.Message, "title": c.Title, "timestamp": c.Author.When.Format(time.RFC3339),
-		"url": s.webURL(p) + "/-/commit/" + string(c.ID), "author": object{"name": c.Author.Name, "email": c.Author.Email},
+		"id": string(c.ID), "message": clip(c.Message, maxMessage), "title": clip(c.Title, maxLine), "timestamp": c.Author.When.Format(time.RFC3339),
+		"url": s.webURL(p) + "/-/commit/" + string(c.ID), "author": object{"name": clip(c.Author.Name, maxLine), "email": clip(c.Author.Email, maxLine)},
 	}
 }
 

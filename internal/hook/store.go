@@ -44,7 +44,14 @@ func joinTriggers(list []Trigger) string {
 }
 
 // where selects the hooks of a kind in a place.
-func (o owner) where(kind Kind) (w db.Where) {
+func (o owner) where(kind Kind) db.Where {
+	w := o.place()
+	w.And(`h.kind = ?`, string(kind))
+	return w
+}
+
+// place selects the hooks of a place.
+func (o owner) place() (w db.Where) {
 	projectID, groupID := o.ids()
 	switch {
 	case projectID != nil:
@@ -54,7 +61,6 @@ func (o owner) where(kind Kind) (w db.Where) {
 	default:
 		w.And(`h.project_id IS NULL AND h.namespace_id IS NULL`)
 	}
-	w.And(`h.kind = ?`, string(kind))
 	return w
 }
 
@@ -75,6 +81,13 @@ func findHook(ctx context.Context, q db.Q, in owner, id int64) (*Hook, error) {
 	w := in.where(Webhook)
 	w.And(`h.id = ?`, id)
 	return scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+tables+w.SQL(), w.Args()...))
+}
+
+// listIntegrations returns the active integrations of a place by their titles.
+func listIntegrations(ctx context.Context, q db.Q, in owner) ([]*Hook, error) {
+	w := in.place()
+	w.And(`h.kind <> 'webhook' AND NOT h.disabled`)
+	return db.All(ctx, q, scan, `SELECT `+columns+` FROM `+tables+w.SQL()+` ORDER BY h.kind, h.id`, w.Args()...)
 }
 
 // findIntegration returns the integration of a kind in a place.
@@ -125,30 +138,34 @@ func findPlace(ctx context.Context, q db.Q, projectID int64) (created time.Time,
 	return created, namespaceID, err
 }
 
-const listenerColumns = `h.id, h.kind, h.triggers, h.branch_strategy, h.branch_filter, h.options, h.project_id IS NULL AND h.namespace_id IS NULL, h.project_id IS NOT NULL`
+const listenerColumns = `h.id, h.kind, h.triggers, h.branch_strategy, h.branch_filter, h.options, h.disabled`
 
 func scanListener(s db.Scanner) (listener, error) {
 	var l listener
-	var triggers, options string
-	if err := s.Scan(&l.id, (*string)(&l.kind), &triggers, (*string)(&l.strategy), &l.filter, &options, &l.system, &l.project); err != nil {
+	var strategy Strategy
+	var triggers, options, filter string
+	if err := s.Scan(&l.id, (*string)(&l.kind), &triggers, (*string)(&strategy), &filter, &options, &l.disabled, &l.distance); err != nil {
 		return l, err
 	}
+	l.branches = newBranchFilter(strategy, filter)
 	l.triggers = splitTriggers(triggers)
-	if l.system {
+	if l.distance == systemDistance {
 		l.triggers = append(l.triggers, system)
 	}
 	return l, json.Unmarshal([]byte(options), &l.options)
 }
 
-// findListeners returns the enabled hooks of a project, of the groups above a
-// namespace and of the instance. Without a project it returns those of a group.
+// findListeners returns the enabled webhooks and all integrations of a project, of
+// the groups above a namespace and of the instance. Without a project it returns
+// those of a group. An integration that is not active still replaces those above it.
 func findListeners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([]listener, error) {
 	return db.All(ctx, q, scanListener, `
-		SELECT `+listenerColumns+` FROM hooks h WHERE h.project_id = ? AND NOT h.disabled
+		SELECT `+listenerColumns+`, 0 FROM hooks h WHERE h.project_id = ? AND (NOT h.disabled OR h.kind <> 'webhook')
 		UNION ALL
-		SELECT `+listenerColumns+` FROM hooks h JOIN namespace_tree a ON a.ancestor_id = h.namespace_id WHERE a.descendant_id = ? AND NOT h.disabled
+		SELECT `+listenerColumns+`, a.depth + 1 FROM hooks h JOIN namespace_tree a ON a.ancestor_id = h.namespace_id
+		WHERE a.descendant_id = ? AND (NOT h.disabled OR h.kind <> 'webhook')
 		UNION ALL
-		SELECT `+listenerColumns+` FROM hooks h WHERE h.project_id IS NULL AND h.namespace_id IS NULL AND NOT h.disabled
+		SELECT `+listenerColumns+`, 1000000 FROM hooks h WHERE h.project_id IS NULL AND h.namespace_id IS NULL AND NOT h.disabled
 		ORDER BY 1`, projectID, namespaceID)
 }
 
@@ -158,18 +175,42 @@ type state struct {
 	disabledUntil *time.Time
 	slow          bool
 	minute, calls int64
+	updated       time.Time // of the configuration
 }
 
 func findState(ctx context.Context, q db.Q, id int64) (state, error) {
 	var t state
-	err := q.QueryRowContext(ctx, `SELECT failures, disabled_until, slow, minute, calls FROM hook_states WHERE hook_id = ?`, id).
-		Scan(&t.failures, db.NullTime(&t.disabledUntil), &t.slow, &t.minute, &t.calls)
+	err := q.QueryRowContext(ctx, `
+		SELECT t.failures, t.disabled_until, t.slow, t.minute, t.calls, h.updated_at FROM hook_states t JOIN hooks h ON h.id = t.hook_id WHERE t.hook_id = ?`, id).
+		Scan(&t.failures, db.NullTime(&t.disabledUntil), &t.slow, &t.minute, &t.calls, db.Time(&t.updated))
 	return t, err
+}
+
+// findShare returns the owner of a hook and whether the hook is slow.
+func findShare(ctx context.Context, q db.Q, id int64) (share, error) {
+	var s share
+	err := q.QueryRowContext(ctx, `
+		SELECT COALESCE(h.project_id, 0), COALESCE(h.namespace_id, 0), t.slow FROM hooks h JOIN hook_states t ON t.hook_id = h.id WHERE h.id = ?`, id).
+		Scan(&s.projectID, &s.groupID, &s.slow)
+	return s, err
+}
+
+// findSlow returns those of the hooks that are slow.
+func findSlow(ctx context.Context, q db.Q, ids []int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_states WHERE slow AND hook_id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
+// setDue makes a hook due that is neither due at a time nor delivered to.
+func setDue(ctx context.Context, q db.Q, id int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE hook_states SET due_at = ? WHERE hook_id = ? AND due_at IS NULL`, at, id)
+	return err
 }
 
 // resetState enables a hook again.
 func resetState(ctx context.Context, tx *db.Tx, id int64) error {
-	return db.ExecOne(ctx, tx, `UPDATE hook_states SET failures = 0, disabled_until = NULL, due_at = CASE WHEN disabled_until IS NULL THEN due_at ELSE CAST(0 AS BIGINT) END WHERE hook_id = ?`, id)
+	return db.NotFound(db.ExecOne(ctx, tx, `
+		UPDATE hook_states SET failures = 0, disabled_until = NULL, due_at = CASE WHEN disabled_until IS NULL THEN due_at ELSE CAST(0 AS BIGINT) END
+		WHERE hook_id = ?`, id), "Hook")
 }
 
 // claim takes the lease of a hook: until it ends, no other worker delivers to it.
@@ -189,9 +230,18 @@ func endLease(ctx context.Context, q db.Q, id int64, lease time.Time, next *time
 	return err
 }
 
-func saveState(ctx context.Context, q db.Q, id int64, t state) error {
-	_, err := q.ExecContext(ctx, `UPDATE hook_states SET failures = ?, disabled_until = ?, slow = ?, minute = ?, calls = ?, logged = logged + 1 WHERE hook_id = ?`,
-		t.failures, t.disabledUntil, t.slow, t.minute, t.calls, id)
+// saveState saves the state of a hook; false if its configuration has changed since
+// the state was read.
+func saveState(ctx context.Context, q db.Q, id int64, t state) (bool, error) {
+	return db.ExecAny(ctx, q, `
+		UPDATE hook_states SET failures = ?, disabled_until = ?, slow = ?, minute = ?, calls = ?
+		WHERE hook_id = ? AND EXISTS (SELECT 1 FROM hooks h WHERE h.id = ? AND h.updated_at = ?)`,
+		t.failures, t.disabledUntil, t.slow, t.minute, t.calls, id, id, t.updated)
+}
+
+// countLogged adds rows to the count of the delivery log.
+func countLogged(ctx context.Context, q db.Q, id, n int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE hook_states SET logged = logged + ? WHERE hook_id = ?`, n, id)
 	return err
 }
 

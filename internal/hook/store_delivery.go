@@ -3,6 +3,8 @@ package hook
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"svc/internal/db"
@@ -40,22 +42,44 @@ func completeEvent(ctx context.Context, q db.Q, e *captured) error {
 	return err
 }
 
+// insertDeliveries stores the deliveries of one event.
+func insertDeliveries(ctx context.Context, tx *db.Tx, list []*Delivery) error {
+	for part := range slices.Chunk(list, 100) {
+		args := []any{}
+		for _, d := range part {
+			args = append(args, d.HookID, d.eventID, d.waiting, d.Key, d.Error, d.CreatedAt)
+		}
+		rows := strings.TrimPrefix(strings.Repeat(", (?, ?, ?, ?, ?, ?)", len(part)), ", ")
+		if _, err := tx.ExecContext(ctx, `INSERT INTO hook_deliveries (hook_id, event_id, waiting, key, error, created_at) VALUES `+rows, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func insertDelivery(ctx context.Context, tx *db.Tx, d *Delivery) error {
 	return tx.QueryRowContext(ctx, `INSERT INTO hook_deliveries (hook_id, event_id, waiting, key, error, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
 		d.HookID, d.eventID, d.waiting, d.Key, d.Error, d.CreatedAt).Scan(&d.ID)
 }
 
-// triggeredBefore reports whether a hook already got an event with the UUID, and
-// how many hooks did.
-func triggeredBefore(ctx context.Context, q db.Q, uuid string, hookID int64) (same bool, n int, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT COALESCE(max(CASE WHEN d.hook_id = ? THEN 1 ELSE 0 END), 0) = 1, count(*) FROM hook_events e JOIN hook_deliveries d ON d.event_id = e.id WHERE e.uuid = ?`,
-		hookID, uuid).Scan(&same, &n)
-	return same, n, err
+// findTriggered returns the hooks that got an event with the UUID, at most limit.
+func findTriggered(ctx context.Context, q db.Q, uuid string, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT d.hook_id FROM hook_events e JOIN hook_deliveries d ON d.event_id = e.id WHERE e.uuid = ? ORDER BY d.id LIMIT ?`, uuid, limit)
 }
 
 const deliveryColumns = `d.id, d.hook_id, d.event_id, d.waiting, d.key, d.attempts, d.url, d.request_headers, d.request_body, d.response_status, d.response_headers,
 	d.response_body, d.error, d.duration, d.created_at, d.delivered_at, e.trigger, e.payload, e.uuid`
+
+// listedColumns are deliveryColumns without large bodies: a list would have megabytes
+// of them.
+var listedColumns = func() string {
+	short := deliveryColumns
+	for _, body := range []string{"d.request_body", "e.payload"} {
+		short = strings.Replace(short, body, `CASE WHEN length(`+body+`) <= 65536 THEN `+body+` ELSE '{"oversize":true}' END`, 1)
+	}
+	return short
+}()
 
 func scanDelivery(s db.Scanner) (*Delivery, error) {
 	var d Delivery
@@ -100,7 +124,7 @@ func listDeliveries(ctx context.Context, dbase *db.DB, hookID int64, f LogFilter
 		w.And(`d.response_status = ?`, f.Status)
 	}
 	return db.List(ctx, dbase, db.Query[*Delivery]{
-		Columns: deliveryColumns, From: `hook_deliveries d JOIN hook_events e ON e.id = d.event_id`, Where: w, Order: []db.Order{{Name: "d.id"}}, Desc: true, Scan: scanDelivery,
+		Columns: listedColumns, From: `hook_deliveries d JOIN hook_events e ON e.id = d.event_id`, Where: w, Order: []db.Order{{Name: "d.id"}}, Desc: true, Scan: scanDelivery,
 		Keys: func(d *Delivery) []any { return []any{d.ID} },
 	}, p)
 }
@@ -112,8 +136,11 @@ func findDelivery(ctx context.Context, q db.Q, hookID, id int64) (*Delivery, err
 
 // giveUp ends all waiting deliveries of a hook with an error.
 func giveUp(ctx context.Context, tx *db.Tx, hookID int64, why string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE hook_deliveries SET waiting = FALSE, error = ?, delivered_at = ? WHERE hook_id = ? AND waiting`, why, at, hookID)
-	return err
+	n, err := db.ExecCount(ctx, tx, `UPDATE hook_deliveries SET waiting = FALSE, error = ?, delivered_at = ? WHERE hook_id = ? AND waiting`, why, at, hookID)
+	if err != nil || n == 0 {
+		return err
+	}
+	return countLogged(ctx, tx, hookID, n)
 }
 
 // trimLog deletes all but the newest rows of a delivery log.
@@ -130,9 +157,23 @@ func trimLog(ctx context.Context, tx *db.Tx, hookID int64, keep int) error {
 
 // trimWaiting gives up all but the newest waiting deliveries of a hook.
 func trimWaiting(ctx context.Context, tx *db.Tx, hookID int64, keep int, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `
+	n, err := db.ExecCount(ctx, tx, `
 		UPDATE hook_deliveries SET waiting = FALSE, error = 'too many deliveries were waiting', delivered_at = ? WHERE hook_id = ? AND waiting AND id <= COALESCE((
 			SELECT d.id FROM hook_deliveries d WHERE d.hook_id = ? AND d.waiting ORDER BY d.id DESC LIMIT 1 OFFSET ?), 0)`, at, hookID, hookID, keep)
+	if err != nil || n == 0 {
+		return err
+	}
+	return countLogged(ctx, tx, hookID, n)
+}
+
+// findCrowded returns hooks for which more deliveries wait than are kept.
+func findCrowded(ctx context.Context, q db.Q, keep int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_deliveries WHERE waiting GROUP BY hook_id HAVING count(*) > ?`, keep)
+}
+
+// saveAttempts notes a delivery that could not be prepared.
+func saveAttempts(ctx context.Context, q db.Q, d *Delivery) error {
+	_, err := q.ExecContext(ctx, `UPDATE hook_deliveries SET attempts = ? WHERE id = ?`, d.Attempts, d.ID)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/ci/deployment"
 	"svc/internal/db"
+	"svc/internal/featureflag"
 	"svc/internal/plan"
 	"svc/internal/release"
 )
@@ -249,10 +250,27 @@ func findExpiring(ctx context.Context, q db.Q, day string) ([]*tokenRow, error) 
 		WHERE t.expires_at = ? AND t.revoked_at IS NULL AND u.kind IN ('project_bot', 'group_bot') ORDER BY t.id`, day)
 }
 
-// newestIn returns the ID of the newest row of a project in a table. NotFound.
-func newestIn(ctx context.Context, q db.Q, table string, projectID int64) (id int64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT max(id) FROM `+table+` WHERE project_id = ? HAVING max(id) IS NOT NULL`, projectID).Scan(&id)
+// newestRows are the queries of newestIn, each in the order of an index.
+var newestRows = map[string]string{
+	"issues":         `SELECT id FROM issues WHERE project_id = ? ORDER BY iid DESC LIMIT 1`,
+	"public issues":  `SELECT id FROM issues WHERE project_id = ? AND NOT confidential ORDER BY iid DESC LIMIT 1`,
+	"merge_requests": `SELECT id FROM merge_requests WHERE project_id = ? ORDER BY iid DESC LIMIT 1`,
+	"jobs":           `SELECT id FROM jobs WHERE project_id = ? AND NOT bridge ORDER BY id DESC LIMIT 1`,
+	"pipelines":      `SELECT id FROM pipelines WHERE project_id = ? ORDER BY id DESC LIMIT 1`,
+	"deployments":    `SELECT id FROM deployments WHERE project_id = ? ORDER BY id DESC LIMIT 1`,
+}
+
+// newestIn returns the ID of the newest of some rows of a project. NotFound.
+func newestIn(ctx context.Context, q db.Q, rows string, projectID int64) (id int64, err error) {
+	err = q.QueryRowContext(ctx, newestRows[rows], projectID).Scan(&id)
 	return id, db.NotFound(err, "")
+}
+
+func newestFlag(ctx context.Context, q db.Q, projectID int64) (*featureflag.Flag, error) {
+	var f featureflag.Flag
+	err := q.QueryRowContext(ctx, `SELECT id, name, description, active FROM feature_flags WHERE project_id = ? ORDER BY iid DESC LIMIT 1`, projectID).
+		Scan(&f.ID, &f.Name, &f.Description, &f.Active)
+	return &f, db.NotFound(err, "")
 }
 
 // newestProject returns the newest project of a group and the groups below it, or of
@@ -276,11 +294,13 @@ type noteKey struct {
 	on plan.Target
 }
 
+// newestNote returns the newest comment that all members see. NotFound.
 func newestNote(ctx context.Context, q db.Q, projectID int64) (noteKey, error) {
 	var n noteKey
 	err := q.QueryRowContext(ctx, `
-		SELECT n.id, n.noteable_type, n.noteable_id FROM issues i JOIN notes n ON n.noteable_type = 'Issue' AND n.noteable_id = i.id
-		WHERE i.project_id = ? AND n.system = '' AND NOT n.internal AND NOT i.confidential ORDER BY n.id DESC LIMIT 1`, projectID).Scan(&n.id, (*string)(&n.on.Kind), &n.on.ID)
+		SELECT n.id, n.noteable_type, n.noteable_id FROM notes n WHERE n.project_id = ? AND n.system = '' AND NOT n.internal
+			AND NOT EXISTS (SELECT 1 FROM issues i WHERE n.noteable_type = 'Issue' AND i.id = n.noteable_id AND i.confidential)
+		ORDER BY n.id DESC LIMIT 1`, projectID).Scan(&n.id, (*string)(&n.on.Kind), &n.on.ID)
 	return n, db.NotFound(err, "Note")
 }
 

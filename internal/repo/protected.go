@@ -149,6 +149,13 @@ func (s *Service) BranchRules(ctx context.Context, projectID int64) ([]*Protecte
 	return all, s.fillAccess(ctx, s.DB, all)
 }
 
+// BranchProtected reports whether a rule protects a branch of a project, for other
+// features. The caller checks the permissions.
+func BranchProtected(ctx context.Context, q db.Q, projectID int64, name string) (bool, error) {
+	all, err := allProtected(ctx, q, projectID)
+	return slices.ContainsFunc(all, func(p *Protected) bool { return p.Kind == BranchRef && p.Matches(name) }), err
+}
+
 // Matches reports whether the rule is for a branch or tag with this name.
 func (p *Protected) Matches(name string) bool { return matchesPattern(p.Name, name) }
 

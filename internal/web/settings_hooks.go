@@ -392,14 +392,19 @@ func (w *Web) integrations(v *visit, in project.Place) error {
 type integrationPage struct {
 	setup
 	Info     hook.IntegrationInfo
+	State    hook.Alert
 	At       string
 	Exists   bool
 	Address  string // of the chat service, masked
 	Form     form
-	Triggers []hook.TriggerInfo
+	Triggers []triggerRow
 	Branches []option
 	Labels   []option
 }
+
+// Pipelines reports whether messages about pipelines are among those of the
+// integration.
+func (p integrationPage) Pipelines() bool { return slices.Contains(p.Info.Triggers, hook.Pipelines) }
 
 func (integrationPage) view() string    { return "shared/settings_integration" }
 func (p integrationPage) title() string { return p.Info.Title + " · " + p.Name() }
@@ -419,7 +424,7 @@ func (w *Web) showIntegration(v *visit, in project.Place, f form) error {
 		return err
 	}
 	p := integrationPage{
-		setup: s, Info: info, At: settingsOf(in, "integrations/"+string(kind)), Form: f, Triggers: hook.ChatTriggers(),
+		setup: s, Info: info, At: settingsOf(in, "integrations/"+string(kind)), Form: f, Triggers: integrationTriggers(info),
 		Branches: []option{{"all", "All branches"}, {"default", "Default branch"}, {"protected", "Protected branches"}, {"default_and_protected", "Default branch and protected branches"}},
 		Labels:   []option{{"match_any", "Match any of the labels"}, {"match_all", "Match all of the labels"}},
 	}
@@ -428,12 +433,16 @@ func (w *Web) showIntegration(v *visit, in project.Place, f form) error {
 		return err
 	}
 	if h != nil {
-		p.Exists, p.Address = true, h.URL
+		p.Exists, p.Address, p.State = true, h.URL, h.AlertStatus(w.Now())
 	}
 	if f.Values == nil {
-		p.Form = integrationForm(h)
+		p.Form = integrationForm(info, h)
 	}
-	p.Form.only("webhook", "username", "channel", "labels_to_be_notified")
+	names := []string{"labels_to_be_notified"}
+	for _, property := range info.Properties {
+		names = append(names, property.Name)
+	}
+	p.Form.only(names...)
 	return v.showForm(p, f)
 }
 
@@ -446,11 +455,29 @@ func (w *Web) integration(v *visit, in project.Place, kind hook.Kind) (*hook.Hoo
 	return h, err
 }
 
-func integrationForm(h *hook.Hook) form {
+// triggerRow is a trigger of an integration with the name of the field of its channel.
+type triggerRow struct {
+	hook.TriggerInfo
+	Channel string
+}
+
+func integrationTriggers(info hook.IntegrationInfo) []triggerRow {
+	var list []triggerRow
+	for _, t := range info.TriggerInfos() {
+		row := triggerRow{TriggerInfo: t}
+		if info.Channels {
+			row.Channel = hook.ChannelName(t.Trigger)
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func integrationForm(info hook.IntegrationInfo, h *hook.Hook) form {
 	if h == nil {
-		f := filled("active", "1", "branches_to_be_notified", "default", "labels_to_be_notified_behavior", "match_any")
-		for _, t := range hook.ChatTriggers() {
-			f.Values.Set(string(t.Trigger), "1")
+		f := filled("active", "1", "branches_to_be_notified", "default", "labels_to_be_notified_behavior", "match_any", "notify_only_broken_pipelines", "1")
+		for _, t := range info.Defaults() {
+			f.Values.Set(string(t), "1")
 		}
 		return f
 	}
@@ -458,32 +485,46 @@ func integrationForm(h *hook.Hook) form {
 	if o.LabelsAll {
 		match = "match_all"
 	}
-	f := filled("active", on(!h.Disabled), "username", o.Username, "channel", o.Channel, "notify_only_broken_pipelines", on(o.OnlyBroken),
+	f := filled("active", on(!h.Disabled), "notify_only_broken_pipelines", on(o.OnlyBroken),
 		"branches_to_be_notified", o.Branches, "labels_to_be_notified", o.Labels, "labels_to_be_notified_behavior", match)
 	for _, t := range h.Triggers {
 		f.Values.Set(string(t), "1")
 	}
 	for t, channel := range o.Channels {
-		f.Values.Set(t+"_channel", channel)
+		f.Values.Set(hook.ChannelName(hook.Trigger(t)), channel)
+	}
+	for _, p := range info.Properties {
+		if !p.Secret {
+			f.Values.Set(p.Name, h.Property(p.Name))
+		}
 	}
 	return f
 }
 
 func (w *Web) saveIntegration(v *visit, in project.Place) error {
 	kind := hook.Kind(chi.URLParam(v.r, "kind"))
-	username, channel, branches, labels := v.text("username"), v.text("channel"), v.text("branches_to_be_notified"), v.text("labels_to_be_notified")
+	info, err := hook.Info(kind)
+	if err != nil {
+		return err
+	}
+	branches, labels := v.text("branches_to_be_notified"), v.text("labels_to_be_notified")
 	broken, active, all := v.ticked("notify_only_broken_pipelines"), v.ticked("active"), v.text("labels_to_be_notified_behavior") == "match_all"
 	f := hook.IntegrationFields{
-		Username: &username, Channel: &channel, Branches: &branches, Labels: &labels, LabelsAll: &all, OnlyBroken: &broken, Active: &active,
+		Properties: map[string]*string{}, Branches: &branches, Labels: &labels, LabelsAll: &all, OnlyBroken: &broken, Active: &active,
 		Triggers: map[hook.Trigger]bool{}, Channels: map[hook.Trigger]*string{},
 	}
-	if address := v.text("webhook"); address != "" {
-		f.Webhook = &address
+	for _, p := range info.Properties {
+		// An empty secret keeps the current one: the page does not show it.
+		if text := v.text(p.Name); text != "" || !p.Secret {
+			f.Properties[p.Name] = &text
+		}
 	}
-	for _, t := range hook.ChatTriggers() {
-		f.Triggers[t.Trigger] = v.ticked(string(t.Trigger))
-		name := v.text(string(t.Trigger) + "_channel")
-		f.Channels[t.Trigger] = &name
+	for _, t := range info.Triggers {
+		f.Triggers[t] = v.ticked(string(t))
+		if info.Channels {
+			name := v.text(hook.ChannelName(t))
+			f.Channels[t] = &name
+		}
 	}
 	if _, err := w.Hooks.SetIntegration(v, v.actor, hook.At{Place: in}, kind, f); err != nil {
 		sent := v.sent()

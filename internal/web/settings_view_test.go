@@ -58,7 +58,11 @@ func settingsContents() []content {
 		hookEventPage{hookPlace: hooked, Hook: webhook, Event: delivery, Sent: []headerLine{{"A", "b"}}, Got: []headerLine{{"A", "b"}}, Body: "{}"},
 		hookEventPage{hookPlace: everywhere, Hook: webhook, Event: &hook.Delivery{Trigger: hook.Push, CreatedAt: now}},
 		integrationsPage{setup: in, Rows: []integrationRow{{Active: true}, {}}}, integrationsPage{setup: of},
-		integrationPage{setup: in, Form: bad, Exists: true, Address: "x", Triggers: hook.ChatTriggers(), Branches: some, Labels: some}, integrationPage{setup: of},
+		integrationPage{
+			setup: in, Info: hook.Integrations()[3], Form: bad, Exists: true, State: hook.TemporarilyDisabled, Address: "x",
+			Triggers: integrationTriggers(hook.Integrations()[3]), Branches: some, Labels: some,
+		},
+		integrationPage{setup: of, Info: hook.Integrations()[2]},
 		sitesPage{setup: in, New: bad, Site: site, Domains: []domainRow{domain, {Domain: &pages.Domain{Name: "b.example", Verification: true, VerifiedAt: &now}}}, Access: some, Primary: some, Auto: true},
 		sitesPage{setup: in, Site: &pages.Overview{}}, sitesPage{setup: in, Off: true},
 		generalPage{setup: in, Form: bad, Branches: some, Access: some}, generalPage{setup: of, Creators: some, Nesters: some},
