@@ -71,8 +71,12 @@ func BenchmarkCILarge(b *testing.B) {
 
 // allowLogs sets how large a log may be.
 func (s site) allowLogs(megabytes int) error {
-	q, err := http.NewRequest(http.MethodPut, "http://"+s.addr+"/api/v4/application/settings",
-		strings.NewReader(fmt.Sprintf(`{"ci_max_log_megabytes":%d}`, megabytes)))
+	return s.configure(fmt.Sprintf(`{"ci_max_log_megabytes":%d}`, megabytes))
+}
+
+// configure changes application settings.
+func (s site) configure(settings string) error {
+	q, err := http.NewRequest(http.MethodPut, "http://"+s.addr+"/api/v4/application/settings", strings.NewReader(settings))
 	if err != nil {
 		return err
 	}

@@ -52,13 +52,14 @@ func fill(t *testing.T, s *apptest.Server) *filled {
 		{"POST " + at + "/merge_requests/1/notes", `{"body":"Looks good"}`},
 		{"POST " + at + "/triggers", `{"description":"t"}`},
 		{"POST " + at + "/pages/domains", `{"domain":"www.example.org"}`},
+		{"POST " + at + "/hooks", `{"url":"https://hooks.example.org/{x}","url_variables":[{"key":"x","value":"sealed"}],"token":"sealed","push_events":false}`},
 	} {
 		s.Check(t, apptest.Call{Name: c[0], Do: c[0], As: f.alice, JSON: c[1], Status: 201})
 	}
 	snippet := f.made(t, "POST /snippets", `{"title":"snip","content":"text","file_name":"a.txt","visibility":"public"}`)
 	f.ask(f.alice, at, at+"/issues", at+"/issues/1/notes", at+"/variables/SECRET", at+"/repository/commits?all=true", at+"/repository/branches",
 		at+"/repository/tags", at+"/repository/files/README.md/raw", at+"/wikis?with_content=1", group+"/wikis?with_content=1",
-		at+"/merge_requests/1/changes", at+"/merge_requests/1/notes", at+"/labels", at+"/protected_branches", at+"/triggers", at+"/pages/domains",
+		at+"/merge_requests/1/changes", at+"/merge_requests/1/notes", at+"/labels", at+"/protected_branches", at+"/triggers", at+"/pages/domains", at+"/hooks",
 		at+"/members", at+"/audit_events", at+"/events", group+"/milestones", group, "/user", "/personal_access_tokens",
 		fmt.Sprintf("/snippets/%d/raw", snippet))
 	f.ask(apptest.RootToken, "/users?per_page=100", "/application/settings", "/projects?repository_storage=second&simple=true", "/runners/all")

@@ -82,7 +82,7 @@ func TestGoClientWebhooks(t *testing.T) {
 		made := ask(h.ada.Projects.AddProjectHook(p.ID, &gitlab.AddProjectHookOptions{
 			URL: new(r.URL + "/hook"), Name: new("all"), Token: new("secret"), PushEvents: new(true), TagPushEvents: new(true), IssuesEvents: new(true),
 			ConfidentialIssuesEvents: new(true), NoteEvents: new(true), ConfidentialNoteEvents: new(true), MergeRequestsEvents: new(true), JobEvents: new(true),
-			PipelineEvents: new(true), WikiPageEvents: new(true), DeploymentEvents: new(true), ReleasesEvents: new(true), EmojiEvents: new(true),
+			PipelineEvents: new(true), WikiPageEvents: new(true), DeploymentEvents: new(true), ReleasesEvents: new(true), EmojiEvents: new(true), FeatureFlagEvents: new(true),
 			CustomHeaders: &[]*gitlab.HookCustomHeader{{Key: "X-Custom", Value: "mine"}},
 		})).done(t, http.StatusCreated)
 		same(t, "hook", []any{made.Name, made.PushEvents, made.AlertStatus, made.CustomHeaders[0].Key, made.EnableSSLVerification}, []any{"all", true, "executable", "X-Custom", true})
@@ -131,6 +131,10 @@ func TestGoClientWebhooks(t *testing.T) {
 		ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{Environment: new("staging"), SHA: new(h.head(t, p, "main")), Ref: new("main"),
 			Tag: new(false), Status: new(gitlab.DeploymentStatusSuccess)})).done(t, http.StatusCreated)
 		same(t, "deployment", parsedHook(t, r, "/hook", func(e *gitlab.DeploymentEvent) bool { return e.Status == "success" }).Environment, "staging")
+		ask(h.ada.ProjectFeatureFlags.CreateProjectFeatureFlag(p.ID, &gitlab.CreateProjectFeatureFlagOptions{Name: new("cart"), Version: new("new_version_flag")})).done(t, http.StatusCreated)
+		ask(h.ada.ProjectFeatureFlags.UpdateProjectFeatureFlag(p.ID, "cart", &gitlab.UpdateProjectFeatureFlagOptions{Active: new(false)})).ok(t)
+		flag := parsedHook(t, r, "/hook", func(e *gitlab.FeatureFlagEvent) bool { return e.ObjectAttributes.Name == "cart" })
+		same(t, "feature flag", []any{flag.ObjectAttributes.Active, flag.User.Username, flag.Project.PathWithNamespace}, []any{false, "ada", p.PathWithNamespace})
 		send(h.ada.Projects.TriggerTestProjectHook(p.ID, made.ID, gitlab.ProjectHookEventPush)).done(t, http.StatusCreated)
 
 		second, err := playground.New(playground.Options.Secret("secret"))
@@ -140,7 +144,7 @@ func TestGoClientWebhooks(t *testing.T) {
 		read := map[string]bool{}
 		for _, d := range r.all() {
 			name := d.header.Get("X-Gitlab-Event")
-			if d.path == "/system" || name == "Emoji Hook" { // it does not know these
+			if d.path == "/system" || name == "Emoji Hook" || name == "Feature Flag Hook" { // it does not know these
 				continue
 			}
 			q := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(d.body))
@@ -166,6 +170,45 @@ func TestGoClientWebhooks(t *testing.T) {
 			})
 		})
 		send(h.ada.Services.DeleteSlackService(p.ID)).ok(t)
+		chatIntegrations(t, h, r, p)
 		send(h.ada.Projects.DeleteProjectHook(p.ID, made.ID)).ok(t)
 	})
+}
+
+// chatIntegrations sets up the chat services that the client knows, for a project and
+// for a group, and reads their settings.
+func chatIntegrations(t *testing.T, h *hosting, r *hookReceiver, p *gitlab.Project) {
+	t.Helper()
+	discord := ask(h.ada.Services.SetDiscordService(p.ID, &gitlab.SetDiscordServiceOptions{WebHook: new(r.URL + "/discord"), BranchesToBeNotified: new("all")})).ok(t)
+	same(t, "discord", []any{discord.Active, discord.Slug, discord.Properties.BranchesToBeNotified}, []any{true, "discord", "all"})
+	telegram := ask(h.ada.Services.SetTelegramService(p.ID, &gitlab.SetTelegramServiceOptions{Token: new("1:x"), Room: new("@room"), PushEvents: new(false)})).ok(t)
+	same(t, "telegram", []any{telegram.Properties.Room, telegram.PushEvents, telegram.IssuesEvents}, []any{"@room", false, true})
+	ask(h.ada.Services.SetMatrixService(p.ID, &gitlab.SetMatrixServiceOptions{Hostname: new(r.URL), Token: new("x"), Room: new("!r:example.org")})).ok(t)
+	same(t, "matrix", ask(h.ada.Services.GetMatrixService(p.ID)).ok(t).Properties.Room, "!r:example.org")
+	ask(h.ada.Services.SetMicrosoftTeamsService(p.ID, &gitlab.SetMicrosoftTeamsServiceOptions{WebHook: new(r.URL + "/teams")})).ok(t)
+	ask(h.ada.Services.SetMattermostService(p.ID, &gitlab.SetMattermostServiceOptions{WebHook: new(r.URL + "/mattermost"), Channel: new("town")})).ok(t)
+	ask(h.ada.Integrations.SetProjectGoogleChatSettings(p.ID, &gitlab.SetProjectGoogleChatOptions{Webhook: new(r.URL + "/google")})).ok(t)
+	same(t, "integrations", len(ask(h.ada.Services.ListServices(p.ID)).ok(t)), 6)
+	ask(h.ada.Issues.CreateIssue(p.ID, &gitlab.CreateIssueOptions{Title: new("for every chat")})).done(t, http.StatusCreated)
+	for _, path := range []string{"/discord", "/teams", "/mattermost", "/google", "/_matrix/client/v3/rooms/!r:example.org/send/m.room.message/"} {
+		waitFor(t, "message at "+path, func() bool {
+			return slices.ContainsFunc(r.all(), func(d delivery) bool {
+				return strings.HasPrefix(d.path, path) && bytes.Contains(d.body, []byte("for every chat"))
+			})
+		})
+	}
+	for _, remove := range []func(any, ...gitlab.RequestOptionFunc) (*gitlab.Response, error){
+		h.ada.Services.DeleteDiscordService, h.ada.Services.DeleteTelegramService, h.ada.Services.DeleteMatrixService, h.ada.Services.DeleteMicrosoftTeamsService,
+		h.ada.Services.DeleteMattermostService, h.ada.Integrations.DisableProjectGoogleChat,
+	} {
+		send(remove(p.ID)).ok(t)
+	}
+
+	g := h.group(t, "chatting")
+	ask(h.ada.Integrations.SetGroupMicrosoftTeamsNotifications(g.ID, &gitlab.SetMicrosoftTeamsNotificationsOptions{Webhook: new(r.URL + "/teams")})).ok(t)
+	ask(h.ada.Integrations.SetGroupSlackSettings(g.ID, &gitlab.SetGroupSlackOptions{Webhook: new(r.URL + "/slack"), Username: new("bot")})).ok(t)
+	same(t, "slack of a group", ask(h.ada.Integrations.GetGroupSlackSettings(g.ID)).ok(t).Properties.Username, "bot")
+	ask(h.ada.Integrations.GetGroupMicrosoftTeamsNotifications(g.ID)).ok(t)
+	same(t, "integrations of a group", len(ask(h.ada.Integrations.ListActiveGroupIntegrations(g.ID, nil)).ok(t)), 2)
+	send(h.ada.Integrations.DisableGroupSlack(g.ID)).ok(t)
 }
