@@ -47,7 +47,8 @@ const (
 	maxAttempts = 4
 	retryPause  = 10 * time.Second // doubled each time
 
-	maxResponse = 8 << 10 // of a response body in the log
+	maxResponse = 8 << 10  // of a response body in the log
+	maxLogged   = 64 << 10 // of a rendered request body in the log
 	maxBacklog  = 10_000
 	keepLog     = 1000
 	keepTime    = 7 * 24 * time.Hour
@@ -327,7 +328,9 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 		if err != nil {
 			return nil, err
 		}
-		body, d.body = text, string(text)
+		if body, d.body = text, string(text); len(text) > maxLogged {
+			d.body = oversize // a template can make much of a small payload, for each event
+		}
 	}
 	d.URL = h.URL
 	r, err := http.NewRequestWithContext(ctx, cmp.Or(to.method, http.MethodPost), cmp.Or(to.url, h.target()), bytes.NewReader(body))

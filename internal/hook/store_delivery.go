@@ -71,12 +71,15 @@ func findTriggered(ctx context.Context, q db.Q, uuid string, limit int) ([]int64
 const deliveryColumns = `d.id, d.hook_id, d.event_id, d.waiting, d.key, d.attempts, d.url, d.request_headers, d.request_body, d.response_status, d.response_headers,
 	d.response_body, d.error, d.duration, d.created_at, d.delivered_at, e.trigger, e.payload, e.uuid`
 
+// oversize stands for a body that is too large for the log.
+const oversize = `{"oversize":true}`
+
 // listedColumns are deliveryColumns without large bodies: a list would have megabytes
 // of them.
 var listedColumns = func() string {
 	short := deliveryColumns
 	for _, body := range []string{"d.request_body", "e.payload"} {
-		short = strings.Replace(short, body, `CASE WHEN length(`+body+`) <= 65536 THEN `+body+` ELSE '{"oversize":true}' END`, 1)
+		short = strings.Replace(short, body, `CASE WHEN length(`+body+`) <= 65536 THEN `+body+` ELSE '`+oversize+`' END`, 1)
 	}
 	return short
 }()
