@@ -34,11 +34,15 @@ func TestProtectedEnvironments(t *testing.T) {
 			s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, ids[name], level), Status: 201})
 		}
 		at := b.at("/protected_environments")
+		_, stranger := s.User(t, "stranger")
+		hidden := group(t, s, stranger, "hidden", `,"visibility":"private"`)
 		s.Table(t, []apptest.Call{
 			{Name: "no levels", Do: "POST " + at, As: b.owner, JSON: `{"name":"production"}`, Status: 400},
 			{Name: "two in one", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40,"user_id":1}]}`, Status: 422},
 			{Name: "odd level", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":10}]}`, Status: 422},
 			{Name: "stranger", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"user_id":1}]}`, Status: 422},
+			{Name: "a hidden group", Do: "POST " + at, As: b.owner, JSON: fmt.Sprintf(`{"name":"production","deploy_access_levels":[{"group_id":%d}]}`, hidden), Status: 422,
+				Want: `{"message":"Group does not exist"}`},
 			{Name: "protect", Do: "POST " + at, As: b.owner, JSON: fmt.Sprintf(`{"name":"production","deploy_access_levels":[{"user_id":%d}]}`, ids["dana"]), Status: 201,
 				Want: fmt.Sprintf(`{"name":"production","deploy_access_levels":[{"access_level":null,"access_level_description":"dana","user_id":%d,"group_id":null,"group_inheritance_type":0}],"approval_rules":[],"required_approval_count":0}`, ids["dana"])},
 			{Name: "twice", Do: "POST " + at, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 409},
@@ -114,6 +118,46 @@ func TestProtectedEnvironments(t *testing.T) {
 		if _, status, reason := jobOf(t, b, failed); status != "failed" || reason != "protected_environment_failure" {
 			t.Errorf("the job under a group that protects production is %s, %s", status, reason)
 		}
+	})
+}
+
+// TestManualDeploymentApproval starts a manual job whose deployment needs an
+// approval.
+func TestManualDeploymentApproval(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "up: {script: [x], environment: production, when: manual}")
+		id, dev := s.User(t, "dev")
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, id), Status: 201})
+		early, _, _ := jobOf(t, b, b.pipeline(b.project))
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/protected_environments"), As: b.owner, Status: 201,
+			JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}],"approval_rules":[{"access_level":30}]}`})
+		blocked := func(n int) (list []struct{ ID int64 }) {
+			t.Helper()
+			b.settled()
+			s.Check(t, apptest.Call{Do: "GET " + b.at("/deployments?status=blocked"), As: b.owner, Status: 200}).JSON(t, &list)
+			if len(list) != n {
+				t.Fatalf("%d deployments are blocked, want %d", len(list), n)
+			}
+			return list
+		}
+		blocked(0)
+		job, _, _ := jobOf(t, b, b.pipeline(b.project))
+		list := blocked(1)
+		play := "POST " + b.at("/jobs/%d/play", job)
+		s.Table(t, []apptest.Call{
+			{Name: "not approved", Do: play, As: b.owner, Status: 403},
+			{Name: "approve", Do: "POST " + b.at("/deployments/%d/approval", list[0].ID), As: dev, JSON: `{"status":"approved"}`, Status: 201},
+			{Name: "approved", Do: play, As: b.owner, Status: 200},
+		})
+		b.settled()
+		if j := b.run(); j.ID != job {
+			t.Errorf("job %d runs, want %d", j.ID, job)
+		}
+		// The job is older than the protection.
+		blocked(0)
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/play", early), As: b.owner, Status: 403})
+		blocked(1)
 	})
 }
 

@@ -177,7 +177,7 @@ func (s *Service) Protect(ctx context.Context, by actor.Actor, at project.Place,
 	} else {
 		e.ProjectID = &in.projectID
 	}
-	if err := s.applyProtection(ctx, in, e, c); err != nil {
+	if err := s.applyProtection(ctx, by, in, e, c); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -217,7 +217,7 @@ func (s *Service) UpdateProtected(ctx context.Context, by actor.Actor, at projec
 		return nil, err
 	}
 	was := slices.Concat(e.Deploy, e.Approve)
-	if err := s.applyProtection(ctx, in, e, c); err != nil {
+	if err := s.applyProtection(ctx, by, in, e, c); err != nil {
 		return nil, err
 	}
 	e.UpdatedAt = s.Now()
@@ -266,7 +266,7 @@ func (s *Service) recordProtection(ctx context.Context, tx *db.Tx, by actor.Acto
 }
 
 // applyProtection changes a protected environment and checks it.
-func (s *Service) applyProtection(ctx context.Context, in place, e *ProtectedEnvironment, c ProtectionChange) error {
+func (s *Service) applyProtection(ctx context.Context, by actor.Actor, in place, e *ProtectedEnvironment, c ProtectionChange) error {
 	if c.RequiredApprovals != nil {
 		e.RequiredApprovals = *c.RequiredApprovals
 	}
@@ -274,17 +274,17 @@ func (s *Service) applyProtection(ctx context.Context, in place, e *ProtectedEnv
 		return errs.Unprocessable("Required approval count must be between 0 and %d", maxRequired)
 	}
 	var err error
-	if e.Deploy, err = s.applyRules(ctx, in, e.Deploy, c.Deploy, false); err != nil {
+	if e.Deploy, err = s.applyRules(ctx, by, in, e.Deploy, c.Deploy, false); err != nil {
 		return err
 	}
 	if len(e.Deploy) == 0 {
 		return errs.Unprocessable("Deploy access levels can't be blank")
 	}
-	e.Approve, err = s.applyRules(ctx, in, e.Approve, c.Approve, true)
+	e.Approve, err = s.applyRules(ctx, by, in, e.Approve, c.Approve, true)
 	return err
 }
 
-func (s *Service) applyRules(ctx context.Context, in place, have []*EnvironmentRule, changes []RuleChange, approve bool) ([]*EnvironmentRule, error) {
+func (s *Service) applyRules(ctx context.Context, by actor.Actor, in place, have []*EnvironmentRule, changes []RuleChange, approve bool) ([]*EnvironmentRule, error) {
 	list := slices.Clone(have)
 	for _, c := range changes {
 		var r *EnvironmentRule
@@ -298,7 +298,7 @@ func (s *Service) applyRules(ctx context.Context, in place, have []*EnvironmentR
 		if approve && r.ID == 0 {
 			r.Required = 1
 		}
-		if err := s.applyRule(ctx, in, r, c, approve); err != nil {
+		if err := s.applyRule(ctx, by, in, r, c, approve); err != nil {
 			return nil, err
 		}
 	}
@@ -308,7 +308,7 @@ func (s *Service) applyRules(ctx context.Context, in place, have []*EnvironmentR
 	return list, nil
 }
 
-func (s *Service) applyRule(ctx context.Context, in place, r *EnvironmentRule, c RuleChange, approve bool) error {
+func (s *Service) applyRule(ctx context.Context, by actor.Actor, in place, r *EnvironmentRule, c RuleChange, approve bool) error {
 	given := 0
 	for _, set := range []bool{c.Level != nil, c.UserID != nil, c.GroupID != nil} {
 		if set {
@@ -342,7 +342,8 @@ func (s *Service) applyRule(ctx context.Context, in place, r *EnvironmentRule, c
 			return errs.Unprocessable("User is not a member of the project or group")
 		}
 	case c.GroupID != nil:
-		_, err := s.Projects.RequireGroup(ctx, actor.System(), project.RefTo(*c.GroupID), project.NoAccess)
+		// The rule shows the name of the group.
+		_, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*c.GroupID), project.NoAccess)
 		if errs.Is(err, errs.KindNotFound) {
 			return errs.Unprocessable("Group does not exist")
 		}
