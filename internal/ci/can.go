@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"svc/internal/actor"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/variable"
 	"svc/internal/errs"
@@ -25,14 +26,21 @@ type JobCan struct {
 	Keep            bool // keep its artifacts
 	DeleteArtifacts bool
 	Erase           bool
+	// Gate says whether a manual or delayed job may deploy now.
+	Gate deployment.Gate
 }
 
 // JobCan returns what an actor may do with a job of a project that they can
 // see.
 func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project, j *Job) (JobCan, error) {
 	run, err := s.mayRunOn(ctx, by, p, j.Ref, j.Tag)
+	gate := deployment.Gate{Allowed: true}
+	if err == nil && run && j.EnvironmentID != nil && (j.Status == flow.Manual || j.Status == flow.Scheduled) {
+		gate, err = s.Deployments.GateOf(ctx, p, j.ID, by)
+		gate.Waiting = gate.Waiting && j.deploys()
+	}
 	return JobCan{
-		Run: run, SetVariables: run && variable.MayGive(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
+		Run: run, Gate: gate, SetVariables: run && variable.MayGive(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
 		Erase: run && j.erasable() && ownOrMaintain(by, p, j.UserID) == nil,
 	}, err
 }

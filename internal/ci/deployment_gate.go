@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/queue"
 )
 
 // gateWork decides whether a pending job may deploy to a protected environment.
@@ -21,9 +22,23 @@ type gateWork struct {
 // Kind implements queue.Work.
 func (gateWork) Kind() string { return "ci_deployment_gate" }
 
-// workGate fails a job whose user may not deploy to its environment, and makes a
-// job wait for the approvals that its deployment needs. Any other job waits for a
-// runner.
+// gateManual adds a background job for a manual job that may need approvals before
+// it can be started.
+func (s *Service) gateManual(ctx context.Context, tx *db.Tx, jobID int64) error {
+	_, deploys, err := kindOf(ctx, tx, jobID)
+	if err != nil || !deploys {
+		return err
+	}
+	protected, err := deployment.IsProtected(ctx, tx, jobID)
+	if err != nil || !protected {
+		return err
+	}
+	return s.Queue.Add(ctx, tx, gateWork{JobID: jobID}, queue.In(lane))
+}
+
+// workGate fails a pending job whose user may not deploy to its environment, and
+// makes a job wait for the approvals that its deployment needs. Any other pending
+// job waits for a runner.
 func (s *Service) workGate(ctx context.Context, w gateWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
@@ -44,6 +59,9 @@ func (s *Service) workGate(ctx context.Context, w gateWork) error {
 		return fmt.Errorf("deployment gate of job %d: %w", j.ID, err)
 	}
 	return s.sweepJob(ctx, j.ID, func(ctx context.Context, tx *db.Tx, j *Job) error {
+		if j.Status == flow.Manual && gate.Waiting && j.deploys() {
+			return deployment.SetStatusOfJob(ctx, tx, j.ID, deployment.Blocked, s.Now())
+		}
 		if j.Status != flow.Pending || j.ClaimedAt != nil {
 			return nil
 		}
@@ -92,6 +110,10 @@ func (s *Service) requireDeploy(ctx context.Context, by actor.Actor, p *project.
 	case !gate.Allowed:
 		return errs.Forbidden("You are not allowed to deploy to this protected environment")
 	case gate.Waiting && !again && j.deploys():
+		// The protection may be newer than the job: users must be able to approve it.
+		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.gateManual(ctx, tx, j.ID) }); err != nil {
+			return err
+		}
 		return errs.Forbidden("The deployment is waiting for approvals")
 	}
 	return nil

@@ -76,6 +76,7 @@ type Job struct {
 	// DownstreamPath is the full path of the project of Downstream.
 	DownstreamPath string
 	Artifacts      []*artifact.File
+	Blocked        bool             // its deployment waits for approvals
 	Runner         *runners.Runner  // nil also if it was deleted
 	Manager        *runners.Manager // of the runner
 }

@@ -228,6 +228,8 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 		return to, s.queueJob(ctx, tx, jobID)
 	case flow.Waiting:
 		return s.awaitTurn(ctx, tx, jobID)
+	case flow.Manual:
+		return to, s.gateManual(ctx, tx, jobID)
 	case flow.Scheduled:
 		return to, s.setAlarm(ctx, tx, jobID)
 	case flow.Skipped:

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
@@ -134,7 +135,28 @@ func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job, kno
 			return fmt.Errorf("commits of jobs: %w", err)
 		}
 	}
+	if err := s.fillBlocked(ctx, list); err != nil {
+		return err
+	}
 	return s.fillRuns(ctx, list)
+}
+
+// fillBlocked finds the manual jobs whose deployments wait for approvals.
+func (s *Service) fillBlocked(ctx context.Context, list []*Job) error {
+	var manual []int64
+	for _, j := range list {
+		if j.Status == flow.Manual && !j.Bridge {
+			manual = append(manual, j.ID)
+		}
+	}
+	blocked, err := deployment.BlockedJobs(ctx, s.DB, manual)
+	if err != nil {
+		return fmt.Errorf("deployments of jobs: %w", err)
+	}
+	for _, j := range list {
+		j.Blocked = blocked[j.ID]
+	}
+	return nil
 }
 
 // fillRuns reads the artifacts, runners and runner managers of jobs.

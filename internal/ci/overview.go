@@ -153,6 +153,9 @@ func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.
 			bridges = append(bridges, j.ID)
 		}
 	}
+	if err := s.fillBlocked(ctx, g.Jobs); err != nil {
+		return nil, err
+	}
 	made, err := findDownstream(ctx, s.DB, bridges)
 	if err != nil {
 		return nil, fmt.Errorf("downstream of pipeline %d: %w", id, err)

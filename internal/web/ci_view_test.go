@@ -55,6 +55,8 @@ func ciContents() []content {
 	archive := &artifact.File{Kind: artifact.Archive, Size: 1, ExpiresAt: &now}
 	full := logPart{Window: joblog.Window{Total: 400, From: 100, Lines: []string{"x", "y"}}, Query: "x", Found: joblog.Found{Lines: []int{1}, More: true}}
 	full.fit(true)
+	blocked := job("x", flow.Manual)
+	blocked.Blocked, blocked.EnvironmentID = true, &id
 	own := jobPage{ciHead: h, Job: failed, Log: full, Attempts: graph.Jobs, Archive: archive, Reports: []*artifact.File{archive}, MayRun: true, MayErase: true, MayKeep: true, MayDelete: true, MayRead: true}
 	scheduled := scheduleRow{Schedule: &schedule.Schedule{ID: 1, Active: true, NextRunAt: &now, Owner: u, LastPipeline: &schedule.Pipeline{ID: 1, Status: flow.Success}}, Can: schedule.Can{Play: true, Edit: true, Take: true, Delete: true}}
 	wrong := form{Values: map[string][]string{"ref": {"gone"}}, Errors: map[string][]string{"cron": {"x"}}, Error: "no"}
@@ -65,7 +67,8 @@ func ciContents() []content {
 		whole, failures, tests, variables, list, page("jobs"), page("variables"), pipelinePage{ciHead: h, Graph: &ci.Graph{PipelineRow: &ci.PipelineRow{Pipeline: &done}}, Shows: "graph", MayRun: true},
 		pipelinePage{ciHead: h, Graph: graph, Shows: "tests", Report: &report.TestReport{}},
 		jobsPage{ciHead: h, Jobs: graph.Jobs, Statuses: []flow.Status{flow.Running}, Status: "running"}, jobsPage{ciHead: h},
-		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []variable.Given{{}}, MayRead: true}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
+		own, jobPage{ciHead: h, Job: manual, MayRun: true, SetsVars: true, Rows: []variable.Given{{}}, MayRead: true, Gate: deployment.Gate{Allowed: true}},
+		jobPage{ciHead: h, Job: manual, MayRun: true}, jobPage{ciHead: h, Job: blocked, MayRun: true, Gate: deployment.Gate{Allowed: true, Waiting: true}}, jobPage{ciHead: h, Job: job("x", flow.Scheduled), MayRun: true},
 		jobPage{ciHead: h, Job: job("x", flow.Pending)}, jobPage{ciHead: h, Job: job("x", flow.Created)},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive, Entries: []artifact.Item{{Name: "d", Dir: true}, {Name: "f"}}, More: true}}, Path: "a/b", Steps: steps("a/b")},
 		artifactsPage{ciHead: h, ArtifactDir: &ci.ArtifactDir{Job: failed, Dir: &artifact.Dir{Archive: archive}}},

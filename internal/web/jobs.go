@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/ci"
 	"svc/internal/ci/artifact"
+	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/variable"
 	"svc/internal/errs"
@@ -82,6 +83,12 @@ type jobPage struct {
 	MayDelete bool // its artifacts
 	MayRead   bool // its log
 	Rows      []variable.Given
+	Gate      deployment.Gate // whether it may deploy
+}
+
+// Starts reports whether the visitor can start the job.
+func (p jobPage) Starts() bool {
+	return p.MayRun && (p.Status == flow.Manual || p.Status == flow.Scheduled) && p.Gate.Allowed && !p.Gate.Waiting
 }
 
 // logPart is a window of a log, and where the ones before and after it are.
@@ -156,7 +163,7 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 
 func (w *Web) mayOnJob(v *visit, p *jobPage) error {
 	can, err := w.CI.JobCan(v, v.actor, p.head.Project, p.Job) // that of the job is without the access
-	p.SetsVars = can.SetVariables
+	p.SetsVars, p.Gate = can.SetVariables, can.Gate
 	p.MayRun, p.MayKeep, p.MayDelete, p.MayErase = can.Run, can.Keep, can.DeleteArtifacts, can.Erase
 	return err
 }

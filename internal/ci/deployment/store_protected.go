@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"svc/internal/db"
 	"svc/internal/project"
@@ -203,6 +204,22 @@ func findOfJob(ctx context.Context, q db.Q, jobID int64) (*Deployment, *Environm
 		return nil, &e, nil
 	}
 	return d, &e, err
+}
+
+// BlockedJobs returns those of the jobs whose deployments wait for approvals.
+func BlockedJobs(ctx context.Context, q db.Q, jobs []int64) (map[int64]bool, error) {
+	found := map[int64]bool{}
+	for part := range slices.Chunk(jobs, 500) {
+		list, err := db.All(ctx, q, db.Value[int64], `SELECT job_id FROM deployments WHERE status = ? AND job_id IN `+db.In(len(part)),
+			append([]any{string(Blocked)}, db.Any(part)...)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range list {
+			found[id] = true
+		}
+	}
+	return found, nil
 }
 
 const freezeColumns = `f.id, f.project_id, f.freeze_start, f.freeze_end, f.cron_timezone, f.created_at, f.updated_at`
