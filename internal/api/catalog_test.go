@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 	"svc/internal/git/gittest"
 	"svc/internal/project"
 	"svc/internal/waittest"
@@ -69,6 +70,16 @@ func TestCatalog(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "DELETE " + at + "/releases/1.10.0", As: alice, Status: 200})
 		if res, _, err := s.Catalog.Get(t.Context(), by, project.RefTo(tools)); err != nil || res.Latest.Name != "1.0.0" {
 			t.Errorf("a deleted release is in the catalog: %+v, %v", res, err)
+		}
+		for _, want := range []int{1, 0} { // a project whose releases are gone is not listed
+			page, err := s.Catalog.Resources(t.Context(), by, "", db.Paging{Limit: 20})
+			if err != nil || len(page.Items) != want || want > 0 && page.Items[0].Latest.Name != "1.0.0" {
+				t.Errorf("the catalog lists %+v, %v, want %d", page.Items, err, want)
+			}
+			if want > 0 {
+				s.Check(t, apptest.Call{Do: "DELETE " + at + "/releases/1.0.0", As: alice, Status: 200})
+				s.Check(t, apptest.Call{Do: "DELETE " + at + "/releases/2.0.0-rc.1", As: alice, Status: 200})
+			}
 		}
 	})
 }

@@ -25,8 +25,9 @@ import (
 
 // Limits of a version.
 const (
-	MaxComponents = 100
-	maxFile       = 1 << 20 // bytes of a component
+	MaxComponents  = 100
+	maxFile        = 1 << 20 // bytes of a component
+	maxDescription = 1 << 10 // bytes of its description
 )
 
 // Deps are the dependencies of the service.
@@ -66,8 +67,9 @@ type Version struct {
 
 // Component is a file that other projects include.
 type Component struct {
-	Name   string  `json:"name"`
-	Inputs []Input `json:"inputs,omitempty"`
+	Name        string  `json:"name"`
+	Description string  `json:"description,omitempty"`
+	Inputs      []Input `json:"inputs,omitempty"`
 }
 
 // Input is an input of a component.
@@ -139,7 +141,7 @@ func (s *Service) Resources(ctx context.Context, by actor.Actor, search string, 
 	for _, p := range list {
 		known[p.ID] = p
 	}
-	versions, err := findVersions(ctx, s.DB, ids...)
+	versions, err := findVersions(ctx, s.DB, shownVersions, ids...)
 	if err != nil {
 		return out, fmt.Errorf("versions of projects: %w", err)
 	}
@@ -161,7 +163,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*Re
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := findVersions(ctx, s.DB, p.ID)
+	found, err := findVersions(ctx, s.DB, maxVersions, p.ID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("versions of project %d: %w", p.ID, err)
 	}
@@ -186,8 +188,12 @@ func (s *Service) Publish(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if may, err := s.Releases.MayChange(ctx, by, p, version); err != nil || !may {
-		return nil, nil, errors.Join(err, errs.Forbidden(""))
+	may, err := s.Releases.MayChange(ctx, by, p, version)
+	if err == nil && !may {
+		err = errs.Forbidden("")
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	v, err := s.publish(ctx, by, p, r)
 	return p, v, err
@@ -229,8 +235,8 @@ var componentPath = regexp.MustCompile(`^templates/([\w-]+)(?:\.yml|/template\.y
 
 // readComponents reads the components of a commit.
 func readComponents(ctx context.Context, src *repo.Source, commit string) ([]Component, error) {
-	paths, err := src.Paths(ctx, commit)
-	if err != nil {
+	paths, err := src.Paths(ctx, commit, "templates")
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
 		return nil, err
 	}
 	var list []Component
@@ -249,8 +255,7 @@ func readComponents(ctx context.Context, src *repo.Source, commit string) ([]Com
 		if err != nil {
 			return nil, err
 		}
-		c := Component{Name: name[1]}
-		inputs, err := config.Inputs(ctx, config.Source{Path: path, Content: content})
+		h, err := config.ReadHeader(ctx, config.Source{Path: path, Content: content})
 		if faults, ok := errors.AsType[config.Errors](err); ok {
 			return nil, errs.Unprocessable("%s: %s", path, faults.Error())
 		}
@@ -260,7 +265,8 @@ func readComponents(ctx context.Context, src *repo.Source, commit string) ([]Com
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range inputs {
+		c := Component{Name: name[1], Description: clip(h.Description)}
+		for _, i := range h.Inputs {
 			c.Inputs = append(c.Inputs, toInput(i))
 		}
 		list = append(list, c)

@@ -31,7 +31,8 @@ type resourceRow struct {
 // leaves.
 func listResources(ctx context.Context, d *db.DB, seen string, args []any, search string, pg db.Paging) (db.Page[resourceRow], error) {
 	var w db.Where
-	w.And(`c.released_at IS NOT NULL`)
+	// All releases with a version may have been deleted.
+	w.And(`c.released_at IS NOT NULL AND EXISTS (SELECT 1 FROM catalog_versions v WHERE v.project_id = c.project_id)`)
 	w.And(seen, args...)
 	if search != "" {
 		w.And(`fold(p.name) LIKE ? ESCAPE '\' OR fold(p.full_path) LIKE ? ESCAPE '\'`, db.Like(search), db.Like(search))
@@ -47,11 +48,15 @@ func listResources(ctx context.Context, d *db.DB, seen string, args []any, searc
 	}, pg)
 }
 
-// maxVersions is how many versions are read for a page, the newest ones.
-const maxVersions = 1000
+// How many versions of a project are read, the newest ones: for its page, and for
+// the list of projects.
+const (
+	maxVersions   = 1000
+	shownVersions = 50
+)
 
-// findVersions finds the versions of projects by the ID of the project.
-func findVersions(ctx context.Context, q db.Q, projects ...int64) (map[int64][]*Version, error) {
+// findVersions finds the newest versions of projects by the ID of the project.
+func findVersions(ctx context.Context, q db.Q, most int, projects ...int64) (map[int64][]*Version, error) {
 	found := map[int64][]*Version{}
 	_, err := db.All(ctx, q, func(s db.Scanner) (*Version, error) {
 		var v Version
@@ -62,8 +67,9 @@ func findVersions(ctx context.Context, q db.Q, projects ...int64) (map[int64][]*
 		}
 		found[in] = append(found[in], &v)
 		return &v, json.Unmarshal([]byte(components), &v.Components)
-	}, `SELECT project_id, id, version, components, created_at FROM catalog_versions WHERE project_id IN `+db.In(len(projects))+` ORDER BY id DESC LIMIT ?`,
-		append(db.Any(projects), maxVersions)...)
+	}, `SELECT v.project_id, v.id, v.version, v.components, v.created_at FROM catalog_versions v WHERE v.project_id IN `+db.In(len(projects))+`
+		AND v.id IN (SELECT y.id FROM catalog_versions y WHERE y.project_id = v.project_id ORDER BY y.id DESC LIMIT ?) ORDER BY v.id DESC`,
+		append(db.Any(projects), most)...)
 	return found, err
 }
 

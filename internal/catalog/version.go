@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 
 	"svc/internal/ci/config"
 	"svc/internal/semver"
@@ -9,6 +10,11 @@ import (
 
 func toInput(i config.FormInput) Input {
 	return Input{Name: i.Name, Type: i.Kind, Description: i.Description, Default: i.Default, Required: i.Needed}
+}
+
+// clip shortens a description.
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
 }
 
 // sortVersions puts the highest version first.

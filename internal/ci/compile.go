@@ -200,7 +200,7 @@ func (f *projectFiles) Paths(ctx context.Context, at config.Place) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	return src.Paths(ctx, at.Commit)
+	return src.Paths(ctx, at.Commit, "")
 }
 
 // Find implements config.Files.

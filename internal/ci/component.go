@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"svc/internal/ci/config"
@@ -20,27 +21,33 @@ const latestVersion = "~latest"
 // Component finds a version of a project with components for config: a commit, tag
 // or branch of that name, or else the release that ~latest or a part of a semantic
 // version stands for.
-func (f *projectFiles) Component(ctx context.Context, in, version string) (config.Place, error) {
+func (f *projectFiles) Component(ctx context.Context, in, version string) (at config.Place, released string, err error) {
+	_, whole := semver.Parse(version)
 	if version != latestVersion {
-		at, err := f.Find(ctx, in, version)
-		if err != nil || at.Commit != "" || !partialVersion.MatchString(version) {
-			return at, err
+		at, err = f.Find(ctx, in, version)
+		if err != nil || at.Commit != "" && !whole || at.Commit == "" && !partialVersion.MatchString(version) {
+			return at, "", err
 		}
 	}
 	src, err := f.source(ctx, in)
 	if err != nil {
-		return config.Place{}, err
+		return config.Place{}, "", err
 	}
-	at := config.Place{Project: src.Project.FullPath}
 	tags, err := f.service.Releases.Versions(ctx, src.Project.ID)
 	if err != nil {
-		return at, err
+		return at, "", err
 	}
-	tag := newestVersion(tags, version)
-	if tag == "" {
-		return at, nil
+	if at.Commit != "" {
+		if slices.Contains(tags, version) {
+			released = version
+		}
+		return at, released, nil
 	}
-	return f.Find(ctx, in, "refs/tags/"+tag)
+	if released = newestVersion(tags, version); released == "" {
+		return config.Place{Project: src.Project.FullPath}, "", nil
+	}
+	at, err = f.Find(ctx, in, "refs/tags/"+released)
+	return at, released, err
 }
 
 // newestVersion returns the tag with the highest semantic version that starts with

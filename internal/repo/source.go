@@ -194,12 +194,13 @@ func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]by
 	return text, nil
 }
 
-// Paths lists the files of a commit, sorted. For the ID see Read.
-func (o *Source) Paths(ctx context.Context, commit string) ([]string, error) {
+// Paths lists the files of a commit in a directory and below it, sorted. The empty
+// directory is the root. NotFound if there is no such directory. For the ID see Read.
+func (o *Source) Paths(ctx context.Context, commit, directory string) ([]string, error) {
 	if _, ok := git.ParseOID(commit); !ok {
 		return nil, errs.NotFound("Tree")
 	}
-	entries, err := o.repo.Whole().Tree(ctx, git.TreeOptions{Rev: commit, Recursive: true})
+	entries, err := o.repo.Whole().Tree(ctx, git.TreeOptions{Rev: commit, Path: directory, Recursive: true})
 	if err != nil {
 		return nil, missing(err, "Tree")
 	}

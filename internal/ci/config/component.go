@@ -25,6 +25,24 @@ func (r *reader) component(q request, address string) ([]request, error) {
 	return []request{q}, nil
 }
 
+// componentContext is what a file can know of the component that it is: the values
+// of spec:component. It is empty for other files.
+type componentContext struct{ name, sha, version, reference string }
+
+// values returns the values that a file asks for. Those that there are not are null.
+func (c componentContext) values(asked []string) map[string]*node {
+	found := make(map[string]*node, len(asked))
+	for _, name := range asked {
+		value := map[string]string{"name": c.name, "sha": c.sha, "version": c.version, "reference": c.reference}[name]
+		kind := text
+		if value == "" {
+			kind = null
+		}
+		found[name] = newScalar(kind, value, Pos{})
+	}
+	return found
+}
+
 func cutLast(text string, sep byte) (before, after string, found bool) {
 	if i := strings.LastIndexByte(text, sep); i >= 0 {
 		return text[:i], text[i+1:], true
@@ -39,13 +57,14 @@ func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
 	if r.src.Component == nil || r.src.Input.Files == nil {
 		return nil, missing
 	}
-	at, err := r.src.Component(r.ctx, q.project, q.ref)
+	at, version, err := r.src.Component(r.ctx, q.project, q.ref)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Commit == "" {
 		return nil, missing
 	}
 	if err != nil {
 		return nil, err
 	}
+	inner.component = componentContext{name: q.name, sha: at.Commit, version: version, reference: q.ref}
 	for _, path := range []string{"templates/" + q.name + ".yml", "templates/" + q.name + "/template.yml"} {
 		inner.at, inner.local, inner.name, inner.path = at, true, q.project+":"+path, path
 		content, err := r.src.Input.Files.Read(r.ctx, at, path, r.limits.FileBytes)

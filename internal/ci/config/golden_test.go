@@ -197,12 +197,13 @@ func (s scenario) source(content []byte) Source {
 	}
 	src := Source{Input: in, Path: ".gitlab-ci.yml", Content: content, Inputs: s.Inputs, Limits: s.Limits, Host: "forge.example.com:8443"}
 	if s.Versions != nil {
-		src.Component = func(ctx context.Context, project, version string) (Place, error) {
+		src.Component = func(ctx context.Context, project, version string) (Place, string, error) {
 			ref, ok := s.Versions[project+"@"+version]
 			if !ok {
-				return Place{Project: project}, nil
+				return Place{Project: project}, "", nil
 			}
-			return fakeFiles{s}.Find(ctx, project, ref)
+			at, err := fakeFiles{s}.Find(ctx, project, ref)
+			return at, ref, err
 		}
 	}
 	if s.Templates != nil {

@@ -13,25 +13,38 @@ type FormInput struct {
 	Needed      bool // it has no default
 }
 
-// Inputs reads which inputs the main file asks for. It returns *Error for a
-// file that is broken; other errors come from the callbacks.
+// Header is what the header of a file says of it.
+type Header struct {
+	Description string
+	Inputs      []FormInput
+}
+
+// Inputs reads which inputs the main file asks for. The errors are those of
+// ReadHeader.
 func Inputs(ctx context.Context, src Source) ([]FormInput, error) {
+	h, err := ReadHeader(ctx, src)
+	return h.Inputs, err
+}
+
+// ReadHeader reads the header of the main file; it is empty if there is none. It
+// returns *Error for a file that is broken; other errors come from the callbacks.
+func ReadHeader(ctx context.Context, src Source) (Header, error) {
 	limits := src.Limits.withDefaults()
 	r := newReader(ctx, src, limits)
 	content, err := r.content()
 	if err != nil {
-		return nil, err
+		return Header{}, err
 	}
 	doc, err := parse(src.Path, content, limits, r.budget)
 	if err != nil || !doc.header {
-		return nil, err
+		return Header{}, err
 	}
-	specs, err := readSpec(doc.spec)
+	header, err := readSpec(doc.spec)
 	if err != nil {
-		return nil, err
+		return Header{}, err
 	}
-	var found []FormInput
-	for _, s := range specs {
+	h := Header{Description: header.description}
+	for _, s := range header.inputs {
 		i := FormInput{Name: s.name, Kind: s.kind, Description: s.description, Needed: s.fill == nil}
 		if s.fill != nil {
 			if i.Default = s.fill.text; s.fill.kind == list {
@@ -41,7 +54,7 @@ func Inputs(ctx context.Context, src Source) ([]FormInput, error) {
 		for _, o := range s.options {
 			i.Options = append(i.Options, o.text)
 		}
-		found = append(found, i)
+		h.Inputs = append(h.Inputs, i)
 	}
-	return found, nil
+	return h, nil
 }

@@ -16,9 +16,10 @@ const (
 	maxFunctions = 3       // in one block
 )
 
-// interpolator puts the values of inputs in place of $[[ inputs.name ]].
+// interpolator puts values in place of $[[ inputs.name ]] and $[[ component.name ]].
 type interpolator struct {
 	inputs    map[string]*node
+	component map[string]*node
 	variables Lookup // for expand_vars
 	expands   *expand.Budget
 	budget    *budget
@@ -130,7 +131,7 @@ func (p *interpolator) text(in string, pos Pos) (string, error) {
 	}
 }
 
-// block evaluates inputs.name | function | function.
+// block evaluates inputs.name | function | function, or component.name likewise.
 func (p *interpolator) block(in string, pos Pos) (*node, error) {
 	refuse := func(format string, args ...any) error {
 		return failAt(pos, "", "interpolation interrupted by errors, "+format, args...)
@@ -146,10 +147,14 @@ func (p *interpolator) block(in string, pos Pos) (*node, error) {
 	switch {
 	case !ok:
 		return nil, refuse("invalid interpolation access pattern")
-	case object != "inputs":
+	case object != "inputs" && object != "component":
 		return nil, refuse("unknown interpolation key: `%s`", object)
 	}
-	v, ok := p.inputs[name]
+	values := p.inputs
+	if object == "component" {
+		values = p.component
+	}
+	v, ok := values[name]
 	if !ok {
 		return nil, refuse("unknown interpolation key: `%s`", name)
 	}

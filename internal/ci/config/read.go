@@ -48,6 +48,8 @@ type file struct {
 	asked  Pos             // the include
 	depth  int
 	path   string // of a component
+
+	component componentContext
 }
 
 // content is that of the main file.
@@ -127,15 +129,15 @@ func (r *reader) interpolate(f file, doc *document) (*node, error) {
 		}
 		return doc.content, nil
 	}
-	specs, err := readSpec(doc.spec)
+	header, err := readSpec(doc.spec)
 	if err != nil {
 		return nil, err
 	}
-	values, err := fillInputs(specs, f.inputs, f.loose, f.asked)
+	values, err := fillInputs(header.inputs, f.inputs, f.loose, f.asked)
 	if err != nil {
 		return nil, err
 	}
-	p := &interpolator{inputs: values, variables: r.variables, expands: r.scope.expands, budget: r.budget, done: map[*node]*node{}}
+	p := &interpolator{inputs: values, component: f.component.values(header.component), variables: r.variables, expands: r.scope.expands, budget: r.budget, done: map[*node]*node{}}
 	root, err := p.tree(doc.content)
 	if err != nil {
 		return nil, err

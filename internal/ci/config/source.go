@@ -76,8 +76,9 @@ type Source struct {
 	// Component finds a version of a project with components: a commit, tag,
 	// branch, ~latest or a part of a semantic version. What is not there is
 	// fs.ErrNotExist for a project, and a Place without a commit for a version; nil
-	// when there are no components.
-	Component func(ctx context.Context, project, version string) (Place, error)
+	// when there are no components. released is the tag of the release that the
+	// version stands for; empty if it is not released.
+	Component func(ctx context.Context, project, version string) (at Place, released string, err error)
 	// Artifact reads a file out of the artifacts of a job of the parent
 	// pipeline; nil when there is no parent. A missing one is fs.ErrNotExist.
 	Artifact func(ctx context.Context, job, path string, limit int) ([]byte, error)

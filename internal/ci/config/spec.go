@@ -21,22 +21,69 @@ type inputSpec struct {
 	description string
 }
 
+// headerSpec is the header of a file.
+type headerSpec struct {
+	inputs []inputSpec
+	// component are the values of the component that the file asks for.
+	component   []string
+	description string
+}
+
+// componentValues are what a file can know of the component that it is.
+var componentValues = []string{"name", "sha", "version", "reference"}
+
 // readSpec reads the header of a file.
-func readSpec(header *node) ([]inputSpec, error) {
+func readSpec(header *node) (headerSpec, error) {
+	var h headerSpec
 	if key, pos := unknownKey(header, "spec"); key != "" {
-		return nil, failAt(pos, "header", "header config contains unknown keys: %s", key)
+		return h, failAt(pos, "header", "header config contains unknown keys: %s", key)
 	}
 	spec := header.get("spec")
 	if spec == nil {
-		return nil, nil
+		return h, nil
 	}
 	if spec.kind != table {
-		return nil, failAt(spec.pos, "header:spec", "header:spec config should be a hash")
+		return h, failAt(spec.pos, "header:spec", "header:spec config should be a hash")
 	}
-	if key, pos := unknownKey(spec, "inputs"); key != "" {
-		return nil, failAt(pos, "header:spec", "header:spec config contains unknown keys: %s", key)
+	if key, pos := unknownKey(spec, "component", "description", "inputs"); key != "" {
+		return h, failAt(pos, "header:spec", "header:spec config contains unknown keys: %s", key)
 	}
-	inputs := spec.get("inputs")
+	if d := spec.get("description"); d != nil && d.kind != null {
+		if d.kind != text {
+			return h, failAt(d.pos, "header:spec:description", "header:spec:description config should be a string")
+		}
+		h.description = d.text
+	}
+	var err error
+	if h.component, err = readComponentValues(spec.get("component")); err != nil {
+		return h, err
+	}
+	h.inputs, err = readInputs(spec.get("inputs"))
+	return h, err
+}
+
+func readComponentValues(n *node) ([]string, error) {
+	if n == nil || n.kind == null {
+		return nil, nil
+	}
+	const key = "header:spec:component"
+	if n.kind != list {
+		return nil, failAt(n.pos, key, "%s config should be an array of strings", key)
+	}
+	var names []string
+	for _, item := range n.items {
+		if item.kind != text {
+			return nil, failAt(item.pos, key, "%s config should be an array of strings", key)
+		}
+		if !slices.Contains(componentValues, item.text) {
+			return nil, failAt(item.pos, key, "%s config contains unknown values: %s", key, item.text)
+		}
+		names = append(names, item.text)
+	}
+	return names, nil
+}
+
+func readInputs(inputs *node) ([]inputSpec, error) {
 	if inputs == nil {
 		return nil, nil
 	}
