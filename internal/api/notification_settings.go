@@ -41,7 +41,7 @@ type notificationParams struct {
 	MovedProject         *bool   `param:"moved_project"`
 	MergeWhenSucceeds    *bool   `param:"merge_when_pipeline_succeeds"`
 	NewEpic              *bool   `param:"new_epic" doc:"Stored without effect: epics are not supported."`
-	NewRelease           *bool   `param:"new_release" doc:"Stored without effect: no emails are sent for releases."`
+	NewRelease           *bool   `param:"new_release" doc:"A new release."`
 }
 
 func (p *notificationParams) change() notify.Change {

@@ -288,7 +288,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
-	a.Releases = release.New(release.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
+	a.Releases = release.New(release.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify, Now: a.now})
 	runnerService := runners.New(runners.Deps{
 		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
 	})

@@ -5,7 +5,7 @@ import "slices"
 // EventType is a kind of event. Users choose of which ones they are notified.
 type EventType string
 
-// The event types. Those of epics and releases exist in the settings only.
+// The event types. That of epics exists in the settings only.
 const (
 	NewNote              EventType = "new_note"
 	NewIssue             EventType = "new_issue"

@@ -34,6 +34,11 @@ func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return page, err
 	}
+	if details && len(page.Items) > 0 {
+		if err := s.fillRows(ctx, page.Items); err != nil {
+			return page, err
+		}
+	}
 	for _, p := range list {
 		if !details {
 			for _, r := range of[p.ID] {
@@ -41,7 +46,7 @@ func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, 
 			}
 			continue
 		}
-		if err := s.fill(ctx, by, p, of[p.ID]...); err != nil {
+		if err := s.fillProject(ctx, by, p, of[p.ID]); err != nil {
 			return page, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/event"
 	"svc/internal/git"
+	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -33,6 +34,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Plan     *plan.Service
+	Notify   *notify.Service
 	Now      func() time.Time
 }
 
@@ -219,13 +221,18 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, p *project.Project, 
 	if len(list) == 0 {
 		return nil
 	}
+	if err := s.fillRows(ctx, list); err != nil {
+		return err
+	}
+	return s.fillProject(ctx, by, p, list)
+}
+
+// fillProject is fill without links and authors.
+func (s *Service) fillProject(ctx context.Context, by actor.Actor, p *project.Project, list []*Release) error {
 	for _, r := range list {
 		r.Project = p
 		r.Code = p.MayRead(by, project.CodePart)
 		r.Plans = p.MayRead(by, project.IssuePart) || p.MayRead(by, project.MergePart)
-	}
-	if err := s.fillRows(ctx, list); err != nil {
-		return err
 	}
 	if err := s.fillMilestones(ctx, by, p, list); err != nil {
 		return err

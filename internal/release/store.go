@@ -47,6 +47,10 @@ func findRelease(ctx context.Context, q db.Q, projectID int64, tag string) (*Rel
 	return scanRelease(q.QueryRowContext(ctx, `SELECT `+releaseColumns+` FROM releases r WHERE r.project_id = ? AND r.tag = ?`, projectID, tag))
 }
 
+func findByID(ctx context.Context, q db.Q, projectID, id int64) (*Release, error) {
+	return scanRelease(q.QueryRowContext(ctx, `SELECT `+releaseColumns+` FROM releases r WHERE r.project_id = ? AND r.id = ?`, projectID, id))
+}
+
 // findLatest finds the release with the newest release date up to a time.
 func findLatest(ctx context.Context, q db.Q, projectID int64, until time.Time) (*Release, error) {
 	return scanRelease(q.QueryRowContext(ctx, `SELECT `+releaseColumns+` FROM releases r

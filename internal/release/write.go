@@ -91,6 +91,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 		if err := s.record(ctx, tx, by, p, r, "release_created", "Created release "+r.Tag); err != nil {
 			return err
 		}
+		if err := s.notify(ctx, tx, by, r); err != nil {
+			return err
+		}
 		return s.Events.Created.Publish(ctx, tx, Change{p, r, by})
 	})
 	if db.IsUnique(err, "releases_project_id_tag") {

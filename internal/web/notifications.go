@@ -70,7 +70,7 @@ func eventGroups(t notify.Setting) []eventGroup {
 		{"Your pipelines", []eventTick{
 			{Event: notify.FailedPipeline, Label: "Failed"}, {Event: notify.FixedPipeline, Label: "Fixed"}, {Event: notify.SuccessPipeline, Label: "Passed"},
 		}},
-		{"Other", []eventTick{{Event: notify.NewNote, Label: "Comments"}, {Event: notify.MovedProject, Label: "Moved projects"}}},
+		{"Other", []eventTick{{Event: notify.NewNote, Label: "Comments"}, {Event: notify.MovedProject, Label: "Moved projects"}, {Event: notify.NewRelease, Label: "New releases"}}},
 	}
 	for _, g := range list {
 		for i := range g.Events {
