@@ -387,6 +387,11 @@ func TestNPMPackages(t *testing.T) {
 				t.Errorf("name %s: status %d: %s", bad, got.Status, got.Body)
 			}
 		}
+		long := io.MultiReader(strings.NewReader(`{"x":"`), io.LimitReader(endless('x'), 66<<20))
+		s.Check(t, apptest.Call{Do: "PUT /application/settings?npm_max_file_size=1", As: root, Status: 200})
+		if got := sendRaw(t, s, "PUT "+name, bearer, long); got.Status != 413 {
+			t.Errorf("a document without end: status %d: %s", got.Status, got.Body)
+		}
 		var uploads int
 		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM package_uploads`).Scan(&uploads); err != nil || uploads != 0 {
 			t.Errorf("%d uploads are left, %v", uploads, err)
@@ -430,6 +435,17 @@ func TestNPMPackages(t *testing.T) {
 	})
 }
 
+// endless is a text of one character that does not end.
+type endless byte
+
+// Read implements io.Reader.
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
 func TestPyPIPackages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -471,6 +487,23 @@ func TestPyPIPackages(t *testing.T) {
 				t.Errorf("%s has no link: %s", path, page)
 			}
 		}
+
+		// A rule protects all spellings of a name.
+		id, dev := s.User(t, "dev")
+		maintID, maint := s.User(t, "maint")
+		var list []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + at + "/packages", As: alice, Status: 200}).JSON(t, &list)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, id), Status: 201},
+			{Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, maintID), Status: 201},
+			{Do: "POST " + at + "/packages/protection/rules", As: alice, Status: 201,
+				JSON: `{"package_name_pattern":"my_l*","package_type":"pypi","minimum_access_level_for_push":"maintainer","minimum_access_level_for_delete":"owner"}`},
+			{Name: "protected from deletion", Do: fmt.Sprintf("DELETE %s/packages/%d", at, list[0].ID), As: maint, Status: 403},
+		})
+		for _, name := range []string{"my-lib", "My.Lib", "my_lib", "my--lib"} {
+			sendPyPI(t, s, at, basicAuth("__token__", dev), name, "1.3", strings.ReplaceAll(name, "-", "_")+"-1.3.tar.gz", "x", nil, 403)
+		}
+		sendPyPI(t, s, at, basicAuth("__token__", maint), "my-lib", "1.3", "my_lib-1.3.tar.gz", "x", nil, 201)
 	})
 }
 

@@ -417,6 +417,31 @@ func TestLFSDirect(t *testing.T) {
 	if href := download.Objects[0].Actions["download"].Href; strings.HasPrefix(href, s.URL) || !c.holds(t, content) {
 		t.Errorf("download from %s", href)
 	}
+	// The size limit counts objects when they arrive: uploads can begin at the same time.
+	first, second := strings.Repeat("1", 700<<10), strings.Repeat("2", 700<<10)
+	begun := []lfsBatch{c.batch(t, "upload", first), c.batch(t, "upload", second)}
+	s.Clock.Move(time.Minute)
+	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"repository_size_limit":1}`})
+	for i, content := range []string{first, second} {
+		if got := c.follow(t, begun[i], "upload", "PUT", []byte(content)); got.Status != 200 {
+			t.Fatalf("upload: %d %s", got.Status, got.Body)
+		}
+		verify := fmt.Appendf(nil, `{"oid":%q,"size":%d}`, oidOf(content), len(content))
+		if got := c.follow(t, begun[i], "verify", "POST", verify); got.Status != []int{200, 413}[i] {
+			t.Errorf("verify of object %d: %d %s", i, got.Status, got.Body)
+		}
+	}
+	if c.holds(t, second) {
+		t.Error("the project has an object over its limit")
+	}
+	s.Clock.Move(time.Hour) // the upload of the second is over
+	third, fourth := strings.Repeat("3", 200<<10), strings.Repeat("4", 200<<10)
+	for i, content := range []string{third, fourth, third} { // one that is repeated counts once
+		if refused := c.batch(t, "upload", content).Objects[0].Error != nil; refused != (i == 1) {
+			t.Errorf("upload %d is refused: %t", i, refused)
+		}
+	}
+	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"repository_size_limit":0}`})
 	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"lfs_direct_transfer":false}`})
 	c.upload(t, "through the server")
 	if href := c.batch(t, "download", content).Objects[0].Actions["download"].Href; !strings.HasPrefix(href, s.URL) || !c.holds(t, content) || !c.holds(t, "through the server") {

@@ -55,6 +55,11 @@ func (s *Service) Batch(ctx context.Context, by actor.Actor, p *project.Project,
 		return nil, err
 	}
 	b := &batch{Service: s, project: p, held: have, direct: direct, answers: make([]Answer, len(objects))}
+	if op == Upload && direct {
+		if b.begun, err = findBegun(ctx, s.DB, p.ID, s.Now().Add(-tokenLife), oids); err != nil {
+			return nil, fmt.Errorf("find LFS uploads to project %d: %w", p.ID, err)
+		}
+	}
 	for i, o := range objects {
 		a := &b.answers[i]
 		a.Pointer = o
@@ -81,6 +86,7 @@ type batch struct {
 	held    map[string]held
 	direct  bool
 	answers []Answer
+	begun   map[string]upload // direct uploads under way, by object ID
 
 	limits  *limits // of uploads, once they are needed
 	used    []int64 // objects whose use has to be noted
@@ -121,7 +127,17 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 		if err != nil {
 			return err
 		}
-		b.limits = &l
+		if b.limits = &l; b.direct && l.quota > 0 {
+			begun, err := begunSize(ctx, b.DB, b.project.ID, b.Now().Add(-tokenLife))
+			if err != nil {
+				return fmt.Errorf("find LFS uploads to project %d: %w", b.project.ID, err)
+			}
+			b.limits.occupied += begun
+		}
+	}
+	begun, again := b.begun[a.OID]
+	if again = again && begun.size == a.Size; again {
+		b.limits.occupied -= a.Size // it is counted
 	}
 	if err := b.limits.take(a.Size); err != nil {
 		refused, _ := errs.As(err)
@@ -132,11 +148,13 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 	if !b.direct || a.Size > maxDirect {
 		return nil
 	}
-	a.UploadID = secret.Token("")
-	u := upload{blob: stagingKey(a.UploadID), projectID: b.project.ID, oid: a.OID, size: a.Size, createdAt: b.Now()}
-	b.uploads = append(b.uploads, u)
+	if !again {
+		begun = upload{blob: stagingKey(secret.Token("")), projectID: b.project.ID, oid: a.OID, size: a.Size, createdAt: b.Now()}
+		b.uploads = append(b.uploads, begun)
+	}
+	a.UploadID = uploadIDOf(begun.blob)
 	var err error
-	a.URL, a.Header, err = b.Blobs.UploadURL(ctx, u.blob, a.Size, tokenLife)
+	a.URL, a.Header, err = b.Blobs.UploadURL(ctx, begun.blob, a.Size, tokenLife)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (s *Service) archive(ctx context.Context, p *project.Project, to *tar.Write
 		return entryOf(to, h, text)
 	}
 	found, err := s.find(ctx, p, o.OID)
-	if errs.Is(err, errs.KindNotFound) {
+	if errs.Is(err, errs.KindNotFound) || err == nil && found.size != o.Size {
 		return entryOf(to, h, text)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package lfs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"svc/internal/db"
@@ -209,6 +210,40 @@ func findUpload(ctx context.Context, q db.Q, blob string) (upload, error) {
 	err := q.QueryRowContext(ctx, `SELECT project_id, oid, size, created_at FROM lfs_uploads WHERE blob = ?`, blob).
 		Scan(&u.projectID, &u.oid, &u.size, db.Time(&u.createdAt))
 	return u, err
+}
+
+// findBegun returns the direct uploads of objects to a project that began since a
+// time, by object ID.
+func findBegun(ctx context.Context, q db.Q, projectID int64, since time.Time, oids []string) (map[string]upload, error) {
+	found := make(map[string]upload, len(oids))
+	for part := range slices.Chunk(oids, inStatement) {
+		args := append([]any{projectID, since}, db.Any(part)...)
+		list, err := db.All(ctx, q, func(s db.Scanner) (upload, error) {
+			u := upload{projectID: projectID}
+			err := s.Scan(&u.blob, &u.oid, &u.size, db.Time(&u.createdAt))
+			return u, err
+		}, `SELECT blob, oid, size, created_at FROM lfs_uploads WHERE project_id = ? AND created_at > ? AND oid IN `+db.In(len(part)), args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range list {
+			found[u.oid] = u
+		}
+	}
+	return found, nil
+}
+
+// begunSize returns the number of bytes of the direct uploads to a project that began
+// since a time and were not verified.
+func begunSize(ctx context.Context, q db.Q, projectID int64, since time.Time) (size int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM lfs_uploads WHERE project_id = ? AND created_at > ?`, projectID, since).Scan(&size)
+	return size, err
+}
+
+// settleUpload says that the object of a direct upload is stored.
+func settleUpload(ctx context.Context, q db.Q, blob string) error {
+	_, err := q.ExecContext(ctx, `UPDATE lfs_uploads SET size = 0 WHERE blob = ?`, blob)
+	return err
 }
 
 // deleteUpload returns db.ErrNoRows if the upload was removed.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 	"time"
 
 	"svc/internal/blob"
@@ -26,7 +27,13 @@ func newKey(oid string) string {
 
 // stagingKey is the key that a client uploads to directly. What is there has not
 // been checked.
-func stagingKey(uploadID string) string { return "lfs/incoming/" + uploadID }
+func stagingKey(uploadID string) string { return incoming + uploadID }
+
+// incoming is what the keys of direct uploads start with.
+const incoming = "lfs/incoming/"
+
+// uploadIDOf is the ID of the direct upload to a key.
+func uploadIDOf(key string) string { return strings.TrimPrefix(key, incoming) }
 
 // maxDirect is the largest object that S3 takes in one request.
 const maxDirect = 5 << 30
@@ -151,7 +158,7 @@ func (s *Service) drop(ctx context.Context, key string) error {
 // Verify finishes the upload of an object, for an actor who may upload to the
 // project. A direct upload is identified by the ID from its batch; its content is
 // checked here, and the project gets the object. NotFound if the object was not
-// uploaded, Unprocessable if it has another size or digest.
+// uploaded, Unprocessable if it has another size or digest, TooLarge over the limits.
 func (s *Service) Verify(ctx context.Context, p *project.Project, o Pointer, uploadID string) error {
 	if !ValidOID(o.OID) {
 		return errs.Unprocessable("The object ID or size is invalid.")
@@ -195,6 +202,14 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 	if content.Size != o.Size {
 		return errors.Join(errs.Unprocessable("The object has %d bytes, not %d.", content.Size, o.Size), s.discard(ctx, u))
 	}
+	// Other batches may have taken what was left when this upload began.
+	l, err := s.limitsOf(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := l.take(o.Size); err != nil {
+		return errors.Join(err, s.discard(ctx, u))
+	}
 	checked := &checkedReader{from: content, want: o, sum: sha256.New()}
 	if _, err := io.CopyBuffer(io.Discard, onlyReader{checked}, make([]byte, 256<<10)); err != nil {
 		if errs.Is(err, errs.KindUnprocessable) {
@@ -211,6 +226,9 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 	}
 	if err := s.add(ctx, p, object{oid: o.OID, size: o.Size, blob: key, createdAt: s.Now()}); err != nil {
 		return err
+	}
+	if err := settleUpload(ctx, s.DB, u.blob); err != nil {
+		return fmt.Errorf("finish LFS upload: %w", err)
 	}
 	return s.discard(ctx, u)
 }

@@ -81,22 +81,37 @@ func (s *Service) Cleanup(ctx context.Context) error {
 		if projectID == 0 {
 			return nil
 		}
+		if err := s.cleanProject(ctx, projectID, keep); err != nil {
+			return fmt.Errorf("package cleanup of project %d: %w", projectID, err)
+		}
+		if err := setNextRun(ctx, s.DB, projectID, s.Now().Add(cleanupEvery)); err != nil {
+			return fmt.Errorf("package cleanup: %w", err)
+		}
+	}
+}
+
+// cleanProject applies a policy to the packages of a project, some at a time.
+func (s *Service) cleanProject(ctx context.Context, projectID int64, keep int) error {
+	var after int64
+	for {
+		ids, err := packagesAfter(ctx, s.DB, projectID, after, sweptAtOnce)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		after = ids[len(ids)-1]
 		for {
-			list, err := findDuplicates(ctx, s.DB, projectID, keep, sweptAtOnce)
+			list, err := findDuplicates(ctx, s.DB, ids, keep, sweptAtOnce)
 			if err != nil {
-				return fmt.Errorf("package cleanup of project %d: %w", projectID, err)
+				return err
 			}
 			if len(list) == 0 {
 				break
 			}
 			for _, d := range list {
 				if err := s.cleanFile(ctx, d, keep); err != nil {
-					return fmt.Errorf("package cleanup of project %d: %w", projectID, err)
+					return err
 				}
 			}
-		}
-		if err := setNextRun(ctx, s.DB, projectID, s.Now().Add(cleanupEvery)); err != nil {
-			return fmt.Errorf("package cleanup: %w", err)
 		}
 	}
 }

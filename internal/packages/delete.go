@@ -30,13 +30,16 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 }
 
 func (s *Service) deletePackage(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, k *Package) error {
+	if err := tx.Lock(ctx, "packages", k.ID); err != nil { // a file may be added
+		return err
+	}
 	if err := s.mayDelete(ctx, tx, by, p, k); err != nil {
 		return err
 	}
 	if err := releasePackage(ctx, tx, k.ID, s.Now()); err != nil {
 		return err
 	}
-	if err := deletePackage(ctx, tx, k.ID); err != nil {
+	if err := deletePackage(ctx, tx, k); err != nil {
 		return err
 	}
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
@@ -67,6 +70,9 @@ func (s *Service) DeleteFile(ctx context.Context, by actor.Actor, ref project.Re
 		return errs.NotFound("Package file")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "packages", k.ID); err != nil { // it may be deleted as a whole
+			return err
+		}
 		if err := s.mayDelete(ctx, tx, by, p, k); err != nil {
 			return err
 		}
@@ -87,5 +93,5 @@ func (s *Service) deleteFile(ctx context.Context, tx *db.Tx, f *File) error {
 	if err := releaseBlob(ctx, tx, f.blobID, s.Now()); err != nil {
 		return err
 	}
-	return deleteFile(ctx, tx, f.ID)
+	return deleteFile(ctx, tx, f)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/packages/npm"
@@ -49,6 +50,9 @@ func (s *Service) PublishNPM(ctx context.Context, by actor.Actor, ref project.Re
 	var stored *content
 	var manifest npm.Manifest
 	messages := map[string]string{}
+	if limit := int64(settings.MaxNPMMegabytes) << 20; limit > 0 { // the file is sent as base64
+		body = blob.LimitReader(body, limit/3*4+maxDocument, errs.TooLarge("the document is too large"))
+	}
 	doc, err := npm.Read(body, func(version string, text []byte) error {
 		m, err := npm.ParseManifest(text)
 		manifest, messages[version] = m, m.Deprecated
@@ -75,6 +79,9 @@ func (s *Service) PublishNPM(ctx context.Context, by actor.Actor, ref project.Re
 	}
 	return s.publishNPM(ctx, by, p, name, doc, manifest, stored)
 }
+
+// maxDocument is the size of the document of an npm package in bytes, without files.
+const maxDocument = 64 << 20
 
 // firstOf returns the error that the caller is to see; a second one is attached.
 func firstOf(err, second error) error {
@@ -426,15 +433,9 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return err
 	}
-	now, err := s.NPM(ctx, by, Place{Project: ref}, name)
-	if err != nil {
-		return err
-	}
-	if rev != now.Rev {
-		return errs.Conflict("The package has changed. Read it again.")
-	}
 	kept, tags := map[string]bool{}, map[string]string{}
 	if body != nil {
+		body = blob.LimitReader(body, maxDocument, errs.TooLarge("the document is too large"))
 		doc, err := npm.Read(body, func(version string, _ []byte) error {
 			kept[version] = true
 			return nil
@@ -446,6 +447,15 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 			return errs.Invalid("versions is missing")
 		}
 		tags = doc.Tags
+	}
+	// This is looked at after the body was read, which may take long: a version that
+	// was published meanwhile is not in the document.
+	now, err := s.NPM(ctx, by, Place{Project: ref}, name)
+	if err != nil {
+		return err
+	}
+	if rev != now.Rev {
+		return errs.Conflict("The package has changed. Read it again.")
 	}
 	var gone []*Package
 	err = s.eachVersion(ctx, []int64{p.ID}, NPM, name, func(list []*Package) error {

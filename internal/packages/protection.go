@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/packages/pypi"
 	"svc/internal/project"
 )
 
@@ -201,11 +202,20 @@ func (s *Service) needed(ctx context.Context, q db.Q, p *project.Project, t Type
 	}
 	var need project.Level
 	for _, r := range rules {
-		if matches(r.Pattern, name) {
+		if matches(t.canonical(r.Pattern), t.canonical(name)) {
 			need = max(need, of(r))
 		}
 	}
 	return need, nil
+}
+
+// canonical returns a name, or a pattern of names, in the form in which clients of
+// the format compare names. PyPI has several spellings of one name.
+func (t Type) canonical(name string) string {
+	if t == PyPI {
+		return pypi.Normalize(name)
+	}
+	return name
 }
 
 // matches reports whether a name matches a pattern in which * stands for any

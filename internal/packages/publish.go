@@ -47,9 +47,6 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, p *project.Projec
 		if err := s.mayPush(ctx, tx, by, p, k.Type, k.Name); err != nil {
 			return err
 		}
-		if err := s.checkQuota(ctx, tx, p, c.size); err != nil {
-			return err
-		}
 		var added bool
 		var err error
 		if saved, added, err = insertPackage(ctx, tx, &k); err != nil {
@@ -77,6 +74,9 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, p *project.Projec
 		}
 		f.PackageID, f.ProjectID, f.Size, f.CreatedAt = saved.ID, p.ID, c.size, now
 		if err := insertFile(ctx, tx, &f); err != nil {
+			return err
+		}
+		if err := s.addSize(ctx, tx, p, c.size); err != nil {
 			return err
 		}
 		if pipeline != 0 {
@@ -111,18 +111,16 @@ func (s *Service) pipeline(ctx context.Context, by actor.Actor, p *project.Proje
 	return j.PipelineID, nil
 }
 
-// checkQuota refuses a file that does not fit into the storage of the project.
-func (s *Service) checkQuota(ctx context.Context, tx *db.Tx, p *project.Project, size int64) error {
+// addSize adds to the size of the packages of a project, and refuses a file that does
+// not fit into its storage.
+func (s *Service) addSize(ctx context.Context, tx *db.Tx, p *project.Project, size int64) error {
 	settings, err := s.Settings.Current(ctx)
-	if err != nil || settings.MaxPackageStorageMegabytes == 0 {
-		return err
-	}
-	used, err := sumByProject(ctx, tx, []int64{p.ID})
 	if err != nil {
 		return err
 	}
-	if used[p.ID]+size > int64(settings.MaxPackageStorageMegabytes)<<20 {
+	sum, err := addSize(ctx, tx, p.ID, size)
+	if limit := int64(settings.MaxPackageStorageMegabytes) << 20; err == nil && limit > 0 && sum > limit {
 		return errs.TooLarge("the packages of a project may have %d MB together", settings.MaxPackageStorageMegabytes)
 	}
-	return nil
+	return err
 }

@@ -73,7 +73,7 @@ func (s *Service) PublishPyPI(ctx context.Context, by actor.Actor, ref project.R
 		return nil, err
 	}
 	lookup := pypi.Normalize(u.Name)
-	if err := s.mayPush(ctx, s.DB, by, p, PyPI, lookup); err != nil {
+	if err := s.mayPush(ctx, s.DB, by, p, PyPI, u.Name); err != nil {
 		return nil, err
 	}
 	settings, err := s.Settings.Current(ctx)
@@ -220,13 +220,14 @@ func (s *Service) PyPIFiles(ctx context.Context, by actor.Actor, at Place, name 
 
 // OpenPyPI opens a distribution by its digest and name. NotFound.
 func (s *Service) OpenPyPI(ctx context.Context, by actor.Actor, at Place, sha256, name string) (*Content, error) {
+	sha256 = strings.ToLower(sha256)
 	projects, err := s.pypiProjects(ctx, by, at, func(groupID int64) ([]int64, error) {
-		return findProjectsOf(ctx, s.DB, groupID, PyPI, maxCandidates)
+		return findProjectsWithFile(ctx, s.DB, groupID, sha256, name, maxCandidates)
 	})
 	if err != nil {
 		return nil, err
 	}
-	f, err := findFileByDigest(ctx, s.DB, projects, PyPI, strings.ToLower(sha256), name)
+	f, err := findFileByDigest(ctx, s.DB, projects, PyPI, sha256, name)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,9 @@ import (
 
 const packageColumns = `k.id, k.project_id, k.type, k.name, k.lookup, k.version, k.status, k.metadata, k.creator_id, k.created_at, k.updated_at, k.last_downloaded_at`
 
+// listedColumns are packageColumns without the metadata, which can be long.
+const listedColumns = `k.id, k.project_id, k.type, k.name, k.lookup, k.version, k.status, '', k.creator_id, k.created_at, k.updated_at, k.last_downloaded_at`
+
 func scanPackage(s db.Scanner) (*Package, error) {
 	k := &Package{}
 	return k, s.Scan(packageFields(k)...)
@@ -54,7 +57,7 @@ func findVersions(ctx context.Context, q db.Q, projects []int64, t Type, lookup 
 // newestVersions returns the newest versions of a package in a project.
 func newestVersions(ctx context.Context, q db.Q, projectID int64, t Type, lookup string, limit int) ([]*Package, error) {
 	return db.All(ctx, q, scanPackage, `
-		SELECT `+packageColumns+` FROM packages k WHERE k.project_id = ? AND k.type = ? AND k.lookup = ? AND k.status = 'default'
+		SELECT `+listedColumns+` FROM packages k WHERE k.project_id = ? AND k.type = ? AND k.lookup = ? AND k.status = 'default'
 		ORDER BY k.id DESC LIMIT ?`, projectID, string(t), lookup, limit)
 }
 
@@ -73,6 +76,14 @@ func findProjectsOf(ctx context.Context, q db.Q, groupID int64, t Type, limit in
 		SELECT p.id FROM projects p WHERE p.deleted_at IS NULL AND p.namespace_id IN (SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)
 			AND EXISTS (SELECT 1 FROM packages k WHERE k.project_id = p.id AND k.type = ?)
 		ORDER BY p.id LIMIT ?`, groupID, string(t), limit)
+}
+
+// findProjectsWithFile returns the projects of a group that have a file of a name
+// with this content.
+func findProjectsWithFile(ctx context.Context, q db.Q, groupID int64, sha256, name string, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT f.project_id FROM package_blobs b JOIN package_files f ON f.blob_id = b.id JOIN projects p ON p.id = f.project_id
+		WHERE b.sha256 = ? AND f.name = ? AND p.deleted_at IS NULL AND `+inGroup+` ORDER BY f.project_id LIMIT ?`, sha256, name, groupID, limit)
 }
 
 // both joins two conditions.
@@ -124,8 +135,18 @@ func touchPackage(ctx context.Context, q db.Q, id int64, at, before time.Time) e
 	return err
 }
 
-func deletePackage(ctx context.Context, tx *db.Tx, id int64) error {
-	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM packages WHERE id = ?`, id), "Package")
+// deletePackage deletes a package with its files.
+func deletePackage(ctx context.Context, tx *db.Tx, k *Package) error {
+	var size int64
+	err := tx.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM package_files WHERE package_id = ?`, k.ID).Scan(&size)
+	if err != nil {
+		return err
+	}
+	if err := db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM packages WHERE id = ?`, k.ID), "Package"); err != nil {
+		return err
+	}
+	_, err = addSize(ctx, tx, k.ProjectID, -size)
+	return err
 }
 
 const fileColumns = `f.id, f.package_id, f.project_id, f.name, f.size, f.metadata, f.created_at, b.id, b.sha256, b.sha1, b.md5, b.blob`
@@ -175,18 +196,30 @@ func insertFile(ctx context.Context, tx *db.Tx, f *File) error {
 		f.PackageID, f.ProjectID, f.blobID, f.Name, f.Size, f.metadata, f.CreatedAt).Scan(&f.ID)
 }
 
-func deleteFile(ctx context.Context, tx *db.Tx, id int64) error {
-	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM package_files WHERE id = ?`, id), "Package file")
+func deleteFile(ctx context.Context, tx *db.Tx, f *File) error {
+	if err := db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM package_files WHERE id = ?`, f.ID), "Package file"); err != nil {
+		return err
+	}
+	_, err := addSize(ctx, tx, f.ProjectID, -f.Size)
+	return err
 }
 
 func sumByProject(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {
-	return db.Sums(ctx, q, `SELECT project_id, CAST(SUM(size) AS BIGINT) FROM package_files WHERE project_id IN `+db.In(len(projects))+` GROUP BY project_id`, projects)
+	return db.Sums(ctx, q, `SELECT project_id, size FROM package_sizes WHERE project_id IN `+db.In(len(projects)), projects)
 }
 
 func sumByGroup(ctx context.Context, q db.Q, groups []int64) (map[int64]int64, error) {
-	return db.Sums(ctx, q, `SELECT t.ancestor_id, CAST(SUM(f.size) AS BIGINT)
-		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN package_files f ON f.project_id = p.id
+	return db.Sums(ctx, q, `SELECT t.ancestor_id, CAST(SUM(z.size) AS BIGINT)
+		FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id JOIN package_sizes z ON z.project_id = p.id
 		WHERE p.deleted_at IS NULL AND t.ancestor_id IN `+db.In(len(groups))+` GROUP BY t.ancestor_id`, groups)
+}
+
+// addSize adds to the size of the packages of a project, and returns it.
+func addSize(ctx context.Context, tx *db.Tx, projectID, size int64) (sum int64, err error) {
+	err = tx.QueryRowContext(ctx, `
+		INSERT INTO package_sizes (project_id, size) VALUES (?, ?)
+		ON CONFLICT (project_id) DO UPDATE SET size = package_sizes.size + excluded.size RETURNING size`, projectID, size).Scan(&sum)
+	return sum, err
 }
 
 // insertPipeline records the pipeline that published a package.

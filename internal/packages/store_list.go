@@ -34,7 +34,7 @@ func listPackages(ctx context.Context, d *db.DB, f Filter, pg db.Paging, cond st
 		w.And("k.version = ?", f.Version)
 	}
 	return db.List(ctx, d, db.Query[*Package]{
-		Columns: packageColumns + ", p.full_path", From: "packages k JOIN projects p ON p.id = k.project_id", Where: w,
+		Columns: listedColumns + ", p.full_path", From: "packages k JOIN projects p ON p.id = k.project_id", Where: w,
 		Order: orders[f.OrderBy], Desc: f.Desc, Scan: scanListed,
 	}, pg)
 }

@@ -116,11 +116,17 @@ func setNextRun(ctx context.Context, q db.Q, projectID int64, next time.Time) er
 	return err
 }
 
-func findDuplicates(ctx context.Context, q db.Q, projectID int64, keep, limit int) ([]duplicate, error) {
+// packagesAfter returns packages of a project by ID, after one.
+func packagesAfter(ctx context.Context, q db.Q, projectID, after int64, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT id FROM packages WHERE project_id = ? AND id > ? ORDER BY id LIMIT ?`, projectID, after, limit)
+}
+
+func findDuplicates(ctx context.Context, q db.Q, packages []int64, keep, limit int) ([]duplicate, error) {
 	return db.All(ctx, q, func(s db.Scanner) (d duplicate, err error) {
 		err = s.Scan(&d.packageID, &d.name)
 		return d, err
-	}, `SELECT f.package_id, f.name FROM package_files f WHERE f.project_id = ? GROUP BY f.package_id, f.name HAVING count(*) > ? LIMIT ?`, projectID, keep, limit)
+	}, `SELECT f.package_id, f.name FROM package_files f WHERE f.package_id IN `+db.In(len(packages))+` GROUP BY f.package_id, f.name HAVING count(*) > ? LIMIT ?`,
+		append(db.Any(packages), keep, limit)...)
 }
 
 // olderFiles returns files of a name without the newest.
