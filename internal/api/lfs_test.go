@@ -118,6 +118,27 @@ func TestLFSObjects(t *testing.T) {
 			Want: fmt.Sprintf(`{"statistics":{"lfs_objects_size":%d}}`, len(large)+len(gone)+len(theirs))})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/%d?statistics=true", group.ID), As: apptest.RootToken, Status: 200})
 
+		// A merge does not wait for the background job that adds the objects.
+		s.Check(t, apptest.Call{Do: "POST /projects/bob%2Fp/merge_requests", As: bob, Status: 201, Want: `{"iid":2}`,
+			JSON: fmt.Sprintf(`{"source_branch":"other","target_branch":"main","title":"t","target_project_id":%d}`, find("alice/p").ID)})
+		s.Settled(t)
+		forget := []string{
+			`DELETE FROM lfs_project_objects WHERE project_id = ? AND object_id = (SELECT max(id) FROM lfs_objects)`,
+			fmt.Sprintf(`UPDATE lfs_projects SET size = size - %d WHERE project_id = ?`, len("not offered")),
+		}
+		for _, query := range forget {
+			if _, err := s.DB.ExecContext(t.Context(), query, find("alice/p").ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if has("alice/p", "not offered") {
+			t.Fatal("the object is not forgotten")
+		}
+		s.Check(t, apptest.Call{Do: "PUT /projects/alice%2Fp/merge_requests/2/merge", As: alice, Status: 200})
+		if !has("alice/p", "not offered") {
+			t.Error("the target does not have the object of a merged commit")
+		}
+
 		// What no commit names is removed after a time; the fork keeps its own.
 		s.Clock.Move(10 * 24 * time.Hour)
 		sweep := func() {
@@ -140,7 +161,7 @@ func TestLFSObjects(t *testing.T) {
 			t.Errorf("after a time: %t %t %t", has("alice/p", gone), has("alice/p", large), has("alice/p", theirs))
 		}
 		s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp?statistics=true", As: alice, Status: 200,
-			Want: fmt.Sprintf(`{"statistics":{"lfs_objects_size":%d}}`, len(large)+len(theirs))})
+			Want: fmt.Sprintf(`{"statistics":{"lfs_objects_size":%d}}`, len(large)+len(theirs)+len("not offered"))})
 		stored := func() (n int) {
 			for range s.Blobs.List(t.Context(), "lfs/") {
 				n++
@@ -152,7 +173,6 @@ func TestLFSObjects(t *testing.T) {
 		}
 
 		// The origin goes, and the fork still has what it needs.
-		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		add("alice/p", "only here")
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: apptest.RootToken, Status: 200})
 		if err := s.Projects.Delete(t.Context(), actor.System(), "alice/p", project.Deletion{}); err != nil {

@@ -76,11 +76,13 @@ func (a *App) provide() {
 	a.Plan.OnReference(markup.MergeRequest, a.Merges.Refer)
 	a.Plan.OnReference(markup.Snippet, a.Snippets.Refer)
 	a.Merges.OnPipelines(a.CI.HeadPipelines)
+	a.Merges.OnMerging(a.LFS.Merging)
 	a.CI.OnVariables(a.Pages.Variables)
 
 	a.Notify.Register(a.Plan.Notifications())
 	a.Notify.Register(a.Plan.CommitNotifications())
 	a.Notify.Register(a.Merges.Notifications())
 	a.Notify.Register(a.CI.Notifications())
+	a.Notify.Register(a.Releases.Notifications())
 	a.Notify.Register(a.Alerts.Notifications())
 }

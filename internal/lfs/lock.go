@@ -85,6 +85,17 @@ func validPath(file string) bool {
 		path.Clean(file) == file && !strings.HasPrefix(file, "/") && file != "." && file != ".." && !strings.HasPrefix(file, "../")
 }
 
+// CanLock reports whether an actor may lock files of a project that they can read.
+func (s *Service) CanLock(by actor.Actor, p *project.Project) bool {
+	return !by.Anonymous() && by.Deploy == nil && by.Job == nil && p.MayChange(by, project.CodePart, project.Developer)
+}
+
+// CanUnlock reports whether an actor may remove a lock of a project that they can
+// read: their own, or as a Maintainer any.
+func (s *Service) CanUnlock(by actor.Actor, p *project.Project, l *Lock) bool {
+	return s.CanLock(by, p) && (by.Is(l.UserID) || p.MayChange(by, project.CodePart, project.Maintainer))
+}
+
 // Locks returns a page of locks to an actor who may read the project, and the ID that
 // the next page begins with, 0 if there is none.
 func (s *Service) Locks(ctx context.Context, p *project.Project, f LockFilter) (list []*Lock, next int64, err error) {
@@ -115,7 +126,7 @@ func (s *Service) Unlock(ctx context.Context, by actor.Actor, p *project.Project
 	case by.Is(l.UserID):
 	case !force:
 		return l, errs.Forbidden("The lock belongs to %s. Maintainers can remove it with --force.", l.Owner)
-	case by.Deploy != nil || by.Job != nil || !p.MayChange(by, project.CodePart, project.Maintainer):
+	case !s.CanUnlock(by, p, l):
 		return l, errs.Forbidden("You must have at least the Maintainer role to remove the lock of another user.")
 	}
 	if err := deleteLock(ctx, s.DB, l.ID); err != nil {

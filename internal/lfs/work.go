@@ -263,6 +263,20 @@ func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Ch
 	return s.Queue.Add(ctx, tx, requestWork{m.ProjectID, *m.SourceProjectID, m.Version.Head, m.Version.Start}, queue.In(checkLane), queue.Unique())
 }
 
+// Merging gives the target project of a merge request from another project the
+// objects that its commits name, before they are merged: the background job for
+// them may not have run yet.
+func (s *Service) Merging(ctx context.Context, m *merge.MergeRequest) error {
+	if m.SourceProjectID == nil || *m.SourceProjectID == m.ProjectID || m.Version == nil {
+		return nil
+	}
+	some, err := holdsAny(ctx, s.DB, *m.SourceProjectID)
+	if err != nil || !some {
+		return err
+	}
+	return s.linkRequest(ctx, requestWork{m.ProjectID, *m.SourceProjectID, m.Head, m.Version.Start})
+}
+
 func (s *Service) linkRequest(ctx context.Context, w requestWork) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.TargetID), project.NoAccess)
 	if err != nil {

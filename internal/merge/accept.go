@@ -102,10 +102,23 @@ const changed = "changed"
 // moves.
 const tries = 20
 
+// Merging prepares the target project for the commits of a merge request, before
+// they are merged.
+type Merging func(ctx context.Context, m *MergeRequest) error
+
+// OnMerging registers the function that is called before a merge. It is called at
+// start-up.
+func (s *Service) OnMerging(f Merging) { s.merging = f }
+
 // accept merges a merge request that is ready. Only one request at a time can
 // do this (see claim). The merge request is marked as merged by Pushed, so that
 // this also happens if the process is killed in between.
 func (s *Service) accept(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, a Acceptance) error {
+	if s.merging != nil {
+		if err := s.merging(ctx, m); err != nil {
+			return err
+		}
+	}
 	if err := claim(ctx, s.DB, "merging_at", m.ID, s.Now()); err != nil {
 		return err
 	}

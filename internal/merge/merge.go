@@ -140,6 +140,7 @@ type Service struct {
 	Events Events
 
 	pipelines Pipelines
+	merging   Merging
 	owners    ownersCache
 }
 

@@ -17,7 +17,7 @@ import (
 func TestLFSPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		_, alice := s.User(t, "alice")
+		aliceID, alice := s.User(t, "alice")
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"p","visibility":"public","initialize_with_readme":true}`, Status: 201})
 		add := func(path, method, content string) {
 			t.Helper()
@@ -49,11 +49,31 @@ func TestLFSPages(t *testing.T) {
 		b.get("/alice/p/-/commit/main").want(200, ">LFS</span>", "Stored with Git LFS. Size: 25 bytes → 2.9 KiB.").not("oid sha256")
 
 		// Where LFS is disabled the pointer is a text.
+		b.get("/alice/p/-/path_locks").want(200, "No locked files").not("git lfs lock")
 		b.signIn("alice", "a good password")
+		b.get("/alice/p/-/path_locks").want(200, "No locked files", "git lfs lock")
+		by, err := s.Users.As(t.Context(), aliceID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := s.LFS.Project(t.Context(), by, "alice/p", lfs.Upload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.LFS.Lock(t.Context(), by, in, "a b#c.bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.get("/alice/p").want(200, "Locked files")
+		b.get("/alice/p/-/path_locks").want(200, `href="/alice/p/-/blob/main/a%20b%23c.bin"`, "locked by you", "Unlock")
+		newBrowser(t, s).get("/alice/p/-/path_locks").want(200, "locked by alice").not("Unlock")
+		b.submit("/alice/p/-/path_locks", fmt.Sprintf("/alice/p/-/path_locks/%d/delete", l.ID)).leads("/alice/p/-/path_locks")
+		b.get("/alice/p/-/path_locks").want(200, "a b#c.bin was unlocked", "No locked files")
 		at := "/alice/p/-/settings/general"
 		b.get(at).want(200, "Git Large File Storage (LFS)")
 		b.submit(at, at, "name", "p", "visibility", "public", "request_access_enabled", "1").leads(at)
-		b.get("/alice/p/-/blob/main/sound.bin").want(200, "oid sha256").not("Stored with Git LFS")
+		b.get("/alice/p/-/blob/main/sound.bin").want(200, "oid sha256").not("Stored with Git LFS", "Locked files")
+		b.get("/alice/p/-/path_locks").want(404)
 		b.submit(at, at, "name", "p", "visibility", "public", "lfs_enabled", "1").leads(at)
 		b.get("/alice/p/-/blob/main/sound.bin").want(200, "Stored with Git LFS")
 	})

@@ -6,6 +6,7 @@ import (
 	"svc/internal/broadcast"
 	"svc/internal/ci/deployment"
 	"svc/internal/featureflag"
+	"svc/internal/lfs"
 	"svc/internal/project"
 	"svc/internal/securefile"
 	"svc/internal/terraform"
@@ -32,7 +33,10 @@ func operateContents() []content {
 		}},
 		{IID: 2, Name: "b"},
 	}
+	lock := &lfs.Lock{ID: 1, Path: "a b#c.psd", Owner: "ada", LockedAt: now}
 	return []content{
+		pathLocksPage{head: h, Locks: []lockRow{{Lock: lock, Page: "/g/p/-/blob/main/a", Unlocks: true}, {Lock: lock, Unlocks: true, Own: true}, {Lock: lock}}},
+		pathLocksPage{head: h, Adds: true, Pager: pager{Before: "?", After: "?from=2"}},
 		terraformPage{head: h, States: states, MayChange: true, Address: "https://h/"}, terraformPage{head: h, States: states}, terraformPage{head: h},
 		terraformVersionsPage{head: h, State: states[0], Versions: []*terraform.Version{version, {ID: 2}}, MayChange: true},
 		terraformVersionsPage{head: h, State: states[2]},

@@ -87,6 +87,7 @@ func (h head) sideBar() *sideBar {
 	b.add(code, "Tags", "tags")
 	b.add(code, "Compare revisions", "compare")
 	b.add(h.Snippets, "Snippets", "snippets")
+	b.add(code && h.Project.Settings.LFSEnabled, "Locked files", "path_locks")
 
 	b.group("build", "Build", "flow", true)
 	b.add(h.Builds, "Pipelines", "pipelines")

@@ -165,6 +165,7 @@ func New(d Deps) *Web {
 	w.schedulePages()
 	w.environmentPages()
 	w.terraformPages()
+	w.pathLockPages()
 	w.featureFlagPages()
 	w.broadcastPages()
 	w.environmentSettingsPages()
