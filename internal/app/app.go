@@ -334,7 +334,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	a.Broadcasts = broadcast.New(broadcast.Deps{DB: a.DB, Notices: a.Notices, Now: a.now})
 	a.SecureFiles = securefile.New(securefile.Deps{DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, CI: a.CI, Now: a.now})
 	a.Invites = invite.New(invite.Deps{DB: a.DB, Mail: a.Mail, Users: a.Users, Projects: a.Projects, Now: a.now})
-	a.Flags = featureflag.New(featureflag.Deps{DB: a.DB, Keys: a.Keys, Projects: a.Projects, Now: a.now, Prefix: a.Config.ServiceName})
+	a.Flags = featureflag.New(featureflag.Deps{DB: a.DB, Keys: a.Keys, Projects: a.Projects, Now: a.now, Prefix: a.Config.Tokens()})
 	a.Pages = pages.New(pages.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, CI: a.CI,
 		Log: a.Log, Now: a.now, Place: a.pagesPlace(), ACME: a.pagesACME(), Name: a.Config.ServiceName, CacheDir: a.pagesCache(), LookupTXT: o.LookupTXT,

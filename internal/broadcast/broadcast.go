@@ -15,6 +15,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/glob"
 	"svc/internal/notice"
 	"svc/internal/patch"
 )
@@ -283,22 +284,10 @@ func (m *Message) on(path string) bool {
 	if !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "*") {
 		pattern = "/" + pattern
 	}
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
+	if !strings.Contains(pattern, "*") {
 		return strings.TrimSuffix(pattern, "/") == strings.TrimSuffix(path, "/")
 	}
-	rest, ok := strings.CutPrefix(path, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
+	return glob.Wild(pattern, path)
 }
 
 func joinLevels(levels []int64) string {

@@ -10,6 +10,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/event"
 	"svc/internal/lru"
 	"svc/internal/project"
@@ -22,7 +23,7 @@ type Deps struct {
 	Keys     *secret.Keyring
 	Projects *project.Service
 	Now      func() time.Time
-	Prefix   string // of tokens: the name of the service
+	Prefix   string // of tokens
 }
 
 // Service manages the feature flags of all projects.
@@ -91,6 +92,38 @@ func (s *Service) change(ctx context.Context, p *project.Project, f func(tx *db.
 		}
 		return countRevision(ctx, tx, p.ID)
 	})
+}
+
+// grow is change for what can make the flags larger. Invalid if they become too
+// large.
+func (s *Service) grow(ctx context.Context, p *project.Project, f func(tx *db.Tx) error) error {
+	return s.change(ctx, p, func(tx *db.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		size, err := flagsSize(ctx, tx, p.ID)
+		if err == nil && size > maxFlagsSize {
+			err = errs.Invalid("The strategies, scopes and user lists of the feature flags have more than %d bytes together", maxFlagsSize)
+		}
+		return err
+	})
+}
+
+// maxFlagsSize is how large all flags of a project are together, about as an answer
+// to a client: a user list counts for each strategy that uses it.
+const maxFlagsSize = 4 << 20
+
+// number returns the number in its project of a new row of a table. Invalid if the
+// project has as many rows as it may.
+func number(ctx context.Context, tx *db.Tx, table string, projectID int64, most int, what string) (int64, error) {
+	n, err := countRows(ctx, tx, table, projectID)
+	if err != nil {
+		return 0, err
+	}
+	if n >= most {
+		return 0, errs.Invalid("A project has at most %d %s: delete one first", most, what)
+	}
+	return nextIID(ctx, tx, table, projectID)
 }
 
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, kind string, target audit.Target, d audit.Details) error {

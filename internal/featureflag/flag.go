@@ -109,18 +109,11 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, c
 		return nil, err
 	}
 	f := &Flag{ProjectID: in.ID, Active: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}
-	err = s.change(ctx, in, func(tx *db.Tx) error {
+	err = s.grow(ctx, in, func(tx *db.Tx) error {
 		if err := s.apply(ctx, tx, f, c); err != nil {
 			return err
 		}
-		n, err := countFlags(ctx, tx, in.ID)
-		if err != nil {
-			return err
-		}
-		if n >= maxFlags {
-			return errs.Invalid("A project has at most %d feature flags: delete one first", maxFlags)
-		}
-		if f.IID, err = nextFlagIID(ctx, tx, in.ID); err != nil {
+		if f.IID, err = number(ctx, tx, "feature_flags", in.ID, maxFlags, "feature flags"); err != nil {
 			return err
 		}
 		if err := insertFlag(ctx, tx, f); err != nil {
@@ -146,7 +139,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, n
 		return nil, err
 	}
 	var f *Flag
-	err = s.change(ctx, in, func(tx *db.Tx) error {
+	err = s.grow(ctx, in, func(tx *db.Tx) error {
 		if f, err = s.find(ctx, tx, in.ID, name); err != nil {
 			return err
 		}

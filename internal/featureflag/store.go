@@ -48,14 +48,26 @@ func allFlags(ctx context.Context, q db.Q, projectID int64) ([]*Flag, error) {
 	return list, fillStrategies(ctx, q, list)
 }
 
-func countFlags(ctx context.Context, q db.Q, projectID int64) (n int, err error) {
-	err = q.QueryRowContext(ctx, `SELECT count(*) FROM feature_flags WHERE project_id = ?`, projectID).Scan(&n)
+func countRows(ctx context.Context, q db.Q, table string, projectID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+table+` WHERE project_id = ?`, projectID).Scan(&n)
 	return n, err
 }
 
-func nextFlagIID(ctx context.Context, q db.Q, projectID int64) (iid int64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT coalesce(max(iid), 0) + 1 FROM feature_flags WHERE project_id = ?`, projectID).Scan(&iid)
+func nextIID(ctx context.Context, q db.Q, table string, projectID int64) (iid int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT coalesce(max(iid), 0) + 1 FROM `+table+` WHERE project_id = ?`, projectID).Scan(&iid)
 	return iid, err
+}
+
+// flagsSize returns the size of the strategies and scopes of all flags of a
+// project. Each row counts a few bytes more.
+func flagsSize(ctx context.Context, q db.Q, projectID int64) (size int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT (SELECT coalesce(sum(length(s.parameters) + coalesce(length(l.user_xids), 0) + 32), 0)
+			FROM feature_flags f JOIN feature_flag_strategies s ON s.flag_id = f.id LEFT JOIN feature_flag_user_lists l ON l.id = s.user_list_id WHERE f.project_id = ?)
+		+ (SELECT coalesce(sum(length(c.environment_scope) + 32), 0)
+			FROM feature_flags f JOIN feature_flag_strategies s ON s.flag_id = f.id JOIN feature_flag_scopes c ON c.strategy_id = s.id WHERE f.project_id = ?)`,
+		projectID, projectID).Scan(&size)
+	return size, err
 }
 
 func insertFlag(ctx context.Context, q db.Q, f *Flag) error {
@@ -224,16 +236,6 @@ func listUserLists(ctx context.Context, d *db.DB, projectID int64, search string
 		Columns: listColumns, From: `feature_flag_user_lists l`, Where: w, Order: []db.Order{{Name: "l.iid"}}, Scan: scanUserList,
 		Keys: func(l *UserList) []any { return []any{l.IID} },
 	}, p)
-}
-
-func countUserLists(ctx context.Context, q db.Q, projectID int64) (n int, err error) {
-	err = q.QueryRowContext(ctx, `SELECT count(*) FROM feature_flag_user_lists WHERE project_id = ?`, projectID).Scan(&n)
-	return n, err
-}
-
-func nextListIID(ctx context.Context, q db.Q, projectID int64) (iid int64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT coalesce(max(iid), 0) + 1 FROM feature_flag_user_lists WHERE project_id = ?`, projectID).Scan(&iid)
-	return iid, err
 }
 
 func insertUserList(ctx context.Context, q db.Q, l *UserList) error {

@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/glob"
 	"svc/internal/patch"
 )
 
@@ -72,6 +73,9 @@ type ScopeChange struct {
 }
 
 func (s *Service) applyStrategies(ctx context.Context, q db.Q, f *Flag, changes []StrategyChange) ([]*Strategy, error) {
+	if len(changes) > 2*maxStrategies { // each may take a query
+		return nil, errs.Invalid("A feature flag has at most %d strategies", maxStrategies)
+	}
 	list := slices.Clone(f.Strategies)
 	for _, c := range changes {
 		var st *Strategy
@@ -203,6 +207,9 @@ func checkUserIDs(text string) string {
 }
 
 func (st *Strategy) applyScopes(changes []ScopeChange) error {
+	if len(changes) > 2*maxScopes {
+		return errs.Invalid("A strategy has at most %d scopes", maxScopes)
+	}
 	list := slices.Clone(st.Scopes)
 	for _, c := range changes {
 		id := c.ID
@@ -234,27 +241,5 @@ func (st *Strategy) applyScopes(changes []ScopeChange) error {
 // applies reports whether a strategy is for an environment. Asterisks stand for
 // any text.
 func (st *Strategy) applies(environment string) bool {
-	return slices.ContainsFunc(st.Scopes, func(sc *Scope) bool { return matches(sc.Environment, environment) })
-}
-
-// matches reports whether a text matches a pattern with asterisks, in time that is
-// proportional to the product of their lengths.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, last)
+	return slices.ContainsFunc(st.Scopes, func(sc *Scope) bool { return glob.Wild(sc.Environment, environment) })
 }

@@ -82,14 +82,7 @@ func (s *Service) CreateUserList(ctx context.Context, by actor.Actor, ref projec
 		return nil, err
 	}
 	err = s.change(ctx, in, func(tx *db.Tx) error {
-		n, err := countUserLists(ctx, tx, in.ID)
-		if err != nil {
-			return err
-		}
-		if n >= maxLists {
-			return errs.Invalid("A project has at most %d user lists: delete one first", maxLists)
-		}
-		if l.IID, err = nextListIID(ctx, tx, in.ID); err != nil {
+		if l.IID, err = number(ctx, tx, "feature_flag_user_lists", in.ID, maxLists, "user lists"); err != nil {
 			return err
 		}
 		if err := insertUserList(ctx, tx, l); err != nil {
@@ -111,7 +104,7 @@ func (s *Service) UpdateUserList(ctx context.Context, by actor.Actor, ref projec
 		return nil, err
 	}
 	var l *UserList
-	err = s.change(ctx, in, func(tx *db.Tx) error {
+	err = s.grow(ctx, in, func(tx *db.Tx) error {
 		if l, err = findUserList(ctx, tx, in.ID, iid); err != nil {
 			return db.NotFound(err, "")
 		}

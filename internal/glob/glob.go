@@ -7,7 +7,11 @@
 // to a bound, since patterns come from CI files that anybody can push.
 package glob
 
-import "github.com/bmatcuk/doublestar/v4"
+import (
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
 
 const (
 	// maxAlternatives is how many patterns one with braces may stand for.
@@ -103,4 +107,27 @@ func classEnd(class string) int {
 		}
 	}
 	return -1
+}
+
+// Wild reports whether a text matches a pattern in which each * stands for any
+// text, slashes included. It takes time in proportion to the product of their
+// lengths at most.
+func Wild(pattern, text string) bool {
+	first, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	if !ok {
+		return false
+	}
+	for {
+		var part string
+		if part, rest, wild = strings.Cut(rest, "*"); !wild {
+			return strings.HasSuffix(text, part)
+		}
+		if _, text, ok = strings.Cut(text, part); !ok {
+			return false
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/glob"
 	"svc/internal/packages/pypi"
 	"svc/internal/project"
 )
@@ -219,24 +220,7 @@ func (t Type) canonical(name string) string {
 }
 
 // matches reports whether a name matches a pattern in which * stands for any
-// characters. The time is at most the product of the lengths.
+// characters, regardless of case.
 func matches(pattern, name string) bool {
-	parts := strings.Split(strings.ToLower(pattern), "*")
-	name = strings.ToLower(name)
-	rest, ok := strings.CutPrefix(name, parts[0])
-	if !ok {
-		return false
-	}
-	if len(parts) == 1 {
-		return rest == ""
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(part):]
-	}
-	return strings.HasSuffix(rest, last)
+	return glob.Wild(strings.ToLower(pattern), strings.ToLower(name))
 }

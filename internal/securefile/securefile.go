@@ -42,6 +42,7 @@ type Service struct{ Deps }
 func New(d Deps) *Service {
 	s := &Service{d}
 	queue.Handle(d.Queue, s.dropFiles)
+	queue.Handle(d.Queue, s.dropUnused)
 	return s
 }
 
@@ -168,7 +169,12 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	digest := sha256.New()
 	var encrypted io.Reader
 	f.sealedKey, encrypted = s.Keys.SealStream(io.TeeReader(content, digest), f.blob)
-	// The file goes first: a row promises that it is there.
+	// The file goes first: a row promises that it is there. If no row follows,
+	// the file is removed later.
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Queue.Add(ctx, tx, dropUnused{Key: f.blob}, queue.Delay(unusedAfter)) })
+	if err != nil {
+		return nil, fmt.Errorf("store secure file: %w", err)
+	}
 	if _, err := s.Blobs.Put(ctx, f.blob, encrypted, blob.Options{Size: secret.SealedSize(size)}); err != nil {
 		return nil, fmt.Errorf("store secure file: %w", err)
 	}
@@ -193,18 +199,14 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 		return s.record(ctx, tx, by, in, f, "secure_file_created", audit.Details{Add: "secure_file"})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create secure file: %w", s.undo(ctx, f, err))
+		return nil, fmt.Errorf("create secure file: %w", err)
 	}
 	return f, nil
 }
 
-// undo removes the stored file of a row that was not made.
-func (s *Service) undo(ctx context.Context, f *File, cause error) error {
-	if err := s.Blobs.Delete(context.WithoutCancel(ctx), f.blob); err != nil {
-		return fmt.Errorf("%w; remove the file: %w", cause, err)
-	}
-	return cause
-}
+// unusedAfter is the time after which a file without a row is removed. No upload
+// takes as long.
+const unusedAfter = 24 * time.Hour
 
 // Delete removes a secure file. Maintainers and above. NotFound, Forbidden.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
@@ -270,4 +272,20 @@ func (s *Service) dropFiles(ctx context.Context, w dropFiles) error {
 		}
 	}
 	return nil
+}
+
+// dropUnused removes a file of which no row was made.
+type dropUnused struct {
+	Key string `json:"key"`
+}
+
+// Kind implements queue.Work.
+func (dropUnused) Kind() string { return "secure_file_drop_unused" }
+
+func (s *Service) dropUnused(ctx context.Context, w dropUnused) error {
+	used, err := blobUsed(ctx, s.DB, w.Key)
+	if err != nil || used {
+		return err
+	}
+	return s.dropFiles(ctx, dropFiles{Keys: []string{w.Key}})
 }

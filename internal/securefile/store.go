@@ -45,3 +45,7 @@ func remove(ctx context.Context, q db.Q, id int64) error {
 func blobs(ctx context.Context, q db.Q, projectID int64) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT blob FROM secure_files WHERE project_id = ?`, projectID)
 }
+
+func blobUsed(ctx context.Context, q db.Q, key string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM secure_files WHERE blob = ?`, key)
+}
