@@ -46,6 +46,7 @@ type groupFilterParams struct {
 	OrderBy        string             `param:"order_by" enum:"name,path,id" default:"name" doc:"Must be name for keyset pagination."`
 	Sort           string             `param:"sort" enum:"asc,desc" default:"asc" doc:"Must be asc for keyset pagination."`
 	Statistics     bool               `param:"statistics" doc:"Include statistics (administrators only)."`
+	attributeFilterParams
 	keysetParams
 }
 
@@ -59,7 +60,7 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 	f := project.GroupsFilter{
 		Search: p.Search, Skip: p.SkipGroups, Owned: p.Owned, MinLevel: project.Level(p.MinAccessLevel),
 		TopLevelOnly: p.TopLevelOnly, Visibility: p.Visibility, AllAvailable: all,
-		MarkedOn: dateTime(p.MarkedOn),
+		MarkedOn: dateTime(p.MarkedOn), Attributes: p.Attributes,
 	}
 	if p.Active != nil && !*p.Active {
 		f.Marked = project.OnlyMarked
@@ -75,9 +76,13 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 			return page[groupJSON]{}, err
 		}
 	}
+	attributes, err := p.attributesOf(a, c, true, mapped(found.Items, func(n *project.Namespace) int64 { return n.ID }))
+	if err != nil {
+		return page[groupJSON]{}, err
+	}
 	return keysetPage(p.keysetParams, k, found, func(n *project.Namespace) groupJSON {
 		shown := toGroup(c.site, n)
-		shown.Statistics = sizes[n.ID]
+		shown.Statistics, shown.CustomAttributes = sizes[n.ID], attributes[n.ID]
 		return shown
 	}), nil
 }
@@ -166,7 +171,14 @@ func (a *API) listSharedProjects(c *call, p sharedProjectsParams) (page[any], er
 
 type getGroupParams struct {
 	inGroupParams
-	WithProjects bool `param:"with_projects" default:"true" doc:"Include up to 100 projects of the group."`
+	WithProjects   bool `param:"with_projects" default:"true" doc:"Include up to 100 projects of the group."`
+	WithAttributes bool `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
+}
+
+// attributes returns the custom attributes of the group, if they are asked for.
+func (p getGroupParams) attributes(a *API, c *call, n *project.Namespace) ([]attributeJSON, error) {
+	found, err := attributeFilterParams{WithAttributes: p.WithAttributes}.attributesOf(a, c, true, []int64{n.ID})
+	return found[n.ID], err
 }
 
 // getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
@@ -174,6 +186,9 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	if !p.WithProjects {
 		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
 		shown, err := presentGroup(c, n, err)
+		if err == nil {
+			shown.CustomAttributes, err = p.attributes(a, c, n)
+		}
 		if err == nil && n.MarkedAt == nil {
 			shown.RunnersToken, err = a.groupRunnersToken(c, n)
 		}
@@ -191,7 +206,11 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toGroupWithProjects(c, n, token, own, shared, a.Now()), nil
+	group := groupDetailJSON{groupJSON: toGroup(c.site, n), SharedWithGroups: mapped(n.Shares, toShared), RunnersToken: token}
+	if group.CustomAttributes, err = p.attributes(a, c, n); err != nil {
+		return nil, err
+	}
+	return toGroupWithProjects(c, group, own, shared, a.Now()), nil
 }
 
 // groupRunnersToken returns nil to users who cannot register runners in the group.
@@ -215,26 +234,25 @@ func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, erro
 
 // groupFieldParams are the attributes for create and update.
 type groupFieldParams struct {
-	Description                      *string             `param:"description"`
-	Visibility                       *project.Visibility `param:"visibility" enum:"private,internal,public"`
-	ProjectCreationLevel             *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
-	SubgroupCreationLevel            *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
-	RequestAccessEnabled             *bool               `param:"request_access_enabled"`
-	RequireTwoFactorAuthentication   *bool               `param:"require_two_factor_authentication"`
-	TwoFactorGracePeriod             *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
-	ShareWithGroupLock               *bool               `param:"share_with_group_lock"`
-	MembershipLock                   *bool               `param:"membership_lock"`
-	LFSEnabled                       *bool               `param:"lfs_enabled"`
-	EmailsEnabled                    *bool               `param:"emails_enabled"`
-	MentionsDisabled                 *bool               `param:"mentions_disabled"`
-	AutoDevopsEnabled                *bool               `param:"auto_devops_enabled"`
-	DefaultBranch                    *string             `param:"default_branch"`
-	SharedRunnersSetting             *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
-	WikiAccessLevel                  *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
-	OnlyAllowMergeIfPipelineSucceeds *bool               `param:"only_allow_merge_if_pipeline_succeeds"`
-	EmailsDisabled                   *bool               `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
-	PreventForking                   *bool               `param:"prevent_forking_outside_group" doc:"Whether projects of the group can be forked only into the top-level group and its subgroups."`
-	BranchProtection                 *int64              `param:"default_branch_protection" enum:"0,1,2,3,4" doc:"Deprecated: use default_branch_protection_defaults."`
+	Description                    *string             `param:"description"`
+	Visibility                     *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	ProjectCreationLevel           *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
+	SubgroupCreationLevel          *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
+	RequestAccessEnabled           *bool               `param:"request_access_enabled"`
+	RequireTwoFactorAuthentication *bool               `param:"require_two_factor_authentication"`
+	TwoFactorGracePeriod           *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
+	ShareWithGroupLock             *bool               `param:"share_with_group_lock"`
+	MembershipLock                 *bool               `param:"membership_lock"`
+	LFSEnabled                     *bool               `param:"lfs_enabled"`
+	EmailsEnabled                  *bool               `param:"emails_enabled"`
+	MentionsDisabled               *bool               `param:"mentions_disabled"`
+	AutoDevopsEnabled              *bool               `param:"auto_devops_enabled"`
+	DefaultBranch                  *string             `param:"default_branch"`
+	SharedRunnersSetting           *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
+	WikiAccessLevel                *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	EmailsDisabled                 *bool               `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
+	PreventForking                 *bool               `param:"prevent_forking_outside_group" doc:"Whether projects of the group can be forked only into the top-level group and its subgroups."`
+	BranchProtection               *int64              `param:"default_branch_protection" enum:"0,1,2,3,4" doc:"Deprecated: use default_branch_protection_defaults."`
 
 	BranchProtectionDefaults *branchProtectionParams `param:"default_branch_protection_defaults" doc:"Protection of the default branch of new projects."`
 	Avatar                   bind.Opt[*bind.Upload]  `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
@@ -266,7 +284,6 @@ func (p *groupFieldParams) apply(g *project.GroupSettings) {
 	patch.Set(&g.DefaultBranch, p.DefaultBranch)
 	patch.Set(&g.SharedRunnersSetting, p.SharedRunnersSetting)
 	patch.Set(&g.WikiAccessLevel, p.WikiAccessLevel)
-	patch.Set(&g.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
 }
 
 type createGroupParams struct {
@@ -363,7 +380,8 @@ type groupJSON struct {
 	DefaultBranchProtectionDefaults branchProtectionJSON `json:"default_branch_protection_defaults"`
 	groupFixedJSON
 
-	Statistics *groupStatisticsJSON `json:"statistics,omitempty"`
+	Statistics       *groupStatisticsJSON `json:"statistics,omitempty"`
+	CustomAttributes []attributeJSON      `json:"custom_attributes,omitempty"`
 }
 
 // groupStatisticsJSON is the storage size of a group and its subgroups.
@@ -398,8 +416,7 @@ type groupWithBasicJSON struct {
 	SharedProjects []projectBasicJSON `json:"shared_projects"`
 }
 
-func toGroupWithProjects(c *call, n *project.Namespace, token *string, own, shared []*project.Project, now time.Time) any {
-	group := groupDetailJSON{groupJSON: toGroup(c.site, n), SharedWithGroups: mapped(n.Shares, toShared), RunnersToken: token}
+func toGroupWithProjects(c *call, group groupDetailJSON, own, shared []*project.Project, now time.Time) any {
 	basic := func(p *project.Project) projectBasicJSON { return toProjectBasic(c.site, p) }
 	if c.actor.Anonymous() {
 		return groupWithBasicJSON{group, mapped(own, basic), mapped(shared, basic)}

@@ -42,7 +42,7 @@ func (t placeAttributes) list(c *call, p placeAttributesParams) ([]attributeJSON
 	if err != nil {
 		return nil, err
 	}
-	return mapped(list, func(a project.Attribute) attributeJSON { return attributeJSON(a) }), nil
+	return toAttributes(list), nil
 }
 
 // get: https://docs.gitlab.com/api/custom_attributes/#single-custom-attribute
@@ -65,4 +65,24 @@ func (t placeAttributes) set(c *call, p setPlaceAttributeParams) (attributeJSON,
 // remove: https://docs.gitlab.com/api/custom_attributes/#delete-custom-attribute
 func (t placeAttributes) remove(c *call, p placeAttributeParams) (none, error) {
 	return none{}, t.Projects.DeleteAttribute(c, c.actor, t.at(p.placeAttributesParams), p.Key)
+}
+
+// attributeFilterParams select and show custom attributes, for administrators.
+type attributeFilterParams struct {
+	Attributes     map[string]string `param:"custom_attributes" doc:"Only those with these custom attributes (administrators only)."`
+	WithAttributes bool              `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
+}
+
+// attributesOf returns the custom attributes of projects or groups by ID, if they
+// are asked for.
+func (p attributeFilterParams) attributesOf(a *API, c *call, group bool, ids []int64) (map[int64][]attributeJSON, error) {
+	if !p.WithAttributes {
+		return nil, nil
+	}
+	found, err := a.Projects.AttributesOf(c, c.actor, group, ids)
+	shown := make(map[int64][]attributeJSON, len(found))
+	for id, list := range found {
+		shown[id] = toAttributes(list)
+	}
+	return shown, err
 }

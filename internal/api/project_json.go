@@ -74,6 +74,8 @@ type projectJSON struct {
 	MarkedForDeletionAt *day `json:"marked_for_deletion_at"` // deprecated
 	MarkedForDeletionOn *day `json:"marked_for_deletion_on"`
 
+	CustomAttributes []attributeJSON `json:"custom_attributes,omitempty"`
+
 	ImportStatus string  `json:"import_status"`
 	ImportError  *string `json:"import_error"`
 

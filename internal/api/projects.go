@@ -61,6 +61,7 @@ type projectFilterParams struct {
 	Sort               string             `param:"sort" enum:"asc,desc" default:"desc"`
 	Simple             bool               `param:"simple" doc:"Only the basic fields."`
 	Statistics         bool               `param:"statistics"`
+	attributeFilterParams
 	keysetParams
 }
 
@@ -70,6 +71,7 @@ func (p *projectFilterParams) filter() project.Filter {
 		Starred: p.Starred, MinLevel: project.Level(p.MinAccessLevel), Topics: p.Topic, TopicID: p.TopicID, Language: p.Language,
 		ActiveAt: [2]*time.Time{p.LastActivityAfter, p.LastActivityBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 		IDAfter: p.IDAfter, IDBefore: p.IDBefore, WithIssues: p.WithIssues, WithMergeRequests: p.WithMergeRequests, Storage: p.Storage,
+		Attributes: p.Attributes,
 	}
 	if p.PendingDelete || p.Active != nil && !*p.Active {
 		f.Marked = project.WithMarked
@@ -104,10 +106,14 @@ func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) 
 			return page[any]{}, err
 		}
 	}
+	attributes, err := p.attributesOf(a, c, false, mapped(found.Items, func(one *project.Project) int64 { return one.ID }))
+	if err != nil {
+		return page[any]{}, err
+	}
 	to := func(one *project.Project) any {
 		shown := toProject(c, one, p.Simple, p.Statistics, now)
 		if full, ok := shown.(projectJSON); ok {
-			full.OpenIssues = open[one.ID]
+			full.OpenIssues, full.CustomAttributes = open[one.ID], attributes[one.ID]
 			return full
 		}
 		return shown
@@ -180,6 +186,8 @@ type getProjectParams struct {
 	projectParams
 	Statistics bool `param:"statistics" doc:"Include statistics. Requires the Reporter role or higher."`
 	License    bool `param:"license" doc:"Include the license of the repository."`
+
+	WithAttributes bool `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
 }
 
 // getProject: https://docs.gitlab.com/api/projects/#retrieve-a-project
@@ -198,8 +206,16 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 	}
 	shown, err := a.wholeProject(c, found, p.Statistics)
 	full, ok := shown.(projectJSON)
-	if err != nil || !ok || !p.License || found.MarkedAt != nil {
+	if err != nil || !ok {
 		return shown, err
+	}
+	attributes, err := attributeFilterParams{WithAttributes: p.WithAttributes}.attributesOf(a, c, false, []int64{found.ID})
+	if err != nil {
+		return nil, err
+	}
+	full.CustomAttributes = attributes[found.ID]
+	if !p.License || found.MarkedAt != nil {
+		return full, nil
 	}
 	return a.withLicense(c, found, full)
 }

@@ -3,40 +3,19 @@ package project
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/user"
 )
 
-// Attribute is something that administrators note about a project or group under
-// a key of their choice.
-type Attribute struct {
-	Key   string
-	Value string
-}
+// Attribute is a custom attribute of a project or group.
+type Attribute = user.Attribute
 
-const (
-	// maxAttribute is the length of a key and of a value in characters: both are
-	// columns of one index, and PostgreSQL bounds the size of its rows.
-	maxAttribute  = 255
-	maxAttributes = 1000 // of a place
-)
-
-func (a Attribute) check() error {
-	wrong := errs.Fields{}
-	for name, text := range map[string]string{"key": a.Key, "value": a.Value} {
-		switch {
-		case text == "":
-			wrong.Set(name, "can't be blank")
-		case utf8.RuneCountInString(text) > maxAttribute:
-			wrong.Set(name, "is too long (maximum is %d characters)", maxAttribute)
-		}
-	}
-	return wrong.Err()
-}
+const maxAttributes = 1000 // of a project or group
 
 // noted is the place of custom attributes.
 type noted struct {
@@ -81,6 +60,25 @@ func (s *Service) Attributes(ctx context.Context, by actor.Actor, at Place) ([]A
 	return list, nil
 }
 
+// AttributesOf returns the custom attributes of projects, or of groups, by ID for
+// administrators. Others get none.
+func (s *Service) AttributesOf(ctx context.Context, by actor.Actor, group bool, ids []int64) (map[int64][]Attribute, error) {
+	if !by.Admin {
+		return nil, nil
+	}
+	table := projectAttributes
+	if group {
+		table = groupAttributes
+	}
+	found := map[int64][]Attribute{}
+	for part := range slices.Chunk(ids, 500) {
+		if err := readAttributes(ctx, s.DB, table, part, found); err != nil {
+			return nil, fmt.Errorf("read custom attributes: %w", err)
+		}
+	}
+	return found, nil
+}
+
 // Attribute returns one custom attribute. Administrators only. Forbidden,
 // NotFound.
 func (s *Service) Attribute(ctx context.Context, by actor.Actor, at Place, key string) (Attribute, error) {
@@ -99,11 +97,11 @@ func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, at Place, a 
 	if err != nil {
 		return Attribute{}, err
 	}
-	if err := a.check(); err != nil {
+	if err := a.Check(); err != nil {
 		return Attribute{}, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		n, err := countAttributes(ctx, tx, in)
+		n, err := countOtherAttributes(ctx, tx, in, a.Key)
 		if err != nil {
 			return err
 		}

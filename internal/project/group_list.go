@@ -19,6 +19,7 @@ type GroupsFilter struct {
 	// AllAvailable shows everything that the actor sees; otherwise only what they
 	// are a member of.
 	AllAvailable bool
+	Attributes   map[string]string // custom attributes, administrators only
 
 	Marked   Marked
 	MarkedOn *time.Time // the day on which it was marked for deletion

@@ -32,7 +32,8 @@ type Filter struct {
 	WithIssues        bool
 	WithMergeRequests bool
 
-	Storage string // administrators only
+	Storage    string            // administrators only
+	Attributes map[string]string // custom attributes, administrators only
 
 	Marked   Marked
 	MarkedOn *time.Time // the day on which it was marked for deletion

@@ -2,7 +2,10 @@ package project
 
 import (
 	"context"
+	"maps"
+	"slices"
 
+	"svc/internal/actor"
 	"svc/internal/db"
 )
 
@@ -28,9 +31,32 @@ func findAttribute(ctx context.Context, q db.Q, in noted, key string) (Attribute
 	return scanAttribute(q.QueryRowContext(ctx, `SELECT key, value FROM `+in.table+` WHERE `+in.column+` = ? AND key = ?`, in.id, key))
 }
 
-func countAttributes(ctx context.Context, q db.Q, in noted) (n int, err error) {
-	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+in.table+` WHERE `+in.column+` = ?`, in.id).Scan(&n)
+// countOtherAttributes counts the attributes with other keys.
+func countOtherAttributes(ctx context.Context, q db.Q, in noted, key string) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+in.table+` WHERE `+in.column+` = ? AND key <> ?`, in.id, key).Scan(&n)
 	return n, err
+}
+
+func readAttributes(ctx context.Context, q db.Q, in attributeTable, ids []int64, into map[int64][]Attribute) error {
+	_, err := db.All(ctx, q, func(sc db.Scanner) (struct{}, error) {
+		var id int64
+		var a Attribute
+		err := sc.Scan(&id, &a.Key, &a.Value)
+		into[id] = append(into[id], a)
+		return struct{}{}, err
+	}, `SELECT `+in.column+`, key, value FROM `+in.table+` WHERE `+in.column+` IN `+db.In(len(ids))+` ORDER BY `+in.column+`, key`, db.Any(ids)...)
+	return err
+}
+
+// having adds the condition that a column of IDs has all these attributes, for
+// administrators.
+func (in attributeTable) having(w *db.Where, by actor.Actor, column string, attributes map[string]string) {
+	if !by.Admin {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		w.And(column+` IN (SELECT a.`+in.column+` FROM `+in.table+` a WHERE a.key = ? AND a.value = ?)`, key, attributes[key])
+	}
 }
 
 func saveAttribute(ctx context.Context, q db.Q, in noted, a Attribute) error {

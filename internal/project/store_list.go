@@ -49,6 +49,7 @@ func (s *Service) groupsWhere(by actor.Actor, f GroupsFilter) db.Where {
 	if f.Visibility != "" {
 		w.And("n.visibility = ?", string(f.Visibility))
 	}
+	groupAttributes.having(&w, by, "n.id", f.Attributes)
 	return w
 }
 
@@ -127,6 +128,7 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	if f.Storage != "" && by.Admin {
 		w.And("p.storage = ?", f.Storage)
 	}
+	projectAttributes.having(&w, by, "p.id", f.Attributes)
 	return w
 }
 

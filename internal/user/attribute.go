@@ -11,8 +11,8 @@ import (
 	"svc/internal/errs"
 )
 
-// Attribute is something that administrators note about a user under their own
-// key choice.
+// Attribute is something that administrators note about a user, project or group
+// under a key of their choice.
 type Attribute struct {
 	Key   string
 	Value string
@@ -52,7 +52,7 @@ func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, userID int64
 	if err := by.RequireAdmin(); err != nil {
 		return Attribute{}, err
 	}
-	if err := a.check(); err != nil {
+	if err := a.Check(); err != nil {
 		return Attribute{}, err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -97,7 +97,8 @@ func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, userID in
 	return nil
 }
 
-func (a Attribute) check() error {
+// Check validates the key and the value. Invalid.
+func (a Attribute) Check() error {
 	wrong := errs.Fields{}
 	for name, text := range map[string]string{"key": a.Key, "value": a.Value} {
 		switch {
