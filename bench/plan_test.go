@@ -10,6 +10,7 @@ import (
 	"svc/internal/app"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // plannedIssues is how many issues the project has whose pages are measured.
@@ -69,7 +70,7 @@ func fillPlan(b *testing.B, s *app.Server) int64 {
 	}
 	by := actor.Actor{ID: root.ID, Username: root.Username, Name: root.Name, Email: root.Email, Admin: true}
 	public := project.Public
-	p, err := s.Repos.Create(b.Context(), by, project.NewProject{Name: "Engine", Path: "engine", Visibility: &public}, false)
+	p, err := s.Repos.Create(b.Context(), by, project.NewProject{Name: "Engine", Path: "engine", Visibility: &public}, repo.FirstFiles{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func fillRepository(b *testing.B, repos *repo.Service) {
 	}
 	by := actor.Actor{ID: root.ID, Username: root.Username, Name: root.Name, Email: root.Email, Admin: true}
 	public := project.Public
-	p, err := repos.Create(b.Context(), by, project.NewProject{Name: "Engine", Path: "engine", Visibility: &public}, false)
+	p, err := repos.Create(b.Context(), by, project.NewProject{Name: "Engine", Path: "engine", Visibility: &public}, repo.FirstFiles{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func (p *projectTemplatesParams) kind() plan.Kind {
 
 // listProjectTemplates: https://docs.gitlab.com/api/project_templates/#get-all-templates-of-a-particular-type
 func (a *API) listProjectTemplates(c *call, p projectTemplatesParams) ([]templateKeyJSON, error) {
-	if keys, ok, err := a.builtinTemplates(c, p); ok || err != nil {
-		return mapped(keys, func(key string) templateKeyJSON { return templateKeyJSON{key, key} }), err
+	if list, ok, err := a.builtinTemplates(c, p); ok || err != nil {
+		return list, err
 	}
 	list, err := a.Plan.DescriptionTemplates(c, c.actor, p.Project, p.kind())
 	if err != nil {
@@ -66,20 +66,23 @@ func (a *API) getProjectTemplate(c *call, p projectTemplateParams) (any, error) 
 	return templateJSON{p.Name, text}, err
 }
 
-// builtinTemplates returns the keys of templates that are the same for all
-// projects; false for other types.
-func (a *API) builtinTemplates(c *call, p projectTemplatesParams) ([]string, bool, error) {
+// builtinTemplates returns the templates that are the same for all projects; false
+// for other types.
+func (a *API) builtinTemplates(c *call, p projectTemplatesParams) ([]templateKeyJSON, bool, error) {
 	if p.Type == "issues" || p.Type == "merge_requests" {
 		return nil, false, nil
 	}
 	if _, err := a.Projects.Require(c, c.actor, p.Project, project.NoAccess); err != nil {
 		return nil, false, err
 	}
-	if p.Type != "gitlab_ci_ymls" {
-		return filetemplate.Keys(filetemplate.Kind(p.Type)), true, nil
+	switch p.Type {
+	case "gitlab_ci_ymls":
+		list, err := a.CI.Templates(c, db.Paging{Limit: 1000})
+		return mapped(list.Items, func(t ci.Template) templateKeyJSON { return templateKeyJSON{t.Key, t.Key} }), true, err
+	case "licenses":
+		return mapped(filetemplate.LicenseNames(), func(t filetemplate.Template) templateKeyJSON { return templateKeyJSON{t.Key, t.Name} }), true, nil
 	}
-	list, err := a.CI.Templates(c, db.Paging{Limit: 1000})
-	return mapped(list.Items, func(t ci.Template) string { return t.Key }), true, err
+	return mapped(filetemplate.Keys(filetemplate.Kind(p.Type)), func(key string) templateKeyJSON { return templateKeyJSON{key, key} }), true, nil
 }
 
 func (a *API) builtinTemplate(c *call, p projectTemplateParams) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -276,7 +277,7 @@ func (createProjectParams) ParamRules() []bind.Rule {
 
 // createProject: https://docs.gitlab.com/api/projects/#create-a-project
 func (a *API) createProject(c *call, p createProjectParams) (any, error) {
-	made, err := a.Repos.Create(c, c.actor, p.project(), p.Readme)
+	made, err := a.Repos.Create(c, c.actor, p.project(), repo.FirstFiles{README: p.Readme})
 	return a.presentProject(c, made, err)
 }
 
@@ -293,7 +294,7 @@ type createProjectForParams struct {
 func (a *API) createProjectFor(c *call, p createProjectForParams) (any, error) {
 	n := p.project()
 	n.For = &p.UserID
-	made, err := a.Repos.Create(c, c.actor, n, p.Readme)
+	made, err := a.Repos.Create(c, c.actor, n, repo.FirstFiles{README: p.Readme})
 	return a.presentProject(c, made, err)
 }
 

@@ -152,6 +152,15 @@ func AllLicenses() ([]License, error) {
 	return list, nil
 }
 
+// LicenseNames returns the licenses by key, without their texts.
+func LicenseNames() []Template {
+	var list []Template
+	for _, l := range licenses {
+		list = append(list, Template{Key: l.key, Name: l.name})
+	}
+	return list
+}
+
 // FindLicense returns a license by its key, regardless of case. NotFound.
 func FindLicense(key string) (License, error) {
 	for _, l := range licenses {

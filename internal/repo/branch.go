@@ -190,7 +190,7 @@ func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.
 	}
 	// An empty repository gets its default branch first, at which others start.
 	if initial := cmp.Or(p.InitialBranch, UsualBranch); p.DefaultBranch == "" && slices.Contains([]string{initial, "HEAD", git.Heads + initial}, from) {
-		if err := s.firstCommit(ctx, by, p, r); err != nil {
+		if err := s.firstCommit(ctx, by, p, r, readme(p)); err != nil {
 			return nil, nil, err
 		}
 		if name == initial {

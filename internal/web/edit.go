@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"svc/internal/errs"
+	"svc/internal/filetemplate"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -31,6 +32,9 @@ type editPage struct {
 	Last    git.OID
 	Was     git.OID // the last commit when the form was shown first
 	Newer   *string // the content of the file, if another commit changed it since
+
+	Templates []templateGroup // to start a new file from
+	Template  string          // that the form was filled with
 }
 
 func (editPage) view() string { return "project/edit" }
@@ -152,7 +156,76 @@ func (w *Web) newFileForm(v *visit, ref project.Ref) error {
 	if p.Path != "" {
 		p.Form.Values.Set("path", p.Path+"/")
 	}
+	if name := v.param("file_name"); name != "" && len(name) <= maxFileName {
+		p.Form.Values.Set("path", strings.TrimPrefix(path.Join(p.Path, name), "/"))
+	}
+	if p.Templates, err = w.fileTemplates(v); err != nil {
+		return err
+	}
+	if p.Template = v.param("template"); p.Template != "" {
+		if err := w.applyTemplate(v, &p); err != nil {
+			return err
+		}
+	}
 	return v.show(p)
+}
+
+const maxFileName = 255
+
+// templateGroup is the templates of one kind for a new file.
+type templateGroup struct {
+	Label   string
+	Options []option
+}
+
+// fileTemplates lists the templates for a new file: "gitignores/Go".
+func (w *Web) fileTemplates(v *visit) ([]templateGroup, error) {
+	groups := []templateGroup{{Label: ".gitignore"}, {Label: "LICENSE"}, {Label: "Dockerfile"}, {Label: ".gitlab-ci.yml"}}
+	for _, key := range filetemplate.Keys(filetemplate.Gitignores) {
+		groups[0].Options = append(groups[0].Options, option{"gitignores/" + key, key})
+	}
+	for _, l := range filetemplate.LicenseNames() {
+		groups[1].Options = append(groups[1].Options, option{"licenses/" + l.Key, l.Name})
+	}
+	for _, key := range filetemplate.Keys(filetemplate.Dockerfiles) {
+		groups[2].Options = append(groups[2].Options, option{"dockerfiles/" + key, key})
+	}
+	found, err := w.CI.Templates(v, allOf())
+	for _, t := range found.Items {
+		groups[3].Options = append(groups[3].Options, option{"gitlab_ci_ymls/" + t.Key, t.Key})
+	}
+	return groups, err
+}
+
+// applyTemplate fills the form with a template. NotFound.
+func (w *Web) applyTemplate(v *visit, p *editPage) error {
+	kind, key, _ := strings.Cut(p.Template, "/")
+	name, content := "", ""
+	switch kind {
+	case "licenses":
+		l, err := filetemplate.FindLicense(key)
+		if err != nil {
+			return err
+		}
+		name, content = "LICENSE", filetemplate.Fill(l.Content, w.Now().Year(), v.actor.Name, p.Project.Name)
+	case "gitignores", "dockerfiles":
+		t, err := filetemplate.Get(filetemplate.Kind(kind), key)
+		if err != nil {
+			return err
+		}
+		name, content = map[string]string{"gitignores": ".gitignore", "dockerfiles": "Dockerfile"}[kind], t.Content
+	case "gitlab_ci_ymls":
+		t, err := w.CI.Template(v, key)
+		if err != nil {
+			return err
+		}
+		name, content = ".gitlab-ci.yml", t.Content
+	default:
+		return errs.NotFound("Template")
+	}
+	p.Form.Values.Set("path", strings.TrimPrefix(path.Join(p.Path, name), "/"))
+	p.Form.Values.Set("content", content)
+	return nil
 }
 
 func (w *Web) newFile(v *visit, ref project.Ref) error {

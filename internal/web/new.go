@@ -7,7 +7,9 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/filetemplate"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 func (w *Web) newPages() {
@@ -40,9 +42,31 @@ func (w *Web) showNewProject(v *visit, f form) error {
 		return err
 	}
 	p := newProjectPage{Places: places}
-	f.only("name", "path", "description", "namespace_id", "visibility")
+	f.only("name", "path", "description", "namespace_id", "visibility", "gitignore", "license")
 	p.Form = f
 	return v.showForm(p, f)
+}
+
+// Gitignores are the templates for the file .gitignore.
+func (newProjectPage) Gitignores() []option {
+	list := []option{{"", "None"}}
+	for _, key := range filetemplate.Keys(filetemplate.Gitignores) {
+		list = append(list, option{key, key})
+	}
+	return list
+}
+
+// Licenses are the templates for the file LICENSE.
+func (newProjectPage) Licenses() []option {
+	return append([]option{{"", "None"}}, licenseOptions()...)
+}
+
+func licenseOptions() []option {
+	var list []option
+	for _, l := range filetemplate.LicenseNames() {
+		list = append(list, option{l.Key, l.Name})
+	}
+	return list
 }
 
 func (w *Web) createProject(v *visit) error {
@@ -60,7 +84,7 @@ func (w *Web) createProject(v *visit) error {
 	made, err := w.Repos.Create(v, v.actor, project.NewProject{
 		Name: v.text("name"), Path: v.text("path"), NamespaceID: &place, Visibility: &visibility,
 		Fields: project.Fields{Description: &description},
-	}, v.text("readme") != "")
+	}, repo.FirstFiles{README: v.text("readme") != "", Gitignore: v.text("gitignore"), License: v.text("license")})
 	if err != nil {
 		if err := f.refusedInPlace(err, "namespace_id"); err != nil {
 			return err
