@@ -44,7 +44,7 @@ func toProtectedBranch(p *repo.Protected) protectedBranchJSON {
 	return protectedBranchJSON{
 		ID: p.ID, Name: p.Name, AllowForcePush: p.AllowForcePush, CodeOwnerApproval: p.CodeOwnerApproval,
 		PushAccessLevels: mapped(p.Of(repo.PushTo), toRefAccess), MergeAccessLevels: mapped(p.Of(repo.MergeInto), toRefAccess),
-		UnprotectAccessLevels: mapped(p.Of(repo.Unprotect), toRefAccess),
+		UnprotectAccessLevels: mapped(p.Of(repo.Unprotect), toRefAccess), Inherited: p.GroupID != 0,
 	}
 }
 
@@ -134,6 +134,11 @@ func (p *allowedParams) changes(site *Site) []repo.AccessChange {
 
 type protectBranchParams struct {
 	projectParams
+	protectBranchFields
+}
+
+// protectBranchFields are the fields of a new rule of a project or group.
+type protectBranchFields struct {
 	Name              string `param:"name,required" doc:"Name, or a wildcard with *."`
 	PushLevel         *int64 `param:"push_access_level" enum:"0,30,40,60" doc:"Access level allowed to push. Default is Maintainer."`
 	MergeLevel        *int64 `param:"merge_access_level" enum:"0,30,40,60" doc:"Access level allowed to merge. Default is Maintainer."`
@@ -143,7 +148,7 @@ type protectBranchParams struct {
 	allowedParams
 }
 
-func (p *protectBranchParams) protected(site *Site) repo.NewProtected {
+func (p *protectBranchFields) protected(site *Site) repo.NewProtected {
 	n := repo.NewProtected{Name: p.Name, AllowForcePush: p.AllowForcePush, CodeOwnerApproval: p.CodeOwnerApproval && site.Tier >= Premium}
 	for _, one := range []struct {
 		action repo.RefAction
@@ -166,18 +171,27 @@ func (a *API) protectBranch(c *call, p protectBranchParams) (protectedBranchJSON
 
 type changeProtectedBranchParams struct {
 	protectedRefParams
+	changeBranchFields
+}
+
+// changeBranchFields are the changes of a rule of a project or group.
+type changeBranchFields struct {
 	AllowForcePush    *bool `param:"allow_force_push"`
 	CodeOwnerApproval *bool `param:"code_owner_approval_required" tier:"premium"`
 	allowedParams
 }
 
-// changeProtectedBranch: https://docs.gitlab.com/api/protected_branches/#update-a-protected-branch
-func (a *API) changeProtectedBranch(c *call, p changeProtectedBranchParams) (protectedBranchJSON, error) {
-	change := repo.ProtectedChange{AllowForcePush: p.AllowForcePush, Access: p.changes(c.site)}
-	if c.site.Tier >= Premium {
+func (p *changeBranchFields) change(site *Site) repo.ProtectedChange {
+	change := repo.ProtectedChange{AllowForcePush: p.AllowForcePush, Access: p.changes(site)}
+	if site.Tier >= Premium {
 		change.CodeOwnerApproval = p.CodeOwnerApproval
 	}
-	return presentProtectedBranch(a.Repos.ChangeProtected(c, c.actor, p.Project, repo.BranchRef, p.Name, change))
+	return change
+}
+
+// changeProtectedBranch: https://docs.gitlab.com/api/protected_branches/#update-a-protected-branch
+func (a *API) changeProtectedBranch(c *call, p changeProtectedBranchParams) (protectedBranchJSON, error) {
+	return presentProtectedBranch(a.Repos.ChangeProtected(c, c.actor, p.Project, repo.BranchRef, p.Name, p.change(c.site)))
 }
 
 // unprotectBranch: https://docs.gitlab.com/api/protected_branches/#unprotect-repository-branches

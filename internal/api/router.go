@@ -181,6 +181,7 @@ func New(d Deps) *API {
 		a.commitStatusRoutes,
 		a.repositoryFileRoutes,
 		a.protectedBranchRoutes,
+		a.groupProtectedBranchRoutes,
 		a.protectedTagRoutes,
 		a.pushRuleRoutes,
 		a.languageRoutes,

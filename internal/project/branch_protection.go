@@ -63,6 +63,11 @@ func (b BranchProtection) None() bool {
 	return b.ForcePush && slices.Contains(b.Push, Developer) && slices.Contains(b.Merge, Developer)
 }
 
+// DevelopersStart reports whether Developers can make the first push.
+func (b BranchProtection) DevelopersStart() bool {
+	return b.InitialPush || slices.Contains(b.Push, Developer)
+}
+
 // Protection is the protection that a group has set, or the usual one.
 func (n *Namespace) Protection() BranchProtection {
 	if n.Settings.BranchProtection != nil {

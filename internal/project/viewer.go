@@ -23,6 +23,7 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 // Rights are what a user may do in a group, for pages that offer it. What they do
 // is checked again.
 type Rights struct {
+	Level                                  Level // the role of the actor
 	AddProjects, AddGroups, ChangeSettings bool
 	Plan                                   bool // change labels, milestones and boards
 }
@@ -35,6 +36,6 @@ func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (R
 	have, err := s.GroupLevel(ctx, by, n.ID)
 	return Rights{
 		AddProjects: n.mayHoldProjectOf(by, have) == nil, AddGroups: n.mayHoldGroupOf(by, have) == nil, ChangeSettings: enough(by, have, Owner) == nil,
-		Plan: enough(by, have, Planner) == nil,
+		Plan: enough(by, have, Planner) == nil, Level: have,
 	}, err
 }

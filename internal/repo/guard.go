@@ -3,10 +3,10 @@ package repo
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/git"
+	"svc/internal/glob"
 	"svc/internal/project"
 )
 
@@ -47,36 +47,11 @@ type protections []*Protected
 func (list protections) matching(name string) protections {
 	var found protections
 	for _, p := range list {
-		if matchesPattern(p.Name, name) {
+		if glob.Wild(p.Name, name) {
 			found = append(found, p)
 		}
 	}
 	return found
-}
-
-// matchesPattern matches a name with a pattern in which * stands for any text,
-// including slashes.
-func matchesPattern(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, first) {
-		return false
-	}
-	name = name[len(first):]
-	for {
-		var part string
-		part, rest, wild = strings.Cut(rest, "*")
-		if !wild {
-			return strings.HasSuffix(name, part)
-		}
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
 }
 
 func (list protections) developersCan(action RefAction) bool {

@@ -1,48 +1,11 @@
 package repo
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"svc/internal/git"
 )
-
-func TestMatchesPattern(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"main", "main", true}, {"main", "main2", false}, {"*", "any/thing", true}, {"*", "", true},
-		{"release/*", "release/1", true}, {"release/*", "release/1/2", true}, {"release/*", "release", false}, {"release/*", "prerelease/1", false},
-		{"*-stable", "9-stable", true}, {"*-stable", "9-stable-2", false}, {"*gitlab*", "my-gitlab-x", true},
-		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false}, {"a*a", "a", false}, {"*a*", "b", false}, {"**x", "x", true},
-	} {
-		if got := matchesPattern(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("%q matches %q: %t", tt.pattern, tt.name, got)
-		}
-	}
-}
-
-// FuzzMatchesPattern compares with an expression that says the same.
-func FuzzMatchesPattern(f *testing.F) {
-	for _, seed := range [][2]string{{"release/*", "release/1"}, {"a*b*c", "abxbc"}, {"**", ""}, {"x", "y"}} {
-		f.Add(seed[0], seed[1])
-	}
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		parts := strings.Split(strings.ToValidUTF8(pattern, "?"), "*")
-		name = strings.ToValidUTF8(name, "?")
-		for i, part := range parts {
-			parts[i] = regexp.QuoteMeta(part)
-		}
-		want := regexp.MustCompile(`(?s)^` + strings.Join(parts, ".*") + `$`).MatchString(name)
-		if got := matchesPattern(strings.ToValidUTF8(pattern, "?"), name); got != want {
-			t.Errorf("%q matches %q: %t, want %t", pattern, name, got, want)
-		}
-	})
-}
 
 func TestCompareVersions(t *testing.T) {
 	t.Parallel()

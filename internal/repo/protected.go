@@ -13,6 +13,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/glob"
 	"svc/internal/project"
 )
 
@@ -42,7 +43,8 @@ const AdminLevel project.Level = 60
 // Protected is a protection rule for branches or tags, by name or pattern.
 type Protected struct {
 	ID                int64
-	ProjectID         int64
+	ProjectID         int64 // one of these: 0 for the rule of a group
+	GroupID           int64 // all projects of the group and of those below inherit the rule
 	Kind              RefKind
 	Name              string // * matches any text
 	AllowForcePush    bool
@@ -91,32 +93,57 @@ func (p *Protected) Of(action RefAction) []RefAccess {
 	return list
 }
 
-// ProtectedRefs lists the protected branches or tags of a project by name, for
-// Developers and above. search is a part of the name.
+// ProtectedRefs lists the protected branches or tags of a project, for Developers
+// and above. Rules of its groups follow the rules of the project. search is a part
+// of the name.
 func (s *Service) ProtectedRefs(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
 		return db.Page[*Protected]{}, err
 	}
-	page, err := listProtected(ctx, s.DB, p.ID, kind, search, pg)
+	page, err := listProtected(ctx, s.DB, p, kind, search, pg)
 	if err != nil {
 		return page, fmt.Errorf("list protected refs: %w", err)
 	}
 	return page, s.fillAccess(ctx, s.DB, page.Items)
 }
 
-// ProtectedRef returns a rule by its exact name, for Developers and above.
-// NotFound.
+// ProtectedRef returns a rule by its exact name, for Developers and above. If the
+// project and a group have one, that of the project is returned. NotFound.
 func (s *Service) ProtectedRef(ctx context.Context, by actor.Actor, ref project.Ref, kind RefKind, name string) (*Protected, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Developer)
 	if err != nil {
 		return nil, err
 	}
-	return s.findProtected(ctx, s.DB, p.ID, kind, name)
+	found, err := s.findProtected(ctx, s.DB, rulesOf(p), kind, name)
+	if !errs.Is(err, errs.KindNotFound) {
+		return found, err
+	}
+	inherited, err := findInherited(ctx, s.DB, p.NamespaceID, kind, name)
+	if err != nil {
+		return nil, fmt.Errorf("find protected ref: %w", db.NotFound(err, ""))
+	}
+	return inherited, s.fillAccess(ctx, s.DB, []*Protected{inherited})
 }
 
-func (s *Service) findProtected(ctx context.Context, q db.Q, projectID int64, kind RefKind, name string) (*Protected, error) {
-	found, err := findProtected(ctx, q, projectID, kind, name)
+// ruleOwner is the project or group that rules belong to.
+type ruleOwner struct {
+	projectID, groupID int64 // one of them
+	entity             audit.Entity
+}
+
+func rulesOf(p *project.Project) ruleOwner { return ruleOwner{projectID: p.ID, entity: entity(p)} }
+
+// lock keeps others from changing the rules until the transaction ends.
+func (o ruleOwner) lock(ctx context.Context, tx *db.Tx) error {
+	if o.groupID != 0 {
+		return tx.Lock(ctx, "namespaces", o.groupID)
+	}
+	return tx.Lock(ctx, "projects", o.projectID)
+}
+
+func (s *Service) findProtected(ctx context.Context, q db.Q, of ruleOwner, kind RefKind, name string) (*Protected, error) {
+	found, err := findProtected(ctx, q, of, kind, name)
 	if err != nil {
 		return nil, fmt.Errorf("find protected ref: %w", db.NotFound(err, ""))
 	}
@@ -138,8 +165,8 @@ func (s *Service) fillAccess(ctx context.Context, q db.Q, list []*Protected) err
 	return nil
 }
 
-// BranchRules returns the protection rules for the branches of a project, for
-// other features. The caller checks the permissions.
+// BranchRules returns the protection rules for the branches of a project, with
+// those that it inherits, for other features. The caller checks the permissions.
 func (s *Service) BranchRules(ctx context.Context, projectID int64) ([]*Protected, error) {
 	all, err := allProtected(ctx, s.DB, projectID)
 	if err != nil {
@@ -157,7 +184,7 @@ func BranchProtected(ctx context.Context, q db.Q, projectID int64, name string) 
 }
 
 // Matches reports whether the rule is for a branch or tag with this name.
-func (p *Protected) Matches(name string) bool { return matchesPattern(p.Name, name) }
+func (p *Protected) Matches(name string) bool { return glob.Wild(p.Name, name) }
 
 // NewProtected has the fields of a new rule. Actions without entries are for
 // Maintainers.
@@ -179,26 +206,46 @@ func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err := checkPattern(kind, n.Name); err != nil {
 		return nil, err
 	}
-	made := &Protected{
-		ProjectID: p.ID, Kind: kind, Name: n.Name, AllowForcePush: n.AllowForcePush, CodeOwnerApproval: n.CodeOwnerApproval,
-		Access: withDefaults(kind, n.Access), CreatedAt: s.Now(),
-	}
-	if err := s.checkAccess(ctx, p, made.Access); err != nil {
+	n.Access = withDefaults(kind, n.Access)
+	if err := s.checkAccess(ctx, p, n.Access); err != nil {
 		return nil, err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+	return s.protect(ctx, by, rulesOf(p), kind, n)
+}
+
+// maxRules is how many protected branches, and tags, a project or group has: all
+// are read for each push.
+const maxRules = 1000
+
+// protect adds a rule that was checked.
+func (s *Service) protect(ctx context.Context, by actor.Actor, of ruleOwner, kind RefKind, n NewProtected) (*Protected, error) {
+	made := &Protected{
+		ProjectID: of.projectID, GroupID: of.groupID, Kind: kind, Name: n.Name, AllowForcePush: n.AllowForcePush, CodeOwnerApproval: n.CodeOwnerApproval,
+		Access: n.Access, CreatedAt: s.Now(),
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := of.lock(ctx, tx); err != nil {
+			return err
+		}
+		count, err := countProtected(ctx, tx, of, kind)
+		if err != nil {
+			return err
+		}
+		if count >= maxRules {
+			return errs.Unprocessable("There are at most %d rules: unprotect a %s first", maxRules, kind)
+		}
 		if err := insertProtected(ctx, tx, made); err != nil {
 			return err
 		}
-		return s.recordProtected(ctx, tx, by, p, made, "protected_"+string(kind)+"_created", audit.Details{Add: "protected_" + string(kind)})
+		return s.recordProtected(ctx, tx, by, of, made, "protected_"+string(kind)+"_created", audit.Details{Add: "protected_" + string(kind)})
 	})
-	if db.IsUnique(err, "protected_refs_project_id_kind_name") {
+	if db.IsUnique(err, "protected_refs_project_id_kind_name") || db.IsUnique(err, "protected_refs_namespace_id_kind_name") {
 		return nil, errs.Conflict("Protected %s '%s' already exists", kind, n.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("protect %s: %w", kind, err)
 	}
-	return s.findProtected(ctx, s.DB, p.ID, kind, n.Name)
+	return s.findProtected(ctx, s.DB, of, kind, n.Name)
 }
 
 // withDefaults adds Maintainers for each action without entries.
@@ -301,11 +348,16 @@ func (s *Service) ChangeProtected(ctx context.Context, by actor.Actor, ref proje
 			return nil, err
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
+	return s.changeProtected(ctx, by, rulesOf(p), kind, name, c)
+}
+
+// changeProtected makes changes that were checked.
+func (s *Service) changeProtected(ctx context.Context, by actor.Actor, of ruleOwner, kind RefKind, name string, c ProtectedChange) (*Protected, error) {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := of.lock(ctx, tx); err != nil {
 			return err
 		}
-		was, err := s.findProtected(ctx, tx, p.ID, kind, name)
+		was, err := s.findProtected(ctx, tx, of, kind, name)
 		if err != nil {
 			return err
 		}
@@ -323,12 +375,12 @@ func (s *Service) ChangeProtected(ctx context.Context, by actor.Actor, ref proje
 				return err
 			}
 		}
-		return s.recordProtected(ctx, tx, by, p, was, "protected_"+string(kind)+"_updated", audit.Details{Change: "protected_" + string(kind)})
+		return s.recordProtected(ctx, tx, by, of, was, "protected_"+string(kind)+"_updated", audit.Details{Change: "protected_" + string(kind)})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change protected %s: %w", kind, err)
 	}
-	return s.findProtected(ctx, s.DB, p.ID, kind, name)
+	return s.findProtected(ctx, s.DB, of, kind, name)
 }
 
 func changeAccess(ctx context.Context, tx *db.Tx, ruleID int64, a AccessChange) error {
@@ -351,7 +403,7 @@ func (s *Service) Unprotect(ctx context.Context, by actor.Actor, ref project.Ref
 	if err != nil {
 		return err
 	}
-	found, err := s.findProtected(ctx, s.DB, p.ID, kind, name)
+	found, err := s.findProtected(ctx, s.DB, rulesOf(p), kind, name)
 	if err != nil {
 		return err
 	}
@@ -365,21 +417,25 @@ func (s *Service) Unprotect(ctx context.Context, by actor.Actor, ref project.Ref
 			return errs.Forbidden("")
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := deleteProtected(ctx, tx, found.ID); err != nil {
+	return s.unprotect(ctx, by, rulesOf(p), found)
+}
+
+func (s *Service) unprotect(ctx context.Context, by actor.Actor, of ruleOwner, r *Protected) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := deleteProtected(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordProtected(ctx, tx, by, p, found, "protected_"+string(kind)+"_removed", audit.Details{Remove: "protected_" + string(kind)})
+		return s.recordProtected(ctx, tx, by, of, r, "protected_"+string(r.Kind)+"_removed", audit.Details{Remove: "protected_" + string(r.Kind)})
 	})
 	if err != nil {
-		return fmt.Errorf("unprotect %s: %w", kind, db.NotFound(err, ""))
+		return fmt.Errorf("unprotect %s: %w", r.Kind, db.NotFound(err, ""))
 	}
 	return nil
 }
 
-func (s *Service) recordProtected(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *Protected, kind string, d audit.Details) error {
+func (s *Service) recordProtected(ctx context.Context, tx *db.Tx, by actor.Actor, of ruleOwner, r *Protected, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: entity(p), Target: audit.Target{Type: "Protected" + strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:]), ID: r.ID, Details: r.Name}, Details: d,
+		Type: kind, Entity: of.entity, Target: audit.Target{Type: "Protected" + strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:]), ID: r.ID, Details: r.Name}, Details: d,
 	})
 }
 
@@ -416,7 +472,7 @@ func protectionAccess(b project.BranchProtection) []RefAccess {
 // protectDefault adds the rule that the group of the project, or the instance, has
 // for default branches.
 func (s *Service) protectDefault(ctx context.Context, tx *db.Tx, projectID int64, branch string) error {
-	_, err := findProtected(ctx, tx, projectID, BranchRef, branch)
+	_, err := findProtected(ctx, tx, ruleOwner{projectID: projectID}, BranchRef, branch)
 	if !errors.Is(err, db.ErrNoRows) {
 		return err
 	}

@@ -112,6 +112,11 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 	if strings.HasPrefix(c.Ref, noteRefs) {
 		return "", nil
 	}
+	if g.project.DefaultBranch == "" {
+		if why, err := g.refuseFirst(ctx); err != nil || why != "" {
+			return why, err
+		}
+	}
 	rules := g.branches.matching(strings.TrimPrefix(c.Ref, git.Heads))
 	if len(rules) == 0 {
 		return "", nil
@@ -145,6 +150,19 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 		return "", nil
 	}
 	return g.refuseOwned(ctx, r, rules, c)
+}
+
+// refuseFirst applies the protection of the default branch to the first push of
+// users below Maintainers: the branch has no rule yet.
+func (g *guard) refuseFirst(ctx context.Context) (string, error) {
+	if g.by.ID == actor.SystemID || g.by.Deploy != nil || g.by.Admin || g.project.Access.Level() >= project.Maintainer {
+		return "", nil
+	}
+	b, err := g.service.Projects.BranchProtection(ctx, g.service.DB, g.project.ID)
+	if err != nil || b.DevelopersStart() {
+		return "", err
+	}
+	return "You are not allowed to push the first commit of this project. Ask a maintainer to initialize the repository.", nil
 }
 
 // refuseOwned applies the approval of code owners to a direct push. Users, groups

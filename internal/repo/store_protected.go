@@ -7,41 +7,87 @@ import (
 	"svc/internal/project"
 )
 
-const protectedColumns = `r.id, r.project_id, r.kind, r.name, r.allow_force_push, r.code_owner_approval, r.created_at`
+const protectedColumns = `r.id, COALESCE(r.project_id, 0), COALESCE(r.namespace_id, 0), r.kind, r.name, r.allow_force_push, r.code_owner_approval, r.created_at`
 
 func scanProtected(s db.Scanner) (*Protected, error) {
 	var p Protected
-	err := s.Scan(&p.ID, &p.ProjectID, &p.Kind, &p.Name, &p.AllowForcePush, &p.CodeOwnerApproval, db.Time(&p.CreatedAt))
+	err := s.Scan(&p.ID, &p.ProjectID, &p.GroupID, &p.Kind, &p.Name, &p.AllowForcePush, &p.CodeOwnerApproval, db.Time(&p.CreatedAt))
 	return &p, err
 }
 
-func listProtected(ctx context.Context, d *db.DB, projectID int64, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
+// listProtected reads one page of the rules of a project and of its groups. A
+// project has at most maxRules of its own, so the search needs no index.
+func listProtected(ctx context.Context, d *db.DB, p *project.Project, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
 	var w db.Where
-	w.And("r.project_id = ? AND r.kind = ?", projectID, kind)
+	w.And(`r.id IN (
+		SELECT o.id FROM protected_refs o WHERE o.project_id = ? AND o.kind = ?
+		UNION ALL SELECT g.id FROM namespace_tree t JOIN protected_refs g ON g.namespace_id = t.ancestor_id WHERE t.descendant_id = ? AND g.kind = ?)`,
+		p.ID, kind, p.NamespaceID, kind)
+	return pageProtected(ctx, d, w, search, pg)
+}
+
+func listGroupProtected(ctx context.Context, d *db.DB, groupID int64, kind RefKind, search string, pg db.Paging) (db.Page[*Protected], error) {
+	var w db.Where
+	w.And("r.namespace_id = ? AND r.kind = ?", groupID, kind)
+	return pageProtected(ctx, d, w, search, pg)
+}
+
+// pageProtected reads one page of rules: those of projects before those of groups.
+func pageProtected(ctx context.Context, d *db.DB, w db.Where, search string, pg db.Paging) (db.Page[*Protected], error) {
 	if search != "" {
 		w.And(`fold(r.name) LIKE ? ESCAPE '\'`, db.Like(search))
 	}
 	return db.List(ctx, d, db.Query[*Protected]{
-		Columns: protectedColumns, From: "protected_refs r", Where: w, Order: []db.Order{{Name: "r.id"}}, Scan: scanProtected,
-		Keys: func(p *Protected) []any { return []any{p.ID} },
+		Columns: protectedColumns, From: "protected_refs r", Where: w, Order: []db.Order{{Name: "COALESCE(r.namespace_id, 0)"}, {Name: "r.id"}}, Scan: scanProtected,
+		Keys: func(p *Protected) []any { return []any{p.GroupID, p.ID} },
 	}, pg)
 }
 
-// allProtected returns all rules of a project, without their entries.
+// allProtected returns all rules of a project and of its groups, without their
+// entries.
 func allProtected(ctx context.Context, q db.Q, projectID int64) ([]*Protected, error) {
-	return db.All(ctx, q, scanProtected, `SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? ORDER BY r.id`, projectID)
+	return db.All(ctx, q, scanProtected, `
+		SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ?
+		UNION ALL
+		SELECT `+protectedColumns+` FROM projects p
+			JOIN namespace_tree t ON t.descendant_id = p.namespace_id JOIN protected_refs r ON r.namespace_id = t.ancestor_id
+		WHERE p.id = ?
+		ORDER BY 1`, projectID, projectID)
 }
 
-func findProtected(ctx context.Context, q db.Q, projectID int64, kind RefKind, name string) (*Protected, error) {
+// where is a condition on the owner of rules r.
+func (o ruleOwner) where() (string, int64) {
+	if o.groupID != 0 {
+		return `r.namespace_id = ?`, o.groupID
+	}
+	return `r.project_id = ?`, o.projectID
+}
+
+func findProtected(ctx context.Context, q db.Q, of ruleOwner, kind RefKind, name string) (*Protected, error) {
+	cond, id := of.where()
 	return scanProtected(q.QueryRowContext(ctx, `
-		SELECT `+protectedColumns+` FROM protected_refs r WHERE r.project_id = ? AND r.kind = ? AND r.name = ?`, projectID, kind, name))
+		SELECT `+protectedColumns+` FROM protected_refs r WHERE `+cond+` AND r.kind = ? AND r.name = ?`, id, kind, name))
+}
+
+// findInherited returns the rule of the topmost group of a namespace that has one
+// with the name.
+func findInherited(ctx context.Context, q db.Q, namespaceID int64, kind RefKind, name string) (*Protected, error) {
+	return scanProtected(q.QueryRowContext(ctx, `
+		SELECT `+protectedColumns+` FROM namespace_tree t JOIN protected_refs r ON r.namespace_id = t.ancestor_id
+		WHERE t.descendant_id = ? AND r.kind = ? AND r.name = ? ORDER BY r.id LIMIT 1`, namespaceID, kind, name))
+}
+
+func countProtected(ctx context.Context, q db.Q, of ruleOwner, kind RefKind) (n int, err error) {
+	cond, id := of.where()
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM protected_refs r WHERE `+cond+` AND r.kind = ?`, id, kind).Scan(&n)
+	return n, err
 }
 
 func insertProtected(ctx context.Context, q db.Q, p *Protected) error {
 	err := q.QueryRowContext(ctx, `
-		INSERT INTO protected_refs (project_id, kind, name, allow_force_push, code_owner_approval, created_at)
-		VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		p.ProjectID, p.Kind, p.Name, p.AllowForcePush, p.CodeOwnerApproval, p.CreatedAt).Scan(&p.ID)
+		INSERT INTO protected_refs (project_id, namespace_id, kind, name, allow_force_push, code_owner_approval, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		idOrNull(p.ProjectID), idOrNull(p.GroupID), p.Kind, p.Name, p.AllowForcePush, p.CodeOwnerApproval, p.CreatedAt).Scan(&p.ID)
 	if err != nil {
 		return err
 	}
@@ -51,6 +97,13 @@ func insertProtected(ctx context.Context, q db.Q, p *Protected) error {
 		}
 	}
 	return nil
+}
+
+func idOrNull(id int64) *int64 {
+	if id == 0 {
+		return nil
+	}
+	return &id
 }
 
 func saveProtected(ctx context.Context, q db.Q, p *Protected) error {

@@ -28,6 +28,7 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 	}
 	h := groupHead{Group: n, Parents: above(crumbs(n.FullPath, n.FullName)), Tab: tab, SignedIn: v.session != nil}
 	may, err := w.Projects.RightsIn(v, v.actor, n)
+	v.level = int64(may.Level)
 	h.MayAdd, h.MayNest, h.MaySet, h.MayPlan = may.AddProjects, may.AddGroups, may.ChangeSettings, may.Plan
 	if err == nil {
 		h.Wiki, err = w.Wikis.Sees(v, v.actor, n)

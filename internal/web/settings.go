@@ -39,9 +39,7 @@ func (w *Web) settingsPages() {
 	members := func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "members")) }
 	w.projectPage("GET project_members", signedIn, ofProject(members))
 	w.groupPage("GET group_members", signedIn, ofGroup(members))
-	w.projectPage("GET settings/repository", signedIn, ofProject(func(v *visit, in project.Place) error {
-		return v.redirect(settingsOf(in, "protected"))
-	}))
+	w.settingsPage("GET settings/repository", func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "protected")) })
 	w.generalPages()
 	w.dangerPages()
 	w.memberPages()

@@ -9,11 +9,11 @@ import (
 )
 
 func (w *Web) protectedPages() {
-	w.projectPage("GET settings/protected", signedIn, ofProject(w.protected))
-	w.projectPage("POST settings/protected", signedIn, ofProject(w.protect))
-	w.projectPage("POST settings/protected/force", signedIn, ofProject(w.allowForce))
-	w.projectPage("POST settings/protected/owners", signedIn, ofProject(w.requireOwners))
-	w.projectPage("POST settings/protected/delete", signedIn, ofProject(w.unprotect))
+	w.settingsPage("GET settings/protected", w.protected)
+	w.settingsPage("POST settings/protected", w.protect)
+	w.settingsPage("POST settings/protected/force", w.allowForce)
+	w.settingsPage("POST settings/protected/owners", w.requireOwners)
+	w.settingsPage("POST settings/protected/delete", w.unprotect)
 	w.projectPage("GET settings/push_rules", signedIn, ofProject(w.pushRules))
 	w.projectPage("POST settings/push_rules", signedIn, ofProject(w.savePushRules))
 }
@@ -26,8 +26,17 @@ type protectedPage struct {
 	Levels   []option
 }
 
-func (protectedPage) view() string    { return "project/settings_protected" }
-func (p protectedPage) title() string { return "Protected branches and tags · " + p.Name() }
+func (protectedPage) view() string { return "shared/settings_protected" }
+
+func (p protectedPage) title() string {
+	if p.Place.Group {
+		return "Protected branches · " + p.Name()
+	}
+	return "Protected branches and tags · " + p.Name()
+}
+
+// Top reports whether rules can be added: to projects and top-level groups.
+func (p protectedPage) Top() bool { return p.G == nil || p.G.Group.ParentID == nil }
 
 func (w *Web) protected(v *visit, in project.Place) error {
 	return w.showProtected(v, in, filled("push_level", "40", "merge_level", "40", "create_level", "40"))
@@ -39,6 +48,14 @@ func (w *Web) showProtected(v *visit, in project.Place, f form) error {
 		return err
 	}
 	p := protectedPage{setup: s, Form: f, Levels: refLevels()}
+	if in.Group {
+		page, err := w.Repos.GroupProtectedBranches(v, v.actor, in.Ref, "", allOf())
+		if err != nil {
+			return err
+		}
+		p.Branches = page.Items
+		return v.showForm(p, f)
+	}
 	for kind, list := range map[repo.RefKind]*[]*repo.Protected{repo.BranchRef: &p.Branches, repo.TagRef: &p.Tags} {
 		page, err := w.Repos.ProtectedRefs(v, v.actor, in.Ref, kind, "", allOf())
 		if err != nil {
@@ -77,7 +94,12 @@ func (w *Web) protect(v *visit, in project.Place) error {
 	} else {
 		n.Access = []repo.RefAccess{{Action: repo.CreateRef, Level: v.sentLevel("create_level")}}
 	}
-	if _, err := w.Repos.Protect(v, v.actor, in.Ref, kind, n); err != nil {
+	if in.Group {
+		_, err = w.Repos.ProtectInGroup(v, v.actor, in.Ref, n)
+	} else {
+		_, err = w.Repos.Protect(v, v.actor, in.Ref, kind, n)
+	}
+	if err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
 			return err
@@ -87,20 +109,29 @@ func (w *Web) protect(v *visit, in project.Place) error {
 	return v.done(n.Name+" is now protected.", settingsOf(in, "protected"))
 }
 
+// changeProtected changes a protected branch of a project or group.
+func (w *Web) changeProtected(v *visit, in project.Place, c repo.ProtectedChange, done string) error {
+	var err error
+	if in.Group {
+		_, err = w.Repos.ChangeProtectedInGroup(v, v.actor, in.Ref, v.text("name"), c)
+	} else {
+		_, err = w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), c)
+	}
+	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
+}
+
 func (w *Web) allowForce(v *visit, in project.Place) error {
 	allow := v.ticked("allow_force_push")
-	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{AllowForcePush: &allow})
 	done := map[bool]string{true: "Force push is allowed.", false: "Force push is not allowed."}[allow]
-	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
+	return w.changeProtected(v, in, repo.ProtectedChange{AllowForcePush: &allow}, done)
 }
 
 // requireOwners requires the approval of code owners for merges into a branch, or
 // does not any more.
 func (w *Web) requireOwners(v *visit, in project.Place) error {
 	required := v.ticked("code_owner_approval")
-	_, err := w.Repos.ChangeProtected(v, v.actor, in.Ref, repo.BranchRef, v.text("name"), repo.ProtectedChange{CodeOwnerApproval: &required})
 	done := map[bool]string{true: "Approval from code owners is required.", false: "Approval from code owners is optional."}[required]
-	return v.redirectWithFlash(err, done, settingsOf(in, "protected"))
+	return w.changeProtected(v, in, repo.ProtectedChange{CodeOwnerApproval: &required}, done)
 }
 
 func (w *Web) unprotect(v *visit, in project.Place) error {
@@ -109,7 +140,12 @@ func (w *Web) unprotect(v *visit, in project.Place) error {
 		return err
 	}
 	name := v.text("name")
-	return v.redirectWithFlash(w.Repos.Unprotect(v, v.actor, in.Ref, kind, name), name+" is no longer protected.", settingsOf(in, "protected"))
+	if in.Group {
+		err = w.Repos.UnprotectInGroup(v, v.actor, in.Ref, name)
+	} else {
+		err = w.Repos.Unprotect(v, v.actor, in.Ref, kind, name)
+	}
+	return v.redirectWithFlash(err, name+" is no longer protected.", settingsOf(in, "protected"))
 }
 
 type pushRulesPage struct {

@@ -78,6 +78,8 @@ func settingsContents() []content {
 		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: runners.Online}, {Runner: &runners.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &runners.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},
 		runnersPage{setup: of}, runnersPage{Admin: true, Status: "online"},
 		protectedPage{setup: in, Form: bad, Branches: []*repo.Protected{rule, {Name: "x"}}, Tags: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: in},
+		protectedPage{setup: of, Form: bad, Branches: []*repo.Protected{rule}, Levels: some}, protectedPage{setup: of},
+		protectedPage{setup: in, Branches: []*repo.Protected{{Name: "x", GroupID: 1}}},
 		pushRulesPage{in, bad},
 		ciSettingsPage{setup: in, Form: bad, Limited: true, Projects: []*project.Project{p, {ID: 7}}, Groups: []*project.Namespace{g}, Strategies: some, Roles: some}, ciSettingsPage{setup: in},
 		mergeSettingsPage{setup: in, ruleEditor: someRules(some), Settings: bad, Methods: some, Squash: some, OnPush: some}, mergeSettingsPage{setup: in},

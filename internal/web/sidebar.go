@@ -171,6 +171,7 @@ func (h groupHead) sideBar() *sideBar {
 	b.add(h.MaySet, "Webhooks", "settings/hooks")
 	b.add(h.MaySet, "Access tokens", "settings/access_tokens")
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")
+	b.add(h.MaySet, "Protected branches", "settings/protected")
 	b.add(h.MaySet, "Protected environments", "settings/environments")
 	b.add(h.MaySet, "Variables", "settings/variables")
 	b.add(h.MaySet, "Runners", "settings/runners")
