@@ -63,6 +63,14 @@ var placeRoles = map[string]placeRole{
 	"PATCH /groups/{id}/protected_branches/{name}":  {do: "PATCH {at}/protected_branches/none", json: `{"allow_force_push":true}`, need: project.Owner, ok: 404},
 	"DELETE /groups/{id}/protected_branches/{name}": {do: "DELETE {at}/protected_branches/none", need: project.Owner, ok: 404},
 
+	"GET /groups/{id}/service_accounts":                                                     {do: "GET {at}/service_accounts", need: project.Owner, ok: 200},
+	"POST /groups/{id}/service_accounts":                                                    {do: "POST {at}/service_accounts", json: `{"name":"s"}`, need: project.Owner, ok: 201, also: map[string]int{"owner": 403}},
+	"PATCH /groups/{id}/service_accounts/{user_id}":                                         {do: "PATCH {at}/service_accounts/{owner}", json: `{"name":"s"}`, need: project.Owner, ok: 404},
+	"DELETE /groups/{id}/service_accounts/{user_id}":                                        {do: "DELETE {at}/service_accounts/{owner}", need: project.Owner, ok: 404},
+	"GET /groups/{id}/service_accounts/{user_id}/personal_access_tokens":                    {do: "GET {at}/service_accounts/{owner}/personal_access_tokens", need: project.Owner, ok: 404},
+	"POST /groups/{id}/service_accounts/{user_id}/personal_access_tokens":                   {do: "POST {at}/service_accounts/{owner}/personal_access_tokens", json: `{"name":"t","scopes":["api"]}`, need: project.Owner, ok: 404},
+	"DELETE /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}":      {do: "DELETE {at}/service_accounts/{owner}/personal_access_tokens/1", need: project.Owner, ok: 404},
+	"POST /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}/rotate": {do: "POST {at}/service_accounts/{owner}/personal_access_tokens/1/rotate", need: project.Owner, ok: 404},
 
 	// What is made in a group.
 	"POST /groups in a group":   {do: "POST /groups", json: `{"name":"N","path":"n","parent_id":{id}}`, need: project.Maintainer, ok: 201},

@@ -165,6 +165,7 @@ func New(d Deps) *API {
 		a.userStatusRoutes,
 		a.userPreferenceRoutes,
 		a.userAttributeRoutes,
+		a.serviceAccountRoutes,
 		a.userAvatarRoutes,
 		a.projectRoutes,
 		a.projectActionRoutes,

@@ -19,9 +19,10 @@ func projectBots(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE project_id = ? ORDER BY user_id`, id)
 }
 
-// groupBots returns the bots of a group and of those below it.
+// groupBots returns the bots and service accounts of a group and of those below it.
 func groupBots(ctx context.Context, q db.Q, id int64) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE namespace_id IN `+below+` ORDER BY user_id`, id)
+	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE namespace_id IN `+below+`
+		UNION SELECT user_id FROM service_accounts WHERE namespace_id IN `+below+` ORDER BY user_id`, id, id)
 }
 
 // deleteOnlyKeys deletes the private deploy keys that are enabled in one project

@@ -27,6 +27,7 @@ type Settings struct {
 	// New users.
 	DefaultProjectsLimit    int
 	CanCreateGroup          bool
+	GroupServiceAccounts    bool // Owners of top-level groups create service accounts
 	DefaultExternal         bool
 	DefaultToPrivateProfile bool
 

@@ -44,6 +44,8 @@ const (
 	SupportBot Kind = "support_bot"
 	ProjectBot Kind = "project_bot"
 	GroupBot   Kind = "group_bot"
+	// ServiceAccount is a program of the instance or of a group: see service_account.go.
+	ServiceAccount Kind = "service_account"
 )
 
 // User is an account.

@@ -62,6 +62,16 @@ func (f *form) refused(err error) error {
 	return nil
 }
 
+// refusal returns the text of a refusal, for pages that say why something is not
+// offered. Other errors are returned.
+func refusal(err error) (string, error) {
+	e, ok := errors.AsType[*errs.Error](err)
+	if !ok || !errs.IsRefusal(err) {
+		return "", err
+	}
+	return sentence(e), nil
+}
+
 // only names the fields that the page shows: what is wrong with others is
 // shown above the form.
 func (f *form) only(shown ...string) {

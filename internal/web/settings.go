@@ -44,6 +44,7 @@ func (w *Web) settingsPages() {
 	w.dangerPages()
 	w.memberPages()
 	w.placeTokenPages()
+	w.serviceAccountPages()
 	w.deployPages()
 	w.variablePages()
 	w.runnerPages()

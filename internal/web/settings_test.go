@@ -96,12 +96,13 @@ func TestSettingsRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
-		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger"}
-		more := []string{"deploy_keys", "protected", "push_rules", "ci_cd"}
+		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected"}
+		more := []string{"deploy_keys", "push_rules", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, []string{"/g/p/-/pages"}, 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/g/open/-/settings/", "general", "variables", "danger"), 303, 303, 403, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/groups/g/-/settings/", pages...), 303, 303, 403, 403, 403, 403, 403, 200, 200)
+		c.check(t, below("/groups/g/-/settings/", "service_accounts"), 303, 303, 403, 403, 403, 403, 403, 200, 200)
 		c.check(t, below("/groups/g/-/settings/", more...), 404, 404, 404, 404, 404, 404, 404, 404, 404)
 
 		for _, role := range []string{"outsider", "guest", "developer"} {
@@ -123,7 +124,7 @@ func TestSettingsRoles(t *testing.T) {
 			}
 		}
 		// A Maintainer of the group is no Owner of it, nor of its projects.
-		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete"} {
+		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "service_accounts", "service_accounts/1/tokens"} {
 			c.press(t, "maintainer", "/groups/g/-/settings/"+action, "confirm", "g").want(403)
 		}
 		c.press(t, "maintainer", "/g/p/-/settings/danger/delete", "confirm", "g/p").want(403)

@@ -170,6 +170,7 @@ func (h groupHead) sideBar() *sideBar {
 	b.add(h.MaySet, "Integrations", "settings/integrations")
 	b.add(h.MaySet, "Webhooks", "settings/hooks")
 	b.add(h.MaySet, "Access tokens", "settings/access_tokens")
+	b.add(h.MaySet, "Service accounts", "settings/service_accounts")
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")
 	b.add(h.MaySet, "Protected branches", "settings/protected")
 	b.add(h.MaySet, "Protected environments", "settings/environments")
@@ -208,6 +209,7 @@ func adminSideBar() *sideBar {
 	b.groups[0].items = []navItem{{label: "Dashboard", to: "/admin", pages: []string{""}}}
 	b.add(true, "Projects", "projects")
 	b.add(true, "Users", "users")
+	b.add(true, "Service accounts", "service_accounts")
 	b.add(true, "Groups", "groups")
 	b.add(true, "Pending deletion", "pending_deletion")
 

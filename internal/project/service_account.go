@@ -1,0 +1,176 @@
+package project
+
+import (
+	"context"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/user"
+)
+
+// serviceAccounts returns the service accounts of a group to its Owners. NotFound,
+// Forbidden.
+func (s *Service) serviceAccounts(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, user.ServiceAccountList, error) {
+	g, err := s.RequireGroup(ctx, by, ref, Owner)
+	if err != nil {
+		return nil, user.ServiceAccountList{}, err
+	}
+	return g, s.Users.ServiceAccountsIn(user.ServiceAccountOwner{GroupID: &g.ID, Entity: g.Entity()}), nil
+}
+
+// managedAccount returns a service account of a group to Owners who may manage it.
+// Bots may not: a token that a bot made would outlive the token of the bot. An
+// account that an administrator has promoted is for administrators: a token of it
+// would make its holder one. NotFound, Forbidden.
+func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, user.ServiceAccountList, error) {
+	_, list, err := s.serviceAccounts(ctx, by, ref)
+	if err != nil {
+		return nil, list, err
+	}
+	if err := by.RequireHuman("manage service accounts"); err != nil {
+		return nil, list, err
+	}
+	u, err := list.Get(ctx, id)
+	if err != nil {
+		return nil, list, err
+	}
+	if (u.Admin || u.Auditor) && !by.Admin {
+		return nil, list, errs.Forbidden("")
+	}
+	return u, list, nil
+}
+
+// ServiceAccounts lists the service accounts of a group. Owners only. NotFound,
+// Forbidden.
+func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, ref Ref, order user.Sort, p db.Paging) (db.Page[*user.User], error) {
+	_, list, err := s.serviceAccounts(ctx, by, ref)
+	if err != nil {
+		return db.Page[*user.User]{}, err
+	}
+	return list.List(ctx, order, p)
+}
+
+// ServiceAccount returns a service account of a group. Owners only. NotFound,
+// Forbidden.
+func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, error) {
+	_, list, err := s.serviceAccounts(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	return list.Get(ctx, id)
+}
+
+// MayCreateServiceAccounts returns nil if an Owner may add service accounts to a
+// group: administrators, and others if the settings allow it. Forbidden; Invalid
+// for groups below others.
+func (s *Service) MayCreateServiceAccounts(ctx context.Context, by actor.Actor, g *Namespace) error {
+	if err := by.RequireHuman("create service accounts"); err != nil {
+		return err
+	}
+	settings, err := s.Settings.Current(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !by.Admin && !settings.GroupServiceAccounts:
+		return errs.Forbidden("Only administrators can create service accounts on this instance.")
+	case g.ParentID != nil:
+		return errs.Invalid("Service accounts can be created in top-level groups only")
+	}
+	return nil
+}
+
+// onlyAdminsChoose refuses an address that someone else than an administrator
+// chose: it is not confirmed, and commits are attributed by it.
+func onlyAdminsChoose(by actor.Actor, email string) error {
+	if email != "" && !by.Admin {
+		return errs.InvalidField("email", "can be set by administrators only")
+	}
+	return nil
+}
+
+// CreateServiceAccount adds a service account to a top-level group. Owners only, if
+// the settings allow it, and administrators. NotFound, Forbidden, Invalid.
+func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, n user.NewServiceAccount) (*user.User, error) {
+	g, list, err := s.serviceAccounts(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.MayCreateServiceAccounts(ctx, by, g); err != nil {
+		return nil, err
+	}
+	if err := onlyAdminsChoose(by, n.Email); err != nil {
+		return nil, err
+	}
+	return list.Create(ctx, by, n)
+}
+
+// UpdateServiceAccount changes a service account of a group. Owners only. NotFound,
+// Forbidden, Invalid.
+func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, c user.ServiceAccountChange) (*user.User, error) {
+	u, list, err := s.managedAccount(ctx, by, ref, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Email != nil && *c.Email != u.Email {
+		if err := onlyAdminsChoose(by, *c.Email); err != nil {
+			return nil, err
+		}
+	}
+	return list.Update(ctx, by, u, c)
+}
+
+// DeleteServiceAccount deletes a service account of a group. Its contributions are
+// moved to the ghost user, or deleted if hard. Owners only. NotFound, Forbidden.
+func (s *Service) DeleteServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, hard bool) error {
+	u, list, err := s.managedAccount(ctx, by, ref, id)
+	if err != nil {
+		return err
+	}
+	return list.Delete(ctx, by, u, hard)
+}
+
+// ServiceAccountTokens lists the personal access tokens of a service account of a
+// group. Owners only. NotFound, Forbidden.
+func (s *Service) ServiceAccountTokens(ctx context.Context, by actor.Actor, ref Ref, id int64, f user.TokenFilter, p db.Paging) (db.Page[user.Token], error) {
+	_, list, err := s.serviceAccounts(ctx, by, ref)
+	if err != nil {
+		return db.Page[user.Token]{}, err
+	}
+	u, err := list.Get(ctx, id)
+	if err != nil {
+		return db.Page[user.Token]{}, err
+	}
+	return list.Tokens(ctx, u, f, p)
+}
+
+// CreateServiceAccountToken makes a personal access token for a service account of
+// a group. Owners only. NotFound, Forbidden, Invalid.
+func (s *Service) CreateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id int64, n user.NewToken) (*user.Token, error) {
+	u, list, err := s.managedAccount(ctx, by, ref, id)
+	if err != nil {
+		return nil, err
+	}
+	return list.CreateToken(ctx, by, u, n)
+}
+
+// RevokeServiceAccountToken revokes a personal access token of a service account of
+// a group. Owners only. NotFound, Forbidden.
+func (s *Service) RevokeServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, unmodifiedSince *time.Time) error {
+	u, list, err := s.managedAccount(ctx, by, ref, id)
+	if err != nil {
+		return err
+	}
+	return list.RevokeToken(ctx, by, u, tokenID, unmodifiedSince)
+}
+
+// RotateServiceAccountToken replaces a personal access token of a service account
+// of a group. Owners only. NotFound, Forbidden, Invalid.
+func (s *Service) RotateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, expiresAt string) (*user.Token, error) {
+	u, list, err := s.managedAccount(ctx, by, ref, id)
+	if err != nil {
+		return nil, err
+	}
+	return list.RotateToken(ctx, by, u, tokenID, expiresAt)
+}
