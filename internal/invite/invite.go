@@ -124,10 +124,8 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 	if n := len(emails) + len(userIDs); n == 0 || n > maxEmails {
 		return nil, errs.Invalid("Between 1 and %d addresses or users can be invited at once", maxEmails)
 	}
-	if expires != "" {
-		if day, err := time.Parse(time.DateOnly, expires); err != nil || day.AddDate(0, 0, 1).Before(s.Now()) {
-			return nil, errs.InvalidField("expires_at", "cannot be a date in the past")
-		}
+	if err := s.checkExpiry(expires); err != nil {
+		return nil, err
 	}
 	failed := Result{}
 	for _, id := range userIDs {
@@ -142,6 +140,17 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 		}
 	}
 	return failed, nil
+}
+
+// checkExpiry refuses a day in the past. Invalid.
+func (s *Service) checkExpiry(day string) error {
+	if day == "" {
+		return nil
+	}
+	if at, err := time.Parse(time.DateOnly, day); err != nil || at.AddDate(0, 0, 1).Before(s.Now()) {
+		return errs.InvalidField("expires_at", "cannot be a date in the past")
+	}
+	return nil
 }
 
 // note remembers a refusal; another error is returned.
@@ -243,8 +252,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, 
 			i.Level = *level
 		}
 		if expires != nil {
-			if day, err := time.Parse(time.DateOnly, *expires); *expires != "" && (err != nil || day.AddDate(0, 0, 1).Before(s.Now())) {
-				return errs.InvalidField("expires_at", "cannot be a date in the past")
+			if err := s.checkExpiry(*expires); err != nil {
+				return err
 			}
 			i.ExpiresAt = *expires
 		}
@@ -290,21 +299,21 @@ func (s *Service) ByToken(ctx context.Context, token string) (*Invitation, error
 	return i, db.NotFound(err, "Invitation")
 }
 
+// maxAccepted is how many invitations are accepted at one sign-in: anyone can
+// invite an address many times. The others wait for the next one.
+const maxAccepted = 100
+
 // AcceptAll makes a user a member where their confirmed addresses are invited. It
 // is called when they sign in. The memberships have the permissions that the
 // inviter can still grant.
 func (s *Service) AcceptAll(ctx context.Context, userID int64, addresses []string) error {
-	for len(addresses) > 0 {
-		part := addresses[:min(100, len(addresses))]
-		addresses = addresses[len(part):]
-		pending, err := findByEmails(ctx, s.DB, part)
-		if err != nil {
-			return fmt.Errorf("find invitations: %w", err)
-		}
-		for _, i := range pending {
-			if err := s.accept(ctx, i, userID); err != nil {
-				return fmt.Errorf("accept invitation %d: %w", i.ID, err)
-			}
+	pending, err := findByEmails(ctx, s.DB, addresses[:min(500, len(addresses))], maxAccepted)
+	if err != nil {
+		return fmt.Errorf("find invitations: %w", err)
+	}
+	for _, i := range pending {
+		if err := s.accept(ctx, i, userID); err != nil {
+			return fmt.Errorf("accept invitation %d: %w", i.ID, err)
 		}
 	}
 	return nil

@@ -54,8 +54,8 @@ func findByDigest(ctx context.Context, q db.Q, digest string) (*Invitation, erro
 	return scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM `+from+` WHERE i.digest = ?`, digest))
 }
 
-func findByEmails(ctx context.Context, q db.Q, emails []string) ([]*Invitation, error) {
-	return db.All(ctx, q, scan, `SELECT `+columns+` FROM `+from+` WHERE i.email IN `+db.In(len(emails))+` ORDER BY i.id LIMIT 1000`, db.Any(emails)...)
+func findByEmails(ctx context.Context, q db.Q, emails []string, limit int) ([]*Invitation, error) {
+	return db.All(ctx, q, scan, `SELECT `+columns+` FROM `+from+` WHERE i.email IN `+db.In(len(emails))+` ORDER BY i.id LIMIT ?`, append(db.Any(emails), limit)...)
 }
 
 func insert(ctx context.Context, q db.Q, i *Invitation, digest string) error {
