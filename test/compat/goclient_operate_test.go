@@ -29,7 +29,8 @@ func TestGoClientOperate(t *testing.T) {
 			do   func(*testing.T, *server, *gitlab.Client, *gitlab.Client, *gitlab.Project)
 		}{
 			{"terraform", goTerraform}, {"feature flags", goFeatureFlags}, {"protected environments", goProtectedEnvironments}, {"secure files", goSecureFiles},
-			{"invitations", goInvitations}, {"instance", goInstanceAreas},
+			{"invitations", goInvitations}, {"instance", goInstanceAreas}, {"service accounts", goServiceAccounts},
+			{"group protected branches", goGroupProtectedBranches},
 		} {
 			t.Run(part.name, func(t *testing.T) { part.do(t, s, root, ada, p) })
 		}
@@ -173,4 +174,45 @@ func goInstanceAreas(t *testing.T, _ *server, root, _ *gitlab.Client, p *gitlab.
 	same(t, "attribute", attribute.Value, "7")
 	same(t, "attributes", len(ask(root.CustomAttribute.ListCustomProjectAttributes(p.ID)).ok(t)), 1)
 	send(root.CustomAttribute.DeleteCustomProjectAttribute(p.ID, "cost")).done(t, http.StatusNoContent)
+}
+
+// goServiceAccounts creates service accounts of the instance and of a group, and
+// acts as one.
+func goServiceAccounts(t *testing.T, s *server, root, ada *gitlab.Client, _ *gitlab.Project) {
+	made := ask(root.Users.CreateServiceAccountUser(&gitlab.CreateServiceAccountUserOptions{Name: new("Robot")})).ok(t)
+	if list := ask(root.Users.ListServiceAccounts(&gitlab.ListServiceAccountsOptions{})).ok(t); len(list) == 0 || list[0].ID != made.ID {
+		t.Errorf("service accounts: %v", list)
+	}
+	g := ask(ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Robots"), Path: new("robots")})).ok(t)
+	account := ask(root.Groups.CreateServiceAccount(g.ID, &gitlab.CreateServiceAccountOptions{Name: new("Deployer"), Username: new("deployer")})).ok(t)
+	token := ask(ada.Groups.CreateServiceAccountPersonalAccessToken(g.ID, account.ID, &gitlab.CreateServiceAccountPersonalAccessTokenOptions{
+		Name: new("t"), Scopes: &[]string{"api"},
+	})).ok(t)
+	if self := ask(s.client(t, token.Token).Users.CurrentUser()).ok(t); self.Username != "deployer" || !self.Bot {
+		t.Errorf("the account is %q, bot %t", self.Username, self.Bot)
+	}
+	ask(ada.Groups.UpdateServiceAccount(g.ID, account.ID, &gitlab.UpdateServiceAccountOptions{Name: new("Other")})).ok(t)
+	rotated := ask(ada.Groups.RotateServiceAccountPersonalAccessToken(g.ID, account.ID, token.ID, nil)).ok(t)
+	send(ada.Groups.RevokeServiceAccountPersonalAccessToken(g.ID, account.ID, rotated.ID)).done(t, http.StatusNoContent)
+	if list := ask(ada.Groups.ListServiceAccountPersonalAccessTokens(g.ID, account.ID, nil)).ok(t); len(list) != 2 || list[1].Active {
+		t.Errorf("tokens: %v", list)
+	}
+	send(ada.Groups.DeleteServiceAccount(g.ID, account.ID, nil)).done(t, http.StatusNoContent)
+}
+
+// goGroupProtectedBranches protects a branch in a group.
+func goGroupProtectedBranches(t *testing.T, _ *server, _, ada *gitlab.Client, _ *gitlab.Project) {
+	g := ask(ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Guarded"), Path: new("guarded")})).ok(t)
+	p := ask(ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("p"), NamespaceID: &g.ID, InitializeWithReadme: new(true)})).ok(t)
+	ask(ada.GroupProtectedBranches.ProtectRepositoryBranches(g.ID, &gitlab.ProtectGroupRepositoryBranchesOptions{
+		Name: new("release/*"), PushAccessLevel: new(gitlab.NoPermissions),
+	})).ok(t)
+	ask(ada.GroupProtectedBranches.UpdateProtectedBranch(g.ID, "release/*", &gitlab.UpdateGroupProtectedBranchOptions{AllowForcePush: new(true)})).ok(t)
+	if one := ask(ada.GroupProtectedBranches.GetProtectedBranch(g.ID, "release/*")).ok(t); !one.AllowForcePush || one.PushAccessLevels[0].AccessLevel != gitlab.NoPermissions {
+		t.Errorf("protected branch: %+v", one)
+	}
+	if list := ask(ada.ProtectedBranches.ListProtectedBranches(p.ID, nil)).ok(t); len(list) != 2 || list[1].Name != "release/*" {
+		t.Errorf("protected branches of the project: %v", list)
+	}
+	send(ada.GroupProtectedBranches.UnprotectRepositoryBranches(g.ID, "release/*")).done(t, http.StatusNoContent)
 }
