@@ -205,14 +205,14 @@ func goGroupProtectedBranches(t *testing.T, _ *server, _, ada *gitlab.Client, _ 
 	g := ask(ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Guarded"), Path: new("guarded")})).ok(t)
 	p := ask(ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("p"), NamespaceID: &g.ID, InitializeWithReadme: new(true)})).ok(t)
 	ask(ada.GroupProtectedBranches.ProtectRepositoryBranches(g.ID, &gitlab.ProtectGroupRepositoryBranchesOptions{
-		Name: new("release/*"), PushAccessLevel: new(gitlab.NoPermissions),
+		Name: new("stable"), PushAccessLevel: new(gitlab.NoPermissions),
 	})).ok(t)
-	ask(ada.GroupProtectedBranches.UpdateProtectedBranch(g.ID, "release/*", &gitlab.UpdateGroupProtectedBranchOptions{AllowForcePush: new(true)})).ok(t)
-	if one := ask(ada.GroupProtectedBranches.GetProtectedBranch(g.ID, "release/*")).ok(t); !one.AllowForcePush || one.PushAccessLevels[0].AccessLevel != gitlab.NoPermissions {
+	ask(ada.GroupProtectedBranches.UpdateProtectedBranch(g.ID, "stable", &gitlab.UpdateGroupProtectedBranchOptions{AllowForcePush: new(true)})).ok(t)
+	if one := ask(ada.GroupProtectedBranches.GetProtectedBranch(g.ID, "stable")).ok(t); !one.AllowForcePush || one.PushAccessLevels[0].AccessLevel != gitlab.NoPermissions {
 		t.Errorf("protected branch: %+v", one)
 	}
-	if list := ask(ada.ProtectedBranches.ListProtectedBranches(p.ID, nil)).ok(t); len(list) != 2 || list[1].Name != "release/*" {
+	if list := ask(ada.ProtectedBranches.ListProtectedBranches(p.ID, nil)).ok(t); len(list) != 2 || list[1].Name != "stable" {
 		t.Errorf("protected branches of the project: %v", list)
 	}
-	send(ada.GroupProtectedBranches.UnprotectRepositoryBranches(g.ID, "release/*")).done(t, http.StatusNoContent)
+	send(ada.GroupProtectedBranches.UnprotectRepositoryBranches(g.ID, "stable")).done(t, http.StatusNoContent)
 }
