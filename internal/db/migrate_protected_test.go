@@ -18,7 +18,7 @@ func TestMigrateKeepsProtectedRefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.UpTo(t.Context(), 42); err != nil {
+	if _, err := p.UpTo(t.Context(), 44); err != nil {
 		t.Fatal(err)
 	}
 	run := func(query string) {
