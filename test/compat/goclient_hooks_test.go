@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -82,7 +83,7 @@ func TestGoClientWebhooks(t *testing.T) {
 		made := ask(h.ada.Projects.AddProjectHook(p.ID, &gitlab.AddProjectHookOptions{
 			URL: new(r.URL + "/hook"), Name: new("all"), Token: new("secret"), PushEvents: new(true), TagPushEvents: new(true), IssuesEvents: new(true),
 			ConfidentialIssuesEvents: new(true), NoteEvents: new(true), ConfidentialNoteEvents: new(true), MergeRequestsEvents: new(true), JobEvents: new(true),
-			PipelineEvents: new(true), WikiPageEvents: new(true), DeploymentEvents: new(true), ReleasesEvents: new(true), EmojiEvents: new(true), FeatureFlagEvents: new(true),
+			PipelineEvents: new(true), WikiPageEvents: new(true), DeploymentEvents: new(true), ReleasesEvents: new(true), EmojiEvents: new(true),
 			CustomHeaders: &[]*gitlab.HookCustomHeader{{Key: "X-Custom", Value: "mine"}},
 		})).done(t, http.StatusCreated)
 		same(t, "hook", []any{made.Name, made.PushEvents, made.AlertStatus, made.CustomHeaders[0].Key, made.EnableSSLVerification}, []any{"all", true, "executable", "X-Custom", true})
@@ -131,6 +132,12 @@ func TestGoClientWebhooks(t *testing.T) {
 		ask(h.ada.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{Environment: new("staging"), SHA: new(h.head(t, p, "main")), Ref: new("main"),
 			Tag: new(false), Status: new(gitlab.DeploymentStatusSuccess)})).done(t, http.StatusCreated)
 		same(t, "deployment", parsedHook(t, r, "/hook", func(e *gitlab.DeploymentEvent) bool { return e.Status == "success" }).Environment, "staging")
+		// The client has no field for this trigger.
+		flags, err := h.ada.NewRequest(http.MethodPut, fmt.Sprintf("projects/%d/hooks/%d", p.ID, made.ID), map[string]any{"feature_flag_events": true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(h.ada.Do(flags, nil)).ok(t)
 		ask(h.ada.ProjectFeatureFlags.CreateProjectFeatureFlag(p.ID, &gitlab.CreateProjectFeatureFlagOptions{Name: new("cart"), Version: new("new_version_flag")})).done(t, http.StatusCreated)
 		ask(h.ada.ProjectFeatureFlags.UpdateProjectFeatureFlag(p.ID, "cart", &gitlab.UpdateProjectFeatureFlagOptions{Active: new(false)})).ok(t)
 		flag := parsedHook(t, r, "/hook", func(e *gitlab.FeatureFlagEvent) bool { return e.ObjectAttributes.Name == "cart" })
