@@ -36,7 +36,7 @@ func (a *API) serves(e *endpoint) bool {
 // describe returns an endpoint for the documentation.
 func (e *endpoint) describe() openapi.Endpoint {
 	d := openapi.Endpoint{
-		Method: e.method, Path: e.path, Tag: e.tag, Summary: e.summary,
+		Method: e.method, Path: e.path, Tag: e.tag, Summary: e.summary, Variant: e.variant,
 		Public: e.access.anonymous, Scopes: e.access.scopes,
 		Params: e.layout, Raw: e.limits.Raw, Status: e.status,
 	}

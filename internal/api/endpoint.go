@@ -23,6 +23,7 @@ type endpoint struct {
 	status    int
 	summary   string
 	tag       string // its group in the documentation
+	variant   string // part of the operation ID: see variant
 	limits    bind.Limits
 	most      func(context.Context) (int64, error) // replaces limits.File if the limit is a setting
 	names     []string                             // of the path parameters
@@ -81,6 +82,9 @@ func response(status int, text string, body any) option {
 // summary is the title of an endpoint in the documentation: the imperative of the
 // public docs, such as "Retry a job".
 func summary(text string) option { return func(e *endpoint) { e.summary = text } }
+
+// variant distinguishes the operation ID of an endpoint from that of another path.
+func variant(text string) option { return func(e *endpoint) { e.variant = text } }
 
 // tag sets the group of the endpoints that are added next, in the documentation.
 // Each resource calls it before its first route.

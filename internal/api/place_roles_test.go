@@ -141,7 +141,7 @@ func placeRows(t *testing.T) map[string]placeRole {
 	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
 		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
-		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles, hookPlaceRoles)
+		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles, hookPlaceRoles, searchPlaceRoles)
 }
 
 // requireRows fails for an endpoint without a row, and for a row without an

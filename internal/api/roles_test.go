@@ -254,7 +254,7 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
-		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles, operateRoles, packageRoles, hookRoles)
+		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles, operateRoles, packageRoles, hookRoles, searchRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage

@@ -33,6 +33,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/search"
 	"svc/internal/securefile"
 	"svc/internal/setting"
 	"svc/internal/signing"
@@ -68,6 +69,7 @@ type Deps struct {
 	LFS      *lfs.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Search   *search.Service
 	Releases *release.Service
 	CI       *ci.Service
 	Packages *packages.Service
@@ -225,6 +227,7 @@ func New(d Deps) *API {
 		a.markdownRoutes,
 		a.snippetRoutes,
 		a.wikiRoutes,
+		a.searchRoutes,
 		a.pipelineRoutes,
 		a.jobRoutes,
 		a.ciLintRoutes,

@@ -58,6 +58,7 @@ import (
 	"svc/internal/queue"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/search"
 	"svc/internal/secret"
 	"svc/internal/securefile"
 	"svc/internal/setting"
@@ -103,6 +104,7 @@ type App struct {
 	LFS      *lfs.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Search   *search.Service
 	Releases *release.Service
 	CI       *ci.Service
 	Packages *packages.Service
@@ -288,6 +290,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
+	a.Search = search.New(search.Deps{
+		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Snippets: a.Snippets, Wikis: a.Wikis,
+	})
 	a.Releases = release.New(release.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify, Now: a.now})
 	runnerService := runners.New(runners.Deps{
 		DB: a.DB, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Now: a.now,
@@ -434,7 +439,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
-		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
+		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
@@ -447,7 +452,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	})
 	pages := web.New(web.Deps{
 		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
+		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,

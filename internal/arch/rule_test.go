@@ -34,6 +34,7 @@ func features() []string {
 		"wiki",
 		"release",
 		"merge",
+		"search",
 		"lfs",
 		"ci",
 		"catalog",

@@ -110,7 +110,7 @@ func (d *Document) addPath(e *Endpoint, op *operation) {
 
 func (d *Document) operation(e *Endpoint) *operation {
 	op := &operation{
-		ID: operationID(e.Method, e.Path), Tags: []string{e.Tag}, Summary: e.Summary,
+		ID: operationID(e.Method, e.Path) + e.Variant, Tags: []string{e.Tag}, Summary: e.Summary,
 		Scopes: e.Scopes, Tier: e.Tier, endpoint: e,
 	}
 	if e.Public {

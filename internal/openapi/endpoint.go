@@ -22,6 +22,8 @@ type Endpoint struct {
 	Path    string // below the prefix, with {names}
 	Tag     string // the group of endpoints that it belongs to
 	Summary string
+	// Variant distinguishes endpoints whose paths give the same operation ID.
+	Variant string
 	Tier    string   // empty for all tiers
 	Public  bool     // anonymous callers are allowed
 	Scopes  []string // a token needs one of them; none if any token is allowed

@@ -57,6 +57,8 @@ type MilestoneFilter struct {
 	Containing  string // a day that is within its dates
 	Ancestors   bool
 	Descendants bool // of a group: also those of the groups and projects below
+	Live        bool // only of projects that are not archived
+	Oldest      bool // the oldest first
 	UpdatedAt   [2]*time.Time
 }
 
@@ -88,6 +90,18 @@ func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Pla
 		seen, args = s.Projects.Readable(by, project.IssuePart)
 	}
 	page, err := listMilestones(ctx, s.DB, in, f, seen, args, p)
+	if err != nil {
+		return page, fmt.Errorf("list milestones: %w", err)
+	}
+	return page, nil
+}
+
+// AllMilestones lists the milestones of all projects whose issues or merge requests
+// the actor can read.
+func (s *Service) AllMilestones(ctx context.Context, by actor.Actor, f MilestoneFilter, p db.Paging) (db.Page[*Milestone], error) {
+	issues, args := s.Projects.Readable(by, project.IssuePart)
+	requests, more := s.Projects.Readable(by, project.MergePart)
+	page, err := listMilestones(ctx, s.DB, place{}, f, `((`+issues+`) OR (`+requests+`))`, append(args, more...), p)
 	if err != nil {
 		return page, fmt.Errorf("list milestones: %w", err)
 	}

@@ -22,12 +22,21 @@ func scanMilestone(s db.Scanner) (*Milestone, error) {
 
 func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, seen string, seenArgs []any, p db.Paging) (db.Page[*Milestone], error) {
 	var w db.Where
-	cond, args := in.owns("m", f.Ancestors)
+	var cond string
+	var args []any
+	if in.project == nil && in.group == nil {
+		cond, args = `m.project_id IN (SELECT p.id FROM projects p WHERE `+seen+`)`, seenArgs
+	} else {
+		cond, args = in.owns("m", f.Ancestors)
+	}
 	if f.Descendants && in.group != nil {
 		cond += ` OR m.namespace_id IN ` + below + ` OR m.project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN ` + below + ` AND ` + seen + `)`
 		args = append(append(args, in.group.ID, in.group.ID), seenArgs...)
 	}
 	w.And(cond, args...)
+	if f.Live {
+		w.And(`m.project_id IS NULL OR m.project_id IN (SELECT p.id FROM projects p WHERE NOT p.archived)`)
+	}
 	if len(f.IIDs) > 0 {
 		w.And(`m.iid IN `+db.In(len(f.IIDs)), db.Any(f.IIDs)...)
 	}
@@ -50,7 +59,7 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 	w.Time(`m.updated_at >= ?`, f.UpdatedAt[0])
 	w.Time(`m.updated_at <= ?`, f.UpdatedAt[1])
 	return db.List(ctx, d, db.Query[*Milestone]{
-		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: true, Scan: scanMilestone,
+		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: !f.Oldest, Scan: scanMilestone,
 		Keys: func(m *Milestone) []any { return []any{m.ID} },
 	}, p)
 }

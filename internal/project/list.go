@@ -15,7 +15,7 @@ import (
 type Filter struct {
 	Archived   *bool
 	Visibility Visibility
-	Search     string // in name and path, and in the full path when Deep
+	Search     string // in name, path and description, and in the full path when Deep
 	Deep       bool
 	Membership bool
 	Owned      bool

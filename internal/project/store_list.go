@@ -94,7 +94,8 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 		w.And("p.visibility = ?", string(f.Visibility))
 	}
 	if f.Search != "" {
-		conds, args := []string{`fold(p.name) LIKE ? ESCAPE '\'`, `fold(p.path) LIKE ? ESCAPE '\'`}, []any{db.Like(f.Search), db.Like(f.Search)}
+		conds := []string{`fold(p.name) LIKE ? ESCAPE '\'`, `fold(p.path) LIKE ? ESCAPE '\'`, `fold(p.description) LIKE ? ESCAPE '\'`}
+		args := []any{db.Like(f.Search), db.Like(f.Search), db.Like(f.Search)}
 		if f.Deep {
 			conds, args = append(conds, `fold(p.full_path) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
 		}

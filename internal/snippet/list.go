@@ -19,6 +19,7 @@ type Filter struct {
 	Storage       string // administrators only
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
+	Oldest        bool // the oldest first
 
 	ids       []int64
 	authorID  int64

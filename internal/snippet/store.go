@@ -105,10 +105,14 @@ func (s *Service) search(ctx context.Context, by actor.Actor, f Filter, p db.Pag
 	cond, args := s.seen(by)
 	w.And(cond, args...)
 	return db.List(ctx, s.DB, db.Query[*Snippet]{
-		Columns: snippetColumns, From: "snippets s", Where: w, Order: []db.Order{{Name: "s.id"}}, Desc: true, Scan: scanSnippet,
+		Columns: snippetColumns, From: "snippets s", Where: w, Order: []db.Order{{Name: "s.id"}}, Desc: !f.Oldest, Scan: scanSnippet,
 		Keys: func(s *Snippet) []any { return []any{s.ID} },
 	}, p)
 }
+
+// Visible is the condition on snippets s that the actor sees, for lists of other
+// features.
+func (s *Service) Visible(by actor.Actor) (cond string, args []any) { return s.seen(by) }
 
 // seen says in SQL what visible says.
 func (s *Service) seen(by actor.Actor) (string, []any) {
