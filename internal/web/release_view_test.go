@@ -30,6 +30,9 @@ func releaseContents() []content {
 		releaseForm{head: h, Form: form{Errors: map[string][]string{"tag_name": {"x"}, "name": {"x"}}, Error: "no"}, Links: []linkField{{N: 1, Type: "image"}}, Goals: []choice{{Label: "m"}}, Tags: []string{"v1"}, Look: "x"},
 		releaseForm{head: h, Tag: "a/b"},
 		catalogPage{}, catalogPage{Filtered: true, Search: "x"},
+		searchPage{}, searchPage{Search: "x", Place: searchPlace{"project_id", 1, "P", "g/p"}, Error: "no"},
+		searchPage{Search: "x", Scope: "blobs", Hint: "h", Tabs: []searchTab{{"Code", "/x", "1", true}, {Label: "Wiki"}}, Pager: pager{After: "?page=2"}, Rows: []searchRow{
+			{To: "/x", Icon: "file", Title: []textPart{{"x", true}, {"y", false}}, Lines: []hitLine{{1, []textPart{{"x", true}}}}, Badge: "b", Ref: "r", By: "e", At: &now, Text: []textPart{{Text: "t"}}}}},
 		catalogPage{Resources: []*catalog.Resource{{Project: h.Project, ReleasedAt: now, Latest: &catalog.Version{Name: "1.0.0", Components: []catalog.Component{{Name: "c"}}}}}},
 		catalogResourcePage{Project: h.Project, Version: &catalog.Version{Name: "1.0.0"}, Versions: []*catalog.Version{{Name: "1.0.0"}},
 			Components: []componentView{{catalog.Component{Name: "c", Inputs: []catalog.Input{{Name: "i", Required: true}, {Name: "j", Default: "d"}}}, "include"}}},

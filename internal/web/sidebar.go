@@ -16,6 +16,7 @@ type sideBar struct {
 	face   *portrait
 	base   string // address that the pages of the items start with
 	groups []navGroup
+	search searchPlace // what the search box searches
 }
 
 // navGroup is a part of the side bar. One with a label can be collapsed.
@@ -65,6 +66,7 @@ func (h head) sideBar() *sideBar {
 	picture := projectFace(h.Project)
 	home := pathTo(h.Project.FullPath)
 	b := &sideBar{label: "Project navigation", name: h.Project.Name, home: home, face: &picture, base: home + "/-/"}
+	b.search = searchPlace{Param: "project_id", ID: h.Project.ID, Name: h.Project.Name}
 	planned, code := h.Issues || h.Merges, h.Code && h.Project.DefaultBranch != ""
 	branch := pathTo(h.Project.DefaultBranch)
 
@@ -142,6 +144,7 @@ func (h groupHead) sideBar() *sideBar {
 	picture := groupFace(h.Group)
 	home := pathTo(h.Group.FullPath)
 	b := &sideBar{label: "Group navigation", name: h.Group.Name, home: home, face: &picture, base: "/groups" + home + "/-/"}
+	b.search = searchPlace{Param: "group_id", ID: h.Group.ID, Name: h.Group.Name}
 	b.group("manage", "Manage", "users", true)
 	b.add(true, "Activity", "activity")
 	if h.MaySet {

@@ -113,6 +113,7 @@ type frame struct {
 	Path         string // of this page
 	Links        template.HTML
 	Side         template.HTML // the side bar, if the page has one
+	Within       searchPlace   // what the search box searches
 	Wide         bool          // the page uses the whole width of the window
 	Now          time.Time
 	SignUp       bool
@@ -160,6 +161,9 @@ func (v *visit) render(status int, c content) error {
 		}
 	}
 	f.Links, f.Side = mainLinks(f.Path, f.User != nil, f.Counts), v.sideBar()
+	if v.inside != nil {
+		f.Within = v.inside.search
+	}
 	if c, ok := c.(interface{ wide() bool }); ok {
 		f.Wide = c.wide()
 	}

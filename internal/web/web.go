@@ -39,6 +39,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/search"
 	"svc/internal/secret"
 	"svc/internal/securefile"
 	"svc/internal/setting"
@@ -63,6 +64,7 @@ type Deps struct {
 	Plan     *plan.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Search   *search.Service
 	Transfer *transfer.Service
 	Hooks    *hook.Service
 	Notify   *notify.Service
@@ -157,6 +159,7 @@ func New(d Deps) *Web {
 	w.wikiPages()
 	w.releasePages()
 	w.catalogPages()
+	w.searchPages()
 	w.mergePages()
 	w.pipelinePages()
 	w.jobPages()

@@ -387,6 +387,14 @@
     };
   }
 
+  // The search box gets its suggestions when it is used.
+  const find = document.querySelector("[data-suggest]");
+  find?.addEventListener("focus", () => {
+    const add = (tag, more) => document.head.append(Object.assign(document.createElement(tag), more));
+    add("link", { rel: "stylesheet", href: find.dataset.style });
+    add("script", { src: find.dataset.find });
+  }, { once: true });
+
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
   const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues", m: "/dashboard/merge_requests", t: "/dashboard/todos" };
   let after = 0;
