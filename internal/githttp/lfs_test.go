@@ -441,6 +441,7 @@ func TestLFSDirect(t *testing.T) {
 			t.Errorf("upload %d is refused: %t", i, refused)
 		}
 	}
+	c.want(t, 200, "has exceeded its size limit", "POST", "objects/batch", fmt.Sprintf(`{"operation":"upload","objects":[{"oid":%q,"size":9223372036854775807}]}`, oidOf("x")))
 	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"repository_size_limit":0}`})
 	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"lfs_direct_transfer":false}`})
 	c.upload(t, "through the server")

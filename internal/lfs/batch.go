@@ -212,8 +212,8 @@ func (l *limits) take(size int64) error {
 	if l.object > 0 && size > l.object {
 		return errs.TooLarge("An LFS object can have %d MB at most.", l.megabytes)
 	}
-	if l.quota > 0 && l.occupied+size > l.quota {
-		return errs.TooLarge("%s", overQuota(l.occupied+size, l.quota))
+	if l.quota > 0 && size > l.quota-l.occupied { // the sum can be too large for a number
+		return errs.TooLarge("%s", overQuota(l.occupied+min(size, l.quota), l.quota))
 	}
 	l.occupied += size
 	return nil
