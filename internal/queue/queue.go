@@ -216,5 +216,9 @@ func (q *Queue) Stop(ctx context.Context) error {
 	q.stop()
 	q.tending.Wait()
 	q.client.Store(nil)
-	return errors.Join(err, q.leave(context.WithoutCancel(ctx), client.ID()))
+	if left := q.leave(context.WithoutCancel(ctx), client.ID()); left != nil {
+		// The other nodes find out when this one no longer reports itself.
+		q.Log.WarnContext(ctx, "the queue cannot remove this node from the list of nodes", "error", left)
+	}
+	return err
 }
