@@ -305,7 +305,7 @@ func TestStopWaits(t *testing.T) {
 		stopped := make(chan error)
 		go func() {
 			err := q.Stop(context.Background())
-			if n := len(r.numbers()); n != 2 {
+			if n := len(r.numbers()); n < 2 {
 				t.Errorf("stop did not wait: %d of 2 have run", n)
 			}
 			stopped <- err
@@ -321,11 +321,13 @@ func TestStopWaits(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
-		if got := r.numbers(); len(got) != 2 {
-			t.Errorf("ran %v", got)
+		// What was added runs before the workers stop or after the next start.
+		ran, left := r.numbers(), ""
+		if n := 4 - len(ran); n > 0 {
+			left = fmt.Sprintf("test.job waiting %d", n)
 		}
-		if s := stats(t, q); s != "test.job waiting 2" {
-			t.Error(s)
+		if s := stats(t, q); s != left || !slices.Contains(ran, 0) || !slices.Contains(ran, 1) {
+			t.Errorf("ran %v, %s", ran, s)
 		}
 		if err := q.Stop(t.Context()); err != nil { // again
 			t.Error(err)
