@@ -176,7 +176,7 @@ func newDriver(d *db.DB) *driver {
 	if d.Postgres() {
 		return &driver{riverdatabasesql.New(d.SQL()), &pilot{}}
 	}
-	return &driver{riversqlite.New(d.SQL()), &pilot{}}
+	return &driver{riversqlite.New(d.SQL()), &pilot{sqlite: d}}
 }
 
 // SupportsListenNotify says that no one listens, so that River need not notify.
@@ -192,6 +192,7 @@ func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
 // shows whether this node is the leader.
 type pilot struct {
 	riverpilot.StandardPilot
+	sqlite *db.DB // nil on PostgreSQL
 	notify func(context.Context, []*rivertype.JobInsertResult)
 	leader leader
 }
@@ -210,6 +211,18 @@ func (p *pilot) PluginMaintenanceServices() []startstop.Service {
 
 // PluginServices returns River the services that run on every node.
 func (p *pilot) PluginServices() []startstop.Service { return nil }
+
+// JobGetAvailable implements riverpilot.Pilot. River takes work by an update, for
+// which SQLite needs its only writer even when no work waits; a read does not
+// hold up anyone.
+func (p *pilot) JobGetAvailable(ctx context.Context, exec riverdriver.Executor, state riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
+	if p.sqlite != nil {
+		if available, err := laneHasWork(ctx, p.sqlite, params.Queue); err != nil || !available {
+			return nil, err
+		}
+	}
+	return p.StandardPilot.JobGetAvailable(ctx, exec, state, params)
+}
 
 func (p *pilot) wake(lane string) {
 	p.notify(context.Background(), []*rivertype.JobInsertResult{{Job: &rivertype.JobRow{Queue: lane}}})

@@ -48,6 +48,12 @@ func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (boo
 	return err == nil, err
 }
 
+// laneHasWork reports whether work of the lane is available. Its time is not
+// compared: work whose time has not come yet is scheduled, not available.
+func laneHasWork(ctx context.Context, d *db.DB, lane string) (bool, error) {
+	return db.Exists(ctx, d, "SELECT 1 FROM river_job WHERE priority >= 0 AND queue = ? AND state = 'available'", lane)
+}
+
 // stateCase names the state of a row, as State has it.
 const stateCase = `CASE
 			WHEN state = 'running' THEN 'running'
