@@ -100,9 +100,10 @@ func SQLite(t testing.TB) Source {
 	return Source{Path: path}
 }
 
-// Migrating takes longer than most tests, so it is done once per process and
-// copied.
-var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
+// sqliteTemplate is a migrated file, which tests copy.
+var sqliteTemplate = sync.OnceValues(func() ([]byte, error) { return once("sqlite", makeFile) })
+
+func makeFile() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "svc-dbtest-")
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(path)
-})
+}
 
 func migrate(url, path string) error {
 	d, err := db.Open(context.Background(), url, path)

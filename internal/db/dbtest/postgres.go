@@ -22,7 +22,7 @@ import (
 // which takes longer than most tests. So a test leaves its database to the next
 // one, emptied.
 var (
-	postgresTemplate = sync.OnceValues(makeTemplate)
+	postgresTemplate = sync.OnceValues(func() (*template, error) { return once("postgres", makeTemplate) })
 	postgresCount    atomic.Int64
 
 	spareMu sync.Mutex
@@ -32,24 +32,24 @@ var (
 // template is a migrated database. What its tables and sequences hold, the
 // migrations wrote about themselves.
 type template struct {
-	name  string
-	shape string // of the schema
-	kept  string // its tables and sequences that hold something, as an array
+	Name  string
+	Shape string // of the schema
+	Kept  string // its tables and sequences that hold something, as an array
 }
 
 func makeTemplate() (*template, error) {
 	if err := sweep(); err != nil {
 		return nil, err
 	}
-	t := &template{name: fmt.Sprintf("%s%d_template", prefix(), os.Getpid())}
-	if err := admin("CREATE DATABASE " + t.name); err != nil {
+	t := &template{Name: fmt.Sprintf("%s%d_template", prefix(), runID)}
+	if err := admin("CREATE DATABASE " + t.Name); err != nil {
 		return nil, err
 	}
-	if err := migrate(databaseURL(t.name), ""); err != nil {
+	if err := migrate(databaseURL(t.Name), ""); err != nil {
 		return nil, err
 	}
-	return t, within(databaseURL(t.name), func(c *sql.DB) error {
-		return errors.Join(c.QueryRow(shapeOf).Scan(&t.shape), c.QueryRow(usedIn).Scan(&t.kept))
+	return t, within(databaseURL(t.Name), func(c *sql.DB) error {
+		return errors.Join(c.QueryRow(shapeOf).Scan(&t.Shape), c.QueryRow(usedIn).Scan(&t.Kept))
 	})
 }
 
@@ -89,7 +89,7 @@ func Postgres(t testing.TB) Source {
 	}
 	name := takeSpare()
 	if name == "" {
-		name = create(t, model.name)
+		name = create(t, model.Name)
 	}
 	t.Cleanup(func() {
 		if t.Failed() || model.restore(t, name) != nil {
@@ -130,10 +130,10 @@ func (t *template) restore(tb testing.TB, name string) error {
 		if err := c.QueryRow(shapeOf).Scan(&shape); err != nil {
 			return err
 		}
-		if shape != t.shape {
+		if shape != t.Shape {
 			return errors.New("the test changed the schema")
 		}
-		_, err := c.Exec(fmt.Sprintf(empty, "'"+t.kept+"'"))
+		_, err := c.Exec(fmt.Sprintf(empty, "'"+t.Kept+"'"))
 		return err
 	})
 }
@@ -150,6 +150,9 @@ func bare(t testing.TB) Source {
 // connected.
 func create(t testing.TB, model string) string {
 	t.Helper()
+	if err := sweep(); err != nil {
+		t.Fatal(err)
+	}
 	name := fmt.Sprintf("%s%d_%d", prefix(), os.Getpid(), postgresCount.Add(1))
 	if err := admin("CREATE DATABASE " + name + " TEMPLATE " + model + " STRATEGY file_copy"); err != nil {
 		t.Fatal(err)
@@ -172,8 +175,10 @@ func prefix() string {
 }
 
 // sweep drops what processes that are gone have left: a process has no last
-// moment in which it could drop its template and the spare ones.
-func sweep() error {
+// moment in which it could drop its template and the spare ones. It runs before
+// this process creates its first database, so that one with its number is of an
+// earlier process.
+var sweep = sync.OnceValue(func() error {
 	d, err := db.Open(context.Background(), os.Getenv("TEST_POSTGRES"), "")
 	if err != nil {
 		return err
@@ -194,7 +199,7 @@ func sweep() error {
 		_ = admin("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") // another process may be at it
 	}
 	return nil
-}
+})
 
 func admin(statement string) error {
 	return within(os.Getenv("TEST_POSTGRES"), func(c *sql.DB) error {
