@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"svc/internal/httpreq"
 
@@ -30,11 +31,14 @@ type assets struct {
 
 type asset struct {
 	kind string
-	text []byte
-	gzip []byte // empty when that would be longer
+	text []byte        // nil if it is stored compressed
+	gzip func() []byte // empty when that would be longer
 }
 
-func loadAssets() *assets {
+// loadAssets returns the assets. They are part of the program, so all servers of a
+// process share them. A file is compressed when it is requested for the first
+// time: all of them together take longer than the rest of a start.
+var loadAssets = sync.OnceValue(func() *assets {
 	a := &assets{names: map[string]string{}, byName: map[string]asset{}}
 	entries, err := static.ReadDir("static")
 	if err != nil {
@@ -54,12 +58,12 @@ func loadAssets() *assets {
 		a.names[e.Name()] = name
 		a.byName[name] = asset{
 			kind: map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[ext],
-			text: text, gzip: compress(text),
+			text: text, gzip: sync.OnceValue(func() []byte { return compress(text) }),
 		}
 	}
 	a.loadVendor()
 	return a
-}
+})
 
 // loadVendor adds the libraries of others, which are stored compressed.
 func (a *assets) loadVendor() {
@@ -76,7 +80,7 @@ func (a *assets) loadVendor() {
 		of := strings.TrimSuffix(path.Base(file), ".gz")
 		name := strings.TrimSuffix(of, ".js") + "-" + hex.EncodeToString(sum[:4]) + ".js"
 		a.names[of] = name
-		a.byName[name] = asset{kind: "text/javascript; charset=utf-8", gzip: packed}
+		a.byName[name] = asset{kind: "text/javascript; charset=utf-8", gzip: func() []byte { return packed }}
 	}
 }
 
@@ -117,12 +121,12 @@ func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	text := a.text
-	switch {
-	case len(a.gzip) > 0 && httpreq.AcceptsGzip(r):
+	if httpreq.AcceptsGzip(r) && len(a.gzip()) > 0 {
 		h.Set("Content-Encoding", "gzip")
-		text = a.gzip
-	case text == nil: // a client without gzip waits while a library is unpacked
-		unpacked, err := gzip.NewReader(bytes.NewReader(a.gzip))
+		text = a.gzip()
+	}
+	if text == nil { // a client without gzip waits while a library is unpacked
+		unpacked, err := gzip.NewReader(bytes.NewReader(a.gzip()))
 		if err == nil {
 			_, _ = io.Copy(rw, unpacked)
 		}
