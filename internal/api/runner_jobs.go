@@ -39,7 +39,7 @@ type requestJobParams struct {
 // requestJob is the job request of the public runner:
 // https://docs.gitlab.com/runner/configuration/advanced-configuration/#long-polling
 func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
-	found, cursor, err := a.CI.RequestJob(c, ci.JobRequest{Contact: p.contact(c), Cursor: p.LastUpdate})
+	found, cursor, err := a.CI.RequestJob(c, ci.JobRequest{Contact: p.contact(c), Cursor: p.LastUpdate, Wait: preferredWait(c.r.Header)})
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,23 @@ func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
 		return none{}, nil
 	}
 	return toAssignment(c, found, a.Now()), nil
+}
+
+// preferredWait returns how long a client wants to wait for an answer
+// (RFC 7240, section 4.3); 0 if it does not say.
+func preferredWait(h http.Header) time.Duration {
+	for _, list := range h.Values("Prefer") {
+		for preference := range strings.SplitSeq(list, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
+			}
+			if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 16); err == nil {
+				return time.Duration(n) * time.Second
+			}
+		}
+	}
+	return 0
 }
 
 type runnerJobParams struct {

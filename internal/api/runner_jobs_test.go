@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/waittest"
@@ -220,7 +221,7 @@ func TestLongPolling(t *testing.T) {
 		if cursor == "" {
 			t.Fatal("no cursor")
 		}
-		s.Check(t, apptest.Call{Name: "a foreign cursor is not held", Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"last_update":"other"}`, b.runner), Status: 204})
+		s.Check(t, apptest.Call{Name: "what is no cursor is not held", Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"last_update":"other"}`, b.runner), Status: 204})
 		answers := make(chan *assigned)
 		held := func() bool { return s.CI.JobQueue.Held() == 1 }
 		go func() { answers <- b.take(b.runner, 201, fmt.Sprintf(`,"last_update":%q`, cursor)) }()
@@ -236,5 +237,45 @@ func TestLongPolling(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "GET /runners/all", As: root, Status: 200}).JSON(t, &runners)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /runners/%d", runners[0].ID), As: root, JSON: `{"paused":true}`, Status: 200})
 		waittest.Receive(t, "the runner is answered", answers)
+	})
+}
+
+// A balancer sends the requests of a runner to any node. The first runner that is
+// held does not serve the tags of the job, which the nodes have not seen yet.
+func TestLongPollingOtherCursorAndNewTags(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], tags: [c]}")
+		other := newRunner(t, s, root, `{"runner_type":"instance_type","tag_list":["c"]}`)
+		first, second := make(chan *assigned), make(chan *assigned)
+		held := func(n int) func() bool { return func() bool { return s.CI.JobQueue.Held() == n } }
+		go func() { first <- b.take(b.runner, 204, `,"last_update":"Zq4_-x1y-1"`) }()
+		waittest.For(t, "the request with the cursor of another node is held", held(1))
+		go func() { second <- b.take(other, 201, `,"last_update":"svc-1"`) }()
+		waittest.For(t, "the second request is held", held(2))
+		b.pipeline(b.project)
+		if j := waittest.Receive(t, "the second runner gets the job", second); j == nil || j.JobInfo.Name != "a" {
+			t.Errorf("got %+v", j)
+		}
+		s.CI.JobQueue.Close()
+		waittest.Receive(t, "the first runner is answered", first)
+	})
+}
+
+// A runner that prefers a shorter wait gets an answer by then.
+func TestLongPollingPrefersWait(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x]}")
+		start := time.Now()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v4/jobs/request", strings.NewReader(fmt.Sprintf(`{"token":%q,"last_update":"svc-1"}`, b.runner)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Prefer", "respond-async, wait=1")
+		if a := s.Exchange(t, r); a.Status != 204 || time.Since(start) < time.Second {
+			t.Errorf("status %d after %s", a.Status, time.Since(start))
+		}
 	})
 }

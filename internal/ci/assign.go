@@ -22,8 +22,11 @@ import (
 type JobRequest struct {
 	runners.Contact
 	// Cursor is the value that the runner got with its last request. A request
-	// with a cursor of this node may be held.
+	// with the cursor of any node may be held.
 	Cursor string
+	// Wait is how long the runner wants its request to be held at most; 0 if it
+	// does not say.
+	Wait time.Duration
 }
 
 // RequestJob assigns a job to a runner; nil if there is none. The cursor is for
@@ -44,7 +47,7 @@ func (s *Service) RequestJob(ctx context.Context, req JobRequest) (*Assignment, 
 		return a != nil, err
 	}
 	if s.JobQueue.Holds(req.Cursor) {
-		err = s.JobQueue.Await(ctx, r, look)
+		err = s.JobQueue.Await(ctx, r, req.Wait, look)
 	} else {
 		_, err = look(ctx)
 	}

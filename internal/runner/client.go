@@ -24,6 +24,8 @@ type client struct {
 	info   map[string]any
 	http   *http.Client
 	cursor string // what the server gave us to wait with
+	now    func() time.Time
+	pace   Pace
 }
 
 func newClient(d Deps, system, shell string) (*client, error) {
@@ -32,7 +34,7 @@ func newClient(d Deps, system, shell string) (*client, error) {
 		return nil, fmt.Errorf("%q is not the address of a server", d.URL)
 	}
 	c := &client{
-		base: strings.TrimSuffix(d.URL, "/") + "/api/v4", token: d.Token, system: system,
+		base: strings.TrimSuffix(d.URL, "/") + "/api/v4", token: d.Token, system: system, now: d.Now, pace: d.Pace,
 		info: map[string]any{
 			"name": "svc-runner", "version": d.Version.Version, "revision": d.Version.Revision,
 			"platform": runtime.GOOS, "architecture": runtime.GOARCH, "executor": "shell", "shell": shell,
@@ -88,6 +90,15 @@ func parseReply(res *http.Response) reply {
 // send makes a call with a JSON body; the answer's own body goes into out, if
 // it is not nil and the call went well.
 func (c *client) send(ctx context.Context, method, path string, token [2]string, body, out any) (*http.Response, error) {
+	r, err := c.newRequest(ctx, method, path, token, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(r, out)
+}
+
+// newRequest makes a request with a JSON body.
+func (c *client) newRequest(ctx context.Context, method, path string, token [2]string, body any) (*http.Request, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -98,7 +109,7 @@ func (c *client) send(ctx context.Context, method, path string, token [2]string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(token[0], token[1])
-	return c.do(r, out)
+	return r, nil
 }
 
 func (c *client) do(r *http.Request, out any) (*http.Response, error) {
@@ -127,8 +138,21 @@ func (c *client) contact() map[string]any {
 	return map[string]any{"token": c.token, "system_id": c.system, "info": c.info}
 }
 
+// sendRate is the least rate, in bytes per second, at which a body that is sent
+// in a bounded call is expected to be taken.
+const sendRate = 64 << 10
+
+// bounded limits the time of a call with a body: a server that is frozen, or a
+// connection to one that is gone, must not stop the runner. The next call may
+// reach another node.
+func (c *client) bounded(ctx context.Context, body int) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.pace.Call+time.Duration(body)*time.Second/sendRate)
+}
+
 // verify asks whether the token is good.
 func (c *client) verify(ctx context.Context) (int, error) {
+	ctx, cancel := c.bounded(ctx, 0)
+	defer cancel()
 	res, err := c.send(ctx, http.MethodPost, "/runners/verify", c.runnerToken(), c.contact(), nil)
 	if err != nil {
 		return 0, err
@@ -143,9 +167,16 @@ func (c *client) request(ctx context.Context) (j *assignment, again bool, err er
 	if c.cursor != "" {
 		body["last_update"] = c.cursor
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.pace.Hold+c.pace.Call)
+	defer cancel()
 	j = &assignment{}
-	start := time.Now()
-	res, err := c.send(ctx, http.MethodPost, "/jobs/request", c.runnerToken(), body, j)
+	start := c.now()
+	r, err := c.newRequest(ctx, http.MethodPost, "/jobs/request", c.runnerToken(), body)
+	if err != nil {
+		return nil, false, err
+	}
+	r.Header.Set("Prefer", fmt.Sprintf("wait=%d", int(c.pace.Hold/time.Second)))
+	res, err := c.do(r, j)
 	if err != nil {
 		return nil, false, err
 	}
@@ -156,10 +187,10 @@ func (c *client) request(ctx context.Context) (j *assignment, again bool, err er
 		}
 		return j, false, nil
 	case http.StatusNoContent:
-		cursor := res.Header.Get("X-GitLab-Last-Update")
-		fresh := cursor != "" && cursor != c.cursor
-		c.cursor = cursor
-		return nil, fresh || cursor != "" && time.Since(start) > time.Second, nil
+		first := c.cursor == ""
+		c.cursor = res.Header.Get("X-GitLab-Last-Update")
+		// A server that answers a request with a cursor at once does not hold it.
+		return nil, c.cursor != "" && (first || c.now().Sub(start) > time.Second), nil
 	}
 	return nil, false, fmt.Errorf("status %d", res.StatusCode)
 }
@@ -180,6 +211,8 @@ type output struct {
 
 // update tells the server of a job.
 func (c *client) update(ctx context.Context, jobID int64, u update) (reply, error) {
+	ctx, cancel := c.bounded(ctx, 0)
+	defer cancel()
 	res, err := c.send(ctx, http.MethodPut, fmt.Sprintf("/jobs/%d", jobID), jobToken(u.Token), u, nil)
 	if err != nil {
 		return reply{}, err
@@ -189,6 +222,8 @@ func (c *client) update(ctx context.Context, jobID int64, u update) (reply, erro
 
 // patch sends a piece of a log.
 func (c *client) patch(ctx context.Context, jobID int64, token string, at int64, text []byte, debug bool) (reply, error) {
+	ctx, cancel := c.bounded(ctx, len(text))
+	defer cancel()
 	address := fmt.Sprintf("%s/jobs/%d/trace?debug_trace=%t", c.base, jobID, debug)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPatch, address, bytes.NewReader(text))
 	if err != nil {

@@ -43,6 +43,8 @@ type Version struct{ Version, Revision string }
 // one.
 type Pace struct {
 	Poll   time.Duration // between two requests for a job that were not held
+	Hold   time.Duration // for the server to hold a request for a job
+	Call   time.Duration // for the server to answer any other call
 	Ask    time.Duration // between two questions whether a job is to go on
 	Kill   time.Duration // for processes to end before they are killed
 	Grace  time.Duration // for jobs to end when the runner is to stop
@@ -58,6 +60,8 @@ func (p Pace) withDefaults() Pace {
 		}
 	}
 	set(&p.Poll, 3*time.Second)
+	set(&p.Hold, 20*time.Second)
+	set(&p.Call, 10*time.Second)
 	set(&p.Ask, 3*time.Second)
 	set(&p.Kill, 10*time.Second)
 	set(&p.Grace, 15*time.Second)

@@ -96,7 +96,7 @@ func (f *fake) patch(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func testSender(t testing.TB, f *fake, text string) *sender {
 	t.Helper()
-	d := Deps{URL: f.URL, Token: "glrt-x"}
+	d := Deps{URL: f.URL, Token: "glrt-x", Now: time.Now, Pace: Pace{}.withDefaults()}
 	c, err := newClient(d, "r_1", "bash")
 	if err != nil {
 		t.Fatal(err)

@@ -3,13 +3,13 @@ package jobqueue
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"svc/internal/ci/runners"
-	"svc/internal/secret"
 )
 
 // topic is the notice that a job was queued; its key is a wakeup.
@@ -21,8 +21,6 @@ const maxPoll = 50 * time.Second
 // longPolls are the job requests that this node holds until there is a job for
 // the runner.
 type longPolls struct {
-	node string // distinguishes our cursors from those of other processes
-
 	mu     sync.Mutex
 	list   []*longPoll // the one that waits longest first
 	closed chan struct{}
@@ -44,10 +42,8 @@ type wakeup struct {
 }
 
 func newLongPolls() *longPolls {
-	return &longPolls{node: secret.Token("")[:8], closed: make(chan struct{})}
+	return &longPolls{closed: make(chan struct{})}
 }
-
-func (w *longPolls) cursor() string { return w.node + "-1" }
 
 func (w *longPolls) add(at *longPoll) {
 	w.mu.Lock()
@@ -64,11 +60,14 @@ func (q *Queue) Held() int {
 
 // Cursor is the value that a runner sends with its next request to show that the
 // request may be held.
-func (q *Queue) Cursor() string { return q.polls.cursor() }
+func (q *Queue) Cursor() string { return "svc-1" }
 
-// Holds reports whether a request with a cursor may be held: the cursor was issued
-// by this process. Otherwise this node may have missed a wakeup.
-func (q *Queue) Holds(cursor string) bool { return cursor == q.polls.cursor() }
+var cursorForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}-[0-9]{1,20}$`)
+
+// Holds reports whether a request with a cursor may be held. Any node holds the
+// cursors of all nodes: a request is registered before the queue is read, so that
+// it misses no job.
+func (q *Queue) Holds(cursor string) bool { return cursorForm.MatchString(cursor) }
 
 func (w *longPolls) remove(at *longPoll) {
 	w.mu.Lock()
@@ -88,18 +87,15 @@ func (w *longPolls) close() {
 
 // wake wakes requests for a job. One instance runner and one project runner are
 // enough, since the first takes the job. All group runners are woken, because
-// this node does not know whether the group has the project.
+// this node does not know whether the group has the project. If the tags are not
+// known, every runner that could serve the job is woken.
 func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.list) == 0 {
 		return
 	}
-	var tags []string
-	known := false
-	if !c.all {
-		tags, known = tagsOf(c.tags)
-	}
+	tags, known := tagsOf(c.tags)
 	var instance, project bool
 	for _, at := range w.list {
 		r := at.runner
@@ -120,11 +116,30 @@ func (w *longPolls) wake(c wakeup, tagsOf func(int64) ([]string, bool)) {
 		}
 		select {
 		case at.wake <- c:
-			instance = instance || r.Type == runners.InstanceType
-			project = project || r.Type == runners.ProjectType
+			instance = instance || known && r.Type == runners.InstanceType
+			project = project || known && r.Type == runners.ProjectType
 		default: // it is awake and looks for another job
 		}
 	}
+}
+
+// tagSetTimeout limits how long the wakeup of a job waits for its tags.
+const tagSetTimeout = 5 * time.Second
+
+// wake wakes requests for a job on this node. The tags of a set that the node has
+// not seen yet are read first: otherwise the wakeup could go to a runner that does
+// not serve the job.
+func (q *Queue) wake(c wakeup) {
+	if _, known := q.knownTags(c.tags); known || c.all || q.Held() == 0 {
+		q.polls.wake(c, q.knownTags)
+		return
+	}
+	go func() { // notices must not wait for the database
+		ctx, cancel := context.WithTimeout(context.Background(), tagSetTimeout)
+		defer cancel()
+		_, _ = q.tagsOf(ctx, c.tags) // after an error all runners are woken
+		q.polls.wake(c, q.knownTags)
+	}()
 }
 
 // Close ends held requests and holds no more. It is called when the server stops.
@@ -141,7 +156,7 @@ func (q *Queue) listen() {
 			c.all = true
 		}
 		q.lists.clear()
-		q.polls.wake(c, q.knownTags)
+		q.wake(c)
 	})
 	// The requests of a changed runner end, so that it returns with its new
 	// settings.
@@ -149,7 +164,7 @@ func (q *Queue) listen() {
 		id, _ := strconv.ParseInt(key, 10, 64)
 		q.lists.clear()
 		for _, c := range q.polls.end(id) {
-			q.polls.wake(c, q.knownTags)
+			q.wake(c)
 		}
 	})
 }
@@ -181,10 +196,18 @@ func parseWakeup(key string) (c wakeup, ok bool) {
 	return c, err == nil && n == 3
 }
 
+// pollTime is how long a request is held whose runner asked for a time.
+func pollTime(asked time.Duration) time.Duration {
+	if asked <= 0 {
+		return maxPoll
+	}
+	return min(asked, maxPoll)
+}
+
 // Await holds a request until look finds a job, the time is over or the server
-// stops. It registers before it looks first, so that no job is missed in
+// stops. most shortens the time unless it is 0. It registers before it looks first, so that no job is missed in
 // between.
-func (q *Queue) Await(ctx context.Context, r *runners.Runner, look func(context.Context) (found bool, err error)) error {
+func (q *Queue) Await(ctx context.Context, r *runners.Runner, most time.Duration, look func(context.Context) (found bool, err error)) error {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Type == runners.ProjectType {
 		var err error
@@ -202,10 +225,10 @@ func (q *Queue) Await(ctx context.Context, r *runners.Runner, look func(context.
 		default:
 		}
 		for _, c := range called { // another runner must handle it
-			q.polls.wake(c, q.knownTags)
+			q.wake(c)
 		}
 	}()
-	timer := time.NewTimer(maxPoll)
+	timer := time.NewTimer(pollTime(most))
 	defer timer.Stop()
 	for {
 		found, err := look(ctx)
