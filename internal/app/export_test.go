@@ -16,3 +16,6 @@ func SealedColumns() []string {
 	}
 	return list
 }
+
+// CloseListener closes the listener of the HTTP server.
+func (s *Server) CloseListener() { _ = s.listener.Close() }

@@ -30,29 +30,30 @@ func (s *Server) health(m *metrics) http.Handler {
 }
 
 // readiness reports whether requests can be answered, and if not, which part
-// stands in the way. The reasons go to the log: they may name hosts. Which disk
-// is nearly full is said in the answer, by the name of what it holds.
+// stands in the way. A node is ready while it reaches the database, has room on
+// its disks and is not stopping. The object store and the mail server are reported
+// only: all nodes share them, and most requests do not need them. The reasons go
+// to the log: they may name hosts. Which disk is nearly full is said in the
+// answer, by the name of what it holds.
 func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
-	status, checks := http.StatusOK, map[string]string{}
-	for name, check := range map[string]func(context.Context) error{"database": s.DB.Ping, "blobs": s.Blobs.Ping} {
-		checks[name] = "ok"
-		if err := check(ctx); err != nil {
-			s.Log.ErrorContext(r.Context(), "not ready", "part", name, "error", err)
-			status, checks[name] = http.StatusServiceUnavailable, "failed"
-		}
+	status, checks := http.StatusOK, s.dependencies.states()
+	checks["database"] = stateOK
+	if err := s.DB.Ping(ctx); err != nil {
+		s.Log.ErrorContext(r.Context(), "not ready", "part", "database", "error", err)
+		status, checks["database"] = http.StatusServiceUnavailable, stateFailed
 	}
-	checks["disk"] = "ok"
+	checks["disk"] = stateOK
 	if err := s.spaceLeft(); err != nil {
 		s.Log.ErrorContext(r.Context(), "not ready", "part", "disk", "error", err)
 		status, checks["disk"] = http.StatusServiceUnavailable, err.Error()
 	}
-	state := "ok"
+	state := stateOK
 	if s.stopping.Load() {
 		status, state = http.StatusServiceUnavailable, "stopping"
 	} else if status != http.StatusOK {
-		state = "failed"
+		state = stateFailed
 	}
 	writeState(w, status, map[string]any{"status": state, "checks": checks})
 }

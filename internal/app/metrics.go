@@ -71,12 +71,14 @@ var (
 	poolWaits = prometheus.NewDesc("svc_db_waits_total", "How often a query waited for a connection.", []string{"pool"}, nil)
 	poolWait  = prometheus.NewDesc("svc_db_wait_seconds_total", "How long queries waited for a connection.", []string{"pool"}, nil)
 	work      = prometheus.NewDesc("svc_queue_work", "Background work by state.", []string{"state", "kind"}, nil)
+	partUp    = prometheus.NewDesc("svc_dependency_up", "Whether a service that this node uses responds.", []string{"dependency"}, nil)
+	ready     = prometheus.NewDesc("svc_node_ready", "Whether this node is ready for requests: 0 while it stops.", nil, nil)
 	held      = prometheus.NewDesc("svc_runner_requests_held", "Requests of runners that wait for a job.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (parts) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held} {
+	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held, partUp, ready} {
 		to <- d
 	}
 }
@@ -90,6 +92,12 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(poolWait, prometheus.CounterValue, st.WaitDuration.Seconds(), name)
 	}
 	to <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(p.s.CI.JobQueue.Held()))
+	for name, state := range p.s.dependencies.states() {
+		if state != stateUnknown {
+			to <- prometheus.MustNewConstMetric(partUp, prometheus.GaugeValue, truth(state == stateOK), name)
+		}
+	}
+	to <- prometheus.MustNewConstMetric(ready, prometheus.GaugeValue, truth(!p.s.stopping.Load()))
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	stats, err := p.s.Queue.Stats(ctx)
@@ -100,4 +108,12 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	for _, st := range stats {
 		to <- prometheus.MustNewConstMetric(work, prometheus.GaugeValue, float64(st.N), string(st.State), st.Kind)
 	}
+}
+
+// truth is a condition as the value of a metric.
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

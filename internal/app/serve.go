@@ -39,7 +39,8 @@ type Server struct {
 	// the log hides.
 	SecretRoutes []string
 
-	sampler *sampler
+	sampler      *sampler
+	dependencies *dependencies
 }
 
 // Listen brings the schema up to date, makes the first administrator in an
@@ -113,7 +114,7 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	metrics := newMetrics(s)
-	s.sampler = newSampler(s)
+	s.sampler, s.dependencies = newSampler(s), newDependencies(s)
 	if err := s.newSSH(metrics); err != nil {
 		return err
 	}
@@ -147,14 +148,34 @@ func (s *Server) Run(ctx context.Context) error {
 	s.pages.run(failed)
 	s.startRunner()
 	watching, ended := s.sampler.start()
+	checking, checked := s.dependencies.start()
 	var cause error
 	select {
 	case cause = <-failed:
 	case <-ctx.Done():
+		s.drain(failed)
 	}
 	watching()
 	<-ended
+	checking()
+	<-checked
 	return errors.Join(cause, s.stop())
+}
+
+// drain tells load balancers that the server stops, and answers requests until
+// they have noticed: a connection to a listener that is closed would fail.
+func (s *Server) drain(failed <-chan error) {
+	s.stopping.Store(true)
+	if s.Config.ShutdownDelay <= 0 {
+		return
+	}
+	s.Log.Info("stopping: not ready, waiting for load balancers", "delay", s.Config.ShutdownDelay)
+	timer := time.NewTimer(s.Config.ShutdownDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-failed:
+	}
 }
 
 // stop ends in the order in which parts need each other.

@@ -62,6 +62,7 @@ type Config struct {
 	LogFormat         string            // auto, text or json; auto: text on a terminal, else json
 	LogLevel          slog.Level
 	MinFreeDisk       DiskSpace      // the server is not ready while less is free
+	ShutdownDelay     time.Duration  // how long a stopping server accepts connections
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
 

@@ -124,6 +124,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"log_format":             {"auto", "text", "json"},
 		"log_level":              {"debug", "warn", "error"},
 		"min_free_disk":          {"500MiB", "5%", "0"},
+		"shutdown_delay":         {"1s", "2s", "3s"},
 		"shutdown_timeout":       {"1s", "2s", "3s"},
 		"trusted_proxies":        {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 

@@ -322,6 +322,20 @@ func parseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// maxDelay is the longest delay: a server that does not stop looks broken.
+const maxDelay = 10 * time.Minute
+
+func parseDelay(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 10s or 1m", text)
+	}
+	if d < 0 || d > maxDelay {
+		return 0, fmt.Errorf("%q is not between 0s and %v", text, maxDelay)
+	}
+	return d, nil
+}
+
 // parseStorages takes name=path,…; paths become absolute.
 func parseStorages(text string) (map[string]string, error) {
 	storages := make(map[string]string)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"net"
 	netmail "net/mail"
 	"net/url"
 	"strconv"
@@ -126,6 +127,26 @@ func (s *Sender) Post(ctx context.Context, tx *db.Tx, l Email) error {
 		return fmt.Errorf("queue email: %w", err)
 	}
 	return nil
+}
+
+// Ping reports whether the mail server accepts connections. It does not sign in.
+func (s *Sender) Ping(ctx context.Context) error {
+	server, err := url.Parse(s.URL)
+	if err != nil {
+		return errors.New("smtp_url is invalid")
+	}
+	port := server.Port()
+	if port == "" {
+		port = strconv.Itoa(mail.DefaultPort)
+		if server.Scheme == "smtps" {
+			port = strconv.Itoa(mail.DefaultPortSSL)
+		}
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), port))
+	if err != nil {
+		return fmt.Errorf("connect to the mail server: %w", err)
+	}
+	return c.Close()
 }
 
 // place is the encryption context of queued emails. It is stored.

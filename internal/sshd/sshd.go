@@ -82,7 +82,7 @@ type Server struct {
 	starting map[string]int // by limit.AddressKey
 	started  int            // sum of starting
 	stopping bool
-	ended    sync.WaitGroup // of connections
+	ended    sync.WaitGroup // of connections and Serve
 }
 
 // New returns a server that does not listen yet.
@@ -112,10 +112,17 @@ func (s *Server) Serve(l net.Listener) error {
 	if !s.listen(l) {
 		return errors.Join(errStopped, l.Close())
 	}
+	defer s.ended.Done()
 	for {
 		nc, err := l.Accept()
 		if err == nil {
-			go s.serve(nc)
+			c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
+			if !s.enter(c) {
+				s.Log.Warn("ssh connection refused: too many connections", "ip", c.addr.String())
+				_ = nc.Close()
+				continue
+			}
+			go s.serve(c)
 			continue
 		}
 		if s.stopped() {
@@ -134,8 +141,12 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) listen(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
 	s.listener = l
-	return !s.stopping
+	s.ended.Add(1) // for Serve itself: it still adds what it has accepted
+	return true
 }
 
 func (s *Server) stopped() bool {
@@ -144,9 +155,13 @@ func (s *Server) stopped() bool {
 	return s.stopping
 }
 
-// Shutdown takes no more connections, ends those that do nothing, and waits
-// for the commands that are running. When ctx ends they are cut off, and its
-// error is returned.
+// lastCommand is how long a client that is signing in while the server stops has
+// to begin its command.
+const lastCommand = 5 * time.Second
+
+// Shutdown takes no more connections, ends those that have run a command and do
+// nothing, and waits for clients that are signing in and for the commands that are
+// running. When ctx ends they are cut off, and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -154,8 +169,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		_ = s.listener.Close() // that it is closed already is as good
 	}
 	for c := range s.conns {
-		if c.running == 0 {
+		switch {
+		case c.running > 0:
+		case c.began:
 			_ = c.net.Close()
+		default:
+			c.net.endBy(time.Now().Add(lastCommand))
 		}
 	}
 	s.mu.Unlock()
@@ -182,7 +201,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 type conn struct {
 	net     *timedConn
 	addr    netip.Addr
-	running int // commands; guarded by Server.mu
+	running int  // commands; guarded by Server.mu
+	began   bool // a command; guarded by Server.mu
 }
 
 // key is what limits count the address of the client by.
@@ -192,13 +212,14 @@ func (c *conn) key() string { return limit.AddressKey(c.addr.String()) }
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping || len(s.conns) >= s.Limits.Connections || s.started >= s.Limits.Starting || s.starting[c.key()] >= s.Limits.StartingOf {
+	if len(s.conns) >= s.Limits.Connections || s.started >= s.Limits.Starting || s.starting[c.key()] >= s.Limits.StartingOf {
 		return false
 	}
 	s.conns[c] = true
 	s.started++
 	s.starting[c.key()]++
 	s.ended.Add(1)
+	c.net.endBy(time.Now().Add(s.Limits.SignIn))
 	return true
 }
 
@@ -219,14 +240,31 @@ func (s *Server) leave(c *conn) {
 	s.ended.Done()
 }
 
-// begin notes that a command runs; none does once the server stops.
+// opened lets a connection that has signed in live as long as it is used, or
+// until its only command if the server stops.
+func (s *Server) opened(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		c.net.endBy(time.Now().Add(lastCommand))
+		return
+	}
+	c.net.open()
+}
+
+// begin notes that a command runs. Once the server stops, only the first command
+// of a connection does.
 func (s *Server) begin(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		return false
+		if c.began {
+			return false
+		}
+		c.net.open()
 	}
 	c.running++
+	c.began = true
 	return true
 }
 
@@ -242,15 +280,9 @@ func (s *Server) end(c *conn) {
 }
 
 // serve speaks with one client until it leaves.
-func (s *Server) serve(nc net.Conn) {
-	c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
+func (s *Server) serve(c *conn) {
 	defer c.net.Close()
-	if !s.enter(c) {
-		s.Log.Warn("ssh connection refused: too many connections", "ip", c.addr.String())
-		return
-	}
 	defer s.leave(c)
-	c.net.endBy(time.Now().Add(s.Limits.SignIn))
 	client, channels, requests, err := ssh.NewServerConn(c.net, s.config)
 	s.signedIn(c)
 	if err != nil {
@@ -259,7 +291,7 @@ func (s *Server) serve(nc net.Conn) {
 	}
 	unchecked := client.Permissions.Extensions[uncheckedKey] != ""
 	if !unchecked { // else its time stays that of the sign-in
-		c.net.open()
+		s.opened(c)
 	}
 	go ssh.DiscardRequests(requests) // forwarding among them
 	ctx, cancel := context.WithCancel(context.Background())

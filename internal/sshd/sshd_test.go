@@ -1,6 +1,7 @@
 package sshd_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -279,6 +280,7 @@ func TestShutdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		late := halfOpen(t, l.Addr().String())
 		session, err := busy.NewSession()
 		if err != nil {
 			t.Fatal(err)
@@ -309,6 +311,10 @@ func TestShutdown(t *testing.T) {
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
+		// A client that was signing in finishes with one command.
+		if err := late.run(signer, "git-upload-pack 'alice/p.git'"); err != nil {
+			t.Errorf("the client that was signing in: %v", err)
+		}
 		if err := idle.Wait(); err == nil {
 			t.Error("the idle connection ended without an error")
 		}
@@ -325,6 +331,46 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("Shutdown: %v", err)
 		}
 	})
+}
+
+// halfOpenConn is a connection that the server has accepted and that has not
+// signed in.
+type halfOpenConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (c *halfOpenConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+func halfOpen(t *testing.T, addr string) *halfOpenConn {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	c := &halfOpenConn{nc, bufio.NewReader(nc)}
+	if _, err := c.in.Peek(4); err != nil { // the server has spoken
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run signs in and runs a command without input.
+func (c *halfOpenConn) run(signer ssh.Signer, command string) error {
+	conn, channels, requests, err := ssh.NewClientConn(c, "", &ssh.ClientConfig{
+		User: "git", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
+	if err != nil {
+		return err
+	}
+	session, err := ssh.NewClient(conn, channels, requests).NewSession()
+	if err != nil {
+		return err
+	}
+	session.Stdin = strings.NewReader("0000")
+	return session.Run(command)
 }
 
 // TestHostKeys makes keys once, and refuses those that others can read.
