@@ -78,6 +78,10 @@ type Query[T any] struct {
 	// CountWhere, if it has conditions, replaces Where likewise: it says the
 	// same in words for which there is an index to count in.
 	CountWhere Where
+	// Among, unless it is nil, are the only values of the last Order column that
+	// rows can have: a list with few candidates reads those, where it would else
+	// read all rows in its order. The joins of From are inner joins then.
+	Among []int64
 }
 
 // List runs the query for one page. A cursor that does not fit the order is
@@ -95,6 +99,10 @@ func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], err
 
 func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	var page Page[T]
+	if q.Among != nil && len(q.Among) == 0 {
+		page.Items = []T{}
+		return page, nil
+	}
 	dir, cmp := "", ">"
 	if q.Desc {
 		dir, cmp = " DESC", "<"
@@ -124,16 +132,19 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		columns = append(columns, o.Name+dir)
 	}
 	order := " ORDER BY " + strings.Join(columns, ", ")
+	countFrom, countArgs := q.from(d, countFrom)
+	from, fromArgs := q.from(d, q.From)
 	if p.Offset > 0 {
 		// The rows before the page are passed over in an index, if there is
 		// one that has all that is asked about; only the page is read whole.
 		key := q.Order[len(q.Order)-1].Name
 		where = Where{}
-		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", countWhere.Args(p.Limit+1, p.Offset)...)
+		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(countArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
+		from, fromArgs = q.From, nil
 	}
 	// One row more than asked for reports whether another page follows.
-	query := "SELECT " + q.Columns + " FROM " + q.From + where.SQL() + order + " LIMIT ?"
-	args := append(append(make([]any, 0, len(q.ColumnArgs)+len(where.args)+1), q.ColumnArgs...), where.Args(p.Limit+1)...)
+	query := "SELECT " + q.Columns + " FROM " + from + where.SQL() + order + " LIMIT ?"
+	args := append(slices.Concat(q.ColumnArgs, fromArgs), where.Args(p.Limit+1)...)
 	items, err := All(ctx, d, q.Scan, query, args...)
 	if err != nil {
 		return page, err
@@ -154,7 +165,7 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		page.Over = page.Total > CountLimit
 		return page, nil
 	}
-	page.Total, page.Over, err = d.total(ctx, countFrom+countWhere.SQL(), countWhere.args...)
+	page.Total, page.Over, err = d.total(ctx, countFrom+countWhere.SQL(), slices.Concat(countArgs, countWhere.args)...)
 	return page, err
 }
 

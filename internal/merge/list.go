@@ -42,18 +42,18 @@ type Match struct {
 
 // List lists the merge requests that the actor can see in all projects.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
-	return s.list(ctx, s.visible(by, nil), by, f, order, p)
+	return s.list(ctx, s.visible(by, nil), plan.Area{}, by, f, order, p)
 }
 
 // PlaceList lists the merge requests of a project, or of all projects of a
 // group, that the actor can see. NotFound if the actor cannot see the project
 // or group, or the merge requests of the project.
 func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
-	w, err := s.at(ctx, by, at)
+	w, in, err := s.at(ctx, by, at)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
-	return s.list(ctx, w, by, f, order, p)
+	return s.list(ctx, w, in, by, f, order, p)
 }
 
 // OfMilestone lists the merge requests of a project or group with a milestone,
@@ -67,25 +67,29 @@ func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Pl
 	return s.PlaceList(ctx, by, at, f, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
-// at returns the conditions on merge requests of a project or group.
-func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, err error) {
+// at returns the conditions on merge requests of a project or group, and its area.
+func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, in plan.Area, err error) {
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
 		if err != nil {
-			return w, err
+			return w, in, err
 		}
-		return s.visible(by, &g.ID), nil
+		return s.visible(by, &g.ID), plan.Area{Group: g.ID}, nil
 	}
-	in, err := s.Projects.RequireView(ctx, by, at.Ref, project.MergePart)
+	of, err := s.Projects.RequireView(ctx, by, at.Ref, project.MergePart)
 	if err != nil {
-		return w, err
+		return w, in, err
 	}
-	return inProject(in.ID), nil
+	return inProject(of.ID), plan.Area{Project: of.ID}, nil
 }
 
-func (s *Service) list(ctx context.Context, w db.Where, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+func (s *Service) list(ctx context.Context, w db.Where, in plan.Area, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+	among, err := s.selectRequests(ctx, by, in, &f, order.By)
+	if err != nil {
+		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)
+	}
 	s.narrow(&w, by, f)
-	page, err := listRequests(ctx, s.DB, w, order, p)
+	page, err := listRequests(ctx, s.DB, w, among, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list merge requests: %w", err)
 	}
@@ -136,15 +140,19 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 // Total counts the merge requests that PlaceList would list, by state; with nil,
 // those of all projects. Numbers are at most one more than db.CountLimit.
 func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (c plan.Counts, err error) {
-	w := s.visible(by, nil)
+	w, in := s.visible(by, nil), plan.Area{}
 	if at != nil {
-		if w, err = s.at(ctx, by, *at); err != nil {
+		if w, in, err = s.at(ctx, by, *at); err != nil {
 			return c, err
 		}
 	}
 	f.State = ""
+	among, err := s.selectRequests(ctx, by, in, &f, "")
+	if err != nil {
+		return c, fmt.Errorf("count merge requests: %w", err)
+	}
 	s.narrow(&w, by, f)
-	err = plan.TotalStates(ctx, s.DB, tables, w, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
+	err = plan.TotalStates(ctx, s.DB, tables, w, among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,8 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 		w.And(`i.merged_by_id = ?`, f.MergeUserID)
 	}
 	if f.MergeUsername != "" {
-		w.And(`i.merged_by_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, f.MergeUsername)
+		cond, args := f.userNamed(f.MergeUsername)
+		w.And(`i.merged_by_id IN `+cond, args...)
 	}
 	if f.Approved != nil {
 		not := `NOT `
@@ -62,15 +64,79 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	matchIDs(f.ApproverIDs, anyRuleUser, and)
 	matchIDs(f.ApprovedByIDs, anyApproval, and)
 	for _, name := range f.ApprovedByNames {
-		and(having(anyApproval, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
+		cond, args := f.userNamed(name)
+		and(having(anyApproval, `a.user_id IN `+cond), args...)
 	}
 	s.match(f.Match, and)
 	s.match(f.Not, plan.Not(w))
 }
 
+// userNamed returns the list of the users with a username.
+func (m Match) userNamed(name string) (string, []any) {
+	if ids, ok := m.UserNamed(name); ok {
+		return db.In(len(ids)), db.Any(ids)
+	}
+	return `(SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, []any{name}
+}
+
+// selectRequests resolves the names in a filter and returns the candidates for its
+// list; nil if all its conditions are common.
+func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Area, f *Filter, order string) ([]int64, error) {
+	f.Usernames, f.Not.Usernames = slices.Concat(f.ReviewerUsernames, f.ApprovedByNames), f.Not.ReviewerUsernames
+	if f.MergeUsername != "" {
+		f.Usernames = append(f.Usernames, f.MergeUsername)
+	}
+	return s.Plan.Select(ctx, by, plan.MergeKind, in, f.Filter, order, &f.Match.Match, &f.Not.Match, func() []plan.Candidates {
+		list := f.Related(plan.MergeKind, plan.Reviewers, f.ReviewerID, f.ReviewerUsernames)
+		rows := func(order, cond string, args ...any) {
+			list = append(list, plan.Candidates{in.Rows(plan.MergeKind, order, cond, args...)})
+		}
+		if in.Project != 0 && f.SourceBranch != "" {
+			rows(`i.source_branch, i.id`, `i.source_branch = ?`, f.SourceBranch)
+		}
+		if in.Project != 0 && f.TargetBranch != "" {
+			rows(`i.target_branch, i.id`, `i.target_branch = ?`, f.TargetBranch)
+		}
+		if in.Project != 0 && f.Draft != nil && *f.Draft {
+			rows(`i.created_at, i.id`, `i.draft`)
+		}
+		for _, name := range f.ApprovedByNames {
+			if ids, ok := f.UserNamed(name); ok {
+				list = append(list, approvedBy(ids))
+			}
+		}
+		for _, text := range f.ApprovedByIDs {
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+				list = append(list, approvedBy([]int64{id}))
+			}
+		}
+		merged, ok := f.UserNamed(f.MergeUsername)
+		if f.MergeUserID != 0 {
+			merged, ok = []int64{f.MergeUserID}, true
+		}
+		if ok {
+			by := plan.Candidates{}
+			for _, id := range merged {
+				by = append(by, plan.Area{}.Rows(plan.MergeKind, `i.merged_by_id, i.id`, `i.merged_by_id = ?`, id))
+			}
+			list = append(list, by)
+		}
+		return list
+	})
+}
+
+// approvedBy are the candidates of a condition that users have approved.
+func approvedBy(users []int64) plan.Candidates {
+	list := plan.Candidates{}
+	for _, id := range users {
+		list = append(list, plan.Range{Query: `SELECT a.merge_request_id FROM approvals a WHERE a.user_id = ? ORDER BY a.merge_request_id`, Args: []any{id}})
+	}
+	return list
+}
+
 func (s *Service) match(m Match, and func(cond string, args ...any)) {
 	s.Plan.MatchConditions(plan.MergeKind, m.Match, and)
-	plan.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
+	m.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
 // The conditions on merge requests i that have an approval, and a user whom a
@@ -111,14 +177,15 @@ func order(by string) (db.Order, error) {
 	return plan.OrderBy(plan.MergeKind, by)
 }
 
-// listRequests returns pages by offset, because most orders have no key.
-func listRequests(ctx context.Context, d *db.DB, w db.Where, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+// listRequests returns pages by offset, because most orders have no key. Of candidates
+// that are not nil, others are not read.
+func listRequests(ctx context.Context, d *db.DB, w db.Where, among []int64, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	first, err := order(by.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
 	return db.List(ctx, d, db.Query[*MergeRequest]{
-		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest,
+		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest, Among: among,
 	}, p)
 }
 
@@ -127,7 +194,7 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, by plan.Sort, p db.
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
-	return listRequests(ctx, d, w, plan.Sort{By: "created_at", Desc: true}, p)
+	return listRequests(ctx, d, w, nil, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
 func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {

@@ -60,6 +60,11 @@ type Match struct {
 	Weight            string // of issues: a number, or None or Any
 	Reaction          string // an emoji name, or None or Any
 	ReactionBy        int64  // the user whose reaction it is
+
+	// Usernames are names of other users whose IDs a list needs.
+	Usernames []string
+
+	named // what the names stand for, once that is known
 }
 
 // Sort is the order of a list.
@@ -92,9 +97,13 @@ func (s *Service) issuesAt(ctx context.Context, by actor.Actor, at project.Place
 }
 
 func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+	among, err := s.selectIssues(ctx, by, in, &f, order.By)
+	if err != nil {
+		return db.Page[*Issue]{}, fmt.Errorf("list issues: %w", err)
+	}
 	w := s.issuesIn(by, in)
 	s.narrow(&w, by, f)
-	page, err := listIssues(ctx, s.DB, w, order, p)
+	page, err := listIssues(ctx, s.DB, w, among, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list issues: %w", err)
 	}
@@ -104,45 +113,27 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 // Counts has the number of issues or merge requests in each state.
 type Counts struct{ All, Opened, Closed, Merged int64 }
 
-// CountIssues counts the issues that the actor sees, as PlaceIssues lists them;
-// with nil those of all projects.
-func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (Counts, error) {
-	w, err := s.inAllStates(ctx, by, at, f)
-	if err != nil {
-		return Counts{}, err
+// CountIssues counts the issues that the actor sees, as PlaceIssues lists them; with
+// nil those of all projects. Numbers are at most one more than db.CountLimit.
+func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (c Counts, err error) {
+	var in place
+	if at != nil {
+		if in, err = s.issuesAt(ctx, by, *at); err != nil {
+			return c, err
+		}
 	}
-	c, err := CountStates(ctx, s.DB, issueTables, w)
+	f.State = ""
+	among, err := s.selectIssues(ctx, by, in, &f, "")
 	if err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
-	return c, nil
-}
-
-// TotalIssues is CountIssues with numbers of at most one more than db.CountLimit.
-func (s *Service) TotalIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (c Counts, err error) {
-	w, err := s.inAllStates(ctx, by, at, f)
-	if err != nil {
-		return c, err
-	}
-	if err := TotalStates(ctx, s.DB, issueTables, w, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
+	w := s.issuesIn(by, in)
+	s.narrow(&w, by, f)
+	if err := TotalStates(ctx, s.DB, issueTables, w, among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	c.All = c.Opened + c.Closed
 	return c, nil
-}
-
-// inAllStates are the conditions on issues that a filter selects, in any state.
-func (s *Service) inAllStates(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (w db.Where, err error) {
-	var in place
-	if at != nil {
-		if in, err = s.issuesAt(ctx, by, *at); err != nil {
-			return w, err
-		}
-	}
-	f.State = ""
-	w = s.issuesIn(by, in)
-	s.narrow(&w, by, f)
-	return w, nil
 }
 
 // CountOpen counts the open issues of a project that the actor was shown, as far
@@ -190,7 +181,7 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	}
 	w := s.issuesIn(by, place{})
 	s.narrow(&w, by, IssueFilter{IDs: ids})
-	page, err := listIssues(ctx, s.DB, w, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
+	page, err := listIssues(ctx, s.DB, w, ids, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("find issues: %w", err)
 	}

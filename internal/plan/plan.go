@@ -137,6 +137,17 @@ func (in place) ids() (projectID, namespaceID *int64) {
 	return nil, &in.group.ID
 }
 
+// area is where lists of the place look.
+func (in place) area() (a Area) {
+	if in.project != nil {
+		a.Project = in.project.ID
+	}
+	if in.group != nil {
+		a.Group = in.group.ID
+	}
+	return a
+}
+
 // column is the column with the project or group of an object.
 func (in place) column() (name string, id int64) {
 	if in.project != nil {

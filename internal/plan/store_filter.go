@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,29 @@ import (
 	"svc/internal/db"
 	"svc/internal/emoji"
 	"svc/internal/errs"
+	"svc/internal/project"
 )
+
+// selectIssues resolves the names in a filter and returns the candidates for its list;
+// nil if all its conditions are common.
+func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f *IssueFilter, order string) ([]int64, error) {
+	in, more := at.area(), []Candidates{}
+	if f.Confidential != nil && *f.Confidential {
+		if in.Project != 0 {
+			more = append(more, Candidates{in.Rows(IssueKind, `i.created_at, i.id`, `i.confidential`)})
+		}
+		if at.project != nil && !at.project.MayRead(by, project.ConfidentialPart) && !by.Anonymous() {
+			more = append(more, append(UsersOf(IssueKind, Assignees, by.ID), in.Rows(IssueKind, `i.author_id, i.id`, `i.author_id = ?`, by.ID)))
+		}
+	}
+	if in.Project != 0 && len(f.Types) == 1 && f.Types[0] != "issue" {
+		more = append(more, Candidates{in.Rows(IssueKind, `i.id`, `i.type = ? AND i.type <> 'issue'`, f.Types[0])})
+	}
+	if cond, args := s.due(f.Due); cond != "" && in.Project != 0 && order != "due_date" {
+		more = append(more, Candidates{in.Rows(IssueKind, byDueDate+`, i.id`, cond, args...)})
+	}
+	return s.Select(ctx, by, IssueKind, in, f.Filter, order, &f.Match, &f.Not, func() []Candidates { return more })
+}
 
 // narrow adds the conditions of a filter on issues i of projects p.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f IssueFilter) {
@@ -93,7 +116,7 @@ func anyUser(kind Kind, as Relation, more string) string {
 
 // MatchUsers returns the conditions on issues or merge requests i that are related to
 // users: by id, None or Any, and by names.
-func MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
+func (n named) MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {
 	case given == "":
 	case strings.EqualFold(given, None), err == nil && id == 0:
@@ -104,6 +127,10 @@ func MatchUsers(kind Kind, as Relation, given string, names []string, and func(c
 		and(having(kind, as), id)
 	}
 	for _, name := range names {
+		if ids, ok := n.users[name]; ok {
+			and(anyUser(kind, as, `a.user_id IN `+db.In(len(ids))), db.Any(ids)...)
+			continue
+		}
 		and(anyUser(kind, as, `a.user_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`), name)
 	}
 }
@@ -121,6 +148,9 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 			and(`NOT EXISTS (SELECT 1 FROM ` + labels + ` WHERE ` + own + `)`)
 		case strings.EqualFold(name, Any):
 			and(`EXISTS (SELECT 1 FROM ` + labels + ` WHERE ` + own + `)`)
+		case m.named.known(name):
+			ids := m.named.labels[name]
+			and(`EXISTS (SELECT 1 FROM `+labels+` WHERE `+own+` AND x.label_id IN `+db.In(len(ids))+`)`, db.Any(ids)...)
 		default:
 			and(`EXISTS (SELECT 1 FROM `+labels+` JOIN labels l ON l.id = x.label_id WHERE `+own+` AND l.name = ?)`, name)
 		}
@@ -128,6 +158,9 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 	for i, given := range []string{m.Milestone, m.MilestoneID} {
 		if given != "" {
 			cond, args := s.milestoneMatch(given, i == 1)
+			if ids, ok := m.named.milestones[given]; ok && i == 0 {
+				cond, args = `i.milestone_id IN `+db.In(len(ids)), db.Any(ids)
+			}
 			and(cond, args...)
 		}
 	}
@@ -138,17 +171,19 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 	if m.AuthorID != 0 {
 		and(`i.author_id = ?`, m.AuthorID)
 	}
-	if m.AuthorUsername != "" {
+	if ids, ok := m.named.users[m.AuthorUsername]; ok {
+		and(`i.author_id IN `+db.In(len(ids)), db.Any(ids)...)
+	} else if m.AuthorUsername != "" {
 		and(`i.author_id IN (SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, m.AuthorUsername)
 	}
-	MatchUsers(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
+	m.named.MatchUsers(kind, Assignees, m.AssigneeID, m.AssigneeUsernames, and)
 	matchReaction(kind, m, and)
 	switch weight, err := strconv.ParseInt(m.Weight, 10, 64); {
 	case m.Weight == "" || kind != IssueKind:
 	case strings.EqualFold(m.Weight, Any):
 		and(`i.weight IS NOT NULL`)
 	case err == nil:
-		and(`i.weight = ?`, weight)
+		and(byWeight+` = ?`, weight)
 	default:
 		and(`i.weight IS NULL`)
 	}
@@ -197,18 +232,18 @@ func (s *Service) milestoneMatch(given string, id bool) (string, []any) {
 func (s *Service) due(in string) (string, []any) {
 	now := s.Now().UTC()
 	day := func(days int) string { return now.AddDate(0, 0, days).Format(time.DateOnly) }
-	within := func(first, last string) (string, []any) { return `i.due_date BETWEEN ? AND ?`, []any{first, last} }
+	within := func(first, last string) (string, []any) { return byDueDate + ` BETWEEN ? AND ?`, []any{first, last} }
 	switch in {
 	case "0", "none":
-		return `i.due_date IS NULL`, nil
+		return byDueDate + ` = '9999'`, nil
 	case "any":
-		return `i.due_date IS NOT NULL`, nil
+		return byDueDate + ` < '9999'`, nil
 	case "today":
 		return within(day(0), day(0))
 	case "tomorrow":
 		return within(day(1), day(1))
 	case "overdue":
-		return `i.due_date < ? AND i.state = 'opened'`, []any{day(0)}
+		return byDueDate + ` < ? AND i.state = 'opened'`, []any{day(0)}
 	case "week":
 		monday := -(int(now.Weekday()) + 6) % 7
 		return within(day(monday), day(monday+6))
@@ -230,13 +265,19 @@ func placed() string {
 	return `CASE WHEN i.position = 0 THEN i.iid * ` + strconv.Itoa(gap) + ` ELSE i.position END`
 }
 
+// The orders of issues by columns that can be empty, as indexes have them.
+const (
+	byDueDate = `COALESCE(i.due_date, '9999')`
+	byWeight  = `COALESCE(i.weight, -1)`
+)
+
 // issueOrder is the column that a list of issues is sorted by.
 func issueOrder(by string) (db.Order, error) {
 	switch by {
 	case "due_date":
-		return db.Order{Name: "COALESCE(i.due_date, '9999')", Text: true}, nil
+		return db.Order{Name: byDueDate, Text: true}, nil
 	case "weight":
-		return db.Order{Name: "COALESCE(i.weight, -1)"}, nil
+		return db.Order{Name: byWeight}, nil
 	case "relative_position":
 		return db.Order{Name: placed()}, nil
 	}
@@ -265,33 +306,33 @@ func OrderBy(kind Kind, by string) (db.Order, error) {
 }
 
 // listIssues returns pages by offset alone: most orders have no key to go on from.
-func listIssues(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Issue], error) {
+// Of candidates that are not nil, others are not read.
+func listIssues(ctx context.Context, d *db.DB, w db.Where, among []int64, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	first, err := issueOrder(order.By)
 	if err != nil {
 		return db.Page[*Issue]{}, err
 	}
 	return db.List(ctx, d, db.Query[*Issue]{
-		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue,
+		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue, Among: among,
 	}, p)
 }
 
-// CountStates counts the issues or merge requests i in tables by their state.
-func CountStates(ctx context.Context, q db.Q, tables string, w db.Where) (c Counts, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT count(*), COALESCE(sum(CASE WHEN i.state = 'opened' THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN i.state = 'closed' THEN 1 ELSE 0 END), 0),
-			COALESCE(sum(CASE WHEN i.state = 'merged' THEN 1 ELSE 0 END), 0)
-		FROM `+tables+w.SQL(), w.Args()...).Scan(&c.All, &c.Opened, &c.Closed, &c.Merged)
-	return c, err
-}
-
-// TotalStates is CountStates for pages: of each state it counts at most one more
-// than db.CountLimit, and the counts are remembered as long as nothing is written.
-func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, states map[State]*int64) error {
+// TotalStates counts the issues or merge requests i in tables by their state, of each
+// state at most one more than db.CountLimit. The counts are remembered as long as
+// nothing is written. Of candidates that are not nil, others are not read.
+func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, among []int64, states map[State]*int64) error {
+	if among != nil && len(among) == 0 {
+		return nil
+	}
+	var candidates []any
+	if among != nil {
+		tables, candidates = d.Among(tables, "i.id", among)
+	}
 	for state, n := range states {
 		var of db.Where
 		of.And(w.Cond(), w.Args()...)
 		of.And(`i.state = ?`, string(state))
-		total, over, err := d.Total(ctx, tables+of.SQL(), of.Args()...)
+		total, over, err := d.Total(ctx, tables+of.SQL(), append(slices.Clone(candidates), of.Args()...)...)
 		if err != nil {
 			return err
 		}

@@ -150,29 +150,17 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 	return labelTaken(db.ExecOne(ctx, tx, `UPDATE labels SET project_id = NULL, namespace_id = ?, updated_at = ? WHERE id = ?`, groupID, at, l.ID))
 }
 
-// countByLabel counts the issues that a condition on issues i and projects p
-// leaves, for each label.
-func countByLabel(ctx context.Context, q db.Q, w db.Where, labels map[int64]*Label) error {
-	ids := make([]int64, 0, len(labels))
-	for id := range labels {
-		ids = append(ids, id)
-	}
-	w.And(`x.label_id IN `+db.In(len(ids)), db.Any(ids)...)
-	type count struct {
-		label, n int64
-		state    State
-	}
-	list, err := db.All(ctx, q, func(s db.Scanner) (c count, err error) {
-		err = s.Scan(&c.label, (*string)(&c.state), &c.n)
-		return c, err
-	}, `SELECT x.label_id, i.state, count(*) FROM issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`+
-		w.SQL()+` GROUP BY x.label_id, i.state`, w.Args()...)
-	for _, c := range list {
-		if c.state == Opened {
-			labels[c.label].OpenIssues = c.n
-		} else {
-			labels[c.label].ClosedIssues = c.n
+// countByLabel counts the issues that a condition on issues i and projects p leaves,
+// for each label and state at most one more than db.CountLimit.
+func countByLabel(ctx context.Context, d *db.DB, w db.Where, labels map[int64]*Label) error {
+	const tables = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`
+	for id, l := range labels {
+		var of db.Where
+		of.And(`x.label_id = ?`, id)
+		of.And(w.Cond(), w.Args()...)
+		if err := TotalStates(ctx, d, tables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }

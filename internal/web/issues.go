@@ -41,7 +41,7 @@ func (w *Web) issues(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	if p.Counts, err = w.Plan.TotalIssues(v, v.actor, &h.Place, f); err != nil {
+	if p.Counts, err = w.Plan.CountIssues(v, v.actor, &h.Place, f); err != nil {
 		return err
 	}
 	p.Rows, p.Pager = w.issueRows(page.Items, h.G != nil), v.pager(page.More)
@@ -72,7 +72,7 @@ func (w *Web) ownIssues(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if p.Counts, err = w.Plan.TotalIssues(v, v.actor, nil, f); err != nil {
+	if p.Counts, err = w.Plan.CountIssues(v, v.actor, nil, f); err != nil {
 		return err
 	}
 	p.Rows, p.Pager = w.issueRows(page.Items, true), v.pager(page.More)

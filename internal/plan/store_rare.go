@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+)
+
+const (
+	// maxCandidates is the number of issues or merge requests that a list reads out
+	// of its order. With more of them it is read in its order, in which it finds a
+	// page soon.
+	maxCandidates = 1000
+	// maxRanges is the number of ranges that candidates are read from, and so of
+	// labels or milestones that one name stands for.
+	maxRanges = 50
+)
+
+// Range is a part of an index with the IDs of issues or merge requests: a query
+// without LIMIT, in the order of the index. Without an order PostgreSQL may read the
+// table, because it expects to find enough rows soon.
+type Range struct {
+	Query string
+	Args  []any
+}
+
+// Candidates are all issues or merge requests that match one condition of a list.
+type Candidates []Range
+
+// Area is where a list looks: in a project, in a group, or everywhere if both are 0.
+type Area struct{ Project, Group int64 }
+
+// named has the IDs that the names in a filter stand for. A name that stands for too
+// many has none.
+type named struct{ users, labels, milestones map[string][]int64 }
+
+// resolve finds what the names in a filter stand for.
+func (s *Service) resolve(ctx context.Context, in Area, list ...*Match) error {
+	for _, m := range list {
+		m.named = named{map[string][]int64{}, map[string][]int64{}, map[string][]int64{}}
+		for _, name := range slices.Concat(m.AssigneeUsernames, m.Usernames, []string{m.AuthorUsername}) {
+			if name == "" {
+				continue
+			}
+			ids, err := findUserNamed(ctx, s.DB, name)
+			if err != nil {
+				return err
+			}
+			m.named.users[name] = ids
+		}
+		for _, name := range m.Labels {
+			if strings.EqualFold(name, None) || strings.EqualFold(name, Any) {
+				continue
+			}
+			if err := m.named.find(ctx, s.DB, in, "labels", name); err != nil {
+				return err
+			}
+		}
+		if name := m.Milestone; name != "" && !slices.ContainsFunc([]string{None, Any}, func(w string) bool { return strings.EqualFold(w, name) }) &&
+			!slices.Contains([]string{Upcoming, "#upcoming", Started, "#started"}, name) {
+			if err := m.named.find(ctx, s.DB, in, "milestones", name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func findUserNamed(ctx context.Context, q db.Q, name string) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT u.id FROM users u WHERE lower(u.username) = lower(?)`, name)
+}
+
+// find finds the labels or milestones with a name. Where many have it, those count
+// that the project or group has, with those of the groups above it.
+func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) error {
+	column, found := "name", n.labels
+	if table == "milestones" {
+		column, found = "title", n.milestones
+	}
+	query := `SELECT l.id FROM ` + table + ` l WHERE l.` + column + ` = ?`
+	ids, err := db.All(ctx, q, db.Value[int64], query+` LIMIT ?`, name, maxRanges+1)
+	if err == nil && len(ids) > maxRanges && in.Project != 0 {
+		ids, err = db.All(ctx, q, db.Value[int64], query+` AND (l.project_id = ? OR l.namespace_id IN
+			(SELECT t.ancestor_id FROM namespace_tree t JOIN projects p ON p.namespace_id = t.descendant_id WHERE p.id = ?)) LIMIT ?`, name, in.Project, in.Project, maxRanges+1)
+	}
+	if err == nil && len(ids) <= maxRanges {
+		found[name] = ids
+	}
+	return err
+}
+
+// Rows returns the range of the issues or merge requests of an area in which a
+// condition holds, with the order of the index that has them.
+func (in Area) Rows(kind Kind, order, cond string, args ...any) Range {
+	query := `SELECT i.id FROM ` + kind.table() + `s i WHERE `
+	if in.Project != 0 {
+		query, args = query+`i.project_id = ? AND `, append([]any{in.Project}, args...)
+	}
+	return Range{query + cond + ` ORDER BY ` + order, args}
+}
+
+// UsersOf are the candidates of a condition that a user is related.
+func UsersOf(kind Kind, as Relation, id int64) Candidates {
+	key := `a.` + kind.table() + `_id`
+	return Candidates{{`SELECT ` + key + ` FROM ` + as.table(kind) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
+}
+
+// sources returns the candidates of a filter.
+func (f Filter) sources(kind Kind, by actor.Actor, in Area, order string) (list []Candidates) {
+	switch f.Scope {
+	case "created_by_me":
+		list = append(list, Candidates{in.Rows(kind, `i.author_id, i.id`, `i.author_id = ?`, by.ID)})
+	case "assigned_to_me":
+		list = append(list, UsersOf(kind, Assignees, by.ID))
+	case "reviews_for_me":
+		list = append(list, UsersOf(kind, Reviewers, by.ID))
+	}
+	if f.State != "" && in.Project != 0 && order != "created_at" {
+		list = append(list, Candidates{in.Rows(kind, `i.created_at, i.id`, `i.state = ?`, string(f.State))})
+	}
+	if f.CreatedAt != ([2]*time.Time{}) && order != "created_at" {
+		list = append(list, in.times(kind, `i.created_at`, f.CreatedAt))
+	}
+	if f.UpdatedAt != ([2]*time.Time{}) && order != "updated_at" {
+		list = append(list, in.times(kind, `i.updated_at`, f.UpdatedAt))
+	}
+	return list
+}
+
+// times are the candidates of a condition on a time.
+func (in Area) times(kind Kind, column string, within [2]*time.Time) Candidates {
+	var w db.Where
+	w.Time(column+` >= ?`, within[0])
+	w.Time(column+` <= ?`, within[1])
+	return Candidates{in.Rows(kind, column+`, i.id`, w.Cond(), w.Args()...)}
+}
+
+// sources returns the candidates of the conditions of a match.
+func (m Match) sources(kind Kind, in Area) (list []Candidates) {
+	for _, name := range m.Labels {
+		if ids, ok := m.named.labels[name]; ok {
+			source := Candidates{}
+			for _, id := range ids {
+				key := `x.` + kind.table() + `_id`
+				source = append(source, Range{`SELECT ` + key + ` FROM ` + kind.table() + `_labels x WHERE x.label_id = ? ORDER BY ` + key, []any{id}})
+			}
+			list = append(list, source)
+		}
+	}
+	if ids, ok := m.named.milestones[m.Milestone]; ok {
+		list = append(list, ofMilestones(kind, ids))
+	}
+	if strings.EqualFold(m.Milestone, None) && in.Project != 0 {
+		list = append(list, Candidates{in.Rows(kind, `i.id`, `i.milestone_id IS NULL`)})
+	}
+	if id, err := strconv.ParseInt(m.MilestoneID, 10, 64); err == nil && id != 0 {
+		list = append(list, ofMilestones(kind, []int64{id}))
+	}
+	authors, ok := m.named.users[m.AuthorUsername]
+	if m.AuthorID != 0 {
+		authors, ok = []int64{m.AuthorID}, true
+	}
+	if ok {
+		source := Candidates{}
+		for _, id := range authors {
+			source = append(source, in.Rows(kind, `i.author_id, i.id`, `i.author_id = ?`, id))
+		}
+		list = append(list, source)
+	}
+	list = append(list, m.named.Related(kind, Assignees, m.AssigneeID, m.AssigneeUsernames)...)
+	if m.Reaction != "" && !strings.EqualFold(m.Reaction, None) {
+		key := `w.` + kind.table() + `_id`
+		list = append(list, Candidates{{`SELECT ` + key + ` FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}})
+	}
+	if weight, err := strconv.ParseInt(m.Weight, 10, 64); kind == IssueKind && in.Project != 0 && err == nil {
+		list = append(list, Candidates{in.Rows(kind, byWeight+`, i.id`, byWeight+` = ?`, weight)})
+	}
+	return list
+}
+
+func ofMilestones(kind Kind, ids []int64) Candidates {
+	source := Candidates{}
+	for _, id := range ids {
+		source = append(source, Area{}.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id = ?`, id))
+	}
+	return source
+}
+
+// Related returns the candidates of the condition that users are related, by ID and by
+// names.
+func (n named) Related(kind Kind, as Relation, given string, names []string) (list []Candidates) {
+	if id, err := strconv.ParseInt(given, 10, 64); err == nil && id != 0 {
+		list = append(list, UsersOf(kind, as, id))
+	}
+	for _, name := range names {
+		ids, ok := n.users[name]
+		switch {
+		case ok && len(ids) == 0:
+			list = append(list, Candidates{})
+		case ok:
+			list = append(list, UsersOf(kind, as, ids[0]))
+		}
+	}
+	return list
+}
+
+// others returns the candidates of negated conditions.
+func (m Match) others(kind Kind, in Area) (list []Candidates) {
+	if in.Project == 0 {
+		return nil
+	}
+	author := m.AuthorID
+	if ids := m.named.users[m.AuthorUsername]; len(ids) == 1 {
+		author = ids[0]
+	}
+	if author != 0 {
+		list = append(list, Candidates{in.Rows(kind, `i.author_id, i.id`, `i.author_id < ?`, author), in.Rows(kind, `i.author_id, i.id`, `i.author_id > ?`, author)})
+	}
+	if ids := m.named.milestones[m.Milestone]; len(ids) == 1 {
+		list = append(list, Candidates{
+			in.Rows(kind, `i.id`, `i.milestone_id IS NULL`), in.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id < ?`, ids[0]),
+			in.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id > ?`, ids[0]),
+		})
+	}
+	return list
+}
+
+// Select resolves the names in a filter and returns the candidates for its list in an
+// area, by the rarest of its conditions and of those of more, which is called when the
+// names are known; nil if all are common.
+func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) ([]int64, error) {
+	m.ReactionBy, not.ReactionBy = by.ID, by.ID
+	if err := s.resolve(ctx, in, m, not); err != nil {
+		return nil, err
+	}
+	list := slices.Concat(more(), m.sources(kind, in), f.sources(kind, by, in, order), not.others(kind, in))
+	if in.Group != 0 {
+		projects, err := db.All(ctx, s.DB, db.Value[int64], `SELECT p.id FROM projects p WHERE p.namespace_id IN `+below+` LIMIT ?`, in.Group, maxRanges+1)
+		if err != nil {
+			return nil, err
+		}
+		all := Candidates{}
+		for _, id := range projects {
+			all = append(all, Area{Project: id}.Rows(kind, `i.created_at, i.id`, `1 = 1`))
+		}
+		list = append(list, all)
+	}
+	return rarest(ctx, s.DB, list)
+}
+
+// rarest returns the IDs of the fewest candidates, in order; nil if all are many.
+func rarest(ctx context.Context, q db.Q, list []Candidates) (found []int64, err error) {
+	most := maxCandidates
+	for _, source := range list {
+		if len(source) > maxRanges {
+			continue
+		}
+		ids := []int64{}
+		for _, r := range source {
+			part, err := db.All(ctx, q, db.Value[int64], r.Query+` LIMIT ?`, append(slices.Clip(r.Args), most+1-len(ids))...)
+			if err != nil {
+				return nil, err
+			}
+			if ids = append(ids, part...); len(ids) > most {
+				break
+			}
+		}
+		if len(ids) > most {
+			continue
+		}
+		slices.Sort(ids)
+		found = slices.Compact(ids)
+		if most = len(found); most == 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+// known reports whether the labels with a name have been found.
+func (n named) known(label string) bool {
+	_, ok := n.labels[label]
+	return ok
+}
+
+// UserNamed returns the IDs of users with a username, if they have been found.
+func (n named) UserNamed(name string) ([]int64, bool) {
+	ids, ok := n.users[name]
+	return ids, ok
+}
