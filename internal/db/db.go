@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/errs"
@@ -42,6 +43,8 @@ type DB struct {
 	counts   overCache
 	limits   ReadLimits
 	searches *limit.Share
+
+	hasTrigrams atomic.Pointer[bool] // of PostgreSQL; nil: not known yet
 
 	watches []watch
 

@@ -101,7 +101,8 @@ type plainQuery interface {
 
 // tables are the names of all tables with what users have stored.
 func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
-	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
+	// Text indexes are virtual tables, and keep their entries in shadow tables.
+	query := `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
 	if d.kind == postgresKind {
 		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename`
 	}

@@ -19,6 +19,7 @@ const CountLimit = 10_000
 type Where struct {
 	conds []string
 	args  []any
+	text  *textSearch // nil without one
 }
 
 // And adds a condition, with ? for its arguments.

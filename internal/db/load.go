@@ -74,7 +74,8 @@ func ownPart(catalog, oid string) string {
 // Wipe removes all that there is, of a database that was empty when Load began:
 // svc restore calls it when something else goes wrong after that.
 func (d *DB) Wipe(ctx context.Context) error {
-	queries := []string{`SELECT 'DROP TABLE "' || name || '"' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`}
+	queries := []string{`SELECT 'DROP TABLE "' || name || '"' FROM pragma_table_list
+		WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type DESC`}
 	before := `PRAGMA foreign_keys = OFF` // its connection is closed afterwards
 	if d.kind == postgresKind {
 		before = `SELECT 1`

@@ -80,7 +80,7 @@ type Query[T any] struct {
 	CountWhere Where
 	// Among, unless it is nil, are the only values of the last Order column that
 	// rows can have: a list with few candidates reads those, where it would else
-	// read all rows in its order. The joins of From are inner joins then.
+	// read all rows in its order.
 	Among []int64
 }
 
@@ -90,6 +90,13 @@ type Query[T any] struct {
 // ReadLimits.
 func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
 	var page Page[T]
+	if t := q.Where.text; t != nil && q.Among == nil {
+		found, err := d.WithText(ctx, t.table, t.search, t.columns...)
+		if err != nil {
+			return page, err
+		}
+		q.Among = found
+	}
 	err := d.limited(ctx, q.search(p), func(ctx context.Context) (err error) {
 		page, err = q.list(ctx, d, p)
 		return err
@@ -144,7 +151,11 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	}
 	// One row more than asked for reports whether another page follows.
 	query := "SELECT " + q.Columns + " FROM " + from + where.SQL() + order + " LIMIT ?"
-	args := append(slices.Concat(q.ColumnArgs, fromArgs), where.Args(p.Limit+1)...)
+	inColumns := strings.Count(q.Columns, "?")
+	if len(fromArgs) == 0 {
+		inColumns = len(q.ColumnArgs)
+	}
+	args := append(slices.Concat(q.ColumnArgs[:inColumns], fromArgs, q.ColumnArgs[inColumns:]), where.Args(p.Limit+1)...)
 	items, err := All(ctx, d, q.Scan, query, args...)
 	if err != nil {
 		return page, err

@@ -48,6 +48,44 @@ func TestListByOffset(t *testing.T) {
 	})
 }
 
+// TestListAmong reads lists from candidates, with arguments in all parts of the query.
+func TestListAmong(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if err := d.Tx(t.Context(), func(tx *db.Tx) error {
+			for id := 901; id <= 910; id++ {
+				if _, err := tx.ExecContext(t.Context(), `INSERT INTO users (id, username, name, email, password_hash, namespace_id, created_at, updated_at) VALUES (?, ?, 'n', ?, '', ?, 0, 0)`,
+					id, fmt.Sprint("user", id), fmt.Sprint(id, "@example.org"), id); err != nil {
+					return err
+				}
+			}
+			_, err := tx.ExecContext(t.Context(), `INSERT INTO follows (follower_id, followed_id, created_at) VALUES (901, 902, 0)`)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		q := db.Query[string]{
+			Columns: "u.username || ? || CASE WHEN f.follower_id IS NULL THEN '' ELSE '+' END", ColumnArgs: []any{"!", 901},
+			From: "users u LEFT JOIN follows f ON f.follower_id = ? AND f.followed_id = u.id", CountFrom: "users u",
+			Order: []db.Order{{Name: "u.username", Text: true}, {Name: "u.id"}}, Desc: true, Scan: db.Value[string], Among: []int64{902, 904, 906, 908, 99999},
+		}
+		q.Where.And("u.id < ?", 907)
+		for offset, want := range [][]string{{"user906!", "user904!"}, {"user904!", "user902!+"}, {"user902!+"}, {}} {
+			page, err := db.List(t.Context(), d, q, db.Paging{Limit: 2, Offset: offset, Totals: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(page.Items, want) || page.Total != 3 || page.More != (offset == 0) {
+				t.Errorf("from %d: %+v, want %v", offset, page, want)
+			}
+		}
+		q.Among = []int64{}
+		if page, err := db.List(t.Context(), d, q, db.Paging{Limit: 2, Totals: true}); err != nil || page.Items == nil || len(page.Items) > 0 || page.Total != 0 {
+			t.Errorf("none: %+v, %v", page, err)
+		}
+	})
+}
+
 func TestSlicePage(t *testing.T) {
 	t.Parallel()
 	all := []int{1, 2, 3, 4, 5}

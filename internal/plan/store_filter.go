@@ -73,16 +73,7 @@ func Narrow(w *db.Where, kind Kind, by actor.Actor, f Filter) {
 		w.And(ofUser(kind, Reviewers), by.ID)
 	}
 	if f.Search != "" {
-		either := !f.InTitle && !f.InText
-		var conds []string
-		var args []any
-		if f.InTitle || either {
-			conds, args = append(conds, `fold(i.title) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
-		}
-		if f.InText || either {
-			conds, args = append(conds, `fold(i.description) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
-		}
-		w.And(strings.Join(conds, ` OR `), args...)
+		w.Contains(f.Search, f.columns("i.")...)
 	}
 	w.Time(`i.created_at >= ?`, f.CreatedAt[0])
 	w.Time(`i.created_at <= ?`, f.CreatedAt[1])
@@ -91,6 +82,18 @@ func Narrow(w *db.Where, kind Kind, by actor.Actor, f Filter) {
 	if f.Live {
 		w.And(`NOT p.archived`)
 	}
+}
+
+// columns are those that a search looks into.
+func (f Filter) columns(alias string) (list []string) {
+	either := !f.InTitle && !f.InText
+	if f.InTitle || either {
+		list = append(list, alias+"title")
+	}
+	if f.InText || either {
+		list = append(list, alias+"description")
+	}
+	return list
 }
 
 // Not returns a function that adds negated conditions to a list.

@@ -47,10 +47,10 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 		w.And(`m.title = ?`, f.Title)
 	}
 	if f.Search != "" {
-		w.And(`fold(m.title) LIKE ? ESCAPE '\' OR fold(m.description) LIKE ? ESCAPE '\'`, db.Like(f.Search), db.Like(f.Search))
+		w.Text("milestones", f.Search, "m.title", "m.description")
 	}
 	if f.SearchTitle != "" {
-		w.And(`fold(m.title) LIKE ? ESCAPE '\'`, db.Like(f.SearchTitle))
+		w.Text("milestones", f.SearchTitle, "m.title")
 	}
 	if f.Containing != "" {
 		w.And(`(m.start_date IS NOT NULL OR m.due_date IS NOT NULL) AND COALESCE(m.start_date, ?) <= ? AND COALESCE(m.due_date, ?) >= ?`,

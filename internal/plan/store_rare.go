@@ -12,10 +12,6 @@ import (
 )
 
 const (
-	// maxCandidates is the number of issues or merge requests that a list reads out
-	// of its order. With more of them it is read in its order, in which it finds a
-	// page soon.
-	maxCandidates = 1000
 	// maxRanges is the number of ranges that candidates are read from, and so of
 	// labels or milestones that one name stands for.
 	maxRanges = 50
@@ -250,12 +246,20 @@ func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area
 		}
 		list = append(list, all)
 	}
-	return rarest(ctx, s.DB, list)
+	found, err := rarest(ctx, s.DB, list)
+	if err != nil || f.Search == "" || found != nil && len(found) == 0 {
+		return found, err
+	}
+	texts, err := s.DB.WithText(ctx, kind.table()+"s", f.Search, f.columns("")...)
+	if err != nil || texts == nil || found != nil && len(found) < len(texts) {
+		return found, err
+	}
+	return texts, nil
 }
 
 // rarest returns the IDs of the fewest candidates, in order; nil if all are many.
 func rarest(ctx context.Context, q db.Q, list []Candidates) (found []int64, err error) {
-	most := maxCandidates
+	most := db.MaxCandidates
 	for _, source := range list {
 		if len(source) > maxRanges {
 			continue

@@ -94,12 +94,11 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 		w.And("p.visibility = ?", string(f.Visibility))
 	}
 	if f.Search != "" {
-		conds := []string{`fold(p.name) LIKE ? ESCAPE '\'`, `fold(p.path) LIKE ? ESCAPE '\'`, `fold(p.description) LIKE ? ESCAPE '\'`}
-		args := []any{db.Like(f.Search), db.Like(f.Search), db.Like(f.Search)}
+		columns := []string{"p.name", "p.path", "p.description"}
 		if f.Deep {
-			conds, args = append(conds, `fold(p.full_path) LIKE ? ESCAPE '\'`), append(args, db.Like(f.Search))
+			columns = append(columns, "p.full_path")
 		}
-		w.And(anyOf(conds...), args...)
+		w.Text("projects", f.Search, columns...)
 	}
 	for _, topic := range f.Topics {
 		w.And(`p.id IN (SELECT t.project_id FROM project_topics t WHERE lower(t.name) = lower(?))`, topic)

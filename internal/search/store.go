@@ -37,7 +37,7 @@ func (s *Service) listNotes(ctx context.Context, by actor.Actor, projectID, grou
 		OR n.noteable_type = 'Snippet' AND EXISTS (SELECT 1 FROM snippets s WHERE s.id = n.noteable_id AND (`+snippets+`))`, seen...)
 	confidential, confidentialArgs := s.Deps.Projects.Readable(by, project.ConfidentialPart)
 	w.And(`NOT n.internal OR EXISTS (SELECT 1 FROM projects p WHERE p.id = n.project_id AND (`+confidential+`))`, confidentialArgs...)
-	w.And(`fold(n.body) LIKE ? ESCAPE '\'`, db.Like(q.Text))
+	w.Text("notes", q.Text, "n.body")
 	return db.List(ctx, s.DB, db.Query[int64]{
 		Columns: `n.id`, From: `notes n`, Where: w, Order: []db.Order{{Name: `n.id`}}, Desc: !q.Oldest, Scan: db.Value[int64],
 		Keys: func(id int64) []any { return []any{id} },

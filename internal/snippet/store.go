@@ -95,7 +95,7 @@ func (s *Service) search(ctx context.Context, by actor.Actor, f Filter, p db.Pag
 		w.And(`s.visibility = ?`, string(f.Visibility))
 	}
 	if f.Search != "" {
-		w.And(`fold(s.title) LIKE ? ESCAPE '\'`, db.Like(f.Search))
+		w.Text("snippets", f.Search, "s.title")
 	}
 	if f.Storage != "" && by.Admin {
 		w.And(`s.id IN (SELECT a.snippet_id FROM annexes a WHERE a.storage = ?)`, f.Storage)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -102,8 +103,12 @@ func (f *Filter) where(by actor.Actor, alive string) db.Where {
 // search looks into name and username. An address is found whole only: the
 // public one for everyone, any for administrators.
 func (f *Filter) search(w *db.Where, by actor.Actor) {
-	cond := `fold(u.name) LIKE ? ESCAPE '\' OR fold(u.username) LIKE ? ESCAPE '\' OR lower(u.public_email) = lower(?)`
-	args := []any{db.Like(f.Search), db.Like(f.Search), f.Search}
+	if !strings.Contains(f.Search, "@") { // no address
+		w.Text("users", f.Search, "u.name", "u.username")
+		return
+	}
+	cond, args := db.Contains(f.Search, "u.name", "u.username")
+	cond, args = `(`+cond+`) OR lower(u.public_email) = lower(?)`, append(args, f.Search)
 	if by.Admin {
 		cond += ` OR u.id IN (SELECT e.user_id FROM emails e WHERE lower(e.email) = lower(?))`
 		args = append(args, f.Search)

@@ -1,0 +1,159 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxTerms is the number of words and phrases of a search; the last one has the
+	// rest.
+	maxTerms = 16
+	// trigram is the number of characters that an entry of a text index has. Shorter
+	// terms are not found by it.
+	trigram = 3
+	// MaxCandidates is the number of rows that a list reads out of its order. With more
+	// of them it is read in its order, in which it finds a page soon.
+	MaxCandidates = 1000
+)
+
+// Terms splits a search into words and, in double quotes, phrases: what it finds
+// contains all of them, in any order.
+func Terms(search string) []string {
+	var terms []string
+	rest := strings.TrimSpace(search)
+	for rest != "" {
+		if len(terms) == maxTerms-1 {
+			return append(terms, rest)
+		}
+		var term string
+		if body, ok := strings.CutPrefix(rest, `"`); ok && strings.Contains(body, `"`) {
+			term, rest, _ = strings.Cut(body, `"`)
+		} else if i := strings.IndexFunc(rest, isSpace); i >= 0 {
+			term, rest = rest[:i], rest[i:]
+		} else {
+			term, rest = rest, ""
+		}
+		if term = strings.TrimSpace(term); term != "" && !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+		rest = strings.TrimSpace(rest)
+	}
+	return terms
+}
+
+func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' }
+
+// textSearch is a search in the text index of a table.
+type textSearch struct {
+	table, search string
+	columns       []string
+}
+
+// Text is Contains for columns of the text index of a table: a List, whose last Order
+// column is the ID of that table, begins with the rows that the index finds if they are
+// few. Columns have the alias of the table in front.
+func (w *Where) Text(table, search string, columns ...string) {
+	w.Contains(search, columns...)
+	t := &textSearch{table: table, search: search}
+	for _, column := range columns {
+		_, name, _ := strings.Cut(column, ".")
+		t.columns = append(t.columns, name)
+	}
+	w.text = t
+}
+
+// Contains adds the condition that each term of a search is in one of the columns.
+func (w *Where) Contains(search string, columns ...string) {
+	cond, args := Contains(search, columns...)
+	w.And(cond, args...)
+}
+
+// Contains is the condition that each term of a search is in one of the columns.
+func Contains(search string, columns ...string) (cond string, args []any) {
+	var all []string
+	for _, term := range Terms(search) {
+		var any []string
+		for _, column := range columns {
+			any, args = append(any, `fold(`+column+`) LIKE ? ESCAPE '\'`), append(args, Like(term))
+		}
+		all = append(all, `(`+strings.Join(any, ` OR `)+`)`)
+	}
+	if len(all) == 0 { // quotes around nothing
+		return `1 = 0`, nil
+	}
+	return strings.Join(all, ` AND `), args
+}
+
+// WithText returns the IDs of the rows of a table that a search can find in columns of
+// its text index, in order: those that contain all terms of three characters and more.
+// It is nil if there are more than MaxCandidates, or if no term is that long. A list
+// has the condition of Contains as well.
+//
+// For a request it has the limits of a list: see List.
+func (d *DB) WithText(ctx context.Context, table, search string, columns ...string) (ids []int64, err error) {
+	terms := slices.DeleteFunc(Terms(search), func(term string) bool { return utf8.RuneCountInString(term) < trigram })
+	if len(terms) == 0 {
+		return nil, nil
+	}
+	err = d.limited(ctx, true, func(ctx context.Context) (err error) {
+		if d.kind == postgresKind {
+			ids, err = d.withTrigrams(ctx, table, terms, columns)
+			return err
+		}
+		ids, err = All(ctx, d, Value[int64], `SELECT rowid FROM `+table+`_text WHERE `+table+`_text MATCH ? LIMIT ?`, match(terms, columns), MaxCandidates+1)
+		return err
+	})
+	if err != nil || len(ids) > MaxCandidates {
+		return nil, err
+	}
+	slices.Sort(ids)
+	return append([]int64{}, slices.Compact(ids)...), nil
+}
+
+// match is a query of FTS5: all terms, each in one of the columns.
+func match(terms, columns []string) string {
+	quoted := make([]string, len(terms))
+	for i, term := range terms {
+		quoted[i] = `"` + strings.ReplaceAll(term, `"`, `""`) + `"`
+	}
+	return `{` + strings.Join(columns, ` `) + `} : (` + strings.Join(quoted, ` AND `) + `)`
+}
+
+// withTrigrams reads from the trigram indexes of PostgreSQL. The planner takes a table
+// scan with a limit for cheap, as it expects more rows than there are; the transaction
+// does without them.
+func (d *DB) withTrigrams(ctx context.Context, table string, terms, columns []string) (ids []int64, err error) {
+	indexed, err := d.trigrams(ctx)
+	if err != nil || !indexed {
+		return nil, err
+	}
+	cond, args := Contains(`"`+strings.Join(terms, `" "`)+`"`, columns...)
+	tx, err := d.writer.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+		return nil, because(ctx, err)
+	}
+	ids, err = column[int64](ctx, tx, rebind(`SELECT id FROM `+table+` WHERE `+cond+` LIMIT ?`), append(args, MaxCandidates+1)...)
+	return ids, because(ctx, err)
+}
+
+// trigrams reports whether the database has trigram indexes: PostgreSQL has them if the
+// extension pg_trgm could be created.
+func (d *DB) trigrams(ctx context.Context) (bool, error) {
+	if has := d.hasTrigrams.Load(); has != nil {
+		return *has, nil
+	}
+	var has bool
+	err := d.QueryRowContext(ctx, `SELECT to_regclass('issues_text') IS NOT NULL`).Scan(&has)
+	if err != nil {
+		return false, err
+	}
+	d.hasTrigrams.Store(&has)
+	return has, nil
+}
