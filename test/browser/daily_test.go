@@ -55,8 +55,15 @@ func TestDaily(t *testing.T) {
 	b.do(chromedp.Click(".refs > summary", chromedp.ByQuery), chromedp.WaitVisible(".refs [role=option]", chromedp.ByQuery))
 	b.shoot("switcher-light-1280")
 	b.do(chromedp.SendKeys(".refs input[name=ref]", "pic-42", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll(".refs [role=option]").length === 1`, nil))
+	// The form is sent once: a second navigation would end the first.
+	b.do(chromedp.Evaluate(`document.querySelector(".refs form").addEventListener("submit", () => { sessionStorage.sent = +(sessionStorage.sent || 0) + 1 })`, nil))
 	b.leads(chromedp.KeyEvent(kb.Enter))
 	b.wantPath(engineAt + "blob/topic-42/src/main.go")
+	var sent string
+	b.do(chromedp.Evaluate(`sessionStorage.sent || ""`, &sent))
+	if sent != "1" {
+		t.Errorf("Enter sent the form of the switcher %q times", sent)
+	}
 
 	// The key t finds files.
 	b.leads(chromedp.KeyEvent("t"))

@@ -14,8 +14,10 @@
   };
 
   // listbox shows branches and tags below a field, loads more of them at its
-  // end, and is operated by the arrow keys, Enter and Escape of the field.
-  const listbox = (input, list, url, { current = "", pick, hide }) => {
+  // end, and is operated by the arrow keys, Enter and Escape of the field. With
+  // sends the browser sends the form on Enter, as it does without a script: were
+  // the script to send it as well, the form could go out twice.
+  const listbox = (input, list, url, { current = "", pick, hide, sends = false }) => {
     let page = 0, more = false, busy = false, round = 0, at = -1;
     const options = () => [...$$("[role=option]", list)];
     list.id ||= `list-${++ids}`;
@@ -80,8 +82,10 @@
     input.addEventListener("keydown", (e) => {
       if (e.key === "ArrowDown") { e.preventDefault(); if (list.hidden) load(true); else { choose(at + 1); if (more && at > options().length - 5) load(false); } }
       else if (e.key === "ArrowUp") { e.preventDefault(); choose(at - 1); }
-      else if (e.key === "Enter" && !list.hidden && at >= 0) { e.preventDefault(); pick(options()[at].dataset.value); }
-      else if (e.key === "Escape" && !list.hidden && hide) { e.stopPropagation(); close(); }
+      else if (e.key === "Enter" && !list.hidden && at >= 0) {
+        const name = options()[at].dataset.value;
+        if (sends) input.value = name; else { e.preventDefault(); pick(name); }
+      } else if (e.key === "Escape" && !list.hidden && hide) { e.stopPropagation(); close(); }
     });
     return { open: () => load(true), close };
   };
@@ -91,6 +95,7 @@
     const box = listbox(input, form.querySelector("[data-list]"), menu.dataset.refs, {
       current: form.dataset.current,
       pick: (name) => { input.value = name; form.requestSubmit(); },
+      sends: true,
     });
     menu.addEventListener("toggle", () => { if (menu.open) { input.value = ""; input.focus(); box.open(); } });
     menu.addEventListener("keydown", (e) => { if (e.key === "Escape") { menu.open = false; menu.querySelector("summary").focus(); } });
