@@ -250,7 +250,7 @@ func (w *Web) funcs() template.FuncMap {
 		"chip": chip, "below": nameBelow, "goalpath": milestonePath, "editor": newEditor,
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
-		"counter":  counter,
+		"counter":  counter, "issuerows": w.drawIssues, "mergerows": w.drawMerges,
 		"plural":   plural,
 		"duration": plan.FormatDuration,
 		"words":    words,

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"html/template"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/merge"
+	"svc/internal/plan"
+	"svc/internal/user"
+)
+
+// TestRows compares the rows that are written in Go with those of a template: every
+// text is escaped in the same way, and no row looks different.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return now }}}
+	text, err := os.ReadFile("testdata/rows.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := template.New("").Funcs(w.funcs())
+	for _, file := range templateFiles(parts) {
+		template.Must(templates.Parse(w.source(file)))
+	}
+	template.Must(templates.Parse(indentation.ReplaceAllString(string(text), "")))
+	draw := func(name string, rows any) string {
+		var b strings.Builder
+		if err := templates.ExecuteTemplate(&b, name, rows); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+
+	const odd = "<script>alert(1)</script> \"quoted\" 'x' & a+b \x00 \u202e é \u2028 `"
+	weight, zero := int64(3), int64(0)
+	ada := &user.User{ID: 1, Username: "ada", Name: odd}
+	bob := &user.User{ID: 9, Username: "bob", Name: "Bob", Avatar: `a "b".png`}
+	label := &plan.Label{Name: odd, Color: "#ff0000", Description: odd}
+	goal := &plan.Milestone{IID: 7, Title: odd, Path: "g/p"}
+	group := int64(2)
+	all := plan.Issuable{
+		IID: 12, ProjectPath: "g.x/p_y", Title: odd, State: plan.Opened, Author: ada, Assignees: []*user.User{ada, bob}, Reviewers: []*user.User{bob, ada},
+		Labels: []*plan.Label{label, {Name: "bug"}}, Milestone: goal, Notes: 5, CreatedAt: now.Add(-time.Hour),
+	}
+	closed := all
+	closed.State, closed.Milestone, closed.Author, closed.Notes = plan.Closed, &plan.Milestone{IID: 1, Path: "g", GroupID: &group}, nil, 0
+
+	issues := []issueRow{
+		{Issue: &plan.Issue{Issuable: all, Confidential: true, DueDate: "2001-01-01", Weight: &weight}, Path: "/g.x/p_y/-/issues/12", Ref: "g.x/p_y#12", Late: true, Pick: true},
+		{Issue: &plan.Issue{Issuable: closed, DueDate: "2030-01-01", Weight: &zero}, Path: "/g/p/-/issues/1", Ref: "#1"},
+		{Issue: &plan.Issue{}},
+	}
+	if got, want := string(w.drawIssues(issues)), draw("issuerows", issues); got != want {
+		t.Errorf("issues:\n%s\nwant\n%s", got, want)
+	}
+
+	var merges []mergeRow
+	for _, state := range []plan.State{merge.Opened, merge.Closed, merge.Merged, "locked"} {
+		for _, draft := range []bool{false, true} {
+			m := &merge.MergeRequest{Issuable: all, TargetBranch: odd, Draft: draft, Status: merge.Status{Git: "cannot_be_merged"}}
+			m.State = state
+			r := newMergeRow(m, draft)
+			if draft {
+				r.AutoMergeBy, r.Pick, r.CI = ada, true, &ciStatus{Status: "success", URL: "/g.x/p_y/-/pipelines/3", Warning: true}
+			} else {
+				r.CI = &ciStatus{Status: odd, URL: "/g/p/-/pipelines/3"}
+			}
+			merges = append(merges, r)
+		}
+	}
+	merges = append(merges, mergeRow{MergeRequest: &merge.MergeRequest{}})
+	if got, want := string(w.drawMerges(merges)), draw("mergerows", merges); got != want {
+		t.Errorf("merge requests:\n%s\nwant\n%s", got, want)
+	}
+}
