@@ -48,6 +48,25 @@ type message struct {
 // a title must not become a link or a mention.
 type markup func(l line) string
 
+// markupOf returns the markup that escapes text and writes links and bold text as
+// given. link gets the address and the text, both escaped.
+func markupOf(escape func(string) string, link func(url, text string) string, mark [2]string) markup {
+	return func(l line) string {
+		var b strings.Builder
+		for _, s := range l {
+			text := escape(quiet(s.text))
+			switch {
+			case s.url != "":
+				text = link(linkEscapes.Replace(s.url), text)
+			case s.bold:
+				text = mark[0] + text + mark[1]
+			}
+			b.WriteString(text)
+		}
+		return b.String()
+	}
+}
+
 // lines writes lines with a separator.
 func (m markup) lines(list []line, separator string) string {
 	var texts []string
@@ -65,81 +84,26 @@ func quiet(text string) string { return mention.ReplaceAllString(text, "@\u200b$
 
 var (
 	slackEscapes    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	googleEscapes   = strings.NewReplacer("<", "‹", ">", "›")
 	markdownEscapes = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "~", "\\~", "<", "\\<", ">", "\\>", "#", "\\#", "|", "\\|")
 	linkEscapes     = strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", " ", "%20", "(", "%28", ")", "%29", "\"", "%22")
 )
 
-// slackMarkup is the markup of Slack, which Mattermost reads too.
-func slackMarkup(l line) string {
-	var b strings.Builder
-	for _, s := range l {
-		text := slackEscapes.Replace(quiet(s.text))
-		switch {
-		case s.url != "":
-			text = "<" + linkEscapes.Replace(s.url) + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
-		case s.bold:
-			text = "*" + text + "*"
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
+var (
+	// slackMarkup is the markup of Slack, which Mattermost reads too.
+	slackMarkup = markupOf(slackEscapes.Replace, slackLink, [2]string{"*", "*"})
+	// googleMarkup is the markup of Google Chat: that of Slack without escapes.
+	googleMarkup = markupOf(googleEscapes.Replace, slackLink, [2]string{"*", "*"})
+	// markdownMarkup is Markdown.
+	markdownMarkup = markupOf(markdownEscapes.Replace, func(url, text string) string { return "[" + text + "](" + url + ")" }, [2]string{"**", "**"})
+	// htmlMarkup is the HTML that Matrix and Telegram read.
+	htmlMarkup = markupOf(html.EscapeString, func(url, text string) string { return `<a href="` + html.EscapeString(url) + `">` + text + "</a>" }, [2]string{"<b>", "</b>"})
+	// plainMarkup is text without links.
+	plainMarkup = markupOf(func(s string) string { return s }, func(_, text string) string { return text }, [2]string{})
+)
 
-// googleMarkup is the markup of Google Chat: that of Slack without escapes.
-func googleMarkup(l line) string {
-	var b strings.Builder
-	for _, s := range l {
-		text := strings.NewReplacer("<", "‹", ">", "›").Replace(quiet(s.text))
-		switch {
-		case s.url != "":
-			text = "<" + linkEscapes.Replace(s.url) + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
-		case s.bold:
-			text = "*" + text + "*"
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
-
-// markdownMarkup is Markdown.
-func markdownMarkup(l line) string {
-	var b strings.Builder
-	for _, s := range l {
-		text := markdownEscapes.Replace(quiet(s.text))
-		switch {
-		case s.url != "":
-			text = "[" + text + "](" + linkEscapes.Replace(s.url) + ")"
-		case s.bold:
-			text = "**" + text + "**"
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
-
-// htmlMarkup is the HTML that Matrix and Telegram read.
-func htmlMarkup(l line) string {
-	var b strings.Builder
-	for _, s := range l {
-		text := html.EscapeString(quiet(s.text))
-		switch {
-		case s.url != "":
-			text = `<a href="` + html.EscapeString(linkEscapes.Replace(s.url)) + `">` + text + "</a>"
-		case s.bold:
-			text = "<b>" + text + "</b>"
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
-
-// plainMarkup is text without links.
-func plainMarkup(l line) string {
-	var b strings.Builder
-	for _, s := range l {
-		b.WriteString(quiet(s.text))
-	}
-	return b.String()
+func slackLink(url, text string) string {
+	return "<" + url + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
 }
 
 // get returns a text of a payload by its path.

@@ -242,7 +242,7 @@ func slackMessage(h *Hook, d *Delivery, m message) chatRequest {
 	if len(m.detail) > 0 {
 		title := slackMarkup(say(m.title))
 		out["attachments"] = []any{object{
-			"title": title, "title_link": m.link, "text": markup(slackMarkup).lines(m.detail, "\n"), "color": statusColor(m.status, "#345", "good", "danger", "warning"),
+			"title": title, "title_link": m.link, "text": slackMarkup.lines(m.detail, "\n"), "color": statusColor(m.status, "#345", "good", "danger", "warning"),
 			"fallback": title, "mrkdwn_in": []string{"title", "text", "fallback", "fields"},
 		}}
 	}
@@ -257,7 +257,7 @@ func slackMessage(h *Hook, d *Delivery, m message) chatRequest {
 
 // discordMessage: https://discord.com/developers/docs/resources/webhook#execute-webhook.
 func discordMessage(h *Hook, _ *Delivery, m message) chatRequest {
-	embed := object{"description": clip(markup(markdownMarkup).lines(append([]line{m.text}, m.detail...), "\n"), 4000)}
+	embed := object{"description": clip(markdownMarkup.lines(append([]line{m.text}, m.detail...), "\n"), 4000)}
 	if m.title != "" {
 		embed["title"], embed["url"] = clip(plainMarkup(say(m.title)), 250), m.link
 	}
@@ -268,7 +268,7 @@ func discordMessage(h *Hook, _ *Delivery, m message) chatRequest {
 
 // googleMessage: https://developers.google.com/workspace/chat/format-messages.
 func googleMessage(h *Hook, _ *Delivery, m message) chatRequest {
-	return chatRequest{url: h.Secrets.Webhook, body: object{"text": clip(markup(googleMarkup).lines(append([]line{m.text}, m.detail...), "\n"), 4000)}}
+	return chatRequest{url: h.Secrets.Webhook, body: object{"text": clip(googleMarkup.lines(append([]line{m.text}, m.detail...), "\n"), 4000)}}
 }
 
 // teamsMessage is an Adaptive Card, which incoming webhooks and workflows take:
@@ -282,7 +282,7 @@ func teamsMessage(h *Hook, _ *Delivery, m message) chatRequest {
 		body = append(body, title)
 	}
 	if len(m.detail) > 0 {
-		body = append(body, block(markup(markdownMarkup).lines(m.detail, "\n\n")))
+		body = append(body, block(markdownMarkup.lines(m.detail, "\n\n")))
 	}
 	return chatRequest{url: h.Secrets.Webhook, body: object{"type": "message", "summary": plainMarkup(m.text), "attachments": []any{object{
 		"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil,
@@ -292,12 +292,12 @@ func teamsMessage(h *Hook, _ *Delivery, m message) chatRequest {
 
 // pumbleMessage: https://pumble.com/help/integrations/custom-apps/incoming-webhooks.
 func pumbleMessage(h *Hook, _ *Delivery, m message) chatRequest {
-	return chatRequest{url: h.Secrets.Webhook, body: object{"text": markup(markdownMarkup).lines(append([]line{m.text}, m.detail...), "\n")}}
+	return chatRequest{url: h.Secrets.Webhook, body: object{"text": markdownMarkup.lines(append([]line{m.text}, m.detail...), "\n")}}
 }
 
 // webexMessage: https://apphub.webex.com/applications/incoming-webhooks-cisco-systems-38054-23307-75252.
 func webexMessage(h *Hook, _ *Delivery, m message) chatRequest {
-	return chatRequest{url: h.Secrets.Webhook, body: object{"markdown": clip(markup(markdownMarkup).lines(append([]line{m.text}, m.detail...), "  \n"), 7000)}}
+	return chatRequest{url: h.Secrets.Webhook, body: object{"markdown": clip(markdownMarkup.lines(append([]line{m.text}, m.detail...), "  \n"), 7000)}}
 }
 
 const (
@@ -316,8 +316,8 @@ func matrixMessage(h *Hook, d *Delivery, m message) chatRequest {
 			"/send/m.room.message/" + url.PathEscape(d.Key),
 		header: map[string]string{"Authorization": "Bearer " + h.Secrets.Token},
 		body: object{
-			"msgtype": "m.text", "body": markup(plainMarkup).lines(all, "\n"), "format": "org.matrix.custom.html",
-			"formatted_body": strings.ReplaceAll(markup(htmlMarkup).lines(all, "\n"), "\n", "<br>"),
+			"msgtype": "m.text", "body": plainMarkup.lines(all, "\n"), "format": "org.matrix.custom.html",
+			"formatted_body": strings.ReplaceAll(htmlMarkup.lines(all, "\n"), "\n", "<br>"),
 		},
 	}
 }
@@ -350,7 +350,7 @@ func telegramText(m message) string {
 func pushoverMessage(h *Hook, _ *Delivery, m message) chatRequest {
 	out := object{
 		"token": h.Secrets.Values["api_key"], "user": h.Secrets.Values["user_key"], "priority": json.Number(cmp.Or(h.Property("priority"), "0")),
-		"title": clip(plainMarkup(m.text), 200), "message": cmp.Or(clip(markup(plainMarkup).lines(m.detail, "\n"), 1000), clip(plainMarkup(m.text), 1000)),
+		"title": clip(plainMarkup(m.text), 200), "message": cmp.Or(clip(plainMarkup.lines(m.detail, "\n"), 1000), clip(plainMarkup(m.text), 1000)),
 	}
 	for _, name := range []string{"device", "sound"} {
 		if text := h.Property(name); text != "" {
