@@ -182,10 +182,7 @@ func (w *Web) showServiceAccount(v *visit, o accountOwner, account *form, f form
 	if p.Days, err = w.tokenDays(v); err != nil {
 		return err
 	}
-	texts := scopeTexts()
-	for _, name := range user.BotScopes() {
-		p.Scopes = append(p.Scopes, scope{name, texts[name]})
-	}
+	p.Scopes = botScopes()
 	p.Form.only("expires_at", "scopes")
 	p.Account = filled("name", p.User.Name, "username", p.User.Username, "email", p.User.Email)
 	if account != nil {

@@ -52,11 +52,18 @@ func (w *Web) showPlaceTokens(v *visit, in project.Place, f form, made *project.
 	if p.Days, err = w.tokenDays(v); err != nil {
 		return err
 	}
+	p.Scopes = botScopes()
+	return v.showForm(p, f)
+}
+
+// botScopes are the scopes that tokens of bots can have.
+func botScopes() []scope {
+	var list []scope
 	texts := scopeTexts()
 	for _, name := range user.BotScopes() {
-		p.Scopes = append(p.Scopes, scope{name, texts[name]})
+		list = append(list, scope{name, texts[name]})
 	}
-	return v.showForm(p, f)
+	return list
 }
 
 func (w *Web) tokenDays(v *visit) (tokenSpan, error) {
