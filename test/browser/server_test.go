@@ -182,7 +182,7 @@ func (c *chromium) openIn(t *testing.T, s *server, profile cdp.BrowserContextID)
 	}
 	ctx, cancel := chromedp.NewContext(c.ctx, chromedp.WithTargetID(id))
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 2*waitLimit) // of all that a test does in it
 	t.Cleanup(stop)
 	chromedp.ListenTarget(ctx, func(e any) {
 		switch e := e.(type) {
