@@ -47,6 +47,24 @@ func (s *Service) Comments(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, s.fillAuthors(ctx, page.Items...)
 }
 
+// CommentsUpTo returns the number of comments on a commit up to the one with the ID,
+// for users who can read the code of the project: its place in Comments. NotFound.
+func (s *Service) CommentsUpTo(ctx context.Context, by actor.Actor, ref project.Ref, rev string, last int64) (int64, error) {
+	p, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return 0, err
+	}
+	id, err := r.ResolveCommit(ctx, rev)
+	if err != nil {
+		return 0, missing(err, "Commit")
+	}
+	n, err := countComments(ctx, s.DB, p.ID, string(id), last)
+	if err != nil {
+		return 0, fmt.Errorf("count comments: %w", err)
+	}
+	return n, nil
+}
+
 func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
 	var ids []int64
 	for _, c := range list {

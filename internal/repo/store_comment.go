@@ -30,6 +30,12 @@ func insertComment(ctx context.Context, q db.Q, projectID int64, sha string, c *
 		projectID, sha, c.AuthorID, c.Note, c.Path, c.Line, c.LineType, c.CreatedAt).Scan(&c.ID)
 }
 
+// countComments counts the comments on a commit up to one of them.
+func countComments(ctx context.Context, q db.Q, projectID int64, sha string, last int64) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? AND c.id <= ?`, projectID, sha, last).Scan(&n)
+	return n, err
+}
+
 // findFirstComment returns the ID of the first comment on a commit.
 func findFirstComment(ctx context.Context, q db.Q, projectID int64, sha string) (id int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT c.id FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? ORDER BY c.id LIMIT 1`, projectID, sha).Scan(&id)

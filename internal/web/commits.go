@@ -3,11 +3,13 @@ package web
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -183,6 +185,9 @@ func (w *Web) commit(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
+	if id := v.param("comment"); id != "" {
+		return w.leadToComment(v, h, id)
+	}
 	p := commitPage{head: h}
 	_, c, err := w.Repos.Commit(v, v.actor, h.in(), chi.URLParam(v.r, "id"), true)
 	if err != nil {
@@ -254,15 +259,31 @@ func (w *Web) commentOnCommit(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	page, err := w.Repos.Comments(v, v.actor, ref, id, db.Paging{Limit: 1, Totals: true})
+	n, err := w.Repos.CommentsUpTo(v, v.actor, ref, id, made.ID)
 	if err != nil {
 		return err
 	}
 	to := pathTo(string(ref), "-", "commit", id)
-	if last := (page.Total-1)/perDiscussions + 1; last > 1 { // the newest are on the last page
+	if last := (n-1)/perDiscussions + 1; last > 1 { // the newest are on the last page
 		to += fmt.Sprintf("?%s=%d", commentsParam, last)
 	}
 	return v.redirect(fmt.Sprintf("%s#note_%d", to, made.ID))
+}
+
+// leadToComment leads to the page that shows a comment on the commit. Links from
+// elsewhere cannot know which one that is.
+func (w *Web) leadToComment(v *visit, h head, comment string) error {
+	id, err := strconv.ParseInt(comment, 10, 64)
+	if err != nil {
+		return errs.NotFound("")
+	}
+	commit := chi.URLParam(v.r, "id")
+	n, err := w.Repos.CommentsUpTo(v, v.actor, h.in(), commit, id)
+	if err != nil {
+		return err
+	}
+	// The page is named even if it is the first: the script asks only once.
+	return v.redirect(fmt.Sprintf("%s?%s=%d#note_%d", pathTo(h.Project.FullPath, "-", "commit", commit), commentsParam, (n-1)/perDiscussions+1, id))
 }
 
 // commitRefs finds the branches and tags that have the commit.

@@ -64,12 +64,17 @@ func TestTodoPages(t *testing.T) {
 		a.submit(at, at+"/notes", "note", " ").want(422)
 		b.get(at).want(200, "Is this <strong>right</strong>", `id="note_1"`, "Comments").not("<script>Is", "? <script>")
 		s.Settled(t)
-		b.get(list+"?type=Commit").want(200, "ada/open@"+commit.ID[:8], "Begin", "<b>ada</b> mentioned you", at+"#note_1")
+		b.get(list+"?type=Commit").want(200, "ada/open@"+commit.ID[:8], "Begin", "<b>ada</b> mentioned you", at+"?comment=1#note_1")
 		for range 50 {
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits/main/comments", open), As: ada, Status: 201, Form: url.Values{"note": {"More"}}})
 		}
 		a.submit(at, at+"/notes", "note", "The last one").leads(at + "?comments_page=2#note_52")
 		a.get(at+"?comments_page=2").want(200, "The last one", `href="?comments_page=1"`)
+		// A link to a comment leads to its page.
+		a.get(at + "?comment=52").leads(at + "?comments_page=2#note_52")
+		a.get(at + "?comment=1").leads(at + "?comments_page=1#note_1")
+		a.get(at + "?comment=0").leads(at + "?comments_page=1#note_0")
+		a.get(at + "?comment=x").want(404)
 		a.get(at+"?page=2").want(200, "Is this <strong>right</strong>", `href="?comments_page=2&amp;page=2"`).not("The last one") // a page of the diff
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/access_requests", open), As: s.Token(t, bobID, "api"), Status: 201})
 		s.Settled(t)

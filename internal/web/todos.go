@@ -164,7 +164,7 @@ func todoTarget(t *todo.Item) (path, name string) {
 	base := "/" + t.Project.FullPath + "/-/"
 	switch t.On.Kind {
 	case plan.CommitKind:
-		return fmt.Sprintf("%scommit/%s#note_%d", base, t.Commit.SHA, t.Commit.CommentID), t.Project.FullPath + "@" + t.Commit.SHA[:min(8, len(t.Commit.SHA))]
+		return fmt.Sprintf("%scommit/%s?comment=%[3]d#note_%[3]d", base, t.Commit.SHA, t.Commit.CommentID), t.Project.FullPath + "@" + t.Commit.SHA[:min(8, len(t.Commit.SHA))]
 	case alert.NoteKind:
 		return fmt.Sprintf("%salert_management/%d/details", base, t.Alert.IID), fmt.Sprintf("%s^alert#%d", t.Project.FullPath, t.Alert.IID)
 	}

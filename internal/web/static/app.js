@@ -395,6 +395,12 @@
     add("script", { src: find.dataset.find });
   }, { once: true });
 
+  // A link to a comment that is on another page of the comments.
+  const note = /^#note_(\d+)$/.exec(location.hash);
+  if (note && !document.getElementById(`note_${note[1]}`) && document.querySelector("[data-comments]") && !/[?&]comments_page=/.test(location.search)) {
+    location.replace(`?comment=${note[1]}${location.hash}`);
+  }
+
   // Shortcuts: "/" finds, "g p" goes to projects, "?" lists them.
   const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues", m: "/dashboard/merge_requests", t: "/dashboard/todos" };
   let after = 0;
