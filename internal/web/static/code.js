@@ -23,6 +23,7 @@
     list.id ||= `list-${++ids}`;
     list.setAttribute("role", "listbox");
     list.setAttribute("aria-label", "Branches and tags");
+    list.tabIndex = -1; // a list that scrolls would take the focus from the field
     input.setAttribute("role", "combobox");
     input.setAttribute("aria-controls", list.id);
     input.setAttribute("aria-autocomplete", "list");

@@ -19,6 +19,7 @@
     for (const [name, value] of Object.entries({ role: "combobox", "aria-controls": list.id, "aria-expanded": "false", "aria-autocomplete": "list", autocomplete: "off" })) input.setAttribute(name, value);
     list.setAttribute("role", "listbox");
     list.setAttribute("aria-label", "Suggestions");
+    list.tabIndex = -1; // a list that scrolls would take the focus from the field, and lose it
     const options = () => [...list.children];
     const choose = (n) => {
       const all = options();
