@@ -1,6 +1,7 @@
 package api
 
 import (
+	"html"
 	"strconv"
 	"strings"
 	"time"
@@ -157,15 +158,16 @@ func toLabels(list []*plan.Label, details bool) any {
 
 // labelDetailJSON is a label in a list of issues.
 type labelDetailJSON struct {
-	ID          int64   `json:"id"`
-	Name        string  `json:"name"`
-	Color       string  `json:"color"`
-	Description *string `json:"description"`
-	TextColor   string  `json:"text_color"`
+	ID              int64   `json:"id"`
+	Name            string  `json:"name"`
+	Color           string  `json:"color"`
+	Description     *string `json:"description"`
+	DescriptionHTML string  `json:"description_html"`
+	TextColor       string  `json:"text_color"`
 }
 
 func toLabelDetail(l *plan.Label) labelDetailJSON {
-	return labelDetailJSON{l.ID, l.Name, l.Color, textOrNull(l.Description), l.TextColor()}
+	return labelDetailJSON{l.ID, l.Name, l.Color, textOrNull(l.Description), html.EscapeString(l.Description), l.TextColor()}
 }
 
 func toUserOrNull(site *Site, u *user.User, now time.Time) *userPublicJSON {

@@ -72,6 +72,15 @@ type genericFileJSON struct {
 	FileSHA256 string             `json:"file_sha256"`
 	FileName   string             `json:"file_name"`
 	File       genericFileURLJSON `json:"file"`
+	// Package files are not replicated, so none is verified: state 0.
+	VerificationRetryAt    *stamp  `json:"verification_retry_at"`
+	VerifiedAt             *stamp  `json:"verified_at"`
+	VerificationFailure    *string `json:"verification_failure"`
+	VerificationRetryCount *int64  `json:"verification_retry_count"`
+	VerificationChecksum   *string `json:"verification_checksum"`
+	VerificationState      int64   `json:"verification_state"`
+	VerificationStartedAt  *stamp  `json:"verification_started_at"`
+	NewFilePath            *string `json:"new_file_path"`
 }
 
 type genericFileURLJSON struct {

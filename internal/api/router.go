@@ -217,6 +217,7 @@ func New(d Deps) *API {
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,
 		a.timeTrackingRoutes,
+		a.resourceEventRoutes,
 		a.approvalRoutes,
 		a.projectTemplateRoutes,
 		a.boardRoutes,

@@ -239,6 +239,9 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if _, _, err := s.Plan.SaveLabels(ctx, tx, by, in, m.Target(), f.Labels); err != nil {
 		return err
 	}
+	if err := s.Plan.RecordMilestone(ctx, tx, by, &m.Issuable, nil); err != nil {
+		return err
+	}
 	if _, err := s.Plan.AppointAll(ctx, tx, &m.Issuable, f.Assignees, f.Reviewers); err != nil {
 		return err
 	}

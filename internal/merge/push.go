@@ -165,6 +165,9 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 		return err
 	}
 	by := actor.Actor{ID: userID}
+	if err := s.Plan.RecordState(ctx, tx, userID, &m.Issuable, was.State); err != nil {
+		return err
+	}
 	if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "merged"); err != nil {
 		return err
 	}

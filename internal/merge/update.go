@@ -150,6 +150,9 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err != nil {
 		return err
 	}
+	if err := s.Plan.RecordState(ctx, tx, by.ID, &m.Issuable, was.State); err != nil {
+		return err
+	}
 	for _, text := range changes {
 		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, in.ID, text); err != nil {
 			return err

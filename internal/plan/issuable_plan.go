@@ -37,6 +37,9 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.RecordMilestone(ctx, tx, by, i, was.MilestoneID); err != nil {
+		return nil, err
+	}
 	note(LabelChange(added, removed))
 	for _, a := range appointed {
 		note(a.Text)
@@ -222,7 +225,10 @@ func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 		return rest
 	}
 	added, removed = without(wanted, have), without(have, wanted)
-	return added, removed, changeLabels(ctx, tx, of, added, removed)
+	if err := changeLabels(ctx, tx, of, added, removed); err != nil {
+		return nil, nil, err
+	}
+	return added, removed, s.recordLabels(ctx, tx, by, in.ID, of, added, removed)
 }
 
 // labelsNamed returns the labels that a project has by these names.

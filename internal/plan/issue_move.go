@@ -185,6 +185,9 @@ func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue
 	if err := saveIssue(ctx, tx, i); err != nil || done == "" {
 		return err
 	}
+	if err := s.RecordState(ctx, tx, by.ID, &i.Issuable, Opened); err != nil {
+		return err
+	}
 	return s.recordIssue(ctx, tx, by, i, done)
 }
 

@@ -155,6 +155,12 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if _, _, err := s.SaveLabels(ctx, tx, by, in, i.Target(), n.Labels); err != nil {
 		return err
 	}
+	if err := s.RecordMilestone(ctx, tx, by, &i.Issuable, nil); err != nil {
+		return err
+	}
+	if err := s.recordWeight(ctx, tx, by, i, nil); err != nil {
+		return err
+	}
 	if _, err := s.AppointAll(ctx, tx, &i.Issuable, n.Assignees, nil); err != nil {
 		return err
 	}
@@ -292,6 +298,12 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	}
 	changes, err := s.changes(ctx, tx, by, in, &was, i, f)
 	if err != nil {
+		return err
+	}
+	if err := s.recordWeight(ctx, tx, by, i, was.Weight); err != nil {
+		return err
+	}
+	if err := s.RecordState(ctx, tx, by.ID, &i.Issuable, was.State); err != nil {
 		return err
 	}
 	for _, text := range changes {

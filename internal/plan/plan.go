@@ -211,7 +211,8 @@ func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 }
 
 // Forget deletes the rows that refer to deleted issues or merge requests without
-// a foreign key: events, notifications, notes, timelogs and subscriptions.
+// a foreign key: events, notifications, notes, timelogs, resource events and
+// subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {
@@ -228,6 +229,9 @@ func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 			return err
 		}
 		if err := deleteTimelogs(ctx, tx, kind, part); err != nil {
+			return err
+		}
+		if err := deleteResourceEvents(ctx, tx, kind, part); err != nil {
 			return err
 		}
 		if err := deleteSubscriptions(ctx, tx, kind, part); err != nil {

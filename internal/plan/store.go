@@ -19,7 +19,8 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 			return err
 		}
 	}
-	return nil
+	_, err := q.ExecContext(ctx, `UPDATE resource_events SET user_id = ? WHERE user_id = ?`, to, from)
+	return err
 }
 
 // above are the namespaces in which objects are found for a place: all above it,

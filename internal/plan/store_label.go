@@ -134,6 +134,7 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 		`INSERT INTO label_priorities (project_id, label_id, priority) SELECT x.project_id, CAST(? AS BIGINT), x.priority FROM label_priorities x
 			WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
 		`UPDATE board_lists SET label_id = ? WHERE label_id IN ` + same,
+		`UPDATE resource_events SET label_id = ? WHERE label_id IN ` + same,
 		`INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) SELECT 'Label', CAST(? AS BIGINT), x.user_id, TRUE, min(x.created_at) FROM subscriptions x
 			WHERE x.kind = 'Label' AND x.subscribed AND x.thing_id IN ` + same + ` GROUP BY x.user_id ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = TRUE`,
 	} {

@@ -139,7 +139,7 @@ func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
 func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, error) {
 	same := `(SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{m.Title, m.ID, *m.GroupID}
-	for _, table := range []string{"issues", "merge_requests", "boards", "board_lists", "release_milestones"} {
+	for _, table := range []string{"issues", "merge_requests", "boards", "board_lists", "release_milestones", "resource_events"} {
 		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET milestone_id = ? WHERE milestone_id IN `+same, append([]any{m.ID}, args...)...); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ func TestGoClientPlan(t *testing.T) {
 		t.Run("talk", func(t *testing.T) { goTalk(t, self, p) })
 		t.Run("writing", func(t *testing.T) { goWriting(t, self) })
 		t.Run("events", func(t *testing.T) { goEvents(t, self, p) })
+		t.Run("resource events", func(t *testing.T) { goResourceEvents(t, self, p) })
 	})
 }
 
@@ -92,4 +93,31 @@ func goEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 	if len(mine) != 3 || mine[0].Note == nil || mine[0].Note.Body != "Yes" || mine[0].ProjectID != p.ID {
 		t.Errorf("own events: %+v", mine)
 	}
+}
+
+// goResourceEvents reads the history of the issue that goIssues created.
+func goResourceEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
+	ask(self.Issues.UpdateIssue(p.ID, 1, &gitlab.UpdateIssueOptions{Weight: new(int64(4)), MilestoneID: new(int64(0))})).ok(t)
+	var told []string
+	for _, e := range ask(self.ResourceLabelEvents.ListIssueLabelEvents(p.ID, 1, nil)).ok(t) {
+		told = append(told, e.Action+" "+e.Label.Name+" "+e.User.Username+" "+e.ResourceType)
+	}
+	same(t, "labels", told, []string{"add bug ada Issue", "add new ada Issue", "remove new ada Issue"})
+	told = nil
+	for _, e := range ask(self.ResourceMilestoneEvents.ListIssueMilestoneEvents(p.ID, 1, nil)).ok(t) {
+		told = append(told, e.Action+" "+e.Milestone.Title)
+	}
+	same(t, "milestones", told, []string{"add v1", "remove v1"})
+	states := ask(self.ResourceStateEvents.ListIssueStateEvents(p.ID, 1, nil)).ok(t)
+	if len(states) != 1 || states[0].State != gitlab.ClosedEventType {
+		t.Fatalf("states: %+v", states)
+	}
+	one := ask(self.ResourceStateEvents.GetIssueStateEvent(p.ID, 1, states[0].ID)).ok(t)
+	recent(t, "created_at", one.CreatedAt)
+	same(t, "state", []any{one.ID, one.User.Username, one.ResourceType}, []any{states[0].ID, "ada", "Issue"})
+	weights := ask(self.ResourceWeightEvents.ListIssueWeightEvents(p.ID, 1, nil)).ok(t)
+	if len(weights) != 1 || weights[0].Weight != 4 || weights[0].IssueID != one.ResourceID {
+		t.Errorf("weights: %+v", weights)
+	}
+	ask(self.ResourceLabelEvents.GetIssueLabelEvent(p.ID, 1, 999999)).missing(t)
 }
