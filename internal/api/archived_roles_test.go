@@ -163,6 +163,7 @@ func fillProject(t *testing.T, st *stage, id int64) *strings.Replacer {
 	for _, one := range []struct{ row, at string }{
 		{"/issues/99", "/issues/" + post("/issues", `{"title":"x"}`, "iid")},
 		{"/merge_requests/99", "/merge_requests/" + post("/merge_requests", `{"title":"x","source_branch":"side","target_branch":"main"}`, "iid")},
+		{"/repository/commits/main", "/repository/commits/main"},
 		{"/snippets/999999", "/snippets/" + post("/snippets", `{"title":"x","file_name":"x","content":"x","visibility":"private"}`, "id")},
 	} {
 		discussion, n := note(one.at)

@@ -75,3 +75,66 @@ func TestFirstPush(t *testing.T) {
 		}
 	})
 }
+
+func TestGroupPushRules(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		var top, below struct {
+			ID int64 `json:"id"`
+		}
+		s.Check(t, apptest.Call{Do: "POST /groups", As: alice, JSON: `{"name":"top","path":"top"}`, Status: 201}).JSON(t, &top)
+		s.Check(t, apptest.Call{Do: "POST /groups", As: alice, JSON: fmt.Sprintf(`{"name":"below","path":"below","parent_id":%d}`, top.ID), Status: 201}).JSON(t, &below)
+		project := func(path string, in int64) apptest.Call {
+			return apptest.Call{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"path":%q,"namespace_id":%d}`, path, in), Status: 201}
+		}
+		s.Table(t, []apptest.Call{
+			project("old", top.ID),
+			{Name: "none", Do: "GET /groups/top/push_rule", As: alice, Status: 404},
+			{Name: "create", Do: "POST /groups/top/push_rule", As: alice, JSON: `{"commit_message_regex":"^JIRA","max_file_size":5}`, Status: 201,
+				Want: `{"id":"<any>","created_at":"<any>","commit_message_regex":"^JIRA","max_file_size":5,"deny_delete_tag":false}`},
+			{Name: "again", Do: "POST /groups/top/push_rule", As: alice, JSON: `{}`, Status: 422},
+			{Name: "not a pattern", Do: "PUT /groups/top/push_rule", As: alice, JSON: `{"branch_name_regex":"("}`, Status: 400},
+			{Name: "change", Do: "PUT /groups/top/push_rule", As: alice, JSON: `{"deny_delete_tag":true}`, Status: 200, Want: `{"commit_message_regex":"^JIRA","deny_delete_tag":true}`},
+			project("fresh", top.ID), project("deep", below.ID),
+			{Name: "of a new project", Do: "GET /projects/top%2Ffresh/push_rule", As: alice, Status: 200, Want: `{"commit_message_regex":"^JIRA","max_file_size":5,"deny_delete_tag":true}`},
+			{Name: "of one in a subgroup", Do: "GET /projects/top%2Fbelow%2Fdeep/push_rule", As: alice, Status: 200, Want: `{"commit_message_regex":"^JIRA"}`},
+			{Name: "of an older project", Do: "GET /projects/top%2Fold/push_rule", As: alice, Status: 200, Want: `null`},
+			{Name: "in the subgroup", Do: "POST /groups/top%2Fbelow/push_rule", As: alice, JSON: `{"branch_name_regex":"^x"}`, Status: 201},
+			project("deeper", below.ID),
+			{Name: "the nearest", Do: "GET /projects/top%2Fbelow%2Fdeeper/push_rule", As: alice, Status: 200, Want: `{"commit_message_regex":"","branch_name_regex":"^x"}`},
+			{Name: "delete", Do: "DELETE /groups/top/push_rule", As: alice, Status: 204},
+			{Name: "delete again", Do: "DELETE /groups/top/push_rule", As: alice, Status: 404},
+			{Name: "projects keep theirs", Do: "GET /projects/top%2Ffresh/push_rule", As: alice, Status: 200, Want: `{"commit_message_regex":"^JIRA"}`},
+			project("late", top.ID),
+			{Name: "after that", Do: "GET /projects/top%2Flate/push_rule", As: alice, Status: 200, Want: `null`},
+		})
+	})
+}
+
+func TestGroupActivity(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bob, bobToken := s.User(t, "bob")
+		var g struct {
+			ID int64 `json:"id"`
+		}
+		s.Check(t, apptest.Call{Do: "POST /groups", As: alice, JSON: `{"name":"top","path":"top","visibility":"private"}`, Status: 201}).JSON(t, &g)
+		const at = "/analytics/group_activity"
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"path":"p","namespace_id":%d,"initialize_with_readme":true}`, g.ID), Status: 201},
+			{Do: "POST /projects/top%2Fp/issues", As: alice, JSON: `{"title":"one"}`, Status: 201},
+			{Do: "POST /projects/top%2Fp/issues", As: alice, JSON: `{"title":"old","created_at":"2001-01-01T00:00:00Z"}`, Status: 201},
+			{Name: "issues", Do: "GET " + at + "/issues_count?group_path=top", As: alice, Status: 200, Want: `{"issues_count":1}`},
+			{Name: "merge requests", Do: "GET " + at + "/merge_requests_count?group_path=top", As: alice, Status: 200, Want: `{"merge_requests_count":0}`},
+			{Name: "members", Do: "GET " + at + "/new_members_count?group_path=top", As: alice, Status: 200, Want: `{"new_members_count":1}`},
+			{Name: "a stranger", Do: "GET " + at + "/issues_count?group_path=top", As: bobToken, Status: 404},
+			{Do: "POST /groups/top/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":10}`, bob), Status: 201},
+			{Name: "a Guest", Do: "GET " + at + "/issues_count?group_path=top", As: bobToken, Status: 403},
+			{Name: "both", Do: "GET " + at + "/new_members_count?group_path=top", As: alice, Status: 200, Want: `{"new_members_count":2}`},
+			{Name: "no group", Do: "GET " + at + "/new_members_count", As: alice, Status: 400},
+			{Name: "statistics", Do: "GET /application/statistics", As: alice, Status: 403},
+		})
+	})
+}

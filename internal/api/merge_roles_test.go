@@ -74,6 +74,8 @@ var mergeRows = map[string]ciRow{
 	"PUT " + mergeAt + "/merge":                                         doneBy(project.NoAccess, "/merge_requests/99/merge", "", 404),
 	"PUT " + mergeAt + "/rebase":                                        doneBy(project.NoAccess, "/merge_requests/99/rebase", "", 404),
 	"POST " + mergeAt + "/cancel_merge_when_pipeline_succeeds":          doneBy(project.NoAccess, "/merge_requests/99/cancel_merge_when_pipeline_succeeds", "", 404),
+	"GET /projects/{id}/merge_request_approval_setting":                 doneBy(project.NoAccess, "/merge_request_approval_setting", "", 200),
+	"PUT /projects/{id}/merge_request_approval_setting":                 doneBy(project.Maintainer, "/merge_request_approval_setting", `{"retain_approvals_on_push":false}`, 200),
 	"GET /projects/{id}/approvals":                                      doneBy(project.NoAccess, "/approvals", "", 200),
 	"POST /projects/{id}/approvals":                                     doneBy(project.Maintainer, "/approvals", `{"reset_approvals_on_push":true}`, 201),
 	"GET " + ruleAt:                                                     doneBy(project.NoAccess, "/approval_rules", "", 200),
@@ -108,7 +110,7 @@ var (
 	mergePlaceRoles = func() map[string]placeRole {
 		rows := rowPlaceRoles(mergeRows)
 		for endpoint, row := range rows { // the settings are shown to those who read merge requests
-			if strings.Contains(endpoint, ruleAt) || strings.HasSuffix(endpoint, "/projects/{id}/approvals") {
+			if strings.Contains(endpoint, ruleAt) || strings.HasSuffix(endpoint, "/projects/{id}/approvals") || strings.HasSuffix(endpoint, "/merge_request_approval_setting") {
 				row.part = true
 				rows[endpoint] = row
 			}

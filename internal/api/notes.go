@@ -60,7 +60,7 @@ type noteJSON struct {
 	CreatedAt    stamp            `json:"created_at"`
 	UpdatedAt    stamp            `json:"updated_at"`
 	System       bool             `json:"system"`
-	NoteableID   int64            `json:"noteable_id"`
+	NoteableID   *int64           `json:"noteable_id"` // null for commits
 	NoteableType string           `json:"noteable_type"`
 	ProjectID    *int64           `json:"project_id"`
 	CommitID     *string          `json:"commit_id"`
@@ -82,7 +82,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 	now := a.Now()
 	out := noteJSON{
 		ID: n.ID, Type: textOrNull(n.Type), Body: n.Body, Author: toUserOrNull(c.site, n.Author, now), CreatedAt: toStamp(n.CreatedAt), UpdatedAt: toStamp(n.UpdatedAt),
-		System: n.System != "", NoteableID: n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.At()), Resolvable: n.Resolvable(),
+		System: n.System != "", NoteableID: &n.On.ID, NoteableType: string(n.On.Kind), ProjectID: n.ProjectID, Position: toPosition(n.At()), Resolvable: n.Resolvable(),
 		Confidential: n.Internal, Internal: n.Internal, ImportedFrom: "none", CommitID: textOrNull(n.CommitSHA), Suggestions: mapped(n.Suggestions, toSuggestion),
 		Commands: map[string]any{},
 	}

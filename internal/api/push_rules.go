@@ -13,13 +13,18 @@ func (a *API) pushRuleRoutes() {
 }
 
 type pushRuleJSON struct {
-	ID                    int64  `json:"id"`
-	ProjectID             int64  `json:"project_id"`
+	ID        int64 `json:"id"`
+	ProjectID int64 `json:"project_id"`
+	CreatedAt stamp `json:"created_at"`
+	pushRuleFieldsJSON
+}
+
+// pushRuleFieldsJSON are the conditions of a push rule of a project or group.
+type pushRuleFieldsJSON struct {
 	CommitMessage         string `json:"commit_message_regex"`
 	CommitMessageNegative string `json:"commit_message_negative_regex"`
 	BranchName            string `json:"branch_name_regex"`
 	DenyDeleteTag         bool   `json:"deny_delete_tag"`
-	CreatedAt             stamp  `json:"created_at"`
 	MemberCheck           bool   `json:"member_check"`
 	PreventSecrets        bool   `json:"prevent_secrets"`
 	AuthorEmail           string `json:"author_email_regex"`
@@ -31,20 +36,28 @@ type pushRuleJSON struct {
 	RejectNonDCO          bool   `json:"reject_non_dco_commits"`
 }
 
+func toPushRuleFields(r repo.PushRules) pushRuleFieldsJSON {
+	return pushRuleFieldsJSON{
+		CommitMessage: r.CommitMessage, CommitMessageNegative: r.CommitMessageNegative, BranchName: r.BranchName,
+		DenyDeleteTag: r.DenyDeleteTag, MemberCheck: r.MemberCheck, PreventSecrets: r.PreventSecrets,
+		AuthorEmail: r.AuthorEmail, FileName: r.FileName, MaxFileSize: r.MaxFileSize, CommitterCheck: r.CommitterCheck,
+		CommitterNameCheck: r.CommitterNameCheck, RejectUnsigned: r.RejectUnsigned, RejectNonDCO: r.RejectNonDCO,
+	}
+}
+
 func presentPushRule(r *repo.PushRule, err error) (pushRuleJSON, error) {
 	if err != nil {
 		return pushRuleJSON{}, err
 	}
-	return pushRuleJSON{
-		ID: r.ID, ProjectID: r.ProjectID, CommitMessage: r.CommitMessage, CommitMessageNegative: r.CommitMessageNegative, BranchName: r.BranchName,
-		DenyDeleteTag: r.DenyDeleteTag, CreatedAt: toStamp(r.CreatedAt), MemberCheck: r.MemberCheck, PreventSecrets: r.PreventSecrets,
-		AuthorEmail: r.AuthorEmail, FileName: r.FileName, MaxFileSize: r.MaxFileSize, CommitterCheck: r.CommitterCheck,
-		CommitterNameCheck: r.CommitterNameCheck, RejectUnsigned: r.RejectUnsigned, RejectNonDCO: r.RejectNonDCO,
-	}, nil
+	return pushRuleJSON{r.ID, r.ProjectID, toStamp(r.CreatedAt), toPushRuleFields(r.PushRules)}, nil
 }
 
 type pushRuleParams struct {
 	projectParams
+	pushRuleFieldParams
+}
+
+type pushRuleFieldParams struct {
 	CommitMessage         *string `param:"commit_message_regex" doc:"RE2 regular expression that commit messages must match."`
 	CommitMessageNegative *string `param:"commit_message_negative_regex" doc:"RE2 regular expression that commit messages must not match."`
 	BranchName            *string `param:"branch_name_regex" doc:"RE2 regular expression that names of new branches must match."`
@@ -60,7 +73,7 @@ type pushRuleParams struct {
 	RejectNonDCO          *bool   `param:"reject_non_dco_commits" doc:"Reject commits without a DCO sign-off."`
 }
 
-func (p *pushRuleParams) change() repo.PushRuleChange {
+func (p *pushRuleFieldParams) change() repo.PushRuleChange {
 	return repo.PushRuleChange{
 		CommitMessage: p.CommitMessage, CommitMessageNegative: p.CommitMessageNegative, BranchName: p.BranchName, AuthorEmail: p.AuthorEmail,
 		FileName: p.FileName, MaxFileSize: p.MaxFileSize, DenyDeleteTag: p.DenyDeleteTag, MemberCheck: p.MemberCheck,

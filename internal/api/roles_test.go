@@ -51,6 +51,11 @@ var roles = map[string]role{
 	"GET /version":  userRead("GET /version"),
 	"GET /metadata": userRead("GET /metadata"),
 
+	"GET /application/statistics":                        adminRead("GET /application/statistics"),
+	"GET /analytics/group_activity/issues_count":         adminRead("GET /analytics/group_activity/issues_count?group_path={group}"),
+	"GET /analytics/group_activity/merge_requests_count": adminRead("GET /analytics/group_activity/merge_requests_count?group_path={group}"),
+	"GET /analytics/group_activity/new_members_count":    adminRead("GET /analytics/group_activity/new_members_count?group_path={group}"),
+
 	"GET /users":           openRead("GET /users?username=other"),
 	"GET /users/{id}":      userRead("GET /users/{user}"),
 	"POST /users":          admin("POST /users", `{"email":"n@example.org","name":"N","username":"n{n}","force_random_password":true}`, 201),

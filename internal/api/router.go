@@ -21,6 +21,7 @@ import (
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
 	"svc/internal/hook"
+	"svc/internal/instance"
 	"svc/internal/invite"
 	"svc/internal/lfs"
 	"svc/internal/limit"
@@ -88,6 +89,7 @@ type Deps struct {
 	Broadcasts  *broadcast.Service
 	SecureFiles *securefile.Service
 	Invites     *invite.Service
+	Instance    *instance.Service
 
 	Limits *limit.Limiter
 	// Answers limits the responses in memory.
@@ -156,6 +158,7 @@ func New(d Deps) *API {
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
 	for _, routes := range []func(){
 		a.metadataRoutes,
+		a.statisticsRoutes,
 		a.userRoutes,
 		a.userStateRoutes,
 		a.userTokenRoutes,
@@ -181,12 +184,14 @@ func New(d Deps) *API {
 		a.catalogRoutes,
 		a.commitRoutes,
 		a.commitCommentRoutes,
+		a.commitDiscussionRoutes,
 		a.commitStatusRoutes,
 		a.repositoryFileRoutes,
 		a.protectedBranchRoutes,
 		a.groupProtectedBranchRoutes,
 		a.protectedTagRoutes,
 		a.pushRuleRoutes,
+		a.groupPushRuleRoutes,
 		a.languageRoutes,
 		a.topicRoutes,
 		a.projectForkRoutes,
@@ -219,6 +224,7 @@ func New(d Deps) *API {
 		a.timeTrackingRoutes,
 		a.resourceEventRoutes,
 		a.approvalRoutes,
+		a.approvalSettingRoutes,
 		a.projectTemplateRoutes,
 		a.boardRoutes,
 		a.badgeRoutes,

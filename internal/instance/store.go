@@ -77,3 +77,30 @@ func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	}
 	return used, nil
 }
+
+// statistics counts in one query. The counts are exact: administrators ask
+// rarely.
+func statistics(ctx context.Context, q db.Q) (*Statistics, error) {
+	s := &Statistics{}
+	var columns []string
+	var to []any
+	for _, one := range []struct {
+		to   *int64
+		from string
+	}{
+		{&s.Forks, "projects WHERE deleted_at IS NULL AND forked_from_id IS NOT NULL"},
+		{&s.Issues, "issues"},
+		{&s.MergeRequests, "merge_requests"},
+		{&s.Notes, "notes"},
+		{&s.Snippets, "snippets"},
+		{&s.SSHKeys, "ssh_keys"},
+		{&s.Milestones, "milestones"},
+		{&s.Users, "users WHERE deleted_at IS NULL AND kind = 'human'"},
+		{&s.ActiveUsers, "users WHERE deleted_at IS NULL AND kind = 'human' AND state = 'active'"},
+		{&s.Groups, "namespaces WHERE deleted_at IS NULL AND kind = 'group'"},
+		{&s.Projects, "projects WHERE deleted_at IS NULL"},
+	} {
+		columns, to = append(columns, "(SELECT count(*) FROM "+one.from+")"), append(to, one.to)
+	}
+	return s, q.QueryRowContext(ctx, "SELECT "+strings.Join(columns, ", ")).Scan(to...)
+}

@@ -315,3 +315,13 @@ func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID i
 func (s *Service) recordMember(ctx context.Context, tx *db.Tx, by actor.Actor, in source, u *user.User, kind string, d audit.Details) error {
 	return s.record(ctx, tx, by, kind, in.entity(), audit.Target{Type: "User", ID: u.ID, Details: u.Username}, d)
 }
+
+// CountNewMembers counts the direct members of a group who joined after a time, up
+// to a limit. The caller has checked the access.
+func (s *Service) CountNewMembers(ctx context.Context, g *Namespace, since time.Time, limit int) (int64, error) {
+	n, err := countNewMembers(ctx, s.DB, g.ID, since, limit)
+	if err != nil {
+		return 0, fmt.Errorf("count new members: %w", err)
+	}
+	return n, nil
+}

@@ -276,3 +276,11 @@ func deleteMemberByID(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM members WHERE id = ?`, id)
 	return err
 }
+
+// countNewMembers counts the direct members of a group that joined after a time, up
+// to a limit.
+func countNewMembers(ctx context.Context, q db.Q, groupID int64, since time.Time, limit int) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM (SELECT 1 FROM members m WHERE m.namespace_id = ? AND m.requested_at IS NULL AND m.created_at >= ? LIMIT ?) t`, groupID, since, limit).Scan(&n)
+	return n, err
+}

@@ -16,14 +16,24 @@ import (
 
 // Comment is a comment on a commit, or on a line of its diff.
 type Comment struct {
-	ID        int64
-	Note      string
-	Path      string // empty for a comment on the whole commit
-	Line      int64
-	LineType  string // new or old
-	AuthorID  int64
-	Author    *user.User // nil if the user was deleted
-	CreatedAt time.Time
+	ID         int64
+	Note       string
+	Path       string // empty for a comment on the whole commit
+	Line       int64
+	LineType   string // new or old
+	OldPath    string // path before the commit, if it differs
+	AuthorID   int64
+	Discussion string
+	Thread     bool // others can reply; a single comment becomes a thread with its first reply
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+
+	Author *user.User // nil if the user was deleted
+
+	// Set for discussions.
+	ProjectID int64
+	SHA       string
+	Base      string // the parent of the commit; empty without one
 }
 
 // maxNote is the maximum length of a comment, in bytes.
@@ -92,56 +102,92 @@ type NewComment struct {
 	Path     string // path after the commit
 	Line     int64
 	LineType string // new or old
+
+	Thread    bool       // begins a thread; a line that is not in the diff is an error
+	CreatedAt *time.Time // for administrators and Owners
+}
+
+// mayComment returns an error if the actor may not comment on the commits of a
+// project whose code they see.
+func mayComment(by actor.Actor, p *project.Project) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return p.Change(by, project.CodePart, project.NoAccess)
+}
+
+func (c *Comment) check() error {
+	if strings.TrimSpace(c.Note) == "" {
+		return errs.InvalidField("note", "can't be blank")
+	}
+	if len(c.Note) > maxNote {
+		return errs.InvalidField("note", "is too long (maximum is %d bytes)", maxNote)
+	}
+	return nil
+}
+
+// date sets when a comment was created: now, or the given time for Owners.
+func (c *Comment) date(by actor.Actor, p *project.Project, now time.Time, at *time.Time) {
+	if at != nil && p.Enough(by, project.Owner) == nil {
+		now = *at
+	}
+	c.CreatedAt, c.UpdatedAt = now, now
 }
 
 // CreateComment adds a comment to a commit, for signed-in users who can read
 // the code of the project, unless it is archived. A line that is not in the
-// diff is ignored. NotFound; Invalid if the note is too long.
+// diff is ignored, unless the comment begins a thread. NotFound; Invalid if the
+// note is too long, or the line is not in the diff.
 func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := by.RequireUser(); err != nil {
+	if err := mayComment(by, p); err != nil {
 		return nil, err
 	}
-	if err := p.Change(by, project.CodePart, project.NoAccess); err != nil {
+	made := &Comment{Note: n.Note, AuthorID: by.ID, Discussion: newDiscussion(), Thread: n.Thread}
+	if err := made.check(); err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(n.Note) == "" {
-		return nil, errs.InvalidField("note", "can't be blank")
-	}
-	if len(n.Note) > maxNote {
-		return nil, errs.InvalidField("note", "is too long (maximum is %d bytes)", maxNote)
-	}
+	made.date(by, p, s.Now(), n.CreatedAt)
 	c, err := r.Commit(ctx, rev)
 	if err != nil {
 		return nil, missing(err, "Commit")
 	}
-	made := &Comment{Note: n.Note, AuthorID: by.ID, CreatedAt: s.Now()}
 	if n.Path != "" {
 		d, err := s.commitDiff(ctx, r, c, false)
 		if err != nil {
 			return nil, err
 		}
-		if inDiff(d, n) {
+		if file := inDiff(d, n); file != nil {
 			made.Path, made.Line, made.LineType = n.Path, n.Line, n.LineType
+			if file.OldPath != n.Path {
+				made.OldPath = file.OldPath
+			}
+		} else if n.Thread {
+			return nil, errs.InvalidField("position", "is not a changed line of the commit")
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := insertComment(ctx, tx, p.ID, string(c.ID), made); err != nil {
-			return err
-		}
-		first, err := findFirstComment(ctx, tx, p.ID, string(c.ID))
-		if err != nil {
-			return err
-		}
-		return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: p.ID, SHA: string(c.ID), Title: c.Title, Comment: made, First: first})
-	})
+	on := discussed{p, c}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.saveComment(ctx, tx, on, made) })
 	if err != nil {
 		return nil, fmt.Errorf("comment on %s: %w", c.ID, err)
 	}
-	return made, s.fillAuthors(ctx, made)
+	return made, s.fillComments(ctx, on, made)
+}
+
+// saveComment inserts a comment and publishes it.
+func (s *Service) saveComment(ctx context.Context, tx *db.Tx, on discussed, made *Comment) error {
+	id := string(on.commit.ID)
+	if err := insertComment(ctx, tx, on.project.ID, id, made); err != nil {
+		return err
+	}
+	first, err := findFirstComment(ctx, tx, on.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: on.project.ID, SHA: id, Title: on.commit.Title, Comment: made, First: first})
 }
 
 // maxCommenters is the maximum number of users who are notified because they
@@ -180,20 +226,20 @@ func (s *Service) Commenters(ctx context.Context, projectID int64, sha string) (
 	return ids, nil
 }
 
-// inDiff reports whether the line of a comment was added or removed.
-func inDiff(d *git.Diff, n NewComment) bool {
+// inDiff returns the file of a comment if its line was added or removed, or nil.
+func inDiff(d *git.Diff, n NewComment) *git.FileDiff {
 	for _, f := range d.Files {
 		if f.NewPath != n.Path {
 			continue
 		}
 		for l := range f.Lines() {
 			if n.LineType == "old" && l.Kind == '-' && l.Old == n.Line || n.LineType != "old" && l.Kind == '+' && l.New == n.Line {
-				return true
+				return &f
 			}
 		}
-		return false
+		return nil
 	}
-	return false
+	return nil
 }
 
 // UserDeleted hands the comments of a deleted user over to the ghost user,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"svc/internal/db"
 )
@@ -53,4 +54,50 @@ func ownerOf(ctx context.Context, q db.Q, email string) (int64, error) {
 		return 0, err
 	}
 	return found[0], nil
+}
+
+func findGroupPushRule(ctx context.Context, q db.Q, groupID int64) (*GroupPushRule, error) {
+	var r GroupPushRule
+	var rules string
+	err := q.QueryRowContext(ctx, `SELECT r.id, r.namespace_id, r.rules, r.created_at FROM group_push_rules r WHERE r.namespace_id = ?`, groupID).
+		Scan(&r.ID, &r.GroupID, &rules, db.Time(&r.CreatedAt))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(rules), &r.PushRules); err != nil {
+		return nil, fmt.Errorf("push rule of group %d: %w", r.ID, err)
+	}
+	return &r, nil
+}
+
+func insertGroupPushRule(ctx context.Context, q db.Q, r *GroupPushRule) error {
+	rules, err := json.Marshal(r.PushRules)
+	if err != nil {
+		return err
+	}
+	return q.QueryRowContext(ctx, `INSERT INTO group_push_rules (namespace_id, rules, created_at) VALUES (?, ?, ?) RETURNING id`,
+		r.GroupID, string(rules), r.CreatedAt).Scan(&r.ID)
+}
+
+func saveGroupPushRule(ctx context.Context, q db.Q, r *GroupPushRule) error {
+	rules, err := json.Marshal(r.PushRules)
+	if err != nil {
+		return err
+	}
+	return db.ExecOne(ctx, q, `UPDATE group_push_rules SET rules = ? WHERE id = ?`, string(rules), r.ID)
+}
+
+func deleteGroupPushRule(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM group_push_rules WHERE id = ?`, id)
+}
+
+// inheritPushRule copies the push rule of the nearest group above a project. The
+// path of a group is longer than those of the groups above it.
+func inheritPushRule(ctx context.Context, q db.Q, projectID int64, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		INSERT INTO push_rules (project_id, rules, created_at)
+		SELECT p.id, r.rules, CAST(? AS BIGINT) FROM projects p JOIN namespace_tree t ON t.descendant_id = p.namespace_id
+			JOIN group_push_rules r ON r.namespace_id = t.ancestor_id JOIN namespaces n ON n.id = t.ancestor_id
+		WHERE p.id = ? ORDER BY length(n.full_path) DESC LIMIT 1`, at, projectID)
+	return err
 }

@@ -156,6 +156,23 @@ func goProtectedTags(t *testing.T, h *hosting) {
 }
 
 func goPushRules(t *testing.T, h *hosting) {
+	g := ask(h.ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Ruled"), Path: new("ruled")})).done(t, http.StatusCreated)
+	ask(h.ada.Groups.GetGroupPushRules(g.ID)).missing(t)
+	above := ask(h.ada.Groups.AddGroupPushRule(g.ID, &gitlab.AddGroupPushRuleOptions{CommitMessageRegex: new("^Rule"), MaxFileSize: new(int64(3))})).done(t, http.StatusCreated)
+	same(t, "of a group", ask(h.ada.Groups.GetGroupPushRules(g.ID)).ok(t), above)
+	same(t, "edited", ask(h.ada.Groups.EditGroupPushRule(g.ID, &gitlab.EditGroupPushRuleOptions{DenyDeleteTag: new(true)})).ok(t).DenyDeleteTag, true)
+	ruled := ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("rules"), NamespaceID: &g.ID})).done(t, http.StatusCreated)
+	copied := ask(h.ada.Projects.GetProjectPushRules(ruled.ID)).ok(t)
+	same(t, "of a new project", []any{copied.CommitMessageRegex, copied.MaxFileSize, copied.DenyDeleteTag}, []any{"^Rule", int64(3), true})
+	send(h.ada.Groups.DeleteGroupPushRule(g.ID)).done(t, http.StatusNoContent)
+	for name, got := range map[string]int64{
+		"issues":         ask(h.ada.GroupActivityAnalytics.GetRecentlyCreatedIssuesCount(&gitlab.GetRecentlyCreatedIssuesCountOptions{GroupPath: "ruled"})).ok(t).IssuesCount,
+		"merge requests": ask(h.ada.GroupActivityAnalytics.GetRecentlyCreatedMergeRequestsCount(&gitlab.GetRecentlyCreatedMergeRequestsCountOptions{GroupPath: "ruled"})).ok(t).MergeRequestsCount,
+	} {
+		same(t, "new "+name, got, int64(0))
+	}
+	same(t, "new members", ask(h.ada.GroupActivityAnalytics.GetRecentlyAddedMembersCount(&gitlab.GetRecentlyAddedMembersCountOptions{GroupPath: "ruled"})).ok(t).NewMembersCount, int64(1))
+
 	p := h.project(t, "ruled")
 	made := ask(h.ada.Projects.AddProjectPushRule(p.ID, &gitlab.AddProjectPushRuleOptions{
 		CommitMessageRegex: new(`^[a-z]+: `), BranchNameRegex: new(`^(main|wip/.*)$`), MaxFileSize: new(int64(1)), DenyDeleteTag: new(true),

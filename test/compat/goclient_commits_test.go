@@ -107,6 +107,15 @@ func goCommitNotes(t *testing.T, h *hosting) {
 	same(t, "comment", []any{note.Note, note.Path, note.Line, note.LineType, note.Author.Username}, []any{"no violets?", "poem.txt", int64(1), "new", "ada"})
 	ask(h.ada.Commits.PostCommitComment(p.ID, c.ID, &gitlab.PostCommitCommentOptions{Note: new("good")})).done(t, http.StatusCreated)
 	same(t, "comments", mapped(ask(h.ada.Commits.GetCommitComments(p.ID, c.ID, nil)).ok(t), func(n *gitlab.CommitComment) string { return n.Note }), []string{"no violets?", "good"})
+	thread := ask(h.ada.Discussions.CreateCommitDiscussion(p.ID, c.ID, &gitlab.CreateCommitDiscussionOptions{Body: new("why roses?")})).done(t, http.StatusCreated)
+	same(t, "thread", []any{thread.IndividualNote, thread.Notes[0].Body, thread.Notes[0].NoteableType, thread.Notes[0].CommitID}, []any{false, "why roses?", "Commit", c.ID})
+	reply := ask(h.ada.Discussions.AddCommitDiscussionNote(p.ID, c.ID, thread.ID, &gitlab.AddCommitDiscussionNoteOptions{Body: new("they rhyme")})).done(t, http.StatusCreated)
+	same(t, "edited", ask(h.ada.Discussions.UpdateCommitDiscussionNote(p.ID, c.ID, thread.ID, reply.ID, &gitlab.UpdateCommitDiscussionNoteOptions{Body: new("they don't")})).ok(t).Body, "they don't")
+	same(t, "notes", len(ask(h.ada.Discussions.GetCommitDiscussion(p.ID, c.ID, thread.ID)).ok(t).Notes), 2)
+	same(t, "discussions", len(ask(h.ada.Discussions.ListCommitDiscussions(p.ID, c.ID, nil)).ok(t)), 3)
+	if resp, err := h.ada.Discussions.DeleteCommitDiscussionNote(p.ID, c.ID, thread.ID, reply.ID); err != nil || resp.StatusCode != http.StatusNoContent {
+		t.Errorf("delete: %v", err)
+	}
 
 	set := ask(h.ada.Commits.SetCommitStatus(p.ID, c.ID, &gitlab.SetCommitStatusOptions{
 		State: gitlab.Running, Name: new("lint"), Ref: new("main"), TargetURL: new("https://ci.example.org/1"), Description: new("looks"), Coverage: new(12.5),

@@ -18,6 +18,12 @@ func TestGoClientInstance(t *testing.T) {
 		root := s.client(t, rootToken)
 		plain := s.client(t, newToken(t, root, newUser(t, root, "plain").ID, "api").Token)
 		t.Run("version", func(t *testing.T) { goVersion(t, plain) })
+		t.Run("statistics", func(t *testing.T) {
+			if n := ask(root.ApplicationStatistics.GetApplicationStatistics()).ok(t); n.Users < 2 || n.ActiveUsers < 2 {
+				t.Errorf("statistics: %+v", n)
+			}
+			ask(plain.ApplicationStatistics.GetApplicationStatistics()).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
+		})
 		t.Run("variables", func(t *testing.T) { goVariables(t, root, plain) })
 		t.Run("settings", func(t *testing.T) { goSettings(t, root, plain) })
 		t.Run("audit", func(t *testing.T) { goAudit(t, root, plain) })
