@@ -40,7 +40,7 @@ func (s *Service) discussed(ctx context.Context, by actor.Actor, ref project.Ref
 	return discussed{p, c}, nil
 }
 
-// fill reads the comments of discussions and their authors.
+// fillDiscussions reads the comments of discussions and their authors.
 func (s *Service) fillDiscussions(ctx context.Context, on discussed, list ...*Discussion) error {
 	if len(list) == 0 {
 		return nil

@@ -33,7 +33,7 @@ func TestInDiff(t *testing.T) {
 			side = "old"
 		}
 		d := &git.Diff{Files: []git.FileDiff{{NewPath: "other"}, {NewPath: "a", Diff: text}}}
-		if got := inDiff(d, NewComment{Path: "a", Line: tt.line, LineType: side}); got != tt.want {
+		if got := inDiff(d, NewComment{Path: "a", Line: tt.line, LineType: side}) != nil; got != tt.want {
 			t.Errorf("line %d, removed %t: %t", tt.line, tt.removed, got)
 		}
 	}
