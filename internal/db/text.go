@@ -73,8 +73,12 @@ func (w *Where) Contains(search string, columns ...string) {
 
 // Contains is the condition that each term of a search is in one of the columns.
 func Contains(search string, columns ...string) (cond string, args []any) {
+	return containTerms(Terms(search), columns)
+}
+
+func containTerms(terms, columns []string) (cond string, args []any) {
 	var all []string
-	for _, term := range Terms(search) {
+	for _, term := range terms {
 		var any []string
 		for _, column := range columns {
 			any, args = append(any, `fold(`+column+`) LIKE ? ESCAPE '\'`), append(args, Like(term))
@@ -130,7 +134,7 @@ func (d *DB) withTrigrams(ctx context.Context, table string, terms, columns []st
 	if err != nil || !indexed {
 		return nil, err
 	}
-	cond, args := Contains(`"`+strings.Join(terms, `" "`)+`"`, columns...)
+	cond, args := containTerms(terms, columns)
 	tx, err := d.writer.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, because(ctx, err)

@@ -70,6 +70,7 @@ func TestWithText(t *testing.T) {
 		find("ear tra", 1)
 		find(`100`, 2)
 		find(`"100 %"`, 2)
+		find(`of "it`, 2) // a quote that is not closed is a character
 		find("unknown")
 		find("train of", 1, 2) // a short word is not looked up
 		if got, err := d.WithText(t.Context(), "issues", "of it", "title"); err != nil || got != nil {

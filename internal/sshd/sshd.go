@@ -33,6 +33,7 @@ type Limits struct {
 	Sessions    int           // at once on one connection: 10
 	Tries       int           // keys that a client may offer: 6
 	SignIn      time.Duration // time to sign in: 1 min
+	LastCommand time.Duration // time to sign in and begin a command once the server stops: 5 s
 	Idle        time.Duration // how long a connection may be silent: 10 min
 	Stall       time.Duration // how long a client may take nothing of what it asked for: 2 min
 	Silence     time.Duration // how long git may wait for the wants and haves of a fetch: 1 min
@@ -46,6 +47,7 @@ func (l Limits) filled() Limits {
 		Sessions:    cmp.Or(l.Sessions, 10),
 		Tries:       cmp.Or(l.Tries, 6),
 		SignIn:      cmp.Or(l.SignIn, time.Minute),
+		LastCommand: cmp.Or(l.LastCommand, 5*time.Second),
 		Idle:        cmp.Or(l.Idle, 10*time.Minute),
 		Stall:       cmp.Or(l.Stall, 2*time.Minute),
 		Silence:     cmp.Or(l.Silence, time.Minute),
@@ -155,10 +157,6 @@ func (s *Server) stopped() bool {
 	return s.stopping
 }
 
-// lastCommand is how long a client that is signing in while the server stops has
-// to begin its command.
-const lastCommand = 5 * time.Second
-
 // Shutdown takes no more connections, ends those that have run a command and do
 // nothing, and waits for clients that are signing in and for the commands that are
 // running. When ctx ends they are cut off, and its error is returned.
@@ -174,7 +172,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case c.began:
 			_ = c.net.Close()
 		default:
-			c.net.endBy(time.Now().Add(lastCommand))
+			c.net.endBy(time.Now().Add(s.Limits.LastCommand))
 		}
 	}
 	s.mu.Unlock()
@@ -246,7 +244,7 @@ func (s *Server) opened(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		c.net.endBy(time.Now().Add(lastCommand))
+		c.net.endBy(time.Now().Add(s.Limits.LastCommand))
 		return
 	}
 	c.net.open()

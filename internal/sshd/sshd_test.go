@@ -264,6 +264,7 @@ func TestShutdown(t *testing.T) {
 		server := sshd.New(sshd.Deps{
 			Users: s.Users, Projects: s.Projects, Repos: s.Repos, HostKeys: keys, Name: "svc", Log: s.Server.Log,
 			Trace: func(ctx context.Context) context.Context { return ctx }, Count: func(string, string) {},
+			Limits: sshd.Limits{LastCommand: time.Hour},
 		})
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -274,6 +275,14 @@ func TestShutdown(t *testing.T) {
 
 		idle, err := dial(l.Addr().String(), ssh.PublicKeys(signer))
 		if err != nil {
+			t.Fatal(err)
+		}
+		used, err := idle.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		used.Stdin = strings.NewReader("0000")
+		if err := used.Run("git-upload-pack 'alice/p.git'"); err != nil {
 			t.Fatal(err)
 		}
 		busy, err := dial(l.Addr().String(), ssh.PublicKeys(signer))
