@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type command struct {
 	in    io.Reader
 	limit time.Duration // in place of that of the work
 	ok    []int         // statuses beside 0 that are answers
+	holds *os.File      // a lock that the process shares; nil if there is none
 	says  io.Writer     // gets what git says on stderr, beside the error
 }
 
@@ -90,6 +92,17 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 	inner, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
 	cmd := r.prepare(inner, c.args, c.env)
+	if locksRefs(c.name()) {
+		lock, err := r.holdRefs(inner)
+		if err != nil {
+			return fmt.Errorf("git %s: %w", c.name(), err)
+		}
+		defer lock.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
+	}
+	if c.holds != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.holds)
+	}
 	cmd.Stdin = c.in
 	said := &tail{}
 	cmd.Stderr = said

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -45,8 +46,8 @@ const (
 // reads and pushes, on this node and others, and may be broken off at any
 // time.
 //
-// One at a time runs in an Engine, with its own time limit, that of a
-// transfer for each step; the others get ErrBusy. It returns ErrNoRepository.
+// One at a time runs in an Engine, and one on all nodes in a repository, with its
+// own time limit, that of a transfer for each step; the others get ErrBusy. It returns ErrNoRepository.
 func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepReport, error) {
 	var done HousekeepReport
 	select {
@@ -55,14 +56,28 @@ func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepRepor
 	default:
 		return done, fmt.Errorf("housekeeping: %w", ErrBusy)
 	}
-	err := r.housekeep(ctx, o, &done)
+	if err := r.exists(); err != nil {
+		return done, fmt.Errorf("housekeeping: %w", err)
+	}
+	alone, err := r.soleUpkeep()
+	if err == nil && alone == nil {
+		err = ErrBusy // another node does it
+	}
+	if err != nil {
+		return done, fmt.Errorf("housekeeping: %w", err)
+	}
+	defer alone.Close()
+	err = r.housekeep(ctx, o, &done, alone)
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
 	}
 	return done, nil
 }
 
-func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *HousekeepReport) error {
+func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *HousekeepReport, alone *os.File) error {
+	if err := r.freeLocks(ctx); err != nil {
+		return err
+	}
 	needs, err := r.Needs(ctx)
 	if err != nil {
 		return err
@@ -76,7 +91,7 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 		return err
 	}
 	for _, s := range steps(needs, o) {
-		c := command{work: upkeep, args: s}
+		c := command{work: upkeep, args: s, holds: alone}
 		if name := c.name(); name == "pack-refs" || name == "reflog" {
 			// These lock refs. A lock that outlives this is taken for one of
 			// a process that was killed (lock.go).
@@ -97,6 +112,24 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 	}
 	done.After, err = r.Size(ctx)
 	return err
+}
+
+// freeLocks removes the locks that killed processes left: those of the
+// commit-graph, which only housekeeping takes, and those of refs if no process is
+// changing refs. A process that was started by hand has a minute.
+func (r Repo) freeLocks(ctx context.Context) error {
+	for _, name := range []string{"commit-graph.lock", "commit-graphs/commit-graph-chain.lock"} {
+		err := os.Remove(filepath.Join(r.path, "objects", "info", filepath.FromSlash(name)))
+		if err != nil && !notAFile(err) {
+			return fmt.Errorf("remove a lock of the commit-graph: %w", err)
+		}
+	}
+	sole, err := r.soleWriter(ctx, 0)
+	if err != nil || sole == nil {
+		return err
+	}
+	defer sole.Close()
+	return r.dropLocks(time.Now().Add(-time.Minute))
 }
 
 // steps are the commands in their order.

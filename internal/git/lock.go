@@ -13,24 +13,45 @@ import (
 )
 
 // Git locks a ref by a file, and a process that is killed leaves the file
-// behind: from then on all updates of the ref fail because of the lock. No
-// process that writes lives longer than Limits.Write, so a lock that is much
-// older is stale, and the update that it blocks removes it.
+// behind: from then on all updates of the ref fail because of the lock. The update
+// that it blocks removes it as soon as no process on any node can own it
+// (writers.go). On a repository that is written to all the time that may never
+// show; but no process that writes lives longer than Limits.Write, so a lock that
+// is much older is stale as well.
 
 // deadAge is the age after which a lock is stale.
 func (e *Engine) deadAge() time.Duration { return 2*e.limits.Write + time.Minute }
 
-// breakLocks removes the locks in the way of updates that are no one's, and
-// reports whether there were any.
-func (r Repo) breakLocks(updates []Update) (bool, error) {
+// breakLocks removes the locks in the way of updates that are no one's. It
+// reports whether the updates may succeed now: a lock is gone.
+func (r Repo) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 	// The branch that HEAD names is locked together with HEAD.
 	names := []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"}
 	for _, u := range updates {
 		names = append(names, u.Ref+".lock")
 	}
-	broken := false
+	var found []string
 	for _, name := range names {
-		removed, err := removeOld(filepath.Join(r.path, filepath.FromSlash(name)), time.Now().Add(-r.engine.deadAge()))
+		path := filepath.Join(r.path, filepath.FromSlash(name))
+		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		return false, nil
+	}
+	before := time.Now().Add(-r.engine.deadAge())
+	alone, err := r.soleWriter(ctx, soleWait)
+	if err != nil {
+		return false, fmt.Errorf("remove an old lock: %w", err)
+	}
+	if alone != nil {
+		defer alone.Close()
+		before = time.Now().Add(time.Hour) // of any age, whatever the clock of the file system
+	}
+	broken := alone != nil // those that were in the way are gone
+	for _, path := range found {
+		removed, err := removeOld(path, before)
 		if err != nil {
 			return broken, fmt.Errorf("remove an old lock: %w", err)
 		}
@@ -75,7 +96,7 @@ func (r Repo) Reclaim(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return r.dropLocks()
+	return r.dropLocks(time.Now().Add(time.Hour)) // of any age
 }
 
 // worked reports whether a process of another server works in the directory of
@@ -104,11 +125,11 @@ func ownChild(proc string) bool {
 	return len(field) > 1 && field[1] == strconv.Itoa(os.Getpid())
 }
 
-// dropLocks removes the locks of all refs.
-func (r Repo) dropLocks() error {
+// dropLocks removes the locks of all refs that were made before a time.
+func (r Repo) dropLocks(before time.Time) error {
 	var faults []error
 	drop := func(path string) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := removeOld(path, before); err != nil {
 			faults = append(faults, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,8 +13,21 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestOldLocks leaves the locks that killed processes leave: old ones stand in
-// no one's way, young ones do.
+// hold makes it look as if a process changes refs.
+func hold(t *testing.T, repository string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(repository, "svc-writers"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOldLocks leaves the locks that killed processes leave, while others change
+// refs: old ones stand in no one's way, young ones do.
 func TestOldLocks(t *testing.T) {
 	t.Parallel()
 	e, err := git.New(git.Deps{})
@@ -38,6 +52,7 @@ func TestOldLocks(t *testing.T) {
 				if err := os.WriteFile(path, nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
+				hold(t, made.Path)
 				if old {
 					before := time.Now().Add(-6 * time.Minute)
 					if err := os.Chtimes(path, before, before); err != nil {
@@ -69,6 +84,7 @@ func TestOldHeadLock(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	hold(t, made.Path)
 	if err := e.Repo(made.Path).SetDefaultBranch(t.Context(), "trunk"); !errors.Is(err, git.ErrConflict) {
 		t.Errorf("a young lock: %v, want a conflict", err)
 	}

@@ -114,6 +114,7 @@ func TestBrokenRefsHideNoOthers(t *testing.T) {
 	if got := names(list); err != nil || got != "main" {
 		t.Errorf("%s %v", got, err)
 	}
+	holdRefs(t, g.Path)
 	err = r.UpdateRefs(t.Context(), []Update{{Heads + "x", ZeroOID, id}})
 	if !errors.Is(err, ErrConflict) || strings.Contains(err.Error(), g.Path) {
 		t.Errorf("a lock: %v", err)
@@ -267,6 +268,7 @@ func TestDefaultBranch(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(g.Path, "HEAD.lock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	holdRefs(t, g.Path)
 	if err := r.SetDefaultBranch(t.Context(), "main"); !errors.Is(err, ErrConflict) {
 		t.Error(err)
 	}

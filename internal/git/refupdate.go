@@ -69,7 +69,7 @@ func (r Repo) UpdateRefsAs(ctx context.Context, mark string, updates []Update) e
 	}
 	err := r.updateRefs(ctx, mark, in.String())
 	if err != nil {
-		if broken, lockErr := r.breakLocks(updates); broken || lockErr != nil {
+		if broken, lockErr := r.breakLocks(ctx, updates); broken || lockErr != nil {
 			err = errors.Join(lockErr, r.updateRefs(ctx, mark, in.String()))
 		}
 	}
@@ -142,24 +142,40 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 		return err
 	}
 	// The lock is the one that git takes. Git itself would not sync the file.
-	head := filepath.Join(r.path, "HEAD")
-	err := durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
+	err := r.writeHead(ctx, branch)
 	if errors.Is(err, fs.ErrExist) {
-		if broken, _ := r.breakLocks(nil); broken {
-			err = durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
+		if broken, _ := r.breakLocks(ctx, nil); broken {
+			err = r.writeHead(ctx, branch)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("default branch: HEAD is locked: %w", ErrConflict)
+	}
+	if err != nil {
+		return fmt.Errorf("default branch: %w", err)
+	}
+	return durable.SyncDir(r.path)
+}
+
+// writeHead makes HEAD name a branch. fs.ErrExist if it is locked.
+func (r Repo) writeHead(ctx context.Context, branch string) error {
+	held, err := r.holdRefs(ctx)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	head := filepath.Join(r.path, "HEAD")
+	err = durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
+	if errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	if err == nil {
 		err = os.Rename(head+".lock", head)
 	}
 	if err != nil {
 		_ = os.Remove(head + ".lock")
-		return fmt.Errorf("default branch: %w", err)
 	}
-	return durable.SyncDir(r.path)
+	return err
 }
 
 // AdoptBranch sets the default branch after a push into a repository whose

@@ -41,7 +41,7 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 		}
 		storage = at.storage
-		id, err = insertPush(ctx, tx, projectID, who, what, s.Now())
+		id, err = insertPush(ctx, tx, projectID, who, what, s.Queue.Node(), s.Now())
 		return err
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) enterAuxRepo(ctx context.Context, by actor.Actor, auxRepoID in
 			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 		}
 		storage = at.storage
-		id, err = insertAuxRepoPush(ctx, tx, auxRepoID, who, what, s.Now())
+		id, err = insertAuxRepoPush(ctx, tx, auxRepoID, who, what, s.Queue.Node(), s.Now())
 		return err
 	})
 	if err != nil {

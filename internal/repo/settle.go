@@ -13,22 +13,82 @@ import (
 	"svc/internal/project"
 )
 
-// settleAge is the age from which an unrecorded push is considered interrupted.
+// settleAge is the age from which any unrecorded push is considered interrupted.
 // It is much longer than updating refs can take.
 const settleAge = 10 * time.Minute
 
 // Recover settles the pushes that a previous process left, before this one
 // accepts requests. It is for a single node; with several nodes the age of a
-// push decides whether it is still in progress (see settlePushes). Git
+// push decides whether it is still in progress (see SettlePushes). Git
 // processes may have outlived the previous process: Reclaim waits for them, so
 // that the refs are final.
 func (s *Service) Recover(ctx context.Context) error {
 	return s.settle(ctx, s.Now(), git.Repo.Reclaim)
 }
 
-// settlePushes settles the interrupted pushes of all nodes.
-func (s *Service) settlePushes(ctx context.Context) error {
-	return s.settle(ctx, s.Now().Add(-settleAge), func(git.Repo, context.Context) error { return nil })
+// SettlePushes settles the interrupted pushes of all nodes. It runs in the
+// background.
+func (s *Service) SettlePushes(ctx context.Context) error {
+	return errors.Join(s.settleMoved(ctx), s.settle(ctx, s.Now().Add(-settleAge), unprepared))
+}
+
+func unprepared(git.Repo, context.Context) error { return nil }
+
+const (
+	// settleEvery is how often SettlePushes runs.
+	settleEvery = 10 * time.Second
+	// leaseAge is the least age of a push whose node is checked: nodes that
+	// started before have reported that they run.
+	leaseAge = 15 * time.Second
+)
+
+// settleMoved records the pushes of nodes that no longer report that they run,
+// if all their refs have moved: users see them soon. A node that is frozen may
+// still move refs, so the other pushes of such nodes wait for settleAge; nothing
+// is missing meanwhile.
+func (s *Service) settleMoved(ctx context.Context) error {
+	living, err := s.Queue.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("find nodes: %w", err)
+	}
+	before := s.Now().Add(-leaseAge)
+	left, err := findNodeLeftovers(ctx, s.DB, before, living)
+	if err != nil {
+		return fmt.Errorf("find pushes of nodes that are gone: %w", err)
+	}
+	var faults []error
+	for _, l := range left {
+		if err := s.settleOne(ctx, l, onlyMoved(l)); err != nil && !errors.Is(err, errNotMoved) {
+			faults = append(faults, fmt.Errorf("settle push %d to project %d: %w", l.id, l.projectID, err))
+		}
+	}
+	if left, err = findAuxRepoNodeLeftovers(ctx, s.DB, before, living); err != nil {
+		return fmt.Errorf("find pushes to auxiliary repositories of nodes that are gone: %w", err)
+	}
+	for _, l := range left {
+		if err := s.settleAuxRepo(ctx, l, onlyMoved(l)); err != nil && !errors.Is(err, errNotMoved) {
+			faults = append(faults, fmt.Errorf("settle push %d to auxiliary repository %d: %w", l.id, l.projectID, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// errNotMoved means that a push may still be in progress.
+var errNotMoved = errors.New("not all refs have moved")
+
+// onlyMoved returns errNotMoved for a push whose refs have not all moved.
+func onlyMoved(l leftover) func(git.Repo, context.Context) error {
+	return func(r git.Repo, ctx context.Context) error {
+		var was journal
+		if err := json.Unmarshal([]byte(l.what), &was); err != nil {
+			return err
+		}
+		came, err := landed(ctx, r, was)
+		if err == nil && (len(was.Changes) == 0 || len(came.Changes) < len(was.Changes)) {
+			err = errNotMoved
+		}
+		return err
+	}
 }
 
 // settle records the interrupted pushes whose refs have moved, and drops the

@@ -2,14 +2,15 @@ package repo
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"svc/internal/db"
 )
 
-func insertPush(ctx context.Context, q db.Q, projectID int64, who, what string, at time.Time) (id int64, err error) {
-	err = q.QueryRowContext(ctx, `INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
-		projectID, who, what, at).Scan(&id)
+func insertPush(ctx context.Context, q db.Q, projectID int64, who, what, node string, at time.Time) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `INSERT INTO pushes (project_id, actor, push, node, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		projectID, who, what, node, at).Scan(&id)
 	return id, err
 }
 
@@ -47,6 +48,19 @@ func scanLeftover(s db.Scanner) (l leftover, err error) {
 
 func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
+}
+
+// findNodeLeftovers is findLeftovers for the pushes of nodes other than some.
+func findNodeLeftovers(ctx context.Context, q db.Q, before time.Time, living []string) ([]leftover, error) {
+	return findOthers(ctx, q, `SELECT id, project_id, actor, push FROM pushes`, before, living)
+}
+
+func findOthers(ctx context.Context, q db.Q, query string, before time.Time, living []string) ([]leftover, error) {
+	args := []any{before}
+	for _, node := range living {
+		args = append(args, node)
+	}
+	return db.All(ctx, q, scanLeftover, query+` WHERE created_at <= ? AND node NOT IN (''`+strings.Repeat(", ?", len(living))+`) ORDER BY id LIMIT 1000`, args...)
 }
 
 // touchPush updates the time of a row.

@@ -94,14 +94,18 @@ func auxReposAfter(ctx context.Context, q db.Q, after int64, limit int) ([]*AuxR
 	return db.All(ctx, q, scanAuxRepo, `SELECT `+auxRepoColumns+` FROM annexes a WHERE a.id > ? ORDER BY a.id LIMIT ?`, after, limit)
 }
 
-func insertAuxRepoPush(ctx context.Context, q db.Q, auxRepoID int64, who, what string, at time.Time) (id int64, err error) {
-	err = q.QueryRowContext(ctx, `INSERT INTO annex_pushes (annex_id, actor, push, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
-		auxRepoID, who, what, at).Scan(&id)
+func insertAuxRepoPush(ctx context.Context, q db.Q, auxRepoID int64, who, what, node string, at time.Time) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `INSERT INTO annex_pushes (annex_id, actor, push, node, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		auxRepoID, who, what, node, at).Scan(&id)
 	return id, err
 }
 
 func deleteAuxRepoPush(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM annex_pushes WHERE id = ?`, id)
+}
+
+func findAuxRepoNodeLeftovers(ctx context.Context, q db.Q, before time.Time, living []string) ([]leftover, error) {
+	return findOthers(ctx, q, `SELECT id, annex_id, actor, push FROM annex_pushes`, before, living)
 }
 
 func findAuxRepoLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {

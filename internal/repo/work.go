@@ -33,7 +33,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.deleteMerged, queue.Timeout(time.Hour))
 	s.Queue.Every("repo_sweep", sweepAge, s.sweep)
 	s.Queue.Every("repo_drafts", draftAge, s.SweepDrafts)
-	s.Queue.Every("repo_settle_pushes", time.Minute, s.settlePushes)
+	s.Queue.Every("repo_settle_pushes", settleEvery, s.SettlePushes)
 }
 
 // tidyWork is the background job that updates the statistics of a changed
@@ -67,7 +67,11 @@ func (s *Service) tidy(ctx context.Context, w tidyWork) error {
 		return fmt.Errorf("look at repository of project %d: %w", p.ID, err)
 	}
 	if (needs.Any() || w.Full) && !p.ReadOnly {
-		if _, err := r.Housekeep(ctx, git.HousekeepOptions{Now: s.Now(), Full: w.Full}); err != nil {
+		_, err := r.Housekeep(ctx, git.HousekeepOptions{Now: s.Now(), Full: w.Full})
+		if errors.Is(err, git.ErrBusy) && !w.Full {
+			err = nil // another node does it now
+		}
+		if err != nil {
 			return fmt.Errorf("housekeeping of project %d: %w", p.ID, err)
 		}
 	}

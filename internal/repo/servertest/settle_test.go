@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
@@ -153,6 +154,65 @@ func TestPushRecordedTwice(t *testing.T) {
 		}
 		var left int
 		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM pushes`).Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d pushes are left: %v", left, err)
+		}
+	})
+}
+
+// TestSettlePushesOfDeadNode leaves the rows of nodes: the push of a node that no
+// longer runs is recorded as soon as all its refs have moved.
+func TestSettlePushesOfDeadNode(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		id, alice := s.User(t, "alice")
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201}).JSON(t, &made)
+		dir := filepath.Join(s.Config.Storages["default"], "projects", fmt.Sprintf("%02x", made.ID%256), fmt.Sprintf("%d.git", made.ID))
+		tip := gittest.Run(t, dir, "rev-parse", "refs/heads/main")
+		who, err := json.Marshal(map[string]any{"ID": id, "Username": "alice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const none = "0000000000000000000000000000000000000000"
+		row := func(node string, age time.Duration, branches ...string) {
+			t.Helper()
+			var changes []map[string]string
+			for _, branch := range branches {
+				changes = append(changes, map[string]string{"Ref": "refs/heads/" + branch, "Old": none, "New": tip})
+			}
+			what, err := json.Marshal(map[string]any{"Changes": changes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO pushes (project_id, actor, push, node, created_at) VALUES (?, ?, ?, ?, ?)`,
+				made.ID, string(who), string(what), node, s.Clock.Now().Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, branch := range []string{"dead", "half", "living", "young"} {
+			gittest.Run(t, dir, "update-ref", "refs/heads/"+branch, tip)
+		}
+		row("gone", time.Minute, "dead")
+		row("gone", time.Minute, "half", "not-moved")
+		row("gone", -time.Hour, "young")
+		row(s.Queue.Node(), time.Minute, "living")
+		row("", time.Minute, "living") // of an earlier release
+		for range 2 {
+			if err := s.Repos.SettlePushes(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for branch, want := range map[string]int{"dead": 1, "half": 0, "young": 0, "living": 0} {
+			var n int
+			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if n != want {
+				t.Errorf("%s is recorded %d times, want %d", branch, n, want)
+			}
+		}
+		var left int
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM pushes`).Scan(&left); err != nil || left != 4 {
 			t.Errorf("%d pushes are left: %v", left, err)
 		}
 	})

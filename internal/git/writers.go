@@ -1,0 +1,101 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Every process that locks refs, on any node, holds a shared lock (flock) on one
+// file of the repository meanwhile, and so do the git processes that it starts:
+// they inherit the open file. The system releases the lock when all of them have
+// ended, however they end. So whoever gets the exclusive lock knows that no ref
+// lock has an owner. Housekeeping has a second file, whose exclusive lock keeps it
+// to one node at a time.
+const (
+	writersFile = "svc-writers"
+	upkeepFile  = "svc-upkeep"
+)
+
+const (
+	// soleWait is how long an update that finds a ref locked waits for the
+	// processes that may own the lock.
+	soleWait = time.Second
+	// flockPause is the time between two attempts to get a lock.
+	flockPause = 5 * time.Millisecond
+)
+
+// locksRefs reports whether a git command locks refs.
+func locksRefs(name string) bool {
+	return name == "update-ref" || name == "pack-refs" || name == "reflog"
+}
+
+// holdRefs takes part in the shared lock until the file is closed. It waits while
+// another process has the exclusive lock, which takes a moment. ErrNoRepository.
+func (r Repo) holdRefs(ctx context.Context) (*os.File, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.engine.limits.Write, ErrBusy)
+	defer cancel()
+	f, _, err := r.flock(ctx, writersFile, syscall.LOCK_SH)
+	return f, err
+}
+
+// soleWriter gets the exclusive lock: nobody holds ref locks until the file is
+// closed. It is nil if others still do after some time.
+func (r Repo) soleWriter(ctx context.Context, wait time.Duration) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	f, held, err := r.flock(ctx, writersFile, syscall.LOCK_EX)
+	if held {
+		return nil, nil
+	}
+	return f, err
+}
+
+// flock opens a file of the repository and locks it; held is true with an error
+// if others had a lock that is in the way until ctx ended. It never blocks in the
+// system: a frozen process may have the lock.
+func (r Repo) flock(ctx context.Context, name string, how int) (f *os.File, held bool, err error) {
+	f, err = os.OpenFile(filepath.Join(r.path, name), os.O_CREATE|os.O_RDWR, 0o640)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, fmt.Errorf("%w: %s", ErrNoRepository, r.path)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("lock refs: %w", err)
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, false, nil
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			_ = f.Close()
+			return nil, false, fmt.Errorf("lock refs: %w", err)
+		}
+		timer := time.NewTimer(flockPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			_ = f.Close()
+			return nil, true, fmt.Errorf("lock refs: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// soleUpkeep gets the lock of housekeeping; nil if another process has it.
+func (r Repo) soleUpkeep() (*os.File, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // one attempt
+	f, held, err := r.flock(ctx, upkeepFile, syscall.LOCK_EX)
+	if held {
+		return nil, nil
+	}
+	return f, err
+}
