@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"svc/internal/actor"
 	"svc/internal/config"
 )
 
@@ -72,13 +73,15 @@ var (
 	poolWait  = prometheus.NewDesc("svc_db_wait_seconds_total", "How long queries waited for a connection.", []string{"pool"}, nil)
 	work      = prometheus.NewDesc("svc_queue_work", "Background work by state.", []string{"state", "kind"}, nil)
 	partUp    = prometheus.NewDesc("svc_dependency_up", "Whether a service that this node uses responds.", []string{"dependency"}, nil)
+	nodeInfo  = prometheus.NewDesc("svc_node_info", "This node.", []string{"node", "version", "schema"}, nil)
+	nodeAge   = prometheus.NewDesc("svc_node_contact_age_seconds", "Time since a node of the instance reported itself, by its name.", []string{"node"}, nil)
 	ready     = prometheus.NewDesc("svc_node_ready", "Whether this node is ready for requests: 0 while it stops.", nil, nil)
 	held      = prometheus.NewDesc("svc_runner_requests_held", "Requests of runners that wait for a job.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (parts) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held, partUp, ready} {
+	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held, partUp, ready, nodeInfo, nodeAge} {
 		to <- d
 	}
 }
@@ -100,6 +103,16 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(ready, prometheus.GaugeValue, truth(!p.s.stopping.Load()))
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
+	nodes, err := p.s.Instance.Nodes(ctx, actor.System())
+	if err != nil {
+		p.s.Log.Error("read the list of nodes", "error", err)
+	}
+	for _, n := range nodes {
+		to <- prometheus.MustNewConstMetric(nodeAge, prometheus.GaugeValue, max(0, p.s.now().Sub(n.SeenAt).Seconds()), n.Name)
+		if n.Self {
+			to <- prometheus.MustNewConstMetric(nodeInfo, prometheus.GaugeValue, 1, n.Name, n.Version, strconv.FormatInt(n.Schema, 10))
+		}
+	}
 	stats, err := p.s.Queue.Stats(ctx)
 	if err != nil {
 		p.s.Log.Error("read queue state", "error", err)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"svc/internal/config"
+	"svc/internal/instance"
 	"svc/internal/queue"
 	"svc/internal/web"
 )
@@ -31,7 +33,8 @@ type sampler struct {
 	mu   sync.Mutex
 	ring []web.Sample
 	at   time.Time // of the last look
-	seen []int64   // answers then
+	node instance.Node
+	seen []int64 // answers then
 }
 
 func newSampler(s *Server) *sampler {
@@ -101,6 +104,11 @@ func (s *sampler) sample(ctx context.Context) error {
 			look.Queue += float64(c.N)
 		}
 	}
+	return s.report(ctx, s.keep(look))
+}
+
+// keep adds a look to those that are kept, with the requests since the last one.
+func (s *sampler) keep(look web.Sample) web.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since := make([]int64, len(s.answers))
@@ -119,7 +127,23 @@ func (s *sampler) sample(ctx context.Context) error {
 	if len(s.ring) > samples {
 		s.ring = s.ring[1:]
 	}
-	return nil
+	return look
+}
+
+// report tells the other nodes of this one.
+func (s *sampler) report(ctx context.Context, look web.Sample) error {
+	if s.node.Name == "" {
+		_, schema, err := s.server.DB.Version(ctx)
+		if err != nil {
+			return fmt.Errorf("version of the schema: %w", err)
+		}
+		s.node = instance.Node{Name: s.server.Queue.Node(), Version: config.Version(), Revision: config.Revision(), Schema: schema, StartedAt: look.At}
+	}
+	n := s.node
+	n.Stopping = s.server.stopping.Load()
+	n.Requests, n.Latency = look.Requests, time.Duration(look.Latency*float64(time.Second))
+	n.Memory, n.Polls = int64(look.Memory), int64(s.server.CI.JobQueue.Held())
+	return s.server.Instance.ReportNode(ctx, n)
 }
 
 // quantile is the least bound, in seconds, within which that share of the

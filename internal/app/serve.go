@@ -190,7 +190,11 @@ func (s *Server) stop() error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		faults = append(faults, fmt.Errorf("some requests did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err), s.http.Close())
 	}
-	faults = append(faults, s.pages.stop(ctx), <-cut, s.Queue.Stop(ctx))
+	faults = append(faults, s.pages.stop(ctx), <-cut)
+	if err := s.Instance.ForgetNode(ctx); err != nil { // it is listed as lost
+		s.Log.Warn("cannot remove this node from the list of nodes", "error", err)
+	}
+	faults = append(faults, s.Queue.Stop(ctx))
 	s.Pages.StopACME()
 	s.Notices.Stop()
 	return errors.Join(faults...)

@@ -108,7 +108,7 @@ func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	}
 	names, err := column[string](ctx, q, query)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "goose_db_version" || strings.HasPrefix(name, "river_")
+		return name == "goose_db_version" || name == "nodes" || strings.HasPrefix(name, "river_")
 	}), err
 }
 

@@ -1,5 +1,5 @@
 // Package instance has the data of the Admin area about the whole instance:
-// counts, background jobs, and repository storages.
+// counts, background jobs, nodes, and repository storages.
 package instance
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
@@ -24,10 +25,13 @@ type Deps struct {
 }
 
 // Service looks at the instance.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	self atomic.Pointer[Node] // as reported last
+}
 
 // New returns the service.
-func New(d Deps) *Service { return &Service{d} }
+func New(d Deps) *Service { return &Service{Deps: d} }
 
 // Count is how much there is of something. It is counted up to a bound, so that
 // a large instance does not wait for its own size.

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"slices"
+
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/instance"
@@ -13,6 +15,7 @@ func (w *Web) adminPages() {
 	w.page("GET /admin", admins, w.adminOverview)
 	w.page("GET /admin/groups", admins, w.adminGroups)
 	w.page("GET /admin/projects", admins, w.adminProjects)
+	w.page("GET /admin/nodes", admins, w.adminNodes)
 	w.page("GET /admin/storages", admins, w.adminStorages)
 	w.page("POST /admin/storages/moves", admins, w.moveStorage)
 	w.page("GET /admin/background_jobs", admins, w.adminWork)
@@ -95,6 +98,25 @@ func (w *Web) adminProjects(v *visit) error {
 		return err
 	}
 	p.Projects, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+type nodesPage struct{ Nodes []instance.Node }
+
+func (nodesPage) view() string  { return "admin/nodes" }
+func (nodesPage) title() string { return "Nodes · Admin area" }
+
+// Mixed reports whether nodes of several releases run.
+func (p nodesPage) Mixed() bool {
+	return slices.ContainsFunc(p.Nodes, func(n instance.Node) bool { return n.Schema != p.Nodes[0].Schema })
+}
+
+func (w *Web) adminNodes(v *visit) error {
+	var p nodesPage
+	var err error
+	if p.Nodes, err = w.Instance.Nodes(v, v.actor); err != nil {
+		return err
+	}
 	return v.show(p)
 }
 

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -26,7 +27,7 @@ func TestAdminRoles(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
 		pages := []string{"/admin", "/admin/users", "/admin/users/new", "/admin/users/" + strconv.FormatInt(c.ids["guest"], 10), "/admin/groups", "/admin/projects", "/admin/runners", "/admin/variables",
-			"/admin/applications", "/admin/audit_logs", "/admin/background_jobs", "/admin/storages", "/admin/application_settings", "/admin/pages_domains"}
+			"/admin/applications", "/admin/audit_logs", "/admin/background_jobs", "/admin/nodes", "/admin/storages", "/admin/application_settings", "/admin/pages_domains"}
 		c.check(t, pages, 303, 303, 404, 404, 404, 404, 404, 404, 200)
 		for route := range routes(s) {
 			method, path, _ := strings.Cut(route, " ")
@@ -296,6 +297,36 @@ func TestBackgroundWork(t *testing.T) {
 		root.submit(at, at+"/"+ids[1][1]+"/retry").leads(at)
 		waittest.For(t, "the second try fails", func() bool { return strings.Contains(root.get(at+"?state=failed").want(200).body, "attempt 2 of 2") })
 		root.get("/admin/audit_logs").want(200, "Background work retried", "Background work dropped")
+	})
+}
+
+// TestNodes lists the node itself and others that reported themselves.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
+		const at = "/admin/nodes"
+		waittest.For(t, "the node has reported itself", func() bool { return strings.Contains(root.get(at).want(200).body, s.Queue.Node()) })
+		_, schema, err := s.DB.Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.get(at).want(200, "This node", "Running", fmt.Sprintf("schema %d", schema))
+		metrics := string(s.Check(t, apptest.Call{Do: "GET //-/metrics", Status: 200}).Body)
+		for _, text := range []string{`svc_node_info{node="` + s.Queue.Node(), `svc_node_contact_age_seconds{node="` + s.Queue.Node()} {
+			if !strings.Contains(metrics, text) {
+				t.Errorf("the metrics lack %s", text)
+			}
+		}
+		if !s.DB.Postgres() {
+			return // there are no others
+		}
+		_, err = s.DB.ExecContext(t.Context(), `INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, started_at, seen_at)
+			VALUES ('other-x', '0.9', 'abc', 1, FALSE, 2.5, 0.1, 1048576, 3, ?, ?)`, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-10*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.get(at).want(200, "other-x", "No contact", "Version 0.9", "2.5 requests/s", "3 held runner requests")
 	})
 }
 

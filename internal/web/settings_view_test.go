@@ -112,6 +112,7 @@ func adminContents() []content {
 			Progress: repo.MoveProgress{Waiting: 2, Copying: 1, Leaving: 1},
 			Moves:    []*repo.StorageMove{{Kind: repo.ProjectMove, State: repo.MoveFinished, StartedAt: &now, EndedAt: &now}, {Kind: repo.GroupMove, State: repo.MoveStarted}, {Kind: repo.SnippetMove, State: repo.MoveFailed, Error: "a\nb"}}},
 		storagesPage{},
+		nodesPage{Nodes: []instance.Node{{Name: "a-1", Version: "1.0", Revision: "abc", Schema: 1, StartedAt: now, SeenAt: now, Self: true}, {Name: "b-1", Schema: 2, Lost: true}, {Name: "c", Stopping: true}}}, nodesPage{},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
 		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Impersonator: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},
 		adminSettingsPage{bad, settingSections(&setting.Settings{})},

@@ -223,6 +223,7 @@ func adminSideBar() *sideBar {
 	b.group("a-monitoring", "Monitoring", "chart", true)
 	b.add(true, "Audit events", "audit_logs")
 	b.add(true, "Background jobs", "background_jobs")
+	b.add(true, "Nodes", "nodes")
 	b.add(true, "Repository storage", "storages")
 
 	b.group("", "", "", true)
