@@ -23,6 +23,7 @@ require (
 	github.com/klauspost/pgzip v1.3.0
 	github.com/microcosm-cc/bluemonday v1.0.27
 	github.com/ncruces/go-strftime v1.1.0
+	github.com/pires/go-proxyproto v0.15.0
 	github.com/pquerna/otp v1.5.0
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/prometheus/client_golang v1.25.0

@@ -41,14 +41,14 @@ type gate struct {
 	logged time.Time
 }
 
-// newGate makes the gate of a server. Trusted proxies have no limit of their
-// own: all clients come from there.
+// newGate makes the gate of a server. Trusted proxies and load balancers have no
+// limit of their own: all clients come from there.
 func newGate(s *Server) *gate {
 	most := s.Config.MaxConnections
 	if most == 0 {
 		most = usualConnections()
 	}
-	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(s.Config.TrustedProxies).Contains, log: s.Log, of: map[string]int{}}
+	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(slices.Concat(s.Config.TrustedProxies, s.Config.ProxyProtocol)).Contains, log: s.Log, of: map[string]int{}}
 }
 
 // usualConnections is half of the files that the process may open. The rest is
@@ -152,7 +152,7 @@ type spareKey struct{}
 
 // connContext marks the requests of connections over the limits.
 func connContext(ctx context.Context, c net.Conn) context.Context {
-	if g, ok := c.(*gatedConn); ok && g.spare != nil {
+	if g, ok := gated(c); ok && g.spare != nil {
 		return context.WithValue(ctx, spareKey{}, true)
 	}
 	return ctx

@@ -34,7 +34,7 @@ func (s *Server) listenSSH() error {
 	if err != nil {
 		return fmt.Errorf("listen for git over SSH (ssh_addr; \"off\" goes without): %w", err)
 	}
-	s.sshListener = s.gate.listen(l, false)
+	s.sshListener = s.proxied(s.gate.listen(l, false))
 	s.Config.SSHAddr = l.Addr().String() // the system may have chosen the port
 	return nil
 }

@@ -64,7 +64,7 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	a.listener = nil // it is the server's
 	s := &Server{App: a}
 	s.gate = newGate(s)
-	s.listener = s.gate.listen(listener, true)
+	s.listener = s.proxied(s.gate.listen(listener, true))
 	if err := errors.Join(s.listenSSH(), s.listenPages()); err != nil {
 		if s.sshListener != nil {
 			err = errors.Join(err, s.sshListener.Close())

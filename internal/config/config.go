@@ -64,6 +64,7 @@ type Config struct {
 	MinFreeDisk       DiskSpace      // the server is not ready while less is free
 	ShutdownDelay     time.Duration  // how long a stopping server accepts connections
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
+	ProxyProtocol     []netip.Prefix // load balancers whose PROXY protocol headers are believed
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
 
 	ReadTimeout              time.Duration // of the queries of a list or search

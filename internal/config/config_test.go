@@ -126,6 +126,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"min_free_disk":          {"500MiB", "5%", "0"},
 		"shutdown_delay":         {"1s", "2s", "3s"},
 		"shutdown_timeout":       {"1s", "2s", "3s"},
+		"proxy_protocol":         {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 		"trusted_proxies":        {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 
 		"max_connections":             {"100", "200", "300"},

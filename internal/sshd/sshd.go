@@ -118,13 +118,11 @@ func (s *Server) Serve(l net.Listener) error {
 	for {
 		nc, err := l.Accept()
 		if err == nil {
-			c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
-			if !s.enter(c) {
-				s.Log.Warn("ssh connection refused: too many connections", "ip", c.addr.String())
-				_ = nc.Close()
-				continue
-			}
-			go s.serve(c)
+			s.ended.Add(1)
+			go func() {
+				defer s.ended.Done()
+				s.serve(nc)
+			}()
 			continue
 		}
 		if s.stopped() {
@@ -147,7 +145,7 @@ func (s *Server) listen(l net.Listener) bool {
 		return false
 	}
 	s.listener = l
-	s.ended.Add(1) // for Serve itself: it still adds what it has accepted
+	s.ended.Add(1) // for Serve itself, which still adds what it has accepted
 	return true
 }
 
@@ -216,7 +214,6 @@ func (s *Server) enter(c *conn) bool {
 	s.conns[c] = true
 	s.started++
 	s.starting[c.key()]++
-	s.ended.Add(1)
 	c.net.endBy(time.Now().Add(s.Limits.SignIn))
 	return true
 }
@@ -235,7 +232,6 @@ func (s *Server) leave(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
-	s.ended.Done()
 }
 
 // opened lets a connection that has signed in live as long as it is used, or
@@ -278,8 +274,14 @@ func (s *Server) end(c *conn) {
 }
 
 // serve speaks with one client until it leaves.
-func (s *Server) serve(c *conn) {
+func (s *Server) serve(nc net.Conn) {
+	// The address may have to be read from the connection (PROXY protocol).
+	c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
 	defer c.net.Close()
+	if !s.enter(c) {
+		s.Log.Warn("ssh connection refused: too many connections", "ip", c.addr.String())
+		return
+	}
 	defer s.leave(c)
 	client, channels, requests, err := ssh.NewServerConn(c.net, s.config)
 	s.signedIn(c)
