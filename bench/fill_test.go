@@ -104,7 +104,8 @@ func dropIndexes(b testing.TB, d *db.DB) (restore func()) {
 	indexes, err := db.All(b.Context(), d, func(s db.Scanner) (x index, err error) {
 		err = s.Scan(&x.name, &x.text)
 		return x, err
-	}, list+`('users', 'namespaces', 'emails', 'identities', 'audit_events', 'pipelines', 'jobs', 'job_queue', 'activity_events', 'todos')`)
+	}, list+`('users', 'namespaces', 'emails', 'identities', 'audit_events', 'pipelines', 'jobs', 'job_queue', 'activity_events', 'todos',
+		'issues', 'merge_requests', 'notes')`)
 	if err != nil {
 		b.Fatal(err)
 	}
