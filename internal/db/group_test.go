@@ -1,10 +1,12 @@
 package db_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -19,8 +21,6 @@ func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 	t.Helper()
 	var wg sync.WaitGroup
 	found := make([]error, len(parts))
-	waits := func() int64 { return d.Stats()["writer"].WaitCount }
-	before := waits()
 	begun := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) })
 	free := make(chan struct{})
@@ -39,11 +39,30 @@ func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 			continue
 		}
 		// The order of the queue is that of the parts.
-		waittest.For(t, "a transaction waits for its turn", func() bool { return waits()-before >= int64(i) })
+		waittest.For(t, "a transaction waits for its turn", func() bool { return queued() == i })
 	}
 	close(free)
 	wg.Wait()
 	return found
+}
+
+// queued returns the number of goroutines of the calling one that wait for their
+// turn. The statistics count them a moment earlier: another could overtake them.
+func queued() (n int) {
+	stacks := make([]byte, 64<<10)
+	own, _, _ := bytes.Cut(stacks[:runtime.Stack(stacks, false)], []byte(" ["))
+	for size := len(stacks); size == len(stacks); size = runtime.Stack(stacks, true) {
+		stacks = make([]byte, 2*len(stacks))
+	}
+	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		state, calls, _ := bytes.Cut(stack, []byte(":\n"))
+		_, parent, _ := bytes.Cut(calls, []byte(" in "))
+		parent, _, _ = bytes.Cut(parent, []byte("\n"))
+		if bytes.Contains(state, []byte("[select")) && bytes.Contains(calls, []byte("db.(*turn).take(")) && bytes.Equal(parent, own) {
+			n++
+		}
+	}
+	return n
 }
 
 func insert(name string) func(tx *db.Tx) error {
