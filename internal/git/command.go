@@ -97,7 +97,7 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 		if err != nil {
 			return fmt.Errorf("git %s: %w", c.name(), err)
 		}
-		defer lock.Close()
+		defer unlock(lock)
 		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
 	}
 	if c.holds != nil {

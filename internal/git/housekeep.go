@@ -66,7 +66,7 @@ func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepRepor
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
 	}
-	defer alone.Close()
+	defer unlock(alone)
 	err = r.housekeep(ctx, o, &done, alone)
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
@@ -128,7 +128,7 @@ func (r Repo) freeLocks(ctx context.Context) error {
 	if err != nil || sole == nil {
 		return err
 	}
-	defer sole.Close()
+	defer unlock(sole)
 	return r.dropLocks(time.Now().Add(-time.Minute))
 }
 

@@ -46,7 +46,7 @@ func (r Repo) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 		return false, fmt.Errorf("remove an old lock: %w", err)
 	}
 	if alone != nil {
-		defer alone.Close()
+		defer unlock(alone)
 		before = time.Now().Add(time.Hour) // of any age, whatever the clock of the file system
 	}
 	broken := alone != nil // those that were in the way are gone

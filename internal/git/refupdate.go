@@ -163,7 +163,7 @@ func (r Repo) writeHead(ctx context.Context, branch string) error {
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer unlock(held)
 	head := filepath.Join(r.path, "HEAD")
 	err = durable.WriteNew(head+".lock", 0o640, strings.NewReader("ref: "+Heads+branch+"\n"))
 	if errors.Is(err, fs.ErrExist) {

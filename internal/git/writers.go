@@ -89,6 +89,13 @@ func (r Repo) flock(ctx context.Context, name string, how int) (f *os.File, held
 	}
 }
 
+// unlock releases a lock whose processes have ended. Closing the file would not be
+// enough: a process that is just being started has a copy of it for a moment.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing releases it as well, if later
+	_ = f.Close()
+}
+
 // soleUpkeep gets the lock of housekeeping; nil if another process has it.
 func (r Repo) soleUpkeep() (*os.File, error) {
 	ctx, cancel := context.WithCancel(context.Background())

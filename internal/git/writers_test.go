@@ -24,7 +24,7 @@ func holdRefs(t *testing.T, path string) (release func()) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
-	return func() { f.Close() }
+	return func() { unlock(f) }
 }
 
 // TestLocksOfDeadProcesses leaves locks that nobody holds: they stand in no one's
@@ -90,7 +90,7 @@ func TestLockOutlivesServer(t *testing.T) {
 	if err := child.Wait(); err != nil {
 		t.Error(err)
 	}
-	sole, err := r.soleWriter(t.Context(), 0)
+	sole, err := r.soleWriter(t.Context(), time.Minute)
 	if sole == nil || err != nil {
 		t.Fatalf("not alone after the child has ended: %v", err)
 	}
@@ -118,7 +118,7 @@ func TestHousekeepOnOneNode(t *testing.T) {
 	if _, err := os.Stat(lock); err != nil {
 		t.Errorf("the lock of the other: %v", err)
 	}
-	other.Close()
+	unlock(other)
 	if _, err := r.Housekeep(t.Context(), HousekeepOptions{Now: time.Now(), Full: true}); err != nil {
 		t.Errorf("alone: %v", err)
 	}
