@@ -47,7 +47,8 @@ const (
 // time.
 //
 // One at a time runs in an Engine, and one on all nodes in a repository, with its
-// own time limit, that of a transfer for each step; the others get ErrBusy. It returns ErrNoRepository.
+// own time limit, that of a transfer for each step; the others get ErrBusy. It
+// returns ErrNoRepository.
 func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepReport, error) {
 	var done HousekeepReport
 	select {

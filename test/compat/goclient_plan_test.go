@@ -83,11 +83,11 @@ func goTalk(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 func goEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 	target := gitlab.IssueEventTargetType
 	list := ask(self.Events.ListProjectVisibleEvents(p.ID, &gitlab.ListProjectVisibleEventsOptions{TargetType: &target})).ok(t)
-	var told []string
+	var events []string
 	for _, e := range list {
-		told = append(told, e.ActionName+" "+e.TargetTitle)
+		events = append(events, e.ActionName+" "+e.TargetTitle)
 	}
-	same(t, "events", told, []string{"opened Another", "closed It breaks", "opened It breaks"})
+	same(t, "events", events, []string{"opened Another", "closed It breaks", "opened It breaks"})
 	action := gitlab.CommentedEventType
 	mine := ask(self.Events.ListCurrentUserContributionEvents(&gitlab.ListContributionEventsOptions{Action: &action})).ok(t)
 	if len(mine) != 3 || mine[0].Note == nil || mine[0].Note.Body != "Yes" || mine[0].ProjectID != p.ID {
@@ -98,16 +98,16 @@ func goEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 // goResourceEvents reads the history of the issue that goIssues created.
 func goResourceEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 	ask(self.Issues.UpdateIssue(p.ID, 1, &gitlab.UpdateIssueOptions{Weight: new(int64(4)), MilestoneID: new(int64(0))})).ok(t)
-	var told []string
+	var events []string
 	for _, e := range ask(self.ResourceLabelEvents.ListIssueLabelEvents(p.ID, 1, nil)).ok(t) {
-		told = append(told, e.Action+" "+e.Label.Name+" "+e.User.Username+" "+e.ResourceType)
+		events = append(events, e.Action+" "+e.Label.Name+" "+e.User.Username+" "+e.ResourceType)
 	}
-	same(t, "labels", told, []string{"add bug ada Issue", "add new ada Issue", "remove new ada Issue"})
-	told = nil
+	same(t, "labels", events, []string{"add bug ada Issue", "add new ada Issue", "remove new ada Issue"})
+	events = nil
 	for _, e := range ask(self.ResourceMilestoneEvents.ListIssueMilestoneEvents(p.ID, 1, nil)).ok(t) {
-		told = append(told, e.Action+" "+e.Milestone.Title)
+		events = append(events, e.Action+" "+e.Milestone.Title)
 	}
-	same(t, "milestones", told, []string{"add v1", "remove v1"})
+	same(t, "milestones", events, []string{"add v1", "remove v1"})
 	states := ask(self.ResourceStateEvents.ListIssueStateEvents(p.ID, 1, nil)).ok(t)
 	if len(states) != 1 || states[0].State != gitlab.ClosedEventType {
 		t.Fatalf("states: %+v", states)

@@ -205,8 +205,8 @@ func pollTime(asked time.Duration) time.Duration {
 }
 
 // Await holds a request until look finds a job, the time is over or the server
-// stops. most shortens the time unless it is 0. It registers before it looks first, so that no job is missed in
-// between.
+// stops. most shortens the time unless it is 0. The request is registered before
+// look is called first, so that no job is missed in between.
 func (q *Queue) Await(ctx context.Context, r *runners.Runner, most time.Duration, look func(context.Context) (found bool, err error)) error {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Type == runners.ProjectType {
