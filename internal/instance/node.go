@@ -10,7 +10,7 @@ import (
 
 // Node is a server process of the instance, as it last reported itself.
 type Node struct {
-	Name      string // of the machine, and random letters
+	Name      string // of the machine, and random characters
 	Version   string
 	Revision  string
 	Schema    int64 // the newest migration that its release has
