@@ -66,7 +66,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNames covers the names of refs, merged branches, tags and digests.
+// TestNames covers the names of refs, tags and digests.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, Limits{})
@@ -80,10 +80,6 @@ func TestNames(t *testing.T) {
 	names, err := r.RefNames(t.Context(), Heads, func(s string) bool { return s != "main" })
 	if err != nil || !slices.Equal(names, []string{"refs/heads/old", "refs/heads/old-er"}) {
 		t.Errorf("names %q, %v", names, err)
-	}
-	merged, err := r.Merged(t.Context(), "main", "refs/heads/old", "refs/heads/old-er")
-	if err != nil || !slices.Equal(merged, []string{"refs/heads/old"}) {
-		t.Errorf("merged %q, %v", merged, err)
 	}
 	id, err := r.CreateTag(t.Context(), TagOptions{Name: "v1", Target: OID(first), Type: TypeCommit, Tagger: Signature{Name: "A", Email: "a@b.c"}, Message: "one"})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -18,35 +17,35 @@ func (r Repo) RefNames(ctx context.Context, place string, match func(string) boo
 	return names, err
 }
 
-// Merged returns which of the refs are part of the history of a revision, by
-// one process for all of them. Without refs it looks at all branches. It
-// returns ErrBadRevision, ErrBadRef and ErrNotFound.
-func (r Repo) Merged(ctx context.Context, into string, refs ...string) ([]string, error) {
-	id, err := r.ResolveCommit(ctx, into)
+// Merged returns which of the commits are part of the history of a commit, which
+// is part of its own. What is not known yet takes one process for all of them;
+// the answer for two commits cannot change, so it is kept. Ids that are not those
+// of commits are left out.
+func (r Repo) Merged(ctx context.Context, into OID, ids []OID) (map[OID]bool, error) {
+	whole := r.Whole()
+	commits, err := whole.readCommits(ctx, append([]OID{into}, ids...), true)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"for-each-ref", "--format=%(refname)", "--merged=" + string(id)}
-	for _, ref := range refs {
-		if err := CheckRef(ref); err != nil {
-			return nil, err
+	if commits[0] == nil {
+		return nil, fmt.Errorf("commit %s: %w", into, ErrNotFound)
+	}
+	merged := make(map[OID]bool, len(ids))
+	var asked []Info
+	for i, id := range ids {
+		if commits[i+1] != nil && !merged[id] {
+			merged[id] = true
+			asked = append(asked, Info{OID: id, Type: TypeCommit})
 		}
-		args = append(args, ref)
 	}
-	if len(refs) == 0 {
-		args = append(args, Heads)
+	left, err := whole.unreachable(ctx, asked, &tips{ids: map[OID]bool{into: true}, sum: string(into)})
+	if err != nil {
+		return nil, err
 	}
-	var found []string
-	err = r.run(ctx, command{args: args}, func(out io.Reader) error {
-		return eachLine(out, func(line string) error {
-			// A name stands for what is below it as well.
-			if len(refs) == 0 || slices.Contains(refs, line) {
-				found = append(found, line)
-			}
-			return nil
-		})
-	})
-	return found, err
+	for _, id := range left {
+		delete(merged, id)
+	}
+	return merged, nil
 }
 
 // TagOptions is an annotated tag that is to be made.

@@ -110,6 +110,54 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 	return ref, err
 }
 
+// RefsNamed reads refs by their full names, which RefNames gave, in that order.
+// It looks for all files before it reads packed-refs once: a ref that is packed
+// meanwhile is found there. Refs that are gone, or whose object is missing, are
+// left out.
+func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
+	ids := make([]OID, len(names))
+	all := true
+	for i, name := range names {
+		id, err := r.followLoose(name)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		ids[i] = id
+		all = all && id != ""
+	}
+	if !all {
+		packed, err := r.packed()
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			if at, ok := packed.find(name); ok && ids[i] == "" {
+				ids[i] = packed.refs[at].id
+			}
+		}
+	}
+	// Most are commits, which are read together.
+	if _, err := r.readCommits(ctx, slices.DeleteFunc(slices.Clone(ids), func(id OID) bool { return id == "" }), true); err != nil {
+		return nil, err
+	}
+	list := make([]Ref, 0, len(names))
+	for i, name := range names {
+		if ids[i] == "" {
+			continue
+		}
+		ref, err := r.led(ctx, name, ids[i])
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.view.add(ref.ID, ref.Target)
+		list = append(list, ref)
+	}
+	return list, nil
+}
+
 // HasRef reports whether there is a ref of the full name, whatever it holds. It
 // takes no process. It returns ErrBadRef and ErrNoRepository.
 func (r Repo) HasRef(name string) (bool, error) {
@@ -126,29 +174,43 @@ func (r Repo) HasRef(name string) (bool, error) {
 // refNames returns the names below a place in order. Loose refs are looked for
 // first: one that is packed meanwhile is then found in the packed ones.
 func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
-	var names []string
-	add := func(name string) {
-		if r.view.names(name) && (o.Match == nil || o.Match(name[len(o.Place):])) {
-			names = append(names, name)
-		}
-	}
 	dir := strings.TrimSuffix(o.Place, "/")
 	if !wellFormedOneLevel(dir) {
 		return nil, nil, fmt.Errorf("%w: %.100q", ErrBadRef, o.Place)
 	}
-	if err := r.looseNames(ctx, dir, add); err != nil {
+	all := o.Match == nil && r.view.namesAll(o.Place)
+	wanted := func(name string) bool {
+		return all || r.view.names(name) && (o.Match == nil || o.Match(name[len(o.Place):]))
+	}
+	var loose []string
+	err := r.looseNames(ctx, dir, func(name string) {
+		if wanted(name) {
+			loose = append(loose, name)
+		}
+	})
+	if err != nil {
 		return nil, nil, fmt.Errorf("list refs: %w", err)
 	}
 	packed, err := r.packed()
 	if err != nil {
 		return nil, nil, err
 	}
-	at, _ := packed.find(o.Place)
-	for ; at < len(packed.refs) && strings.HasPrefix(packed.refs[at].name, o.Place); at++ {
-		add(packed.refs[at].name)
+	slices.Sort(loose)
+	below := packed.below(o.Place)
+	names := make([]string, 0, len(loose)+len(below))
+	for i := range below {
+		name := below[i].name
+		for len(loose) > 0 && loose[0] < name {
+			names, loose = append(names, loose[0]), loose[1:]
+		}
+		if len(loose) > 0 && loose[0] == name {
+			loose = loose[1:]
+		} else if !wanted(name) {
+			continue
+		}
+		names = append(names, name)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names = append(names, loose...)
 	if len(names) == 0 {
 		if err := r.exists(); err != nil {
 			return nil, nil, err

@@ -293,3 +293,10 @@ func parsePacked(text []byte) (*packedRefs, error) {
 func (p *packedRefs) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(p.refs, name, func(r packedRef, n string) int { return strings.Compare(r.name, n) })
 }
+
+// below returns the refs below a place, which ends with a slash.
+func (p *packedRefs) below(place string) []packedRef {
+	from, _ := p.find(place)
+	to, _ := p.find(place[:len(place)-1] + "0") // the character that follows the slash
+	return p.refs[from:to]
+}

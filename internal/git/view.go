@@ -62,6 +62,19 @@ func (v *view) names(ref string) bool {
 	return v == nil || !below(ref, v.Hide) && !below(ref, v.Internal)
 }
 
+// namesAll reports whether the reader may name every ref below a place, which
+// ends with a slash.
+func (v *view) namesAll(place string) bool {
+	if v == nil {
+		return true
+	}
+	related := func(prefix string) bool {
+		prefix = strings.TrimSuffix(prefix, "/") + "/"
+		return strings.HasPrefix(prefix, place) || strings.HasPrefix(place, prefix)
+	}
+	return !slices.ContainsFunc(v.Hide, related) && !slices.ContainsFunc(v.Internal, related)
+}
+
 // below reports whether a ref is one of the prefixes or below it.
 func below(ref string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {

@@ -3,10 +3,8 @@ package repo
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -101,15 +99,15 @@ func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Proje
 	if len(refs) == 0 {
 		return list, nil
 	}
-	ids, names := make([]git.OID, len(refs)), make([]string, len(refs))
+	ids := make([]git.OID, len(refs))
 	for i, ref := range refs {
-		ids[i], names[i] = ref.Target, ref.Name
+		ids[i] = ref.Target
 	}
 	commits, err := r.Commits(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("commits of branches: %w", passing(err))
 	}
-	merged, err := mergedBranches(ctx, r, p.DefaultBranch, names...)
+	merged, err := mergedInto(ctx, r, p.DefaultBranch, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +117,7 @@ func (s *Service) branches(ctx context.Context, by actor.Actor, p *project.Proje
 	}
 	writer := s.mayWrite(by, p)
 	for i, ref := range refs {
-		b := Branch{Name: ref.Short(), Commit: commits[i], Merged: slices.Contains(merged, ref.Name), Default: ref.Short() == p.DefaultBranch}
+		b := Branch{Name: ref.Short(), Commit: commits[i], Merged: merged[ref.Target], Default: ref.Short() == p.DefaultBranch}
 		rules := guard.branches.matching(b.Name)
 		b.Protected = len(rules) > 0
 		b.DevelopersCanPush, b.DevelopersCanMerge = rules.developersCan(PushTo), rules.developersCan(MergeInto)
@@ -144,9 +142,9 @@ func (s *Service) mayWrite(by actor.Actor, p *project.Project) bool {
 	return p.Can(by).Push
 }
 
-// mergedBranches returns the branches that are merged into the default branch
-// and differ from it; of all branches if no names are given.
-func mergedBranches(ctx context.Context, r git.Repo, main string, names ...string) ([]string, error) {
+// mergedInto returns which of the commits are merged into the default branch and
+// differ from its head.
+func mergedInto(ctx context.Context, r git.Repo, main string, ids []git.OID) (map[git.OID]bool, error) {
 	if main == "" {
 		return nil, nil
 	}
@@ -157,21 +155,12 @@ func mergedBranches(ctx context.Context, r git.Repo, main string, names ...strin
 	if err != nil {
 		return nil, passing(err)
 	}
-	merged, err := r.Merged(ctx, string(head.Target), names...)
+	merged, err := r.Merged(ctx, head.Target, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find merged branches: %w", passing(err))
 	}
-	var list []string
-	for _, name := range merged {
-		ref, err := r.Ref(ctx, name)
-		if err != nil && !errors.Is(err, git.ErrNotFound) {
-			return nil, passing(err)
-		}
-		if err == nil && ref.Target != head.Target {
-			list = append(list, name)
-		}
-	}
-	return list, nil
+	delete(merged, head.Target)
+	return merged, nil
 }
 
 // CreateBranch creates a branch at a revision, for Developers and above,
@@ -266,7 +255,15 @@ func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
 	if err != nil {
 		return err
 	}
-	merged, err := mergedBranches(ctx, r, p.DefaultBranch)
+	refs, err := r.Refs(ctx, git.RefOptions{Place: git.Heads})
+	if err != nil {
+		return passing(err)
+	}
+	ids := make([]git.OID, len(refs))
+	for i, ref := range refs {
+		ids[i] = ref.Target
+	}
+	merged, err := mergedInto(ctx, r, p.DefaultBranch, ids)
 	if err != nil {
 		return err
 	}
@@ -275,19 +272,12 @@ func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
 		return err
 	}
 	var gone []git.Update
-	for _, name := range merged {
-		short := strings.TrimPrefix(name, git.Heads)
-		if short == p.DefaultBranch || len(guard.branches.matching(short)) > 0 {
+	for _, ref := range refs {
+		short := ref.Short()
+		if !merged[ref.Target] || short == p.DefaultBranch || len(guard.branches.matching(short)) > 0 {
 			continue
 		}
-		ref, err := r.Ref(ctx, name)
-		if errors.Is(err, git.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return passing(err)
-		}
-		gone = append(gone, git.Update{Ref: name, Old: ref.ID, New: git.ZeroOID})
+		gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
 	}
 	for part := range slices.Chunk(gone, together) {
 		err := s.move(ctx, w.By, p, r, part...)

@@ -91,16 +91,8 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	if len(names) > p.Limit {
 		names, page.More = names[:p.Limit], true
 	}
-	page.Items = []git.Ref{}
-	for _, name := range names {
-		ref, err := r.Ref(ctx, name)
-		if errors.Is(err, git.ErrNotFound) {
-			continue // deleted concurrently, or its object is missing
-		}
-		if err != nil {
-			return page, passing(err)
-		}
-		page.Items = append(page.Items, ref)
+	if page.Items, err = r.RefsNamed(ctx, names); err != nil {
+		return page, passing(err)
 	}
 	if len(names) > 0 {
 		page.Last = []any{strings.TrimPrefix(names[len(names)-1], place)}
