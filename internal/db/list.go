@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,13 @@ type Where struct {
 func (w *Where) And(cond string, args ...any) {
 	w.conds = append(w.conds, cond)
 	w.args = append(w.args, args...)
+}
+
+// With returns a copy with one more condition.
+func (w *Where) With(cond string, args ...any) *Where {
+	more := &Where{conds: slices.Clip(w.conds), args: slices.Clip(w.args), text: w.text}
+	more.And(cond, args...)
+	return more
 }
 
 // Time adds a condition on a time, unless that is nil.

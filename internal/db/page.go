@@ -82,6 +82,10 @@ type Query[T any] struct {
 	// rows can have: a list with few candidates reads those, where it would else
 	// read all rows in its order.
 	Among []int64
+	// First, unless it is nil, returns values of the last Order column among which
+	// are those of the first rows of the list, as many as asked for; nil if it cannot
+	// find these sooner than the list itself.
+	First func(ctx context.Context, d *DB, rows int) ([]int64, error)
 }
 
 // List runs the query for one page. A cursor that does not fit the order is
@@ -139,14 +143,22 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		columns = append(columns, o.Name+dir)
 	}
 	order := " ORDER BY " + strings.Join(columns, ", ")
-	countFrom, countArgs := q.from(d, countFrom)
-	from, fromArgs := q.from(d, q.From)
+	among := q.Among
+	if among == nil && q.First != nil && !p.Keyset {
+		var err error
+		if among, err = q.First(ctx, d, p.Offset+p.Limit+1); err != nil {
+			return page, err
+		}
+	}
+	passFrom, passArgs := q.from(d, countFrom, among)
+	countFrom, countArgs := q.from(d, countFrom, q.Among)
+	from, fromArgs := q.from(d, q.From, among)
 	if p.Offset > 0 {
 		// The rows before the page are passed over in an index, if there is
 		// one that has all that is asked about; only the page is read whole.
-		key := q.Order[len(q.Order)-1].Name
+		key := q.key()
 		where = Where{}
-		where.And(key+" IN (SELECT "+key+" FROM "+countFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(countArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
+		where.And(key+" IN (SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
 		from, fromArgs = q.From, nil
 	}
 	// One row more than asked for reports whether another page follows.

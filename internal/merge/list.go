@@ -84,12 +84,12 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w d
 }
 
 func (s *Service) list(ctx context.Context, w db.Where, in plan.Area, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
-	among, err := s.selectRequests(ctx, by, in, &f, order.By)
+	found, err := s.selectRequests(ctx, by, in, &f, order.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)
 	}
 	s.narrow(&w, by, f)
-	page, err := listRequests(ctx, s.DB, w, among, order, p)
+	page, err := listRequests(ctx, s.DB, w, found, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list merge requests: %w", err)
 	}
@@ -147,12 +147,12 @@ func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, 
 		}
 	}
 	f.State = ""
-	among, err := s.selectRequests(ctx, by, in, &f, "")
+	found, err := s.selectRequests(ctx, by, in, &f, "")
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}
 	s.narrow(&w, by, f)
-	err = plan.TotalStates(ctx, s.DB, tables, w, among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
+	err = plan.TotalStates(ctx, s.DB, tables, w, found.Among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}

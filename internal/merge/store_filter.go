@@ -79,9 +79,8 @@ func (m Match) userNamed(name string) (string, []any) {
 	return `(SELECT u.id FROM users u WHERE lower(u.username) = lower(?))`, []any{name}
 }
 
-// selectRequests resolves the names in a filter and returns the candidates for its
-// list; nil if all its conditions are common.
-func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Area, f *Filter, order string) ([]int64, error) {
+// selectRequests resolves the names in a filter and finds the candidates for its list.
+func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Area, f *Filter, order string) (plan.Selection, error) {
 	f.Usernames, f.Not.Usernames = slices.Concat(f.ReviewerUsernames, f.ApprovedByNames), f.Not.ReviewerUsernames
 	if f.MergeUsername != "" {
 		f.Usernames = append(f.Usernames, f.MergeUsername)
@@ -177,15 +176,15 @@ func order(by string) (db.Order, error) {
 	return plan.OrderBy(plan.MergeKind, by)
 }
 
-// listRequests returns pages by offset, because most orders have no key. Of candidates
-// that are not nil, others are not read.
-func listRequests(ctx context.Context, d *db.DB, w db.Where, among []int64, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+// listRequests returns pages by offset, because most orders have no key.
+func listRequests(ctx context.Context, d *db.DB, w db.Where, found plan.Selection, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	first, err := order(by.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
 	return db.List(ctx, d, db.Query[*MergeRequest]{
-		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest, Among: among,
+		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest,
+		Among: found.Among, First: found.First(tables, w, first, by),
 	}, p)
 }
 
@@ -194,7 +193,7 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, among []int64, by p
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
-	return listRequests(ctx, d, w, nil, plan.Sort{By: "created_at", Desc: true}, p)
+	return listRequests(ctx, d, w, plan.Selection{}, plan.Sort{By: "created_at", Desc: true}, p)
 }
 
 func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {

@@ -79,5 +79,5 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time) {
 }
 
 func listSection(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Page[*MergeRequest], error) {
-	return listRequests(ctx, d, w, nil, plan.Sort{By: "updated_at", Desc: true}, p)
+	return listRequests(ctx, d, w, plan.Selection{}, plan.Sort{By: "updated_at", Desc: true}, p)
 }

@@ -107,7 +107,7 @@ func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board
 	if key == Done {
 		order = Sort{By: "updated_at", Desc: true}
 	}
-	page, err := listIssues(ctx, s.DB, w, nil, order, p)
+	page, err := listIssues(ctx, s.DB, w, Selection{}, order, p)
 	if err != nil {
 		return nil, fmt.Errorf("list board %d: %w", b.ID, err)
 	}

@@ -97,13 +97,13 @@ func (s *Service) issuesAt(ctx context.Context, by actor.Actor, at project.Place
 }
 
 func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
-	among, err := s.selectIssues(ctx, by, in, &f, order.By)
+	found, err := s.selectIssues(ctx, by, in, &f, order.By)
 	if err != nil {
 		return db.Page[*Issue]{}, fmt.Errorf("list issues: %w", err)
 	}
 	w := s.issuesIn(by, in)
 	s.narrow(&w, by, f)
-	page, err := listIssues(ctx, s.DB, w, among, order, p)
+	page, err := listIssues(ctx, s.DB, w, found, order, p)
 	if err != nil {
 		return page, fmt.Errorf("list issues: %w", err)
 	}
@@ -123,13 +123,13 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 		}
 	}
 	f.State = ""
-	among, err := s.selectIssues(ctx, by, in, &f, "")
+	found, err := s.selectIssues(ctx, by, in, &f, "")
 	if err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	w := s.issuesIn(by, in)
 	s.narrow(&w, by, f)
-	if err := TotalStates(ctx, s.DB, issueTables, w, among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
+	if err := TotalStates(ctx, s.DB, issueTables, w, found.Among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	c.All = c.Opened + c.Closed
@@ -181,7 +181,7 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	}
 	w := s.issuesIn(by, place{})
 	s.narrow(&w, by, IssueFilter{IDs: ids})
-	page, err := listIssues(ctx, s.DB, w, ids, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
+	page, err := listIssues(ctx, s.DB, w, Selection{Among: ids}, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("find issues: %w", err)
 	}

@@ -14,9 +14,8 @@ import (
 	"svc/internal/project"
 )
 
-// selectIssues resolves the names in a filter and returns the candidates for its list;
-// nil if all its conditions are common.
-func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f *IssueFilter, order string) ([]int64, error) {
+// selectIssues resolves the names in a filter and finds the candidates for its list.
+func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f *IssueFilter, order string) (Selection, error) {
 	in, more := at.area(), []Candidates{}
 	if f.Confidential != nil && *f.Confidential {
 		if in.Project != 0 {
@@ -287,6 +286,9 @@ func issueOrder(by string) (db.Order, error) {
 	return OrderBy(IssueKind, by)
 }
 
+// noPriority is the priority of what has no label with one.
+const noPriority = 1_000_000_000
+
 // OrderBy returns the column that a list of issues or merge requests i is sorted
 // by. Invalid.
 func OrderBy(kind Kind, by string) (db.Order, error) {
@@ -303,20 +305,20 @@ func OrderBy(kind Kind, by string) (db.Order, error) {
 		return db.Order{Name: "COALESCE((SELECT m.due_date FROM milestones m WHERE m.id = i.milestone_id), '9999')", Text: true}, nil
 	case "priority", "label_priority":
 		return db.Order{Name: `COALESCE((SELECT min(o.priority) FROM ` + kind.table() + `_labels x JOIN label_priorities o ON o.label_id = x.label_id
-			WHERE x.` + kind.table() + `_id = i.id AND o.project_id = i.project_id), 1000000000)`}, nil
+			WHERE x.` + kind.table() + `_id = i.id AND o.project_id = i.project_id), ` + strconv.Itoa(noPriority) + `)`}, nil
 	}
 	return db.Order{}, errs.Invalid("order_by does not have a valid value")
 }
 
 // listIssues returns pages by offset alone: most orders have no key to go on from.
-// Of candidates that are not nil, others are not read.
-func listIssues(ctx context.Context, d *db.DB, w db.Where, among []int64, order Sort, p db.Paging) (db.Page[*Issue], error) {
+func listIssues(ctx context.Context, d *db.DB, w db.Where, found Selection, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	first, err := issueOrder(order.By)
 	if err != nil {
 		return db.Page[*Issue]{}, err
 	}
 	return db.List(ctx, d, db.Query[*Issue]{
-		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue, Among: among,
+		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue,
+		Among: found.Among, First: found.First(issueTables, w, first, order),
 	}, p)
 }
 

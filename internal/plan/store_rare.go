@@ -226,35 +226,41 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 	return list
 }
 
-// Select resolves the names in a filter and returns the candidates for its list in an
+// Select resolves the names in a filter and finds the candidates for its list in an
 // area, by the rarest of its conditions and of those of more, which is called when the
-// names are known; nil if all are common.
-func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) ([]int64, error) {
+// names are known.
+func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
+	found := Selection{kind: kind, in: in, search: f.Search != ""}
 	m.ReactionBy, not.ReactionBy = by.ID, by.ID
 	if err := s.resolve(ctx, in, m, not); err != nil {
-		return nil, err
+		return found, err
 	}
 	list := slices.Concat(more(), m.sources(kind, in), f.sources(kind, by, in, order), not.others(kind, in))
+	found.filtered = len(list) > 0
+	if found.byParts(order) {
+		list = append(list, Candidates{in.Rows(kind, `i.id`, `1 = 1`)})
+	}
 	if in.Group != 0 {
 		projects, err := db.All(ctx, s.DB, db.Value[int64], `SELECT p.id FROM projects p WHERE p.namespace_id IN `+below+` LIMIT ?`, in.Group, maxRanges+1)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		all := Candidates{}
 		for _, id := range projects {
 			all = append(all, Area{Project: id}.Rows(kind, `i.created_at, i.id`, `1 = 1`))
 		}
-		list = append(list, all)
+		list, found.projects = append(list, all), projects
 	}
-	found, err := rarest(ctx, s.DB, list)
-	if err != nil || f.Search == "" || found != nil && len(found) == 0 {
+	var err error
+	found.Among, err = rarest(ctx, s.DB, list)
+	if err != nil || f.Search == "" || found.Among != nil && len(found.Among) == 0 {
 		return found, err
 	}
 	texts, err := s.DB.WithText(ctx, kind.table()+"s", f.Search, f.columns("")...)
-	if err != nil || texts == nil || found != nil && len(found) < len(texts) {
-		return found, err
+	if err == nil && texts != nil && (found.Among == nil || len(texts) < len(found.Among)) {
+		found.Among = texts
 	}
-	return texts, nil
+	return found, err
 }
 
 // rarest returns the IDs of the fewest candidates, in order; nil if all are many.
