@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -54,6 +55,11 @@ func TestSearchWords(t *testing.T) {
 			{Name: "snippets", Do: everywhere("snippet_titles", "world tour"), As: bob, Status: 200, Want: `[{"title":"Tour of the world"}]`},
 			{Name: "projects", Do: everywhere("projects", "seal walrus"), As: bob, Status: 200, Want: `[{"name":"walrus"}]`},
 			{Name: "users", Do: everywhere("users", "lic"), As: bob, Status: 200, Want: `[{"username":"alice"}]`},
+
+			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"Long","description":"opening ` + strings.Repeat("x", 70_000) + ` ending qz"}`, Status: 201},
+			{Name: "the beginning of a long text", Do: find("opening"), As: alice, Status: 200, Want: `[{"iid":4}]`},
+			{Name: "the end of a long text", Do: find("ending"), As: alice, Status: 200, Want: `[]`},
+			{Name: "a short word at the end of a long text", Do: find("qz"), As: alice, Status: 200, Want: `[]`},
 
 			{Do: "PUT " + at + "/issues/1", As: alice, JSON: `{"title":"The clockwork"}`, Status: 200},
 			{Name: "what is gone", Do: find("gear"), As: alice, Status: 200, Want: `[]`},

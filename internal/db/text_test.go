@@ -3,6 +3,7 @@ package db_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"svc/internal/db"
@@ -95,8 +96,21 @@ func TestWithText(t *testing.T) {
 		}
 		find("lost")
 		find("clock", 1)
+		add(4, "Long", strings.Repeat("é", 65_529)+" within beyond")
+		find("within", 4)
+		find("beyond") // after the first 65,536 characters
+		run(`UPDATE issues SET description = 'beyond ' || description WHERE id = 4`)
+		find("beyond", 4)
+		find("within")
 		run(`DELETE FROM projects WHERE id = 1`) // with its issues
 		find("clock")
 		find("über")
+		find("beyond")
+		if d.Postgres() {
+			return
+		}
+		for _, table := range []string{"issues", "merge_requests", "notes", "milestones", "projects", "snippets", "users"} {
+			run(`INSERT INTO ` + table + `_text (` + table + `_text, rank) VALUES ('integrity-check', 1)`)
+		}
 	})
 }
