@@ -11,7 +11,8 @@ import (
 
 // RefNames returns the full names of the refs below a place, in order, without
 // looking where they lead. match is asked about the name behind the place; nil
-// takes all. It returns ErrNoRepository and ErrBadRef.
+// takes all. The result must not be changed. It returns ErrNoRepository and
+// ErrBadRef.
 func (r Repo) RefNames(ctx context.Context, place string, match func(string) bool) ([]string, error) {
 	names, _, err := r.refNames(ctx, RefOptions{Place: place, Match: match})
 	return names, err

@@ -75,6 +75,7 @@ func (r Repo) Refs(ctx context.Context, o RefOptions) ([]Ref, error) {
 		return nil, err
 	}
 	if o.Order == ByNameDown {
+		names = slices.Clone(names)
 		slices.Reverse(names)
 	}
 	if o.Order == OldestFirst || o.Order == NewestFirst {
@@ -171,7 +172,8 @@ func (r Repo) HasRef(name string) (bool, error) {
 	return err == nil, err
 }
 
-// refNames returns the names below a place in order. Loose refs are looked for
+// refNames returns the names below a place in order, which must not be changed.
+// Loose refs are looked for
 // first: one that is packed meanwhile is then found in the packed ones.
 func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
 	dir := strings.TrimSuffix(o.Place, "/")
@@ -195,28 +197,36 @@ func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.Sort(loose)
-	below := packed.below(o.Place)
-	names := make([]string, 0, len(loose)+len(below))
-	for i := range below {
-		name := below[i].name
-		for len(loose) > 0 && loose[0] < name {
-			names, loose = append(names, loose[0]), loose[1:]
-		}
-		if len(loose) > 0 && loose[0] == name {
-			loose = loose[1:]
-		} else if !wanted(name) {
-			continue
-		}
-		names = append(names, name)
+	names := packed.below(o.Place)
+	if !all {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wanted(name) })
 	}
-	names = append(names, loose...)
+	slices.Sort(loose)
+	names = mergeNames(names, loose)
 	if len(names) == 0 {
 		if err := r.exists(); err != nil {
 			return nil, nil, err
 		}
 	}
 	return names, packed, nil
+}
+
+// mergeNames merges two sorted lists, of which the first is the longer one most of
+// the time. It changes neither.
+func mergeNames(packed, loose []string) []string {
+	if len(loose) == 0 {
+		return packed
+	}
+	names := make([]string, 0, len(packed)+len(loose))
+	for _, name := range loose {
+		at, found := slices.BinarySearch(packed, name)
+		names = append(append(names, packed[:at]...), name)
+		if found {
+			at++
+		}
+		packed = packed[at:]
+	}
+	return append(names, packed...)
 }
 
 func (r Repo) looseNames(ctx context.Context, dir string, add func(string)) error {

@@ -34,6 +34,8 @@ type packedRef struct {
 type packedRefs struct {
 	file fs.FileInfo
 	refs []packedRef // by name
+	// names are those of refs.
+	names []string
 	// peeled says that a ref without a peeled value is known to be no tag.
 	peeled bool
 }
@@ -254,7 +256,7 @@ func (r Repo) packed() (*packedRefs, error) {
 		return nil, err
 	}
 	p.file = info
-	r.engine.cache.put(key, p, 2*len(text))
+	r.engine.cache.put(key, p, 3*len(text))
 	return p, nil
 }
 
@@ -287,6 +289,10 @@ func parsePacked(text []byte) (*packedRefs, error) {
 	if !sorted {
 		slices.SortStableFunc(p.refs, func(a, b packedRef) int { return strings.Compare(a.name, b.name) })
 	}
+	p.names = make([]string, len(p.refs))
+	for i := range p.refs {
+		p.names[i] = p.refs[i].name
+	}
 	return p, nil
 }
 
@@ -294,9 +300,10 @@ func (p *packedRefs) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(p.refs, name, func(r packedRef, n string) int { return strings.Compare(r.name, n) })
 }
 
-// below returns the refs below a place, which ends with a slash.
-func (p *packedRefs) below(place string) []packedRef {
+// below returns the names below a place, which ends with a slash. They must not be
+// changed.
+func (p *packedRefs) below(place string) []string {
 	from, _ := p.find(place)
 	to, _ := p.find(place[:len(place)-1] + "0") // the character that follows the slash
-	return p.refs[from:to]
+	return p.names[from:to:to]
 }

@@ -129,6 +129,9 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 	if err != nil {
 		return nil, passing(err)
 	}
+	if f.Order == ByVersion || f.Desc {
+		names = slices.Clone(names)
+	}
 	if f.Order == ByVersion {
 		slices.SortStableFunc(names, compareVersions)
 	}
