@@ -105,6 +105,7 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN are set.`,
 				}
 			}
 			a.Log.Info("start", "version", config.Version(), "revision", config.Revision(), "config", a.Config)
+			defer releaseStart()()
 			err = s.Run(cmd.Context())
 			a.Log.Info("stop")
 			return err

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cli
+
+// unmapProgram does nothing here.
+func unmapProgram() {}
