@@ -221,6 +221,7 @@ func New(d Deps) *API {
 		a.mergeRequestRoutes,
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,
+		a.mergeDependencyRoutes,
 		a.timeTrackingRoutes,
 		a.resourceEventRoutes,
 		a.approvalRoutes,

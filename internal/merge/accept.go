@@ -33,7 +33,7 @@ type Acceptance struct {
 }
 
 // Merge merges a merge request. With Auto it is merged when its pipeline has
-// succeeded and it is approved. The actor needs permission to merge into the target branch.
+// succeeded, it is approved and its dependencies are merged. The actor needs permission to merge into the target branch.
 // NotFound; Unauthorized; Forbidden while the repository is being moved;
 // NotAllowed if the merge request is not ready; Unprocessable if git cannot
 // merge it; Conflict if the head is not SHA.
@@ -54,7 +54,7 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	if !m.CanMerge {
 		return nil, errs.Unauthorized("")
 	}
-	later := a.Auto && (m.Pipeline != nil && m.Pipeline.Active || m.Status.Detailed == NotApproved)
+	later := a.Auto && (m.Pipeline != nil && m.Pipeline.Active || m.Status.Waits())
 	if err := m.ready(later); err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 
 // ready returns NotAllowed if a merge request cannot be merged now, or
 // Unprocessable if git cannot merge it. later accepts a running or missing
-// pipeline, and missing approvals.
+// pipeline, missing approvals and dependencies that are not merged.
 func (m *MergeRequest) ready(later bool) error {
 	switch m.Status.Detailed {
 	case Mergeable:
 		return nil
-	case StillRunning, MustPass, NotApproved:
+	case StillRunning, MustPass, NotApproved, Blocked:
 		if later {
 			return nil
 		}
@@ -239,7 +239,7 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 			return err
 		}
 		text := "enabled an automatic merge when the pipeline for " + m.Head[:8] + " succeeds"
-		if m.Status.Detailed == NotApproved {
+		if m.Status.Waits() {
 			text = "enabled an automatic merge when all merge checks for " + m.Head[:8] + " pass"
 		}
 		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, text); err != nil {

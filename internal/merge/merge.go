@@ -70,6 +70,9 @@ type MergeRequest struct {
 	// ChangeRequests is the number of users who requested changes and block the
 	// merge.
 	ChangeRequests int64
+	// Blockers is the number of merge requests that it depends on and that are not
+	// merged.
+	Blockers int64
 	// SquashOnMerge means that the commits will be squashed, by the settings of
 	// the merge request and the project.
 	SquashOnMerge bool
@@ -277,9 +280,13 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err != nil {
 		return err
 	}
-	blocked, err := countChangeRequests(ctx, s.DB, ids)
+	asking, err := countChangeRequests(ctx, s.DB, ids)
 	if err != nil {
 		return fmt.Errorf("count change requests: %w", err)
+	}
+	blockers, err := countBlockers(ctx, s.DB, ids)
+	if err != nil {
+		return fmt.Errorf("count dependencies: %w", err)
 	}
 	projects, err := s.settings(ctx, list)
 	if err != nil {
@@ -305,7 +312,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 		if m.AutoMergeByID != nil {
 			m.AutoMergeBy = users[*m.AutoMergeByID]
 		}
-		m.OpenThreads, m.ChangeRequests = threads[m.ID], blocked[m.ID]
+		m.OpenThreads, m.ChangeRequests, m.Blockers = threads[m.ID], asking[m.ID], blockers[m.ID]
 		if in := projects[m.ProjectID]; in != nil {
 			m.SquashOnMerge = m.squashes(in, Acceptance{})
 		}

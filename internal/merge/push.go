@@ -177,6 +177,9 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	if err := s.Events.Changed.Publish(ctx, tx, Change{Request: m, Kind: StateChanged, By: userID, Was: &was}); err != nil {
 		return err
 	}
+	if err := s.unblock(ctx, tx, m.ID); err != nil {
+		return err
+	}
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))
 }
 

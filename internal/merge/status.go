@@ -31,8 +31,9 @@ const (
 	IsDraft      Detail = "draft_status"
 	NoCommits    Detail = "commits_status" // a branch is missing, or the source has no commits that the target lacks
 	OpenThreads  Detail = "discussions_not_resolved"
-	ChangesAsked Detail = "requested_changes" // a reviewer requested changes
-	NotApproved  Detail = "not_approved"      // an approval rule is not satisfied
+	ChangesAsked Detail = "requested_changes"     // a reviewer requested changes
+	NotApproved  Detail = "not_approved"          // an approval rule is not satisfied
+	Blocked      Detail = "merge_request_blocked" // it depends on a merge request that is not merged
 	Conflicts    Detail = "conflict"
 	NeedsRebase  Detail = "need_rebase"
 	MustPass     Detail = "ci_must_pass"
@@ -47,6 +48,10 @@ const (
 	cannotMerge = "cannot"
 	recheck     = "recheck" // there were conflicts before the target moved; unknown now
 )
+
+// Waits reports whether a merge request waits for something other than its
+// pipeline, and can be merged automatically when that is done.
+func (s Status) Waits() bool { return s.Detailed == NotApproved || s.Detailed == Blocked }
 
 // known reports whether there is a result of git.
 func (c check) known() bool { return c.result != "" && c.result != recheck }
@@ -197,6 +202,8 @@ func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) 
 		st.Detailed = ChangesAsked
 	case m.lacksApproval:
 		st.Detailed = NotApproved
+	case m.Blockers > 0:
+		st.Detailed = Blocked
 	case result == cannotMerge:
 		st.Detailed = Conflicts
 	case result == canBehind && rules.MergeMethod != "merge":

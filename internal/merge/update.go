@@ -234,7 +234,10 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// Deleted first: a concurrent note then fails with NotFound.
+		if err := s.unblock(ctx, tx, m.ID); err != nil { // before its dependencies are deleted with it
+			return err
+		}
+		// Deleted before the rest: a concurrent note then fails with NotFound.
 		if err := deleteRequest(ctx, tx, m.ID); err != nil {
 			return err
 		}

@@ -349,3 +349,32 @@ func TestMergeRoles(t *testing.T) {
 		c.as["reporter"].get(one).want(200, "The changes were merged into main.")
 	})
 }
+
+// TestMergeDependencyPage shows a blocked merge request to users who see the one
+// that blocks it, and to those who do not.
+func TestMergeDependencyPage(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		s.User(t, "eve")
+		open := func(name, visibility string) (ids []int64) {
+			id := newProject(t, s, ada, name, visibility)
+			r := s.Repository(t, id, gittest.Commit{Message: "Begin\n", Changes: change("a.txt", "one\n")})
+			for _, branch := range []string{"lib", "use"} {
+				r.Commit(gittest.Commit{Branch: branch, Message: "Add\n", Parents: []string{r.Tip("main")}, Changes: change(branch, "x\n")})
+				var m struct{ ID int64 }
+				s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: ada, JSON: fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":"Take %[1]s"}`, branch), Status: 201}).JSON(t, &m)
+				ids = append(ids, m.ID)
+			}
+			return ids
+		}
+		public, private := open("p", "public"), open("secret", "private")
+		for _, id := range []int64{public[0], private[0]} {
+			s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/merge_requests/2/blocks", As: ada, JSON: fmt.Sprintf(`{"blocking_merge_request_id":%d}`, id), Status: 201})
+		}
+		const at = "/ada/p/-/merge_requests/2"
+		b := newBrowser(t, s).signIn("ada", password)
+		b.get(at).want(200, "Merge blocked: dependencies", "2 merge requests must be merged", `href="/ada/p/-/merge_requests/1"`, "ada/secret!1", "Set to auto-merge").not("that you cannot see")
+		newBrowser(t, s).signIn("eve", password).get(at).want(200, "Merge blocked: dependencies", "!1", "1 merge request that you cannot see").not("ada/secret", "Set to auto-merge")
+	})
+}
