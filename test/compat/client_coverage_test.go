@@ -156,6 +156,10 @@ func placeholder(t reflect.Type) reflect.Value {
 		v.Set(reflect.New(t.Elem()))
 	case reflect.Slice:
 		v.Set(reflect.Append(v, placeholder(t.Elem())))
+	case reflect.Struct:
+		if f := v.FieldByName("Key"); f.IsValid() && f.Kind() == reflect.String { // a part of the path
+			f.SetString("x")
+		}
 	}
 	return v
 }
@@ -218,8 +222,12 @@ func readDocument(t *testing.T, s *server) *document {
 	return d
 }
 
-// find returns the most exact route of a request; nil if there is none.
+// find returns the most exact route of a request; nil if there is none. HEAD is
+// answered wherever GET is.
 func (d *document) find(method, path string) *route {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	var found *route
 	for i := range d.routes {
 		r := &d.routes[i]
