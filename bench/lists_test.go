@@ -151,6 +151,7 @@ func (s *listSite) cases() (list []listCase) {
 		{"not label", "not[labels]=common"}, {"not author", "not[author_username]=root"}, {"not milestone", "not[milestone]=common"},
 		{"not assignee", fmt.Sprintf("not[assignee_id]=%d", s.worker)}, {"label and assignee", fmt.Sprintf("labels=usual&assignee_id=%d", s.worker)},
 		{"label and opened", "labels=medium&state=opened"}, {"several filters", fmt.Sprintf("labels=usual&milestone=common&state=opened&assignee_id=%d", s.worker)},
+		{"label and author", "labels=usual&author_username=root"}, {"label, milestone and closed", "labels=common&milestone=common&state=closed"},
 	}
 	for _, f := range filters {
 		add("issues of a project, "+f.name, issues+"&"+f.query, 0)
@@ -298,9 +299,9 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 				FROM series`, args},
 			statement{`INSERT INTO ` + kind + `_labels (` + kind + `_id, label_id)
 				SELECT i.id, l.id FROM ` + kind + `s i JOIN labels l ON l.project_id = i.project_id WHERE i.project_id = ? AND
-					(l.name = 'common' AND i.iid % 2 = 0 OR l.name = 'usual' AND i.iid % 3 = 0 OR l.name = 'medium' AND i.iid % 100 = 5 OR l.name = 'rare' AND i.iid <= 10)`, []any{s.project}},
+					(l.name = 'common' AND i.iid % 2 = 0 OR l.name = 'usual' AND i.iid % 5 = 0 OR l.name = 'medium' AND i.iid % 100 = 5 OR l.name = 'rare' AND i.iid <= 10)`, []any{s.project}},
 			statement{`INSERT INTO ` + kind + `_assignees (` + kind + `_id, user_id)
-				SELECT i.id, CASE WHEN i.iid <= 10 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END FROM ` + kind + `s i WHERE i.project_id = ? AND i.iid % 3 <> 0`,
+				SELECT i.id, CASE WHEN i.iid <= 10 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END FROM ` + kind + `s i WHERE i.project_id = ? AND i.iid % 4 <> 0`,
 				[]any{s.author, s.worker, s.project}},
 			statement{`INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, author_id, created_at, updated_at, body)
 				SELECT i.project_id, ?, i.id, i.iid, 'd' || i.id, 1, i.created_at, i.created_at, CASE WHEN i.iid <= 10 THEN 'needle ' ELSE '' END || 'The gear train of part ' || i.iid || ' turns'

@@ -3,10 +3,12 @@ package api_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 )
 
 // TestSearchWords searches for words in any order, for phrases and for parts of words,
@@ -68,5 +70,51 @@ func TestSearchWords(t *testing.T) {
 			{Name: "deleted", Do: find("clockwork"), As: alice, Status: 200, Want: `[]`},
 			{Name: "comments on what was deleted", Do: everywhere("notes", "sound"), As: alice, Status: 200, Want: `[]`},
 		})
+	})
+}
+
+// TestSearchCommonWords compares the pages of searches that find more than the text
+// index returns with plain queries.
+func TestSearchCommonWords(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id := newProject(t, s, alice, "p", `,"visibility":"public"`)
+		hidden := newProject(t, s, apptest.RootToken, "hidden", `,"visibility":"private"`)
+		for _, project := range []int64{id, hidden} {
+			for _, query := range []string{
+				`INSERT INTO milestones (project_id, iid, title, description, created_at, updated_at) SELECT CAST(? AS BIGINT), n, 'Milestone ' || n, 'gear train', 0, 0 FROM series`,
+				`INSERT INTO issues (project_id, iid, state, author_id, created_at, updated_at, title) SELECT CAST(? AS BIGINT), n, 'opened', 1, n, n, 'Title' FROM series`,
+				`INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, author_id, created_at, updated_at, body)
+					SELECT i.project_id, 'Issue', i.id, i.iid, 'd' || i.id, 1, 0, 0, CASE WHEN i.iid % 90 = 0 THEN 'gear' ELSE 'gear train' END FROM series JOIN issues i ON i.iid = n AND i.project_id = ?`,
+			} {
+				if _, err := s.DB.ExecContext(t.Context(), `WITH RECURSIVE series (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM series WHERE n < 1300) `+query, project); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, c := range []struct{ scope, text, table, cond string }{
+			{"notes", "gear", "notes", "1 = 1"}, {"notes", "gear+train", "notes", "n.body = 'gear train'"}, {"notes", "in", "notes", "n.body = 'gear train'"},
+			{"milestones", "gear", "milestones", "1 = 1"}, {"milestones", "13", "milestones", "n.title LIKE '%13%'"},
+		} {
+			all, err := db.All(t.Context(), s.DB, db.Value[int64], `SELECT n.id FROM `+c.table+` n WHERE n.project_id = ? AND `+c.cond+` ORDER BY n.id DESC`, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range []string{"", fmt.Sprintf("/projects/%d", id)} {
+				for _, page := range []int{1, 2, 5} {
+					do := fmt.Sprintf("GET %s/search?scope=%s&search=%s&per_page=9&page=%d", in, c.scope, c.text, page)
+					var list []struct{ ID int64 }
+					s.Check(t, apptest.Call{Name: do, Do: do, As: alice, Status: 200}).JSON(t, &list)
+					var got []int64
+					for _, one := range list {
+						got = append(got, one.ID)
+					}
+					if want := all[min(len(all), 9*(page-1)):min(len(all), 9*page)]; !slices.Equal(got, want) {
+						t.Errorf("%s: got %v, want %v", do, got, want)
+					}
+				}
+			}
+		}
 	})
 }

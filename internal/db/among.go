@@ -1,6 +1,8 @@
 package db
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"strings"
 )
@@ -46,6 +48,56 @@ func (d *DB) Joined(with, tables, on string) string {
 
 // inOrder turns joins into those that SQLite takes in their order.
 var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROSS JOIN ")
+
+// Window is the start of the order of a list, in which a page of matches is looked
+// for if these are common: the planner of a database may rather collect all of them.
+type Window struct {
+	Table  string // with its alias, as the list names it
+	Where  Where  // conditions that belong to the order, e.g. on the project
+	Key    string // the column that identifies a row
+	Order  string // ORDER BY with the columns of the list
+	First  int    // rows that are looked at, and, if they do not have the page, at most
+	Second int
+}
+
+// Find returns the keys of the first rows of tables with a condition; nil if they are
+// not in the window.
+func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows int) ([]int64, error) {
+	for _, size := range []int{max(v.First, 4*rows), v.Second} {
+		if size > v.Second {
+			break
+		}
+		from := d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.Order+` LIMIT ?`, tables, v.Key)
+		found, err := All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+from+w.SQL()+v.Order+` LIMIT ?`, v.Where.Args(append([]any{size}, w.Args(rows)...)...)...)
+		if err != nil || len(found) == rows {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// first returns keys of the first rows of the list, if it can find them sooner than the
+// list itself: by First, or for a text in the window of its order.
+func (q Query[T]) first(ctx context.Context, d *DB, order string, p Paging) ([]int64, error) {
+	rows := p.Offset + p.Limit + 1
+	switch {
+	case p.Keyset:
+		return nil, nil
+	case q.First != nil:
+		return q.First(ctx, d, rows)
+	case q.Where.text == nil:
+		return nil, nil
+	}
+	tables := cmp.Or(q.CountFrom, q.From)
+	table, _, _ := strings.Cut(strings.Split(tables, " LEFT JOIN ")[0], " JOIN ")
+	_, alias, _ := strings.Cut(table, " ")
+	for _, o := range q.Order {
+		if !strings.HasPrefix(o.Name, alias+".") {
+			return nil, nil
+		}
+	}
+	return Window{Table: table, Key: q.key(), Order: order, First: 120, Second: 600}.Find(ctx, d, tables, q.Where, rows)
+}
 
 // from returns the tables of the list, read from candidates if these are not nil.
 func (q Query[T]) from(d *DB, tables string, among []int64) (string, []any) {

@@ -144,9 +144,9 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	}
 	order := " ORDER BY " + strings.Join(columns, ", ")
 	among := q.Among
-	if among == nil && q.First != nil && !p.Keyset {
+	if among == nil {
 		var err error
-		if among, err = q.First(ctx, d, p.Offset+p.Limit+1); err != nil {
+		if among, err = q.first(ctx, d, order, p); err != nil {
 			return page, err
 		}
 	}

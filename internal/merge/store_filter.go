@@ -99,6 +99,9 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Ar
 		if in.Project != 0 && f.Draft != nil && *f.Draft {
 			rows(`i.created_at, i.id`, `i.draft`)
 		}
+		if f.Approved != nil && *f.Approved {
+			list = append(list, plan.Candidates{{Query: `SELECT a.merge_request_id FROM approvals a ORDER BY a.merge_request_id`}})
+		}
 		for _, name := range f.ApprovedByNames {
 			if ids, ok := f.UserNamed(name); ok {
 				list = append(list, approvedBy(ids))

@@ -77,20 +77,16 @@ func (l firstRows) sorted(columns ...string) string {
 // byWindow looks for the rows at the start of the order, and then in the projects of
 // the group one by one if they are few.
 func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	for _, size := range []int{max(firstWindow, 4*rows), lastWindow} {
-		if rows > maxFirst || size > lastWindow {
-			break
-		}
-		window, args := `SELECT i.id FROM `+l.kind.table()+`s i`, []any{}
-		if l.in.Project != 0 {
-			window, args = window+` WHERE i.project_id = ?`, append(args, l.in.Project)
-		}
-		from := d.Behind(window+l.sorted(l.order...)+` LIMIT ?`, l.tables, `i.id`)
-		found, err := db.All(ctx, d, db.Value[int64], `SELECT i.id FROM `+from+l.where.SQL()+l.sorted(l.order...)+` LIMIT ?`,
-			slices.Concat(args, []any{size}, l.where.Args(rows))...)
-		if err != nil || len(found) == rows {
-			return found, err
-		}
+	if rows > maxFirst {
+		return nil, nil
+	}
+	window := db.Window{Table: l.kind.table() + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Second: lastWindow}
+	if l.in.Project != 0 {
+		window.Where.And(`i.project_id = ?`, l.in.Project)
+	}
+	found, err := window.Find(ctx, d, l.tables, l.where, rows)
+	if err != nil || found != nil {
+		return found, err
 	}
 	if l.in.Group == 0 || len(l.projects) > maxRanges || len(l.projects)*rows > maxFirst {
 		return nil, nil
