@@ -51,21 +51,28 @@ func toBlobHit(h repo.FileHit, projectID int64) blobHitJSON {
 
 // searchParams are the parameters of all searches.
 type searchParams struct {
-	Search       string   `param:"search,required,nonblank" doc:"Text to search for. Words in files can have the filters filename:, path: and extension:."`
+	Search       string   `param:"search,required,nonblank" doc:"Text to search for. In files it can have the filters filename:, path:, extension: and lang:."`
 	State        string   `param:"state" enum:"opened,closed,merged,locked,all" doc:"State of issues and merge requests. Other scopes ignore it."`
 	Confidential *bool    `param:"confidential" doc:"Confidentiality of issues. Other scopes ignore it."`
 	OrderBy      string   `param:"order_by" enum:"created_at"`
 	Sort         string   `param:"sort" enum:"asc,desc" default:"desc" doc:"Order by creation. The scopes users, commits, blobs and wiki_blobs ignore it."`
 	Fields       []string `param:"fields,csv" enum:"title" doc:"Fields of issues and merge requests to search. Other scopes ignore it."`
-	Type         string   `param:"search_type" enum:"basic" doc:"There is one type of search."`
+	Type         string   `param:"search_type" enum:"basic,zoekt" doc:"Type of search. Each scope has one type; the parameter changes nothing."`
+	Context      *int64   `param:"num_context_lines" doc:"Lines before and after a match in a file, at most 20. Default is 2."`
+	Regex        bool     `param:"regex" doc:"In the scope blobs, the text is a regular expression. Other scopes ignore it."`
 	pageParams
 }
 
 // query returns the search at a place; nil is the whole instance.
 func (p *searchParams) query(at *project.Place) search.Query {
-	return search.Query{
+	q := search.Query{
 		At: at, Text: p.Search, State: p.State, Confidential: p.Confidential, TitleOnly: len(p.Fields) > 0, Oldest: p.Sort == "asc", Context: blobContext,
+		Regex: p.Regex,
 	}
+	if p.Context != nil {
+		q.Context = int(*p.Context)
+	}
+	return q
 }
 
 // blobContext is the default number of lines before and after a match in a file.
@@ -75,41 +82,42 @@ const blobContext = 2
 const maxBlobContext = 20
 
 type searchInstanceParams struct {
-	Scope    search.Scope `param:"scope,required" enum:"projects,issues,merge_requests,milestones,snippet_titles,users,notes,commits,blobs,wiki_blobs" doc:"Scope of the search. commits, blobs and wiki_blobs are available in projects only."`
+	Scope    search.Scope `param:"scope,required" enum:"projects,issues,merge_requests,milestones,snippet_titles,users,notes,commits,blobs,wiki_blobs" doc:"Scope of the search. commits and wiki_blobs are available in projects only."`
 	Archived bool         `param:"include_archived" doc:"Also search archived projects."`
+	NoForks  bool         `param:"exclude_forks" doc:"Leave out the files of forks. Other scopes than blobs ignore it."`
 	searchParams
 }
 
 // searchInstance: https://docs.gitlab.com/api/search/#search-an-instance
 func (a *API) searchInstance(c *call, p searchInstanceParams) (page[any], error) {
 	q := p.query(nil)
-	q.Archived = p.Archived
+	q.Archived, q.NoForks = p.Archived, p.NoForks
 	return a.search(c, p.Scope, q, p.pageParams)
 }
 
 type searchGroupParams struct {
 	placeParams
-	Scope    search.Scope `param:"scope,required" enum:"projects,issues,merge_requests,milestones,users,notes,commits,blobs,wiki_blobs" doc:"Scope of the search. commits, blobs and wiki_blobs are available in projects only."`
+	Scope    search.Scope `param:"scope,required" enum:"projects,issues,merge_requests,milestones,users,notes,commits,blobs,wiki_blobs" doc:"Scope of the search. commits and wiki_blobs are available in projects only."`
 	Archived bool         `param:"include_archived" doc:"Also search archived projects."`
+	NoForks  bool         `param:"exclude_forks" doc:"Leave out the files of forks. Other scopes than blobs ignore it."`
 	searchParams
 }
 
 // searchGroup: https://docs.gitlab.com/api/search/#search-a-group
 func (a *API) searchGroup(c *call, p searchGroupParams) (page[any], error) {
 	q := p.query(&project.Place{Ref: p.Ref, Group: true})
-	q.Archived = p.Archived
+	q.Archived, q.NoForks = p.Archived, p.NoForks
 	return a.search(c, p.Scope, q, p.pageParams)
 }
 
 type searchProjectParams struct {
 	placeParams
-	Scope   search.Scope `param:"scope,required" enum:"issues,merge_requests,milestones,users,notes,wiki_blobs,commits,blobs"`
-	Branch  string       `param:"ref" doc:"Branch, tag or commit of the scopes blobs and commits. Default is the default branch."`
-	Context *int64       `param:"num_context_lines" doc:"Lines before and after a match in a file, at most 20. Default is 2."`
+	Scope  search.Scope `param:"scope,required" enum:"issues,merge_requests,milestones,users,notes,wiki_blobs,commits,blobs"`
+	Branch string       `param:"ref" doc:"Branch, tag or commit of the scopes blobs and commits. Default is the default branch."`
 	searchParams
 }
 
-func (p *searchProjectParams) check() error {
+func (p *searchParams) check() error {
 	if p.Context != nil && (*p.Context < 0 || *p.Context > maxBlobContext) {
 		return bind.Invalid("num_context_lines does not have a valid value")
 	}
@@ -120,9 +128,6 @@ func (p *searchProjectParams) check() error {
 func (a *API) searchProject(c *call, p searchProjectParams) (page[any], error) {
 	q := p.query(&project.Place{Ref: p.Ref})
 	q.Ref = p.Branch
-	if p.Context != nil {
-		q.Context = int(*p.Context)
-	}
 	return a.search(c, p.Scope, q, p.pageParams)
 }
 
@@ -161,8 +166,8 @@ func (a *API) search(c *call, scope search.Scope, q search.Query, p pageParams) 
 		in, list, err := a.Search.WikiBlobs(c, c.actor, q, p.paging())
 		return found(p, list, err, func(one repo.FileHit) any { return toBlobHit(one, in.Project.ID) })
 	}
-	in, list, err := a.Search.Blobs(c, c.actor, q, p.paging())
-	return found(p, list, err, func(one repo.FileHit) any { return toBlobHit(one, in.ID) })
+	list, err := a.Search.Blobs(c, c.actor, q, p.paging())
+	return found(p, list.Page, err, func(one search.BlobHit) any { return toBlobHit(one.FileHit, one.Project.ID) })
 }
 
 // found returns a page of results.

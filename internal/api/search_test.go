@@ -119,13 +119,11 @@ func TestSearch(t *testing.T) {
 			{Name: "unknown scope", Do: "GET /search?scope=epics&search=x", As: alice, Status: 400, Want: `{"error":"scope does not have a valid value"}`},
 			{Name: "projects in a project", Do: in + "projects", As: alice, Status: 400},
 			{Name: "snippets in a project", Do: in + "snippet_titles", As: alice, Status: 400},
-			{Name: "files of everything", Do: all + "blobs", As: alice, Status: 400, Want: `{"message":"400 Bad request - The scope blobs is available in a project only."}`},
 			{Name: "commits of a group", Do: of + "commits", As: alice, Status: 400},
 			{Name: "wiki pages of a group", Do: of + "wiki_blobs", As: alice, Status: 400},
 			{Name: "order", Do: all + "issues&order_by=title", As: alice, Status: 400},
-			{Name: "type", Do: all + "issues&search_type=zoekt", As: alice, Status: 400},
+			{Name: "type", Do: all + "issues&search_type=none", As: alice, Status: 400},
 			{Name: "the type there is", Do: all + "users&search_type=basic", As: alice, Status: 200},
-			{Name: "regular expressions", Do: in + "blobs&regex=true", As: alice, Status: 400, Want: `{"error":"regex is not supported"}`},
 			{Name: "context", Do: in + "blobs&num_context_lines=21", As: alice, Status: 400},
 			{Name: "too long", Do: "GET /search?scope=issues&search=" + strings.Repeat("x", 4097), As: alice, Status: 400},
 			{Name: "not signed in", Do: all + "issues", Status: 401},
@@ -255,6 +253,10 @@ func TestSearchVisibility(t *testing.T) {
 		expect(all+"snippet_titles", 6, 5, 5, 5, 4, 2, 6, 4)
 		expect(all+"notes", 12, 5, 11, 12, 4, 2, 12, 4)
 		expect(all+"users", 0, 0, 0, 0, 0, 0, 1, 0)
+		indexCode(t, s)
+		expect(all+"blobs", 3, 2, 2, 3, 2, 1, 3, 2)
+		expect(all+"blobs&regex=true", 3, 2, 2, 3, 2, 1, 3, 2)
+		expect(fmt.Sprintf("GET /groups/%d/search?search=okapi&scope=blobs", ids["group private"]), 1, 0, 0, 1, -1, -1, 1, -1)
 		for scope, want := range map[string][]int{
 			"projects": {1, 1, 1, 1, -1, -1, 1, -1}, "issues": {2, 1, 2, 2, -1, -1, 2, -1}, "merge_requests": {1, 0, 0, 1, -1, -1, 1, -1}, "milestones": {1, 1, 1, 1, -1, -1, 1, -1}, "notes": {4, 1, 3, 4, -1, -1, 4, -1},
 		} {
@@ -282,6 +284,7 @@ func TestSearchVisibility(t *testing.T) {
 			expect("GET "+public+"/search?search=okapi&scope="+scope, want...)
 		}
 		expect(all+"notes", 12, 4, 10, 12, 2, 0, 12, 2)
+		expect(all+"blobs", 3, 1, 1, 3, 1, 0, 3, 1)
 		expect(all+"milestones", 3, 3, 3, 3, 1, 0, 3, 1)
 		s.Check(t, apptest.Call{Do: "PUT " + public, As: owner, Status: 200, JSON: `{"issues_access_level":"disabled","wiki_access_level":"disabled","snippets_access_level":"disabled"}`})
 		for _, scope := range []string{"issues", "wiki_blobs"} {
@@ -291,5 +294,6 @@ func TestSearchVisibility(t *testing.T) {
 		// A project that is marked for deletion.
 		s.Check(t, apptest.Call{Do: "DELETE " + public, As: owner, Status: 202})
 		expect(all+"projects", 2, 2, 2, 2, 1, 0, 2, 1)
+		expect(all+"blobs", 2, 1, 1, 2, 1, 0, 2, 1)
 	})
 }

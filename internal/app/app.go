@@ -34,6 +34,7 @@ import (
 	"svc/internal/ci/schedule"
 	"svc/internal/ci/trigger"
 	"svc/internal/ci/variable"
+	"svc/internal/codesearch"
 	"svc/internal/config"
 	"svc/internal/db"
 	"svc/internal/errortrack"
@@ -104,6 +105,7 @@ type App struct {
 	LFS      *lfs.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Code     *codesearch.Service
 	Search   *search.Service
 	Releases *release.Service
 	CI       *ci.Service
@@ -290,8 +292,13 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now,
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
+	a.Code = codesearch.New(codesearch.Deps{
+		DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Log: a.Log, Now: a.now, Dir: filepath.Join(a.Config.Storages["default"], codeIndex),
+		Limits: codesearch.Limits{File: a.Config.CodeIndexFile, Project: a.Config.CodeIndexProject},
+	})
 	a.Search = search.New(search.Deps{
 		DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Merges: a.Merges, Snippets: a.Snippets, Wikis: a.Wikis,
+		Code: a.Code,
 	})
 	a.Releases = release.New(release.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify, Now: a.now})
 	runnerService := runners.New(runners.Deps{
@@ -408,6 +415,10 @@ func (a *App) KeyFile() string { return filepath.Join(a.Config.DataDir, "secret.
 // DatabaseFile is where SQLite keeps the database, if it does.
 func (a *App) DatabaseFile() string { return filepath.Join(a.Config.DataDir, "svc.db") }
 
+// codeIndex is the directory of the code search index in the default storage, which
+// all nodes share.
+const codeIndex = "code_index"
+
 // tempDir is on the file system of the data, so that a large upload fills no
 // other disk.
 func (a *App) tempDir() string { return filepath.Join(a.Config.DataDir, "tmp") }
@@ -417,6 +428,9 @@ func (a *App) Close() error {
 	var faults []error
 	if a.Git != nil {
 		a.Git.Close()
+	}
+	if a.Code != nil {
+		a.Code.Close()
 	}
 	if a.Blobs != nil {
 		faults = append(faults, a.Blobs.Close())

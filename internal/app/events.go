@@ -27,12 +27,12 @@ func (a *App) subscribe() {
 	projects.Changed.Subscribe(a.Repos.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted,
-		a.SecureFiles.ProjectsDeleted)
+		a.SecureFiles.ProjectsDeleted, a.Code.ProjectsDeleted)
 
 	projects.Recorded.Subscribe(a.Hooks.PlaceRecorded)
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
-	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed)
+	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed, a.Code.Pushed)
 	a.Repos.Events.Commented.Subscribe(a.Plan.CommitCommented, a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Releases.Events.Created.Subscribe(a.Catalog.ReleaseCreated)

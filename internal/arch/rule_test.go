@@ -34,6 +34,7 @@ func features() []string {
 		"wiki",
 		"release",
 		"merge",
+		"codesearch",
 		"search",
 		"lfs",
 		"ci",

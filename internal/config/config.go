@@ -72,6 +72,8 @@ type Config struct {
 	MaxConnections           int           // of all listeners; 0: half of the files that may be open
 	MaxConnectionsPerAddress int           // 0 is no limit
 	GitMemory                int64         // bytes that one git process may allocate; 0: git decides
+	CodeIndexFile            int64         // bytes of the largest file whose content is indexed for code search
+	CodeIndexProject         int64         // bytes of a project that are indexed for code search; 0: no index
 }
 
 // Load merges the defaults, the configuration file, the environment (in the

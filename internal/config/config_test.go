@@ -73,6 +73,8 @@ func TestDefaults(t *testing.T) {
 
 		ReadTimeout:              10 * time.Second,
 		AnonymousReadTimeout:     5 * time.Second,
+		CodeIndexFile:            1 << 20,
+		CodeIndexProject:         1 << 30,
 		MinFreeDisk:              DiskSpace{Bytes: 100 << 20},
 		MaxConnectionsPerAddress: 256,
 	}

@@ -115,6 +115,25 @@ func parseSize(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size of at least 128MiB, such as 512MiB or 4GiB", text)
 }
 
+// parseIndexFile reads the size of the largest file of the code index.
+func parseIndexFile(text string) (int64, error) {
+	if n, ok := withUnit(text); ok && n > 0 && n <= 64<<20 {
+		return n, nil
+	}
+	return 0, fmt.Errorf("%q is not a size from 1MiB to 64MiB", text)
+}
+
+// parseIndexProject reads the size of the code index of a project; 0 is none.
+func parseIndexProject(text string) (int64, error) {
+	if n, ok := withUnit(text); ok {
+		return n, nil
+	}
+	if text == "0" {
+		return 0, nil
+	}
+	return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB, or 0", text)
+}
+
 // withUnit reads a number of bytes that is written with a unit.
 func withUnit(text string) (int64, bool) {
 	for unit, shift := range map[string]uint{"MiB": 20, "GiB": 30, "TiB": 40} {

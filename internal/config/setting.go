@@ -174,6 +174,12 @@ func settings() []setting {
 		{key: "git_memory", defNote: "half of the memory, at least 1GiB",
 			help:  "maximum memory `size` of one git process, such as 512MiB or 4GiB; memory-mapped packs do not count",
 			field: at(func(c *Config) *int64 { return &c.GitMemory }, parseSize)},
+		{key: "code_index_file", def: "1MiB",
+			help:  "maximum `size` of a file whose content is indexed for code search; larger files are found by their paths",
+			field: at(func(c *Config) *int64 { return &c.CodeIndexFile }, parseIndexFile)},
+		{key: "code_index_project", def: "1GiB",
+			help:  "maximum `size` of the files of a project whose content is indexed for code search; 0 disables the index",
+			field: at(func(c *Config) *int64 { return &c.CodeIndexProject }, parseIndexProject)},
 	}
 }
 

@@ -31,7 +31,8 @@ func workColumns() []string {
 // Dump hands all tables to each, one after the other, as they are at one
 // moment, and gives the version of the schema. Others read and write meanwhile.
 // began is called when that moment has come, before the first table. Work that
-// comes back by itself, and what says which node lives, is left out.
+// comes back by itself, what says which node lives, and what can be made again (code
+// indexes) are left out.
 func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version int64, err error) {
 	pool := d.writer.db
 	if d.kind == sqliteKind {
@@ -108,7 +109,7 @@ func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	}
 	names, err := column[string](ctx, q, query)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "goose_db_version" || name == "nodes" || strings.HasPrefix(name, "river_")
+		return name == "goose_db_version" || name == "nodes" || name == "code_indexes" || strings.HasPrefix(name, "river_")
 	}), err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"svc/internal/codesearch"
 	"svc/internal/errs"
 	"svc/internal/repo"
 )
@@ -35,8 +36,40 @@ type pathFilter struct {
 
 // fileQuery is a search in files: a text, and conditions on paths.
 type fileQuery struct {
-	text    string
-	filters []pathFilter
+	text      string
+	filters   []pathFilter
+	languages []codesearch.Language
+}
+
+// parseCode parses a search in files, with the filter lang:. The text of a regular
+// expression keeps its spaces. Invalid.
+func (s *Service) parseCode(q Query) (fileQuery, error) {
+	parsed, err := parseFiles(q.Text)
+	if err != nil {
+		return parsed, err
+	}
+	words := parsed.text
+	var rest []string
+	for word := range strings.FieldsSeq(words) {
+		name, value, ok := strings.Cut(word, ":")
+		name, not := strings.CutPrefix(name, "-")
+		if !ok || value == "" || name != "lang" {
+			rest = append(rest, word)
+			continue
+		}
+		if len(parsed.filters)+len(parsed.languages) >= maxFilters {
+			return parsed, errs.Invalid("search has more than %d filters", maxFilters)
+		}
+		language := s.Repos.Git.FindLanguage(value)
+		if language == "" {
+			return parsed, errs.Invalid("The language %s is not known.", value)
+		}
+		parsed.languages = append(parsed.languages, codesearch.Language{Name: language, Not: not})
+	}
+	if len(parsed.languages) > 0 {
+		parsed.text = strings.Join(rest, " ")
+	}
+	return parsed, nil
 }
 
 // parseFiles splits a search into its text and its filters: filename:, path: and
@@ -95,6 +128,20 @@ func (f pathFilter) pattern() string {
 		return "*" + f.value + "*"
 	}
 	return "*" + f.value
+}
+
+// expr is the filter as a regular expression of whole paths.
+func (f pathFilter) expr() string {
+	quoted := regexp.QuoteMeta(f.value)
+	switch {
+	case f.name == "extension":
+		return `\.` + strings.ReplaceAll(regexp.QuoteMeta(strings.TrimPrefix(f.value, ".")), `\*`, `.*`) + `$`
+	case f.name == "path":
+		return strings.ReplaceAll(quoted, `\*`, `.*`)
+	case strings.Contains(f.value, "/"):
+		return strings.ReplaceAll(quoted, `\*`, `.*`) + `$`
+	}
+	return strings.ReplaceAll(quoted, `\*`, `[^/]*`) + `$`
 }
 
 // match returns the filter as a function. A filename is the name of the file or

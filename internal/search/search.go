@@ -12,8 +12,10 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/codesearch"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -33,6 +35,7 @@ type Deps struct {
 	Merges   *merge.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
+	Code     *codesearch.Service
 }
 
 // Service searches the instance.
@@ -59,14 +62,14 @@ const (
 )
 
 // ScopesOf returns the scopes that can be searched at a place, in the order in
-// which pages show them; nil is the whole instance. Commits and files can be
+// which pages show them; nil is the whole instance. Commits and wikis can be
 // searched in a project only, because they are read from its repository.
 func ScopesOf(at *project.Place) []Scope {
 	switch {
 	case at == nil:
-		return []Scope{Projects, Issues, MergeRequests, Milestones, Notes, SnippetTitles, Users}
+		return []Scope{Projects, Blobs, Issues, MergeRequests, Milestones, Notes, SnippetTitles, Users}
 	case at.Group:
-		return []Scope{Projects, Issues, MergeRequests, Milestones, Notes, Users}
+		return []Scope{Projects, Blobs, Issues, MergeRequests, Milestones, Notes, Users}
 	}
 	return []Scope{Blobs, Issues, MergeRequests, Milestones, Notes, WikiBlobs, Commits, Users}
 }
@@ -83,6 +86,8 @@ type Query struct {
 	Oldest       bool   // the oldest first, of all that is stored in the database
 	Ref          string // of commits and files
 	Context      int    // lines around a match in a file
+	Regex        bool   // Text is a regular expression, in files
+	NoForks      bool   // leaves out the files of forks; not in a project
 }
 
 // inProject returns the project that is searched. Invalid if the search is not in a
@@ -289,17 +294,103 @@ func (s *Service) Commits(ctx context.Context, by actor.Actor, q Query, p db.Pag
 	return in, page, nil
 }
 
-// Blobs finds files of a project by their content and paths. The text can have the
-// filters filename:, path: and extension:. Users who can read its code may call it.
-// NotFound; Unauthorized; Invalid, also outside of a project; Unavailable if the
-// search takes too long.
-func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Paging) (*project.Project, db.Page[repo.FileHit], error) {
-	f, err := q.files(by, Blobs)
-	if err != nil {
-		return nil, db.Page[repo.FileHit]{}, err
+// BlobHit is a part of a file that was found.
+type BlobHit struct {
+	repo.FileHit
+	Project  *project.Project
+	Language string   // empty if it is not known
+	Marks    [][3]int // matches, if they are known: line, from and to, in bytes
+}
+
+// BlobPage is a page of files.
+type BlobPage struct {
+	db.Page[BlobHit]
+	Pending   int            // projects that are not indexed yet
+	Languages map[string]int // number of results by language; nil if it is not known
+}
+
+// Blobs finds files by their content and paths: in a branch of a project, or in the
+// default branches of all projects that the caller may read the code of. The text can
+// have the filters filename:, path:, extension: and lang:. Users may call it.
+// NotFound; Unauthorized; Invalid; Unavailable if the search takes too long.
+func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Paging) (BlobPage, error) {
+	if err := q.check(by); err != nil {
+		return BlobPage{}, err
 	}
+	parsed, err := s.parseCode(q)
+	if err != nil {
+		return BlobPage{}, err
+	}
+	if q.At == nil || q.At.Group {
+		return s.indexed(ctx, by, q, parsed, p)
+	}
+	in, err := s.Deps.Projects.ReadCode(ctx, by, q.At.Ref)
+	if err != nil {
+		return BlobPage{}, err
+	}
+	if q.Regex || len(parsed.languages) > 0 {
+		if q.Ref != "" && q.Ref != in.DefaultBranch {
+			return BlobPage{}, errs.Invalid("Regular expressions and the filter lang: are available on the default branch only.")
+		}
+		return s.indexed(ctx, by, q, parsed, p)
+	}
+	f := parsed.filter(q.Context)
 	f.Ref = q.Ref
-	return s.Repos.Grep(ctx, by, q.At.Ref, f, p)
+	_, list, err := s.Repos.Grep(ctx, by, q.At.Ref, f, p)
+	page := BlobPage{Page: db.Page[BlobHit]{Items: []BlobHit{}, More: list.More, Total: list.Total, Over: list.Over}}
+	for _, h := range list.Items {
+		page.Items = append(page.Items, BlobHit{FileHit: h, Project: in})
+	}
+	return page, err
+}
+
+// indexed searches the index of all projects, of a group or of a project.
+func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed fileQuery, p db.Paging) (BlobPage, error) {
+	if !s.Code.Enabled() {
+		return BlobPage{}, errs.Invalid("Code search is switched off. Search a project without a regular expression and without the filter lang:.")
+	}
+	projectID, groupID, err := s.place(ctx, by, q.At)
+	if err != nil {
+		return BlobPage{}, err
+	}
+	in := codesearch.Query{
+		ProjectID: projectID, GroupID: groupID, Live: q.live(), NoForks: q.NoForks && projectID == 0, Text: parsed.text, Regex: q.Regex, Context: q.Context,
+		Languages: parsed.languages,
+	}
+	for _, f := range parsed.filters {
+		in.Paths = append(in.Paths, codesearch.Path{Expr: f.expr(), Not: f.not})
+	}
+	found, err := s.Code.Search(ctx, by, in, p)
+	if err != nil {
+		return BlobPage{}, err
+	}
+	page := BlobPage{
+		Page:    db.Page[BlobHit]{Items: []BlobHit{}, More: found.More, Total: found.Total, Over: found.Over},
+		Pending: found.Pending, Languages: found.Languages,
+	}
+	var ids []int64
+	for _, h := range found.Items {
+		if !slices.Contains(ids, h.ProjectID) {
+			ids = append(ids, h.ProjectID)
+		}
+	}
+	seen, err := s.Deps.Projects.Among(ctx, by, ids)
+	if err != nil {
+		return page, err
+	}
+	projects := map[int64]*project.Project{}
+	for _, one := range seen {
+		if one.MayRead(by, project.CodePart) {
+			projects[one.ID] = one
+		}
+	}
+	for _, h := range found.Items {
+		if in := projects[h.ProjectID]; in != nil { // else access ended just now
+			hunk := git.Hunk{Path: h.Path, Start: h.Start, Lines: h.Lines}
+			page.Items = append(page.Items, BlobHit{FileHit: repo.FileHit{Hunk: hunk, Ref: h.Branch}, Project: in, Language: h.Language, Marks: h.Marks})
+		}
+	}
+	return page, nil
 }
 
 // files is the search in files.
@@ -387,6 +478,9 @@ func (s *Service) count(ctx context.Context, by actor.Actor, scope Scope, q Quer
 		return total(s.Snippets(ctx, by, q, one))
 	case Notes:
 		return total(s.Notes(ctx, by, q, one))
+	}
+	if scope == Blobs && (q.At == nil || q.At.Group) {
+		return 0, false, errUncounted
 	}
 	// The caller may see the code or the wiki, or not.
 	ref, err := q.inProject(scope)

@@ -287,14 +287,14 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 		}
 		more = list.More
 	case search.Blobs:
-		in, list, err := w.Search.Blobs(v, v.actor, q, paging)
+		list, err := w.Search.Blobs(v, v.actor, q, paging)
 		if err != nil {
 			return err
 		}
 		p.Hint = fileHint
 		for _, one := range list.Items {
-			to := pathTo(in.FullPath, "-/blob", one.Ref, one.Path)
-			p.Rows = append(p.Rows, m.file(one, to+"#L"+strconv.Itoa(m.firstHit(one))))
+			to := pathTo(one.Project.FullPath, "-/blob", one.Ref, one.Path)
+			p.Rows = append(p.Rows, m.file(one.FileHit, to+"#L"+strconv.Itoa(m.firstHit(one.FileHit))))
 		}
 		more = list.More
 	case search.WikiBlobs:

@@ -144,6 +144,7 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 		Addr: "127.0.0.1:0", DataDir: dir, Tier: "ultimate", ServiceName: "svc", ErrorBackendName: "errsvc",
 		RootPassword: RootPassword, RootToken: RootToken, Runner: "off", LogFormat: "json", LogLevel: slog.LevelDebug,
 		DatabaseURL: config.SecretURL(src.URL), ShutdownTimeout: 10 * time.Second,
+		CodeIndexFile: 1 << 20, CodeIndexProject: 1 << 30,
 		Storages: map[string]string{"default": filepath.Join(dir, "repositories")},
 	}
 	for _, o := range opts {
