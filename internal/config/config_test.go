@@ -134,6 +134,8 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"max_connections":             {"100", "200", "300"},
 		"max_connections_per_address": {"0", "10", "20"},
 		"git_memory":                  {"128MiB", "2GiB", "1TiB"},
+		"code_index_file":             {"2MiB", "3MiB", "64MiB"},
+		"code_index_project":          {"0", "2GiB", "1TiB"},
 	}
 	for _, s := range settings() {
 		t.Run(s.key, func(t *testing.T) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -292,9 +293,16 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 			return err
 		}
 		p.Hint = fileHint
+		if list.Pending > 0 {
+			p.Hint = fmt.Sprintf("The index is being built: the code of %d projects is not searched yet. ", list.Pending) + fileHint
+		}
 		for _, one := range list.Items {
 			to := pathTo(one.Project.FullPath, "-/blob", one.Ref, one.Path)
-			p.Rows = append(p.Rows, m.file(one.FileHit, to+"#L"+strconv.Itoa(m.firstHit(one.FileHit))))
+			row := m.file(one.FileHit, to+"#L"+strconv.Itoa(m.firstHit(one.FileHit)))
+			if q.At == nil || q.At.Group {
+				row.Ref = one.Project.FullPath
+			}
+			p.Rows = append(p.Rows, row)
 		}
 		more = list.More
 	case search.WikiBlobs:
@@ -311,7 +319,7 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 	return nil
 }
 
-const fileHint = "Narrow the search with filename:, path: and extension:, such as path:docs/ or -extension:md."
+const fileHint = "Narrow the search with filename:, path:, extension: and lang:, such as path:docs/ or -extension:md."
 
 func snippetHit(m marker, one *snippet.Snippet) searchRow {
 	row := searchRow{To: pathTo(one.Path("-/")), Icon: "file", Title: m.mark(one.Title), Text: m.excerpt(one.Description), At: &one.CreatedAt}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
 )
@@ -30,7 +31,7 @@ func TestSearchPages(t *testing.T) {
 		in := fmt.Sprintf("/search?project_id=%d&search=quokka", made.ID)
 		b.get("/").want(200, `action="/search"`, `/search/autocomplete?term=`)
 		b.get("/ada/walrus").want(200, fmt.Sprintf(`name="project_id" value="%d"`, made.ID))
-		b.get("/search").want(200, "to search its code", `name="search"`)
+		b.get("/search").want(200, "Find projects, code, issues", `name="search"`)
 		b.get("/search?search=quokka").want(200, `href="/ada/walrus"`, `<mark>Quokka</mark>`, "scope=issues", `<span class="count">1</span>`, "Comments").not("<script>", "<b>Quokka")
 		b.get("/search?search=QUOKKA&scope=issues").want(200, `<mark>Quokka</mark> &lt;script&gt;`, "/ada/walrus/-/issues/1")
 		b.get("/search?search=quokka&scope=notes").want(200, "Comment on ada/walrus#1", "/ada/walrus/-/issues/1#note_", "<mark>quokka</mark>")
@@ -39,6 +40,12 @@ func TestSearchPages(t *testing.T) {
 		b.get("/search?search=ada&scope=users").want(200, `href="/ada"`)
 		b.get(in+"&scope=blobs").want(200, "a%20%3Cb%3E.txt#L2", "&lt;i&gt;<mark>Quokka</mark>", "Everything").not("<i>")
 		b.get(in+"&scope=blobs&ref=none").want(200, "does not exist")
+		if err := s.Code.Rebuild(t.Context(), actor.Actor{ID: 1, Admin: true}); err != nil {
+			t.Fatal(err)
+		}
+		s.Settled(t)
+		b.get("/search?search=quokka&scope=blobs").want(200, "a%20%3Cb%3E.txt#L2", "&lt;i&gt;<mark>Quokka</mark>", "ada/walrus", "lang:").not("<i>")
+		other.get("/search?search=quokka&scope=blobs").want(200, "No results found").not("walrus")
 		b.get(in+"&scope=commits").want(200, "/-/commit/", "Feed the <mark>quokka</mark>")
 		b.get(in+"&scope=wiki_blobs").want(200, "/ada/walrus/-/wikis/Home")
 		b.get("/search?search=nothing-like-this").want(200, "No results found")
