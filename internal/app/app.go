@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -162,6 +163,8 @@ type Options struct {
 	// Program is the path of the executable file of svc, for the built-in runner;
 	// empty in tests.
 	Program string
+	// Migrations are added to those of the program: see db.AddMigrations.
+	Migrations fs.FS
 	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
 	AnswerWait time.Duration
 }
@@ -226,6 +229,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.DB, err = db.Open(ctx, string(a.Config.DatabaseURL), a.DatabaseFile()); err != nil {
 		return err
 	}
+	a.DB.AddMigrations(o.Migrations)
 	limits := db.DefaultReadLimits
 	limits.Timeout, limits.Anonymous = a.Config.ReadTimeout, a.Config.AnonymousReadTimeout
 	a.DB.LimitReads(limits)
@@ -271,6 +275,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 			return imageproxy.Policy{Enabled: s.ImageProxy, Local: s.AllowLocalRequests, Allowed: s.ImageAllowlist}, err
 		},
 	})
+	a.Queue.Every("post_migrations", time.Minute, a.migratePost)
 	a.Queue.Every("image_proxy_sweep", time.Hour, a.Images.Sweep)
 	a.Markup = markup.New(markup.Deps{Log: a.Log, Images: a.Images.Rewriter})
 	a.Answers = limit.NewAnswers(smallAnswer, largestAnswer, limit.ShareLimits{

@@ -177,8 +177,7 @@ func (b *backingUp) database(ctx context.Context) error {
 	if err := logs.open(); err != nil {
 		return err
 	}
-	var err error
-	b.m.Schema, err = b.DB.Dump(ctx, func() error {
+	version, err := b.DB.Dump(ctx, func() error {
 		b.m.CreatedAt = b.now().UTC()
 		return b.logs(logs)
 	}, func(t db.DumpTable) error {
@@ -188,6 +187,7 @@ func (b *backingUp) database(ctx context.Context) error {
 			return backup.Meta{metaRows: strconv.FormatInt(n, 10), metaSize: strconv.FormatInt(size, 10)}, err
 		})
 	})
+	b.m.Schema, b.m.PendingMigrations = version.Newest, version.Pending
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,21 +81,28 @@ func (a *App) examineData(context.Context) (string, error) {
 }
 
 func (a *App) examineDatabase(ctx context.Context) (string, error) {
-	have, know, err := a.DB.Version(ctx)
+	s, err := a.DB.Schema(ctx)
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case have > know:
-		return "", fmt.Errorf("schema version %d is newer than this program, which knows %d", have, know)
-	case have < know:
-		return "", fmt.Errorf("schema version %d is old, this program wants %d: run \"svc migrate\"", have, know)
+	if err := s.Refused(); err != nil {
+		return "", err
+	}
+	if len(s.Pending) > 0 && s.Have <= s.Know {
+		return "", fmt.Errorf("schema version %d is old, this program wants %d: run \"svc migrate\"", s.Have, s.Know)
 	}
 	kind, err := a.DB.Check(ctx)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s, schema version %d", kind, have), nil
+	text := fmt.Sprintf("%s, schema version %d", kind, s.Have)
+	switch {
+	case s.Have > s.Know:
+		text += fmt.Sprintf(" of a newer release, which this one (%d) may run beside", s.Know)
+	case len(s.Post) > 0:
+		text += ", post-deployment migrations to run: " + strings.Join(s.Post, ", ")
+	}
+	return text, nil
 }
 
 // examineKey opens every sealed value, so that a lost key is noticed while

@@ -221,7 +221,7 @@ func (r *restore) repositories(ctx context.Context) error {
 
 // rows fills the database, and lets its kind keep the logs of running jobs.
 func (r *restore) rows(ctx context.Context) error {
-	err := r.db.Load(ctx, r.in.Manifest.Schema, func(put func(db.DumpTable) error) error {
+	err := r.db.Load(ctx, db.DumpVersion{Newest: r.in.Manifest.Schema, Pending: r.in.Manifest.PendingMigrations}, func(put func(db.DumpTable) error) error {
 		return r.in.Each(backupRows, func(e backup.Entry, in io.Reader) error {
 			table, ok := strings.CutSuffix(e.Name, ".ndjson.gz")
 			if !ok {

@@ -227,6 +227,12 @@ func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
+// migratePost runs post-deployment migrations when they are due.
+func (a *App) migratePost(ctx context.Context) error {
+	_, err := a.DB.MigratePost(ctx, false)
+	return err
+}
+
 // clearTemp removes what requests left that a crash cut off. Files of another
 // node that shares the directory are younger than a day while in use.
 func (a *App) clearTemp() {

@@ -23,16 +23,18 @@ const Format = 1
 
 // Manifest stands at the end of a backup, and says what it is of.
 type Manifest struct {
-	Format    int       `json:"format"`
-	Program   string    `json:"program"` // the version that made it
-	Schema    int64     `json:"schema"`  // the version of the database
-	Database  string    `json:"database"`
-	CreatedAt time.Time `json:"created_at"` // the moment of the database
-	Storages  []string  `json:"storages"`
-	Key       bool      `json:"key"`     // the instance key is in it
-	Entries   int64     `json:"entries"` // before the sums
-	Bytes     int64     `json:"bytes"`   // of these
-	Sum       string    `json:"sum"`     // SHA-256 of SHA256SUMS
+	Format  int    `json:"format"`
+	Program string `json:"program"` // the version that made it
+	Schema  int64  `json:"schema"`  // the version of the database
+	// PendingMigrations are migrations below Schema that had not run.
+	PendingMigrations []int64   `json:"pending_migrations,omitempty"`
+	Database          string    `json:"database"`
+	CreatedAt         time.Time `json:"created_at"` // the moment of the database
+	Storages          []string  `json:"storages"`
+	Key               bool      `json:"key"`     // the instance key is in it
+	Entries           int64     `json:"entries"` // before the sums
+	Bytes             int64     `json:"bytes"`   // of these
+	Sum               string    `json:"sum"`     // SHA-256 of SHA256SUMS
 	// Parts are the directories of the backup.
 	Parts map[string]Part `json:"parts"`
 	// Missing are things that the database names and that were not there, and

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -114,11 +115,15 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN are set.`,
 }
 
 func (c *command) migrate() *cobra.Command {
-	return &cobra.Command{
+	var post bool
+	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate the database schema",
 		Long: `Migrate the database schema to the version of this release. "svc serve" does
-this too; run it separately to watch a long migration before nodes start.`,
+this too; run it separately to watch a long migration before nodes start.
+
+Post-deployment migrations run by themselves a day later, when no node of an
+older release runs any more. With --post they run now.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			before, _, err := a.DB.Version(cmd.Context())
@@ -137,9 +142,33 @@ this too; run it separately to watch a long migration before nodes start.`,
 			} else {
 				fmt.Fprintf(c.out, "The schema was migrated from version %d to %d.\n", before, after)
 			}
-			return nil
+			return c.migratePost(cmd.Context(), a, post)
 		}),
 	}
+	cmd.Flags().BoolVar(&post, "post", false, "run post-deployment migrations now, which older releases may not run beside")
+	return cmd
+}
+
+// migratePost runs post-deployment migrations if now is true, and names those that
+// have not run.
+func (c *command) migratePost(ctx context.Context, a *app.App, now bool) error {
+	s, err := a.DB.Schema(ctx)
+	if err != nil || len(s.Post) == 0 || s.Have > s.Know {
+		return err
+	}
+	if !now {
+		fmt.Fprintf(c.out, "Post-deployment migrations to run: %s.\n", strings.Join(s.Post, ", "))
+		return nil
+	}
+	waiting, err := a.DB.MigratePost(ctx, true)
+	if err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		return fmt.Errorf("nodes of an older release run, which cannot run beside %s: upgrade or stop them", strings.Join(waiting, ", "))
+	}
+	fmt.Fprintf(c.out, "Post-deployment migrations were run: %s.\n", strings.Join(s.Post, ", "))
+	return nil
 }
 
 func (c *command) version() *cobra.Command {

@@ -23,6 +23,9 @@ import (
 // itself without a word at a step of a storage move.
 func quickly() app.Options {
 	at := os.Getenv("SVC_TEST_KILL_AT")
+	if dir := os.Getenv("SVC_TEST_MIGRATIONS"); dir != "" {
+		return app.Options{Migrations: os.DirFS(dir)}
+	}
 	if at == "" {
 		return app.Options{}
 	}

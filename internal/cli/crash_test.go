@@ -39,7 +39,12 @@ func server(env []string) *exec.Cmd {
 // serve starts a server on the data and gives its address.
 func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
 	t.Helper()
-	cmd := server(env)
+	return serveWith(t, server(env))
+}
+
+// serveWith starts a server and gives its address.
+func serveWith(t *testing.T, cmd *exec.Cmd) (address string, process *exec.Cmd) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ type DB struct {
 	hasTrigrams atomic.Pointer[bool] // of PostgreSQL; nil: not known yet
 
 	watches []watch
+	extra   fs.FS // migrations besides those of the program
 
 	// Of SQLite: whose turn it is to write, the group that is open, and its
 	// statements.

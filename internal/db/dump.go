@@ -29,61 +29,75 @@ func workColumns() []string {
 }
 
 // Dump hands all tables to each, one after the other, as they are at one
-// moment, and gives the version of the schema. Others read and write meanwhile.
+// moment, and gives the version of the schema and the post-deployment migrations
+// below it that have not run. Others read and write meanwhile.
 // began is called when that moment has come, before the first table. Work that
 // comes back by itself, what says which node lives, and what can be made again (code
 // indexes) are left out.
-func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version int64, err error) {
+func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version DumpVersion, err error) {
 	pool := d.writer.db
 	if d.kind == sqliteKind {
 		// The connection that writes is for those who write.
 		drv, err := sqliteDriver()
 		if err != nil {
-			return 0, fmt.Errorf("dump: %w", err)
+			return DumpVersion{}, fmt.Errorf("dump: %w", err)
 		}
 		pool = sql.OpenDB(connector{drv, dsn(d.path, "deferred", []string{"busy_timeout(5000)", "query_only(1)"})})
 		defer pool.Close()
 	}
 	tx, err := pool.BeginTx(ctx, d.snapshot())
 	if err != nil {
-		return 0, fmt.Errorf("dump: %w", err)
+		return DumpVersion{}, fmt.Errorf("dump: %w", err)
 	}
 	defer tx.Rollback()
 	names, err := d.tables(ctx, tx) // the first to read, which makes the moment
 	if err == nil {
-		version, err = dumpVersion(ctx, tx)
+		version, err = d.dumpVersion(ctx, tx)
 	}
 	if err == nil {
 		err = began()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("dump: %w", err)
+		return DumpVersion{}, fmt.Errorf("dump: %w", err)
 	}
 	for _, name := range append(names, workTable) {
 		t := DumpTable{Name: name}
 		if name != workTable {
 			if t.Last, err = d.lastID(ctx, tx, name); err != nil {
-				return 0, fmt.Errorf("dump %s: %w", name, err)
+				return DumpVersion{}, fmt.Errorf("dump %s: %w", name, err)
 			}
 		}
 		if err := d.dumpTable(ctx, tx, &t, each); err != nil {
-			return 0, fmt.Errorf("dump %s: %w", name, err)
+			return DumpVersion{}, fmt.Errorf("dump %s: %w", name, err)
 		}
 	}
 	return version, nil
 }
 
+// DumpVersion is the schema of a dump.
+type DumpVersion struct {
+	Newest  int64   // migration
+	Pending []int64 // migrations below it that had not run
+}
+
 // dumpVersion is the version of the schema that is dumped: that of the moment,
 // a newer release may be migrating it.
-func dumpVersion(ctx context.Context, q plainQuery) (int64, error) {
+func (d *DB) dumpVersion(ctx context.Context, q plainQuery) (DumpVersion, error) {
 	found, err := column[int64](ctx, q, `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1`)
 	if err != nil {
-		return 0, err
+		return DumpVersion{}, err
 	}
 	if len(found) == 0 || found[0] == 0 {
-		return 0, errors.New("the database is empty")
+		return DumpVersion{}, errors.New("the database is empty")
 	}
-	return found[0], nil
+	v := DumpVersion{Newest: found[0]}
+	pending, err := d.pending(ctx, q)
+	for _, m := range pending {
+		if m.version < v.Newest {
+			v.Pending = append(v.Pending, m.version)
+		}
+	}
+	return v, err
 }
 
 func (d *DB) snapshot() *sql.TxOptions {
@@ -109,7 +123,11 @@ func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	}
 	names, err := column[string](ctx, q, query)
 	return slices.DeleteFunc(names, func(name string) bool {
-		return name == "goose_db_version" || name == "nodes" || name == "code_indexes" || strings.HasPrefix(name, "river_")
+		switch name {
+		case "goose_db_version", "schema_versions", "nodes", "code_indexes":
+			return true
+		}
+		return strings.HasPrefix(name, "river_")
 	}), err
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // dumped is what Dump gives, as text: values that look alike are alike.
-func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, version int64) {
+func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, version db.DumpVersion) {
 	t.Helper()
 	version, err := d.Dump(t.Context(), func() error { return nil }, func(table db.DumpTable) error {
 		var rows [][]any
@@ -135,10 +135,10 @@ func TestLoadRefuses(t *testing.T) {
 			t.Parallel()
 			refused := func(t *testing.T, src dbtest.Source) {
 				d := src.Open(t)
-				if err := d.Load(t.Context(), 9999, nil); err == nil || !strings.Contains(err.Error(), "newer release") {
+				if err := d.Load(t.Context(), db.DumpVersion{Newest: 9999}, nil); err == nil || !strings.Contains(err.Error(), "newer release") {
 					t.Errorf("a newer one: %v", err)
 				}
-				if err := d.Load(t.Context(), 5, func(put func(db.DumpTable) error) error { return put(table) }); err == nil {
+				if err := d.Load(t.Context(), db.DumpVersion{Newest: 5}, func(put func(db.DumpTable) error) error { return put(table) }); err == nil {
 					t.Error("it was taken")
 				}
 				if err := d.Empty(t.Context()); err != nil {
@@ -166,7 +166,7 @@ func TestLoadOlder(t *testing.T) {
 				Rows: rowsOf([]any{json.Number("9"), "user", json.Number("7"), "alice", "A\xff", json.Number("1"), json.Number("1")})},
 		}
 		d := src.Open(t)
-		err := d.Load(t.Context(), version, func(put func(db.DumpTable) error) error {
+		err := d.Load(t.Context(), db.DumpVersion{Newest: version}, func(put func(db.DumpTable) error) error {
 			return errors.Join(put(tables[0]), put(tables[1]))
 		})
 		if err != nil {

@@ -15,17 +15,13 @@ import (
 // of the schema, and brings it to the newest version. tables calls put with
 // each. After an error the database is empty again. A version that is newer
 // than this program is refused, and so is a database that is not empty.
-func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpTable) error) error) (err error) {
-	p, err := d.provider()
+func (d *DB) Load(ctx context.Context, version DumpVersion, tables func(put func(DumpTable) error) error) (err error) {
+	list, err := d.listMigrations()
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	know := int64(0)
-	for _, source := range p.ListSources() {
-		know = max(know, source.Version)
-	}
-	if version > know {
-		return fmt.Errorf("load: it has schema version %d, this program knows %d: use a newer release", version, know)
+	if know := list[len(list)-1].version; version.Newest > know {
+		return fmt.Errorf("load: it has schema version %d, this program knows %d: use a newer release", version.Newest, know)
 	}
 	if err := d.Empty(ctx); err != nil {
 		return fmt.Errorf("load: %w", err)
@@ -35,10 +31,20 @@ func (d *DB) Load(ctx context.Context, version int64, tables func(put func(DumpT
 			err = errors.Join(fmt.Errorf("load: %w", err), d.Wipe(context.WithoutCancel(ctx)))
 		}
 	}()
-	if _, err := p.UpTo(ctx, version); err != nil {
+	m, err := d.newMigrator()
+	if err != nil {
 		return err
 	}
-	if err := d.migrateQueue(ctx); err != nil {
+	defer m.close()
+	for _, one := range list {
+		if one.version > version.Newest || slices.Contains(version.Pending, one.version) {
+			continue
+		}
+		if err := m.apply(ctx, one); err != nil {
+			return err
+		}
+	}
+	if err := m.migrateQueue(ctx); err != nil {
 		return err
 	}
 	if err := d.loadAll(ctx, tables); err != nil {

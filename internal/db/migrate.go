@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -19,61 +17,374 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-//go:embed migrations
-var migrations embed.FS
-
 // migrateLock is the number of the PostgreSQL advisory lock of migrations.
 const migrateLock = 0x737663_6d6967 // "svc" "mig"
 
-// Migrate brings the schema to the newest version, under a lock, so that
-// several processes may start at once. It refuses a database that a newer
-// release has migrated.
+const (
+	// ddlWait is how long a statement of a migration waits for a lock on
+	// PostgreSQL: everyone else who wants the table waits behind it.
+	ddlWait = 2 * time.Second
+	// ddlTries is how often a migration is tried that did not get its lock, within
+	// about two minutes.
+	ddlTries = 30
+	// ddlPause is the longest pause between two tries.
+	ddlPause = 3 * time.Second
+
+	// nodeLost is the time after which a node that has not reported itself does not
+	// count, and olderWait how long a migration waits for nodes that cannot run
+	// beside it.
+	nodeLost  = 45 * time.Second
+	olderWait = time.Minute
+	// postAfter is how long post-deployment migrations wait after the other
+	// migrations, so that an upgrade can be taken back.
+	postAfter = 24 * time.Hour
+)
+
+// Migrate runs the migrations that this release has and the database has not,
+// under a lock, so that several processes may start at once. Nodes of older
+// releases may run meanwhile if the migrations allow it; otherwise it waits for
+// them to stop, and gives up after a minute. Post-deployment migrations run if
+// they are due: see MigratePost. A database that a newer release has migrated is
+// left as it is if this release may run beside that one, and refused if not.
 func (d *DB) Migrate(ctx context.Context) error {
 	unlock, err := d.lock(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer unlock()
-	if err := d.migrateSchema(ctx); err != nil {
+	m, err := d.newMigrator()
+	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	if err := d.migrateQueue(ctx); err != nil {
+	defer m.close()
+	if err := m.run(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if err := m.retry(ctx, func() error { return m.migrateQueue(ctx) }); err != nil {
 		return fmt.Errorf("migrate queue: %w", err)
 	}
 	return nil
 }
 
+// MigratePost runs the post-deployment migrations that are due: no node of a
+// release runs that they do not allow, and the other migrations ran a day ago,
+// unless now is true. It returns the names of those that are not due.
+func (d *DB) MigratePost(ctx context.Context, now bool) (waiting []string, err error) {
+	s, err := d.Schema(ctx)
+	if err != nil || len(s.Post) == 0 || s.Have > s.Know {
+		return nil, err
+	}
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	defer unlock()
+	m, err := d.newMigrator()
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	defer m.close()
+	if waiting, err = m.runPost(ctx, now); err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	return waiting, nil
+}
+
 // Version is the newest migration that the database has, and the newest that
 // this program knows.
 func (d *DB) Version(ctx context.Context) (have, know int64, err error) {
-	p, err := d.provider()
+	p, err := d.provider(d.writer.db)
 	if err != nil {
 		return 0, 0, err
 	}
 	return p.GetVersions(ctx)
 }
 
-func (d *DB) migrateSchema(ctx context.Context) error {
-	p, err := d.provider()
+// Schema is the state of the schema, as this release sees it.
+type Schema struct {
+	Have, Know int64 // the newest migration of the database and of this release
+	// Pending are the names of migrations that the next start of a node runs, Post
+	// those of post-deployment migrations that have not run.
+	Pending, Post []string
+	// Needs is the schema version of the oldest release that may run on this
+	// database. It is known if the database is newer than this release.
+	Needs int64
+}
+
+// Schema returns the state of the schema.
+func (d *DB) Schema(ctx context.Context) (Schema, error) {
+	var s Schema
+	var err error
+	if s.Have, s.Know, err = d.Version(ctx); err != nil {
+		return s, err
+	}
+	list, err := d.pending(ctx, d.writer.db)
+	if err != nil {
+		return s, err
+	}
+	for _, m := range list {
+		if m.post {
+			s.Post = append(s.Post, m.name)
+		} else {
+			s.Pending = append(s.Pending, m.name)
+		}
+	}
+	if s.Have > s.Know {
+		s.Needs, err = d.needs(ctx, s.Know)
+	}
+	return s, err
+}
+
+// Refused returns an error if this release cannot run on the database because a
+// newer one has migrated it.
+func (s Schema) Refused() error {
+	if s.Have > s.Know && s.Needs > s.Know {
+		return fmt.Errorf("the database has schema version %d, which needs a release with schema version %d or newer; this release has %d: run a newer release", s.Have, s.Needs, s.Know)
+	}
+	return nil
+}
+
+// pending returns the migrations of this release that the database does not have.
+func (d *DB) pending(ctx context.Context, q plainQuery) ([]migration, error) {
+	all, err := d.listMigrations()
+	if err != nil {
+		return nil, err
+	}
+	applied, err := column[int64](ctx, q, `SELECT version_id FROM goose_db_version WHERE is_applied`)
+	if err != nil {
+		return nil, err
+	}
+	has := map[int64]bool{}
+	for _, version := range applied {
+		has[version] = true
+	}
+	var list []migration
+	for _, m := range all {
+		if !has[m.version] {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// needs is the schema version of the oldest release that may run beside the
+// migrations after know, as the releases that ran them have recorded. What was not
+// recorded allows no older release.
+func (d *DB) needs(ctx context.Context, know int64) (int64, error) {
+	var oldest int64
+	err := d.QueryRowContext(ctx, `SELECT COALESCE(MAX(COALESCE(s.oldest, g.version_id)), 0)
+		FROM goose_db_version g LEFT JOIN schema_versions s ON s.version = g.version_id WHERE g.is_applied AND g.version_id > ?`, know).Scan(&oldest)
+	return oldest, err
+}
+
+// migrator runs migrations while the lock is held. Its connections to PostgreSQL
+// wait for locks of tables only for a while.
+type migrator struct {
+	*DB
+	pool *sql.DB
+}
+
+func (d *DB) newMigrator() (*migrator, error) {
+	if d.kind == sqliteKind {
+		return &migrator{d, d.writer.db}, nil
+	}
+	pool, err := openImpatient(d.url)
+	if err != nil {
+		return nil, err
+	}
+	return &migrator{d, pool}, nil
+}
+
+func (m *migrator) close() {
+	if m.kind == postgresKind {
+		_ = m.pool.Close() // what was done is committed
+	}
+}
+
+func (m *migrator) run(ctx context.Context) error {
+	s, err := m.Schema(ctx)
 	if err != nil {
 		return err
 	}
-	have, know, err := p.GetVersions(ctx)
+	if s.Have > s.Know {
+		return s.Refused()
+	}
+	list, err := m.pending(ctx, m.pool)
 	if err != nil {
 		return err
 	}
-	if have > know {
-		return fmt.Errorf("the database has schema version %d, this program knows %d: run a newer release", have, know)
+	if err := m.record(ctx); err != nil {
+		return err
 	}
-	if have == know {
-		return nil
+	for _, one := range list {
+		if one.post && s.Have > 0 {
+			continue
+		}
+		if err := m.awaitOlder(ctx, one); err != nil {
+			return err
+		}
+		if err := m.apply(ctx, one); err != nil {
+			return err
+		}
 	}
-	_, err = p.Up(ctx)
+	if err := m.record(ctx); err != nil || len(s.Post) == 0 {
+		return err
+	}
+	_, err = m.runPost(ctx, s.Have == 0)
 	return err
 }
 
-func (d *DB) provider() (*goose.Provider, error) {
-	sub, err := fs.Sub(migrations, "migrations")
+func (m *migrator) runPost(ctx context.Context, now bool) (waiting []string, err error) {
+	list, err := m.pending(ctx, m.pool)
+	if err != nil {
+		return nil, err
+	}
+	var age time.Duration
+	if !now {
+		if age, err = m.age(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range list {
+		if !one.post {
+			return nil, fmt.Errorf("the migration %s comes first: start this release", one.name)
+		}
+		older, err := m.olderNodes(ctx, one.oldest)
+		if err != nil {
+			return nil, err
+		}
+		if len(older) > 0 || len(waiting) > 0 || !now && age < postAfter {
+			waiting = append(waiting, one.name)
+			continue
+		}
+		if err := m.apply(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	return waiting, nil
+}
+
+// apply runs a migration, and tries again when it did not get a lock.
+func (m *migrator) apply(ctx context.Context, one migration) error {
+	pool := m.pool
+	if one.concurrent {
+		pool = m.writer.db // it waits long, but no one waits for it
+	}
+	p, err := m.provider(pool)
+	if err != nil {
+		return err
+	}
+	err = m.retry(ctx, func() error {
+		_, err := p.ApplyVersion(ctx, one.version, true)
+		return err
+	})
+	if errors.Is(mapError(err), errBusy) {
+		return fmt.Errorf("%s: the tables were in use all the time. Find long transactions in pg_stat_activity, and try again: %w", one.name, err)
+	}
+	return err
+}
+
+// retry runs f until it gets the locks that it needs, but not forever.
+func (m *migrator) retry(ctx context.Context, f func() error) error {
+	pause := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		err := f()
+		if err == nil || try == ddlTries || !errors.Is(mapError(err), errBusy) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause): // others get to the table meanwhile
+		}
+		pause = min(2*pause, ddlPause)
+	}
+}
+
+// awaitOlder waits until no node runs that cannot run beside a migration.
+func (m *migrator) awaitOlder(ctx context.Context, one migration) error {
+	for end := time.Now().Add(olderWait); ; {
+		older, err := m.olderNodes(ctx, one.oldest)
+		if err != nil || len(older) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s cannot run beside nodes of a release with a schema version below %d: stop %s first", one.name, one.oldest, strings.Join(older, ", "))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// olderNodes returns the names of running nodes whose release has an older schema
+// than oldest.
+func (m *migrator) olderNodes(ctx context.Context, oldest int64) ([]string, error) {
+	if m.kind == sqliteKind {
+		return nil, nil
+	}
+	if has, err := m.hasTable(ctx, "nodes"); err != nil || !has {
+		return nil, err
+	}
+	return column[string](ctx, m.pool, `SELECT name FROM nodes WHERE schema_version < $1 AND seen_at > $2 ORDER BY name LIMIT 20`,
+		oldest, time.Now().Add(-nodeLost).UnixMicro())
+}
+
+// age is how long ago the latest migration ran.
+func (m *migrator) age(ctx context.Context) (time.Duration, error) {
+	query := `SELECT unixepoch() - unixepoch(MAX(tstamp)) FROM goose_db_version`
+	if m.kind == postgresKind {
+		query = `SELECT CAST(EXTRACT(EPOCH FROM CAST(now() AS timestamp) - MAX(tstamp)) AS BIGINT) FROM goose_db_version`
+	}
+	found, err := column[int64](ctx, m.pool, query)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return time.Duration(found[0]) * time.Second, nil
+}
+
+// record stores which releases may run beside each migration, for older releases
+// that do not have it.
+func (m *migrator) record(ctx context.Context) error {
+	if has, err := m.hasTable(ctx, "schema_versions"); err != nil || !has {
+		return err
+	}
+	list, err := m.listMigrations()
+	if err != nil {
+		return err
+	}
+	recorded, err := column[int64](ctx, m.pool, `SELECT version FROM schema_versions`)
+	if err != nil {
+		return err
+	}
+	has := map[int64]bool{}
+	for _, version := range recorded {
+		has[version] = true
+	}
+	for _, one := range list {
+		if has[one.version] {
+			continue
+		}
+		if _, err := m.pool.ExecContext(ctx, `INSERT INTO schema_versions (version, oldest) VALUES ($1, $2) ON CONFLICT DO NOTHING`, one.version, one.oldest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *migrator) hasTable(ctx context.Context, name string) (bool, error) {
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name = $1`
+	if m.kind == postgresKind {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1`
+	}
+	found, err := column[string](ctx, m.pool, query, name)
+	return len(found) > 0, err
+}
+
+func (d *DB) provider(pool *sql.DB) (*goose.Provider, error) {
+	source, err := d.source()
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +392,17 @@ func (d *DB) provider() (*goose.Provider, error) {
 	if d.kind == postgresKind {
 		dialect = goose.DialectPostgres
 	}
-	return goose.NewProvider(dialect, d.writer.db, dialectFS{sub, d.kind}, goose.WithDisableGlobalRegistry(true))
+	return goose.NewProvider(dialect, pool, dialectFS{source, d.kind}, goose.WithDisableGlobalRegistry(true))
 }
 
-func (d *DB) migrateQueue(ctx context.Context) error {
-	if d.kind == postgresKind {
+func (m *migrator) migrateQueue(ctx context.Context) error {
+	if m.kind == postgresKind {
 		return migrateRiver(ctx, func() (*rivermigrate.Migrator[*sql.Tx], error) {
-			return rivermigrate.New(riverdatabasesql.New(d.writer.db), nil)
+			return rivermigrate.New(riverdatabasesql.New(m.pool), nil)
 		})
 	}
 	return migrateRiver(ctx, func() (*rivermigrate.Migrator[*sql.Tx], error) {
-		return rivermigrate.New(riversqlite.New(d.writer.db), nil)
+		return rivermigrate.New(riversqlite.New(m.pool), nil)
 	})
 }
 
@@ -108,20 +419,7 @@ func migrateRiver(ctx context.Context, open func() (*rivermigrate.Migrator[*sql.
 // PostgreSQL, by a locked file beside the database on SQLite.
 func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	if d.kind == postgresKind {
-		conn, err := d.writer.db.Conn(ctx)
-		if err != nil {
-			return nil, because(ctx, err)
-		}
-		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrateLock)); err != nil {
-			return nil, errors.Join(because(ctx, err), conn.Close())
-		}
-		return func() {
-			if _, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrateLock)); err != nil {
-				// The lock goes when its connection does.
-				_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-			}
-			_ = conn.Close()
-		}, nil
+		return d.lockPostgres(ctx)
 	}
 	f, err := os.OpenFile(d.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -143,54 +441,32 @@ func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// dialectFS returns the migrations in the dialect of the database. They are
-// written once, with a few words that the dialects spell differently, and
-// SQLITE_INDEX for an index that PostgreSQL does not need; where more differs,
-// a second file with the suffix .postgres takes the place of the first.
-type dialectFS struct {
-	fs.FS
-	kind kind
-}
-
-func (d dialectFS) spell(text string) string {
-	if d.kind == postgresKind {
-		return strings.NewReplacer(
-			"AUTO_ID", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY", "BYTES", "BYTEA", ") BY_KEY", ")", "SQLITE_INDEX", "--").Replace(text)
+// lockPostgres asks again and again: a statement that waits for the lock would be
+// an open transaction, for whose end a concurrent build of an index waits.
+func (d *DB) lockPostgres(ctx context.Context) (unlock func(), err error) {
+	conn, err := d.writer.db.Conn(ctx)
+	if err != nil {
+		return nil, because(ctx, err)
 	}
-	return strings.NewReplacer(
-		"AUTO_ID", "INTEGER PRIMARY KEY AUTOINCREMENT", "BYTES", "BLOB", ") BY_KEY", ") WITHOUT ROWID", "SQLITE_INDEX", "CREATE INDEX").Replace(text)
-}
-
-// Open implements fs.FS.
-func (d dialectFS) Open(name string) (fs.File, error) {
-	if !strings.HasSuffix(name, ".sql") {
-		return d.FS.Open(name)
-	}
-	source := name
-	if d.kind == postgresKind {
-		if _, err := fs.Stat(d.FS, name+".postgres"); err == nil {
-			source = name + ".postgres"
+	for {
+		var locked bool
+		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", int64(migrateLock)).Scan(&locked); err != nil {
+			return nil, errors.Join(because(ctx, err), conn.Close())
+		}
+		if locked {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), conn.Close())
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	info, err := fs.Stat(d.FS, source)
-	if err != nil {
-		return nil, err
-	}
-	text, err := fs.ReadFile(d.FS, source)
-	if err != nil {
-		return nil, err
-	}
-	return spelled{strings.NewReader(d.spell(string(text))), info}, nil
+	return func() {
+		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrateLock)); err != nil {
+			// The lock goes when its connection does.
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+		_ = conn.Close()
+	}, nil
 }
-
-// spelled is a migration in the words of its database.
-type spelled struct {
-	*strings.Reader
-	info fs.FileInfo
-}
-
-// Stat implements fs.File.
-func (s spelled) Stat() (fs.FileInfo, error) { return s.info, nil }
-
-// Close implements fs.File.
-func (s spelled) Close() error { return nil }

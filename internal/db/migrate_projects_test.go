@@ -14,7 +14,7 @@ func TestMigrateFillsNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	p, err := d.provider()
+	p, err := d.provider(d.writer.db)
 	if err != nil {
 		t.Fatal(err)
 	}

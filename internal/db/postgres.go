@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -18,7 +19,7 @@ const postgresConns = 24
 // server that is gone must not hold requests.
 const connectTime = 10 * time.Second
 
-func openPostgres(ctx context.Context, url string) (*DB, error) {
+func postgresConfig(url string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err) // pgx hides the password
@@ -28,6 +29,28 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTime
+	}
+	return cfg, nil
+}
+
+// openImpatient opens a pool whose statements wait for locks at most for ddlWait.
+func openImpatient(url string) (*sql.DB, error) {
+	cfg, err := postgresConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", ddlWait.Milliseconds()))
+		return err
+	}))
+	pool.SetMaxOpenConns(2)
+	return pool, nil
+}
+
+func openPostgres(ctx context.Context, url string) (*DB, error) {
+	cfg, err := postgresConfig(url)
+	if err != nil {
+		return nil, err
 	}
 	sqlDB := stdlib.OpenDB(*cfg)
 	sqlDB.SetMaxOpenConns(postgresConns)

@@ -136,7 +136,7 @@ func (w *everyWorker) Timeout(job *river.Job[item]) time.Duration {
 func (w *everyWorker) Work(ctx context.Context, job *river.Job[item]) error {
 	p := w.find(job)
 	if p.do == nil {
-		return river.JobSnooze(time.Hour) // a node of another release may know it
+		return river.JobSnooze(time.Hour) // it is not taken
 	}
 	if err := guard(func() error { return p.do(ctx) }); err != nil {
 		if stopped(ctx, err) {

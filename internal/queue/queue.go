@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,7 @@ type Queue struct {
 type handler struct {
 	do      func(ctx context.Context, args []byte) error
 	timeout time.Duration
+	args    reflect.Type
 }
 
 const (
@@ -120,6 +122,7 @@ func Timeout(d time.Duration) Option { return func(h *handler) { h.timeout = d }
 func Handle[W Work](q *Queue, do func(ctx context.Context, work W) error, opts ...Option) {
 	var zero W
 	h := handler{
+		args:    reflect.TypeFor[W](),
 		timeout: defaultTimeout,
 		do: func(ctx context.Context, args []byte) error {
 			var work W
@@ -133,6 +136,16 @@ func Handle[W Work](q *Queue, do func(ctx context.Context, work W) error, opts .
 		opt(&h)
 	}
 	q.handle(zero.Kind(), h)
+}
+
+// Arguments returns the types of the arguments of work by kind. Nodes of another
+// release may run the work, so a test checks that fields are only added.
+func (q *Queue) Arguments() map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	for kind, h := range q.handlers {
+		types[kind] = h.args
+	}
+	return types
 }
 
 func (q *Queue) handle(kind string, h handler) {
@@ -163,6 +176,9 @@ func (q *Queue) Start(ctx context.Context) error {
 	defer q.life.Unlock()
 	if q.client.Load() != nil {
 		return errors.New("start queue: it runs already")
+	}
+	if err := q.driver.pilot.know(q); err != nil {
+		return fmt.Errorf("start queue: %w", err)
 	}
 	client, err := river.NewClient(q.driver, q.config())
 	if err != nil {

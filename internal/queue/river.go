@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,9 +176,9 @@ type driver struct {
 
 func newDriver(d *db.DB) *driver {
 	if d.Postgres() {
-		return &driver{riverdatabasesql.New(d.SQL()), &pilot{}}
+		return &driver{riverdatabasesql.New(d.SQL()), &pilot{db: d, kinds: "[]", periodic: "[]"}}
 	}
-	return &driver{riversqlite.New(d.SQL()), &pilot{sqlite: d}}
+	return &driver{riversqlite.New(d.SQL()), &pilot{db: d, kinds: "[]", periodic: "[]"}}
 }
 
 // SupportsListenNotify says that no one listens, so that River need not notify.
@@ -192,9 +194,24 @@ func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
 // shows whether this node is the leader.
 type pilot struct {
 	riverpilot.StandardPilot
-	sqlite *db.DB // nil on PostgreSQL
-	notify func(context.Context, []*rivertype.JobInsertResult)
-	leader leader
+	db *db.DB
+	// What this node has handlers for, as JSON arrays: kinds of work, and names of
+	// periodic work. They do not change while the queue runs.
+	kinds, periodic string
+	notify          func(context.Context, []*rivertype.JobInsertResult)
+	leader          leader
+}
+
+// know notes what the queue has handlers for.
+func (p *pilot) know(q *Queue) error {
+	// Without any, the list is empty and not null.
+	kinds, err := json.Marshal(slices.AppendSeq([]string{}, maps.Keys(q.handlers)))
+	if err != nil {
+		return err
+	}
+	periodic, err := json.Marshal(slices.AppendSeq([]string{}, maps.Keys(q.every)))
+	p.kinds, p.periodic = string(kinds), string(periodic)
+	return err
 }
 
 // PilotInit implements riverpilot.Pilot. It is called by each new client; the
@@ -212,16 +229,21 @@ func (p *pilot) PluginMaintenanceServices() []startstop.Service {
 // PluginServices returns River the services that run on every node.
 func (p *pilot) PluginServices() []startstop.Service { return nil }
 
-// JobGetAvailable implements riverpilot.Pilot. River takes work by an update, for
-// which SQLite needs its only writer even when no work waits; a read does not
-// hold up anyone.
-func (p *pilot) JobGetAvailable(ctx context.Context, exec riverdriver.Executor, state riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
-	if p.sqlite != nil {
-		if available, err := laneHasWork(ctx, p.sqlite, params.Queue); err != nil || !available {
+// JobGetAvailable implements riverpilot.Pilot. Work of kinds that this node has no
+// handler for stays for the nodes of a newer release. River takes work by an
+// update, for which SQLite needs its only writer even when no work waits; a read
+// does not hold up anyone.
+func (p *pilot) JobGetAvailable(ctx context.Context, exec riverdriver.Executor, _ riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
+	if !p.db.Postgres() {
+		if available, err := laneHasWork(ctx, p.db, params.Queue); err != nil || !available {
 			return nil, err
 		}
 	}
-	return p.StandardPilot.JobGetAvailable(ctx, exec, state, params)
+	ids, err := take(ctx, p.db, params, p.kinds, p.periodic)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return exec.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: ids, Schema: params.Schema})
 }
 
 func (p *pilot) wake(lane string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
 
 	"svc/internal/db"
 )
@@ -46,6 +47,53 @@ func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (boo
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// The conditions for work that this node has handlers for. Their arguments are the
+// kinds, everyKind and the names of periodic work; lists are JSON.
+const (
+	knownPostgres = `(kind IN (SELECT json_array_elements_text(CAST(? AS json)))
+		OR kind = ? AND args ->> 'name' IN (SELECT json_array_elements_text(CAST(? AS json))))`
+	knownSQLite = `(kind IN (SELECT value FROM json_each(?))
+		OR kind = ? AND json_extract(CAST(args AS TEXT), '$.name') IN (SELECT value FROM json_each(?)))`
+)
+
+// take marks available work of a lane as running on this node, if its kind is one
+// of kinds or it is one of the periodic jobs, and returns its IDs. It does what
+// River does, which takes work of every kind. Both lists are JSON.
+func take(ctx context.Context, d *db.DB, p *riverdriver.JobGetAvailableParams, kinds, periodic string) ([]int64, error) {
+	if d.Postgres() {
+		var now *string
+		if p.Now != nil {
+			text := p.Now.UTC().Format("2006-01-02 15:04:05.000000Z07:00")
+			now = &text
+		}
+		return db.All(ctx, d, db.Value[int64], `
+			WITH chosen AS (
+				SELECT id FROM river_job
+				WHERE state = 'available' AND queue = ? AND scheduled_at <= COALESCE(CAST(? AS TIMESTAMPTZ), now())
+					AND `+knownPostgres+`
+				ORDER BY priority, scheduled_at, id LIMIT ? FOR UPDATE SKIP LOCKED)
+			UPDATE river_job SET state = 'running', attempt = river_job.attempt + 1, attempted_at = COALESCE(CAST(? AS TIMESTAMPTZ), now()),
+				attempted_by = array_append(CASE WHEN array_length(river_job.attempted_by, 1) >= ? THEN river_job.attempted_by[2:] ELSE river_job.attempted_by END, CAST(? AS TEXT))
+			FROM chosen WHERE river_job.id = chosen.id RETURNING river_job.id`,
+			p.Queue, now, kinds, everyKind, periodic, p.MaxToLock, now, p.MaxAttemptedBy, p.ClientID)
+	}
+	var now *string
+	if p.Now != nil {
+		text := p.Now.UTC().Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
+		now = &text
+	}
+	return db.All(ctx, d, db.Value[int64], `
+		UPDATE river_job SET state = 'running', attempt = attempt + 1, attempted_at = COALESCE(?, datetime('now', 'subsec')),
+			attempted_by = json_insert(CASE WHEN json_array_length(attempted_by) >= ? THEN json_remove(attempted_by, '$[0]') ELSE COALESCE(attempted_by, '[]') END, '$[#]', ?)
+		WHERE id IN (
+			SELECT id FROM river_job
+			WHERE priority >= 0 AND queue = ? AND scheduled_at <= COALESCE(?, datetime('now', 'subsec')) AND state = 'available'
+				AND `+knownSQLite+`
+			ORDER BY priority, scheduled_at, id LIMIT ?)
+		RETURNING id`,
+		now, p.MaxAttemptedBy, p.ClientID, p.Queue, now, kinds, everyKind, periodic, p.MaxToLock)
 }
 
 // laneHasWork reports whether work of the lane is available. Its time is not
@@ -96,9 +144,9 @@ func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
 }
 
 func (q *Queue) busy(ctx context.Context) (bool, error) {
-	due, args := "now()", []any(nil)
+	due, args, known := "now()", []any(nil), knownPostgres
 	if !q.DB.Postgres() {
-		due = "datetime('now', 'subsec')"
+		due, known = "datetime('now', 'subsec')", knownSQLite
 	}
 	if q.Now != nil {
 		due, args = "CAST(? AS TIMESTAMPTZ)", []any{q.now().Format("2006-01-02 15:04:05.000Z07:00")}
@@ -109,7 +157,7 @@ func (q *Queue) busy(ctx context.Context) (bool, error) {
 	var busy bool
 	err := q.DB.QueryRowContext(ctx, `
 		SELECT EXISTS (SELECT 1 FROM river_job WHERE state = 'running')
-			OR EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'pending', 'scheduled', 'retryable') AND scheduled_at <= `+due+`)`,
-		args...).Scan(&busy)
+			OR EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'pending', 'scheduled', 'retryable') AND scheduled_at <= `+due+` AND `+known+`)`,
+		append(args, q.driver.pilot.kinds, everyKind, q.driver.pilot.periodic)...).Scan(&busy)
 	return busy, err
 }

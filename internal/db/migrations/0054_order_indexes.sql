@@ -1,4 +1,5 @@
 -- +goose Up
+-- oldest: 0053
 
 -- The orders of lists of several projects, and of lists of a project that are read in
 -- parts: by the priority of labels and by milestones.

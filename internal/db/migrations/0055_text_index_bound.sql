@@ -1,4 +1,5 @@
 -- +goose Up
+-- oldest: 0053
 
 -- The text indexes have the first 65,536 characters of a description or a comment: a change
 -- takes time in proportion to them, and on SQLite all other writers wait for it.

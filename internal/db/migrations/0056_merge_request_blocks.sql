@@ -1,4 +1,5 @@
 -- +goose Up
+-- oldest: 0053
 
 -- Dependencies of merge requests: the blocked one cannot be merged before the
 -- blocking one is.

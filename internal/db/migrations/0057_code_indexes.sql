@@ -1,4 +1,5 @@
 -- +goose Up
+-- oldest: 0053
 
 -- The code search index of a project: which commit of which branch it has, and the
 -- names of its files. A project whose repository is empty has no files.
