@@ -11,7 +11,7 @@ import (
 
 // firstWithHeader is the first migration that must name the oldest release. Those
 // before it without a header allow no older release.
-const firstWithHeader = 60
+const firstWithHeader = 54
 
 // TestMigrationHeaders checks that each migration names the oldest release that may
 // run beside it, and that indexes that are built concurrently are alone in their
