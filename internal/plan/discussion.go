@@ -60,20 +60,28 @@ func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Disc
 	return d, nil
 }
 
+// maxThread is the maximum number of notes of a discussion, which is read as a
+// whole.
+const maxThread = 500
+
 // joinDiscussion makes a note a reply: the discussion becomes a thread if it was
 // a single note. The reply is as internal as what it replies to, and stands where
-// that stands.
+// that stands. NotFound; Forbidden; Invalid if the discussion is full. The target
+// is locked: otherwise concurrent replies could exceed the limit.
 func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n *Note) error {
-	notes, err := findDiscussed(ctx, tx, on, []string{n.Discussion})
+	first, err := findFirstDiscussed(ctx, tx, on, n.Discussion)
+	if err != nil {
+		return db.NotFound(err, "Discussion")
+	}
+	if first.System != "" {
+		return errs.Forbidden("")
+	}
+	full, err := hasNotes(ctx, tx, on.Target, n.Discussion, maxThread)
 	if err != nil {
 		return err
 	}
-	if len(notes) == 0 {
-		return errs.NotFound("Discussion")
-	}
-	first := notes[0]
-	if first.System != "" {
-		return errs.Forbidden("")
+	if full {
+		return errs.Invalid("A thread can have at most %d comments. Start a new thread.", maxThread)
 	}
 	n.Internal, n.Type = first.Internal, DiscussionNote
 	if first.Type != "" {

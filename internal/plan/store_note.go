@@ -160,6 +160,19 @@ func findDiscussed(ctx context.Context, q db.Q, on Noteable, ids []string) ([]*N
 	return db.All(ctx, q, scanNote, `SELECT `+noteColumns+` FROM notes n`+w.SQL()+` ORDER BY n.id`, w.Args()...)
 }
 
+// findFirstDiscussed returns the first note of a discussion. ErrNoRows.
+func findFirstDiscussed(ctx context.Context, q db.Q, on Noteable, id string) (*Note, error) {
+	w := on.where()
+	w.And(`n.discussion_id = ?`, id)
+	return scanNote(q.QueryRowContext(ctx, `SELECT `+noteColumns+` FROM notes n`+w.SQL()+` ORDER BY n.id LIMIT 1`, w.Args()...))
+}
+
+// hasNotes reports whether a discussion has n notes or more.
+func hasNotes(ctx context.Context, q db.Q, on Target, id string, n int) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM notes WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? ORDER BY id LIMIT 1 OFFSET ?`,
+		string(on.Kind), on.ID, id, n-1)
+}
+
 func beginThread(ctx context.Context, tx *db.Tx, noteID int64) error {
 	_, err := tx.ExecContext(ctx, `UPDATE notes SET type = 'DiscussionNote' WHERE id = ? AND type = ''`, noteID)
 	return err

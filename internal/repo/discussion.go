@@ -100,8 +100,13 @@ func (s *Service) Discussion(ctx context.Context, by actor.Actor, ref project.Re
 	return d, nil
 }
 
+// maxThread is the maximum number of comments of a discussion, which is read as a
+// whole.
+const maxThread = 500
+
 // Reply adds a comment to a discussion of a commit, for the users whom
-// CreateComment lets. A single comment becomes a thread. NotFound; Invalid.
+// CreateComment lets. A single comment becomes a thread. NotFound; Invalid, also
+// if the discussion is full.
 func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, rev, id, text string, at *time.Time) (*Comment, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -119,6 +124,13 @@ func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, re
 		first, err := lockDiscussion(ctx, tx, on.project.ID, string(on.commit.ID), id)
 		if err != nil {
 			return db.NotFound(err, "Discussion")
+		}
+		full, err := hasComments(ctx, tx, on.project.ID, string(on.commit.ID), id, maxThread)
+		if err != nil {
+			return err
+		}
+		if full {
+			return errs.Invalid("A thread can have at most %d comments. Start a new thread.", maxThread)
 		}
 		made.Path, made.OldPath, made.Line, made.LineType = first.Path, first.OldPath, first.Line, first.LineType
 		return s.saveComment(ctx, tx, on, made)

@@ -100,6 +100,12 @@ func lockDiscussion(ctx context.Context, tx *db.Tx, projectID int64, sha, id str
 		SELECT `+commentColumns+` FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? AND c.discussion_id = ? ORDER BY c.id LIMIT 1`, projectID, sha, id))
 }
 
+// hasComments reports whether a discussion has n comments or more.
+func hasComments(ctx context.Context, q db.Q, projectID int64, sha, id string, n int) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM commit_comments WHERE project_id = ? AND sha = ? AND discussion_id = ? ORDER BY id LIMIT 1 OFFSET ?`,
+		projectID, sha, id, n-1)
+}
+
 func updateComment(ctx context.Context, q db.Q, c *Comment) error {
 	return db.ExecOne(ctx, q, `UPDATE commit_comments SET note = ?, updated_at = ? WHERE id = ?`, c.Note, c.UpdatedAt, c.ID)
 }
