@@ -216,8 +216,11 @@ func (m *migrator) run(ctx context.Context) error {
 	if err := m.record(ctx); err != nil {
 		return err
 	}
+	if s.Have == 0 {
+		return m.fill(ctx)
+	}
 	for _, one := range list {
-		if one.post && s.Have > 0 {
+		if one.post {
 			continue
 		}
 		if err := m.awaitOlder(ctx, one); err != nil {
@@ -230,8 +233,21 @@ func (m *migrator) run(ctx context.Context) error {
 	if err := m.record(ctx); err != nil || len(s.Post) == 0 {
 		return err
 	}
-	_, err = m.runPost(ctx, s.Have == 0)
+	_, err = m.runPost(ctx, false)
 	return err
+}
+
+// fill gives an empty database all migrations, in the order of their numbers. No
+// other node can be in the way.
+func (m *migrator) fill(ctx context.Context) error {
+	p, err := m.provider(m.pool)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return err
+	}
+	return m.record(ctx)
 }
 
 func (m *migrator) runPost(ctx context.Context, now bool) (waiting []string, err error) {
@@ -363,15 +379,19 @@ func (m *migrator) record(ctx context.Context) error {
 	for _, version := range recorded {
 		has[version] = true
 	}
+	var rows []string
+	var args []any
 	for _, one := range list {
-		if has[one.version] {
-			continue
-		}
-		if _, err := m.pool.ExecContext(ctx, `INSERT INTO schema_versions (version, oldest) VALUES ($1, $2) ON CONFLICT DO NOTHING`, one.version, one.oldest); err != nil {
-			return err
+		if !has[one.version] {
+			rows = append(rows, fmt.Sprintf(`($%d, $%d)`, len(args)+1, len(args)+2))
+			args = append(args, one.version, one.oldest)
 		}
 	}
-	return nil
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err = m.pool.ExecContext(ctx, `INSERT INTO schema_versions (version, oldest) VALUES `+strings.Join(rows, `, `)+` ON CONFLICT DO NOTHING`, args...)
+	return err
 }
 
 func (m *migrator) hasTable(ctx context.Context, name string) (bool, error) {
