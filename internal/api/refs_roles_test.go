@@ -80,6 +80,9 @@ var refRows = map[string]refRow{
 	"PUT " + fileAt:            refWrite("/repository/files/x", `{"branch":"main","commit_message":"m","content":"z"}`, 200),
 	"DELETE " + fileAt:         refWrite("/repository/files/x?branch=main&commit_message=m", "", 204),
 
+	"PUT /projects/{id}/repository/submodules/{submodule}": refWrite("/repository/submodules/none",
+		`{"branch":"main","commit_sha":"1111111111111111111111111111111111111111"}`, 400),
+
 	"GET /projects/{id}/protected_branches":           ruleRow("/protected_branches", "", project.Developer, 200),
 	"POST /projects/{id}/protected_branches":          ruleRow("/protected_branches", `{"name":"x"}`, project.Maintainer, 201),
 	"GET /projects/{id}/protected_branches/{name}":    ruleRow("/protected_branches/x", "", project.Developer, 404),

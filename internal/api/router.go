@@ -187,6 +187,7 @@ func New(d Deps) *API {
 		a.commitDiscussionRoutes,
 		a.commitStatusRoutes,
 		a.repositoryFileRoutes,
+		a.submoduleRoutes,
 		a.protectedBranchRoutes,
 		a.groupProtectedBranchRoutes,
 		a.protectedTagRoutes,

@@ -21,7 +21,8 @@ type ChangeOptions struct {
 //
 // It returns ErrBadPath, ErrExists for a file that is there or a name that is
 // taken, ErrNotFound for one that is not there or an unknown parent, each with
-// the path in its text, and *Rejected for what a push could not bring either.
+// the path in its text, ErrNothing for a submodule that is at its commit already,
+// and *Rejected for what a push could not bring either.
 func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, error) {
 	commit := &Commit{TreeID: EmptyTree, Author: o.Author, Committer: o.Committer, Message: o.Message}
 	if o.Parent != "" {

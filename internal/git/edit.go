@@ -18,6 +18,8 @@ const (
 	Delete ActionKind = "delete"
 	Move   ActionKind = "move" // with new content, if there is any
 	Chmod  ActionKind = "chmod"
+	// Submodule points a submodule that is there to another commit: its ID is Content.
+	Submodule ActionKind = "submodule"
 )
 
 // Action changes one file.
@@ -127,7 +129,11 @@ func (e *editor) put(ctx context.Context, path, mode string, id OID) error {
 		case last && next != nil && next.Type == TypeTree, !last && next != nil && next.Type != TypeTree:
 			return fmt.Errorf("%.200q is in the way: %w", strings.Join(parts[:i+1], "/"), ErrExists)
 		case last:
-			at.below[name] = &node{Entry: Entry{OID: id, Name: name, Type: TypeBlob, Mode: mode}, changed: true}
+			kind := TypeBlob
+			if mode == submoduleMode {
+				kind = TypeCommit
+			}
+			at.below[name] = &node{Entry: Entry{OID: id, Name: name, Type: kind, Mode: mode}, changed: true}
 		case next == nil:
 			next = &node{Entry: Entry{OID: EmptyTree, Name: name, Type: TypeTree, Mode: "040000"}, below: map[string]*node{}}
 			at.below[name] = next
@@ -166,6 +172,9 @@ func (e *editor) apply(ctx context.Context, a Action) error {
 	found, err := e.find(ctx, a.Path)
 	if err != nil {
 		return err
+	}
+	if a.Kind == Submodule {
+		return e.point(ctx, a, found)
 	}
 	if found != nil && found.Type != TypeBlob && a.Kind != Create {
 		found = nil // a directory or a submodule is no file
@@ -208,6 +217,24 @@ func (e *editor) apply(ctx context.Context, a Action) error {
 		return e.put(ctx, a.Path, mode, found.OID)
 	}
 	return nil
+}
+
+// submoduleMode is the mode of a submodule in a tree.
+const submoduleMode = "160000"
+
+// point applies Submodule to the entry of its path, which may be nil. It returns
+// ErrNothing if it is at that commit already.
+func (e *editor) point(ctx context.Context, a Action, found *node) error {
+	to, ok := ParseOID(string(a.Content))
+	switch {
+	case !ok || to == ZeroOID:
+		return fmt.Errorf("%w: %.100q is no commit", ErrUnsupported, a.Content)
+	case found == nil || found.Type != TypeCommit:
+		return ErrNotFound
+	case found.OID == to:
+		return ErrNothing
+	}
+	return e.put(ctx, a.Path, submoduleMode, to)
 }
 
 func (e *editor) move(ctx context.Context, a Action) error {
