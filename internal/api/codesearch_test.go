@@ -115,6 +115,17 @@ func TestCodeSearch(t *testing.T) {
 		expect(alice, all("wombat"), "")
 		s.Settled(t)
 		expect(bob, all("wombat"), "0:src/main.go 0:vendor/dep/dep.go 0:docs/wombat.md")
+		// So are files that break while they are open.
+		broken, err := filepath.Glob(filepath.Join(dir, "*", fmt.Sprint(one), "*.zoekt"))
+		if err != nil || len(broken) != 1 {
+			t.Fatal(broken, err)
+		}
+		if err := os.Truncate(broken[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		expect(bob, all("wombat"), "")
+		s.Settled(t)
+		expect(bob, all("wombat"), "0:src/main.go 0:vendor/dep/dep.go 0:docs/wombat.md")
 		// Old files are swept, current ones stay.
 		commit(one, "again", "main", create("new.txt", "a wombat again\n"))
 		s.Clock.Move(3 * time.Hour)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -236,13 +237,18 @@ type rankedHit struct {
 }
 
 func (s *Service) searchShard(ctx context.Context, x index, name string, parsed query.Q, lines, most int) (hits []rankedHit, err error) {
-	sh, err := s.shards.acquire(s.pathOf(x.ProjectID, name))
+	path := s.pathOf(x.ProjectID, name)
+	sh, err := s.shards.acquire(path)
 	if err != nil {
 		return nil, err
 	}
 	defer sh.release()
+	// A file that was cut off, or a disk that fails, is a fault of the memory that it
+	// is mapped to, which would end the process.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
+			s.shards.forget(path, sh)
 			hits, err = nil, fmt.Errorf("search shard %s: %v", name, p)
 		}
 	}()

@@ -3,6 +3,7 @@ package codesearch
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 
 	"github.com/sourcegraph/zoekt"
@@ -65,6 +66,17 @@ func (c *shardCache) acquire(path string) (*shard, error) {
 	return s, nil
 }
 
+// forget lets go of a shard that cannot be read, so that it is opened again when it
+// has been built again.
+func (c *shardCache) forget(path string, s *shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in, ok := c.shards.Peek(path); ok && in == s {
+		c.shards.DeleteFunc(func(key string) bool { return key == path })
+		c.drop(s)
+	}
+}
+
 // drop is called with the lock.
 func (c *shardCache) drop(s *shard) {
 	if s.users--; s.users == 0 {
@@ -83,6 +95,7 @@ func (c *shardCache) closeAll() {
 
 // openShard maps a file. A damaged one may panic while it is read.
 func openShard(path string) (s zoekt.Searcher, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("open shard %s: %v", path, p)
