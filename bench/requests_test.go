@@ -30,12 +30,14 @@ func requests(b *testing.B, t *table) {
 	fillUsers(b, s.DB, requestUsers)
 	fillPeople(b, s.DB)
 	token := newToken(b, s, "somebody")
+	project := newSite(b, s.Addr()).project
 	for _, r := range []struct {
 		name, path, token string
 		least             float64
 	}{
 		{"GET /user", "/api/v4/user", token, 0.40},
-		{"GET /users?per_page=20 as administrator", "/api/v4/users?per_page=20", rootToken, 0.10},
+		{"GET /users?per_page=20 as administrator", "/api/v4/users?per_page=20", rootToken, 0.15},
+		{"GET /projects/:id", fmt.Sprintf("/api/v4/projects/%d", project), rootToken, 0.25},
 	} {
 		b.Run(r.path[len("/api/v4/"):], func(b *testing.B) {
 			address := "http://" + s.Addr() + r.path
