@@ -257,10 +257,12 @@ func TestAuditLog(t *testing.T) {
 	})
 }
 
-// stuck is work that fails for good at once, until it may do well.
-type stuck struct{ N int }
+// stuck has arguments that the handler of its kind cannot read.
+type stuck struct {
+	N string `json:"pipeline_id"`
+}
 
-func (stuck) Kind() string { return "test.stuck" }
+func (stuck) Kind() string { return "ci_cancel" }
 
 // TestBackgroundWork looks at work that failed, tries it again and drops it.
 func TestBackgroundWork(t *testing.T) {
@@ -268,13 +270,13 @@ func TestBackgroundWork(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
 		const at = "/admin/background_jobs"
-		// The server has started, and takes no more handlers: what it does not
-		// know fails by itself.
+		// The server has started, and takes no more handlers: a known kind with
+		// arguments that cannot be read fails by itself.
 		other := queue.New(queue.Deps{DB: s.DB, Log: s.App.Log})
 		queue.Handle(other, func(context.Context, stuck) error { return errors.New("never") })
 		err := s.DB.Tx(t.Context(), func(tx *db.Tx) error {
 			for n := range 2 {
-				if err := other.Add(t.Context(), tx, stuck{n}, queue.Tries(1)); err != nil {
+				if err := other.Add(t.Context(), tx, stuck{fmt.Sprint("none ", n)}, queue.Tries(1)); err != nil {
 					return err
 				}
 			}
@@ -284,7 +286,7 @@ func TestBackgroundWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		waittest.For(t, "the work fails", func() bool {
-			return strings.Count(root.get(at+"?state=failed").want(200).body, `mono">test.stuck`) == 2
+			return strings.Count(root.get(at+"?state=failed").want(200).body, `mono">ci_cancel`) == 2
 		})
 		page := root.get(at+"?state=failed").want(200, "<summary>").body
 		ids := regexp.MustCompile(at+`/(\d+)/retry`).FindAllStringSubmatch(page, -1)
