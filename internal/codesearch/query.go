@@ -19,7 +19,7 @@ type Query struct {
 
 	Text      string // in a line or path; empty selects files by the filters
 	Regex     bool   // Text is a regular expression
-	Case      bool   // the case of letters matters
+	Case      bool   // a and A are different
 	Paths     []Path
 	Languages []Language
 	Context   int // lines before and after a match

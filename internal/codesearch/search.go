@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,25 +44,21 @@ type Hit struct {
 	ProjectID int64
 	Branch    string
 	Path      string
-	Language  string // empty if it is not known
-	Start     int    // the number of the first line
+	Start     int // the number of the first line
 	Lines     []string
-	// Marks are the matches in lines: line, from and to, in bytes.
-	Marks [][3]int
 }
 
 // Result is what a search found.
 type Result struct {
 	db.Page[Hit]
-	Pending   int            // projects that are not indexed yet
-	Languages map[string]int // places by language, up to the number that is counted
+	Pending int // projects that are not indexed yet
 }
 
 // Search searches the indexed projects whose code the actor may read, at most maxHits
 // places. Everyone may call it. Invalid for a bad query; Unavailable if the search
 // takes too long or the caller makes too many.
 func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Paging) (Result, error) {
-	res := Result{Page: db.Page[Hit]{Items: []Hit{}}, Languages: map[string]int{}}
+	res := Result{Page: db.Page[Hit]{Items: []Hit{}}}
 	parsed, err := q.parse()
 	if err != nil {
 		return res, err
@@ -122,9 +117,6 @@ func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Pag
 	}
 	res.Over = len(hits) > maxHits
 	hits = hits[:min(len(hits), maxHits)]
-	for _, h := range hits {
-		res.Languages[h.Language]++
-	}
 	last := len(hits)
 	if pg.Offset >= 0 && pg.Offset+pg.Limit >= 0 {
 		last = min(last, pg.Offset+pg.Limit)
@@ -258,7 +250,7 @@ func (s *Service) searchShard(ctx context.Context, x index, name string, parsed 
 	}
 	for i := range res.Files {
 		f := &res.Files[i]
-		one := Hit{ProjectID: x.ProjectID, Branch: x.Branch, Path: f.FileName, Language: strings.TrimPrefix(f.Language, unknownLanguage)}
+		one := Hit{ProjectID: x.ProjectID, Branch: x.Branch, Path: f.FileName}
 		content := false
 		for _, c := range f.ChunkMatches {
 			if c.FileName {
@@ -266,7 +258,7 @@ func (s *Service) searchShard(ctx context.Context, x index, name string, parsed 
 			}
 			content = true
 			h := one
-			h.fill(c)
+			h.Start, h.Lines = int(c.ContentStart.LineNumber), splitLines(c.Content, maxLines)
 			hits = append(hits, rankedHit{h, 0})
 		}
 		if !content {
@@ -278,25 +270,6 @@ func (s *Service) searchShard(ctx context.Context, x index, name string, parsed 
 		}
 	}
 	return hits, nil
-}
-
-// fill copies lines and matches, which point into the shard.
-func (h *Hit) fill(c zoekt.ChunkMatch) {
-	h.Start = int(c.ContentStart.LineNumber)
-	h.Lines = splitLines(c.Content, maxLines)
-	base := int(c.ContentStart.ByteOffset)
-	for _, r := range c.Ranges {
-		line := int(r.Start.LineNumber) - h.Start
-		if line < 0 || line >= len(h.Lines) {
-			continue
-		}
-		start := int(r.Start.ByteOffset) - base
-		from := start - (bytes.LastIndexByte(c.Content[:start], '\n') + 1)
-		to := from + int(r.End.ByteOffset-r.Start.ByteOffset)
-		if n := len(h.Lines[line]); from < n {
-			h.Marks = append(h.Marks, [3]int{line, from, min(to, n)})
-		}
-	}
 }
 
 func head(content []byte) []byte { return content[:min(len(content), firstLines*maxLine)] }

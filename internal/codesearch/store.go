@@ -105,25 +105,3 @@ func listAll(ctx context.Context, q db.Q, after int64, limit int) ([]int64, erro
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT p.id FROM projects p WHERE p.id > ? AND p.deleted_at IS NULL AND p.default_branch <> '' ORDER BY p.id LIMIT ?`, after, limit)
 }
-
-// Stats are the figures of the index of the instance.
-type Stats struct {
-	Projects     int64 // that are indexed
-	Pending      int64 // that wait for it
-	Files        int64
-	ContentBytes int64
-	IndexBytes   int64
-	Partial      int64 // projects of which some content is left out
-}
-
-func findStats(ctx context.Context, q db.Q) (st Stats, err error) {
-	err = q.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(files), 0), coalesce(sum(content_bytes), 0), coalesce(sum(index_bytes), 0),
-			coalesce(sum(CASE WHEN partial THEN 1 ELSE 0 END), 0)
-		FROM code_indexes WHERE format = ?`, format).Scan(&st.Projects, &st.Files, &st.ContentBytes, &st.IndexBytes, &st.Partial)
-	if err != nil {
-		return st, err
-	}
-	err = q.QueryRowContext(ctx, `SELECT count(*) FROM projects p WHERE p.deleted_at IS NULL AND p.default_branch <> ''
-		AND NOT EXISTS (SELECT 1 FROM code_indexes c WHERE c.project_id = p.id AND c.format = ?)`, format).Scan(&st.Pending)
-	return st, err
-}

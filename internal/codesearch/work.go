@@ -215,18 +215,6 @@ func (s *Service) addEach(ctx context.Context, force bool, list func(after int64
 	}
 }
 
-// Stats returns the figures of the index. Administrators may call it. Forbidden.
-func (s *Service) Stats(ctx context.Context, by actor.Actor) (Stats, error) {
-	if err := by.RequireAdmin(); err != nil {
-		return Stats{}, err
-	}
-	st, err := findStats(ctx, s.DB)
-	if err != nil {
-		return st, fmt.Errorf("figures of the code index: %w", err)
-	}
-	return st, nil
-}
-
 // Sweep removes files that no index has any more.
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.Now().Add(-sweepAge)

@@ -102,8 +102,8 @@ func (r Repo) EachBlob(ctx context.Context, files []File, do func(f File, conten
 	return nil
 }
 
-// FindLanguage returns the name of a language in its usual letters; empty if there is
-// none of that name.
+// FindLanguage returns the name of a language as it is usually written; empty if there is none of
+// that name.
 func (e *Engine) FindLanguage(name string) string {
 	return nameOf(e.languages().Named(strings.TrimSpace(name)))
 }

@@ -173,8 +173,8 @@ func (r Repo) HasRef(name string) (bool, error) {
 }
 
 // refNames returns the names below a place in order, which must not be changed.
-// Loose refs are looked for
-// first: one that is packed meanwhile is then found in the packed ones.
+// Loose refs are looked for first: one that is packed meanwhile is then found in the
+// packed ones.
 func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
 	dir := strings.TrimSuffix(o.Place, "/")
 	if !wellFormedOneLevel(dir) {

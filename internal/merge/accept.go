@@ -33,7 +33,8 @@ type Acceptance struct {
 }
 
 // Merge merges a merge request. With Auto it is merged when its pipeline has
-// succeeded, it is approved and its dependencies are merged. The actor needs permission to merge into the target branch.
+// succeeded, it is approved and its dependencies are merged. The actor needs
+// permission to merge into the target branch.
 // NotFound; Unauthorized; Forbidden while the repository is being moved;
 // NotAllowed if the merge request is not ready; Unprocessable if git cannot
 // merge it; Conflict if the head is not SHA.

@@ -297,16 +297,13 @@ func (s *Service) Commits(ctx context.Context, by actor.Actor, q Query, p db.Pag
 // BlobHit is a part of a file that was found.
 type BlobHit struct {
 	repo.FileHit
-	Project  *project.Project
-	Language string   // empty if it is not known
-	Marks    [][3]int // matches, if they are known: line, from and to, in bytes
+	Project *project.Project
 }
 
 // BlobPage is a page of files.
 type BlobPage struct {
 	db.Page[BlobHit]
-	Pending   int            // projects that are not indexed yet
-	Languages map[string]int // number of results by language; nil if it is not known
+	Pending int // projects that are not indexed yet
 }
 
 // Blobs finds files by their content and paths: in a branch of a project, or in the
@@ -366,7 +363,7 @@ func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed f
 	}
 	page := BlobPage{
 		Page:    db.Page[BlobHit]{Items: []BlobHit{}, More: found.More, Total: found.Total, Over: found.Over},
-		Pending: found.Pending, Languages: found.Languages,
+		Pending: found.Pending,
 	}
 	var ids []int64
 	for _, h := range found.Items {
@@ -387,7 +384,7 @@ func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed f
 	for _, h := range found.Items {
 		if in := projects[h.ProjectID]; in != nil { // else access ended just now
 			hunk := git.Hunk{Path: h.Path, Start: h.Start, Lines: h.Lines}
-			page.Items = append(page.Items, BlobHit{FileHit: repo.FileHit{Hunk: hunk, Ref: h.Branch}, Project: in, Language: h.Language, Marks: h.Marks})
+			page.Items = append(page.Items, BlobHit{FileHit: repo.FileHit{Hunk: hunk, Ref: h.Branch}, Project: in})
 		}
 	}
 	return page, nil

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -294,7 +293,7 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 		}
 		p.Hint = fileHint
 		if list.Pending > 0 {
-			p.Hint = fmt.Sprintf("The index is being built: the code of %d projects is not searched yet. ", list.Pending) + fileHint
+			p.Hint = "The index is being built: the code of " + plural(list.Pending, "project") + " is not searched yet. " + fileHint
 		}
 		for _, one := range list.Items {
 			to := pathTo(one.Project.FullPath, "-/blob", one.Ref, one.Path)
