@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"svc/internal/git/refstore"
 )
 
 // MergeBase returns the best common ancestor of all revisions. It returns
@@ -130,7 +132,7 @@ func (r Repo) Contains(ctx context.Context, rev, place string, limit int) ([]str
 	if err != nil {
 		return nil, err
 	}
-	if !wellFormedOneLevel(strings.TrimSuffix(place, "/")) || strings.HasPrefix(place, "-") {
+	if !refstore.WellFormedOneLevel(strings.TrimSuffix(place, "/")) || strings.HasPrefix(place, "-") {
 		return nil, fmt.Errorf("%w: %.100q", ErrBadRef, place)
 	}
 	args := []string{"for-each-ref", "--format=%(refname)", "--contains=" + string(id)}

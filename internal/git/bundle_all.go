@@ -20,7 +20,7 @@ const maxBundleRefs = 10_000_000
 // meanwhile: the refs are read first, and what they lead to stays. A ref whose
 // object is missing is left out. It returns ErrNoRepository.
 func (r Repo) BundleAll(ctx context.Context, w io.Writer) (branch string, refs int, err error) {
-	if branch, err = r.DefaultBranch(); err != nil {
+	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", 0, fmt.Errorf("bundle: %w", err)
 	}
 	list, err := r.Refs(ctx, RefOptions{})

@@ -18,7 +18,7 @@ const (
 	kindCommit                   // *Commit
 	kindTag                      // *Tag
 	kindPeel                     // Info of what a revision on top of an id leads to
-	kindPacked                   // *packedRefs
+	kindPacked                   // what refstore read from a directory
 	kindAnswer                   // an answer of a command, under its arguments
 	kindKept                     // what a caller made of immutable objects
 )
@@ -113,4 +113,18 @@ func (r Repo) Keep(name string, value any, size int) {
 // Kept returns what is kept under a name.
 func (r Repo) Kept(name string) (any, bool) {
 	return r.engine.cache.get(cacheKey{r.scope(), kindKept, name})
+}
+
+// refsCache is the part of the cache that refstore uses.
+type refsCache struct{ *cache }
+
+// Get implements refstore.Cache.
+func (c refsCache) Get(dir string) any {
+	v, _ := c.get(cacheKey{dir, kindPacked, ""})
+	return v
+}
+
+// Put implements refstore.Cache.
+func (c refsCache) Put(dir string, value any, size int) {
+	c.put(cacheKey{dir, kindPacked, ""}, value, size)
 }

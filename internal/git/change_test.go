@@ -55,7 +55,7 @@ func TestCommitChanges(t *testing.T) {
 	if d := cmp.Diff([]string{"100644 a 1", "100644 d.x ", "100755 d/e/f 2"}, show(t, r, string(first.ID))); d != "" {
 		t.Error(d)
 	}
-	if err := r.UpdateRefs(t.Context(), []Update{{Heads + "main", ZeroOID, first.ID}}); err != nil {
+	if err := r.UpdateRefs(t.Context(), []Update{{Ref: Heads + "main", Old: ZeroOID, New: first.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	g.Git("fsck", "--strict", "--no-dangling")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"svc/internal/errs"
+	"svc/internal/git/refstore"
 	"svc/internal/limit"
 )
 
@@ -92,12 +93,12 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 	inner, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
 	cmd := r.prepare(inner, c.args, c.env)
-	if locksRefs(c.name()) {
-		lock, err := r.holdRefs(inner)
+	if refstore.Locks(c.name()) {
+		lock, err := r.files.Hold(inner)
 		if err != nil {
 			return fmt.Errorf("git %s: %w", c.name(), err)
 		}
-		defer unlock(lock)
+		defer refstore.Unlock(lock)
 		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
 	}
 	if c.holds != nil {

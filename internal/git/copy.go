@@ -21,7 +21,7 @@ import (
 // returns ErrExists when there is something in path already, ErrNoRepository,
 // and ErrCorrupt for a ref without its object.
 func (e *Engine) Copy(ctx context.Context, from Repo, path string) (Repo, error) {
-	branch, err := from.DefaultBranch()
+	branch, err := from.DefaultBranch(ctx)
 	if err != nil {
 		return Repo{}, fmt.Errorf("copy %s: %w", from.path, err)
 	}
@@ -101,7 +101,7 @@ func (r Repo) Differs(ctx context.Context, other Repo) (string, error) {
 	var refs [2][]Ref
 	for i, one := range []Repo{r, other} {
 		var err error
-		if heads[i], err = one.DefaultBranch(); err != nil {
+		if heads[i], err = one.DefaultBranch(ctx); err != nil {
 			return "", err
 		}
 		if refs[i], err = one.Refs(ctx, RefOptions{plain: true}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/git/language"
+	"svc/internal/git/refstore"
 	"svc/internal/git/spool"
 	"svc/internal/limit"
 )
@@ -89,6 +90,7 @@ type Engine struct {
 	cache     *cache
 	spool     *spool.Spool
 	uses      *uses
+	refs      *refstore.Host
 	languages func() *language.Index
 
 	countsMu sync.Mutex
@@ -123,6 +125,7 @@ func New(d Deps) (*Engine, error) {
 		uses:      newUses(),
 		languages: sync.OnceValue(language.NewIndex),
 	}
+	e.refs = &refstore.Host{Cache: refsCache{e.cache}, Write: limits.Write, Git: e.lockRefs}
 	e.readers = newReaderPool(newShare("reads of repositories", limits.Readers, limits.Wait), limits.Readers, limits.Idle, e.startReader)
 	return e, nil
 }
@@ -159,6 +162,8 @@ func (e *Engine) Close() {
 type Repo struct {
 	engine *Engine
 	path   string
+	refs   refstore.Store
+	files  *refstore.Files // of the directory, with its locks and logs
 	// borrowed are object directories of other repositories whose objects
 	// are seen beside those of this one.
 	borrowed []string
@@ -171,7 +176,8 @@ func (e *Engine) Repo(path string) Repo {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	return Repo{engine: e, path: path}
+	files := refstore.NewFiles(e.refs, path)
+	return Repo{engine: e, path: path, refs: files, files: files}
 }
 
 // Path is the directory of the repository.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/git/gittest"
+	"svc/internal/git/refstore"
 	"svc/internal/waittest"
 )
 
@@ -312,7 +313,7 @@ func FuzzRefFormat(f *testing.F) {
 			return // cannot be an argument of a program, or is an option
 		}
 		want := exec.Command("git", "check-ref-format", name).Run() == nil
-		if got := wellFormed(name); got != want {
+		if got := refstore.WellFormed(name); got != want {
 			t.Errorf("%q: %v, git says %v", name, got, want)
 		}
 	})

@@ -5,23 +5,25 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"svc/internal/git/refstore"
 )
 
 // The kinds of errors. Test with errors.Is.
 var (
-	ErrNoRepository = errors.New("no such repository")
-	ErrNotFound     = errors.New("no such object, ref or path")
-	ErrBadRevision  = errors.New("not a revision")
-	ErrBadRef       = errors.New("not a name for a ref")
+	ErrNoRepository = refstore.ErrNoRepository
+	ErrNotFound     = refstore.ErrNotFound
+	ErrBadRevision  = refstore.ErrBadRevision
+	ErrBadRef       = refstore.ErrBadRef
 	ErrBadPath      = errors.New("not a path")
 	ErrExists       = errors.New("it exists already")
-	ErrConflict     = errors.New("it changed meanwhile")
+	ErrConflict     = refstore.ErrConflict
 	ErrTooLarge     = errors.New("too large")
 	ErrMemory       = fmt.Errorf("%w: git ran out of memory", ErrTooLarge)
-	ErrBusy         = errors.New("too many git processes")
+	ErrBusy         = refstore.ErrBusy
 	ErrTimeout      = errors.New("git took too long")
 	ErrKilled       = errors.New("git was killed")
-	ErrCorrupt      = errors.New("the repository is damaged")
+	ErrCorrupt      = refstore.ErrCorrupt
 	ErrCommand      = errors.New("git refused") // any other exit that is not 0
 )
 

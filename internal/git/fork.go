@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"svc/internal/durable"
+	"svc/internal/git/refstore"
 )
 
 // Fork makes a repository in path with the branches, tags and default branch of
@@ -20,7 +21,7 @@ import (
 // disk when Fork returns. It returns ErrExists when there is something in path
 // already, and ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
-	branch, err := from.DefaultBranch()
+	branch, err := from.DefaultBranch(ctx)
 	if err != nil {
 		return Repo{}, fmt.Errorf("fork %s: %w", from.path, err)
 	}
@@ -119,7 +120,7 @@ func copyFiles(ctx context.Context, from, to string) error {
 		return err
 	}
 	for _, d := range dirs {
-		if d.IsDir() && len(d.Name()) == 2 && isHex(d.Name()) {
+		if d.IsDir() && len(d.Name()) == 2 && refstore.IsHex(d.Name()) {
 			if err := copyDir(ctx, filepath.Join(from, d.Name()), filepath.Join(to, d.Name()), 38); err != nil {
 				return err
 			}
@@ -142,7 +143,7 @@ func copyDir(ctx context.Context, from, to string, length int) error {
 		return err
 	}
 	for _, f := range files {
-		if length > 0 && (len(f.Name()) != length || !isHex(f.Name())) || length == 0 && !partOfPack(f.Name()) {
+		if length > 0 && (len(f.Name()) != length || !refstore.IsHex(f.Name())) || length == 0 && !partOfPack(f.Name()) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

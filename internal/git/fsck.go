@@ -36,7 +36,7 @@ const maxProblems = 1000
 // nothing leads to is no problem, and neither are the faults that pushes may
 // have. It returns ErrNoRepository; that a repository is broken is no error.
 func (r Repo) Fsck(ctx context.Context) ([]Problem, error) {
-	if err := r.exists(); err != nil {
+	if err := r.refs.Exists(); err != nil {
 		return nil, err
 	}
 	var args []string

@@ -2,13 +2,17 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"svc/internal/durable"
+	"svc/internal/git/refstore"
 )
 
 // HousekeepOptions says how housekeeping is done.
@@ -57,17 +61,17 @@ func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepRepor
 	default:
 		return done, fmt.Errorf("housekeeping: %w", ErrBusy)
 	}
-	if err := r.exists(); err != nil {
+	if err := r.refs.Exists(); err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
 	}
-	alone, err := r.soleUpkeep()
+	alone, err := r.files.SoleUpkeep()
 	if err == nil && alone == nil {
 		err = ErrBusy // another node does it
 	}
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
 	}
-	defer unlock(alone)
+	defer refstore.Unlock(alone)
 	err = r.housekeep(ctx, o, &done, alone)
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
@@ -121,16 +125,16 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 func (r Repo) freeLocks(ctx context.Context) error {
 	for _, name := range []string{"commit-graph.lock", "commit-graphs/commit-graph-chain.lock"} {
 		err := os.Remove(filepath.Join(r.path, "objects", "info", filepath.FromSlash(name)))
-		if err != nil && !notAFile(err) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("remove a lock of the commit-graph: %w", err)
 		}
 	}
-	sole, err := r.soleWriter(ctx, 0)
+	sole, err := r.files.SoleWriter(ctx, 0)
 	if err != nil || sole == nil {
 		return err
 	}
-	defer unlock(sole)
-	return r.dropLocks(time.Now().Add(-time.Minute))
+	defer refstore.Unlock(sole)
+	return r.files.DropLocks(time.Now().Add(-time.Minute))
 }
 
 // steps are the commands in their order.

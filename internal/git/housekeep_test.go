@@ -145,7 +145,7 @@ func TestHousekeepLetsGo(t *testing.T) {
 	// What a log still tells of is not let go.
 	lost := g.Commit(gittest.Commit{Branch: "side", Changes: []gittest.Change{{Path: "b", Content: "2"}}})
 	g.Git("update-ref", "refs/heads/side", lost)
-	if err := r.UpdateRefs(t.Context(), []Update{{"refs/heads/side", OID(lost), OID(g.Tip("main"))}}); err != nil {
+	if err := r.UpdateRefs(t.Context(), []Update{{Ref: "refs/heads/side", Old: OID(lost), New: OID(g.Tip("main"))}}); err != nil {
 		t.Fatal(err)
 	}
 	age(t, filepath.Join(r.Path(), "objects", lost[:2], lost[2:]), 15*24*time.Hour)

@@ -14,8 +14,8 @@ import (
 // takes all. The result must not be changed. It returns ErrNoRepository and
 // ErrBadRef.
 func (r Repo) RefNames(ctx context.Context, place string, match func(string) bool) ([]string, error) {
-	names, _, err := r.refNames(ctx, RefOptions{Place: place, Match: match})
-	return names, err
+	found, err := r.list(ctx, RefOptions{Place: place, Match: match})
+	return found.Names, err
 }
 
 // Merged returns which of the commits are part of the history of a commit, which

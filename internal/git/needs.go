@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"svc/internal/git/refstore"
 )
 
 // Needs is what housekeeping would do, as far as directory listings show.
@@ -46,7 +48,7 @@ func (n Needs) whole() bool { return n.Bitmap || n.Rest > n.Largest/2 || n.Packs
 // Needs looks what there is to do. It is cheap: it only lists directories. It
 // returns ErrNoRepository.
 func (r Repo) Needs(ctx context.Context) (Needs, error) {
-	if err := r.exists(); err != nil {
+	if err := r.refs.Exists(); err != nil {
 		return Needs{}, err
 	}
 	var n Needs
@@ -77,7 +79,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 				n.Rest += f.Size()
 				n.Largest = max(n.Largest, f.Size())
 			}
-		case len(dir) == len("objects/00/") && strings.HasPrefix(dir, "objects/") && isHex(dir[8:10]):
+		case len(dir) == len("objects/00/") && strings.HasPrefix(dir, "objects/") && refstore.IsHex(dir[8:10]):
 			n.Loose++
 		case path == "objects/info/commit-graph" || path == "objects/info/commit-graphs/commit-graph-chain":
 			graph = true
@@ -97,7 +99,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 // Size is the number of bytes of all files of the repository. It returns
 // ErrNoRepository.
 func (r Repo) Size(ctx context.Context) (int64, error) {
-	if err := r.exists(); err != nil {
+	if err := r.refs.Exists(); err != nil {
 		return 0, err
 	}
 	var size int64

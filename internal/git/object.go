@@ -6,36 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+
+	"svc/internal/git/refstore"
 )
 
 // OID is the id of an object, in lower-case hex.
-type OID string
+type OID = refstore.OID
 
 // ZeroOID stands for no object: the old value of a ref that is made, the new
 // one of a ref that goes.
-const ZeroOID OID = "0000000000000000000000000000000000000000"
+const ZeroOID = refstore.ZeroOID
 
 // EmptyTree is the tree without entries; git knows it without storing it.
 const EmptyTree OID = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 // ParseOID reads a full object id.
-func ParseOID(s string) (OID, bool) {
-	if len(s) != len(ZeroOID) || !isHex(s) {
-		return "", false
-	}
-	return OID(strings.ToLower(s)), true
-}
-
-func isHex(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if !(c >= '0' && c <= '9' && s[i] < 0x40 || c >= 'a' && c <= 'f') {
-			return false
-		}
-	}
-	return true
-}
+func ParseOID(s string) (OID, bool) { return refstore.ParseOID(s) }
 
 // Type is the type of an object.
 type Type string

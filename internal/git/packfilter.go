@@ -64,6 +64,7 @@ type packFilter struct {
 	out       io.Writer
 	maxObject int64
 	large     func() error // called once, before the pack becomes a large one
+	progress  func(done, total uint32)
 
 	held    []byte // read and not passed on
 	checked bool   // what is read belongs to an entry whose sizes were checked
@@ -91,7 +92,10 @@ func (f *packFilter) run() error {
 	if count > maxPackObjects {
 		return fmt.Errorf("%w: %d objects: %w", errPack, count, ErrTooLarge)
 	}
-	for range count {
+	for i := range count {
+		if f.progress != nil {
+			f.progress(i, count)
+		}
 		if err := f.entry(); err != nil {
 			return err
 		}

@@ -155,18 +155,3 @@ func FuzzParseTag(f *testing.F) {
 		}
 	})
 }
-
-func FuzzParsePacked(f *testing.F) {
-	f.Add([]byte("# pack-refs with: peeled fully-peeled sorted \n" + string(ZeroOID) + " refs/tags/a\n^" + string(EmptyTree) + "\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := parsePacked(b)
-		if err != nil {
-			return
-		}
-		for _, r := range p.refs {
-			if len(r.id) != 40 || r.name == "" {
-				t.Errorf("%+v", r)
-			}
-		}
-	})
-}

@@ -48,6 +48,11 @@ func (p *Push) Say(format string, args ...any) {
 type PushOptions struct {
 	ServeOptions
 	MaxSize int64 // bytes of the pack; 0 is no limit
+	// Options are those of a push without a client: see TakePack.
+	Options []string
+	// Progress is called with the number of objects that were read of a pack, and
+	// of all of them. It must be quick, and may be nil.
+	Progress func(done, total uint32)
 	// MaxObject is the most bytes of one object; 0 is no limit. It is checked
 	// before git sees the object.
 	MaxObject int64

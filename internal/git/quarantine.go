@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/internal/durable"
+	"svc/internal/git/refstore"
 )
 
 // quarantine is a directory of new objects that no one else sees yet. They
@@ -70,7 +71,7 @@ func (q *quarantine) migrate() error {
 		return fmt.Errorf("take over new objects: %w", err)
 	}
 	for _, d := range dirs {
-		if !d.IsDir() || d.Name() != "pack" && (len(d.Name()) != 2 || !isHex(d.Name())) {
+		if !d.IsDir() || d.Name() != "pack" && (len(d.Name()) != 2 || !refstore.IsHex(d.Name())) {
 			continue
 		}
 		if err := moveAll(filepath.Join(q.dir, d.Name()), filepath.Join(objects, d.Name())); err != nil {

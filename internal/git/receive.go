@@ -63,7 +63,7 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	if p.banded() {
 		p.push.screen = pktline.Band{W: p.out, Channel: 2}
 	}
-	p.checkChanges()
+	p.checkChanges(ctx)
 	q, err := p.repo.newQuarantine()
 	if err != nil {
 		why := reason(err, "the repository cannot take it now")
@@ -97,7 +97,7 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 // checkChanges refuses names that cannot be, or that are not for clients, and
 // changes to refs that are elsewhere by now. The latter is checked again when
 // the ref is moved; to know it early keeps useless objects out.
-func (p *receiver) checkChanges() {
+func (p *receiver) checkChanges(ctx context.Context) {
 	seen := map[string]bool{}
 	for _, c := range p.push.Changes {
 		switch err := CheckRef(c.Ref); {
@@ -110,7 +110,7 @@ func (p *receiver) checkChanges() {
 		case c.Old == ZeroOID && c.New == ZeroOID:
 			c.Refused = "there is nothing to delete"
 		default:
-			if now, err := p.repo.follow(c.Ref); err == nil && now != c.Old {
+			if now, err := p.repo.follow(ctx, c.Ref); err == nil && now != c.Old {
 				c.Refused = fmt.Sprintf("is at %s but expected %s", now, c.Old)
 			} else if errors.Is(err, ErrNotFound) && c.Old != ZeroOID {
 				c.Refused = fmt.Sprintf("is not there but expected at %s", c.Old)
@@ -175,7 +175,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 	updates := make([]Update, len(changes))
 	for i, c := range changes {
 		c.Refused = ""
-		updates[i] = Update{c.Ref, c.Old, c.New}
+		updates[i] = Update{Ref: c.Ref, Old: c.Old, New: c.New}
 	}
 	err := p.repo.UpdateRefsAs(ctx, p.push.Mark, updates)
 	if err == nil {

@@ -24,7 +24,7 @@ func TestWasAt(t *testing.T) {
 	}
 	move := func(ref string, from, to OID) {
 		t.Helper()
-		if err := r.UpdateRefs(t.Context(), []Update{{ref, from, to}}); err != nil {
+		if err := r.UpdateRefs(t.Context(), []Update{{Ref: ref, Old: from, New: to}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,17 +71,5 @@ func TestWasAt(t *testing.T) {
 	}
 	if _, err := e.Repo(r.Path()+"x").WasAt(t.Context(), "refs/heads/main", ids[0]); !errors.Is(err, ErrNoRepository) {
 		t.Error(err)
-	}
-}
-
-func TestReflogLines(t *testing.T) {
-	t.Parallel()
-	a, b, c := OID(strings.Repeat("a", 40)), OID(strings.Repeat("b", 40)), OID(strings.Repeat("c", 40))
-	log := string(ZeroOID) + " " + string(a) + " svc <svc@localhost> 1700000000 +0000\tpush\n" +
-		string(a) + " " + string(b) + " x " + string(c) + "\n" + string(c)
-	for id, want := range map[OID]bool{ZeroOID: true, a: true, b: false, c: false, "": false} {
-		if got, err := inReflog(strings.NewReader(log), id); got != want || err != nil {
-			t.Errorf("%.8s: %v, %v", id, got, err)
-		}
 	}
 }

@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"svc/internal/git/refstore"
 )
 
 // The places of refs.
 const (
-	Heads = "refs/heads/"
-	Tags  = "refs/tags/"
+	Heads = refstore.Heads
+	Tags  = refstore.Tags
 )
 
 // Ref is a ref that leads to an object.
@@ -70,16 +69,17 @@ func (r Repo) Refs(ctx context.Context, o RefOptions) ([]Ref, error) {
 	if o.Place == "" {
 		o.Place = "refs/"
 	}
-	names, packed, err := r.refNames(ctx, o)
+	found, err := r.list(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	names := found.Names
 	if o.Order == ByNameDown {
 		names = slices.Clone(names)
 		slices.Reverse(names)
 	}
 	if o.Order == OldestFirst || o.Order == NewestFirst {
-		return r.refsByTime(ctx, o, names, packed)
+		return r.refsByTime(ctx, o, found)
 	}
 	var list []Ref
 	for _, name := range names {
@@ -89,7 +89,7 @@ func (r Repo) Refs(ctx context.Context, o RefOptions) ([]Ref, error) {
 		if o.Limit > 0 && len(list) == o.Limit {
 			break
 		}
-		list, err = r.addRef(ctx, list, name, packed, o.plain)
+		list, err = r.addRef(ctx, list, name, found, o.plain)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 	if err := CheckRef(name); err != nil {
 		return Ref{}, err
 	}
-	id, err := r.lookup(name)
+	id, err := r.lookup(ctx, name)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -112,30 +112,11 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 }
 
 // RefsNamed reads refs by their full names, which RefNames gave, in that order.
-// It looks for all files before it reads packed-refs once: a ref that is packed
-// meanwhile is found there. Refs that are gone, or whose object is missing, are
-// left out.
+// Refs that are gone, or whose object is missing, are left out.
 func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
-	ids := make([]OID, len(names))
-	all := true
-	for i, name := range names {
-		id, err := r.followLoose(name)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return nil, err
-		}
-		ids[i] = id
-		all = all && id != ""
-	}
-	if !all {
-		packed, err := r.packed()
-		if err != nil {
-			return nil, err
-		}
-		for i, name := range names {
-			if at, ok := packed.find(name); ok && ids[i] == "" {
-				ids[i] = packed.refs[at].id
-			}
-		}
+	ids, err := r.refs.All(ctx, names)
+	if err != nil {
+		return nil, err
 	}
 	// Most are commits, which are read together.
 	if _, err := r.readCommits(ctx, slices.DeleteFunc(slices.Clone(ids), func(id OID) bool { return id == "" }), true); err != nil {
@@ -161,128 +142,78 @@ func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
 
 // HasRef reports whether there is a ref of the full name, whatever it holds. It
 // takes no process. It returns ErrBadRef and ErrNoRepository.
-func (r Repo) HasRef(name string) (bool, error) {
+func (r Repo) HasRef(ctx context.Context, name string) (bool, error) {
 	if err := CheckRef(name); err != nil {
 		return false, err
 	}
-	_, err := r.lookup(name)
+	_, err := r.lookup(ctx, name)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// refNames returns the names below a place in order, which must not be changed.
-// Loose refs are looked for first: one that is packed meanwhile is then found in the
-// packed ones.
-func (r Repo) refNames(ctx context.Context, o RefOptions) ([]string, *packedRefs, error) {
-	dir := strings.TrimSuffix(o.Place, "/")
-	if !wellFormedOneLevel(dir) {
-		return nil, nil, fmt.Errorf("%w: %.100q", ErrBadRef, o.Place)
+// lookup finds the id of a ref by a name that passed WellFormedOneLevel: in
+// full or in short, a branch before a tag and both before all else. Refs that
+// the reader cannot name are not there. It returns ErrNotFound.
+func (r Repo) lookup(ctx context.Context, name string) (OID, error) {
+	places := []string{Heads, Tags, "refs/", "refs/remotes/"}
+	switch {
+	case name == "@" || name == "HEAD":
+		name, places = "HEAD", []string{""}
+	case strings.HasPrefix(name, "refs/"):
+		places = []string{""}
 	}
-	all := o.Match == nil && r.view.namesAll(o.Place)
-	wanted := func(name string) bool {
-		return all || r.view.names(name) && (o.Match == nil || o.Match(name[len(o.Place):]))
+	for i := range places {
+		places[i] += name
 	}
-	var loose []string
-	err := r.looseNames(ctx, dir, func(name string) {
-		if wanted(name) {
-			loose = append(loose, name)
+	if r.view != nil {
+		places = slices.DeleteFunc(places, func(full string) bool { return !r.view.names(full) })
+	}
+	// No one pushes to the last one, so it is not asked for until it must be.
+	for _, some := range [][]string{places[:min(len(places), 3)], places[min(len(places), 3):]} {
+		if id, err := r.refs.First(ctx, some); !errors.Is(err, ErrNotFound) {
+			return id, err
 		}
+	}
+	if err := r.refs.Exists(); err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
+}
+
+// follow finds the id of a ref by its full name, through symbolic refs.
+func (r Repo) follow(ctx context.Context, name string) (OID, error) {
+	return r.refs.First(ctx, []string{name})
+}
+
+// list returns the refs that are wanted, in the order of their names.
+func (r Repo) list(ctx context.Context, o RefOptions) (refstore.Listing, error) {
+	if !refstore.WellFormedOneLevel(strings.TrimSuffix(o.Place, "/")) {
+		return refstore.Listing{}, fmt.Errorf("%w: %.100q", ErrBadRef, o.Place)
+	}
+	if o.Match == nil && r.view.namesAll(o.Place) {
+		return r.refs.List(ctx, o.Place, nil)
+	}
+	return r.refs.List(ctx, o.Place, func(name string) bool {
+		return r.view.names(name) && (o.Match == nil || o.Match(name[len(o.Place):]))
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list refs: %w", err)
-	}
-	packed, err := r.packed()
-	if err != nil {
-		return nil, nil, err
-	}
-	names := packed.below(o.Place)
-	if !all {
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wanted(name) })
-	}
-	slices.Sort(loose)
-	names = mergeNames(names, loose)
-	if len(names) == 0 {
-		if err := r.exists(); err != nil {
-			return nil, nil, err
-		}
-	}
-	return names, packed, nil
-}
-
-// mergeNames merges two sorted lists, of which the first is the longer one most of
-// the time. It changes neither.
-func mergeNames(packed, loose []string) []string {
-	if len(loose) == 0 {
-		return packed
-	}
-	names := make([]string, 0, len(packed)+len(loose))
-	for _, name := range loose {
-		at, found := slices.BinarySearch(packed, name)
-		names = append(append(names, packed[:at]...), name)
-		if found {
-			at++
-		}
-		packed = packed[at:]
-	}
-	return append(names, packed...)
-}
-
-func (r Repo) looseNames(ctx context.Context, dir string, add func(string)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	files, err := os.ReadDir(filepath.Join(r.path, filepath.FromSlash(dir)))
-	if err != nil {
-		if notAFile(err) {
-			return nil // it went meanwhile, or there never was one
-		}
-		return err
-	}
-	for _, f := range files {
-		name := dir + "/" + f.Name()
-		switch {
-		case !wellFormed(name): // a lock, or the work of a stranger
-		case f.IsDir():
-			if err := r.looseNames(ctx, name, add); err != nil {
-				return err
-			}
-		case f.Type() == 0:
-			add(name)
-		}
-	}
-	return nil
 }
 
 // addRef reads a ref that was listed. One that went meanwhile is left out.
-func (r Repo) addRef(ctx context.Context, list []Ref, name string, packed *packedRefs, plain bool) ([]Ref, error) {
-	text, err := os.ReadFile(filepath.Join(r.path, filepath.FromSlash(name)))
-	if i, ok := packed.find(name); ok && notAFile(err) && (packed.peeled || packed.refs[i].peeled != "") {
-		p := packed.refs[i]
-		ref := Ref{Name: name, ID: p.id, Target: p.id}
-		if p.peeled != "" {
-			ref.Tag, ref.Target = p.id, p.peeled
-		}
-		return append(list, ref), nil
-	}
-	var id OID
-	if err == nil {
-		target := ""
-		if id, target, err = parseRef(name, text); target != "" {
-			id, err = r.follow(target)
-		}
-	} else {
-		id, err = r.follow(name)
-	}
-	var ref Ref
+func (r Repo) addRef(ctx context.Context, list []Ref, name string, in refstore.Listing, plain bool) ([]Ref, error) {
+	at, err := in.Read(name)
+	ref := Ref{Name: name, ID: at.ID}
 	switch {
-	case err == nil && plain:
-		ref = Ref{Name: name, ID: id}
-	case err == nil:
-		ref, err = r.led(ctx, name, id)
+	case err != nil:
+	case at.Known && at.Peeled != "":
+		ref.Tag, ref.Target = at.ID, at.Peeled
+	case at.Known:
+		ref.Target = at.ID
+	case !plain:
+		ref, err = r.led(ctx, name, at.ID)
 	}
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) && id == "" {
+	if errors.Is(err, ErrNotFound) {
 		return list, nil
 	}
 	return append(list, ref), err
@@ -305,16 +236,16 @@ func (r Repo) led(ctx context.Context, name string, id OID) (Ref, error) {
 	return ref, nil
 }
 
-func (r Repo) refsByTime(ctx context.Context, o RefOptions, names []string, packed *packedRefs) ([]Ref, error) {
+func (r Repo) refsByTime(ctx context.Context, o RefOptions, found refstore.Listing) ([]Ref, error) {
 	type dated struct {
 		Ref
 		when time.Time
 	}
 	var all []dated
 	var list []Ref
-	for _, name := range names {
+	for _, name := range found.Names {
 		var err error
-		if list, err = r.addRef(ctx, list[:0], name, packed, false); err != nil {
+		if list, err = r.addRef(ctx, list[:0], name, found, false); err != nil {
 			return nil, err
 		}
 		for _, ref := range list {
@@ -378,18 +309,4 @@ func (t *Tag) taggedAt() time.Time {
 }
 
 // DefaultBranch is the branch that HEAD names, whether it exists or not.
-func (r Repo) DefaultBranch() (string, error) {
-	text, err := os.ReadFile(filepath.Join(r.path, "HEAD"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: %s", ErrNoRepository, r.path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("read HEAD: %w", err)
-	}
-	_, target, err := parseRef("HEAD", text)
-	branch, ok := strings.CutPrefix(target, Heads)
-	if err != nil || !ok {
-		return "", fmt.Errorf("HEAD is %.100q: %w", text, ErrCorrupt)
-	}
-	return branch, nil
-}
+func (r Repo) DefaultBranch(ctx context.Context) (string, error) { return r.refs.Head(ctx) }

@@ -115,7 +115,7 @@ func TestBrokenRefsHideNoOthers(t *testing.T) {
 		t.Errorf("%s %v", got, err)
 	}
 	holdRefs(t, g.Path)
-	err = r.UpdateRefs(t.Context(), []Update{{Heads + "x", ZeroOID, id}})
+	err = r.UpdateRefs(t.Context(), []Update{{Ref: Heads + "x", Old: ZeroOID, New: id}})
 	if !errors.Is(err, ErrConflict) || strings.Contains(err.Error(), g.Path) {
 		t.Errorf("a lock: %v", err)
 	}
@@ -172,22 +172,22 @@ func TestUpdateRefs(t *testing.T) {
 		want    error
 		ref     string
 	}{
-		{"create", []Update{{Heads + "a/b", ZeroOID, one}, {Tags + "v1", ZeroOID, one}}, nil, ""},
-		{"create again", []Update{{Heads + "c", ZeroOID, one}, {Heads + "a/b", ZeroOID, one}}, ErrConflict, Heads + "a/b"},
-		{"none of the others", []Update{{Heads + "c", two, one}}, ErrConflict, Heads + "c"},
-		{"move", []Update{{Heads + "a/b", one, two}}, nil, ""},
-		{"move from elsewhere", []Update{{Heads + "a/b", one, two}}, ErrConflict, Heads + "a/b"},
-		{"move no matter what", []Update{{Heads + "a/b", "", one}}, nil, ""},
-		{"in the way", []Update{{Heads + "a", ZeroOID, one}}, ErrConflict, Heads + "a"},
-		{"below", []Update{{Heads + "a/b/c", ZeroOID, one}}, ErrConflict, Heads + "a/b/c"},
-		{"delete with the wrong value", []Update{{Heads + "a/b", two, ZeroOID}}, ErrConflict, Heads + "a/b"},
-		{"delete", []Update{{Heads + "a/b", one, ZeroOID}}, nil, ""},
-		{"where the directory was", []Update{{Heads + "a", ZeroOID, one}}, nil, ""},
-		{"missing object", []Update{{Heads + "x", ZeroOID, "1234567890123456789012345678901234567890"}}, ErrNotFound, ""},
-		{"a blob", []Update{{Heads + "x", ZeroOID, blob}}, ErrNotFound, ""},
-		{"bad name", []Update{{Heads + "-x", ZeroOID, one}}, ErrBadRef, ""},
-		{"new line", []Update{{Heads + "x\ndelete refs/heads/main", ZeroOID, one}}, ErrBadRef, ""},
-		{"bad id", []Update{{Heads + "x", ZeroOID, "HEAD"}}, ErrBadRevision, ""},
+		{"create", []Update{{Ref: Heads + "a/b", Old: ZeroOID, New: one}, {Ref: Tags + "v1", Old: ZeroOID, New: one}}, nil, ""},
+		{"create again", []Update{{Ref: Heads + "c", Old: ZeroOID, New: one}, {Ref: Heads + "a/b", Old: ZeroOID, New: one}}, ErrConflict, Heads + "a/b"},
+		{"none of the others", []Update{{Ref: Heads + "c", Old: two, New: one}}, ErrConflict, Heads + "c"},
+		{"move", []Update{{Ref: Heads + "a/b", Old: one, New: two}}, nil, ""},
+		{"move from elsewhere", []Update{{Ref: Heads + "a/b", Old: one, New: two}}, ErrConflict, Heads + "a/b"},
+		{"move no matter what", []Update{{Ref: Heads + "a/b", Old: "", New: one}}, nil, ""},
+		{"in the way", []Update{{Ref: Heads + "a", Old: ZeroOID, New: one}}, ErrConflict, Heads + "a"},
+		{"below", []Update{{Ref: Heads + "a/b/c", Old: ZeroOID, New: one}}, ErrConflict, Heads + "a/b/c"},
+		{"delete with the wrong value", []Update{{Ref: Heads + "a/b", Old: two, New: ZeroOID}}, ErrConflict, Heads + "a/b"},
+		{"delete", []Update{{Ref: Heads + "a/b", Old: one, New: ZeroOID}}, nil, ""},
+		{"where the directory was", []Update{{Ref: Heads + "a", Old: ZeroOID, New: one}}, nil, ""},
+		{"missing object", []Update{{Ref: Heads + "x", Old: ZeroOID, New: "1234567890123456789012345678901234567890"}}, ErrNotFound, ""},
+		{"a blob", []Update{{Ref: Heads + "x", Old: ZeroOID, New: blob}}, ErrNotFound, ""},
+		{"bad name", []Update{{Ref: Heads + "-x", Old: ZeroOID, New: one}}, ErrBadRef, ""},
+		{"new line", []Update{{Ref: Heads + "x\ndelete refs/heads/main", Old: ZeroOID, New: one}}, ErrBadRef, ""},
+		{"bad id", []Update{{Ref: Heads + "x", Old: ZeroOID, New: "HEAD"}}, ErrBadRevision, ""},
 		{"nothing", nil, nil, ""},
 	} {
 		err := r.UpdateRefs(t.Context(), c.updates)
@@ -214,7 +214,7 @@ func TestOneOfManyUpdatesWins(t *testing.T) {
 	for i := range 8 {
 		id := OID(g.Commit(gittest.Commit{Branch: fmt.Sprint("w", i), Parents: []string{string(base)}, Message: fmt.Sprint(i)}))
 		all.Go(func() {
-			err := r.UpdateRefs(t.Context(), []Update{{Heads + "main", base, id}})
+			err := r.UpdateRefs(t.Context(), []Update{{Ref: Heads + "main", Old: base, New: id}})
 			if err == nil {
 				won.Store(id, true)
 			} else if !errors.Is(err, ErrConflict) {
@@ -259,7 +259,7 @@ func TestDefaultBranch(t *testing.T) {
 	if err := r.SetDefaultBranch(t.Context(), "dev"); err != nil {
 		t.Error(err)
 	}
-	if b, err := r.DefaultBranch(); b != "dev" || err != nil {
+	if b, err := r.DefaultBranch(t.Context()); b != "dev" || err != nil {
 		t.Error(b, err)
 	}
 	if err := r.SetDefaultBranch(t.Context(), "a..b"); !errors.Is(err, ErrBadRef) {

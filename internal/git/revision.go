@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"svc/internal/git/refstore"
 )
 
 // suffixes are the steps from one object to another that callers may ask for.
@@ -19,7 +21,7 @@ func splitRevision(rev string) (base, suffix string, err error) {
 	if i := strings.IndexAny(rev, "~^"); i >= 0 {
 		base, suffix = rev[:i], rev[i:]
 	}
-	if len(rev) > maxRef || strings.HasPrefix(rev, "-") || base != "@" && !wellFormedOneLevel(base) || !suffixes.MatchString(suffix) {
+	if len(rev) > refstore.MaxName || strings.HasPrefix(rev, "-") || base != "@" && !refstore.WellFormedOneLevel(base) || !suffixes.MatchString(suffix) {
 		return "", "", fmt.Errorf("%w: %.100q", ErrBadRevision, rev)
 	}
 	return base, suffix, nil
@@ -62,8 +64,8 @@ func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) 
 	}
 	id, isID := ParseOID(base)
 	if !isID {
-		id, err = r.lookup(base)
-		if errors.Is(err, ErrNotFound) && len(base) >= 4 && len(base) <= 40 && isHex(base) {
+		id, err = r.lookup(ctx, base)
+		if errors.Is(err, ErrNotFound) && len(base) >= 4 && len(base) <= 40 && refstore.IsHex(base) {
 			isID = true
 			id, err = r.expand(ctx, base, suffix, want)
 		}

@@ -147,7 +147,7 @@ func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error)
 	if most <= 0 {
 		most = math.MaxInt64 >> 2
 	}
-	f := &packFilter{in: in, out: out, maxObject: most, large: large}
+	f := &packFilter{in: in, out: out, maxObject: most, large: large, progress: p.o.Progress}
 	err := f.run()
 	p.push.Pointers = f.pointers
 	if p.unseen != nil {

@@ -1,10 +1,15 @@
 package git
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
+
+	"svc/internal/git/pktline"
 )
 
 // Take copies a commit with its history from another repository into r, as far
@@ -38,3 +43,28 @@ func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 	}
 	return q.migrate()
 }
+
+// TakePack takes a pack and changes refs by it, checked as a push is: all of them,
+// or none. There is no client; the caller reads the pack from elsewhere. Refused
+// says in each change why it was not made. in is not read if all changes delete.
+func (r Repo) TakePack(ctx context.Context, in io.Reader, changes []*RefChange, o PushOptions) (*Push, error) {
+	if len(changes) > maxChanges {
+		return nil, fmt.Errorf("take a pack: %d refs: %w", len(changes), ErrTooLarge)
+	}
+	p := &receiver{repo: r, o: o, out: &lockedWriter{w: io.Discard}, large: r.engine.large,
+		request: &request{changes: changes, options: o.Options, capabilities: map[string]bool{"atomic": true}}}
+	push, err := p.receive(ctx, bufio.NewReaderSize(in, 64<<10))
+	failure, own := errors.AsType[*Error](err)
+	switch {
+	case err == nil:
+		return push, nil
+	case errors.Is(err, ErrTooLarge), errors.Is(err, errObjectSize), errors.Is(err, errPackTotal):
+		return push, fmt.Errorf("take a pack: %w: %w", ErrTooLarge, err)
+	case own && failure.Exit > 0 && ctx.Err() == nil, errors.Is(err, pktline.ErrMalformed), errors.Is(err, errPack):
+		return push, fmt.Errorf("%w: %w", ErrPack, err)
+	}
+	return push, fmt.Errorf("take a pack: %w", err)
+}
+
+// ErrPack says that a pack cannot be taken: it breaks off, or git refuses its objects.
+var ErrPack = errors.New("the pack cannot be taken")

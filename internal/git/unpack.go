@@ -92,7 +92,7 @@ func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 
 // filters reports whether the pack is read by its entries on its way to git. Such
 // a feed ends with the pack, even if the client keeps its side open.
-func (p *receiver) filters() bool { return p.o.MaxObject > 0 || p.unseen != nil }
+func (p *receiver) filters() bool { return p.o.MaxObject > 0 || p.unseen != nil || p.o.Progress != nil }
 
 // unpackFailure says in a line why a pack was not taken, and shows what git
 // said in the user's terminal.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/git/pktline"
+	"svc/internal/git/refstore"
 )
 
 // ServeOptions says how a client speaks to git.
@@ -51,7 +52,7 @@ func (o ServeOptions) version() string {
 // HTTP (GET info/refs).
 func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions) error {
 	if o.version() == "2" {
-		if err := r.exists(); err != nil {
+		if err := r.refs.Exists(); err != nil {
 			return err
 		}
 		return writeCapabilities(out)
@@ -90,7 +91,7 @@ func (r Repo) upload(ctx context.Context, in io.Reader, out io.Writer, o ServeOp
 func (r Repo) runUpload(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions, more ...string) error {
 	var args []string
 	for _, prefix := range o.Hide {
-		if !wellFormed(strings.TrimSuffix(prefix, "/")) {
+		if !refstore.WellFormed(strings.TrimSuffix(prefix, "/")) {
 			return fmt.Errorf("hide %.100q: %w", prefix, ErrBadRef)
 		}
 		args = append(args, "-c", "transfer.hideRefs="+prefix)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"svc/internal/git/pktline"
+	"svc/internal/git/refstore"
 )
 
 // archiveOption is what a client may say to git archive: nothing that names a
@@ -23,12 +24,12 @@ const maxArchiveArgs = 64
 // or of a path in them. It ends with ctx; an error is for the log, the client has
 // got its own message.
 func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
-	if err := r.exists(); err != nil {
+	if err := r.refs.Exists(); err != nil {
 		return err
 	}
 	args, err := readArguments(in)
 	if err == nil {
-		args, err = r.checkArguments(args)
+		args, err = r.checkArguments(ctx, args)
 	}
 	if err != nil {
 		_, _ = out.Write(pktline.Append(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
@@ -68,7 +69,7 @@ func readArguments(in io.Reader) ([]string, error) {
 
 // checkArguments wants options that are known, and then a branch or tag, whose
 // name it gives in full: git itself would take a tag before a branch.
-func (r Repo) checkArguments(args []string) ([]string, error) {
+func (r Repo) checkArguments(ctx context.Context, args []string) ([]string, error) {
 	for i, arg := range args {
 		if arg == "-l" || arg == "--list" {
 			return args, nil // git says what it can and looks no further
@@ -83,7 +84,7 @@ func (r Repo) checkArguments(args []string) ([]string, error) {
 			continue
 		}
 		name, path, inside := strings.Cut(arg, ":")
-		full, err := r.publicName(name)
+		full, err := r.publicName(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -98,16 +99,16 @@ func (r Repo) checkArguments(args []string) ([]string, error) {
 }
 
 // publicName returns the full name of a branch or tag.
-func (r Repo) publicName(name string) (string, error) {
+func (r Repo) publicName(ctx context.Context, name string) (string, error) {
 	places := []string{Heads, Tags}
 	if name == "HEAD" || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {
 		places = []string{""}
 	}
 	for _, place := range places {
-		if !wellFormedOneLevel(place + name) {
+		if !refstore.WellFormedOneLevel(place + name) {
 			continue
 		}
-		if _, err := r.follow(place + name); err == nil {
+		if _, err := r.follow(ctx, place+name); err == nil {
 			return place + name, nil
 		}
 	}

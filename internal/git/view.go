@@ -113,7 +113,7 @@ func (r Repo) see(ctx context.Context, id OID) error {
 	}
 	if info.Type == TypeCommit {
 		// Most ids that are asked for are those of the default branch.
-		head, err := whole.lookup("HEAD")
+		head, err := whole.lookup(ctx, "HEAD")
 		if err == nil {
 			var is bool
 			if is, err = whole.IsAncestor(ctx, string(id), string(head)); is {

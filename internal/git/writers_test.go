@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"svc/internal/git/gittest"
+	"svc/internal/git/refstore"
 )
 
 // holdRefs holds the lock that a process holds while it may have locked refs.
 func holdRefs(t *testing.T, path string) (release func()) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(path, writersFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(path, refstore.WritersFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func holdRefs(t *testing.T, path string) (release func()) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
-	return func() { unlock(f) }
+	return func() { refstore.Unlock(f) }
 }
 
 // TestLocksOfDeadProcesses leaves locks that nobody holds: they stand in no one's
@@ -59,7 +60,7 @@ func TestLocksOfDeadProcesses(t *testing.T) {
 func TestLockOutlivesServer(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
-	f, err := r.holdRefs(t.Context())
+	f, err := r.files.Hold(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,19 +84,19 @@ func TestLockOutlivesServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close() // as the end of this process would
-	if sole, err := r.soleWriter(t.Context(), 0); sole != nil || err != nil {
+	if sole, err := r.files.SoleWriter(t.Context(), 0); sole != nil || err != nil {
 		t.Errorf("alone while the child runs: %v", err)
 	}
 	in.Close()
 	if err := child.Wait(); err != nil {
 		t.Error(err)
 	}
-	sole, err := r.soleWriter(t.Context(), time.Minute)
+	sole, err := r.files.SoleWriter(t.Context(), time.Minute)
 	if sole == nil || err != nil {
 		t.Fatalf("not alone after the child has ended: %v", err)
 	}
 	sole.Close()
-	if _, err := r.engine.Repo(filepath.Join(g.Path, "none")).holdRefs(t.Context()); !errors.Is(err, ErrNoRepository) {
+	if _, err := r.engine.Repo(filepath.Join(g.Path, "none")).files.Hold(t.Context()); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("without a repository: %v", err)
 	}
 }
@@ -108,7 +109,7 @@ func TestHousekeepOnOneNode(t *testing.T) {
 	g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
 	lock := filepath.Join(g.Path, "objects/info/commit-graphs/commit-graph-chain.lock")
 	write(t, lock, "")
-	other, err := r.soleUpkeep()
+	other, err := r.files.SoleUpkeep()
 	if err != nil || other == nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestHousekeepOnOneNode(t *testing.T) {
 	if _, err := os.Stat(lock); err != nil {
 		t.Errorf("the lock of the other: %v", err)
 	}
-	unlock(other)
+	refstore.Unlock(other)
 	if _, err := r.Housekeep(t.Context(), HousekeepOptions{Now: time.Now(), Full: true}); err != nil {
 		t.Errorf("alone: %v", err)
 	}

@@ -167,7 +167,7 @@ func (s *Service) ensureAuxRepo(ctx context.Context, a *AuxRepo) (git.Repo, erro
 	if err != nil {
 		return git.Repo{}, err
 	}
-	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+	if _, err := r.DefaultBranch(ctx); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
 	err = s.holdAuxRepo(ctx, a, func(now git.Repo) error { // the storage may have changed since a was read
@@ -226,7 +226,7 @@ func (s *Service) CommitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo,
 }
 
 func (s *Service) commitAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, c AuxRepoCommit) error {
-	branch, err := r.DefaultBranch()
+	branch, err := r.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ type auxRepoTarget struct {
 func (auxRepoTarget) hint(context.Context, *git.Push) {}
 
 func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
-	head, err := push.Repo.DefaultBranch()
+	head, err := push.Repo.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (s *Service) write(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err != nil {
 		return nil, git.Repo{}, err
 	}
-	if p.Import == project.ImportScheduled {
+	if p.Import.Pending() {
 		return nil, git.Repo{}, errs.Conflict("The repository is being copied. Please try again when that is done.")
 	}
 	r, err := s.ensure(ctx, p)
@@ -149,7 +149,7 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 	if err != nil {
 		return git.Repo{}, err
 	}
-	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+	if _, err := r.DefaultBranch(ctx); !errors.Is(err, git.ErrNoRepository) {
 		return r, err
 	}
 	branch := cmp.Or(p.InitialBranch, UsualBranch)
@@ -168,7 +168,7 @@ func (s *Service) ensure(ctx context.Context, p *project.Project) (git.Repo, err
 
 // make creates a repository if it does not exist.
 func (s *Service) make(ctx context.Context, r git.Repo, branch string) error {
-	if _, err := r.DefaultBranch(); !errors.Is(err, git.ErrNoRepository) {
+	if _, err := r.DefaultBranch(ctx); !errors.Is(err, git.ErrNoRepository) {
 		return err
 	}
 	_, err := s.Git.Init(ctx, r.Path(), branch)

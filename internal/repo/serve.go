@@ -34,7 +34,7 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err != nil {
 		return nil, err
 	}
-	if p.Import == project.ImportScheduled { // creating it now would make the copy fail
+	if p.Import.Pending() { // creating it now would make the copy fail
 		return nil, errs.Unavailable("The repository is being copied. Please try again when that is done.")
 	}
 	// The repository must exist: git accepts an empty repository but reports a

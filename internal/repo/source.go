@@ -96,7 +96,7 @@ func (o *Source) Find(ctx context.Context, name string) (SourceRef, error) {
 // returns the short name. A name that is neither is taken for a branch, unless
 // it begins with refs/tags/. Other refs keep their full names. Objects are not
 // read.
-func (o *Source) Name(name string) (short string, tag bool, err error) {
+func (o *Source) Name(ctx context.Context, name string) (short string, tag bool, err error) {
 	if short, ok := strings.CutPrefix(name, git.Heads); ok {
 		return short, false, nil
 	}
@@ -104,7 +104,7 @@ func (o *Source) Name(name string) (short string, tag bool, err error) {
 		return short, true, nil
 	}
 	for _, place := range []string{git.Heads, git.Tags} {
-		has, err := o.repo.HasRef(place + name)
+		has, err := o.repo.HasRef(ctx, place+name)
 		if err = missing(err, "Reference"); err != nil && !errs.Is(err, errs.KindNotFound) {
 			return "", false, err
 		}

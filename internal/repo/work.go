@@ -116,7 +116,7 @@ func (s *Service) measure(ctx context.Context, p *project.Project, r git.Repo) e
 		return fmt.Errorf("size of project %d: %w", p.ID, err)
 	}
 	// The default branch may have changed since the project was read.
-	branch, err := r.DefaultBranch()
+	branch, err := r.DefaultBranch(ctx)
 	if err != nil {
 		return fmt.Errorf("default branch of project %d: %w", p.ID, passing(err))
 	}

@@ -196,7 +196,7 @@ func (s *Service) open(ctx context.Context, by actor.Actor, at string, write boo
 
 // check holds a snippet to one branch and to few files.
 func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) error {
-	head, err := push.Repo.DefaultBranch()
+	head, err := push.Repo.DefaultBranch(ctx)
 	if err != nil {
 		return err
 	}

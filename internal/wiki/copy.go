@@ -28,7 +28,7 @@ func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, err
 	if err != nil {
 		return "", fmt.Errorf("branches of the wiki of group %d: %w", g.ID, err)
 	}
-	return r.DefaultBranch()
+	return r.DefaultBranch(ctx)
 }
 
 // Bundle writes the wiki of a group, which its caller was given as an Owner, as a

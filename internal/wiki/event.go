@@ -29,7 +29,7 @@ type changed struct {
 
 // follow records what a push did to pages.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
-	head, err := p.Repo.DefaultBranch()
+	head, err := p.Repo.DefaultBranch(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *Service) Grep(ctx context.Context, by actor.Actor, at project.Place, f 
 	if err != nil {
 		return nil, none, repo.Missing(err, "Wiki Page")
 	}
-	branch, err := r.DefaultBranch()
+	branch, err := r.DefaultBranch(ctx)
 	if err != nil {
 		return nil, none, repo.Missing(err, "Wiki Page")
 	}

@@ -250,6 +250,6 @@ func (s *Service) Attach(ctx context.Context, by actor.Actor, at project.Place, 
 	if err != nil {
 		return nil, err
 	}
-	a.Branch, err = r.DefaultBranch()
+	a.Branch, err = r.DefaultBranch(ctx)
 	return a, err
 }

@@ -1,4 +1,4 @@
-package git
+package refstore
 
 import (
 	"context"
@@ -20,11 +20,11 @@ import (
 // is much older is stale as well.
 
 // deadAge is the age after which a lock is stale.
-func (e *Engine) deadAge() time.Duration { return 2*e.limits.Write + time.Minute }
+func (r *Files) deadAge() time.Duration { return 2*r.host.Write + time.Minute }
 
 // breakLocks removes the locks in the way of updates that are no one's. It
 // reports whether the updates may succeed now: a lock is gone.
-func (r Repo) breakLocks(ctx context.Context, updates []Update) (bool, error) {
+func (r *Files) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 	// The branch that HEAD names is locked together with HEAD.
 	names := []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"}
 	for _, u := range updates {
@@ -32,7 +32,7 @@ func (r Repo) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 	}
 	var found []string
 	for _, name := range names {
-		path := filepath.Join(r.path, filepath.FromSlash(name))
+		path := filepath.Join(r.dir, filepath.FromSlash(name))
 		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
 			found = append(found, path)
 		}
@@ -40,13 +40,13 @@ func (r Repo) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 	if len(found) == 0 {
 		return false, nil
 	}
-	before := time.Now().Add(-r.engine.deadAge())
-	alone, err := r.soleWriter(ctx, soleWait)
+	before := time.Now().Add(-r.deadAge())
+	alone, err := r.SoleWriter(ctx, soleWait)
 	if err != nil {
 		return false, fmt.Errorf("remove an old lock: %w", err)
 	}
 	if alone != nil {
-		defer unlock(alone)
+		defer Unlock(alone)
 		before = time.Now().Add(time.Hour) // of any age, whatever the clock of the file system
 	}
 	broken := alone != nil // those that were in the way are gone
@@ -83,8 +83,8 @@ const reclaimWait = 10 * time.Second
 // for the processes that it left to end, and removes their locks. It is for a
 // caller who knows that no other server uses the repository. ErrBusy when a
 // process does not end, ErrNoRepository.
-func (r Repo) Reclaim(ctx context.Context) error {
-	if err := r.exists(); err != nil {
+func (r *Files) Reclaim(ctx context.Context) error {
+	if err := r.Exists(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reclaimWait, ErrBusy)
@@ -92,20 +92,20 @@ func (r Repo) Reclaim(ctx context.Context) error {
 	for r.worked() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("take over %s: %w", r.path, context.Cause(ctx))
+			return fmt.Errorf("take over %s: %w", r.dir, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return r.dropLocks(time.Now().Add(time.Hour)) // of any age
+	return r.DropLocks(time.Now().Add(time.Hour)) // of any age
 }
 
 // worked reports whether a process of another server works in the directory of
 // the repository. It is false where the system cannot show that.
-func (r Repo) worked() bool {
+func (r *Files) worked() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, dir := range dirs {
 		at, err := os.Readlink(dir)
-		if err == nil && at == r.path && !ownChild(filepath.Dir(dir)) {
+		if err == nil && at == r.dir && !ownChild(filepath.Dir(dir)) {
 			return true
 		}
 	}
@@ -125,8 +125,8 @@ func ownChild(proc string) bool {
 	return len(field) > 1 && field[1] == strconv.Itoa(os.Getpid())
 }
 
-// dropLocks removes the locks of all refs that were made before a time.
-func (r Repo) dropLocks(before time.Time) error {
+// DropLocks removes the locks of all refs that were made before a time.
+func (r *Files) DropLocks(before time.Time) error {
 	var faults []error
 	drop := func(path string) {
 		if _, err := removeOld(path, before); err != nil {
@@ -134,9 +134,9 @@ func (r Repo) dropLocks(before time.Time) error {
 		}
 	}
 	for _, name := range []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"} {
-		drop(filepath.Join(r.path, name))
+		drop(filepath.Join(r.dir, name))
 	}
-	err := filepath.WalkDir(filepath.Join(r.path, "refs"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(r.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

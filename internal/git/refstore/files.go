@@ -1,7 +1,8 @@
-package git
+package refstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Refs are read from the files of the repository, not from a process and not
@@ -23,6 +25,33 @@ import (
 // refs are packed by writing the new packed-refs first. The parsed packed-refs
 // is kept as long as the file is the same by inode, size and time, which is
 // what git's own processes go by; it is replaced by renaming too.
+
+// Files is the refs of a bare repository in the files of its directory.
+type Files struct {
+	host *Host
+	dir  string
+}
+
+// Host is what the repositories of a process share.
+type Host struct {
+	// Cache keeps what was read from a directory.
+	Cache Cache
+	// Write is the longest time of a git process that writes.
+	Write time.Duration
+	// Git runs a git process that locks refs in a directory. A ref that it
+	// cannot lock is a *RefConflict.
+	Git func(ctx context.Context, dir, input string, args ...string) error
+}
+
+// Cache keeps a value for each directory, of about size bytes, as long as there
+// is room.
+type Cache interface {
+	Get(dir string) any
+	Put(dir string, value any, size int)
+}
+
+// NewFiles returns the refs in a directory, which need not exist.
+func NewFiles(h *Host, dir string) *Files { return &Files{h, dir} }
 
 // packedRef is a line of packed-refs.
 type packedRef struct {
@@ -45,38 +74,9 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// lookup finds the id of a ref by a name that passed wellFormedOneLevel: in
-// full or in short, a branch before a tag and both before all else. Refs that
-// the reader cannot name are not there. It returns ErrNotFound.
-func (r Repo) lookup(name string) (OID, error) {
-	places := []string{Heads, Tags, "refs/", "refs/remotes/"}
-	switch {
-	case name == "@" || name == "HEAD":
-		name, places = "HEAD", []string{""}
-	case strings.HasPrefix(name, "refs/"):
-		places = []string{""}
-	}
-	for i := range places {
-		places[i] += name
-	}
-	if r.view != nil {
-		places = slices.DeleteFunc(places, func(full string) bool { return !r.view.names(full) })
-	}
-	// No one pushes to the last one, so it is not asked for until it must be.
-	for _, some := range [][]string{places[:min(len(places), 3)], places[min(len(places), 3):]} {
-		if id, err := r.firstOf(some); !errors.Is(err, ErrNotFound) {
-			return id, err
-		}
-	}
-	if err := r.exists(); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
-}
-
-// firstOf reads the first of the refs that is there. Each loose file is looked
-// for before packed-refs is read, which is then asked for all of them at once.
-func (r Repo) firstOf(names []string) (OID, error) {
+// First implements Store. Each loose file is looked for before packed-refs is
+// read, which is then asked for all of them at once.
+func (r *Files) First(_ context.Context, names []string) (OID, error) {
 	if len(names) == 0 {
 		return "", errNoRef
 	}
@@ -111,7 +111,7 @@ func (r Repo) firstOf(names []string) (OID, error) {
 
 // followLoose reads a ref that is its own file, through symbolic refs; a
 // symbolic one is one, and what it leads to may be packed.
-func (r Repo) followLoose(name string) (OID, error) {
+func (r *Files) followLoose(name string) (OID, error) {
 	id, target, err := r.readLoose(name)
 	if err != nil || target == "" {
 		return id, err
@@ -120,7 +120,7 @@ func (r Repo) followLoose(name string) (OID, error) {
 }
 
 // follow reads a ref by its full name, through symbolic refs.
-func (r Repo) follow(name string) (OID, error) {
+func (r *Files) follow(name string) (OID, error) {
 	at := name
 	for range 5 {
 		id, target, err := r.readRef(at)
@@ -133,7 +133,7 @@ func (r Repo) follow(name string) (OID, error) {
 }
 
 // readRef reads one ref: its id, or the name that a symbolic one points to.
-func (r Repo) readRef(name string) (id OID, target string, err error) {
+func (r *Files) readRef(name string) (id OID, target string, err error) {
 	id, target, err = r.readLoose(name)
 	if !errors.Is(err, ErrNotFound) {
 		return id, target, err
@@ -149,12 +149,12 @@ func (r Repo) readRef(name string) (id OID, target string, err error) {
 }
 
 // readLoose is readRef for a ref that has its own file.
-func (r Repo) readLoose(name string) (id OID, target string, err error) {
-	if len(name) > maxRef {
+func (r *Files) readLoose(name string) (id OID, target string, err error) {
+	if len(name) > MaxName {
 		return "", "", errNoRef
 	}
 	var room [128]byte
-	text, err := readSmall(r.path+"/"+name, room[:])
+	text, err := readSmall(r.dir+"/"+name, room[:])
 	switch {
 	case err == nil:
 		return parseRef(name, text)
@@ -196,10 +196,10 @@ func readSmall(path string, room []byte) ([]byte, error) {
 // rarely.
 var errNoRef = fmt.Errorf("loose ref: %w", ErrNotFound)
 
-// exists returns ErrNoRepository when there is nothing to find refs in.
-func (r Repo) exists() error {
-	if _, err := os.Stat(filepath.Join(r.path, "HEAD")); err != nil {
-		return fmt.Errorf("%w: %s", ErrNoRepository, r.path)
+// Exists implements Store.
+func (r *Files) Exists() error {
+	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); err != nil {
+		return fmt.Errorf("%w: %s", ErrNoRepository, r.dir)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func parseRef(name string, text []byte) (id OID, target string, err error) {
 	s := strings.TrimSpace(string(text))
 	if rest, ok := strings.CutPrefix(s, "ref:"); ok {
 		target = strings.TrimSpace(rest)
-		if !strings.HasPrefix(target, "refs/") || !wellFormed(target) {
+		if !strings.HasPrefix(target, "refs/") || !WellFormed(target) {
 			return "", "", fmt.Errorf("ref %.100q points to %.100q: %w", name, target, ErrCorrupt)
 		}
 		return "", target, nil
@@ -226,13 +226,153 @@ func parseRef(name string, text []byte) (id OID, target string, err error) {
 	return id, "", nil
 }
 
+// All implements Store. It looks for all files before it reads packed-refs once:
+// a ref that is packed meanwhile is found there.
+func (r *Files) All(_ context.Context, names []string) ([]OID, error) {
+	ids := make([]OID, len(names))
+	all := true
+	for i, name := range names {
+		id, err := r.followLoose(name)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		ids[i] = id
+		all = all && id != ""
+	}
+	if all {
+		return ids, nil
+	}
+	packed, err := r.packed()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if at, ok := packed.find(name); ok && ids[i] == "" {
+			ids[i] = packed.refs[at].id
+		}
+	}
+	return ids, nil
+}
+
+// List implements Store. Loose refs are looked for first: one that is packed
+// meanwhile is then found in the packed ones.
+func (r *Files) List(ctx context.Context, place string, wanted func(string) bool) (Listing, error) {
+	var loose []string
+	err := r.looseNames(ctx, strings.TrimSuffix(place, "/"), func(name string) {
+		if wanted == nil || wanted(name) {
+			loose = append(loose, name)
+		}
+	})
+	if err != nil {
+		return Listing{}, fmt.Errorf("list refs: %w", err)
+	}
+	packed, err := r.packed()
+	if err != nil {
+		return Listing{}, err
+	}
+	names := packed.below(place)
+	if wanted != nil {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wanted(name) })
+	}
+	slices.Sort(loose)
+	names = mergeNames(names, loose)
+	if len(names) == 0 {
+		if err := r.Exists(); err != nil {
+			return Listing{}, err
+		}
+	}
+	return Listing{Names: names, read: func(name string) (Entry, error) { return r.listed(name, packed) }}, nil
+}
+
+// listed reads a ref that was listed together with packed.
+func (r *Files) listed(name string, packed *packedRefs) (Entry, error) {
+	text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(name)))
+	if i, ok := packed.find(name); ok && notAFile(err) && (packed.peeled || packed.refs[i].peeled != "") {
+		p := packed.refs[i]
+		return Entry{ID: p.id, Peeled: p.peeled, Known: true}, nil
+	}
+	var id OID
+	if err == nil {
+		target := ""
+		if id, target, err = parseRef(name, text); target != "" {
+			id, err = r.follow(target)
+		}
+	} else {
+		id, err = r.follow(name)
+	}
+	if errors.Is(err, ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return Entry{ID: id}, err
+}
+
+// mergeNames merges two sorted lists, of which the first is the longer one most of
+// the time. It changes neither.
+func mergeNames(packed, loose []string) []string {
+	if len(loose) == 0 {
+		return packed
+	}
+	names := make([]string, 0, len(packed)+len(loose))
+	for _, name := range loose {
+		at, found := slices.BinarySearch(packed, name)
+		names = append(append(names, packed[:at]...), name)
+		if found {
+			at++
+		}
+		packed = packed[at:]
+	}
+	return append(names, packed...)
+}
+
+func (r *Files) looseNames(ctx context.Context, dir string, add func(string)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(filepath.Join(r.dir, filepath.FromSlash(dir)))
+	if err != nil {
+		if notAFile(err) {
+			return nil // it went meanwhile, or there never was one
+		}
+		return err
+	}
+	for _, f := range files {
+		name := dir + "/" + f.Name()
+		switch {
+		case !WellFormed(name): // a lock, or the work of a stranger
+		case f.IsDir():
+			if err := r.looseNames(ctx, name, add); err != nil {
+				return err
+			}
+		case f.Type() == 0:
+			add(name)
+		}
+	}
+	return nil
+}
+
+// Head implements Store.
+func (r *Files) Head(context.Context) (string, error) {
+	text, err := os.ReadFile(filepath.Join(r.dir, "HEAD"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: %s", ErrNoRepository, r.dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read HEAD: %w", err)
+	}
+	_, target, err := parseRef("HEAD", text)
+	branch, ok := strings.CutPrefix(target, Heads)
+	if err != nil || !ok {
+		return "", fmt.Errorf("HEAD is %.100q: %w", text, ErrCorrupt)
+	}
+	return branch, nil
+}
+
 // packed returns the packed refs as they are now.
-func (r Repo) packed() (*packedRefs, error) {
-	path := filepath.Join(r.path, "packed-refs")
-	key := cacheKey{r.path, kindPacked, ""}
-	if v, ok := r.engine.cache.get(key); ok {
-		if info, err := os.Stat(path); err == nil && sameFile(v.(*packedRefs).file, info) {
-			return v.(*packedRefs), nil
+func (r *Files) packed() (*packedRefs, error) {
+	path := filepath.Join(r.dir, "packed-refs")
+	if p, ok := r.host.Cache.Get(r.dir).(*packedRefs); ok {
+		if info, err := os.Stat(path); err == nil && sameFile(p.file, info) {
+			return p, nil
 		}
 	}
 	f, err := os.Open(path)
@@ -256,7 +396,7 @@ func (r Repo) packed() (*packedRefs, error) {
 		return nil, err
 	}
 	p.file = info
-	r.engine.cache.put(key, p, 3*len(text))
+	r.host.Cache.Put(r.dir, p, 3*len(text))
 	return p, nil
 }
 

@@ -1,4 +1,4 @@
-package git
+package refstore
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 // lock has an owner. Housekeeping has a second file, whose exclusive lock keeps it
 // to one node at a time.
 const (
-	writersFile = "svc-writers"
+	// WritersFile is the file of those who change refs.
+	WritersFile = "svc-writers"
 	upkeepFile  = "svc-upkeep"
 )
 
@@ -30,26 +31,26 @@ const (
 	flockPause = 5 * time.Millisecond
 )
 
-// locksRefs reports whether a git command locks refs.
-func locksRefs(name string) bool {
+// Locks reports whether a git command locks refs.
+func Locks(name string) bool {
 	return name == "update-ref" || name == "pack-refs" || name == "reflog"
 }
 
-// holdRefs takes part in the shared lock until the file is closed. It waits while
+// Hold takes part in the shared lock until the file is closed. It waits while
 // another process has the exclusive lock, which takes a moment. ErrNoRepository.
-func (r Repo) holdRefs(ctx context.Context) (*os.File, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.engine.limits.Write, ErrBusy)
+func (r *Files) Hold(ctx context.Context) (*os.File, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.host.Write, ErrBusy)
 	defer cancel()
-	f, _, err := r.flock(ctx, writersFile, syscall.LOCK_SH)
+	f, _, err := r.flock(ctx, WritersFile, syscall.LOCK_SH)
 	return f, err
 }
 
-// soleWriter gets the exclusive lock: nobody holds ref locks until the file is
+// SoleWriter gets the exclusive lock: nobody holds ref locks until the file is
 // closed. It is nil if others still do after some time.
-func (r Repo) soleWriter(ctx context.Context, wait time.Duration) (*os.File, error) {
+func (r *Files) SoleWriter(ctx context.Context, wait time.Duration) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	f, held, err := r.flock(ctx, writersFile, syscall.LOCK_EX)
+	f, held, err := r.flock(ctx, WritersFile, syscall.LOCK_EX)
 	if held {
 		return nil, nil
 	}
@@ -59,10 +60,10 @@ func (r Repo) soleWriter(ctx context.Context, wait time.Duration) (*os.File, err
 // flock opens a file of the repository and locks it; held is true with an error
 // if others had a lock that is in the way until ctx ended. It never blocks in the
 // system: a frozen process may have the lock.
-func (r Repo) flock(ctx context.Context, name string, how int) (f *os.File, held bool, err error) {
-	f, err = os.OpenFile(filepath.Join(r.path, name), os.O_CREATE|os.O_RDWR, 0o640)
+func (r *Files) flock(ctx context.Context, name string, how int) (f *os.File, held bool, err error) {
+	f, err = os.OpenFile(filepath.Join(r.dir, name), os.O_CREATE|os.O_RDWR, 0o640)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fmt.Errorf("%w: %s", ErrNoRepository, r.path)
+		return nil, false, fmt.Errorf("%w: %s", ErrNoRepository, r.dir)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("lock refs: %w", err)
@@ -89,15 +90,15 @@ func (r Repo) flock(ctx context.Context, name string, how int) (f *os.File, held
 	}
 }
 
-// unlock releases a lock whose processes have ended. Closing the file would not be
+// Unlock releases a lock whose processes have ended. Closing the file would not be
 // enough: a process that is just being started has a copy of it for a moment.
-func unlock(f *os.File) {
+func Unlock(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing releases it as well, if later
 	_ = f.Close()
 }
 
-// soleUpkeep gets the lock of housekeeping; nil if another process has it.
-func (r Repo) soleUpkeep() (*os.File, error) {
+// SoleUpkeep gets the lock of housekeeping; nil if another process has it.
+func (r *Files) SoleUpkeep() (*os.File, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // one attempt
 	f, held, err := r.flock(ctx, upkeepFile, syscall.LOCK_EX)

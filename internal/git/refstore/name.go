@@ -1,0 +1,61 @@
+package refstore
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// MaxName is the most bytes of a ref's name.
+	MaxName      = 1024
+	maxComponent = 240 // bytes between slashes: a file name with ".lock" must fit
+)
+
+// CheckRef says whether name may be the full name of a ref ("refs/heads/x").
+// Beside the rules of git-check-ref-format it wants the name below refs/, no
+// part of it that git could take for an option or that a file system could
+// not hold, and no branch called HEAD. It returns ErrBadRef.
+func CheckRef(name string) error {
+	bad := func(why string) error { return fmt.Errorf("%w: %s", ErrBadRef, why) }
+	switch {
+	case len(name) > MaxName:
+		return bad("it is too long")
+	case !strings.HasPrefix(name, "refs/"):
+		return bad("it is not below refs/")
+	case !WellFormed(name):
+		return bad("git does not allow it")
+	case strings.Contains(name, "/-"):
+		return bad("a part starts with -")
+	case name == "refs/heads/HEAD", name == "refs/heads/@": // which is short for it
+		return bad("HEAD is no branch")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > maxComponent {
+			return bad("a part is too long")
+		}
+	}
+	return nil
+}
+
+// WellFormed follows git-check-ref-format(1), which needs one slash at least.
+func WellFormed(name string) bool {
+	return strings.Contains(name, "/") && WellFormedOneLevel(name)
+}
+
+// WellFormedOneLevel is WellFormed for names that need no slash.
+func WellFormedOneLevel(name string) bool {
+	if name == "" || name == "@" || strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c == 0x7f || strings.IndexByte(`~^:?*[\`, c) >= 0 {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,29 @@
+package refstore
+
+import "strings"
+
+// OID is the id of an object, in lower-case hex.
+type OID string
+
+// ZeroOID stands for no object: the old value of a ref that is made, the new
+// one of a ref that goes.
+const ZeroOID OID = "0000000000000000000000000000000000000000"
+
+// ParseOID reads a full object id.
+func ParseOID(s string) (OID, bool) {
+	if len(s) != len(ZeroOID) || !IsHex(s) {
+		return "", false
+	}
+	return OID(strings.ToLower(s)), true
+}
+
+// IsHex reports whether a text has hexadecimal digits alone.
+func IsHex(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if !(c >= '0' && c <= '9' && s[i] < 0x40 || c >= 'a' && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}
