@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -54,25 +55,38 @@ func (d *DB) listMigrations() ([]migration, error) {
 		if m.version, err = strconv.ParseInt(number, 10, 64); err != nil {
 			return nil, fmt.Errorf("migration %s: %w", name, err)
 		}
-		header, err := fs.ReadFile(source, name)
+		text, err := fs.ReadFile(source, name)
 		if err != nil {
 			return nil, err
 		}
+		header := headerOf(text)
 		m.oldest, m.post = m.version, postLine.Match(header)
 		if found := oldestLine.FindSubmatch(header); found != nil {
 			if m.oldest, err = strconv.ParseInt(string(found[1]), 10, 64); err != nil {
 				return nil, fmt.Errorf("migration %s: %w", name, err)
 			}
 		}
-		text, err := fs.ReadFile(source, dialectFS{source, d.kind}.file(name))
-		if err != nil {
+		if text, err = fs.ReadFile(source, dialectFS{source, d.kind}.file(name)); err != nil {
 			return nil, err
 		}
-		m.concurrent = concurrentIndex.Match(text)
+		m.concurrent = bytes.Contains(text, []byte("CONCURRENTLY")) && concurrentIndex.Match(text)
 		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b migration) int { return int(a.version - b.version) })
 	return list, nil
+}
+
+// headerOf returns the comments that a migration begins with. Every start reads
+// them, so the pattern need not search the statements.
+func headerOf(text []byte) []byte {
+	end := 0
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte("--")) {
+			break
+		}
+		end += len(line)
+	}
+	return text[:end]
 }
 
 func (d *DB) source() (fs.FS, error) {
