@@ -98,6 +98,11 @@ func (s *Service) store(ctx context.Context, m *pipelineDraft, c *config.Config,
 				return err
 			}
 		}
+		if p.ScheduleID != nil {
+			if err := s.Schedules.SetLastPipeline(ctx, tx, *p.ScheduleID, p.ID); err != nil {
+				return err
+			}
+		}
 		for i := range plan.Jobs {
 			if err := s.storeJob(ctx, tx, m, &plan.Jobs[i], urls[i]); err != nil {
 				return fmt.Errorf("job %s: %w", plan.Jobs[i].Name, err)

@@ -181,5 +181,5 @@ func (s *Service) refName(ctx context.Context, projectID int64, name string) (sh
 	if err != nil {
 		return "", false, err
 	}
-	return src.Name(name)
+	return src.Name(ctx, name)
 }

@@ -47,9 +47,6 @@ func (s *Service) workSchedule(ctx context.Context, w schedule.Work) error {
 	}
 	origin := fmt.Sprintf("schedule/%d/%d/%d", sch.ID, w.UserID, w.At.UnixMicro())
 	m.origin, m.pipeline.ScheduleID, m.pipeline.facts.Schedule = &origin, &sch.ID, sch.Description
-	p, err := s.create(ctx, m, true)
-	if err != nil {
-		return ignoreRefusal(err)
-	}
-	return s.Schedules.SetLastPipeline(ctx, sch.ID, p.ID)
+	_, err = s.create(ctx, m, true)
+	return ignoreRefusal(err)
 }

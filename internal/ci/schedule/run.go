@@ -81,7 +81,8 @@ func (s *Service) Exists(ctx context.Context, projectID, id int64) error {
 	return err
 }
 
-// SetLastPipeline records the last pipeline of a schedule.
-func (s *Service) SetLastPipeline(ctx context.Context, id, pipelineID int64) error {
-	return setLastPipeline(ctx, s.DB, id, pipelineID)
+// SetLastPipeline records the last pipeline of a schedule, in the transaction that
+// creates the pipeline.
+func (s *Service) SetLastPipeline(ctx context.Context, tx *db.Tx, id, pipelineID int64) error {
+	return setLastPipeline(ctx, tx, id, pipelineID)
 }
