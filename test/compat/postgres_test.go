@@ -37,6 +37,10 @@ func newDatabase(t *testing.T) string {
 		t.Fatalf("TEST_POSTGRES: %v", err)
 	}
 	u.Path = "/" + name
+	// A busy machine may take long to start the process of a connection.
+	query := u.Query()
+	query.Set("connect_timeout", "120")
+	u.RawQuery = query.Encode()
 	return u.String()
 }
 
