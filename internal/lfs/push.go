@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"svc/internal/actor"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -67,26 +68,34 @@ func newIDs(changes []*git.RefChange) []git.OID {
 	return ids
 }
 
-// refuseMissing refuses pointers to objects that the project does not hold.
-func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
-	found := map[string]bool{}
-	err := r.EachSmallBlob(ctx, git.SmallBlobs{From: newIDs(changes), NotRefs: true, Min: minPointer, Max: MaxPointer}, func(_ git.OID, content []byte) error {
+// pointers returns the LFS pointers in new commits, by the IDs of their objects.
+// errTooMany if there are too many.
+func pointers(ctx context.Context, r git.Repo, in git.SmallBlobs) (map[string]Pointer, error) {
+	found := map[string]Pointer{}
+	in.NotRefs, in.Min, in.Max = true, minPointer, MaxPointer
+	err := r.EachSmallBlob(ctx, in, func(_ git.OID, content []byte) error {
 		if pointer, ok := ParsePointer(content); ok {
-			found[pointer.OID] = true
+			found[pointer.OID] = pointer
 		}
 		if len(found) > maxPointers {
 			return errTooMany
 		}
 		return nil
 	})
+	if err != nil && err != errTooMany {
+		err = fmt.Errorf("find LFS pointers: %w", err)
+	}
+	return found, err
+}
+
+// refuseMissing refuses pointers to objects that the project does not hold.
+func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
+	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes)})
 	if err == errTooMany {
 		return "The push has too many LFS pointers to check. Push fewer commits at a time.", nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("find LFS pointers: %w", err)
-	}
-	if len(found) == 0 {
-		return "", nil
+	if err != nil || len(found) == 0 {
+		return "", err
 	}
 	have, err := findHeld(ctx, s.DB, p.ID, keys(found))
 	if err != nil {
@@ -103,6 +112,30 @@ func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.R
 		}
 	}
 	return "", touch(ctx, s.DB, p.ID, old, s.Now())
+}
+
+// Missing returns the objects that new commits of an import name and that the project
+// does not hold, in the order of their IDs. Invalid if there are too many.
+func (s *Service) Missing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) ([]Pointer, error) {
+	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes), Upkeep: true})
+	if err == errTooMany {
+		return nil, errs.Invalid("The repository has more than %d LFS objects.", maxPointers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	oids := keys(found)
+	have, err := findHeld(ctx, s.DB, p.ID, oids)
+	if err != nil {
+		return nil, fmt.Errorf("find LFS objects: %w", err)
+	}
+	var list []Pointer
+	for _, oid := range oids {
+		if _, ok := have[oid]; !ok {
+			list = append(list, found[oid])
+		}
+	}
+	return list, nil
 }
 
 // refuseLocked refuses changes of files that other users have locked.

@@ -20,7 +20,7 @@ import (
 // errTooMany ends a search whose result is known.
 var errTooMany = errors.New("too many")
 
-func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+func keys[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
 const (
 	// grace is how long an object is kept that no commit of the project names.

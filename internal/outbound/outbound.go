@@ -93,7 +93,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int) ([]byte, error
 	}
 	answer, err := f.client.Do(request)
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -101,7 +101,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int) ([]byte, error
 	}
 	content, err := io.ReadAll(io.LimitReader(answer.Body, int64(limit)+1))
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	return content, nil
 }
@@ -113,9 +113,9 @@ func check(u *url.URL) error {
 	return nil
 }
 
-// plain says what went wrong without the addresses that a network error has
+// Plain says what went wrong without the addresses that a network error has
 // in it.
-func plain(err error) error {
+func Plain(err error) error {
 	var asked *url.Error
 	if errors.As(err, &asked) {
 		err = asked.Err

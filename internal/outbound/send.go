@@ -83,6 +83,30 @@ type Sender struct {
 // NewSender returns a sender. insecure skips the verification of certificates; time
 // bounds each request with its response.
 func NewSender(p Policy, insecure bool, timeout time.Duration) *Sender {
+	transport := p.Transport(timeout)
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: insecure} // #nosec G402: the owner of the hook has chosen it
+	return &Sender{transport: transport, client: &http.Client{
+		Transport: transport, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Transport returns a transport whose connections lead to allowed addresses only.
+// The address is checked when it is dialled, so a name cannot stand for another one
+// by then. timeout bounds the connection and the TLS handshake.
+func (p Policy) Transport(timeout time.Duration) *http.Transport {
+	return &http.Transport{
+		// No proxy of the environment: it would be the one that is dialled.
+		DialContext:            p.dialer(timeout),
+		TLSHandshakeTimeout:    timeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxIdleConnsPerHost:    1,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// dialer connects to allowed addresses.
+func (p Policy) dialer(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := &net.Dialer{Timeout: timeout}
 	checked := &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -91,24 +115,12 @@ func NewSender(p Policy, insecure bool, timeout time.Duration) *Sender {
 		}
 		return nil
 	}}
-	transport := &http.Transport{
-		// No proxy of the environment: it would be the one that is dialled.
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if host, port, err := net.SplitHostPort(address); err == nil && p.allowsName(host, port) {
-				return dial.DialContext(ctx, network, address)
-			}
-			return checked.DialContext(ctx, network, address)
-		},
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: insecure}, // #nosec G402: the owner of the hook has chosen it
-		TLSHandshakeTimeout:    timeout,
-		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConnsPerHost:    1,
-		ForceAttemptHTTP2:      true,
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(address); err == nil && p.allowsName(host, port) {
+			return dial.DialContext(ctx, network, address)
+		}
+		return checked.DialContext(ctx, network, address)
 	}
-	return &Sender{transport: transport, client: &http.Client{
-		Transport: transport, Timeout: timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
 }
 
 // Response is the answer to a request. Body has limit bytes at most.
@@ -126,12 +138,12 @@ func (s *Sender) Send(r *http.Request, limit int64) (*Response, error) {
 	}
 	answer, err := s.client.Do(r)
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, limit))
 	if err != nil && len(body) == 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }

@@ -1,0 +1,63 @@
+package gitremote
+
+import (
+	"net/url"
+	"strings"
+
+	"svc/internal/errs"
+)
+
+// Address is the place of a repository on another server, and the credentials for it.
+type Address struct {
+	URL      string // without credentials
+	User     string
+	Password string
+}
+
+const (
+	maxURL        = 2048
+	maxCredential = 1024
+)
+
+// ParseAddress reads the URL of a repository, which may contain credentials. The
+// errors are texts for the user, and contain nothing of the URL.
+func ParseAddress(text string) (Address, error) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxURL+2*maxCredential {
+		return Address{}, errs.Invalid("is too long (maximum is %d characters)", maxURL)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return Address{}, errs.Invalid("must not contain spaces or control characters")
+	}
+	if strings.HasPrefix(text, "-") {
+		return Address{}, errs.Invalid("must be a URL that starts with http:// or https://")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
+		return Address{}, errs.Invalid("must be a URL that starts with http:// or https://")
+	}
+	a := Address{User: u.User.Username()}
+	a.Password, _ = u.User.Password()
+	u.User = nil
+	switch path, err := url.PathUnescape(u.EscapedPath()); {
+	case u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-"):
+		return Address{}, errs.Invalid("must contain the name of a host")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
+		return Address{}, errs.Invalid("must not contain a query or a fragment")
+	case err != nil || hasControl(path) || hasControl(u.Hostname()) || hasControl(a.User) || hasControl(a.Password):
+		return Address{}, errs.Invalid("must not contain spaces or control characters")
+	case strings.Trim(path, "/") == "":
+		return Address{}, errs.Invalid("must contain the path of a repository")
+	case len(a.User) > maxCredential || len(a.Password) > maxCredential:
+		return Address{}, errs.Invalid("has a user name or password that is too long (maximum is %d characters)", maxCredential)
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	if a.URL = u.String(); len(a.URL) > maxURL {
+		return Address{}, errs.Invalid("is too long (maximum is %d characters)", maxURL)
+	}
+	return a, nil
+}
+
+func hasControl(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}

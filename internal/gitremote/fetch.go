@@ -1,0 +1,296 @@
+package gitremote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"svc/internal/git"
+	"svc/internal/git/pktline"
+)
+
+const (
+	// MaxRefs is how many branches and tags of a repository are read.
+	MaxRefs = 20_000
+	// maxAdvertised bounds the refs of all kinds that old servers send, in bytes.
+	maxAdvertised = 64 << 20
+	maxRefName    = 1024
+
+	uploadPack = "git-upload-pack"
+)
+
+// Refs are the branches and tags of a repository.
+type Refs struct {
+	List []git.Ref // full names; tags are not peeled
+	Head string    // full name of the default branch; empty if unknown
+
+	v2 bool
+}
+
+// Refs lists the branches and tags. Other refs, such as those of merge requests, are
+// left out.
+func (r *Remote) Refs(ctx context.Context) (*Refs, error) {
+	answer, err := r.discover(ctx, uploadPack)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if kind := answer.Header.Get("Content-Type"); kind != "application/x-"+uploadPack+"-advertisement" {
+		return nil, fail("There is no Git repository at this URL, or its server supports only the dumb HTTP protocol.")
+	}
+	in := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
+	line, kind, err := pktline.ReadLine(in)
+	if err == nil && kind == pktline.Data && strings.HasPrefix(line, "# service=") {
+		if _, kind, err = pktline.Read(in); err == nil && kind == pktline.Flush {
+			line, kind, err = pktline.ReadLine(in)
+		}
+	}
+	if err != nil {
+		return nil, broken(ctx, err)
+	}
+	if kind == pktline.Data && line == "version 2" {
+		return r.listRefs(ctx, in)
+	}
+	return readAdvertised(ctx, in, line, kind)
+}
+
+// listRefs lists the refs by version 2 of the protocol. in has the capabilities.
+func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
+	for {
+		line, kind, err := pktline.ReadLine(in)
+		if err != nil {
+			return nil, broken(ctx, err)
+		}
+		if kind != pktline.Data {
+			break
+		}
+		if format, ok := strings.CutPrefix(line, "object-format="); ok && format != "sha1" {
+			return nil, fail("The repository uses the object format %.20q. Only sha1 is supported.", format)
+		}
+	}
+	b := pktline.Append(nil, "command=ls-refs\n")
+	b = append(b, "0001"...)
+	for _, arg := range []string{"symrefs", "ref-prefix HEAD", "ref-prefix " + git.Heads, "ref-prefix " + git.Tags} {
+		b = pktline.Append(b, arg+"\n")
+	}
+	answer, err := r.post(ctx, uploadPack, bytes.NewReader(pktline.AppendFlush(b)))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
+	refs := &Refs{v2: true}
+	for {
+		line, kind, err := pktline.ReadLine(body)
+		if err != nil {
+			return nil, broken(ctx, err)
+		}
+		if kind != pktline.Data {
+			return refs, nil
+		}
+		fields := strings.Split(line, " ")
+		if len(fields) < 2 {
+			return nil, malformed()
+		}
+		if fields[1] == "HEAD" {
+			for _, attribute := range fields[2:] {
+				if target, ok := strings.CutPrefix(attribute, "symref-target:"); ok {
+					refs.Head = target
+				}
+			}
+			continue
+		}
+		if err := refs.add(fields[0], fields[1]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readAdvertised reads the refs of a server that knows version 0 or 1 only.
+func readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
+	refs := &Refs{}
+	var head string
+	for first := true; kind == pktline.Data; first = false {
+		if line == "version 1" {
+			first = true
+		} else {
+			name, capabilities, _ := strings.Cut(line, "\x00")
+			if first || capabilities != "" {
+				for c := range strings.FieldsSeq(capabilities) {
+					if target, ok := strings.CutPrefix(c, "symref=HEAD:"); ok {
+						refs.Head = target
+					}
+					if format, ok := strings.CutPrefix(c, "object-format="); ok && format != "sha1" {
+						return nil, fail("The repository uses the object format %.20q. Only sha1 is supported.", format)
+					}
+				}
+			}
+			id, ref, found := strings.Cut(name, " ")
+			switch {
+			case strings.HasPrefix(line, "ERR "):
+				return nil, said(line)
+			case !found:
+				return nil, malformed()
+			case ref == "HEAD":
+				head = id
+			case strings.HasSuffix(ref, "^{}"):
+			default:
+				if err := refs.add(id, ref); err != nil {
+					return nil, err
+				}
+			}
+		}
+		var err error
+		if line, kind, err = pktline.ReadLine(in); err != nil {
+			return nil, broken(ctx, err)
+		}
+	}
+	if refs.Head == "" && head != "" { // very old servers do not name it
+		for _, ref := range refs.List {
+			if string(ref.ID) == head && strings.HasPrefix(ref.Name, git.Heads) {
+				refs.Head = ref.Name
+				break
+			}
+		}
+	}
+	return refs, nil
+}
+
+func (r *Refs) add(id, name string) error {
+	if !strings.HasPrefix(name, git.Heads) && !strings.HasPrefix(name, git.Tags) {
+		return nil
+	}
+	oid, ok := git.ParseOID(id)
+	if !ok || oid == git.ZeroOID || len(name) > maxRefName {
+		return malformed()
+	}
+	if len(r.List) == MaxRefs {
+		return fail("The repository has more than %d branches and tags.", MaxRefs)
+	}
+	r.List = append(r.List, git.Ref{Name: name, ID: oid})
+	return nil
+}
+
+// Pack requests a pack with all that the wanted objects lead to, which must be
+// closed.
+func (r *Remote) Pack(ctx context.Context, refs *Refs, want []git.OID) (io.ReadCloser, error) {
+	var b []byte
+	if refs.v2 {
+		b = pktline.Append(b, "command=fetch\n")
+		b = append(b, "0001"...)
+		b = pktline.Append(b, "ofs-delta\n")
+	}
+	capabilities := " side-band-64k ofs-delta agent=git/svc"
+	seen := map[git.OID]bool{}
+	for _, id := range want {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		line := "want " + string(id)
+		if !refs.v2 {
+			line, capabilities = line+capabilities, ""
+		}
+		b = pktline.Append(b, line+"\n")
+	}
+	if !refs.v2 {
+		b = pktline.AppendFlush(b)
+	}
+	b = pktline.Append(b, "done\n")
+	if refs.v2 {
+		b = pktline.AppendFlush(b)
+	}
+	answer, err := r.post(ctx, uploadPack, bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(answer.Body, 64<<10)
+	if err := skipToPack(in, refs.v2); err != nil {
+		answer.Body.Close()
+		return nil, broken(ctx, err)
+	}
+	return &packReader{ctx: ctx, in: in, close: answer.Body}, nil
+}
+
+// skipToPack reads what comes before the pack.
+func skipToPack(in io.Reader, v2 bool) error {
+	for range 2 * MaxRefs {
+		line, kind, err := pktline.ReadLine(in)
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(line, "ERR "):
+			return said(line)
+		case v2 && kind == pktline.Data && line == "packfile":
+			return nil
+		case !v2 && line == "NAK", !v2 && strings.HasPrefix(line, "ACK ") && len(strings.Fields(line)) == 2:
+			return nil
+		}
+	}
+	return malformed()
+}
+
+// packReader is the pack in a side band.
+type packReader struct {
+	ctx   context.Context
+	in    io.Reader
+	close io.Closer
+	rest  []byte
+	done  bool
+}
+
+// Read implements io.Reader.
+func (p *packReader) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		if p.done {
+			return 0, io.EOF
+		}
+		data, kind, err := pktline.Read(p.in)
+		switch {
+		case err != nil:
+			return 0, broken(p.ctx, err)
+		case kind != pktline.Data:
+			p.done = true
+		case len(data) == 0:
+			return 0, malformed()
+		case data[0] == 1:
+			p.rest = data[1:]
+		case data[0] == 2:
+			// The progress of the server.
+		case data[0] == 3:
+			return 0, said("ERR " + string(data[1:]))
+		default:
+			return 0, malformed()
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// Close ends the transfer.
+func (p *packReader) Close() error { return p.close.Close() }
+
+// said is what the other server reports. Its text is not passed on: it may repeat
+// what it was sent.
+func said(line string) error {
+	return &Failure{Text: "The server reported an error.", cause: errors.New(line)}
+}
+
+func malformed() error { return fail("The server does not follow the Git protocol.") }
+
+func broken(ctx context.Context, err error) error {
+	var failure *Failure
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &failure):
+		return err
+	case errors.Is(err, pktline.ErrMalformed):
+		return malformed()
+	}
+	return &Failure{Text: "The connection to the server was interrupted.", cause: err}
+}

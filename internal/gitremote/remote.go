@@ -1,0 +1,229 @@
+// Package gitremote reads Git repositories of other servers over HTTP: their refs,
+// packs and LFS objects. It is a client of the smart HTTP protocol
+// (gitprotocol-http(5), gitprotocol-v2(5)) that runs in this process, so that the
+// rules of package outbound hold for each connection, and credentials are in no
+// argument, environment or file of another process.
+package gitremote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"svc/internal/outbound"
+)
+
+const (
+	maxRedirects = 3
+	connectTime  = 15 * time.Second
+	// headerTime is how long a server may prepare its answer: it counts objects
+	// before it sends the first byte.
+	headerTime = 5 * time.Minute
+)
+
+// Options are the limits of a remote.
+type Options struct {
+	Policy outbound.Policy
+	// Stall is how long a server may send nothing; 0 is the usual time.
+	Stall time.Duration
+}
+
+// Remote is a repository on another server. It is for one goroutine; Close ends its
+// connections.
+type Remote struct {
+	base      *url.URL
+	user      string
+	password  string
+	stall     time.Duration
+	policy    outbound.Policy
+	transport *http.Transport
+	client    *http.Client
+}
+
+// Failure is an error of the other server or of the way to it. Its text is for the
+// user, and contains neither credentials nor addresses.
+type Failure struct {
+	Text  string
+	cause error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Text }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.cause }
+
+func fail(format string, args ...any) *Failure { return &Failure{Text: fmt.Sprintf(format, args...)} }
+
+// Open returns a remote. It does not connect yet.
+func Open(a Address, o Options) (*Remote, error) {
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fail("The URL of the repository is not valid.")
+	}
+	r := &Remote{base: u, user: a.User, password: a.Password, stall: o.Stall, policy: o.Policy, transport: o.Policy.Transport(connectTime)}
+	if r.stall == 0 {
+		r.stall = time.Minute
+	}
+	r.transport.ResponseHeaderTimeout = headerTime
+	r.transport.MaxConnsPerHost = 4
+	r.client = &http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return r, nil
+}
+
+// Close ends the connections.
+func (r *Remote) Close() { r.transport.CloseIdleConnections() }
+
+// authorize adds the credentials to a request to the server of the repository.
+func (r *Remote) authorize(q *http.Request) {
+	if (r.user != "" || r.password != "") && sameOrigin(q.URL, r.base) {
+		q.SetBasicAuth(r.user, r.password)
+	}
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+}
+
+// do sends a request, and returns its response with status 200.
+func (r *Remote) do(q *http.Request) (*http.Response, error) {
+	q.Header.Set("User-Agent", "git/2.0 (svc)")
+	answer, err := r.client.Do(q)
+	if err != nil {
+		return nil, r.unreachable(q.Context(), err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		answer.Body = &stalling{body: answer.Body, after: r.stall, now: time.Now, began: time.Now()}
+		return answer, nil
+	}
+	return answer, refused(answer)
+}
+
+func (r *Remote) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, outbound.ErrLocal) {
+		return &Failure{Text: "The URL leads to an address of the local network, which is not allowed.", cause: err}
+	}
+	return &Failure{Text: "The server cannot be reached: " + outbound.Plain(err).Error() + ".", cause: outbound.Plain(err)}
+}
+
+// refused closes a response that is not OK and says what it means.
+func refused(answer *http.Response) error {
+	answer.Body.Close()
+	switch code := answer.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fail("The server refused the credentials (HTTP %d). Check the user name and password.", code)
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return fail("The repository was not found (HTTP %d). Check the URL; a private repository needs a user name and password.", code)
+	case code >= 300 && code < 400:
+		return fail("The server sent an unexpected redirect (HTTP %d).", code)
+	default:
+		return &Failure{Text: fmt.Sprintf("The server answered with HTTP %d.", code)}
+	}
+}
+
+// discover requests the refs of a service. Redirects are followed here and nowhere
+// else; the repository is at the place that they lead to.
+func (r *Remote) discover(ctx context.Context, service string) (*http.Response, error) {
+	const suffix = "/info/refs"
+	at := r.base.JoinPath(suffix)
+	at.RawQuery = "service=" + service
+	for range maxRedirects + 1 {
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+		if err != nil {
+			return nil, fail("The URL of the repository is not valid.")
+		}
+		q.Header.Set("Git-Protocol", "version=2")
+		r.authorize(q)
+		answer, err := r.do(q)
+		if answer == nil || answer.StatusCode < 300 || answer.StatusCode >= 400 || answer.Header.Get("Location") == "" {
+			return answer, err
+		}
+		next, err := at.Parse(answer.Header.Get("Location"))
+		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" {
+			return nil, fail("The server redirects to a URL that is not allowed.")
+		}
+		if at.Scheme == "https" && next.Scheme == "http" {
+			return nil, fail("The server redirects from https to http, which is not allowed.")
+		}
+		if !r.policy.MayReach(next) {
+			return nil, fail("The server redirects to an address of the local network, which is not allowed.")
+		}
+		path, found := strings.CutSuffix(next.Path, suffix)
+		if !found || next.RawQuery != at.RawQuery {
+			return nil, fail("The server redirects to a URL that is not a Git repository. Use the URL that it redirects to.")
+		}
+		next.User = nil
+		base := *next
+		base.Path, base.RawPath, base.RawQuery, base.Fragment = path, "", "", ""
+		if !sameOrigin(&base, r.base) {
+			r.user, r.password = "", "" // they are for the first server alone
+		}
+		r.base, at = &base, next
+	}
+	return nil, fail("The server redirects too often.")
+}
+
+// post sends a request to a service.
+func (r *Remote) post(ctx context.Context, service string, body io.Reader) (*http.Response, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base.JoinPath("/"+service).String(), body)
+	if err != nil {
+		return nil, fail("The URL of the repository is not valid.")
+	}
+	q.Header.Set("Content-Type", "application/x-"+service+"-request")
+	q.Header.Set("Accept", "application/x-"+service+"-result")
+	q.Header.Set("Git-Protocol", "version=2")
+	r.authorize(q)
+	answer, err := r.do(q)
+	if err != nil {
+		return nil, err
+	}
+	if kind := answer.Header.Get("Content-Type"); kind != "application/x-"+service+"-result" {
+		answer.Body.Close()
+		return nil, fail("The server does not answer like a Git server.")
+	}
+	return answer, nil
+}
+
+// minRate is how many bytes per second a server must send on average, so that a
+// slow one does not occupy a worker for hours.
+const minRate = 1 << 10
+
+// stalling is a body whose reading fails when nothing comes for a while, or less
+// than minRate.
+type stalling struct {
+	body     io.ReadCloser
+	after    time.Duration
+	now      func() time.Time
+	began    time.Time
+	received int64
+}
+
+// Read implements io.Reader.
+func (s *stalling) Read(p []byte) (int, error) {
+	fired := make(chan struct{})
+	timer := time.AfterFunc(s.after, func() {
+		close(fired)
+		s.body.Close() // ends the read
+	})
+	n, err := s.body.Read(p)
+	if !timer.Stop() {
+		<-fired
+		return n, &Failure{Text: "The server stopped sending data."}
+	}
+	s.received += int64(n)
+	if took := s.now().Sub(s.began); err == nil && took > s.after && float64(s.received) < minRate*took.Seconds() {
+		return n, &Failure{Text: "The server sends data too slowly."}
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *stalling) Close() error { return s.body.Close() }
