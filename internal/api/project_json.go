@@ -78,6 +78,8 @@ type projectJSON struct {
 
 	ImportStatus string  `json:"import_status"`
 	ImportError  *string `json:"import_error"`
+	ImportType   *string `json:"import_type"`
+	ImportURL    *string `json:"import_url"` // without credentials, for users who can change the settings
 
 	ForkedFrom *projectBasicJSON `json:"forked_from_project,omitempty"`
 
@@ -119,9 +121,7 @@ type projectJSON struct {
 
 // projectFixedJSON is fields of features that do not exist here.
 type projectFixedJSON struct {
-	ImportURL                     *string   `json:"import_url"`
 	ContainerExpiration           *struct{} `json:"container_expiration_policy"`
-	ImportType                    *string   `json:"import_type"`
 	MirrorUserID                  *int64    `json:"mirror_user_id"`
 	MirrorTriggerBuilds           bool      `json:"mirror_trigger_builds"`
 	OnlyMirrorProtectedBranches   bool      `json:"only_mirror_protected_branches"`
@@ -253,6 +253,10 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 		RequirementsEnabled: p.Settings.Requirements != project.Disabled, SecurityEnabled: p.Settings.SecurityAndCompliance != project.Disabled,
 		RestrictVariables: p.Settings.CIPipelineVariablesMinimumOverrideRole != "developer", CanCreateMergeRequest: p.Can(c.actor).CreateMergeRequests,
 		projectFixedJSON: fixedProject(),
+	}
+	out.ImportType = textOrNull(p.ImportType)
+	if p.Can(c.actor).Configure {
+		out.ImportURL = textOrNull(p.ImportURL)
 	}
 	out.LFSEnabled = out.LFSEnabled && (c.lfs == nil || c.lfs(c))
 	if p.Owner != nil {

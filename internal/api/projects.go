@@ -7,6 +7,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/mirror"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -268,6 +269,7 @@ type createProjectParams struct {
 	NamespaceID *int64 `param:"namespace_id" doc:"Namespace ID. Default is the namespace of the current user."`
 	Readme      bool   `param:"initialize_with_readme" doc:"Create the first commit, with a README file."`
 	Branch      string `param:"default_branch" doc:"Name of the default branch. Default is the setting of the group, or main."`
+	ImportURL   string `param:"import_url" doc:"URL of a repository to import, with http or https. It may contain a user name and password, which are not stored after the import. Cannot be combined with initialize_with_readme."`
 	projectFieldParams
 }
 
@@ -277,8 +279,19 @@ func (createProjectParams) ParamRules() []bind.Rule {
 
 // createProject: https://docs.gitlab.com/api/projects/#create-a-project
 func (a *API) createProject(c *call, p createProjectParams) (any, error) {
-	made, err := a.Repos.Create(c, c.actor, p.project(), repo.FirstFiles{README: p.Readme})
+	made, err := a.newProject(c, p.project(), &p)
 	return a.presentProject(c, made, err)
+}
+
+// newProject creates a project, which may be imported by URL.
+func (a *API) newProject(c *call, n project.NewProject, p *createProjectParams) (*project.Project, error) {
+	if p.ImportURL == "" {
+		return a.Repos.Create(c, c.actor, n, repo.FirstFiles{README: p.Readme})
+	}
+	if p.Readme {
+		return nil, errs.InvalidField("import_url", "cannot be combined with initialize_with_readme")
+	}
+	return a.Mirrors.Create(c, c.actor, n, mirror.Source{URL: p.ImportURL})
 }
 
 func (p *createProjectParams) project() project.NewProject {
@@ -294,7 +307,7 @@ type createProjectForParams struct {
 func (a *API) createProjectFor(c *call, p createProjectForParams) (any, error) {
 	n := p.project()
 	n.For = &p.UserID
-	made, err := a.Repos.Create(c, c.actor, n, repo.FirstFiles{README: p.Readme})
+	made, err := a.newProject(c, n, &p.createProjectParams)
 	return a.presentProject(c, made, err)
 }
 

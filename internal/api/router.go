@@ -26,6 +26,7 @@ import (
 	"svc/internal/lfs"
 	"svc/internal/limit"
 	"svc/internal/merge"
+	"svc/internal/mirror"
 	"svc/internal/notify"
 	"svc/internal/oauth"
 	"svc/internal/packages"
@@ -82,6 +83,7 @@ type Deps struct {
 	Signing  *signing.Service
 	OAuth    *oauth.Service
 	Transfer *transfer.Service
+	Mirrors  *mirror.Service
 	Hooks    *hook.Service
 
 	Terraform   *terraform.Service
@@ -202,7 +204,7 @@ func New(d Deps) *API {
 		a.deployTokenRoutes,
 		a.deployKeyRoutes,
 		a.groupRoutes,
-		a.groupImportExportRoutes,
+		a.groupImportExportRoutes, a.projectImportRoutes,
 		a.memberRoutes,
 		a.namespaceRoutes,
 		a.settingRoutes,

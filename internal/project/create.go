@@ -30,7 +30,9 @@ type NewProject struct {
 	// read that. Begin adds the work of copying in the transaction that makes the
 	// project.
 	ForkOf *int64
-	Begin  func(ctx context.Context, tx *db.Tx, made *Project) error
+	// ImportURL is the URL of the repository that is copied, without credentials.
+	ImportURL string
+	Begin     func(ctx context.Context, tx *db.Tx, made *Project) error
 }
 
 // Fields are the attributes that both creation and change may set; nil leaves
@@ -103,8 +105,11 @@ func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 		Issues: Enabled, Repository: Enabled, MergeRequests: Enabled, Builds: Enabled, Settings: defaultSettings(),
 		LastActivityAt: now, CreatedAt: now, UpdatedAt: now,
 	}
-	if n.ForkOf != nil {
+	if n.ForkOf != nil || n.ImportURL != "" {
 		p.Import = ImportScheduled
+	}
+	if n.ImportURL != "" {
+		p.ImportType, p.ImportURL = FromGit, n.ImportURL
 	}
 	if p.Path == "" {
 		p.Path = PathFrom(n.Name)

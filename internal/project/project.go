@@ -132,6 +132,8 @@ type Project struct {
 	ReadOnly      bool
 	Import        ImportStatus
 	ImportError   string
+	ImportType    string // git for an import by URL; empty otherwise
+	ImportURL     string // without credentials
 
 	Issues        Feature
 	Repository    Feature
@@ -164,9 +166,16 @@ type ImportStatus string
 const (
 	ImportNone      ImportStatus = "none"
 	ImportScheduled ImportStatus = "scheduled"
+	ImportStarted   ImportStatus = "started"
 	ImportFinished  ImportStatus = "finished"
 	ImportFailed    ImportStatus = "failed"
 )
+
+// Pending reports whether the repository is still being copied.
+func (s ImportStatus) Pending() bool { return s == ImportScheduled || s == ImportStarted }
+
+// FromGit is the type of an import by URL.
+const FromGit = "git"
 
 // FullName is the name with the names of all namespaces above.
 func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }

@@ -80,6 +80,30 @@ func (s *Service) Imported(ctx context.Context, id int64, branch, failure string
 	return nil
 }
 
+// ImportChanged notes the state of an import by URL in the transaction of its
+// change. failure is the message for the user.
+func (s *Service) ImportChanged(ctx context.Context, tx *db.Tx, id int64, status ImportStatus, failure string) error {
+	if err := saveImportStatus(ctx, tx, id, status, failure); err != nil {
+		return fmt.Errorf("import of project %d: %w", id, err)
+	}
+	return nil
+}
+
+// ImportState reads a project with the state of its import, in a transaction that
+// has locked it. NotFound.
+func (s *Service) ImportState(ctx context.Context, tx *db.Tx, id int64) (*Project, error) {
+	return findProject(ctx, tx, id)
+}
+
+// ImportAgain notes that an import by URL begins again, from a URL without
+// credentials.
+func (s *Service) ImportAgain(ctx context.Context, tx *db.Tx, id int64, url string) error {
+	if err := saveImportAgain(ctx, tx, id, url); err != nil {
+		return fmt.Errorf("import of project %d: %w", id, err)
+	}
+	return nil
+}
+
 // Contents is what is stored about the files of the default branch.
 type Contents struct {
 	Readme    string             // its path
@@ -140,5 +164,5 @@ func (s *Service) Importing(ctx context.Context, q db.Q, id int64) (bool, error)
 	if err != nil {
 		return false, fmt.Errorf("find project %d: %w", id, err)
 	}
-	return p.Import == ImportScheduled, nil
+	return p.Import.Pending(), nil
 }

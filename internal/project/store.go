@@ -214,7 +214,7 @@ func taken(err error) error {
 }
 
 const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.description, p.visibility, p.default_branch, p.initial_branch, p.readme, p.archived,
-	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error,
+	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error, p.import_type, p.import_url,
 	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
 	p.last_activity_at, p.created_at, p.updated_at, p.marked_for_deletion_at,
 	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar`
@@ -226,7 +226,7 @@ func scanProject(s db.Scanner) (*Project, error) {
 	n := &p.Namespace
 	var settings string
 	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.InitialBranch, &p.Readme, &p.Archived,
-		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError,
+		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError, &p.ImportType, &p.ImportURL,
 		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
 		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt), db.NullTime(&p.MarkedAt),
 		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar)
@@ -275,13 +275,13 @@ func insertProject(ctx context.Context, q db.Q, p *Project) error {
 	}
 	err = q.QueryRowContext(ctx, `
 		INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, default_branch, initial_branch, creator_id, storage,
-			forked_from_id, import_status,
+			forked_from_id, import_status, import_type, import_url,
 			issues_access_level, repository_access_level, merge_requests_access_level, builds_access_level, snippets_access_level,
 			releases_access_level, package_registry_access_level, settings,
 			last_activity_at, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		p.NamespaceID, p.Path, p.Name, p.FullPath, p.Description, string(p.Visibility), p.DefaultBranch, p.InitialBranch, p.CreatorID, p.Storage,
-		p.ForkedFromID, string(p.Import),
+		p.ForkedFromID, string(p.Import), p.ImportType, p.ImportURL,
 		string(p.Issues), string(p.Repository), string(p.MergeRequests), string(p.Builds), string(p.Settings.Snippets),
 		string(p.Settings.Releases), string(p.Settings.PackageRegistry), string(settings),
 		p.LastActivityAt, p.CreatedAt, p.UpdatedAt).Scan(&p.ID)

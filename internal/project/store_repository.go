@@ -45,6 +45,17 @@ func saveImported(ctx context.Context, q db.Q, id int64, status ImportStatus, fa
 	return err
 }
 
+func saveImportStatus(ctx context.Context, q db.Q, id int64, status ImportStatus, failure string) error {
+	_, err := q.ExecContext(ctx, `UPDATE projects SET import_status = ?, import_error = ? WHERE id = ?`, string(status), failure, id)
+	return err
+}
+
+func saveImportAgain(ctx context.Context, q db.Q, id int64, url string) error {
+	_, err := q.ExecContext(ctx, `UPDATE projects SET import_status = ?, import_error = '', import_type = ?, import_url = ? WHERE id = ?`,
+		string(ImportScheduled), FromGit, url, id)
+	return err
+}
+
 func saveStatistics(ctx context.Context, q db.Q, id int64, m Statistics, at time.Time) error {
 	// The project may be gone by now.
 	_, err := q.ExecContext(ctx, `

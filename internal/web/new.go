@@ -42,7 +42,7 @@ func (w *Web) showNewProject(v *visit, f form) error {
 		return err
 	}
 	p := newProjectPage{Places: places}
-	f.only("name", "path", "description", "namespace_id", "visibility", "gitignore", "license")
+	f.only("name", "path", "description", "namespace_id", "visibility", "gitignore", "license", "import_url")
 	p.Form = f
 	return v.showForm(p, f)
 }
@@ -54,6 +54,11 @@ func (newProjectPage) Gitignores() []option {
 		list = append(list, option{key, key})
 	}
 	return list
+}
+
+// ImportHint explains the import by URL.
+func (newProjectPage) ImportHint() string {
+	return "A Git repository on another server, with http:// or https://. Its branches, tags and LFS objects are copied. Without the files above."
 }
 
 // Licenses are the templates for the file LICENSE.
@@ -81,10 +86,17 @@ func (w *Web) createProject(v *visit) error {
 		f.Errors = map[string][]string{"visibility": {"is not a valid visibility level"}}
 		return w.showNewProject(v, f)
 	}
-	made, err := w.Repos.Create(v, v.actor, project.NewProject{
+	n := project.NewProject{
 		Name: v.text("name"), Path: v.text("path"), NamespaceID: &place, Visibility: &visibility,
 		Fields: project.Fields{Description: &description},
-	}, repo.FirstFiles{README: v.text("readme") != "", Gitignore: v.text("gitignore"), License: v.text("license")})
+	}
+	var made *project.Project
+	if v.text("import_url") != "" {
+		made, err = w.Mirrors.Create(v, v.actor, n, v.importSource())
+	} else {
+		made, err = w.Repos.Create(v, v.actor, n,
+			repo.FirstFiles{README: v.text("readme") != "", Gitignore: v.text("gitignore"), License: v.text("license")})
+	}
 	if err != nil {
 		if err := f.refusedInPlace(err, "namespace_id"); err != nil {
 			return err

@@ -27,6 +27,7 @@ func isMoved(err error) (*project.Moved, bool) { return errors.AsType[*project.M
 
 func (w *Web) treePages() {
 	w.projectPage("GET tree/*", anyone, w.tree)
+	w.importPages()
 	w.projectPage("POST star", signedIn, w.star)
 	w.projectPage("POST unstar", signedIn, w.unstar)
 }
@@ -166,7 +167,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if p.Fork, err = w.forkView(v, h.Project); err != nil {
 		return err
 	}
-	if h.Project.Import == project.ImportScheduled {
+	if h.Project.Import.Pending() {
 		v.w.Header().Set("Refresh", "3") // until the repository is copied
 	}
 	badges, err := w.Plan.Badges(v, v.actor, project.Place{Ref: p.in()}, "", db.Paging{Limit: maxBadges})

@@ -1,0 +1,70 @@
+// Package mirror copies repositories from other servers: imports by URL.
+package mirror
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/gitremote"
+	"svc/internal/lfs"
+	"svc/internal/outbound"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/secret"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Keys     *secret.Keyring
+	Settings *setting.Service
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	LFS      *lfs.Service
+	Log      *slog.Logger
+	Now      func() time.Time
+	// Stall is how long another server may send nothing; 0 is the usual time.
+	Stall time.Duration
+}
+
+// Service imports repositories.
+type Service struct{ Deps }
+
+// New returns the service and registers its background jobs.
+func New(d Deps) *Service {
+	s := &Service{d}
+	s.Queue.Lane(lane, workers)
+	queue.Handle(s.Queue, s.work, queue.Timeout(maxTime))
+	return s
+}
+
+// lane is the queue lane of transfers from and to other servers.
+const lane = "mirrors"
+
+const (
+	workers   = 4             // transfers at once on a node
+	maxTime   = 4 * time.Hour // of one transfer
+	maxActive = 10            // imports of a user that wait or run
+)
+
+// policy says which addresses may be reached.
+func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {
+	settings, err := s.Settings.Current(ctx)
+	return outbound.Policy{Local: settings.AllowLocalRequests, Allowed: settings.OutboundAllowlist}, err
+}
+
+// open returns the remote of an address.
+func (s *Service) open(ctx context.Context, a gitremote.Address) (*gitremote.Remote, error) {
+	policy, err := s.policy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return gitremote.Open(a, gitremote.Options{Policy: policy, Stall: s.Stall})
+}

@@ -1,0 +1,2 @@
+// Package servertest tests imports with a whole server.
+package servertest

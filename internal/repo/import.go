@@ -1,0 +1,202 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"svc/internal/actor"
+	"svc/internal/errs"
+	"svc/internal/git"
+	"svc/internal/project"
+)
+
+// Incoming is the content of a repository of another server.
+type Incoming struct {
+	Refs []git.Ref // branches and tags
+	Head string    // full name of the default branch; empty if unknown
+	// Pack opens a pack with what the wanted commits lead to.
+	Pack func(ctx context.Context, want []git.OID) (io.ReadCloser, error)
+	// Progress is called while the pack is read. It may be nil.
+	Progress func(done, total uint32)
+	// Check is called before the refs become visible. r has the new objects. Its error
+	// ends the import.
+	Check func(ctx context.Context, r git.Repo, changes []*git.RefChange) error
+	// MaxSize is the limit of the pack in bytes; 0 is no limit.
+	MaxSize int64
+}
+
+// noPipeline is the push option by which ci creates no pipelines.
+const noPipeline = "ci.no_pipeline"
+
+// Import fills the repository of a project whose import is under way, and records it
+// as a push of the actor that creates no pipelines. All refs appear, or none. It may
+// be called again after a crash. Rules for pushes are not applied. Invalid if the
+// content cannot be taken, with a text for the user.
+func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project, in Incoming) error {
+	if !p.Import.Pending() {
+		return errs.Conflict("No import of the project is under way.")
+	}
+	r, err := s.ensure(ctx, p)
+	if err != nil {
+		return err
+	}
+	changes, err := importChanges(ctx, r, in.Refs)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	most, object, err := s.pushLimits(ctx)
+	if err != nil {
+		return err
+	}
+	if in.MaxSize > 0 && (most == 0 || in.MaxSize < most) {
+		most = in.MaxSize
+	}
+	var want []git.OID
+	for _, c := range changes {
+		want = append(want, c.New)
+	}
+	slices.Sort(want)
+	pack, err := in.Pack(ctx, slices.Compact(want))
+	if err != nil {
+		return err
+	}
+	defer pack.Close()
+	var id int64
+	var begun journal
+	// An error of the source is not one of git, which only sees that the pack ends.
+	source := &sourceReader{from: pack}
+	push, err := r.TakePack(ctx, source, changes, git.PushOptions{
+		MaxSize: most, MaxObject: object, Options: []string{noPipeline}, Progress: in.Progress,
+		Check: func(ctx context.Context, push *git.Push) error {
+			if err := in.Check(ctx, push.Repo, push.Changes); err != nil {
+				return err
+			}
+			if err := s.importHead(ctx, r, in.Head, changes); err != nil {
+				return err
+			}
+			push.Mark = newMark()
+			begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
+			var err error
+			id, err = s.begin(ctx, by, p, begun)
+			return err
+		},
+		Done: func(ctx context.Context, push *git.Push) error {
+			err := s.finish(ctx, id, by, p, r, journal{Changes: changesOf(push), Options: push.Options})
+			if err == nil {
+				id = 0
+			}
+			return err
+		},
+	})
+	if id != 0 { // the refs show which changes were made
+		err = errors.Join(err, s.land(context.WithoutCancel(ctx), id, by, p, r, begun))
+	}
+	return importFailure(err, source.failure(), push)
+}
+
+// importChanges returns what must change for a repository to have the refs.
+func importChanges(ctx context.Context, r git.Repo, refs []git.Ref) ([]*git.RefChange, error) {
+	have, err := r.Refs(ctx, git.RefOptions{})
+	if err != nil {
+		return nil, err
+	}
+	now := make(map[string]git.OID, len(have)) // not empty after a crash
+	for _, ref := range have {
+		now[ref.Name] = ref.ID
+	}
+	fresh := &project.Project{} // without a default branch yet
+	var changes []*git.RefChange
+	for _, ref := range refs {
+		c := &git.RefChange{Ref: ref.Name, Old: git.ZeroOID, New: ref.ID}
+		if err := git.CheckRef(ref.Name); err != nil {
+			return nil, errs.Invalid("The name of the ref %.100q is not valid.", ref.Name)
+		}
+		if why := refuseRef(fresh, c); why != "" {
+			return nil, errs.Invalid("The ref %.100q cannot be imported: %s", ref.Name, why)
+		}
+		if old, ok := now[ref.Name]; ok {
+			c.Old = old
+		}
+		if c.Old != c.New {
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}
+
+// importHead sets the default branch of a new repository to that of its source, if
+// it is among the branches.
+func (s *Service) importHead(ctx context.Context, r git.Repo, head string, changes []*git.RefChange) error {
+	branch, ok := strings.CutPrefix(head, git.Heads)
+	if !ok || !slices.ContainsFunc(changes, func(c *git.RefChange) bool { return c.Ref == head }) {
+		return nil
+	}
+	return r.SetDefaultBranch(ctx, branch)
+}
+
+// sourceReader remembers why its source could not be read.
+type sourceReader struct {
+	from io.Reader
+
+	mu  sync.Mutex // it may be read while the import ends
+	err error
+}
+
+func (r *sourceReader) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Read implements io.Reader.
+func (r *sourceReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if err != nil && err != io.EOF {
+		r.mu.Lock()
+		r.err = err
+		r.mu.Unlock()
+	}
+	return n, err
+}
+
+// importFailure says why an import failed.
+func importFailure(err, source error, push *git.Push) error {
+	switch {
+	case err == nil:
+	case source != nil:
+		return source
+	case errs.KindOf(err) != 0:
+		return err
+	case errors.Is(err, git.ErrMemory):
+		return errs.Invalid("An object of the repository is too large.").Because(err)
+	case errors.Is(err, git.ErrTooLarge):
+		return errs.Invalid("The repository, or one of its objects, exceeds the maximum size.").Because(err)
+	case errors.Is(err, git.ErrPack), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errs.Invalid("The objects of the repository are damaged or not valid.").Because(err)
+	default:
+		return passing(err)
+	}
+	for _, c := range push.Changes {
+		if c.Refused != "" {
+			return errs.Invalid("The ref %.100q cannot be imported: %s", c.Ref, c.Refused)
+		}
+	}
+	return nil
+}
+
+// Empty reports whether the repository of a project has no branches and no tags.
+func (s *Service) Empty(ctx context.Context, p *project.Project) (bool, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return false, err
+	}
+	refs, err := r.Refs(ctx, git.RefOptions{})
+	if errors.Is(err, git.ErrNoRepository) {
+		return true, nil
+	}
+	return len(refs) == 0, err
+}
