@@ -16,8 +16,8 @@ func TestRefusedParameters(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		g := group(t, s, alice, "g", "")
 		s.Table(t, []apptest.Call{
-			{Name: "import", Do: "POST /projects", As: alice, JSON: `{"path":"p","import_url":"https://example.org/x.git"}`, Status: 400, Want: `{"error":"import_url is not supported"}`},
-			{Name: "two", Do: "POST /projects?mirror=true&import_url=x&path=p", As: alice, Status: 400, Want: `{"error":"import_url is not supported, mirror is not supported"}`},
+			{Name: "one", Do: "POST /projects", As: alice, JSON: `{"path":"p","mirror":true}`, Status: 400, Want: `{"error":"mirror is not supported"}`},
+			{Name: "two", Do: "POST /projects?mirror=true&mirror_trigger_builds=true&path=p", As: alice, Status: 400, Want: `{"error":"mirror is not supported, mirror_trigger_builds is not supported"}`},
 			{Name: "nothing was made", Do: "GET /projects/alice%2Fp", As: alice, Status: 404},
 			{Name: "values that ask for nothing", Do: "POST /projects", As: alice, Status: 201,
 				JSON: `{"path":"p","import_url":"","mirror":false,"mirror_trigger_builds":null,"template_project_id":0,"container_expiration_policy_attributes":{},"resource_group_default_process_mode":"unordered"}`},

@@ -38,6 +38,7 @@ var placeRoles = map[string]placeRole{
 	"DELETE /projects/{id}":                  {do: "DELETE {at}", need: project.Owner, ok: 202},
 	"POST /projects/{id}/restore":            {do: "POST {at}/restore", need: project.Owner, ok: 400},
 	"GET /projects/{id}/forks":               {do: "GET {at}/forks", open: true, ok: 200},
+	"GET /projects/{id}/import":              {do: "GET {at}/import", ok: 200},
 	"GET /projects/{id}/starrers":            {do: "GET {at}/starrers", open: true, ok: 200},
 	"POST /projects/{id}/archive":            {do: "POST {at}/archive", need: project.Owner, ok: 201},
 	"POST /projects/{id}/unarchive":          {do: "POST {at}/unarchive", need: project.Owner, ok: 201},

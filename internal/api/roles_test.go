@@ -144,6 +144,7 @@ var roles = map[string]role{
 	"DELETE /projects/{id}":                  admin("DELETE /projects/{project}", "", 202),
 	"POST /projects/{id}/restore":            admin("POST /projects/{project}/restore", "", 400),
 	"GET /projects/{id}/forks":               openAPI("GET /projects/{project}/forks"),
+	"GET /projects/{id}/import":              ownRead("GET /projects/{project}/import"),
 	"GET /projects/{id}/starrers":            openAPI("GET /projects/{project}/starrers"),
 	"GET /users/{user_id}/projects":          openAPI("GET /users/{user}/projects"),
 	"GET /users/{user_id}/starred_projects":  openAPI("GET /users/{user}/starred_projects"),

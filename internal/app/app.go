@@ -50,6 +50,7 @@ import (
 	"svc/internal/mail"
 	"svc/internal/markup"
 	"svc/internal/merge"
+	"svc/internal/mirror"
 	"svc/internal/notice"
 	"svc/internal/notify"
 	"svc/internal/oauth"
@@ -64,6 +65,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/securefile"
 	"svc/internal/setting"
+	"svc/internal/signin"
 	"svc/internal/signing"
 	"svc/internal/snippet"
 	"svc/internal/terraform"
@@ -117,7 +119,9 @@ type App struct {
 	Errors   *errortrack.Service
 	Pages    *pages.Service
 	OAuth    *oauth.Service
+	SignIn   *signin.Service
 	Transfer *transfer.Service
+	Mirrors  *mirror.Service
 	Hooks    *hook.Service
 	Instance *instance.Service
 
@@ -165,6 +169,9 @@ type Options struct {
 	Program string
 	// Migrations are added to those of the program: see db.AddMigrations.
 	Migrations fs.FS
+	// RemoteStall is how long servers that repositories are imported from may send
+	// nothing; 0 is the usual time.
+	RemoteStall time.Duration
 	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
 	AnswerWait time.Duration
 }
@@ -368,9 +375,19 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Signing: a.Signing, Users: a.Users, Projects: a.Projects, Now: a.now,
 		URL: a.Config.ExternalURL, ServiceName: a.Config.ServiceName, TokenPrefix: a.Config.Tokens(),
 	})
+	if a.SignIn, err = signin.New(signin.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Log: a.Log, Now: a.now,
+		Providers: a.providers(), URL: a.Config.ExternalURL,
+	}); err != nil {
+		return err
+	}
 	a.Transfer = transfer.New(transfer.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Wikis: a.Wikis,
 		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
+	})
+	a.Mirrors = mirror.New(mirror.Deps{
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos, LFS: a.LFS,
+		Log: a.Log, Now: a.now, Stall: o.RemoteStall,
 	})
 	a.Hooks = hook.New(hook.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, Wikis: a.Wikis, Log: a.Log, Now: a.now,
@@ -459,7 +476,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
-		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Hooks: a.Hooks,
+		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
@@ -470,8 +487,8 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, Mail: a.Mail, Keys: a.Keys,
-		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
+		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,

@@ -59,6 +59,7 @@ func (a *App) subscribe() {
 // provide gives features what they ask of others that are built after them.
 func (a *App) provide() {
 	a.Users.OnToken(oauth.FindToken)
+	a.Settings.OnUpdate(a.SignIn.CheckSettings)
 	a.Projects.OnDefaultBranch(a.Repos.SetDefaultBranch)
 	a.Projects.OnStorage(a.Moves.SetStorage)
 	a.Activity.OnConcern(plan.Concerns)

@@ -30,6 +30,7 @@ func (a *App) sealed() []sealedColumn {
 		{"terraform_state_versions", "sealed_key"},
 		{"feature_flag_clients", "sealed"},
 		{"secure_files", "sealed_key"},
+		{"project_imports", "credentials"},
 	}
 }
 

@@ -27,20 +27,21 @@ import (
 // place, with the columns that it is stored in. What has none is not kept: the
 // key of its day is, and opens it.
 var sealings = map[string][]string{
-	"alert tokenPlace(i.ID)":       {"alert_integrations.token"},
-	"ci pipelinePlace(p.ID)":       {"pipelines.variables"},
-	"ci jobPlace(jobID)":           {"jobs.variables"},
-	"runners r.sealedAt()":         {"runner_registration_tokens.sealed"},
-	"schedule sealPlace(sch.ID)":   {"pipeline_schedules.variables"},
-	"trigger sealPlace(t.ID)":      {"pipeline_triggers.token"},
-	"variable instancePlace(v.ID)": {"instance_variables.value"},
-	"variable sealPlace(v.ID)":     {"ci_variables.value"},
-	"variable place":               nil, // for pipelines, jobs and schedules, which are listed
-	"errortrack sealedAt(p.ID)":    {"error_keys.sealed"},
-	"featureflag sealedAt(in.ID)":  {"feature_flag_clients.sealed"},
-	"hook secretPlace(h.ID)":       {"hooks.secrets"},
-	"securefile f.blob":            {"secure_files.sealed_key"},
-	"terraform v.blob":             {"terraform_state_versions.sealed_key"},
+	"alert tokenPlace(i.ID)":        {"alert_integrations.token"},
+	"ci pipelinePlace(p.ID)":        {"pipelines.variables"},
+	"ci jobPlace(jobID)":            {"jobs.variables"},
+	"runners r.sealedAt()":          {"runner_registration_tokens.sealed"},
+	"schedule sealPlace(sch.ID)":    {"pipeline_schedules.variables"},
+	"trigger sealPlace(t.ID)":       {"pipeline_triggers.token"},
+	"variable instancePlace(v.ID)":  {"instance_variables.value"},
+	"variable sealPlace(v.ID)":      {"ci_variables.value"},
+	"variable place":                nil, // for pipelines, jobs and schedules, which are listed
+	"errortrack sealedAt(p.ID)":     {"error_keys.sealed"},
+	"featureflag sealedAt(in.ID)":   {"feature_flag_clients.sealed"},
+	"hook secretPlace(h.ID)":        {"hooks.secrets"},
+	"mirror sealedPlace(projectID)": {"project_imports.credentials"},
+	"securefile f.blob":             {"secure_files.sealed_key"},
+	"terraform v.blob":              {"terraform_state_versions.sealed_key"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
 	"mail place":                             nil, // an email in the queue
 	"pages d.place()":                        {"pages_domains.private_key"},
@@ -51,6 +52,7 @@ var sealings = map[string][]string{
 	"sites verifierPlace(host)":              nil,
 	"sites codePlace(s.Origin, s.Challenge)": nil,
 	"sites place":                            nil,
+	"signin sealPlace(r.Provider)":           nil, // the cookie of one who is at an identity provider
 	"user halfwayPlace":                      nil, // the cookie of one who is about to sign in
 	"user otpPlace(u.ID)":                    {"users.otp_secret"},
 }
@@ -182,6 +184,7 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 		`INSERT INTO pages_domains (project_id, domain, private_key, verification_code, created_at, updated_at) VALUES (1, 'a.example', ?, '', 0, 0)`,
 		`INSERT INTO pages_acme (name, value, size, updated_at) VALUES ('a', ?, 0, 0)`,
 		`INSERT INTO feature_flag_clients (project_id, digest, sealed, created_at) VALUES (1, 'd', ?, 0)`,
+		`INSERT INTO project_imports (project_id, user_id, run, active, credentials, created_at) VALUES (1, 1, 'r', TRUE, ?, 0)`,
 		`INSERT INTO secure_files (project_id, name, size, sha256, blob, sealed_key, created_at) VALUES (1, 'f', 0, '', 'secure', ?, 0)`,
 	} {
 		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {

@@ -48,7 +48,9 @@ func features() []string {
 		"pages",
 		"errortrack",
 		"oauth",
+		"signin",
 		"transfer",
+		"mirror",
 		"hook", // subscribes to the events of the features above
 		// Reads the data of all other features; none imports it.
 		"instance",
@@ -57,7 +59,7 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "semver", "waittest"}
+	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "semver", "waittest"}
 }
 
 // pure lists the packages that depend on no configuration, database or service.
@@ -77,7 +79,7 @@ type band int
 
 const (
 	unknown    band = iota
-	outside         // bench/ and test/
+	outside         // bench/, scripts/ and test/
 	command         // cmd/
 	wired           // wiring
 	settings        // internal/config
@@ -100,7 +102,7 @@ type place struct {
 func locate(pkg string) place {
 	first, rest, _ := strings.Cut(pkg, "/")
 	switch first {
-	case "bench", "test":
+	case "bench", "scripts", "test":
 		return place{band: outside, unit: first}
 	case "cmd":
 		return place{band: command, unit: rest}
@@ -163,7 +165,7 @@ func refusal(from, to place, test bool) string {
 	case unknown: // reported for the package itself
 		return ""
 	case outside:
-		return "nothing imports bench/ and test/"
+		return "nothing imports bench/, scripts/ and test/"
 	case wired:
 		if from.band != command {
 			return "only cmd imports app"
@@ -255,7 +257,7 @@ func TestRule(t *testing.T) {
 
 		{pkg: "bench", imports: []string{"internal/app/apptest", "internal/user"}},
 		{pkg: "test/script", testImports: []string{"internal/app/apptest"}},
-		{pkg: "internal/api", imports: []string{"bench"}, want: "nothing imports bench/ and test/"},
+		{pkg: "internal/api", imports: []string{"bench"}, want: "nothing imports bench/, scripts/ and test/"},
 		{pkg: "internal/api", imports: []string{"internal/arch"}, want: "nothing imports it"},
 		{pkg: "internal/utils", want: "internal/utils is in no layer: add it to"},
 		{pkg: "pkg/client", want: "pkg/client is in no layer"},

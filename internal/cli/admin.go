@@ -15,6 +15,7 @@ import (
 	"svc/internal/app"
 	"svc/internal/db"
 	"svc/internal/secret"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -27,7 +28,7 @@ read the data directory can use it. The server may be running. Changes are
 recorded as audit events of the system.`,
 	}
 	cmd.AddCommand(c.listUsers(), c.createUser(), c.resetPassword(), c.createToken(), c.block(), c.unblock(),
-		c.enrollTwoFactor(), c.disableTwoFactor(), c.rotateKey())
+		c.enrollTwoFactor(), c.disableTwoFactor(), c.enablePasswords(), c.rotateKey())
 	return cmd
 }
 
@@ -224,6 +225,25 @@ func (c *command) disableTwoFactor() *cobra.Command {
 	return c.onUser("disable-two-factor", "Disable two-factor authentication", "Two-factor authentication is off for %s.\n", func(cmd *cobra.Command, a *app.App, u *user.User) error {
 		return a.Users.DisableTwoFactor(cmd.Context(), actor.System(), u.ID)
 	})
+}
+
+func (c *command) enablePasswords() *cobra.Command {
+	return &cobra.Command{
+		Use:   "enable-passwords",
+		Short: "Enable password authentication for the web interface and Git",
+		Long: `Enable password authentication for the web interface and Git, if it was disabled
+in the application settings and no administrator can sign in with an identity
+provider. Use reset-password to set the password of an administrator.`,
+		Args: cobra.NoArgs,
+		RunE: c.ready(func(cmd *cobra.Command, a *app.App, _ []string) error {
+			_, err := a.Settings.Update(cmd.Context(), actor.System(), func(s *setting.Settings) { s.PasswordForWeb, s.PasswordForGit = true, true })
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.out, "Password authentication is enabled for the web interface and Git.")
+			return nil
+		}),
+	}
 }
 
 // onUser is a command about one account.

@@ -66,6 +66,7 @@ type Config struct {
 	ShutdownTimeout   time.Duration  // how long running requests may take to end
 	ProxyProtocol     []netip.Prefix // load balancers whose PROXY protocol headers are believed
 	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
+	Providers         Providers      // of identities, for sign-in
 
 	ReadTimeout              time.Duration // of the queries of a list or search
 	AnonymousReadTimeout     time.Duration // the same for callers who have not signed in
@@ -80,6 +81,13 @@ type Config struct {
 // form of os.Environ) and the flags that were set. fs may be nil or hold only
 // some of the flags. The error lists everything that is wrong, one line each.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
+	c, _, err := loadSources(fs, environ)
+	return c, err
+}
+
+// loadSources is Load, which also returns the sources: the file, the environment and the
+// flags, the later before the earlier.
+func loadSources(fs *pflag.FlagSet, environ []string) (Config, []layer, error) {
 	env, path, faults := fromEnviron(environ)
 	flags := fromFlags(fs)
 	if v, ok := flags[fileKey]; ok {
@@ -88,10 +96,11 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	file, fileFaults := fromFile(path)
 	faults = append(faults, fileFaults...)
 
+	sources := []layer{file, env, flags}
 	var c Config
 	for _, s := range settings() {
-		layers := []layer{{s.key: {text: s.def, origin: "config: default of " + s.key}}, file, env, flags}
-		for _, l := range layers {
+		standard := layer{s.key: {text: s.def, origin: "config: default of " + s.key}}
+		for _, l := range append([]layer{standard}, sources...) {
 			v, ok := l[s.key]
 			if !ok {
 				continue
@@ -103,9 +112,9 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	}
 	faults = append(faults, c.complete()...)
 	if len(faults) > 0 {
-		return Config{}, errors.Join(faults...)
+		return Config{}, nil, errors.Join(faults...)
 	}
-	return c, nil
+	return c, sources, nil
 }
 
 // complete fills in what depends on other settings, and checks what only

@@ -131,6 +131,8 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"proxy_protocol":         {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 		"trusted_proxies":        {"10.0.0.0/8", "127.0.0.1", "::1,fd00::/8"},
 
+		"providers": {`[{"name":"f","kind":"oidc","issuer":"https://f.example","client_id":"f","client_secret":"f"}]`,
+			`[{"name":"e","kind":"oidc","issuer":"https://e.example","client_id":"e","client_secret":"e"}]`, `[]`},
 		"max_connections":             {"100", "200", "300"},
 		"max_connections_per_address": {"0", "10", "20"},
 		"git_memory":                  {"128MiB", "2GiB", "1TiB"},

@@ -118,12 +118,15 @@ func nodeText(node *yaml.Node, shape shape) (text string, given bool, err error)
 			pairs = append(pairs, parts[i]+"="+parts[i+1])
 		}
 		return strings.Join(pairs, ","), true, err
+	case node.Kind == yaml.SequenceNode && shape == nested:
+		text, err := yaml.Marshal(node)
+		return string(text), true, err
 	}
 	return "", false, fmt.Errorf("must be %s", shape)
 }
 
 func (s shape) String() string {
-	return [...]string{plain: "a text", list: "a text or a list of texts", table: "a text or a mapping of texts"}[s]
+	return [...]string{plain: "a text", list: "a text or a list of texts", table: "a text or a mapping of texts", nested: "a list of mappings"}[s]
 }
 
 func texts(nodes []*yaml.Node) ([]string, error) {

@@ -22,9 +22,10 @@ type setting struct {
 type shape int
 
 const (
-	plain shape = iota
-	list        // also as a sequence of texts
-	table       // also as a mapping of texts
+	plain  shape = iota
+	list         // also as a sequence of texts
+	table        // also as a mapping of texts
+	nested       // also as a sequence of mappings, which is read as YAML
 )
 
 const (
@@ -165,6 +166,9 @@ func settings() []setting {
 		{key: "trusted_proxies", defNote: "none", shape: list,
 			help:  "trust X-Forwarded-* headers from these `addresses`, comma-separated, single or CIDR",
 			field: at(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes)},
+		{key: "providers", defNote: "none", shape: nested,
+			help:  "identity providers that users sign in with, a `list` of mappings in YAML or JSON; see docs/admin/sign-in.md",
+			field: at(func(c *Config) *Providers { return &c.Providers }, parseProviders)},
 		{key: "max_connections", defNote: "half of the open files limit (RLIMIT_NOFILE)",
 			help:  "maximum `number` of open connections of all listeners; health checks are answered above it",
 			field: at(func(c *Config) *int { return &c.MaxConnections }, parseConnections)},

@@ -90,7 +90,7 @@ func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 	if login == "" || login == tokenLogin || password == "" || x.tokenLike(password) {
 		return actor.Actor{}, x.Users.FailedGuess(x.r.Context(), login, ip, errs.Unauthorized("The token is invalid or was revoked."))
 	}
-	by, err := x.Users.CheckPassword(x.r.Context(), login, password, ip)
+	by, err := x.Users.CheckPassword(x.r.Context(), user.ForGit, login, password, ip)
 	if _, ok := errors.AsType[user.TwoFactorRequired](err); ok {
 		return actor.Actor{}, errs.Unauthorized("Two-factor authentication is on for this account: in place of the password give a personal access token with the scope read_repository or write_repository.").Because(err)
 	}

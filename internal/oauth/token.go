@@ -330,7 +330,7 @@ func (s *Service) exchangePassword(ctx context.Context, r TokenRequest) (*Tokens
 	if !within(scopes, allowed) {
 		return nil, refuse(InvalidScope, textInvalidScope)
 	}
-	by, err := s.Users.CheckPassword(ctx, r.Username, r.Password, r.IP)
+	by, err := s.Users.CheckPassword(ctx, user.ForWeb, r.Username, r.Password, r.IP)
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
 		// Whatever the reason is, it is not told: that would say whether the
 		// password was right.

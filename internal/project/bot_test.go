@@ -132,7 +132,7 @@ func TestBotOwnsNothing(t *testing.T) {
 		if _, err := p.Create(t.Context(), bot, NewProject{Path: "ours", NamespaceID: &p.group.ID}); err != nil {
 			t.Errorf("in its group: %v", err)
 		}
-		_, err = p.Users.CheckPassword(t.Context(), bot.Username, "", "")
+		_, err = p.Users.CheckPassword(t.Context(), user.ForGit, bot.Username, "", "")
 		refused(t, err, errs.KindUnauthorized)
 	})
 }

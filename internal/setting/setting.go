@@ -40,7 +40,9 @@ type Settings struct {
 	SignInsPerMinute         int // of one login
 	FailedPasswordsPerMinute int // of all logins
 	FailedTokensPerMinute    int
-	FailedLoginDays          int // how long audit events of failed sign-ins are kept; 0 is forever
+	FailedLoginDays          int  // how long audit events of failed sign-ins are kept; 0 is forever
+	PasswordForWeb           bool // passwords open sessions
+	PasswordForGit           bool // passwords are accepted by git over HTTP
 	SignUpEnabled            bool
 	SignUpApproval           bool // who signs up waits for an administrator
 	Confirmation             Confirmation
@@ -155,6 +157,7 @@ type Deps struct {
 // Service keeps the settings.
 type Service struct {
 	Deps
+	guards []Guard
 	cached *notice.Cache[struct{}, *Settings]
 }
 
@@ -164,6 +167,12 @@ func New(d Deps) *Service {
 	d.Notices.Subscribe(topic, func(string) { s.cached.Drop() })
 	return s
 }
+
+// Guard refuses a change of the settings with errs.Invalid.
+type Guard func(ctx context.Context, tx *db.Tx, by actor.Actor, was, now Settings) error
+
+// OnUpdate adds a guard that each update must pass.
+func (s *Service) OnUpdate(g Guard) { s.guards = append(s.guards, g) }
 
 // Current returns the settings for the program's own use; it costs nothing once
 // they have been read.
@@ -202,6 +211,11 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, change func(*Setti
 		change(&now)
 		if err := now.check(); err != nil {
 			return err
+		}
+		for _, g := range s.guards {
+			if err := g(ctx, tx, by, was, now); err != nil {
+				return err
+			}
 		}
 		if err := s.save(ctx, tx, by, was, now); err != nil {
 			return err

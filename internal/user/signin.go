@@ -55,6 +55,9 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 	if err != nil {
 		return nil, nil, err
 	}
+	if !settings.PasswordForWeb {
+		return nil, nil, passwordsOff()
+	}
 	a, err := s.checkLogin(ctx, r.Login, r.Password, r.IP)
 	if err != nil {
 		return nil, nil, err
@@ -109,14 +112,31 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 	return session, u, nil
 }
 
+// PasswordUse is what a password is given for. Each has its own setting.
+type PasswordUse int
+
+// The uses: programs that act like the web interface, and git over HTTP.
+const (
+	ForWeb PasswordUse = iota
+	ForGit
+)
+
+func passwordsOff() error {
+	return errs.Forbidden("Password authentication is disabled on this instance. Sign in with an identity provider, or use an access token.")
+}
+
 // CheckPassword returns the actor behind a login and password, for protocols
 // without sessions. It refuses like SignIn; an account with two-factor
 // authentication is always TwoFactorRequired, and a deactivated one Forbidden,
-// like one whose user has to choose their own password first.
-func (s *Service) CheckPassword(ctx context.Context, login, password, ip string) (actor.Actor, error) {
+// like one whose user has to choose their own password first. Where passwords are
+// disabled for the use it is Forbidden for everyone.
+func (s *Service) CheckPassword(ctx context.Context, use PasswordUse, login, password, ip string) (actor.Actor, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return actor.Actor{}, err
+	}
+	if use == ForWeb && !settings.PasswordForWeb || use == ForGit && !settings.PasswordForGit {
+		return actor.Actor{}, passwordsOff()
 	}
 	a, err := s.checkLogin(ctx, login, password, ip)
 	if err != nil {

@@ -110,7 +110,7 @@ func TestLock(t *testing.T) {
 		_, _, err = b.signIn("ada", password) // starts the count again
 		b.ok(err)
 		fail()
-		_, err = b.CheckPassword(ctx, "ada", password, "") // this too
+		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "") // this too
 		b.ok(err)
 		fail()
 		fail()
@@ -123,7 +123,7 @@ func TestLock(t *testing.T) {
 		}
 		_, _, err = b.signIn("ada", password)
 		b.refused(err, errs.KindUnauthorized) // the right password neither opens nor tells
-		_, err = b.CheckPassword(ctx, "ada", password, "")
+		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "")
 		b.refused(err, errs.KindUnauthorized)
 		b.clock.add(9 * time.Minute)
 		fail() // does not make it longer
@@ -168,7 +168,7 @@ func TestSignInStates(t *testing.T) {
 			b.ok(err)
 			_, _, err = b.signIn("ada", "wrong")
 			b.refused(err, errs.KindUnauthorized) // the state is told to the owner alone
-			if _, err = b.CheckPassword(ctx, "ada", password, ""); c.state != Active {
+			if _, err = b.CheckPassword(ctx, ForGit, "ada", password, ""); c.state != Active {
 				b.refused(err, errs.KindForbidden)
 			} else {
 				b.ok(err)
@@ -197,9 +197,9 @@ func TestUnready(t *testing.T) {
 		given := "given by another"
 		_, err := b.Update(ctx, actor.System(), ada.ID, Change{Password: &given})
 		b.ok(err)
-		_, err = b.CheckPassword(ctx, "ada", given, "")
+		_, err = b.CheckPassword(ctx, ForGit, "ada", given, "")
 		b.refused(err, errs.KindForbidden)
-		_, err = b.CheckPassword(ctx, "ada", "wrong", "")
+		_, err = b.CheckPassword(ctx, ForGit, "ada", "wrong", "")
 		b.refused(err, errs.KindUnauthorized) // it is told to the owner alone
 		_, u, err := b.signIn("ada", given)
 		b.ok(err) // the pages ask for a new one
@@ -207,7 +207,7 @@ func TestUnready(t *testing.T) {
 			b.t.Error("he need not change it")
 		}
 		b.ok(b.ChangePassword(ctx, byAda, given, password, 0))
-		_, err = b.CheckPassword(ctx, "ada", password, "")
+		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "")
 		b.ok(err)
 
 		_, err = b.Create(ctx, actor.System(), NewUser{Username: "bob", Name: "Bob", Email: "bob@example.com", Password: password})
@@ -217,7 +217,7 @@ func TestUnready(t *testing.T) {
 			_, err := b.Settings.Update(ctx, actor.System(), func(s *setting.Settings) { s.Confirmation = c })
 			b.ok(err)
 			_, _, atDoor := b.signIn("bob", password)
-			_, checked := b.CheckPassword(ctx, "bob", password, "")
+			_, checked := b.CheckPassword(ctx, ForGit, "bob", password, "")
 			for _, err := range []error{atDoor, checked} {
 				if errs.KindOf(err) != kind || kind == 0 && err != nil {
 					b.t.Errorf("%s after %s: %v", c, b.Now().Sub(u.CreatedAt), err)
@@ -260,7 +260,7 @@ func TestRehash(t *testing.T) {
 			b.t.Errorf("hash was not made anew: %s", now)
 		}
 		b.Hasher = secret.NewHasher(secret.Params{Memory: 256, Time: 1, Threads: 1}, 4)
-		_, err = b.CheckPassword(ctx, "ada", password, "")
+		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "")
 		b.ok(err)
 		if _, stale, _ := findHash(b, ada.ID); stale {
 			b.t.Error("hash was not made anew by CheckPassword")

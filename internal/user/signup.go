@@ -17,7 +17,7 @@ func (s *Service) SignUp(ctx context.Context, n NewUser, ip string) (*User, erro
 	if err != nil {
 		return nil, err
 	}
-	if !settings.SignUpEnabled {
+	if !settings.SignUpEnabled || !settings.PasswordForWeb {
 		return nil, errs.NotFound("")
 	}
 	// Only these come from the person: all else is for administrators.

@@ -50,3 +50,33 @@ func saveIdentity(ctx context.Context, q db.Q, userID int64, i Identity) error {
 func deleteIdentity(ctx context.Context, q db.Q, userID int64, provider string) error {
 	return db.ExecOne(ctx, q, `DELETE FROM identities WHERE user_id = ? AND provider = ?`, userID, provider)
 }
+
+// findByIdentity finds a user by their identity, whose UID is returned as stored.
+func findByIdentity(ctx context.Context, q db.Q, provider, externUID string) (*User, string, error) {
+	var id int64
+	var stored string
+	err := q.QueryRowContext(ctx, `SELECT user_id, extern_uid FROM identities WHERE provider = ? AND lower(extern_uid) = lower(?)`, provider, externUID).
+		Scan(&id, &stored)
+	if err != nil {
+		return nil, "", db.NotFound(err, "User")
+	}
+	u, err := findUser(ctx, q, id)
+	return u, stored, err
+}
+
+func usernameTaken(ctx context.Context, q db.Q, name string) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM namespaces WHERE lower(full_path) = lower(?)
+		UNION ALL SELECT 1 FROM users WHERE lower(username) = lower(?)`, name, name)
+}
+
+func adminWithIdentity(ctx context.Context, q db.Q, providers []string) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM identities i JOIN users u ON u.id = i.user_id
+		WHERE u.admin AND u.state = 'active' AND u.kind = 'human' AND u.deleted_at IS NULL AND i.provider IN `+db.In(len(providers)), db.Any(providers)...)
+}
+
+func otherAdmin(ctx context.Context, q db.Q, userID int64) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ?`, userID)
+}

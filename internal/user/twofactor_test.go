@@ -67,7 +67,7 @@ func TestTwoFactor(t *testing.T) {
 		if err := b.signInWith(""); !errors.As(err, &TwoFactorRequired{}) {
 			b.t.Errorf("without a code: %v", err)
 		}
-		if _, err := b.CheckPassword(ctx, "ada", password, ""); !errors.As(err, &TwoFactorRequired{}) {
+		if _, err := b.CheckPassword(ctx, ForGit, "ada", password, ""); !errors.As(err, &TwoFactorRequired{}) {
 			b.t.Errorf("password alone: %v", err)
 		}
 

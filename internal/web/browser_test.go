@@ -157,3 +157,14 @@ func (p answer) leads(to string) answer {
 	}
 	return p
 }
+
+// cookieAt is cookie for one that is sent to a path only.
+func (b *browser) cookieAt(path, name string) string {
+	u, _ := url.Parse(b.s.URL + path)
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}

@@ -211,7 +211,7 @@ func (w *Web) showSignUp(v *visit, f form) error {
 	if err != nil {
 		return err
 	}
-	if !settings.SignUpEnabled {
+	if !settings.SignUpEnabled || !settings.PasswordForWeb {
 		return errs.NotFound("")
 	}
 	p := signUpPage{Form: f, Least: settings.MinimumPasswordLength}

@@ -197,6 +197,7 @@ func userSideBar(u *user.User) *sideBar {
 	b.flat("Notifications", "bell", "notifications")
 	b.flat("Password", "lock", "password/edit")
 	b.flat("Two-factor authentication", "shield", "two_factor")
+	b.flat("Linked accounts", "link", "identities")
 	b.flat("Active sessions", "screen", "active_sessions")
 	b.flat("SSH keys", "key", "ssh_keys")
 	b.flat("GPG keys", "shield", "gpg_keys")

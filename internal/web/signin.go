@@ -9,6 +9,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/limit"
 	"svc/internal/secret"
+	"svc/internal/signin"
 	"svc/internal/user"
 )
 
@@ -41,16 +42,28 @@ func (v *visit) throttle(name, login string) error {
 }
 
 type signInPage struct {
-	Form     form
-	ReturnTo string
-	Resend   bool // the address may not be confirmed
+	Form      form
+	ReturnTo  string
+	Resend    bool // the address may not be confirmed
+	Passwords bool
+	Providers []signin.Link
 }
 
 func (signInPage) view() string  { return "user/sign_in" }
 func (signInPage) title() string { return "Sign in" }
 
 func (w *Web) signInForm(v *visit) error {
-	return v.show(signInPage{Form: filled(), ReturnTo: local(v.param("return_to"))})
+	p, err := w.newSignIn(v, filled(), local(v.param("return_to")))
+	if err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// newSignIn is the sign-in page with the ways to sign in.
+func (w *Web) newSignIn(v *visit, f form, returnTo string) (signInPage, error) {
+	settings, err := w.Settings.Current(v)
+	return signInPage{Form: f, ReturnTo: returnTo, Passwords: settings.PasswordForWeb, Providers: w.SignIn.Buttons()}, err
 }
 
 func (w *Web) signIn(v *visit) error {
@@ -69,7 +82,12 @@ func (w *Web) signIn(v *visit) error {
 	if refusal := entryRefusal(err); refusal != "" {
 		f := v.sent()
 		f.Error = refusal
-		return v.again(signInPage{Form: f, ReturnTo: to, Resend: strings.Contains(login, "@") || errs.Is(err, errs.KindForbidden)})
+		p, fault := w.newSignIn(v, f, to)
+		if fault != nil {
+			return fault
+		}
+		p.Resend = p.Passwords && (strings.Contains(login, "@") || errs.Is(err, errs.KindForbidden))
+		return v.again(p)
 	}
 	if err != nil {
 		return err

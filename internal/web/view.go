@@ -148,7 +148,7 @@ func (v *visit) render(status int, c content) error {
 	}
 	f := frame{
 		Site: &v.web.Site, Title: c.title(), visit: v, Flash: v.flash, Path: v.r.URL.Path, Now: v.web.Now(),
-		SignUp: settings.SignUpEnabled, NoMail: !v.web.Mail.Enabled(), Page: c,
+		SignUp: settings.SignUpEnabled && settings.PasswordForWeb, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
 	f.Broadcasts = v.broadcasts()
 	if v.session != nil {

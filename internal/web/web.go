@@ -31,6 +31,7 @@ import (
 	"svc/internal/mail"
 	"svc/internal/markup"
 	"svc/internal/merge"
+	"svc/internal/mirror"
 	"svc/internal/notify"
 	"svc/internal/oauth"
 	"svc/internal/packages"
@@ -43,6 +44,7 @@ import (
 	"svc/internal/secret"
 	"svc/internal/securefile"
 	"svc/internal/setting"
+	"svc/internal/signin"
 	"svc/internal/snippet"
 	"svc/internal/terraform"
 	"svc/internal/todo"
@@ -66,6 +68,7 @@ type Deps struct {
 	Wikis    *wiki.Service
 	Search   *search.Service
 	Transfer *transfer.Service
+	Mirrors  *mirror.Service
 	Hooks    *hook.Service
 	Notify   *notify.Service
 	CI       *ci.Service
@@ -80,6 +83,7 @@ type Deps struct {
 	Errors   *errortrack.Service
 	Settings *setting.Service
 	OAuth    *oauth.Service
+	SignIn   *signin.Service
 	Audit    *audit.Service
 	Instance *instance.Service
 
@@ -146,6 +150,7 @@ func New(d Deps) *Web {
 	w.preferencePages()
 	w.notificationPages()
 	w.securityPages()
+	w.providerPages()
 	w.credentialPages()
 	w.applicationPages()
 	w.oauthPages()

@@ -11,9 +11,11 @@ import (
 	"svc/internal/git"
 	"svc/internal/lfs"
 	"svc/internal/markup"
+	"svc/internal/mirror"
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/signin"
 	"svc/internal/user"
 )
 
@@ -63,6 +65,9 @@ func contents() []content {
 		passwordPage{Form: bad}, passwordPage{Forced: true},
 		twoFactorPage{}, twoFactorPage{Enabled: true}, twoFactorPage{QR: "<svg></svg>", Form: bad}, twoFactorPage{Codes: []string{"a-b"}},
 		preferencesPage{Form: bad}, preferencesPage{}, statusPage{Form: bad, Set: true}, statusPage{},
+		identitiesPage{Links: []signin.Link{{Name: "a", Label: "A", ExternUID: "1", Configured: true}, {Name: "b", Label: "B", Configured: true}, {Name: "c", ExternUID: "2"}}}, identitiesPage{},
+		importStatusPage{head: h}, importStatusPage{head: h, Form: bad, CanManage: true, Import: &mirror.Import{Active: true, Phase: mirror.Receiving, Percent: 7}},
+		importStatusPage{head: h, CanManage: true, Import: &mirror.Import{Phase: mirror.Ended, Branches: 1, Tags: 2, LFSFound: 3, LFSFetched: 1}},
 		sessionsPage{Sessions: []sessionRow{{Browser: "x", Current: true}, {Phone: true}}},
 		keysPage{Form: bad, Keys: []user.Key{{Title: "t", CreatedAt: now, LastUsedAt: &now, ExpiresAt: &now}}}, keysPage{},
 		tokensPage{Form: bad, Made: &user.Token{Secret: "s"}, Tokens: []user.Token{{Name: "n", Scopes: []string{"api"}, LastUsedAt: &now, ExpiresAt: "2027-01-01"}}, Scopes: []scope{{"api", "t"}}}, tokensPage{},

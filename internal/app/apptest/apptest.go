@@ -100,6 +100,17 @@ func ACME(directory string) Option {
 	return func(c *config.Config) { c.PagesACMEURL = directory }
 }
 
+// Provider, GroupSync and Secret are those of the configuration, for the tests of
+// interfaces, which do not import config.
+type (
+	Provider  = config.Provider
+	GroupSync = config.GroupSync
+	Secret    = config.Secret
+)
+
+// Providers sets the identity providers.
+func Providers(list ...Provider) Option { return func(c *config.Config) { c.Providers = list } }
+
 // Bucket keeps uploads in an S3 store.
 func Bucket(url string) Option { return func(c *config.Config) { c.BlobURL = config.SecretURL(url) } }
 

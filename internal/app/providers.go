@@ -1,0 +1,28 @@
+package app
+
+import (
+	"svc/internal/project"
+	"svc/internal/signin"
+)
+
+// providers are the identity providers of the configuration.
+func (a *App) providers() []signin.Provider {
+	levels := map[string]project.Level{
+		"guest": project.Guest, "planner": project.Planner, "reporter": project.Reporter, "developer": project.Developer,
+		"maintainer": project.Maintainer, "owner": project.Owner,
+	}
+	var list []signin.Provider
+	for _, p := range a.Config.Providers {
+		one := signin.Provider{
+			Name: p.Name, Label: p.Label, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: string(p.ClientSecret), Scopes: p.Scopes, CAFile: p.CAFile,
+			UsernameClaim: p.UsernameClaim, GroupsClaim: p.GroupsClaim, AutoCreate: p.AutoCreate, RequireApproval: p.RequireApproval,
+			LinkByEmail: p.LinkByEmail, TrustEmail: p.TrustEmail, TrustTwoFactor: p.TrustTwoFactor,
+			RequiredGroups: p.RequiredGroups, AdminGroups: p.AdminGroups, AuditorGroups: p.AuditorGroups,
+		}
+		for _, m := range p.GroupSync {
+			one.GroupSync = append(one.GroupSync, signin.GroupSync{Claim: m.Claim, Group: m.Group, Level: levels[m.Role]})
+		}
+		list = append(list, one)
+	}
+	return list
+}

@@ -1,0 +1,181 @@
+// Package signin signs users in with identity providers that the operator
+// configures: OpenID Connect. It finds or creates the account of an identity and
+// applies the groups of the provider.
+package signin
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"svc/internal/actor"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/queue"
+	"svc/internal/secret"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// Provider is an identity provider.
+type Provider struct {
+	Name  string // in URLs and identities
+	Label string // on pages
+
+	Issuer       string
+	ClientID     string
+	ClientSecret string
+	Scopes       []string
+	CAFile       string // empty: the roots of the system
+
+	UsernameClaim string
+	GroupsClaim   string
+
+	AutoCreate      bool
+	RequireApproval bool
+	LinkByEmail     bool
+	TrustEmail      bool
+	TrustTwoFactor  bool
+
+	RequiredGroups []string
+	AdminGroups    []string
+	AuditorGroups  []string
+	GroupSync      []GroupSync
+}
+
+// GroupSync gives users with a value in their groups claim a role in a group.
+type GroupSync struct {
+	Claim string
+	Group string // full path
+	Level project.Level
+}
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Keys     *secret.Keyring
+	Settings *setting.Service
+	Users    *user.Service
+	Projects *project.Service
+	Log      *slog.Logger
+	Now      func() time.Time
+
+	Providers []Provider
+	URL       string // of this instance
+}
+
+// Service signs users in with identity providers.
+type Service struct {
+	Deps
+	clients map[string]*client // by name
+}
+
+// New returns the service and registers its background jobs. The providers are
+// not contacted: they may be away. It fails if a certificate file cannot be read.
+func New(d Deps) (*Service, error) {
+	s := &Service{Deps: d, clients: make(map[string]*client)}
+	for _, p := range d.Providers {
+		c := &client{Provider: p, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name)}
+		if p.CAFile != "" {
+			text, err := os.ReadFile(p.CAFile)
+			if err != nil {
+				return nil, fmt.Errorf("identity provider %s: %w", p.Name, err)
+			}
+			c.roots = x509.NewCertPool()
+			if !c.roots.AppendCertsFromPEM(text) {
+				return nil, fmt.Errorf("identity provider %s: %s has no certificates", p.Name, p.CAFile)
+			}
+		}
+		s.clients[p.Name] = c
+	}
+	d.Queue.Every("sign_in_purge", time.Hour, s.purge)
+	return s, nil
+}
+
+// CallbackPath is where a provider sends the browser back to.
+func CallbackPath(provider string) string { return "/users/auth/" + provider + "/callback" }
+
+// names are the names of all providers.
+func (s *Service) names() []string {
+	var names []string
+	for _, p := range s.Providers {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Link is a provider as a user sees it.
+type Link struct {
+	Name, Label string
+	ExternUID   string // empty: not linked
+	Configured  bool
+}
+
+// Buttons lists the providers for the sign-in page.
+func (s *Service) Buttons() []Link {
+	var links []Link
+	for _, p := range s.Providers {
+		links = append(links, Link{Name: p.Name, Label: p.Label, Configured: true})
+	}
+	return links
+}
+
+// Links lists the providers and whether the actor is linked to them, and the
+// identities at providers that are no longer configured. Unauthorized.
+func (s *Service) Links(ctx context.Context, by actor.Actor) ([]Link, error) {
+	u, err := s.Users.Self(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	linked := make(map[string]string)
+	for _, i := range u.Identities {
+		linked[i.Provider] = i.ExternUID
+	}
+	for _, l := range s.Buttons() {
+		l.ExternUID = linked[l.Name]
+		links = append(links, l)
+		delete(linked, l.Name)
+	}
+	for _, i := range u.Identities {
+		if _, ok := linked[i.Provider]; ok {
+			links = append(links, Link{Name: i.Provider, Label: i.Provider, ExternUID: i.ExternUID})
+		}
+	}
+	return links, nil
+}
+
+// Unlink removes the actor's identity at a provider, in their own session.
+// Forbidden if it is their last way to sign in, NotFound.
+func (s *Service) Unlink(ctx context.Context, by actor.Actor, provider string) error {
+	return s.Users.UnlinkIdentity(ctx, by, provider, s.names())
+}
+
+// CheckSettings refuses to disable passwords on the web while no administrator
+// can sign in without one. It is a guard of the settings.
+func (s *Service) CheckSettings(ctx context.Context, tx *db.Tx, _ actor.Actor, was, now setting.Settings) error {
+	if now.PasswordForWeb || !was.PasswordForWeb {
+		return nil
+	}
+	ok, err := s.Users.AdminWithIdentity(ctx, tx, s.names())
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errs.InvalidField("password_authentication_enabled_for_web", "cannot be disabled: no administrator is linked to an identity provider")
+	}
+	return nil
+}
+
+// purge removes the records of answers that have expired.
+func (s *Service) purge(ctx context.Context) error {
+	if err := deleteUses(ctx, s.DB, s.Now()); err != nil {
+		return fmt.Errorf("purge sign-ins: %w", err)
+	}
+	return nil
+}

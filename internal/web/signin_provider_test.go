@@ -1,0 +1,605 @@
+package web_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/audit"
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+	"svc/internal/oauth"
+	"svc/internal/project"
+	"svc/internal/setting"
+	"svc/internal/user"
+)
+
+// forge is the external URL of servers that sign users in with a provider. It is
+// known before they listen, and its cookies are not those of the provider.
+const forge = "http://forge.test"
+
+// forgeBrowser is a browser that finds the server under the name forge.test.
+func forgeBrowser(t *testing.T, s *apptest.Server) *browser {
+	t.Helper()
+	named := *s
+	named.URL = forge
+	b := newBrowser(t, &named)
+	b.client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "forge.test:") {
+			address = s.Addr()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
+	t.Cleanup(b.client.CloseIdleConnections)
+	return b
+}
+
+func withProviders(list ...apptest.Provider) []apptest.Option {
+	return []apptest.Option{apptest.ExternalURL(forge), apptest.Providers(list...)}
+}
+
+// oidcProvider is a provider as the configuration completes it.
+func oidcProvider(name, issuer, id, secret string) apptest.Provider {
+	return apptest.Provider{
+		Name: name, Label: "Provider " + name, Kind: "oidc", Issuer: issuer, ClientID: id, ClientSecret: apptest.Secret(secret),
+		Scopes: []string{"openid", "profile", "email"}, UsernameClaim: "preferred_username", GroupsClaim: "groups",
+		AutoCreate: true, TrustTwoFactor: true,
+	}
+}
+
+var leavingLink = regexp.MustCompile(`<a class="button main wide" href="([^"]+)"`)
+
+// leaves returns the address at the provider that a page leads to.
+func (p answer) leaves() *url.URL {
+	p.t.Helper()
+	m := leavingLink.FindStringSubmatch(p.want(200).body)
+	if m == nil {
+		p.t.Fatalf("the page leads nowhere: %s", p.body)
+	}
+	u, err := url.Parse(html.UnescapeString(m[1]))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return u
+}
+
+func (b *browser) startProvider(name string) url.Values {
+	b.t.Helper()
+	return b.submit("/users/sign_in", "/users/auth/"+name, "return_to", "/explore").leaves().Query()
+}
+
+func (b *browser) callback(name string, asked url.Values, pairs ...string) answer {
+	b.t.Helper()
+	q := url.Values{"code": {"c"}, "state": {asked.Get("state")}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return b.get("/users/auth/" + name + "/callback?" + q.Encode())
+}
+
+// refused wants the general message on the sign-in page and the reason in the log.
+func (b *browser) refused(p answer, s *apptest.Server, reason string) {
+	b.t.Helper()
+	p.leads("/users/sign_in")
+	b.get("/users/sign_in").want(200, "You could not be signed in. Try again, or contact an administrator.")
+	b.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
+	if !strings.Contains(s.Log(), reason) {
+		b.t.Errorf("the log has no reason %q", reason)
+	}
+}
+
+// TestSignInWithOwnProvider signs in with another server of ours.
+func TestSignInWithOwnProvider(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		idp := apptest.Start(t, dbtest.SQLite(t))
+		ada, _ := idp.User(t, "ada")
+		app, err := idp.OAuth.Create(t.Context(), actor.System(), oauth.NewApplication{
+			Name: "forge", RedirectURIs: forge + "/users/auth/idp/callback", Scopes: []string{"openid", "profile", "email"}, Confidential: true, Trusted: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"devs", "chiefs"} {
+			if _, err := idp.Projects.CreateGroup(t.Context(), actor.System(), project.NewGroup{Name: path, Path: path}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		devs := project.Place{Ref: "devs", Group: true}
+		if _, err := idp.Projects.AddMember(t.Context(), actor.System(), devs, project.NewMember{UserID: ada, Level: project.Developer}); err != nil {
+			t.Fatal(err)
+		}
+		p := oidcProvider("idp", idp.URL, app.UID, app.Secret)
+		p.RequireApproval = true
+		p.AuditorGroups = []string{"devs"}
+		p.GroupSync = []apptest.GroupSync{{Claim: "devs", Group: "platform", Role: "maintainer"}, {Claim: "chiefs", Group: "platform", Role: "owner"}, {Claim: "devs", Group: "none", Role: "guest"}}
+		s := apptest.Start(t, src, withProviders(p)...)
+		if _, err := s.Projects.CreateGroup(t.Context(), actor.System(), project.NewGroup{Name: "platform", Path: "platform"}); err != nil {
+			t.Fatal(err)
+		}
+		b := forgeBrowser(t, s)
+		b.get("/users/sign_in").want(200, "Sign in with Provider idp")
+		enter := func() answer {
+			t.Helper()
+			at := b.submit("/users/sign_in", "/users/auth/idp", "return_to", "/explore?x=1").leaves().String()
+			p := b.get(at)
+			if to := p.header.Get("Location"); strings.HasPrefix(to, "/users/sign_in") {
+				form := url.Values{"authenticity_token": {b.get(idp.URL + to).want(200).token()}, "login": {"ada"}, "password": {password}}
+				b.post(idp.URL+"/users/sign_in", form).leads("/")
+				p = b.get(at)
+			}
+			if !strings.HasPrefix(p.header.Get("Location"), forge+"/users/auth/idp/callback?") {
+				t.Fatalf("the provider leads to %s", p.header.Get("Location"))
+			}
+			return b.get(p.header.Get("Location"))
+		}
+
+		// The first time the account is created, and waits.
+		enter().leads("/users/sign_in")
+		b.get("/users/sign_in").want(200, "pending approval")
+		u, err := s.Users.Find(t.Context(), actor.System(), "ada")
+		if err != nil || u.Email != "ada@example.org" || u.ConfirmedAt == nil || u.State != user.PendingApproval {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		if err := s.Users.Approve(t.Context(), actor.System(), u.ID); err != nil {
+			t.Fatal(err)
+		}
+		enter().leads("/explore?x=1")
+		first := b.cookie("_svc_session")
+		b.get("/api/v4/user").want(200, `"username":"ada"`, `"provider":"idp"`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", u.ID), As: apptest.RootToken, Status: 200, Want: fmt.Sprintf(`{"is_auditor":true,"identities":[{"provider":"idp","extern_uid":"%d"}]}`, ada)})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":40}`})
+		var kinds []string
+		events, err := s.Audit.List(t.Context(), actor.System(), audit.Filter{}, db.Paging{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events.Items {
+			kinds = append(kinds, e.Type)
+		}
+		for _, want := range []string{"user_created", "user_identity_added", "user_signed_in_with_provider", "member_created"} {
+			if !strings.Contains(strings.Join(kinds, " "), want) {
+				t.Errorf("no audit event %s: %v", want, kinds)
+			}
+		}
+
+		// There is no password, so the identity is the only way in.
+		b.get("/-/user_settings/identities").want(200, "Linked", "You have no password")
+		b.submit("/-/user_settings/identities", "/-/user_settings/identities/idp/unlink").leads("/-/user_settings/identities")
+		b.get("/-/user_settings/identities").want(200, "only way to sign in")
+
+		// What the provider takes away goes here, and the session is a new one.
+		if err := idp.Projects.RemoveMember(t.Context(), actor.System(), devs, ada, false); err != nil {
+			t.Fatal(err)
+		}
+		b.submit("/", "/users/sign_out").leads("/users/sign_in")
+		enter().leads("/explore?x=1")
+		if b.cookie("_svc_session") == first {
+			t.Error("the session was not renewed")
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", u.ID), As: apptest.RootToken, Status: 404})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"is_auditor":false}`})
+
+		// A blocked user is refused.
+		if _, err := s.Users.Block(t.Context(), actor.System(), u.ID); err != nil {
+			t.Fatal(err)
+		}
+		b.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
+		b.refused(enter(), s, "user ada is blocked")
+	})
+}
+
+// fakeProvider is an OpenID provider that says what a test wants.
+type fakeProvider struct {
+	*httptest.Server
+	key *rsa.PrivateKey
+
+	mu        sync.Mutex
+	discovery map[string]any // changes
+	claims    map[string]any // of the ID token; nil removes one
+	mangle    func(token string) string
+	padding   int
+	down      bool
+	nonce     string
+	challenge string
+}
+
+func startProvider(t *testing.T) *fakeProvider {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeProvider{key: key}
+	f.Server = httptest.NewServer(f)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// set changes what the provider says.
+func (f *fakeProvider) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	answer := map[string]any{}
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		answer = map[string]any{
+			"issuer": f.URL, "authorization_endpoint": f.URL + "/authorize", "token_endpoint": f.URL + "/token", "jwks_uri": f.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256"}, "padding": strings.Repeat("x", f.padding),
+		}
+		for name, value := range f.discovery {
+			answer[name] = value
+		}
+	case "/keys":
+		answer["keys"] = []any{map[string]any{
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
+			"n": base64.RawURLEncoding.EncodeToString(f.key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(f.key.E)).Bytes()),
+		}}
+	case "/token":
+		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+		id, secret, _ := r.BasicAuth()
+		if base64.RawURLEncoding.EncodeToString(sum[:]) != f.challenge || id != "client" || secret != "hunter2" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":"invalid_grant"}`))
+			return
+		}
+		token := f.sign(f.key)
+		if f.mangle != nil {
+			token = f.mangle(token)
+		}
+		answer = map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": token}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (f *fakeProvider) sign(key *rsa.PrivateKey) string {
+	claims := map[string]any{
+		"iss": f.URL, "aud": "client", "sub": "u1", "nonce": f.nonce, "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+		"preferred_username": "bob", "name": "Bob", "email": "bob@corp.example", "email_verified": true,
+	}
+	for name, value := range f.claims {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	part := func(v any) string {
+		text, _ := json.Marshal(v)
+		return base64.RawURLEncoding.EncodeToString(text)
+	}
+	text := part(map[string]string{"alg": "RS256", "kid": "1"}) + "." + part(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, _ := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// enter signs in with the provider whose next token has the claims.
+func (f *fakeProvider) enter(b *browser, name string, claims map[string]any) answer {
+	b.t.Helper()
+	asked := b.startProvider(name)
+	f.set(func() { f.nonce, f.challenge, f.claims = asked.Get("nonce"), asked.Get("code_challenge"), claims })
+	return b.callback(name, asked)
+}
+
+// TestHostileProvider gives answers that must not open a session.
+func TestHostileProvider(t *testing.T) {
+	t.Parallel()
+	one, two := startProvider(t), startProvider(t)
+	second := oidcProvider("two", two.URL, "client", "hunter2")
+	first := oidcProvider("one", one.URL, "client", "hunter2")
+	first.RequiredGroups = []string{"staff"}
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		if _, err := s.Settings.Update(t.Context(), actor.System(), func(s *setting.Settings) { s.FailedPasswordsPerMinute = 0 }); err != nil {
+			t.Fatal(err)
+		}
+		staff := func(more map[string]any) map[string]any {
+			all := map[string]any{"groups": []string{"staff"}}
+			for k, v := range more {
+				all[k] = v
+			}
+			return all
+		}
+		for reason, claims := range map[string]map[string]any{
+			"token is expired":                    {"exp": time.Now().Add(-time.Minute).Unix()},
+			"expected audience":                   {"aud": "other"},
+			"issued to another party":             {"aud": []string{"client", "other"}, "azp": "other"},
+			"id token issued by a different prov": {"iss": two.URL},
+			"nonce does not match":                {"nonce": "other"},
+			"ID token: the nonce does not match":  {"nonce": nil},
+			"is in none of the required groups":   {"groups": []string{"guests"}},
+			"not a list of texts":                 {"groups": map[string]any{"staff": true}},
+			"claim groups: it is not a list":      {"groups": []any{1, "staff"}},
+			"subject is empty":                    {"sub": ""},
+			"too long":                            {"sub": strings.Repeat("s", 256)},
+			"does not give an email":              {"email": nil},
+			"email is invalid":                    {"email": "no address"},
+		} {
+			b := forgeBrowser(t, s)
+			b.refused(one.enter(b, "one", staff(claims)), s, reason)
+		}
+		// A forged signature, no signature, and the secret of the client as a key.
+		other, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for reason, mangle := range map[string]func(string) string{
+			"failed to verify signature": func(string) string { return one.sign(other) },
+			"signature algorithm":        func(token string) string { return noneToken(token) },
+			"malformed jwt":              func(string) string { return "x" },
+			"no ID token":                func(string) string { return "" },
+		} {
+			one.set(func() { one.mangle = mangle })
+			b := forgeBrowser(t, s)
+			b.refused(one.enter(b, "one", staff(nil)), s, reason)
+		}
+		one.set(func() { one.mangle = nil })
+		if _, err := s.Users.FindIdentity(t.Context(), "one", "u1"); err == nil {
+			t.Fatal("an account was created")
+		}
+
+		// The state belongs to the browser, to the provider, and works once.
+		b, eve := forgeBrowser(t, s), forgeBrowser(t, s)
+		asked := b.startProvider("one")
+		one.set(func() {
+			one.nonce, one.challenge, one.claims = asked.Get("nonce"), asked.Get("code_challenge"), staff(nil)
+		})
+		eve.refused(eve.callback("one", asked), s, "the browser has no attempt to sign in")
+		mine := eve.startProvider("one")
+		eve.refused(eve.callback("one", asked), s, "the state does not match")
+		_ = mine
+		b.startProvider("two")
+		b.refused(b.callback("two", asked), s, "the state does not match")
+		kept := b.cookieAt("/users/auth/one/callback", "_svc_auth_one")
+		b.callback("one", asked).leads("/explore")
+		thief := forgeBrowser(t, s)
+		at, _ := url.Parse(forge + "/users/auth/one/callback")
+		thief.client.Jar.SetCookies(at, cookies("_svc_auth_one", kept))
+		thief.refused(thief.callback("one", asked), s, "the state was used before")
+		planted := forgeBrowser(t, s)
+		at, _ = url.Parse(forge + "/users/auth/two/callback")
+		planted.client.Jar.SetCookies(at, cookies("_svc_auth_two", kept))
+		planted.refused(planted.callback("two", asked), s, "the browser has no attempt to sign in")
+
+		// Errors of the provider, answers of another issuer, late answers.
+		c := forgeBrowser(t, s)
+		c.refused(c.callback("one", c.startProvider("one"), "error", "access_denied<script>"), s, "access_denied")
+		c.refused(c.callback("one", c.startProvider("one"), "iss", two.URL), s, "another issuer")
+		c.refused(c.callback("one", c.startProvider("one"), "code", ""), s, "no code")
+		c.refused(c.callback("one", c.startProvider("one")), s, "invalid_grant") // the challenge is another
+		late := c.startProvider("one")
+		s.Clock.Move(16 * time.Minute)
+		c.refused(c.callback("one", late), s, "the attempt has expired")
+		s.Clock.Move(-16 * time.Minute)
+		c.get("/users/auth/none/callback?code=1&state=2").want(404)
+		c.submit("/users/sign_in", "/users/auth/none").want(404)
+		c.post("/users/auth/one", url.Values{}).want(422) // no token of a form of ours
+		c.post("/users/auth/one/callback", url.Values{}).want(422)
+		p := c.submit("/users/sign_in", "/users/auth/one", "return_to", "//evil.example")
+		asked = p.leaves().Query()
+		one.set(func() { one.nonce, one.challenge = asked.Get("nonce"), asked.Get("code_challenge") })
+		c.callback("one", asked).leads("/")
+		if strings.Contains(s.Log(), "hunter2") || strings.Contains(s.Log(), asked.Get("state")) {
+			t.Error("the log has secrets")
+		}
+	}, withProviders(first, second)...)
+}
+
+// noneToken is a token without a signature.
+func noneToken(token string) string {
+	parts := strings.Split(token, ".")
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
+}
+
+// TestProviderDiscovery starts with a provider that is down, and one that sends too
+// much or speaks for another issuer.
+func TestProviderDiscovery(t *testing.T) {
+	t.Parallel()
+	op := startProvider(t)
+	op.down = true
+	s := apptest.Start(t, dbtest.SQLite(t), withProviders(oidcProvider("op", op.URL, "client", "hunter2"))...)
+	b := forgeBrowser(t, s)
+	away := func(reason string) {
+		t.Helper()
+		b.submit("/users/sign_in", "/users/auth/op").leads("/users/sign_in")
+		b.get("/users/sign_in").want(200, "does not respond")
+		if !strings.Contains(s.Log(), reason) {
+			t.Errorf("the log has no reason %q", reason)
+		}
+		s.Clock.Move(10 * time.Second)
+	}
+	away("502")
+	op.set(func() { op.down, op.padding = false, 10<<20 })
+	away("too large")
+	op.set(func() { op.padding, op.discovery = 0, map[string]any{"issuer": "https://other.example"} })
+	away("issuer")
+	op.set(func() { op.discovery = map[string]any{"token_endpoint": "file:///etc/passwd"} })
+	away("not an address")
+	// A host that the operator has not named is not reached in the local network.
+	op.set(func() {
+		op.discovery = map[string]any{"token_endpoint": strings.Replace(op.URL, "127.0.0.1", "127.0.0.2", 1) + "/token"}
+	})
+	asked := b.startProvider("op")
+	b.refused(b.callback("op", asked), s, "local network")
+	s.Clock.Move(2 * time.Hour)
+	op.set(func() { op.discovery = nil })
+	op.enter(b, "op", map[string]any{"exp": time.Now().Add(5 * time.Hour).Unix()}).leads("/explore")
+	// The document that was read before is used while the provider is down.
+	s.Clock.Move(2 * time.Hour)
+	op.set(func() { op.discovery = map[string]any{"issuer": "https://other.example"} })
+	op.enter(forgeBrowser(t, s), "op", map[string]any{"exp": time.Now().Add(5 * time.Hour).Unix()}).leads("/explore")
+}
+
+// TestProviderAccounts is about which account an identity opens.
+func TestProviderAccounts(t *testing.T) {
+	t.Parallel()
+	op := startProvider(t)
+	plain := oidcProvider("plain", op.URL, "client", "hunter2")
+	plain.TrustTwoFactor = false
+	linking := oidcProvider("linking", op.URL, "client", "hunter2")
+	linking.LinkByEmail, linking.AdminGroups = true, []string{"chiefs"}
+	closed := oidcProvider("closed", op.URL, "client", "hunter2")
+	closed.AutoCreate = false
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		ada, _ := s.User(t, "ada")
+		person := func(sub, name, email string, more ...any) map[string]any {
+			claims := map[string]any{"sub": sub, "preferred_username": name, "email": email}
+			for i := 0; i+1 < len(more); i += 2 {
+				claims[more[i].(string)] = more[i+1]
+			}
+			return claims
+		}
+		// Usernames that are taken or invalid.
+		for i, tt := range []struct{ claim, want string }{
+			{"ada", "ada1"}, {"ADA", "ADA2"}, {"../../etc/passwd", "etc-passwd"}, {"admin", "admin-user"}, {"12345", "n4"}, {"", "n5"}, {"x@corp.example", "n6"},
+			{"évé", "v"}, {"-dash-.git", "dash"},
+		} {
+			if tt.want == "v" {
+				tt.want = "n7"
+			}
+			b := forgeBrowser(t, s)
+			op.enter(b, "plain", person(fmt.Sprint("n", i), tt.claim, fmt.Sprintf("n%d@corp.example", i))).leads("/explore")
+			b.get("/api/v4/user").want(200, fmt.Sprintf(`"username":"%s"`, tt.want))
+		}
+		// The case of a subject matters.
+		b := forgeBrowser(t, s)
+		b.refused(op.enter(b, "plain", person("N0", "other", "other@corp.example")), s, "Extern UID has already been taken")
+
+		// An address that somebody has is not linked, unless the provider may and
+		// has verified it.
+		b.refused(op.enter(b, "plain", person("a", "ada", "ada@example.org")), s, "Email has already been taken")
+		b.refused(op.enter(b, "linking", person("a", "ada", "ada@example.org", "email_verified", false)), s, "Email has already been taken")
+		b.refused(op.enter(b, "linking", person("a", "ada", "ada@example.org", "email_verified", nil)), s, "Email has already been taken")
+		b.refused(op.enter(b, "closed", person("a", "ada", "new@example.org")), s, "does not create any")
+		root, err := s.Users.Find(t.Context(), actor.System(), "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.refused(op.enter(b, "linking", person("r", "root", root.Email)), s, "must link the identity in their settings")
+		op.enter(b, "linking", person("a", "ada", "ADA@example.org")).leads("/explore")
+		b.get("/api/v4/user").want(200, `"username":"ada"`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"identities":[{"provider":"linking","extern_uid":"a"}]}`})
+		other := forgeBrowser(t, s)
+		other.refused(op.enter(other, "linking", person("b", "ada", "ada@example.org")), s, "another identity at the provider")
+
+		// In the settings, a user links and unlinks.
+		link := func(b *browser, name, sub string) answer {
+			t.Helper()
+			asked := b.submit("/-/user_settings/identities", "/-/user_settings/identities/"+name+"/link").leaves().Query()
+			op.set(func() {
+				op.nonce, op.challenge, op.claims = asked.Get("nonce"), asked.Get("code_challenge"), person(sub, "x", "x@corp.example")
+			})
+			return b.callback(name, asked)
+		}
+		link(b, "plain", "p").leads("/-/user_settings/identities")
+		b.get("/-/user_settings/identities").want(200, "Your account is linked to Provider plain.")
+		link(b, "closed", "c").leads("/-/user_settings/identities")
+		eve := forgeBrowser(t, s)
+		s.User(t, "eve")
+		eve.signIn("eve", password)
+		link(eve, "plain", "p").leads("/-/user_settings/identities")
+		eve.get("/-/user_settings/identities").want(200, "could not be linked")
+		// An attempt to link ends with its session.
+		asked := eve.submit("/-/user_settings/identities", "/-/user_settings/identities/plain/link").leaves().Query()
+		eve.submit("/", "/users/sign_out").leads("/users/sign_in")
+		eve.callback("plain", asked).leads("/-/user_settings/identities")
+		if !strings.Contains(s.Log(), "the session that asked to link an identity has ended") {
+			t.Error("the log has no reason")
+		}
+		b.submit("/-/user_settings/identities", "/-/user_settings/identities/closed/unlink").leads("/-/user_settings/identities")
+		b.submit("/-/user_settings/identities", "/-/user_settings/identities/closed/unlink").want(404)
+		c := forgeBrowser(t, s)
+		c.refused(op.enter(c, "closed", person("c", "x", "x@corp.example")), s, "does not create any")
+
+		// Two-factor authentication, of which one provider is trusted with.
+		e, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), ada, "svc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		op.enter(c, "plain", person("p", "x", "x@corp.example")).leads("/users/sign_in/code?return_to=%2Fexplore")
+		c.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
+		code, err := totp.GenerateCode(e.Secret, s.Clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.submit("/users/sign_in/code", "/users/sign_in/code", "code", code, "return_to", "/explore").leads("/explore")
+		d := forgeBrowser(t, s)
+		op.enter(d, "linking", person("a", "x", "x@corp.example", "groups", []string{"chiefs"})).leads("/explore")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"is_admin":true}`})
+		f := forgeBrowser(t, s)
+		op.enter(f, "linking", person("a", "x", "x@corp.example", "groups", "users")).leads("/explore")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"is_admin":false}`})
+	}, withProviders(plain, linking, closed)...)
+}
+
+// TestPasswordsOff turns passwords off.
+func TestPasswordsOff(t *testing.T) {
+	t.Parallel()
+	op := startProvider(t)
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.User(t, "ada")
+		const path = "PUT /application/settings"
+		off := url.Values{"password_authentication_enabled_for_web": {"false"}, "signup_enabled": {"true"}}
+		s.Check(t, apptest.Call{Name: "no administrator is linked", Do: path, As: apptest.RootToken, Form: off, Status: 400})
+		b := forgeBrowser(t, s)
+		b.signIn("root", apptest.RootPassword)
+		asked := b.submit("/-/user_settings/identities", "/-/user_settings/identities/op/link").leaves().Query()
+		op.set(func() { op.nonce, op.challenge, op.claims = asked.Get("nonce"), asked.Get("code_challenge"), nil })
+		b.callback("op", asked).leads("/-/user_settings/identities")
+		s.Check(t, apptest.Call{Do: path, As: apptest.RootToken, Form: off, Status: 200, Want: `{"password_authentication_enabled_for_web":false}`})
+		b.submit("/-/user_settings/identities", "/-/user_settings/identities/op/unlink").leads("/-/user_settings/identities")
+		b.get("/-/user_settings/identities").want(200, "only way to sign in")
+
+		c := forgeBrowser(t, s)
+		c.get("/users/sign_in").want(200, "Sign in with Provider op").not(`name="password"`, "Sign up")
+		c.submit("/users/sign_in", "/users/sign_in", "login", "ada", "password", password).want(422, "Password authentication is disabled")
+		c.get("/users/sign_up").want(404)
+		s.Check(t, apptest.Call{Do: "POST //oauth/token", Form: url.Values{"grant_type": {"password"}, "username": {"ada"}, "password": {password}}, Status: 400})
+		git := func(status int) {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/ada/none.git/info/refs?service=git-upload-pack", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.SetBasicAuth("ada", password)
+			if p := c.send(r); p.status != status {
+				t.Errorf("git: %d, want %d: %s", p.status, status, p.body)
+			}
+		}
+		git(404)
+		s.Check(t, apptest.Call{Do: path, As: apptest.RootToken, Form: url.Values{"password_authentication_enabled_for_git": {"false"}}, Status: 200})
+		git(403)
+		op.enter(c, "op", nil).leads("/explore")
+		c.get("/api/v4/user").want(200, `"username":"root"`)
+	}, withProviders(oidcProvider("op", op.URL, "client", "hunter2"))...)
+}
