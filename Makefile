@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-short screenshots fuzz bench bench-large bench-peers clean setup tools
+.PHONY: help build run check test test-short screenshots fuzz bench bench-large bench-peers clean setup tools release test-release test-image
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,15 @@ bench-large: build ## run the benchmarks with a repository and an artifact of 1 
 
 bench-peers: build ## compare with Gitea on this machine: make bench-peers GITEA=/path/to/gitea
 	GITEA='$(GITEA)' go test -run '^$$' -bench Peers -benchtime 1x -timeout 60m -v ./bench/...
+
+release: ## build archives, packages, checksums and bills of materials into bin/release
+	scripts/release
+
+test-release: ## build a release twice, and install, upgrade and remove its Debian package in a new root (needs root)
+	scripts/test-release
+
+test-image: build ## build the container image and run it (needs root, buildah and debootstrap)
+	scripts/test-image
 
 clean: ## remove build results
 	rm -rf bin

@@ -49,6 +49,12 @@ func mainWith(o app.Options, args, environ []string, in io.Reader, out, errOut i
 	return 1
 }
 
+// Command returns the svc command with all its subcommands, for documentation.
+func Command() *cobra.Command {
+	c := &command{in: strings.NewReader(""), out: io.Discard, errOut: io.Discard}
+	return c.root()
+}
+
 // usageError is the error of a command with invalid arguments or options.
 type usageError struct{ error }
 
@@ -77,7 +83,7 @@ data directory. Every option can be given as a flag, as an environment variable
 		return usageError{fmt.Errorf("%w\nSee \"%s --help\"", err, cmd.CommandPath())}
 	})
 	config.Flags(root.PersistentFlags())
-	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.version(), c.release())
+	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.config(), c.version(), c.release())
 	return root
 }
 

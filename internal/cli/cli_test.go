@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,6 +72,9 @@ func TestCommands(t *testing.T) {
 			t.Error(out)
 		}
 		ok(t, env, "", "admin", "disable-two-factor", "bob")
+		if out := ok(t, env, "", "admin", "enable-passwords"); !strings.Contains(out, "is enabled for the web") {
+			t.Errorf("enable-passwords prints %q", out)
+		}
 		if out := ok(t, env, "", "doctor"); strings.Count(out, "ok ") != 5 {
 			t.Error(out)
 		}
@@ -122,7 +126,7 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
 		{"--help"}, {"serve", "--help"}, {"migrate", "--help"}, {"doctor", "--help"}, {"version"}, {"admin", "--help"},
 		{"admin", "create-user", "--help"}, {"admin", "create-token", "--help"}, {"admin", "reset-password", "--help"}, {"admin", "rotate-key", "--help"},
-		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"},
+		{"config", "--help"}, {"config", "show"}, {"config", "check"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"},
 	} {
 		if out := ok(t, nil, "", args...); len(out) < 20 {
 			t.Errorf("svc %v printed %q", args, out)
@@ -157,5 +161,34 @@ func TestServeRefuses(t *testing.T) {
 	code, _, errOut = run(t, []string{"SVC_DATA_DIR=" + s.Config.DataDir}, "", "serve", "--addr", "127.0.0.1:0")
 	if code != 1 || !strings.Contains(errOut, "another svc serves "+s.Config.DataDir) {
 		t.Errorf("a second server on the same data: exit %d: %s", code, errOut)
+	}
+}
+
+// TestConfig checks and shows options of which some are invalid.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	code, _, errOut := run(t, []string{"SVC_TIER=gold", "SVC_ADR=x"}, "", "config", "check")
+	if code != 2 || !strings.Contains(errOut, `SVC_TIER: "gold" is not one of free, premium, ultimate`) || !strings.Contains(errOut, "did you mean SVC_ADDR?") {
+		t.Errorf("check: exit %d, %s", code, errOut)
+	}
+	if code, _, errOut := run(t, []string{"SVC_TIER=gold"}, "", "config", "show"); code != 2 || !strings.Contains(errOut, "SVC_TIER") {
+		t.Errorf("show: exit %d, %s", code, errOut)
+	}
+	env := []string{"SVC_TIER=free", "SVC_ROOT_PASSWORD=correct-horse-battery"}
+	var shown []struct{ Key, Value, Source string }
+	if err := json.Unmarshal([]byte(ok(t, env, "", "config", "show", "--json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, s := range shown {
+		if s.Key == "tier" && s.Value == "free" && s.Source == "SVC_TIER" || s.Key == "root_password" && s.Value == "xxxxx" {
+			found++
+		}
+	}
+	if found != 2 {
+		t.Errorf("%v", shown)
+	}
+	if out := ok(t, env, "", "config", "show"); !strings.Contains(out, "SVC_TIER") || strings.Contains(out, "horse") {
+		t.Errorf("show: %s", out)
 	}
 }
