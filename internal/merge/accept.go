@@ -39,7 +39,7 @@ type Acceptance struct {
 // NotAllowed if the merge request is not ready; Unprocessable if git cannot
 // merge it; Conflict if the head is not SHA.
 func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, a Acceptance) (*MergeRequest, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}

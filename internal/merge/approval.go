@@ -97,7 +97,7 @@ func (s *Service) addApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 // approvable returns an open merge request that the actor can see, in a project
 // that is not archived.
 func (s *Service) approvable(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -57,7 +57,7 @@ func (s *Service) RequestRule(ctx context.Context, by actor.Actor, ref project.R
 }
 
 func (s *Service) viewRequestRules(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, []*ApprovalRule, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, nil, err
 	}

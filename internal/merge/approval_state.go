@@ -366,7 +366,7 @@ func approversOf(given []Approval) []int64 {
 // ApprovalState returns the approvals of a merge request, with its rules, to
 // signed-in users who can see it. NotFound.
 func (s *Service) ApprovalState(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, *Approvals, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, nil, err
 	}

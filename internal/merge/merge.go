@@ -232,16 +232,40 @@ func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) err
 // requests of the project. It updates the version and the mergeability.
 // NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
 	return m, s.complete(ctx, by, in, m)
 }
 
-// request checks access and returns the project and the merge request.
-// NotFound.
+// request checks access and returns the project and the merge request, without
+// versions that have not been collected. NotFound.
 func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
+	in, m, err := s.view(ctx, by, ref, iid)
+	if err != nil {
+		return nil, nil, err
+	}
+	return in, m, s.fill(ctx, m)
+}
+
+// current is request with new versions collected. This is done before the related
+// rows are read: the approvals and committers of an earlier version must not
+// count for a later one.
+func (s *Service) current(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
+	in, m, err := s.view(ctx, by, ref, iid)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.refresh(ctx, m); err != nil {
+		return nil, nil, err
+	}
+	return in, m, s.fill(ctx, m)
+}
+
+// view checks access and returns the project and the row of the merge request.
+// NotFound.
+func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
 	if err != nil {
 		return nil, nil, err
@@ -250,7 +274,7 @@ func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, 
 	if err != nil {
 		return nil, nil, db.NotFound(err, "Merge Request")
 	}
-	return in, m, s.fill(ctx, m)
+	return in, m, nil
 }
 
 // Seen returns a merge request by its ID with its project, to users who can see it.
@@ -339,11 +363,9 @@ func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64
 	return projects, nil
 }
 
-// complete sets the fields that only a single merge request has.
+// complete sets the fields that only a single merge request has, which current
+// returned.
 func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) error {
-	if err := s.refresh(ctx, m); err != nil {
-		return err
-	}
 	var err error
 	if m.Version, err = newestVersion(ctx, s.DB, m.ID); err != nil && !errors.Is(err, db.ErrNoRows) {
 		return fmt.Errorf("version of merge request %d: %w", m.ID, err)
@@ -369,7 +391,7 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 }
 
 // refresh collects new versions of a merge request, if there was a push that
-// the background job has not processed yet.
+// the background job has not processed yet, and reads its row again.
 func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	if m.PreparedAt != nil {
 		pending, err := hasPending(ctx, s.DB, m.ID)
@@ -388,9 +410,6 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	if err != nil {
 		return db.NotFound(err, "Merge Request")
 	}
-	if err := s.fill(ctx, now); err != nil {
-		return err
-	}
 	*m = *now
 	return nil
 }
@@ -398,7 +417,7 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 // Subscribe subscribes the actor to a merge request, or unsubscribes them.
 // changed is false if nothing changed. NotFound.
 func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want bool) (m *MergeRequest, changed bool, err error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
 		return nil, false, err
 	}

@@ -44,13 +44,10 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, nil
 }
 
-// opened is request with new versions collected and Version set.
+// opened is current with Version set.
 func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
-	in, m, err := s.request(ctx, by, ref, iid)
+	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.refresh(ctx, m); err != nil {
 		return nil, nil, err
 	}
 	m.Version, err = newestVersion(ctx, s.DB, m.ID)
