@@ -87,6 +87,38 @@ func TestManyNotices(t *testing.T) {
 	heard.wait(t, strings.Join(want, ","))
 }
 
+// TestSilentConnection sends a heartbeat over a connection that is open and
+// silent: it confirms nothing.
+func TestSilentConnection(t *testing.T) {
+	t.Parallel()
+	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
+		var moved, read atomic.Int64
+		b := notice.New(notice.Deps{DB: p.Open(t), Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+			read.Add(1)
+			return time.Now().Add(time.Duration(moved.Load()))
+		}})
+		if err := b.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Stop)
+		before := read.Load()
+		waittest.For(t, "two heartbeats", func() bool { return read.Load() >= before+2 })
+		waittest.For(t, "confirmed notices", b.Fresh)
+
+		p.Stall("svc notices")
+		moved.Store(int64(time.Minute))
+		before = read.Load()
+		waittest.For(t, "a heartbeat", func() bool { return read.Load() > before })
+		for range 100 { // also the moment in which it is sent
+			if b.Fresh() {
+				t.Fatal("notices count as confirmed by a heartbeat that did not come back")
+			}
+		}
+		p.Resume()
+		waittest.For(t, "confirmed notices", b.Fresh)
+	})
+}
+
 func TestUnreadableNotice(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {

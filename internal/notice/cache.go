@@ -3,6 +3,7 @@ package notice
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/db"
@@ -29,8 +30,9 @@ type CacheOptions[V any] struct {
 //
 //   - A value that was read before a drop is not stored after it: it may be old
 //     already.
-//   - A value is used only if the bus is fresh after the value was taken out:
-//     otherwise a notice may be late.
+//   - A value is used only if the bus is fresh after the value was taken out,
+//     otherwise a notice may be late, and if nothing was dropped in between: that
+//     may have been the value, by notices that came late.
 //   - A value is used for at most the TTL, whatever happens to the notices.
 //
 // A Cache is safe for concurrent use. Values are shared by all callers.
@@ -40,7 +42,7 @@ type Cache[K comparable, V any] struct {
 	mu     sync.RWMutex
 	values map[K]cached[V]
 	groups map[int64][]K // empty without Group
-	drops  int           // how often something was dropped
+	drops  atomic.Int64  // how often something was dropped; changed with mu locked
 }
 
 type cached[V any] struct {
@@ -62,11 +64,12 @@ func (c *Cache[K, V]) Get(key K, read func() (value V, keep bool, err error)) (V
 	}
 	c.mu.RLock()
 	have, ok := c.values[key]
-	drops := c.drops
+	drops := c.drops.Load()
 	c.mu.RUnlock()
-	if ok && (c.options.TTL == 0 || now.Sub(have.at) < c.options.TTL) && c.options.Bus.Fresh() {
+	if ok && (c.options.TTL == 0 || now.Sub(have.at) < c.options.TTL) && c.options.Bus.Fresh() && c.drops.Load() == drops {
 		return have.value, nil
 	}
+	drops = c.drops.Load()
 	value, keep, err := read()
 	if keep && err == nil {
 		c.put(key, cached[V]{value, now}, drops)
@@ -74,10 +77,10 @@ func (c *Cache[K, V]) Get(key K, read func() (value V, keep bool, err error)) (V
 	return value, err
 }
 
-func (c *Cache[K, V]) put(key K, v cached[V], drops int) {
+func (c *Cache[K, V]) put(key K, v cached[V], drops int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.drops != drops {
+	if c.drops.Load() != drops {
 		return
 	}
 	if c.values == nil || len(c.values) >= c.options.Max {
@@ -95,7 +98,7 @@ func (c *Cache[K, V]) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.values, c.groups = nil, nil
-	c.drops++
+	c.drops.Add(1)
 }
 
 // DropGroup drops the values of a group.
@@ -106,7 +109,7 @@ func (c *Cache[K, V]) DropGroup(id int64) {
 		delete(c.values, key)
 	}
 	delete(c.groups, id)
-	c.drops++
+	c.drops.Add(1)
 }
 
 // Len returns the number of values.

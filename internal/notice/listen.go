@@ -136,7 +136,8 @@ func (b *Bus) take(ctx context.Context, conn *pgx.Conn) error {
 		case n.Channel == channel:
 			b.receive(n.Payload)
 		case n.Payload == strconv.FormatUint(beat.number, 10):
-			b.confirmed.Store(&beat.sent)
+			sent := beat.sent // a copy: the next heartbeat confirms nothing until it is back
+			b.confirmed.Store(&sent)
 			beat.back = true
 		}
 	}
