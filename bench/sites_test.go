@@ -73,6 +73,10 @@ func publish(b testing.TB, s *app.Server, files map[string]string) {
 	if err != nil || res != http.StatusOK {
 		b.Fatalf("open the site: %d, %v", res, err)
 	}
+	res, err = send(p, http.MethodPatch, fmt.Sprintf("projects/%d/pages?pages_unique_domain_enabled=false", p.project))
+	if err != nil || res != http.StatusOK {
+		b.Fatalf("put the site on the host of its namespace: %d, %v", res, err)
+	}
 	r := p.newRunner(b)
 	g := gittest.New(b)
 	g.Commit(gittest.Commit{Message: "Publish\n", Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: "pages: {script: [make], artifacts: {paths: [public]}}\n"}}})

@@ -24,7 +24,7 @@ func (a *App) subscribe() {
 	users.Recorded.Subscribe(a.Hooks.UserRecorded)
 
 	projects := &a.Projects.Events
-	projects.Changed.Subscribe(a.Repos.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
+	projects.Changed.Subscribe(a.Repos.ProjectChanged, a.Pages.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted,
 		a.SecureFiles.ProjectsDeleted, a.Code.ProjectsDeleted)

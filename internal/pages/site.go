@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -87,7 +88,7 @@ func (s *Service) address(fullPath string, t Settings) string {
 	}
 	top, rest, _ := strings.Cut(fullPath, "/")
 	top = strings.ToLower(top)
-	if strings.EqualFold(rest, top+"."+s.Place.Host()) {
+	if s.rootSite(top, rest) {
 		return s.Place.Below(top)
 	}
 	return s.Place.Below(top) + "/" + rest
@@ -140,7 +141,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c
 		}
 		if c.UniqueDomain != nil {
 			if t.UniqueDomain = *c.UniqueDomain; t.UniqueDomain && t.label == "" {
-				t.label = uniqueLabel(in)
+				t.label = uniqueLabel(in.Path)
 			}
 		}
 		if c.PrimaryDomain != nil {
@@ -165,6 +166,37 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c
 	return s.overview(ctx, in)
 }
 
+// ProjectChanged gives a new project a unique domain if the setting says so. The
+// project whose path is the host of its namespace is excluded: its site belongs
+// at the root of that host.
+func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
+	if e.Kind != project.ProjectCreated {
+		return nil
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || !settings.PagesUniqueDomains {
+		return err
+	}
+	fullPath, err := projectPath(ctx, tx, e.ProjectID)
+	if err != nil {
+		return fmt.Errorf("unique domain of new project: %w", err)
+	}
+	if top, rest, _ := strings.Cut(fullPath, "/"); s.rootSite(top, rest) {
+		return nil
+	}
+	t := Settings{HTTPSOnly: true, UniqueDomain: true, label: uniqueLabel(path.Base(fullPath))}
+	if err := saveSettings(ctx, tx, e.ProjectID, t); err != nil {
+		return fmt.Errorf("unique domain of new project: %w", err)
+	}
+	return nil
+}
+
+// rootSite reports whether the site of a project is at the root of the host of
+// its namespace.
+func (s *Service) rootSite(top, rest string) bool {
+	return strings.EqualFold(rest, top+"."+s.Place.Host())
+}
+
 // String returns the settings for audit events.
 func (t Settings) String() string {
 	return fmt.Sprintf("https only: %t, unique domain: %t, primary domain: %q", t.HTTPSOnly, t.UniqueDomain, t.PrimaryDomain)
@@ -172,13 +204,13 @@ func (t Settings) String() string {
 
 // uniqueLabel returns a random DNS label that no namespace has and that cannot
 // be guessed.
-func uniqueLabel(in *project.Project) string {
-	name := strings.Trim(strings.Map(func(r rune) rune {
+func uniqueLabel(name string) string {
+	name = strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(in.Path)), "-")
+	}, strings.ToLower(name)), "-")
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	if name == "" {
 		name = "site"

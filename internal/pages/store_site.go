@@ -79,6 +79,12 @@ func saveSettings(ctx context.Context, q db.Q, projectID int64, t Settings) erro
 	return err
 }
 
+func projectPath(ctx context.Context, q db.Q, id int64) (string, error) {
+	var path string
+	err := q.QueryRowContext(ctx, `SELECT full_path FROM projects WHERE id = ?`, id).Scan(&path)
+	return path, err
+}
+
 // leave records an archive for removal at a time.
 func leave(ctx context.Context, q db.Q, blob string, at time.Time) error {
 	_, err := q.ExecContext(ctx, `INSERT INTO pages_leftovers (blob, remove_at) VALUES (?, ?) ON CONFLICT (blob) DO UPDATE SET remove_at = excluded.remove_at`, blob, at)

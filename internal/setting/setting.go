@@ -80,8 +80,9 @@ type Settings struct {
 	DeletionDays int // how long projects and groups can be restored; 0 deletes them at once
 
 	// Pages.
-	MaxPagesMegabytes int  // of one site; 0 is no limit
-	PagesVerification bool // who brings a domain has to show in the DNS that it is theirs
+	MaxPagesMegabytes  int  // of one site; 0 is no limit
+	PagesVerification  bool // who brings a domain has to show in the DNS that it is theirs
+	PagesUniqueDomains bool // sites of new projects use a unique domain
 
 	ImageProxy     bool     // images of other sites are shown, by the image proxy
 	ImageAllowlist []string // hosts whose images browsers load themselves

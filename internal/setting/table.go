@@ -133,6 +133,9 @@ func (s *Settings) Table() []Section {
 			{Name: "pages_domain_verification_enabled", Value: &s.PagesVerification, Default: false,
 				Label: "Require users to prove ownership of custom domains", Hint: "With a TXT record in DNS.",
 				Doc: "Whether custom Pages domains require verification by a DNS record."},
+			{Name: "pages_unique_domain_default_enabled", Value: &s.PagesUniqueDomains, Default: true,
+				Label: "Use unique domains for new projects", Hint: "Sites with unique domains do not share cookies and scripts with other sites of their namespace.",
+				Doc: "Whether the Pages sites of new projects use a unique domain."},
 		}},
 		{"Packages", []Setting{
 			{Name: "generic_packages_max_file_size", Value: &s.MaxGenericMegabytes, Default: 5 << 10, Max: maxSize,

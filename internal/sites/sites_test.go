@@ -77,11 +77,59 @@ func (v visit) do(t *testing.T, c *http.Client) *http.Response {
 	return res
 }
 
+// newProject makes a project whose site is on the host of its namespace.
 func newProject(t *testing.T, s *apptest.Server, token, body string) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
 	s.Check(t, apptest.Call{Do: "POST /projects", As: token, JSON: body, Status: 201}).JSON(t, &made)
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", made.ID), As: token, JSON: `{"pages_unique_domain_enabled":false}`, Status: 200})
 	return made.ID
+}
+
+// TestUniqueDomains makes projects with and without the default, and one that is
+// the site of its namespace.
+func TestUniqueDomains(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		const open = `","visibility":"public","pages_access_level":"public"}`
+		at := func(path string) string {
+			var got struct {
+				URL    string
+				Unique bool `json:"is_unique_domain_enabled"`
+			}
+			s.Check(t, apptest.Call{Do: "GET /projects/alice%2F" + path + "/pages", As: alice, Status: 200}).JSON(t, &got)
+			if shared := strings.HasPrefix(got.URL, "http://alice.pages.test"); shared == got.Unique {
+				t.Errorf("%s is at %s; unique domain: %t", path, got.URL, got.Unique)
+			}
+			return got.URL
+		}
+		var site struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"path":"My.Site` + open, Status: 201}).JSON(t, &site)
+		url := at("My.Site")
+		if !strings.HasPrefix(url, "http://my-site-") {
+			t.Fatalf("the site is at %s", url)
+		}
+		s.Publish(t, site.ID, map[string]string{"public/index.html": "Home", "public/a.txt": "A"})
+		c := s.Browser(t)
+		visit{name: "its own host", at: url + "/a.txt", status: 200, want: "A"}.do(t, c)
+		visit{name: "host of the namespace", at: "alice.pages.test/my.site/a.txt", status: 308, has: map[string]string{"Location": url + "/a.txt"}}.do(t, c)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", site.ID), As: alice, JSON: `{"path":"other"}`, Status: 200})
+		visit{name: "kept when the project is renamed", at: url + "/a.txt", status: 200, want: "A"}.do(t, c)
+
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects", As: alice, JSON: `{"path":"alice.pages.test` + open, Status: 201},
+			{Do: "GET /application/settings", As: root, Status: 200, Want: `{"pages_unique_domain_default_enabled":true}`},
+			{Do: "PUT /application/settings?pages_unique_domain_default_enabled=false", As: root, Status: 200, Want: `{"pages_unique_domain_default_enabled":false}`},
+			{Do: "POST /projects", As: alice, JSON: `{"path":"shared` + open, Status: 201},
+		})
+		if got := at("alice.pages.test"); got != "http://alice.pages.test" {
+			t.Errorf("the site of the namespace is at %s", got)
+		}
+		if got := at("shared"); got != "http://alice.pages.test/shared" {
+			t.Errorf("without the default the site is at %s", got)
+		}
+	}, apptest.Pages)
 }
 
 var long = strings.Repeat("many words that are all the same ", 100)

@@ -26,7 +26,7 @@ func TestSitePages(t *testing.T) {
 		}
 		b := c.as["maintainer"]
 		b.t = t
-		b.get(at).want(200, "No deployments yet", "http://g.pages.localhost/p", "No domains", "Access control")
+		b.get(at).want(200, "No deployments yet", "http://p-", ".pages.localhost", "No domains", "Access control")
 		p, err := s.Projects.Get(t.Context(), actor.System(), "g/p")
 		if err != nil {
 			t.Fatal(err)

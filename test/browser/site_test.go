@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net"
 	"net/url"
 	"testing"
@@ -61,7 +62,11 @@ func TestSite(t *testing.T) {
 	root.wantText("www.example.org")
 	root.screens("admin-domains", "/admin/pages_domains")
 
-	site := "http://ada.pages.localhost:" + port + "/site/?from=here"
+	var own struct{ URL string }
+	if err := json.Unmarshal([]byte(s.call(t, "GET", "/projects/ada%2Fsite/pages", nil)), &own); err != nil {
+		t.Fatal(err)
+	}
+	site := own.URL + "/?from=here"
 	ada.do(chromedp.Navigate(site), chromedp.WaitVisible("p", chromedp.ByQuery))
 	ada.has("p", "For members")
 	var address string

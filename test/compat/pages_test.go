@@ -177,7 +177,9 @@ func publishAndIssue(t *testing.T, env ...string) {
 	const yaml = "pages:\\n  script:\\n    - mkdir public\\n    - echo Made on $CI_COMMIT_BRANCH for $CI_PAGES_URL of $CI_PAGES_HOSTNAME below $CI_PAGES_DOMAIN > public/index.html\\n  artifacts: {paths: [public]}\\n"
 	request(t, "POST", project+"/repository/files/.gitlab-ci.yml", `{"branch":"main","commit_message":"Publish","content":"`+yaml+`"}`, 201, nil)
 
-	const page = "Made on main for http://root.pages.test/site of root.pages.test below pages.test\n"
+	var own struct{ URL string }
+	request(t, "GET", project+"/pages", "", 200, &own)
+	page := "Made on main for " + own.URL + " of " + strings.TrimPrefix(own.URL, "http://") + " below pages.test\n"
 	roots := x509.NewCertPool()
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -202,7 +204,7 @@ func publishAndIssue(t *testing.T, env ...string) {
 		return res.StatusCode, string(text), res.Header
 	}
 	waitFor(t, "the job has published", func() bool {
-		status, text, _ := visit("http://root.pages.test/site/")
+		status, text, _ := visit(own.URL + "/")
 		return status == http.StatusOK && text == page
 	})
 
