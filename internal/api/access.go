@@ -108,7 +108,7 @@ func allowed(by actor.Actor, scopes []string) bool {
 // endpoints that allow anonymous callers.
 func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error) {
 	found := credentialOf(c.r)
-	if found.kind == credentialToken && strings.HasPrefix(found.token, a.Site.Name+"cbt-") {
+	if found.kind == credentialToken && a.Site.jobToken(found.token) {
 		found.kind = credentialJob
 	}
 	switch found.kind {
@@ -262,7 +262,7 @@ func (a *API) reader(c *call) ci.Reader {
 	}
 }
 
-func (a *API) sessionCookie() string { return "_" + a.Site.Name + "_session" }
+func (a *API) sessionCookie() string { return "_" + a.Site.Cookies + "_session" }
 
 // sudo lets an administrator act as another user.
 func (a *API) sudo(c *call) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
 	"svc/internal/user"
 )
 
@@ -79,6 +80,74 @@ func TestServiceName(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": "_gitlab_session=" + session.Token}, Status: 200})
 		s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": "_svc_session=" + session.Token}, Status: 401})
 	}, apptest.ServiceName("gitlab"))
+}
+
+// TestPrefixes makes tokens of all kinds and a session on servers with their own
+// prefixes for tokens and cookies.
+func TestPrefixes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, tokens, cookie string
+		options              []apptest.Option
+	}{
+		{"by the service name", "gl", "_gitlab_session", []apptest.Option{apptest.ServiceName("gitlab")}},
+		{"by the options", "gl", "_forge_session", []apptest.Option{apptest.TokenPrefix("gl"), apptest.CookiePrefix("forge")}},
+		{"tokens alone", "x", "_svc_session", []apptest.Option{apptest.TokenPrefix("x")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+				id, alice := s.User(t, "alice")
+				project := func(path, file string) int64 {
+					var made struct{ ID int64 }
+					s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"path":%q}`, path), Status: 201}).JSON(t, &made)
+					s.Repository(t, made.ID, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: file}}})
+					return made.ID
+				}
+				p := project("p", "job: {script: [x]}\n")
+				tokenOf := func(kind string, c apptest.Call) string {
+					t.Helper()
+					var made struct{ Token string }
+					c.As, c.Status = alice, 201
+					s.Check(t, c).JSON(t, &made)
+					if !strings.HasPrefix(made.Token, kind) {
+						t.Errorf("%s: the token is %q, want the prefix %s", c.Do, made.Token, kind)
+					}
+					return made.Token
+				}
+				tokenOf(tt.tokens+"pat-", apptest.Call{Do: fmt.Sprintf("POST /projects/%d/access_tokens", p), JSON: `{"name":"a","scopes":["api"]}`})
+				tokenOf(tt.tokens+"dt-", apptest.Call{Do: fmt.Sprintf("POST /projects/%d/deploy_tokens", p), JSON: `{"name":"d","scopes":["read_repository"]}`})
+				trigger := tokenOf(tt.tokens+"ptt-", apptest.Call{Do: fmt.Sprintf("POST /projects/%d/triggers", p), JSON: `{"description":"t"}`})
+				runner := tokenOf("glrt-", apptest.Call{Do: "POST /user/runners", JSON: fmt.Sprintf(`{"runner_type":"project_type","project_id":%d}`, p)})
+				if token := s.Token(t, id); !strings.HasPrefix(token, tt.tokens+"pat-") {
+					t.Errorf("personal access token %s", token)
+				}
+				s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/trigger/pipeline?ref=main&token=%s", p, trigger), Status: 201})
+				var job struct {
+					ID    int64
+					Token string
+				}
+				s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"system_id":"s_1"}`, runner), Status: 201}).JSON(t, &job)
+				if !strings.HasPrefix(job.Token, tt.tokens+"cbt-") {
+					t.Errorf("job token %s", job.Token)
+				}
+				s.Check(t, apptest.Call{Name: "job token as a bearer token", Do: "GET /job", Header: map[string]string{"Authorization": "Bearer " + job.Token}, Status: 200})
+				s.Check(t, apptest.Call{Name: "job token as a trigger token", Do: fmt.Sprintf("POST /projects/%d/trigger/pipeline?ref=main&token=%s", p, job.Token), Status: 201})
+
+				session, _, err := s.Users.SignIn(t.Context(), user.SignInRequest{Login: "alice", Password: "a good password"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range []string{"_gitlab_session", "_forge_session", "_svc_session"} {
+					status := 401
+					if name == tt.cookie {
+						status = 200
+					}
+					s.Check(t, apptest.Call{Do: "GET /user", Header: map[string]string{"Cookie": name + "=" + session.Token}, Status: status})
+				}
+			}, tt.options...)
+		})
+	}
 }
 
 func TestSettings(t *testing.T) {

@@ -109,6 +109,7 @@ type Site struct {
 	URL      string // the external URL, without a trailing slash
 	Name     string // the name of the service
 	Tokens   string // what tokens start with
+	Cookies  string // what the names of cookies start with
 	Backend  string // the name of the external error tracking service
 	Tier     Tier
 	Hosted   bool

@@ -480,7 +480,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{
-			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Tokens: a.Config.Tokens(), Cookies: a.Config.Cookies(), Tier: tiers[a.Config.Tier], Hosted: a.Config.Hosted,
 			Backend: a.Config.ErrorBackendName, SSHPort: a.sshPort(),
 			Version: Compatibility, Revision: config.Revision(),
 		},
@@ -493,7 +493,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool, Log: a.Log, Now: a.now,
 		Site: web.Site{
-			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),
+			URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Cookies: a.Config.Cookies(), SSHHost: a.host(), SSHPort: a.sshPort(), Version: config.Version(),
 		},
 	})
 	return rest, pages

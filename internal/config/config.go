@@ -10,6 +10,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,7 @@ type Config struct {
 	Hosted            bool              // what the API reserves for the hosted service is on
 	ServiceName       string            // the name inside cookies, token prefixes and other identifiers
 	TokenPrefix       string            // what tokens start with; empty: see Tokens
+	CookiePrefix      string            // what names of cookies start with; empty: see Cookies
 	ErrorBackendName  string            // the name inside the identifiers of error tracking
 	Storages          map[string]string // absolute directory by name; "default" is always there
 	Runner            string            // builtin or off
@@ -188,6 +190,10 @@ func (c Config) LogValue() slog.Value {
 	}
 	return slog.GroupValue(attrs...)
 }
+
+// Cookies is what the names of cookies start with: the cookie prefix, or the
+// service name.
+func (c *Config) Cookies() string { return cmp.Or(c.CookiePrefix, c.ServiceName) }
 
 // Tokens is what tokens start with: the token prefix, or the service name. The
 // service that is named as the reference has the reference's prefix.

@@ -112,6 +112,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"hosted":                 {"true", "false", "true"},
 		"service_name":           {"file", "env", "arg"},
 		"token_prefix":           {"file", "env", "arg"},
+		"cookie_prefix":          {"file", "env", "arg"},
 		"error_backend_name":     {"file", "env", "arg"},
 		"storages":               {"f=/f", "e=/e", "default=/d,a=/a"},
 		"runner":                 {"builtin", "off", "builtin"},
@@ -310,6 +311,15 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	if Version() != "devel" || Revision() != "unknown" {
 		t.Errorf("a test binary calls itself %s, %s", Version(), Revision())
+	}
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, prefix, want string }{{"svc", "", "svc"}, {"gitlab", "", "gitlab"}, {"gitlab", "x", "x"}} {
+		if got := (&Config{ServiceName: tt.name, CookiePrefix: tt.prefix}).Cookies(); got != tt.want {
+			t.Errorf("%s, %q: %q, want %q", tt.name, tt.prefix, got, tt.want)
+		}
 	}
 }
 

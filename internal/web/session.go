@@ -22,10 +22,10 @@ import (
 )
 
 // The cookies. All but theme are for the server alone.
-func (w *Web) sessionCookie() string { return "_" + w.Site.Name + "_session" }
-func (w *Web) visitorCookie() string { return "_" + w.Site.Name + "_visitor" }
-func (w *Web) halfwayCookie() string { return "_" + w.Site.Name + "_halfway" }
-func (w *Web) flashCookie() string   { return "_" + w.Site.Name + "_flash" }
+func (w *Web) sessionCookie() string { return "_" + w.Site.Cookies + "_session" }
+func (w *Web) visitorCookie() string { return "_" + w.Site.Cookies + "_visitor" }
+func (w *Web) halfwayCookie() string { return "_" + w.Site.Cookies + "_halfway" }
+func (w *Web) flashCookie() string   { return "_" + w.Site.Cookies + "_flash" }
 
 const (
 	// longLife is how long a browser may keep a cookie; the server ends the

@@ -25,7 +25,9 @@ func (w *Web) providerPages() {
 const identitiesPath = "/-/user_settings/identities"
 
 // attemptCookie holds the attempt to sign in with a provider.
-func (w *Web) attemptCookie(provider string) string { return "_" + w.Site.Name + "_auth_" + provider }
+func (w *Web) attemptCookie(provider string) string {
+	return "_" + w.Site.Cookies + "_auth_" + provider
+}
 
 // throttleProvider refuses an address that starts or finishes too many sign-ins with
 // providers. The login is not known, so all users of an address share the limit.

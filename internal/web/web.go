@@ -113,6 +113,7 @@ type Deps struct {
 type Site struct {
 	URL     string // without a slash at the end
 	Name    string
+	Cookies string // what the names of cookies start with
 	SSHHost string
 	SSHPort string // empty: no git over SSH
 	Version string

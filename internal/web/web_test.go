@@ -84,7 +84,7 @@ func allContents() []content {
 // is without a page, and none uses an icon that is not drawn.
 func TestViews(t *testing.T) {
 	t.Parallel()
-	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return time.Unix(1e9, 0) }, Site: Site{Name: "svc"}}}
+	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return time.Unix(1e9, 0) }, Site: Site{Name: "svc", Cookies: "svc"}}}
 	w.views = w.parseViews()
 	icons, err := static.ReadFile("static/icons.svg")
 	if err != nil {

@@ -86,6 +86,12 @@ func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 // ServiceName sets the service's own name.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
+// CookiePrefix sets what the names of cookies start with.
+func CookiePrefix(text string) Option { return func(c *config.Config) { c.CookiePrefix = text } }
+
+// TokenPrefix sets what tokens start with.
+func TokenPrefix(text string) Option { return func(c *config.Config) { c.TokenPrefix = text } }
+
 // ErrorBackend sets the name of the external service for errors.
 func ErrorBackend(name string) Option { return func(c *config.Config) { c.ErrorBackendName = name } }
 
