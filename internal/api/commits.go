@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/git"
+	"svc/internal/git/trailer"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -76,7 +77,7 @@ func toCommit(c *call, in *project.Project, of *git.Commit) commitJSON {
 // responses they are empty: client-go expects strings in extended_trailers and
 // fails on a commit with trailers.
 func (f *commitJSON) addTrailers(message string) {
-	for _, t := range git.Trailers(message) {
+	for _, t := range trailer.Parse(message) {
 		f.Trailers[t.Key] = t.Value
 		f.ExtendedTrailers[t.Key] = append(f.ExtendedTrailers[t.Key], t.Value)
 	}

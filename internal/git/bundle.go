@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"svc/internal/git/pack"
 	"svc/internal/git/pktline"
 )
 
@@ -87,7 +88,7 @@ func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error
 	switch {
 	case own && failure.Exit > 0 && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrBundle, err)
-	case errors.Is(err, pktline.ErrMalformed), errors.Is(err, errPack), errors.Is(err, ErrTooLarge), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, pktline.ErrMalformed), errors.Is(err, pack.ErrMalformed), errors.Is(err, ErrTooLarge), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %w", ErrBundle, err)
 	case err != nil:
 		return fmt.Errorf("unbundle: %w", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"svc/internal/git/pack"
 	"svc/internal/git/refstore"
 )
 
@@ -18,7 +19,7 @@ var (
 	ErrBadPath      = errors.New("not a path")
 	ErrExists       = errors.New("it exists already")
 	ErrConflict     = refstore.ErrConflict
-	ErrTooLarge     = errors.New("too large")
+	ErrTooLarge     = pack.ErrTooLarge
 	ErrMemory       = fmt.Errorf("%w: git ran out of memory", ErrTooLarge)
 	ErrBusy         = refstore.ErrBusy
 	ErrTimeout      = errors.New("git took too long")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"svc/internal/git/pack"
 )
 
 // feed passes a client's words to a process through its own pipe. The process
@@ -50,7 +52,7 @@ func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 			f.mu.Unlock()
 		}
 		pipe.Close()
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, errPack) || errors.Is(err, ErrTooLarge) ||
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, pack.ErrMalformed) || errors.Is(err, ErrTooLarge) ||
 			errors.Is(err, ErrBusy) || errors.Is(err, context.Canceled) {
 			_, _ = io.Copy(io.Discard, io.LimitReader(in, maxDrain)) // the client learns why from the answer
 		}

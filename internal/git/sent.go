@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"svc/internal/git/pack"
 )
 
 // The history of a push may hold objects that the client did not send, because
@@ -147,11 +149,11 @@ func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error)
 	if most <= 0 {
 		most = math.MaxInt64 >> 2
 	}
-	f := &packFilter{in: in, out: out, maxObject: most, large: large, progress: p.o.Progress}
-	err := f.run()
-	p.push.Pointers = f.pointers
+	f := &pack.Filter{In: in, Out: out, MaxObject: most, Large: large, Progress: p.o.Progress}
+	err := f.Run()
+	p.push.Pointers = f.Pointers
 	if p.unseen != nil {
-		p.unseen.end = f.received - 20
+		p.unseen.end = f.Received - 20
 	}
 	return err
 }

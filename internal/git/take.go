@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"svc/internal/git/pack"
 	"svc/internal/git/pktline"
 )
 
@@ -58,9 +59,9 @@ func (r Repo) TakePack(ctx context.Context, in io.Reader, changes []*RefChange, 
 	switch {
 	case err == nil:
 		return push, nil
-	case errors.Is(err, ErrTooLarge), errors.Is(err, errObjectSize), errors.Is(err, errPackTotal):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, pack.ErrObjectSize), errors.Is(err, pack.ErrTotal):
 		return push, fmt.Errorf("take a pack: %w: %w", ErrTooLarge, err)
-	case own && failure.Exit > 0 && ctx.Err() == nil, errors.Is(err, pktline.ErrMalformed), errors.Is(err, errPack):
+	case own && failure.Exit > 0 && ctx.Err() == nil, errors.Is(err, pktline.ErrMalformed), errors.Is(err, pack.ErrMalformed):
 		return push, fmt.Errorf("%w: %w", ErrPack, err)
 	}
 	return push, fmt.Errorf("take a pack: %w", err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"svc/internal/errs"
+	"svc/internal/git/pack"
 	"svc/internal/git/pktline"
 )
 
@@ -101,11 +102,11 @@ func (p *receiver) unpackFailure(err error) string {
 	switch {
 	case errs.Is(err, errs.KindUnavailable):
 		return reason(err, "")
-	case errors.Is(err, errObjectSize):
+	case errors.Is(err, pack.ErrObjectSize):
 		return fmt.Sprintf("object exceeds the maximum size of %d bytes", p.o.MaxObject)
-	case errors.Is(err, errPackTotal):
+	case errors.Is(err, pack.ErrTotal):
 		return "pack expands to too much data; push fewer commits at a time"
-	case errors.Is(err, errPack):
+	case errors.Is(err, pack.ErrMalformed):
 		return shorten(err.Error())
 	case !errors.As(err, &failed):
 		return reason(err, "the pack could not be read")

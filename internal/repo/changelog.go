@@ -13,6 +13,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/git/trailer"
 	"svc/internal/project"
 	"svc/internal/repo/changelog"
 	"svc/internal/semver"
@@ -234,7 +235,7 @@ var revertLine = regexp.MustCompile(`This reverts commit ([0-9a-f]{40})`)
 
 func withTrailer(c *git.Commit, key string) (changelogCommit, bool) {
 	found := changelogCommit{Commit: c, trailers: map[string]any{}}
-	for _, t := range git.Trailers(c.Message) {
+	for _, t := range trailer.Parse(c.Message) {
 		found.trailers[t.Key] = t.Value
 		if t.Key == key {
 			found.category = t.Value

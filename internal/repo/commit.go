@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/git/trailer"
 	"svc/internal/project"
 )
 
@@ -350,7 +351,7 @@ func ending(message string) string {
 	for len(message) > 0 && message[len(message)-1] == '\n' {
 		message = message[:len(message)-1]
 	}
-	if len(git.Trailers(message)) > 0 {
+	if len(trailer.Parse(message)) > 0 {
 		return message
 	}
 	return message + "\n"

@@ -1,4 +1,4 @@
-package git
+package trailer
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-func TestTrailers(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, message string
@@ -33,10 +33,10 @@ func TestTrailers(t *testing.T) {
 		{"Windows", "subject\r\n\r\nKey: v\r\n", []Trailer{{"Key", "v"}}},
 		{"nothing", "", nil},
 	} {
-		if d := cmp.Diff(c.want, Trailers(c.message)); d != "" {
+		if d := cmp.Diff(c.want, Parse(c.message)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		if d := cmp.Diff(gitTrailers(t, c.message), Trailers(c.message)); d != "" {
+		if d := cmp.Diff(gitTrailers(t, c.message), Parse(c.message)); d != "" {
 			t.Errorf("%s: other than git: %s", c.name, d)
 		}
 	}
@@ -55,7 +55,7 @@ func gitTrailers(t *testing.T, message string) []Trailer {
 }
 
 // Messages put together at random mean what they mean to git.
-func TestTrailersAsGit(t *testing.T) {
+func TestParseAsGit(t *testing.T) {
 	t.Parallel()
 	lines := []string{"subject", "", "", "  ", "Key: value", "a-B : c:d", "Signed-off-by: Ann <ann@example.com>", " goes on", "\tConflicts:", "Conflicts:",
 		"# comment", "text of a line", "(cherry picked from commit 1)", "Empty:", "---", ": x", "ü: x", "# ------------------------ >8 ------------------------", "x: y\r"}
@@ -74,7 +74,7 @@ func TestTrailersAsGit(t *testing.T) {
 		}
 		want := gitTrailers(t, message)
 		found += len(want)
-		if d := cmp.Diff(want, Trailers(message)); d != "" {
+		if d := cmp.Diff(want, Parse(message)); d != "" {
 			t.Errorf("%q: %s", message, d)
 		}
 	}
@@ -88,11 +88,11 @@ func FuzzTrailers(f *testing.F) {
 	f.Add("a\n\nb\nSigned-off-by: x\n# c\n\nConflicts:\n\tx\n")
 	f.Add("\n\n:\n")
 	f.Fuzz(func(t *testing.T, message string) {
-		for _, trailer := range Trailers(message) {
+		for _, trailer := range Parse(message) {
 			if key, _, ok := splitTrailer(trailer.Key + ":"); !ok || key != trailer.Key {
 				t.Errorf("%q has the key %q", message, trailer.Key)
 			}
-			if strings.ContainsRune(trailer.Value, '\n') || trailer.Value != strings.Trim(trailer.Value, trailerSpace) {
+			if strings.ContainsRune(trailer.Value, '\n') || trailer.Value != strings.Trim(trailer.Value, space) {
 				t.Errorf("%q has the value %q", message, trailer.Value)
 			}
 			if !strings.Contains(message, trailer.Key) {

@@ -1,4 +1,5 @@
-package git
+// Package trailer parses the trailers of commit messages.
+package trailer
 
 import "strings"
 
@@ -6,11 +7,11 @@ import "strings"
 // message. A value that goes on in further lines is on one.
 type Trailer struct{ Key, Value string }
 
-// Trailers finds the trailers of a commit message, as git log and git
+// Parse returns the trailers of a commit message, as git log and git
 // interpret-trailers --parse --no-divider do: they are in the last paragraph,
 // unless that is the title. All its lines must be trailers; with one that git
 // itself writes, a quarter of them is enough.
-func Trailers(message string) []Trailer {
+func Parse(message string) []Trailer {
 	message, _, _ = strings.Cut(message, "\x00")
 	lines := lastParagraph(messageLines(message))
 	if !mostlyTrailers(lines) {
@@ -24,21 +25,21 @@ func Trailers(message string) []Trailer {
 		}
 		for i+1 < len(lines) && isSpaced(lines[i+1]) {
 			i++
-			value += " " + strings.TrimLeft(lines[i], trailerSpace)
+			value += " " + strings.TrimLeft(lines[i], space)
 		}
-		list = append(list, Trailer{key, strings.Trim(value, trailerSpace)})
+		list = append(list, Trailer{key, strings.Trim(value, space)})
 	}
 	return list
 }
 
-// trailerSpace is what git takes for space.
-const trailerSpace = " \t\r\n"
+// space is what git takes for space.
+const space = " \t\r\n"
 
 func isSpaced(line string) bool {
-	return line != "" && strings.ContainsRune(trailerSpace, rune(line[0]))
+	return line != "" && strings.ContainsRune(space, rune(line[0]))
 }
 func isComment(line string) bool { return strings.HasPrefix(line, "#") }
-func isBlank(line string) bool   { return strings.Trim(line, trailerSpace) == "" }
+func isBlank(line string) bool   { return strings.Trim(line, space) == "" }
 
 // splitTrailer takes "Key : value" apart. A key is of letters, digits and
 // dashes.

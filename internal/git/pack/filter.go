@@ -1,4 +1,5 @@
-package git
+// Package pack checks Git packs while they are received; see gitformat-pack(5).
+package pack
 
 import (
 	"bufio"
@@ -13,35 +14,37 @@ import (
 )
 
 var (
-	// errObjectSize refuses a pack with an object that is over the limit.
-	errObjectSize = fmt.Errorf("object exceeds the maximum size: %w", ErrTooLarge)
-	// errPackTotal refuses a pack whose objects together are over the limit.
-	errPackTotal = fmt.Errorf("pack expands to too much data: %w", ErrTooLarge)
-	// errPack refuses what is not a pack.
-	errPack = errors.New("malformed pack")
+	// ErrTooLarge is the kind of the errors about limits.
+	ErrTooLarge = errors.New("too large")
+	// ErrObjectSize refuses a pack with an object that is over the limit.
+	ErrObjectSize = fmt.Errorf("object exceeds the maximum size: %w", ErrTooLarge)
+	// ErrTotal refuses a pack whose objects together are over the limit.
+	ErrTotal = fmt.Errorf("pack expands to too much data: %w", ErrTooLarge)
+	// ErrMalformed refuses what is not a pack.
+	ErrMalformed = errors.New("malformed pack")
 )
 
-// maxPackObjects bounds the number that stands in the header of a pack: git
+// maxObjects bounds the number that stands in the header of a pack: git
 // allocates memory for so many objects before it has seen one.
-const maxPackObjects = 50_000_000
+const maxObjects = 50_000_000
 
-// The objects of a pack may have packBase bytes together (twice the limit of one
-// object if that is more), and packRatio bytes for each byte of the pack that
+// The objects of a pack may have totalBase bytes together (twice the limit of one
+// object if that is more), and totalRatio bytes for each byte of the pack that
 // was received. An object counts with what it declares, a delta with the largest
 // of its base, its result and its own data.
 //
 // Deflate alone reaches 1030 bytes for one. Four histories of source code with 450
 // to 3,400 commits have 4 to 14; 200 versions of a file of 1 MB that differ in one
 // line have 164, and the more versions there are the more it is. What is over the
-// limit can be pushed in parts, each of which has packBase.
+// limit can be pushed in parts, each of which has totalBase.
 const (
-	packBase  = 1 << 30
-	packRatio = 4096
+	totalBase  = 1 << 30
+	totalRatio = 4096
 )
 
-// packLarge is the number of bytes that the objects of a pack have together when
+// largeTotal is the number of bytes that the objects of a pack have together when
 // the pack is large: few such packs are unpacked at a time.
-const packLarge = 64 << 20
+const largeTotal = 64 << 20
 
 // The types of entries of a pack; see gitformat-pack(5).
 const (
@@ -52,49 +55,49 @@ const (
 	entryRefDelta = 7
 )
 
-// packFilter passes a pack on and checks the sizes that its entries declare:
+// Filter passes a pack on and checks the sizes that its entries declare:
 // git allocates what an entry says before it has read its data, and a delta of
 // a few bytes can declare an object of any size. An entry is passed on only
 // after its sizes were checked, so git never sees one that is over the limit.
 //
 // The length of an entry is not in its header, so the data are inflated to find
 // the next one. Nothing but a small buffer is held of them.
-type packFilter struct {
-	in        *bufio.Reader
-	out       io.Writer
-	maxObject int64
-	large     func() error // called once, before the pack becomes a large one
-	progress  func(done, total uint32)
+type Filter struct {
+	In        *bufio.Reader
+	Out       io.Writer
+	MaxObject int64                    // bytes of one object
+	Large     func() error             // called once, before the pack becomes a large one; may be nil
+	Progress  func(done, total uint32) // may be nil
+
+	Pointers bool  // set if a blob may be an LFS pointer
+	Received int64 // bytes of the pack so far
 
 	held    []byte // read and not passed on
 	checked bool   // what is read belongs to an entry whose sizes were checked
 	data    io.ReadCloser
 
-	pointers bool // a blob may be an LFS pointer
-
-	received int64 // bytes of the pack so far
 	declared int64 // bytes of its objects so far
 	inflated int64 // bytes of data so far
 }
 
-// run passes on one pack and stops behind it. It calls large, if that is not nil,
-// before it passes on the entry with which the pack is over packLarge. It returns
-// errObjectSize, errPackTotal, errPack, and the errors of large and of both sides.
-func (f *packFilter) run() error {
+// Run passes on one pack and stops behind it. It calls Large, if that is not nil,
+// before it passes on the entry with which the pack is over largeTotal. It returns
+// ErrObjectSize, ErrTotal, ErrMalformed, and the errors of Large and of both sides.
+func (f *Filter) Run() error {
 	var head [12]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
 		return f.broken(err)
 	}
 	version, count := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint32(head[8:])
 	if string(head[:4]) != "PACK" || version != 2 && version != 3 {
-		return fmt.Errorf("%w: it starts with %q", errPack, head[:8])
+		return fmt.Errorf("%w: it starts with %q", ErrMalformed, head[:8])
 	}
-	if count > maxPackObjects {
-		return fmt.Errorf("%w: %d objects: %w", errPack, count, ErrTooLarge)
+	if count > maxObjects {
+		return fmt.Errorf("%w: %d objects: %w", ErrMalformed, count, ErrTooLarge)
 	}
 	for i := range count {
-		if f.progress != nil {
-			f.progress(i, count)
+		if f.Progress != nil {
+			f.Progress(i, count)
 		}
 		if err := f.entry(); err != nil {
 			return err
@@ -107,13 +110,13 @@ func (f *packFilter) run() error {
 }
 
 // entry checks one entry and passes it on.
-func (f *packFilter) entry() error {
+func (f *Filter) entry() error {
 	kind, size, err := f.header()
 	if err != nil {
 		return err
 	}
-	if size > f.maxObject {
-		return fmt.Errorf("%w: %d bytes", errObjectSize, size)
+	if size > f.MaxObject {
+		return fmt.Errorf("%w: %d bytes", ErrObjectSize, size)
 	}
 	if f.data == nil {
 		f.data, err = zlib.NewReader(f)
@@ -148,7 +151,7 @@ func (f *packFilter) entry() error {
 		return f.broken(err)
 	}
 	if n != size {
-		return fmt.Errorf("%w: an object of another size than it declares", errPack)
+		return fmt.Errorf("%w: an object of another size than it declares", ErrMalformed)
 	}
 	f.checked = false
 	if len(f.held) > passBytes/2 { // leave room for the next header
@@ -170,9 +173,9 @@ const pointerStart = "version https://"
 // or a delta whose result has the size of one and that inserts text. A delta of a
 // tree inserts IDs, which are not text. It reads a part of the data, whose length it
 // returns.
-func (f *packFilter) look(kind byte, result, size int64) (int64, error) {
+func (f *Filter) look(kind byte, result, size int64) (int64, error) {
 	delta := kind == entryOfsDelta || kind == entryRefDelta
-	if f.pointers || result < minPointer || result >= maxPointer || kind != entryBlob && !delta {
+	if f.Pointers || result < minPointer || result >= maxPointer || kind != entryBlob && !delta {
 		return 0, nil
 	}
 	part := make([]byte, min(size, 2*maxPointer))
@@ -183,7 +186,7 @@ func (f *packFilter) look(kind byte, result, size int64) (int64, error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // the caller finds that it is too short
 	}
-	f.pointers = delta && insertsText(part[:n]) || string(part[:n]) == pointerStart
+	f.Pointers = delta && insertsText(part[:n]) || string(part[:n]) == pointerStart
 	return int64(n), err
 }
 
@@ -204,14 +207,14 @@ func insertsText(delta []byte) bool {
 }
 
 // count adds the size of an object to those before it.
-func (f *packFilter) count(size int64) error {
+func (f *Filter) count(size int64) error {
 	f.declared += size
-	if f.declared > max(packBase, 2*f.maxObject)+packRatio*f.received {
-		return fmt.Errorf("%w: %d bytes or more from %d", errPackTotal, f.declared, f.received)
+	if f.declared > max(totalBase, 2*f.MaxObject)+totalRatio*f.Received {
+		return fmt.Errorf("%w: %d bytes or more from %d", ErrTotal, f.declared, f.Received)
 	}
-	if f.declared > packLarge && f.large != nil {
-		large := f.large
-		f.large = nil
+	if f.declared > largeTotal && f.Large != nil {
+		large := f.Large
+		f.Large = nil
 		return large()
 	}
 	return nil
@@ -219,7 +222,7 @@ func (f *packFilter) count(size int64) error {
 
 // header reads the type and size of an entry, and what names the base of a
 // delta.
-func (f *packFilter) header() (kind byte, size int64, err error) {
+func (f *Filter) header() (kind byte, size int64, err error) {
 	b, err := f.ReadByte()
 	if err != nil {
 		return 0, 0, f.broken(err)
@@ -230,7 +233,7 @@ func (f *packFilter) header() (kind byte, size int64, err error) {
 			return 0, 0, f.broken(err)
 		}
 		if shift > 53 {
-			return 0, 0, fmt.Errorf("%w: it declares more than 2^60 bytes", errObjectSize)
+			return 0, 0, fmt.Errorf("%w: it declares more than 2^60 bytes", ErrObjectSize)
 		}
 		size |= int64(b&0x7f) << shift
 	}
@@ -249,11 +252,11 @@ func (f *packFilter) header() (kind byte, size int64, err error) {
 				break
 			}
 			if i == 9 {
-				return 0, 0, fmt.Errorf("%w: the base of a delta", errPack)
+				return 0, 0, fmt.Errorf("%w: the base of a delta", ErrMalformed)
 			}
 		}
 	default:
-		return 0, 0, fmt.Errorf("%w: an entry of type %d", errPack, kind)
+		return 0, 0, fmt.Errorf("%w: an entry of type %d", ErrMalformed, kind)
 	}
 	return kind, size, nil
 }
@@ -261,28 +264,28 @@ func (f *packFilter) header() (kind byte, size int64, err error) {
 // delta checks the two sizes that the data of a delta begin with: of its base
 // and of its result. It gives the number of bytes that it read, the larger size,
 // and that of the result.
-func (f *packFilter) delta(size int64) (read, largest, result int64, err error) {
+func (f *Filter) delta(size int64) (read, largest, result int64, err error) {
 	for range 2 {
 		var n int64
 		for shift := 0; ; shift += 7 {
 			var b [1]byte
 			if read == size {
-				return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", errPack, size)
+				return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", ErrMalformed, size)
 			}
 			if _, err := io.ReadFull(f.data, b[:]); err != nil {
 				return 0, 0, 0, f.broken(err)
 			}
 			read++
 			if shift > 56 {
-				return 0, 0, 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", errObjectSize)
+				return 0, 0, 0, fmt.Errorf("%w: a delta declares more than 2^60 bytes", ErrObjectSize)
 			}
 			n |= int64(b[0]&0x7f) << shift
 			if b[0]&0x80 == 0 {
 				break
 			}
 		}
-		if n < 0 || n > f.maxObject {
-			return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", errObjectSize, n)
+		if n < 0 || n > f.MaxObject {
+			return 0, 0, 0, fmt.Errorf("%w: a delta of %d bytes", ErrObjectSize, n)
 		}
 		largest, result = max(largest, n), n
 	}
@@ -290,7 +293,7 @@ func (f *packFilter) delta(size int64) (read, largest, result int64, err error) 
 }
 
 // broken is the error of an entry that could not be read.
-func (f *packFilter) broken(err error) error {
+func (f *Filter) broken(err error) error {
 	var wrote *writeError
 	if errors.As(err, &wrote) {
 		return wrote.error
@@ -298,7 +301,7 @@ func (f *packFilter) broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%w: %w", errPack, err)
+	return fmt.Errorf("%w: %w", ErrMalformed, err)
 }
 
 // writeError is the failure of the side that a pack is passed on to.
@@ -311,20 +314,20 @@ const passBytes = 32 << 10
 
 // ReadByte implements io.ByteReader. Without it more would be read than belongs
 // to an entry.
-func (f *packFilter) ReadByte() (byte, error) {
-	b, err := f.in.ReadByte()
+func (f *Filter) ReadByte() (byte, error) {
+	b, err := f.In.ReadByte()
 	if err != nil {
 		return 0, err
 	}
-	f.received++
+	f.Received++
 	f.held = append(f.held, b)
 	return b, f.pass()
 }
 
 // Read implements io.Reader.
-func (f *packFilter) Read(p []byte) (int, error) {
-	n, err := f.in.Read(p)
-	f.received += int64(n)
+func (f *Filter) Read(p []byte) (int, error) {
+	n, err := f.In.Read(p)
+	f.Received += int64(n)
 	f.held = append(f.held, p[:n]...)
 	if err != nil {
 		return n, err
@@ -332,12 +335,12 @@ func (f *packFilter) Read(p []byte) (int, error) {
 	return n, f.pass()
 }
 
-func (f *packFilter) pass() error {
+func (f *Filter) pass() error {
 	if len(f.held) < passBytes {
 		return nil
 	}
 	if !f.checked { // no header is so long
-		return fmt.Errorf("%w: the header of an object", errPack)
+		return fmt.Errorf("%w: the header of an object", ErrMalformed)
 	}
 	if err := f.flush(); err != nil {
 		return &writeError{err}
@@ -345,8 +348,11 @@ func (f *packFilter) pass() error {
 	return nil
 }
 
-func (f *packFilter) flush() error {
-	_, err := f.out.Write(f.held)
+func (f *Filter) flush() error {
+	_, err := f.Out.Write(f.held)
 	f.held = f.held[:0]
 	return err
 }
+
+// onlyReader hides all but Read, so that a copy uses the buffer it is given.
+type onlyReader struct{ io.Reader }

@@ -1,4 +1,4 @@
-package git
+package pack
 
 import (
 	"bufio"
@@ -52,7 +52,7 @@ func deltaSizes(base, result uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, base), result)
 }
 
-func TestPackFilter(t *testing.T) {
+func TestFilter(t *testing.T) {
 	t.Parallel()
 	const most = 1000
 	id := make([]byte, 20)
@@ -72,22 +72,22 @@ func TestPackFilter(t *testing.T) {
 		"delta":            {makePack(blob, delta(5, 6)), nil},
 		"offset":           {makePack(blob, packEntry{kind: 6, size: 4, base: []byte{14}, data: append(deltaSizes(5, 1), 1, 'x')}), nil},
 		"at the limit":     {makePack(packEntry{kind: 3, size: most, data: make([]byte, most)}), nil},
-		"large blob":       {makePack(packEntry{kind: 3, size: most + 1, data: make([]byte, most+1)}), errObjectSize},
-		"large tree":       {makePack(packEntry{kind: 2, size: 1 << 40, data: []byte("x")}), errObjectSize},
-		"huge":             {makePack(packEntry{kind: 2, size: 1<<64 - 1, data: []byte("x")}), errObjectSize},
-		"large result":     {makePack(blob, delta(5, most+1)), errObjectSize},
-		"huge result":      {makePack(blob, delta(5, 1<<63)), errObjectSize},
-		"large base":       {makePack(blob, delta(most+1, 5)), errObjectSize},
-		"short delta":      {makePack(blob, packEntry{kind: 7, size: 1, base: id, data: []byte{5}}), errPack},
-		"longer than said": {makePack(packEntry{kind: 3, size: 4, data: []byte("hello")}), errPack},
-		"shorter":          {makePack(packEntry{kind: 3, size: 6, data: []byte("hello")}), errPack},
-		"type 5":           {makePack(packEntry{kind: 5, size: 5, data: []byte("hello")}), errPack},
-		"type 0":           {makePack(packEntry{kind: 0, size: 5, data: []byte("hello")}), errPack},
-		"long offset":      {makePack(long), errPack},
-		"cut off":          {makePack(blob)[:20], errPack},
-		"not deflated":     {append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x35"), "hello, this is not deflated"...), errPack},
+		"large blob":       {makePack(packEntry{kind: 3, size: most + 1, data: make([]byte, most+1)}), ErrObjectSize},
+		"large tree":       {makePack(packEntry{kind: 2, size: 1 << 40, data: []byte("x")}), ErrObjectSize},
+		"huge":             {makePack(packEntry{kind: 2, size: 1<<64 - 1, data: []byte("x")}), ErrObjectSize},
+		"large result":     {makePack(blob, delta(5, most+1)), ErrObjectSize},
+		"huge result":      {makePack(blob, delta(5, 1<<63)), ErrObjectSize},
+		"large base":       {makePack(blob, delta(most+1, 5)), ErrObjectSize},
+		"short delta":      {makePack(blob, packEntry{kind: 7, size: 1, base: id, data: []byte{5}}), ErrMalformed},
+		"longer than said": {makePack(packEntry{kind: 3, size: 4, data: []byte("hello")}), ErrMalformed},
+		"shorter":          {makePack(packEntry{kind: 3, size: 6, data: []byte("hello")}), ErrMalformed},
+		"type 5":           {makePack(packEntry{kind: 5, size: 5, data: []byte("hello")}), ErrMalformed},
+		"type 0":           {makePack(packEntry{kind: 0, size: 5, data: []byte("hello")}), ErrMalformed},
+		"long offset":      {makePack(long), ErrMalformed},
+		"cut off":          {makePack(blob)[:20], ErrMalformed},
+		"not deflated":     {append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x35"), "hello, this is not deflated"...), ErrMalformed},
 		"many":             {[]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"), ErrTooLarge},
-		"other":            {[]byte("KCAP\x00\x00\x00\x02\x00\x00\x00\x00"), errPack},
+		"other":            {[]byte("KCAP\x00\x00\x00\x02\x00\x00\x00\x00"), ErrMalformed},
 	} {
 		in := bufio.NewReader(bytes.NewReader(append(bytes.Clone(c.pack), "rest"...)))
 		var out bytes.Buffer
@@ -104,9 +104,9 @@ func TestPackFilter(t *testing.T) {
 	}
 }
 
-// TestPackFilterTotal has objects that are under the limit each, and over it
+// TestFilterTotal has objects that are under the limit each, and over it
 // together.
-func TestPackFilterTotal(t *testing.T) {
+func TestFilterTotal(t *testing.T) {
 	t.Parallel()
 	const most = 512 << 20
 	delta := func(base, result uint64) packEntry {
@@ -134,14 +134,14 @@ func TestPackFilterTotal(t *testing.T) {
 		"large":             {repeat(delta(5, 1<<20), 66), most, 1, nil},
 		"large bases":       {repeat(delta(1<<20, 5), 66), most, 1, nil},
 		"two large results": {repeat(delta(5, 500<<20), 2), most, 1, nil},
-		"many results":      {repeat(delta(1<<20, 500<<20), 20), most, 1, errPackTotal},
-		"many bases":        {repeat(delta(500<<20, 1<<20), 20), most, 1, errPackTotal},
+		"many results":      {repeat(delta(1<<20, 500<<20), 20), most, 1, ErrTotal},
+		"many bases":        {repeat(delta(500<<20, 1<<20), 20), most, 1, ErrTotal},
 		// A file of 16 MiB of which each version differs by a line.
-		"small deltas":       {repeat(delta(16<<20, 16<<20), 125), most, 1, errPackTotal},
+		"small deltas":       {repeat(delta(16<<20, 16<<20), 125), most, 1, ErrTotal},
 		"with as much data":  {append([]packEntry{{kind: 3, size: 1 << 20, data: noise}}, repeat(delta(16<<20, 16<<20), 125)...), most, 1, nil},
 		"raised":             {repeat(delta(5, 500<<20), 20), 8 << 30, 1, nil},
 		"lowered":            {repeat(delta(5, 16<<20), 60), 16 << 20, 1, nil},
-		"lowered, with many": {repeat(delta(5, 16<<20), 125), 16 << 20, 1, errPackTotal},
+		"lowered, with many": {repeat(delta(5, 16<<20), 125), 16 << 20, 1, ErrTotal},
 	} {
 		pack, calls := makePack(c.entries...), 0
 		var out bytes.Buffer
@@ -150,16 +150,17 @@ func TestPackFilterTotal(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes, %d calls: %v", name, out.Len(), len(pack), calls, err)
 		}
 	}
+	errBusy := errors.New("busy")
 	// What is large is not passed on without leave.
 	var out bytes.Buffer
 	pack := makePack(repeat(delta(5, 65<<20), 1)...)
-	if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), most, func() error { return ErrBusy }); !errors.Is(err, ErrBusy) || out.Len() > 0 {
+	if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), most, func() error { return errBusy }); !errors.Is(err, errBusy) || out.Len() > 0 {
 		t.Errorf("%d bytes: %v", out.Len(), err)
 	}
 }
 
 // What git packs is passed on as it is.
-func TestPackFilterOfGit(t *testing.T) {
+func TestFilterPackOfGit(t *testing.T) {
 	t.Parallel()
 	g := gittest.Generate(t, gittest.Size{Commits: 200, Files: 50})
 	g.Git("repack", "-adq")
@@ -179,16 +180,16 @@ func TestPackFilterOfGit(t *testing.T) {
 	}
 }
 
-// FuzzPackFilter finds that no more is passed on than came, and that what is
+// FuzzFilter finds that no more is passed on than came, and that what is
 // held of a pack is bounded.
-func FuzzPackFilter(f *testing.F) {
+func FuzzFilter(f *testing.F) {
 	f.Add(makePack(packEntry{kind: 3, size: 5, data: []byte("hello")}))
 	f.Add(makePack(packEntry{kind: 7, size: 4, base: make([]byte, 20), data: append(deltaSizes(5, 6), 1, 'x')}))
 	f.Add(makePack(packEntry{kind: 2, size: 1 << 40, data: []byte("x")}))
 	f.Fuzz(func(t *testing.T, pack []byte) {
 		var out bytes.Buffer
-		in := &packFilter{in: bufio.NewReader(bytes.NewReader(pack)), out: &out, maxObject: 1 << 16}
-		err := in.run()
+		in := &Filter{In: bufio.NewReader(bytes.NewReader(pack)), Out: &out, MaxObject: 1 << 16}
+		err := in.Run()
 		if !bytes.HasPrefix(pack, out.Bytes()) {
 			t.Error("something else was passed on")
 		}
@@ -203,5 +204,5 @@ func FuzzPackFilter(f *testing.F) {
 }
 
 func copyPack(out io.Writer, in *bufio.Reader, maxObject int64, large func() error) error {
-	return (&packFilter{in: in, out: out, maxObject: maxObject, large: large}).run()
+	return (&Filter{In: in, Out: out, MaxObject: maxObject, Large: large}).Run()
 }
