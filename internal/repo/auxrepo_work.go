@@ -183,7 +183,7 @@ func (s *Service) finishRemoveAuxRepo(_ context.Context, w removeAuxRepoWork) er
 	if err != nil {
 		return err
 	}
-	if err := discard(r); err != nil {
+	if err := Discard(r); err != nil {
 		return fmt.Errorf("remove auxiliary repository %d: %w", w.AuxRepoID, err)
 	}
 	return nil

@@ -80,7 +80,7 @@ func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Re
 func (s *Service) alive(ctx context.Context, table string, id int64) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	go func() {
-		pause := time.NewTicker(settleAge / 4)
+		pause := time.NewTicker(SettleAge / 4)
 		defer pause.Stop()
 		for {
 			select {

@@ -13,9 +13,9 @@ import (
 	"svc/internal/project"
 )
 
-// settleAge is the age from which any unrecorded push is considered interrupted.
+// SettleAge is the age from which any unrecorded push is considered interrupted.
 // It is much longer than updating refs can take.
-const settleAge = 10 * time.Minute
+const SettleAge = 10 * time.Minute
 
 // Recover settles the pushes that a previous process left, before this one
 // accepts requests. It is for a single node; with several nodes the age of a
@@ -29,7 +29,7 @@ func (s *Service) Recover(ctx context.Context) error {
 // SettlePushes settles the interrupted pushes of all nodes. It runs in the
 // background.
 func (s *Service) SettlePushes(ctx context.Context) error {
-	return errors.Join(s.settleMoved(ctx), s.settle(ctx, s.Now().Add(-settleAge), unprepared))
+	return errors.Join(s.settleMoved(ctx), s.settle(ctx, s.Now().Add(-SettleAge), unprepared))
 }
 
 func unprepared(git.Repo, context.Context) error { return nil }
@@ -44,7 +44,7 @@ const (
 
 // settleMoved records the pushes of nodes that no longer report that they run,
 // if all their refs have moved: users see them soon. A node that is frozen may
-// still move refs, so the other pushes of such nodes wait for settleAge; nothing
+// still move refs, so the other pushes of such nodes wait for SettleAge; nothing
 // is missing meanwhile.
 func (s *Service) settleMoved(ctx context.Context) error {
 	living, err := s.Queue.Nodes(ctx)

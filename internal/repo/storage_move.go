@@ -40,6 +40,17 @@ type StorageMove struct {
 	left  []location
 }
 
+// owner returns the owner of the repositories.
+func (m *StorageMove) owner() Owner {
+	switch m.Kind {
+	case ProjectMove:
+		return Owner{ProjectID: m.OwnerID}
+	case GroupMove:
+		return Owner{NamespaceID: m.OwnerID}
+	}
+	return Owner{SnippetID: m.OwnerID}
+}
+
 // Took returns the time from the first copy to the end; 0 before the end.
 func (m *StorageMove) Took() time.Duration {
 	if m.StartedAt == nil || m.EndedAt == nil {

@@ -206,17 +206,17 @@ func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error)
 func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
 	// The database is authoritative: if the repository is in one of these
 	// directories after all, nothing is removed.
-	list, err := m.parts(ctx, m.Repos.DB, mv)
+	list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if err == nil {
 		for _, p := range list {
-			if slices.Contains(mv.left, location{p.storage, p.path}) {
-				return fmt.Errorf("%s is on storage %s again", p.path, p.storage)
+			if slices.Contains(mv.left, location{p.Storage, p.Path}) {
+				return fmt.Errorf("%s is on storage %s again", p.Path, p.Storage)
 			}
 		}
 	}
 	for _, old := range m.olds(mv) {
 		for try := range 3 {
-			if err = discard(old); err == nil {
+			if err = Discard(old); err == nil {
 				break
 			}
 			select {

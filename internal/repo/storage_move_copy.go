@@ -9,14 +9,14 @@ import (
 	"svc/internal/git"
 )
 
-// copy copies a part and verifies the copy.
-func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
+// copy copies a repository and verifies the copy.
+func (m *Mover) copy(ctx context.Context, mv *StorageMove, p Located) error {
 	m.Step("copy")
 	from, to, err := m.ends(mv, p)
 	if err != nil {
 		return err
 	}
-	if err := discard(to); err != nil { // from a previous attempt
+	if err := Discard(to); err != nil { // from a previous attempt
 		return err
 	}
 	began := m.Repos.Now()
@@ -35,20 +35,20 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p part) error {
 	if err != nil {
 		return err
 	}
-	m.Log.InfoContext(ctx, "storage move: repository copied and verified", "move", mv.ID, "repository", p.path, "bytes", size, "duration", m.Repos.Now().Sub(began))
+	m.Log.InfoContext(ctx, "storage move: repository copied and verified", "move", mv.ID, "repository", p.Path, "bytes", size, "duration", m.Repos.Now().Sub(began))
 	return nil
 }
 
-// ends returns the old and new directory of a part. It checks again that they
+// ends returns the old and new directory of a repository. It checks again that they
 // are not the same directory, for example through a link, because one of them
 // will be removed.
-func (m *Mover) ends(mv *StorageMove, p part) (from, to git.Repo, err error) {
-	source, ok := m.Repos.Storages[p.storage]
+func (m *Mover) ends(mv *StorageMove, p Located) (from, to git.Repo, err error) {
+	source, ok := m.Repos.Storages[p.Storage]
 	target, there := m.Repos.Storages[mv.Destination]
 	if !ok || !there {
-		return from, to, fmt.Errorf("one of the storages %s and %s is not configured", p.storage, mv.Destination)
+		return from, to, fmt.Errorf("one of the storages %s and %s is not configured", p.Storage, mv.Destination)
 	}
-	from, to = m.Repos.Git.Repo(filepath.Join(source, p.path)), m.Repos.Git.Repo(filepath.Join(target, p.path))
+	from, to = m.Repos.Git.Repo(filepath.Join(source, p.Path)), m.Repos.Git.Repo(filepath.Join(target, p.Path))
 	if sameDir(source, target) || sameDir(from.Path(), to.Path()) {
 		return from, to, fmt.Errorf("%s and %s are the same directory", from.Path(), to.Path())
 	}

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"svc/internal/actor"
@@ -10,96 +11,35 @@ import (
 	"svc/internal/errs"
 )
 
-// part is one of the repositories of a move.
-type part struct {
-	auxRepo *AuxRepo // nil for the repository of a project
-	storage string
-	path    string // in the storage
-}
+// locationOf returns the location of a repository.
+func locationOf(l Located) location { return location{l.Storage, l.Path} }
 
-// place returns the location of the part.
-func (p part) place() location { return location{p.storage, p.path} }
-
-// parts returns the repositories of a move with their current locations.
-// NotFound if the owner was deleted.
-func (m *Mover) parts(ctx context.Context, q db.Q, mv *StorageMove) ([]part, error) {
-	var list []part
-	if mv.Kind == ProjectMove {
-		at, err := findPlace(ctx, q, "projects", mv.OwnerID)
-		if err != nil {
-			return nil, db.NotFound(err, "Project")
-		}
-		list = append(list, part{storage: at.storage, path: pathOf(mv.OwnerID)})
-	}
-	a, err := findAuxRepo(ctx, q, mv.Kind.owner().auxRepo, mv.OwnerID)
-	switch {
-	case err == nil:
-		list = append(list, part{a, a.Storage, auxRepoPath(a.Kind, a.ID)})
-	case !errors.Is(err, db.ErrNoRows):
-		return nil, err
-	case mv.Kind != ProjectMove:
-		return nil, errs.NotFound("Repository")
-	}
-	return list, nil
-}
-
-// place sets the storage and the read-only flag of the parts of a move. An
-// empty storage keeps the current one.
-func (m *Mover) place(ctx context.Context, tx *db.Tx, mv *StorageMove, list []part, storage string, readOnly bool) error {
-	for _, p := range list {
-		to := p.storage
+// place sets the storage and the read-only flag of the repositories of a move.
+// An empty storage keeps the current one.
+func (m *Mover) place(ctx context.Context, tx *db.Tx, list []Located, storage string, readOnly bool) error {
+	for _, l := range list {
+		to := l.Storage
 		if storage != "" {
 			to = storage
 		}
-		var err error
-		if p.auxRepo != nil {
-			err = saveAuxRepoPlace(ctx, tx, p.auxRepo.ID, to, readOnly)
-		} else {
-			err = m.Repos.Projects.Placed(ctx, tx, mv.OwnerID, to, readOnly)
-		}
-		if err != nil {
+		if err := m.Repos.Relocate(ctx, tx, l, to, readOnly); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lockParts is parts with the rows locked until the transaction ends.
-func (m *Mover) lockParts(ctx context.Context, tx *db.Tx, mv *StorageMove) ([]part, error) {
-	if mv.Kind == ProjectMove {
-		if err := tx.Lock(ctx, "projects", mv.OwnerID); err != nil {
-			return nil, err
-		}
-	}
-	list, err := m.parts(ctx, tx, mv)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		if p.auxRepo != nil {
-			if err := tx.Lock(ctx, "annexes", p.auxRepo.ID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return m.parts(ctx, tx, mv) // read again under the locks
-}
-
 // close makes the repositories of a move read-only. InvalidField if they
 // already are, or are not on the source storage.
 func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
-	list, err := m.lockParts(ctx, tx, mv)
+	list, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if err != nil {
 		return err
 	}
+	if mv.Kind == ProjectMove && list[0].ReadOnly {
+		return errs.InvalidField(string(mv.Kind), "is read-only")
+	}
 	if mv.Kind == ProjectMove {
-		at, err := findPlace(ctx, tx, "projects", mv.OwnerID)
-		if err != nil {
-			return err
-		}
-		if at.readOnly {
-			return errs.InvalidField(string(mv.Kind), "is read-only")
-		}
 		importing, err := m.Repos.Projects.Importing(ctx, tx, mv.OwnerID)
 		if err != nil {
 			return err
@@ -108,28 +48,26 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 			return errs.InvalidField(string(mv.Kind), "is being imported")
 		}
 	}
-	for _, p := range list {
-		if p.auxRepo != nil && p.auxRepo.ReadOnly {
-			return errs.InvalidField(string(mv.Kind), "is read-only")
-		}
+	if slices.ContainsFunc(list, func(l Located) bool { return l.ReadOnly }) {
+		return errs.InvalidField(string(mv.Kind), "is read-only")
 	}
-	if list[0].storage != mv.Source {
+	if list[0].Storage != mv.Source {
 		return errs.InvalidField(string(mv.Kind), "is on another storage by now")
 	}
-	return m.place(ctx, tx, mv, list, "", true)
+	return m.place(ctx, tx, list, "", true)
 }
 
 // planCopies records the copies that the move will create, so that they can be
 // removed if the move fails, even if the owner was deleted. NotFound.
 func (m *Mover) planCopies(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
-	list, err := m.parts(ctx, tx, mv)
+	list, err := m.Repos.Located(ctx, tx, mv.owner())
 	if err != nil {
 		return err
 	}
 	mv.left = nil
 	for _, p := range list {
-		if p.storage != mv.Destination {
-			mv.left = append(mv.left, location{mv.Destination, p.path})
+		if p.Storage != mv.Destination {
+			mv.left = append(mv.left, location{mv.Destination, p.Path})
 		}
 	}
 	return nil
@@ -141,31 +79,26 @@ var errMore = errors.New("there are more repositories by now")
 // swap switches the repositories to their copies when the transaction commits.
 // errMore.
 func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[location]bool) error {
-	now, err := m.lockParts(ctx, tx, mv)
+	now, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if err != nil {
 		return err
 	}
 	mv.left = nil
 	for _, p := range now {
-		if p.storage != mv.Destination {
-			if !copied[p.place()] {
+		if p.Storage != mv.Destination {
+			if !copied[locationOf(p)] {
 				return errMore
 			}
-			mv.left = append(mv.left, p.place())
+			mv.left = append(mv.left, locationOf(p))
 		}
-		if p.auxRepo != nil {
-			err = m.Repos.addAuxRepoTidying(ctx, tx, p.auxRepo.ID, false)
-		} else {
-			err = m.Repos.addTidying(ctx, tx, mv.OwnerID)
-		}
-		if err != nil {
+		if err := m.Repos.AddHousekeeping(ctx, tx, p); err != nil {
 			return err
 		}
 	}
 	if len(mv.left) < len(copied) {
 		return errors.New("one of the repositories went while they were copied")
 	}
-	if err := m.place(ctx, tx, mv, now, mv.Destination, true); err != nil {
+	if err := m.place(ctx, tx, now, mv.Destination, true); err != nil {
 		return err
 	}
 	if err := m.record(ctx, tx, actor.System(), mv, "repository_storage_updated"); err != nil {
@@ -180,12 +113,12 @@ func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map
 // open makes the repositories of a move writable again, on whatever storage
 // they are. It does nothing if the owner was deleted.
 func (m *Mover) open(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
-	now, err := m.lockParts(ctx, tx, mv)
+	now, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return m.place(ctx, tx, mv, now, "", false)
+	return m.place(ctx, tx, now, "", false)
 }

@@ -27,7 +27,7 @@ const (
 	maxCutOff = 5
 	// writersWait is how long a move waits for writers. It is longer than it
 	// takes until the pushes of a crashed node are settled.
-	writersWait = 2 * settleAge
+	writersWait = 2 * SettleAge
 	// moveStale is the age of a move that is no longer worked on.
 	moveStale = 10 * time.Minute
 	moveBeat  = time.Minute
@@ -252,7 +252,7 @@ func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
 // again with a delay, so that other moves can run.
 func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 	for range 40 {
-		n, err := countWriters(ctx, m.Repos.DB, mv.Kind, mv.OwnerID)
+		n, err := m.Repos.CountWriters(ctx, m.Repos.DB, mv.owner())
 		if err != nil {
 			return false, fmt.Errorf("writers of storage move %d: %w", mv.ID, err)
 		}
@@ -279,18 +279,18 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 	defer m.beat(ctx, mv)()
 	copied := map[location]bool{}
 	for {
-		list, err := m.parts(ctx, m.Repos.DB, mv)
+		list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 		if err != nil {
 			return err
 		}
 		for _, p := range list {
-			if p.storage == mv.Destination || copied[p.place()] {
+			if p.Storage == mv.Destination || copied[locationOf(p)] {
 				continue
 			}
 			if err := m.copy(ctx, mv, p); err != nil {
 				return err
 			}
-			copied[p.place()] = true
+			copied[locationOf(p)] = true
 		}
 		m.Step("switch")
 		err = m.enterState(ctx, mv, MoveReplicated, func(tx *db.Tx) error { return m.swap(ctx, tx, mv, copied) })
@@ -303,7 +303,7 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 // fail ends a move that is not possible: the repositories stay where they are
 // and become writable again.
 func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
-	now, err := m.parts(ctx, m.Repos.DB, mv)
+	now, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
 		now, cause, err = nil, errors.New("it was deleted"), nil
 	}
@@ -326,20 +326,20 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 
 // removeCopies removes the copies of a move, except directories that are in
 // use.
-func (m *Mover) removeCopies(mv *StorageMove, now []part) error {
+func (m *Mover) removeCopies(mv *StorageMove, now []Located) error {
 	made := slices.Clone(mv.left)
-	for _, p := range now { // including parts that were added since
-		if one := (location{mv.Destination, p.path}); !slices.Contains(made, one) {
+	for _, p := range now { // including those that were added since
+		if one := (location{mv.Destination, p.Path}); !slices.Contains(made, one) {
 			made = append(made, one)
 		}
 	}
 	var faults []error
 	for _, one := range made {
 		root, ok := m.Repos.Storages[one.Storage]
-		if !ok || slices.ContainsFunc(now, func(p part) bool { return p.path == one.Path && sameDir(m.Repos.Storages[p.storage], root) }) {
+		if !ok || slices.ContainsFunc(now, func(p Located) bool { return p.Path == one.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
 			continue
 		}
-		if err := discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
+		if err := Discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
 			faults = append(faults, err)
 		}
 	}

@@ -111,3 +111,16 @@ func findAuxRepoNodeLeftovers(ctx context.Context, q db.Q, before time.Time, liv
 func findAuxRepoLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, error) {
 	return db.All(ctx, q, scanLeftover, `SELECT id, annex_id, actor, push FROM annex_pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }
+
+func saveAuxRepoPlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
+	return db.ExecOne(ctx, q, `UPDATE annexes SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id)
+}
+
+func countWriters(ctx context.Context, q db.Q, owner Owner) (n int, err error) {
+	column, id := owner.column()
+	err = q.QueryRowContext(ctx, `
+		SELECT (SELECT count(*) FROM pushes WHERE project_id = ?) +
+			(SELECT count(*) FROM annex_pushes p JOIN annexes a ON a.id = p.annex_id WHERE a.`+column+` = ?)`,
+		owner.ProjectID, id).Scan(&n)
+	return n, err
+}

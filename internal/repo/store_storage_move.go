@@ -123,23 +123,6 @@ func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after 
 	return db.All(ctx, q, db.Value[int64], query, storage, after, limit)
 }
 
-// countWriters counts the changes in progress of the repositories of a move.
-func countWriters(ctx context.Context, q db.Q, kind MoveKind, ownerID int64) (n int, err error) {
-	projectID := int64(0)
-	if kind == ProjectMove {
-		projectID = ownerID
-	}
-	err = q.QueryRowContext(ctx, `
-		SELECT (SELECT count(*) FROM pushes WHERE project_id = ?) +
-			(SELECT count(*) FROM annex_pushes p JOIN annexes a ON a.id = p.annex_id WHERE a.`+kind.owner().auxRepo+` = ?)`,
-		projectID, ownerID).Scan(&n)
-	return n, err
-}
-
-func saveAuxRepoPlace(ctx context.Context, q db.Q, id int64, storage string, readOnly bool) error {
-	return db.ExecOne(ctx, q, `UPDATE annexes SET storage = ?, read_only = ? WHERE id = ?`, storage, readOnly, id)
-}
-
 func countMoves(ctx context.Context, q db.Q) (p MoveProgress, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT count(CASE WHEN state IN ('initial', 'scheduled') THEN 1 END), count(CASE WHEN state = 'started' THEN 1 END), count(CASE WHEN state = 'replicated' THEN 1 END)

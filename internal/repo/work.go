@@ -216,14 +216,14 @@ func (s *Service) finishRemove(_ context.Context, w removeWork) error {
 	if err != nil {
 		return err
 	}
-	if err := discard(r); err != nil {
+	if err := Discard(r); err != nil {
 		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
 	}
 	return nil
 }
 
-// discard removes the files of a repository.
-func discard(r git.Repo) error {
+// Discard removes the files of a repository.
+func Discard(r git.Repo) error {
 	r.Forget()
 	// Renamed first: it is gone at once, even if the removal is interrupted.
 	going := filepath.Join(filepath.Dir(r.Path()), "+gone-"+filepath.Base(r.Path()))
