@@ -35,6 +35,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/securefile"
 	"svc/internal/setting"
@@ -65,7 +66,7 @@ type Deps struct {
 	Activity *activity.Service
 	Notify   *notify.Service
 	Repos    *repo.Service
-	Moves    *repo.Mover
+	Moves    *storagemove.Service
 	Plan     *plan.Service
 	Merges   *merge.Service
 	LFS      *lfs.Service

@@ -3,7 +3,7 @@ package api
 import (
 	"svc/internal/db"
 	"svc/internal/project"
-	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/snippet"
 )
 
@@ -11,13 +11,13 @@ import (
 func (a *API) storageMoveRoutes() {
 	a.tag("Storage moves")
 	for _, k := range []struct {
-		kind        repo.MoveKind
+		kind        storagemove.Kind
 		all, within string // paths
 		tier        Tier
 	}{
-		{repo.ProjectMove, "/project_repository_storage_moves", "/projects/{id}/repository_storage_moves", Free},
-		{repo.SnippetMove, "/snippet_repository_storage_moves", "/snippets/{id}/repository_storage_moves", Free},
-		{repo.GroupMove, "/group_repository_storage_moves", "/groups/{id}/repository_storage_moves", Premium},
+		{storagemove.Project, "/project_repository_storage_moves", "/projects/{id}/repository_storage_moves", Free},
+		{storagemove.Snippet, "/snippet_repository_storage_moves", "/snippets/{id}/repository_storage_moves", Free},
+		{storagemove.Group, "/group_repository_storage_moves", "/groups/{id}/repository_storage_moves", Premium},
 	} {
 		m := storageMoveEndpoints{a, k.kind}
 		handle(a, "GET "+k.all, readAPI, m.list, tier(k.tier), onlySelfManaged, summary("List all "+string(k.kind)+" repository storage moves"))
@@ -32,7 +32,7 @@ func (a *API) storageMoveRoutes() {
 // storageMoveEndpoints serves the storage moves of one kind.
 type storageMoveEndpoints struct {
 	api  *API
-	kind repo.MoveKind
+	kind storagemove.Kind
 }
 
 type storageMoveJSON struct {
@@ -55,7 +55,7 @@ type movedGroupJSON struct {
 }
 
 // present returns moves with their project, snippet or group.
-func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]storageMoveJSON, error) {
+func (m storageMoveEndpoints) present(c *call, list ...*storagemove.Move) ([]storageMoveJSON, error) {
 	var ids []int64
 	for _, mv := range list {
 		ids = append(ids, mv.OwnerID)
@@ -63,13 +63,13 @@ func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]sto
 	projects, snippets := map[int64]*project.Project{}, map[int64]*snippet.Snippet{}
 	var err error
 	switch m.kind {
-	case repo.ProjectMove:
+	case storagemove.Project:
 		var found []*project.Project
 		found, err = m.api.Projects.Among(c, c.actor, ids)
 		for _, p := range found {
 			projects[p.ID] = p
 		}
-	case repo.SnippetMove:
+	case storagemove.Snippet:
 		snippets, err = m.api.Snippets.ByID(c, c.actor, ids)
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]sto
 			name := toProjectName(p)
 			out.Project = &name
 		}
-		if mv.Kind == repo.GroupMove {
+		if mv.Kind == storagemove.Group {
 			out.Group = &movedGroupJSON{mv.OwnerID, c.site.URL + "/groups/" + mv.Name, mv.Title}
 		}
 		if s := snippets[mv.OwnerID]; s != nil {
@@ -96,7 +96,7 @@ func (m storageMoveEndpoints) present(c *call, list ...*repo.StorageMove) ([]sto
 	return results, nil
 }
 
-func (m storageMoveEndpoints) presentOne(c *call, mv *repo.StorageMove, err error) (storageMoveJSON, error) {
+func (m storageMoveEndpoints) presentOne(c *call, mv *storagemove.Move, err error) (storageMoveJSON, error) {
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
@@ -107,7 +107,7 @@ func (m storageMoveEndpoints) presentOne(c *call, mv *repo.StorageMove, err erro
 	return list[0], nil
 }
 
-func (m storageMoveEndpoints) presentPage(c *call, p pageParams, list db.Page[*repo.StorageMove], err error) (page[storageMoveJSON], error) {
+func (m storageMoveEndpoints) presentPage(c *call, p pageParams, list db.Page[*storagemove.Move], err error) (page[storageMoveJSON], error) {
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
@@ -116,12 +116,12 @@ func (m storageMoveEndpoints) presentPage(c *call, p pageParams, list db.Page[*r
 		return page[storageMoveJSON]{}, err
 	}
 	at := -1
-	return offsetPage(p, list, func(*repo.StorageMove) storageMoveJSON { at++; return results[at] }), nil
+	return offsetPage(p, list, func(*storagemove.Move) storageMoveJSON { at++; return results[at] }), nil
 }
 
 // list: https://docs.gitlab.com/api/project_repository_storage_moves/#retrieve-all-project-repository-storage-moves
 func (m storageMoveEndpoints) list(c *call, p pageParams) (page[storageMoveJSON], error) {
-	list, err := m.api.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind}, p.paging())
+	list, err := m.api.Moves.List(c, c.actor, storagemove.Filter{Kind: m.kind}, p.paging())
 	return m.presentPage(c, p, list, err)
 }
 
@@ -141,7 +141,7 @@ type storageMoveParams struct {
 
 // get: https://docs.gitlab.com/api/project_repository_storage_moves/#get-a-single-project-repository-storage-move
 func (m storageMoveEndpoints) get(c *call, p storageMoveParams) (storageMoveJSON, error) {
-	mv, err := m.api.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, ID: p.Move})
+	mv, err := m.api.Moves.Get(c, c.actor, storagemove.Filter{Kind: m.kind, ID: p.Move})
 	return m.presentOne(c, mv, err)
 }
 
@@ -160,20 +160,20 @@ func (m storageMoveEndpoints) listOf(c *call, p moveOwnerListParams) (page[stora
 	if err != nil {
 		return page[storageMoveJSON]{}, err
 	}
-	list, err := m.api.Moves.List(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id}, p.paging())
+	list, err := m.api.Moves.List(c, c.actor, storagemove.Filter{Kind: m.kind, OwnerID: id}, p.paging())
 	return m.presentPage(c, p.pageParams, list, err)
 }
 
 // owner returns what is moved, if the actor has access to it. NotFound.
 func (m storageMoveEndpoints) owner(c *call, ref project.Ref) (int64, error) {
 	switch m.kind {
-	case repo.ProjectMove:
+	case storagemove.Project:
 		p, err := m.api.Projects.Require(c, c.actor, ref, project.NoAccess)
 		if err != nil {
 			return 0, err
 		}
 		return p.ID, nil
-	case repo.GroupMove:
+	case storagemove.Group:
 		g, err := m.api.Projects.RequireGroup(c, c.actor, ref, project.NoAccess)
 		if err != nil {
 			return 0, err
@@ -213,6 +213,6 @@ func (m storageMoveEndpoints) getOf(c *call, p moveOfOwnerParams) (storageMoveJS
 	if err != nil {
 		return storageMoveJSON{}, err
 	}
-	mv, err := m.api.Moves.Get(c, c.actor, repo.MoveFilter{Kind: m.kind, OwnerID: id, ID: p.Move})
+	mv, err := m.api.Moves.Get(c, c.actor, storagemove.Filter{Kind: m.kind, OwnerID: id, ID: p.Move})
 	return m.presentOne(c, mv, err)
 }

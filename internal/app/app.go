@@ -61,6 +61,7 @@ import (
 	"svc/internal/queue"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/secret"
 	"svc/internal/securefile"
@@ -100,7 +101,7 @@ type App struct {
 	Activity *activity.Service
 	Notify   *notify.Service
 	Repos    *repo.Service
-	Moves    *repo.Mover
+	Moves    *storagemove.Service
 	Images   *imageproxy.Service
 	Markup   *markup.Renderer
 	Plan     *plan.Service
@@ -157,7 +158,7 @@ type Options struct {
 	// Pulse is the interval of the heartbeats of nodes; 0 is the default.
 	Pulse time.Duration
 	// Moves changes how repositories are moved.
-	Moves repo.MoveOptions
+	Moves storagemove.Options
 	// Git bounds what git uses; what is zero has its usual value.
 	Git git.Limits
 	// Pace bounds how slow clients of HTTP may be.
@@ -274,7 +275,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Log: a.Log, Now: a.now,
 	})
-	a.Moves = repo.NewMover(repo.MoverDeps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, MoveOptions: o.Moves})
+	a.Moves = storagemove.New(storagemove.Deps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, Options: o.Moves})
 	a.Images = imageproxy.New(imageproxy.Deps{
 		Store: a.Blobs, Key: a.Keys.Derive("image proxy"), Site: a.Config.ExternalURL, Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
 		Policy: func(ctx context.Context) (imageproxy.Policy, error) {

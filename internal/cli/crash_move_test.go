@@ -15,7 +15,7 @@ import (
 	"svc/internal/app"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
-	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/waittest"
 )
 
@@ -29,7 +29,7 @@ func quickly() app.Options {
 	if at == "" {
 		return app.Options{}
 	}
-	return app.Options{Pulse: 200 * time.Millisecond, Moves: repo.MoveOptions{Quiet: 10 * time.Millisecond, Step: func(name string) {
+	return app.Options{Pulse: 200 * time.Millisecond, Moves: storagemove.Options{Quiet: 10 * time.Millisecond, Step: func(name string) {
 		if name == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // it does not come back from there

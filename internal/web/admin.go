@@ -8,7 +8,7 @@ import (
 	"svc/internal/instance"
 	"svc/internal/project"
 	"svc/internal/queue"
-	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 )
 
 func (w *Web) adminPages() {
@@ -122,8 +122,8 @@ func (w *Web) adminNodes(v *visit) error {
 
 type storagesPage struct {
 	Storages []instance.Storage
-	Progress repo.MoveProgress
-	Moves    []*repo.StorageMove
+	Progress storagemove.Progress
+	Moves    []*storagemove.Move
 	Pager    pager
 }
 
@@ -139,7 +139,7 @@ func (w *Web) adminStorages(v *visit) error {
 	if p.Progress, err = w.Moves.Progress(v, v.actor); err != nil {
 		return err
 	}
-	page, err := w.Moves.List(v, v.actor, repo.MoveFilter{}, v.paging())
+	page, err := w.Moves.List(v, v.actor, storagemove.Filter{}, v.paging())
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ const storagesAt = "/admin/storages"
 
 // moveStorage has everything of a kind moved from one storage to another.
 func (w *Web) moveStorage(v *visit) error {
-	kind := repo.MoveKind(v.text("kind"))
-	if kind != repo.ProjectMove && kind != repo.SnippetMove && kind != repo.GroupMove {
+	kind := storagemove.Kind(v.text("kind"))
+	if kind != storagemove.Project && kind != storagemove.Snippet && kind != storagemove.Group {
 		return errs.NotFound("")
 	}
 	err := w.Moves.MoveAll(v, v.actor, kind, v.text("source"), v.text("destination"))

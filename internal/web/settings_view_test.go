@@ -13,6 +13,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/setting"
 	"svc/internal/user"
 )
@@ -109,8 +110,8 @@ func adminContents() []content {
 		pendingPage{Admin: true, At: "/x/", Groups: []pendingRow{{ID: 1, Kind: "groups", Name: "G", MarkedAt: now, DeletedOn: now}}, Projects: []pendingRow{{ID: 1, Kind: "projects", Name: "P"}}}, pendingPage{},
 		domainsPage{Domains: []domainRow{{Domain: &pages.Domain{Name: "a.example", Certificate: "x", ExpiresAt: &now, Verification: true, AutoSSL: true}}}}, domainsPage{},
 		storagesPage{Storages: []instance.Storage{{Name: "default", Disk: instance.Disk{Size: 2, Free: 1}, ReadOnly: 1}, {Disk: instance.Disk{Missing: true}}, {Disk: instance.Disk{Locked: true}}},
-			Progress: repo.MoveProgress{Waiting: 2, Copying: 1, Leaving: 1},
-			Moves:    []*repo.StorageMove{{Kind: repo.ProjectMove, State: repo.MoveFinished, StartedAt: &now, EndedAt: &now}, {Kind: repo.GroupMove, State: repo.MoveStarted}, {Kind: repo.SnippetMove, State: repo.MoveFailed, Error: "a\nb"}}},
+			Progress: storagemove.Progress{Waiting: 2, Copying: 1, Leaving: 1},
+			Moves:    []*storagemove.Move{{Kind: storagemove.Project, State: storagemove.Finished, StartedAt: &now, EndedAt: &now}, {Kind: storagemove.Group, State: storagemove.Started}, {Kind: storagemove.Snippet, State: storagemove.Failed, Error: "a\nb"}}},
 		storagesPage{},
 		nodesPage{Nodes: []instance.Node{{Name: "a-1", Version: "1.0", Revision: "abc", Schema: 1, StartedAt: now, SeenAt: now, Self: true}, {Name: "b-1", Schema: 2, Lost: true}, {Name: "c", Stopping: true}}}, nodesPage{},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},

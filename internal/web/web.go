@@ -40,6 +40,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/secret"
 	"svc/internal/securefile"
@@ -60,7 +61,7 @@ type Deps struct {
 	Projects *project.Service
 	Activity *activity.Service
 	Repos    *repo.Service
-	Moves    *repo.Mover
+	Moves    *storagemove.Service
 	Markup   *markup.Renderer
 	Images   *imageproxy.Service
 	Plan     *plan.Service

@@ -24,7 +24,7 @@ import (
 	"svc/internal/config"
 	"svc/internal/db/dbtest"
 	"svc/internal/mail/mailtest"
-	"svc/internal/repo"
+	"svc/internal/repo/storagemove"
 	"svc/internal/secret"
 	"svc/internal/user"
 )
@@ -178,7 +178,7 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 	o.Passwords = secret.Params{Memory: 64, Time: 1, Threads: 1}
 	// What has to wait at all waits for seconds: see queue.Delay.
 	o.EmailDelay = -1
-	o.Moves = repo.MoveOptions{Quiet: 200 * time.Millisecond}
+	o.Moves = storagemove.Options{Quiet: 200 * time.Millisecond}
 	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package repo
+package storagemove
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/queue"
+	"svc/internal/repo"
 )
 
 const (
@@ -27,13 +28,13 @@ const (
 	maxCutOff = 5
 	// writersWait is how long a move waits for writers. It is longer than it
 	// takes until the pushes of a crashed node are settled.
-	writersWait = 2 * SettleAge
+	writersWait = 2 * repo.SettleAge
 	// moveStale is the age of a move that is no longer worked on.
 	moveStale = 10 * time.Minute
 	moveBeat  = time.Minute
 )
 
-func (m *Mover) handleWork() {
+func (m *Service) handleWork() {
 	q := m.Repos.Queue
 	q.Lane(moveLane, 1)
 	q.Lane(cleanLane, 32)
@@ -54,15 +55,15 @@ func (moveWork) Kind() string { return "storage_move" }
 
 // moveAllWork is the background job that creates the moves of a MoveAll.
 type moveAllWork struct {
-	Of          MoveKind `json:"of"`
-	Source      string   `json:"source"`
-	Destination string   `json:"destination"`
+	Of          Kind   `json:"of"`
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
 }
 
 // Kind implements queue.Work.
 func (moveAllWork) Kind() string { return "storage_move_all" }
 
-func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
+func (m *Service) workAll(ctx context.Context, w moveAllWork) error {
 	var last int64
 	total := 0
 	for {
@@ -79,8 +80,8 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 		err = m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 			made = 0
 			for _, id := range ids {
-				mv := &StorageMove{
-					Kind: w.Of, OwnerID: id, Source: w.Source, Destination: w.Destination, State: MoveInitial, CreatedAt: m.Repos.Now(), UpdatedAt: m.Repos.Now(),
+				mv := &Move{
+					Kind: w.Of, OwnerID: id, Source: w.Source, Destination: w.Destination, State: Initial, CreatedAt: m.Repos.Now(), UpdatedAt: m.Repos.Now(),
 				}
 				if mv.Destination == "" {
 					mv.Destination = m.roomiest(mv.Source)
@@ -107,7 +108,7 @@ func (m *Mover) workAll(ctx context.Context, w moveAllWork) error {
 }
 
 // wake adds background jobs for moves that were interrupted.
-func (m *Mover) wake(ctx context.Context) error {
+func (m *Service) wake(ctx context.Context) error {
 	ids, err := staleMoves(ctx, m.Repos.DB, m.Repos.Now().Add(-moveStale))
 	if err != nil {
 		return fmt.Errorf("find stalled storage moves: %w", err)
@@ -127,7 +128,7 @@ func (m *Mover) wake(ctx context.Context) error {
 
 // work moves a repository to its new storage. If it is interrupted at any
 // point, it is run again.
-func (m *Mover) work(ctx context.Context, w moveWork) error {
+func (m *Service) work(ctx context.Context, w moveWork) error {
 	mv, err := m.begin(ctx, w.MoveID)
 	if err != nil || mv == nil {
 		return err
@@ -147,22 +148,22 @@ var errNotMine = errors.New("another process has taken over the move")
 
 // begin takes over a move. It returns nil if the move is already replicated or
 // over, or must wait for writers.
-func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
+func (m *Service) begin(ctx context.Context, id int64) (*Move, error) {
 	mv, err := findMove(ctx, m.Repos.DB, id)
-	if errors.Is(err, db.ErrNoRows) || err == nil && (mv.State.Over() || mv.State == MoveReplicated) {
+	if errors.Is(err, db.ErrNoRows) || err == nil && (mv.State.Over() || mv.State == Replicated) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find storage move %d: %w", id, err)
 	}
-	if named, err := m.Get(ctx, actor.System(), MoveFilter{ID: id}); err == nil {
+	if named, err := m.Get(ctx, actor.System(), Filter{ID: id}); err == nil {
 		mv.Name = named.Name // for audit events
 	}
 	if err := m.possible(mv.Source, mv.Destination); err != nil { // the configuration has changed
 		return nil, m.fail(ctx, mv, err)
 	}
-	if mv.State == MoveInitial {
-		err := m.enterState(ctx, mv, MoveScheduled, func(tx *db.Tx) error { return m.close(ctx, tx, mv) })
+	if mv.State == Initial {
+		err := m.enterState(ctx, mv, Scheduled, func(tx *db.Tx) error { return m.close(ctx, tx, mv) })
 		if errs.IsRefusal(err) {
 			return nil, m.fail(ctx, mv, err)
 		}
@@ -170,7 +171,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 			return nil, mine(err)
 		}
 	}
-	if mv.State == MoveScheduled {
+	if mv.State == Scheduled {
 		if free, err := m.await(ctx, mv); err != nil || !free {
 			return nil, err
 		}
@@ -183,7 +184,7 @@ func (m *Mover) begin(ctx context.Context, id int64) (*StorageMove, error) {
 	if mv.StartedAt == nil {
 		mv.StartedAt = &at
 	}
-	err = m.enterState(ctx, mv, MoveStarted, func(tx *db.Tx) error { return m.planCopies(ctx, tx, mv) })
+	err = m.enterState(ctx, mv, Started, func(tx *db.Tx) error { return m.planCopies(ctx, tx, mv) })
 	if errs.IsRefusal(err) {
 		return nil, m.fail(ctx, mv, err)
 	}
@@ -203,10 +204,10 @@ func mine(err error) error {
 
 // enterState changes the state of a move and runs with, in one transaction.
 // errNotMine.
-func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, with func(*db.Tx) error) error {
+func (m *Service) enterState(ctx context.Context, mv *Move, to State, with func(*db.Tx) error) error {
 	next := *mv
 	next.State, next.UpdatedAt = to, m.Repos.Now()
-	if to == MoveStarted {
+	if to == Started {
 		next.run = rand.Text() // invalidates the previous owner
 	}
 	if to.Over() {
@@ -235,7 +236,7 @@ func (m *Mover) enterState(ctx context.Context, mv *StorageMove, to MoveState, w
 
 // publish logs the state of a move, and at its end the number of remaining
 // moves.
-func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
+func (m *Service) publish(ctx context.Context, mv *Move) {
 	attrs := []any{"move", mv.ID, "state", mv.State, "kind", mv.Kind, "id", mv.OwnerID, "source", mv.Source, "destination", mv.Destination}
 	if mv.Error != "" {
 		attrs = append(attrs, "error", mv.Error)
@@ -250,7 +251,7 @@ func (m *Mover) publish(ctx context.Context, mv *StorageMove) {
 
 // await reports whether there are no more writers. Otherwise the move is queued
 // again with a delay, so that other moves can run.
-func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
+func (m *Service) await(ctx context.Context, mv *Move) (bool, error) {
 	for range 40 {
 		n, err := m.Repos.CountWriters(ctx, m.Repos.DB, mv.owner())
 		if err != nil {
@@ -275,7 +276,7 @@ func (m *Mover) await(ctx context.Context, mv *StorageMove) (bool, error) {
 
 // carry copies the repositories, verifies the copies, and switches to them. An
 // empty wiki may have been created in the meantime; then it is copied too.
-func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
+func (m *Service) carry(ctx context.Context, mv *Move) error {
 	defer m.beat(ctx, mv)()
 	copied := map[location]bool{}
 	for {
@@ -293,7 +294,7 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 			copied[locationOf(p)] = true
 		}
 		m.Step("switch")
-		err = m.enterState(ctx, mv, MoveReplicated, func(tx *db.Tx) error { return m.swap(ctx, tx, mv, copied) })
+		err = m.enterState(ctx, mv, Replicated, func(tx *db.Tx) error { return m.swap(ctx, tx, mv, copied) })
 		if !errors.Is(err, errMore) {
 			return err
 		}
@@ -302,7 +303,7 @@ func (m *Mover) carry(ctx context.Context, mv *StorageMove) error {
 
 // fail ends a move that is not possible: the repositories stay where they are
 // and become writable again.
-func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
+func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 	now, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
 		now, cause, err = nil, errors.New("it was deleted"), nil
@@ -310,13 +311,13 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 	if err != nil {
 		return err
 	}
-	if mv.State == MoveStarted { // nothing else removes the copies
+	if mv.State == Started { // nothing else removes the copies
 		cause = errors.Join(cause, m.removeCopies(mv, now))
 	}
-	closed := mv.State == MoveScheduled || mv.State == MoveStarted
+	closed := mv.State == Scheduled || mv.State == Started
 	mv.Error, mv.left = cause.Error(), nil
 	m.Step("fail")
-	return mine(m.enterState(ctx, mv, MoveFailed, func(tx *db.Tx) error {
+	return mine(m.enterState(ctx, mv, Failed, func(tx *db.Tx) error {
 		if !closed {
 			return nil
 		}
@@ -326,7 +327,7 @@ func (m *Mover) fail(ctx context.Context, mv *StorageMove, cause error) error {
 
 // removeCopies removes the copies of a move, except directories that are in
 // use.
-func (m *Mover) removeCopies(mv *StorageMove, now []Located) error {
+func (m *Service) removeCopies(mv *Move, now []repo.Located) error {
 	made := slices.Clone(mv.left)
 	for _, p := range now { // including those that were added since
 		if one := (location{mv.Destination, p.Path}); !slices.Contains(made, one) {
@@ -336,10 +337,10 @@ func (m *Mover) removeCopies(mv *StorageMove, now []Located) error {
 	var faults []error
 	for _, one := range made {
 		root, ok := m.Repos.Storages[one.Storage]
-		if !ok || slices.ContainsFunc(now, func(p Located) bool { return p.Path == one.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
+		if !ok || slices.ContainsFunc(now, func(p repo.Located) bool { return p.Path == one.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
 			continue
 		}
-		if err := Discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
+		if err := repo.Discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
 			faults = append(faults, err)
 		}
 	}
@@ -347,7 +348,7 @@ func (m *Mover) removeCopies(mv *StorageMove, now []Located) error {
 }
 
 // beat updates the time of a move in progress regularly, until stop is called.
-func (m *Mover) beat(ctx context.Context, mv *StorageMove) (stop func()) {
+func (m *Service) beat(ctx context.Context, mv *Move) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	id, run := mv.ID, mv.run
 	go func() {

@@ -1,4 +1,4 @@
-package repo
+package storagemove
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/queue"
+	"svc/internal/repo"
 )
 
 // location is the directory of a repository in a storage.
@@ -29,7 +30,7 @@ const moveTopic = "storage_move"
 const leaveLimit = 3 * time.Hour
 
 // heard handles a notice with the ID of a move.
-func (m *Mover) heard(key string) {
+func (m *Service) heard(key string) {
 	if !m.Repos.DB.Postgres() {
 		return // a single node: workClean does it
 	}
@@ -52,10 +53,10 @@ func (m *Mover) heard(key string) {
 
 // leave waits until this node no longer uses the old directories of a move, and
 // records that.
-func (m *Mover) leave(ctx context.Context, id int64) error {
+func (m *Service) leave(ctx context.Context, id int64) error {
 	node := m.Repos.Queue.Node()
 	mv, err := findMove(ctx, m.Repos.DB, id)
-	if err != nil || mv.State != MoveReplicated {
+	if err != nil || mv.State != Replicated {
 		return err
 	}
 	olds := m.olds(mv)
@@ -75,7 +76,7 @@ func (m *Mover) leave(ctx context.Context, id int64) error {
 	return insertMoveNode(ctx, m.Repos.DB, id, node)
 }
 
-func (m *Mover) olds(mv *StorageMove) []git.Repo {
+func (m *Service) olds(mv *Move) []git.Repo {
 	var list []git.Repo
 	for _, l := range mv.left {
 		if root, ok := m.Repos.Storages[l.Storage]; ok {
@@ -96,15 +97,15 @@ type cleanWork struct {
 // Kind implements queue.Work.
 func (cleanWork) Kind() string { return "storage_move_cleanup" }
 
-func (m *Mover) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue.AddOption) error {
+func (m *Service) addCleaning(ctx context.Context, tx *db.Tx, id int64, o ...queue.AddOption) error {
 	return m.Repos.Queue.Add(ctx, tx, cleanWork{id}, append(o, queue.In(cleanLane), queue.Tries(moveTries))...)
 }
 
 // workClean removes the old directories of a move when they have no more
 // readers.
-func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
+func (m *Service) workClean(ctx context.Context, w cleanWork) error {
 	mv, err := findMove(ctx, m.Repos.DB, w.MoveID)
-	if errors.Is(err, db.ErrNoRows) || err == nil && mv.State != MoveReplicated {
+	if errors.Is(err, db.ErrNoRows) || err == nil && mv.State != Replicated {
 		return nil
 	}
 	if err != nil {
@@ -133,12 +134,12 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 		})
 	}
 	m.Step("clean")
-	to := MoveFinished
+	to := Finished
 	if err := m.remove(ctx, mv); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		to, mv.Error = MoveCleanupFailed, err.Error()
+		to, mv.Error = CleanupFailed, err.Error()
 	}
 	m.Step("finish")
 	return mine(m.enterState(ctx, mv, to, func(tx *db.Tx) error {
@@ -151,7 +152,7 @@ func (m *Mover) workClean(ctx context.Context, w cleanWork) error {
 
 // leaveOrOpen is leave, but makes the repository writable after Patience, if
 // its old directory still has readers.
-func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
+func (m *Service) leaveOrOpen(ctx context.Context, mv *Move) error {
 	soon, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
 	err := m.leave(soon, mv.ID)
@@ -165,7 +166,7 @@ func (m *Mover) leaveOrOpen(ctx context.Context, mv *StorageMove) error {
 }
 
 // openEarly makes a moved repository writable before its move is finished.
-func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
+func (m *Service) openEarly(ctx context.Context, mv *Move) error {
 	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error { return m.open(ctx, tx, mv) })
 	if err != nil {
 		return fmt.Errorf("storage move %d: %w", mv.ID, err)
@@ -176,7 +177,7 @@ func (m *Mover) openEarly(ctx context.Context, mv *StorageMove) error {
 
 // everyoneLeft reports whether all running nodes have stopped using the old
 // directories, or leaveLimit has passed.
-func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error) {
+func (m *Service) everyoneLeft(ctx context.Context, mv *Move) (bool, error) {
 	if !m.Repos.DB.Postgres() || m.Repos.Now().Sub(mv.UpdatedAt) > leaveLimit {
 		return true, nil
 	}
@@ -203,7 +204,7 @@ func (m *Mover) everyoneLeft(ctx context.Context, mv *StorageMove) (bool, error)
 
 // remove removes the old directories. Shared file systems may need several
 // attempts.
-func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
+func (m *Service) remove(ctx context.Context, mv *Move) error {
 	// The database is authoritative: if the repository is in one of these
 	// directories after all, nothing is removed.
 	list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
@@ -216,7 +217,7 @@ func (m *Mover) remove(ctx context.Context, mv *StorageMove) error {
 	}
 	for _, old := range m.olds(mv) {
 		for try := range 3 {
-			if err = Discard(old); err == nil {
+			if err = repo.Discard(old); err == nil {
 				break
 			}
 			select {

@@ -1,4 +1,4 @@
-package repo
+package storagemove
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 const moveColumns = `m.id, m.kind, m.owner_id, m.source, m.destination, m.state, m.error, m.run, m.tries, m.left_behind, m.created_at, m.updated_at, m.started_at, m.ended_at`
 
-func scanMove(s db.Scanner) (*StorageMove, error) {
-	var m StorageMove
+func scanMove(s db.Scanner) (*Move, error) {
+	var m Move
 	var left string
 	err := s.Scan(&m.ID, (*string)(&m.Kind), &m.OwnerID, &m.Source, &m.Destination, (*string)(&m.State), &m.Error, &m.run, &m.tries, &left,
 		db.Time(&m.CreatedAt), db.Time(&m.UpdatedAt), db.NullTime(&m.StartedAt), db.NullTime(&m.EndedAt))
@@ -22,12 +22,12 @@ func scanMove(s db.Scanner) (*StorageMove, error) {
 	return &m, err
 }
 
-func findMove(ctx context.Context, q db.Q, id int64) (*StorageMove, error) {
+func findMove(ctx context.Context, q db.Q, id int64) (*Move, error) {
 	return scanMove(q.QueryRowContext(ctx, `SELECT `+moveColumns+` FROM storage_moves m WHERE m.id = ?`, id))
 }
 
 // insertMove inserts a move; ErrNoRows if its owner has one in progress.
-func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
+func insertMove(ctx context.Context, q db.Q, m *Move) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO storage_moves (kind, owner_id, source, destination, state, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
@@ -36,7 +36,7 @@ func insertMove(ctx context.Context, q db.Q, m *StorageMove) error {
 
 // saveMove saves a move by compare-and-set on its state and run. ErrNoRows if
 // they have changed.
-func saveMove(ctx context.Context, q db.Q, m *StorageMove, was MoveState, run string) error {
+func saveMove(ctx context.Context, q db.Q, m *Move, was State, run string) error {
 	left, err := json.Marshal(m.left)
 	if err != nil {
 		return err
@@ -58,11 +58,11 @@ type moveOwner struct {
 	auxRepo                  string // column of the auxiliary repository that refers to it
 }
 
-func (k MoveKind) owner() moveOwner {
+func (k Kind) owner() moveOwner {
 	switch k {
-	case ProjectMove:
+	case Project:
 		return moveOwner{"projects", "full_path", "name", "o.deleted_at IS NULL", "project_id"}
-	case GroupMove:
+	case Group:
 		return moveOwner{"namespaces", "full_path", "name", "o.deleted_at IS NULL", "namespace_id"}
 	}
 	return moveOwner{"snippets", "title", "title", "o.files <> '[]'", "snippet_id"}
@@ -70,10 +70,10 @@ func (k MoveKind) owner() moveOwner {
 
 // searchMoves returns a page of moves, newest first, without those of deleted
 // owners.
-func searchMoves(ctx context.Context, d *db.DB, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
+func searchMoves(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[*Move], error) {
 	var w db.Where
 	var names, titles, there []string
-	for _, kind := range []MoveKind{ProjectMove, GroupMove, SnippetMove} {
+	for _, kind := range []Kind{Project, Group, Snippet} {
 		o := kind.owner()
 		from := ` FROM ` + o.table + ` o WHERE o.id = m.owner_id AND ` + o.live
 		names = append(names, `WHEN '`+string(kind)+`' THEN (SELECT o.`+o.name+from+`)`)
@@ -90,16 +90,16 @@ func searchMoves(ctx context.Context, d *db.DB, f MoveFilter, p db.Paging) (db.P
 	if f.ID != 0 {
 		w.And(`m.id = ?`, f.ID)
 	}
-	return db.List(ctx, d, db.Query[*StorageMove]{
+	return db.List(ctx, d, db.Query[*Move]{
 		Columns: moveColumns + `, CASE m.kind ` + strings.Join(names, " ") + ` END, CASE m.kind ` + strings.Join(titles, " ") + ` END`, From: "storage_moves m", Where: w,
 		Order: []db.Order{{Name: "m.id"}}, Desc: true,
-		Scan: func(s db.Scanner) (*StorageMove, error) {
+		Scan: func(s db.Scanner) (*Move, error) {
 			var name, title string
 			m, err := scanMove(plus{s, []any{&name, &title}})
 			m.Name, m.Title = name, title
 			return m, err
 		},
-		Keys: func(m *StorageMove) []any { return []any{m.ID} },
+		Keys: func(m *Move) []any { return []any{m.ID} },
 	}, p)
 }
 
@@ -114,16 +114,16 @@ func (p plus) Scan(to ...any) error { return p.Scanner.Scan(append(to, p.more...
 
 // ownersOn finds the owners with repositories on a storage, in the order of
 // their IDs.
-func ownersOn(ctx context.Context, q db.Q, kind MoveKind, storage string, after int64, limit int) ([]int64, error) {
+func ownersOn(ctx context.Context, q db.Q, kind Kind, storage string, after int64, limit int) ([]int64, error) {
 	o := kind.owner()
 	query := `SELECT o.id FROM projects o WHERE o.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
-	if kind != ProjectMove {
+	if kind != Project {
 		query = `SELECT o.id FROM annexes a JOIN ` + o.table + ` o ON o.id = a.` + o.auxRepo + ` WHERE a.storage = ? AND o.id > ? AND ` + o.live + ` ORDER BY o.id LIMIT ?`
 	}
 	return db.All(ctx, q, db.Value[int64], query, storage, after, limit)
 }
 
-func countMoves(ctx context.Context, q db.Q) (p MoveProgress, err error) {
+func countMoves(ctx context.Context, q db.Q) (p Progress, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT count(CASE WHEN state IN ('initial', 'scheduled') THEN 1 END), count(CASE WHEN state = 'started' THEN 1 END), count(CASE WHEN state = 'replicated' THEN 1 END)
 		FROM storage_moves WHERE state IN ('initial', 'scheduled', 'started', 'replicated')`).Scan(&p.Waiting, &p.Copying, &p.Leaving)

@@ -1,4 +1,4 @@
-package repo
+package storagemove
 
 import (
 	"context"
@@ -9,14 +9,15 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/repo"
 )
 
 // locationOf returns the location of a repository.
-func locationOf(l Located) location { return location{l.Storage, l.Path} }
+func locationOf(l repo.Located) location { return location{l.Storage, l.Path} }
 
 // place sets the storage and the read-only flag of the repositories of a move.
 // An empty storage keeps the current one.
-func (m *Mover) place(ctx context.Context, tx *db.Tx, list []Located, storage string, readOnly bool) error {
+func (m *Service) place(ctx context.Context, tx *db.Tx, list []repo.Located, storage string, readOnly bool) error {
 	for _, l := range list {
 		to := l.Storage
 		if storage != "" {
@@ -31,15 +32,15 @@ func (m *Mover) place(ctx context.Context, tx *db.Tx, list []Located, storage st
 
 // close makes the repositories of a move read-only. InvalidField if they
 // already are, or are not on the source storage.
-func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+func (m *Service) close(ctx context.Context, tx *db.Tx, mv *Move) error {
 	list, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if err != nil {
 		return err
 	}
-	if mv.Kind == ProjectMove && list[0].ReadOnly {
+	if mv.Kind == Project && list[0].ReadOnly {
 		return errs.InvalidField(string(mv.Kind), "is read-only")
 	}
-	if mv.Kind == ProjectMove {
+	if mv.Kind == Project {
 		importing, err := m.Repos.Projects.Importing(ctx, tx, mv.OwnerID)
 		if err != nil {
 			return err
@@ -48,7 +49,7 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 			return errs.InvalidField(string(mv.Kind), "is being imported")
 		}
 	}
-	if slices.ContainsFunc(list, func(l Located) bool { return l.ReadOnly }) {
+	if slices.ContainsFunc(list, func(l repo.Located) bool { return l.ReadOnly }) {
 		return errs.InvalidField(string(mv.Kind), "is read-only")
 	}
 	if list[0].Storage != mv.Source {
@@ -59,7 +60,7 @@ func (m *Mover) close(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
 
 // planCopies records the copies that the move will create, so that they can be
 // removed if the move fails, even if the owner was deleted. NotFound.
-func (m *Mover) planCopies(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+func (m *Service) planCopies(ctx context.Context, tx *db.Tx, mv *Move) error {
 	list, err := m.Repos.Located(ctx, tx, mv.owner())
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ var errMore = errors.New("there are more repositories by now")
 
 // swap switches the repositories to their copies when the transaction commits.
 // errMore.
-func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map[location]bool) error {
+func (m *Service) swap(ctx context.Context, tx *db.Tx, mv *Move, copied map[location]bool) error {
 	now, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (m *Mover) swap(ctx context.Context, tx *db.Tx, mv *StorageMove, copied map
 
 // open makes the repositories of a move writable again, on whatever storage
 // they are. It does nothing if the owner was deleted.
-func (m *Mover) open(ctx context.Context, tx *db.Tx, mv *StorageMove) error {
+func (m *Service) open(ctx context.Context, tx *db.Tx, mv *Move) error {
 	now, err := m.Repos.LockLocated(ctx, tx, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
 		return nil

@@ -1,4 +1,6 @@
-package repo
+// Package storagemove moves repositories between storages: those of projects with
+// their wikis, of group wikis and of snippets.
+package storagemove
 
 import (
 	"context"
@@ -16,19 +18,20 @@ import (
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/repo"
 )
 
-// StorageMove is the move of a repository to another storage, with the
+// Move is the move of a repository to another storage, with the
 // auxiliary repository that belongs to it.
-type StorageMove struct {
+type Move struct {
 	ID          int64
-	Kind        MoveKind
+	Kind        Kind
 	OwnerID     int64
 	Name        string // of the owner: full path, or title of a snippet
 	Title       string // of the owner
 	Source      string
 	Destination string
-	State       MoveState
+	State       State
 	Error       string // why it failed
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -41,70 +44,70 @@ type StorageMove struct {
 }
 
 // owner returns the owner of the repositories.
-func (m *StorageMove) owner() Owner {
+func (m *Move) owner() repo.Owner {
 	switch m.Kind {
-	case ProjectMove:
-		return Owner{ProjectID: m.OwnerID}
-	case GroupMove:
-		return Owner{NamespaceID: m.OwnerID}
+	case Project:
+		return repo.Owner{ProjectID: m.OwnerID}
+	case Group:
+		return repo.Owner{NamespaceID: m.OwnerID}
 	}
-	return Owner{SnippetID: m.OwnerID}
+	return repo.Owner{SnippetID: m.OwnerID}
 }
 
 // Took returns the time from the first copy to the end; 0 before the end.
-func (m *StorageMove) Took() time.Duration {
+func (m *Move) Took() time.Duration {
 	if m.StartedAt == nil || m.EndedAt == nil {
 		return 0
 	}
 	return m.EndedAt.Sub(*m.StartedAt)
 }
 
-// MoveKind is the kind of a moved repository: project, group wiki or snippet.
-type MoveKind string
+// Kind is the kind of a moved repository: project, group wiki or snippet.
+type Kind string
 
 // The kinds: a project with its wiki, a snippet, the wiki of a group.
 const (
-	ProjectMove MoveKind = "project"
-	SnippetMove MoveKind = "snippet"
-	GroupMove   MoveKind = "group"
+	Project Kind = "project"
+	Snippet Kind = "snippet"
+	Group   Kind = "group"
 )
 
-// MoveState is the state of a storage move.
+// State is the state of a storage move.
 //
 //	initial ──> scheduled ──> started ──> replicated ──> finished
 //	   │            │            │             └───────> cleanup failed
 //	   └────────────┴────────────┴─────────────────────> failed
 //
 // From scheduled on the repository is read-only until the move is over. In
-// replicated it becomes writable after MoveOptions.Patience.
-type MoveState string
+// replicated it becomes writable after Options.Patience.
+type State string
 
-// The states. A move that is part of a MoveAll waits in MoveInitial.
+// The states. A move that is part of a MoveAll waits in Initial.
 const (
-	MoveInitial       MoveState = "initial"
-	MoveScheduled     MoveState = "scheduled"
-	MoveStarted       MoveState = "started"
-	MoveReplicated    MoveState = "replicated"
-	MoveFinished      MoveState = "finished"
-	MoveFailed        MoveState = "failed"
-	MoveCleanupFailed MoveState = "cleanup failed"
+	Initial       State = "initial"
+	Scheduled     State = "scheduled"
+	Started       State = "started"
+	Replicated    State = "replicated"
+	Finished      State = "finished"
+	Failed        State = "failed"
+	CleanupFailed State = "cleanup failed"
 )
 
 // Over reports whether a state is final.
-func (s MoveState) Over() bool {
-	return s == MoveFinished || s == MoveFailed || s == MoveCleanupFailed
+func (s State) Over() bool {
+	return s == Finished || s == Failed || s == CleanupFailed
 }
 
-// MoverDeps are the dependencies of a Mover besides the repositories.
-type MoverDeps struct {
-	Repos   *Service
+// Deps are the dependencies of a Service besides the repositories.
+type Deps struct {
+	Repos   *repo.Service
 	Notices *notice.Bus
 	Log     *slog.Logger
-	MoveOptions
+	Options
 }
 
-// MoveOptions are options of moves; the zero value has the defaults.
-type MoveOptions struct {
+// Options are options of moves; the zero value has the defaults.
+type Options struct {
 	// Quiet is how long the old directory must have had no readers before it is
 	// removed; default: five seconds.
 	Quiet time.Duration
@@ -115,11 +118,11 @@ type MoveOptions struct {
 	Step func(name string)
 }
 
-// Mover moves repositories between storages.
-type Mover struct{ MoverDeps }
+// Service moves repositories between storages.
+type Service struct{ Deps }
 
-// NewMover returns the mover and registers its background jobs.
-func NewMover(d MoverDeps) *Mover {
+// New returns the mover and registers its background jobs.
+func New(d Deps) *Service {
 	if d.Quiet == 0 {
 		d.Quiet = 5 * time.Second
 	}
@@ -129,28 +132,28 @@ func NewMover(d MoverDeps) *Mover {
 	if d.Step == nil {
 		d.Step = func(string) {}
 	}
-	m := &Mover{d}
+	m := &Service{d}
 	m.handleWork()
 	return m
 }
 
 // SetStorage implements project.StorageSetter.
-func (m *Mover) SetStorage(ctx context.Context, by actor.Actor, p *project.Project, storage string) error {
-	_, err := m.Move(ctx, by, ProjectMove, p.ID, storage)
+func (m *Service) SetStorage(ctx context.Context, by actor.Actor, p *project.Project, storage string) error {
+	_, err := m.Move(ctx, by, Project, p.ID, storage)
 	return err
 }
 
-// MoveFilter selects moves; the zero value selects all.
-type MoveFilter struct {
-	Kind    MoveKind
+// Filter selects moves; the zero value selects all.
+type Filter struct {
+	Kind    Kind
 	OwnerID int64
 	ID      int64
 }
 
 // List lists moves, newest first. Administrators only.
-func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Paging) (db.Page[*StorageMove], error) {
+func (m *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Move], error) {
 	if err := by.RequireAdmin(); err != nil {
-		return db.Page[*StorageMove]{}, err
+		return db.Page[*Move]{}, err
 	}
 	page, err := searchMoves(ctx, m.Repos.DB, f, p)
 	if err != nil {
@@ -161,7 +164,7 @@ func (m *Mover) List(ctx context.Context, by actor.Actor, f MoveFilter, p db.Pag
 
 // Get returns the move with the ID of the filter. Administrators only;
 // NotFound.
-func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*StorageMove, error) {
+func (m *Service) Get(ctx context.Context, by actor.Actor, f Filter) (*Move, error) {
 	page, err := m.List(ctx, by, f, db.Paging{Limit: 1})
 	if err != nil {
 		return nil, err
@@ -172,19 +175,19 @@ func (m *Mover) Get(ctx context.Context, by actor.Actor, f MoveFilter) (*Storage
 	return page.Items[0], nil
 }
 
-// MoveProgress counts the moves in progress.
-type MoveProgress struct {
+// Progress counts the moves in progress.
+type Progress struct {
 	Waiting int64 // in the queue, or waiting for writers
 	Copying int64
 	Leaving int64 // moved, but the old directory is not removed yet
 }
 
-func (p MoveProgress) all() int64 { return p.Waiting + p.Copying + p.Leaving }
+func (p Progress) all() int64 { return p.Waiting + p.Copying + p.Leaving }
 
 // Progress returns the numbers of moves in progress. Administrators only.
-func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, error) {
+func (m *Service) Progress(ctx context.Context, by actor.Actor) (Progress, error) {
 	if err := by.RequireAdmin(); err != nil {
-		return MoveProgress{}, err
+		return Progress{}, err
 	}
 	p, err := countMoves(ctx, m.Repos.DB)
 	if err != nil {
@@ -198,12 +201,12 @@ func (m *Mover) Progress(ctx context.Context, by actor.Actor) (MoveProgress, err
 // free space. A group wiki without a repository will be created on the
 // destination. Administrators only. NotFound; InvalidField if the destination
 // is not possible or a move is in progress.
-func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID int64, destination string) (*StorageMove, error) {
+func (m *Service) Move(ctx context.Context, by actor.Actor, kind Kind, ownerID int64, destination string) (*Move, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
 	}
-	mv := &StorageMove{Kind: kind, OwnerID: ownerID, Destination: destination}
-	if kind == ProjectMove {
+	mv := &Move{Kind: kind, OwnerID: ownerID, Destination: destination}
+	if kind == Project {
 		p, err := m.Repos.Projects.Require(ctx, by, project.RefTo(ownerID), project.NoAccess)
 		if err != nil {
 			return nil, err
@@ -211,8 +214,8 @@ func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID
 		mv.Name, mv.Source = p.FullPath, p.Storage
 		return m.schedule(ctx, by, mv)
 	}
-	var a *AuxRepo
-	if kind == GroupMove {
+	var a *repo.AuxRepo
+	if kind == Group {
 		g, err := m.Repos.Projects.RequireGroup(ctx, by, project.RefTo(ownerID), project.NoAccess)
 		if err != nil {
 			return nil, err
@@ -235,14 +238,14 @@ func (m *Mover) Move(ctx context.Context, by actor.Actor, kind MoveKind, ownerID
 }
 
 // schedule inserts a move that starts as soon as possible.
-func (m *Mover) schedule(ctx context.Context, by actor.Actor, mv *StorageMove) (*StorageMove, error) {
+func (m *Service) schedule(ctx context.Context, by actor.Actor, mv *Move) (*Move, error) {
 	if mv.Destination == "" {
 		mv.Destination = m.roomiest(mv.Source)
 	}
 	if err := m.possible(mv.Source, mv.Destination); err != nil {
 		return nil, err
 	}
-	mv.State, mv.CreatedAt, mv.UpdatedAt = MoveScheduled, m.Repos.Now(), m.Repos.Now()
+	mv.State, mv.CreatedAt, mv.UpdatedAt = Scheduled, m.Repos.Now(), m.Repos.Now()
 	err := m.Repos.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := m.close(ctx, tx, mv); err != nil {
 			return err
@@ -266,16 +269,16 @@ func (m *Mover) schedule(ctx context.Context, by actor.Actor, mv *StorageMove) (
 }
 
 // record writes an audit event about a move.
-func (m *Mover) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *StorageMove, kind string) error {
+func (m *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *Move, kind string) error {
 	e := audit.Event{
 		Type: string(mv.Kind) + "_" + kind, Entity: audit.Instance(),
 		Target:  audit.Target{Type: "StorageMove", ID: mv.ID, Details: mv.Name},
 		Details: audit.Details{Change: "repository storage", From: mv.Source, To: mv.Destination},
 	}
 	switch mv.Kind {
-	case ProjectMove:
+	case Project:
 		e.Entity = audit.Entity{Type: audit.ProjectEntity, ID: mv.OwnerID, Path: mv.Name}
-	case GroupMove:
+	case Group:
 		e.Entity = audit.Entity{Type: audit.GroupEntity, ID: mv.OwnerID, Path: mv.Name}
 	}
 	return audit.Record(ctx, tx, by, m.Repos.Now(), e)
@@ -283,7 +286,7 @@ func (m *Mover) record(ctx context.Context, tx *db.Tx, by actor.Actor, mv *Stora
 
 // possible returns an error if the destination is not configured, or is the
 // same directory as the source.
-func (m *Mover) possible(source, destination string) error {
+func (m *Service) possible(source, destination string) error {
 	root, ok := m.Repos.Storages[destination]
 	if destination == "" {
 		return errs.InvalidField("destination_storage_name", "can't be blank: there is no other storage")
@@ -309,7 +312,7 @@ func sameDir(a, b string) bool {
 
 // roomiest returns the storage with the most free space, other than the source;
 // empty if there is none.
-func (m *Mover) roomiest(source string) string {
+func (m *Service) roomiest(source string) string {
 	best, most := "", int64(-2)
 	for name, root := range m.Repos.Storages {
 		if m.possible(source, name) != nil {
@@ -330,7 +333,7 @@ func (m *Mover) roomiest(source string) string {
 // MoveAll moves all repositories of a kind on a storage to the destination, or
 // to the storage with the most free space. Each is read-only only from the
 // start of its own move. Administrators only. InvalidField.
-func (m *Mover) MoveAll(ctx context.Context, by actor.Actor, kind MoveKind, source, destination string) error {
+func (m *Service) MoveAll(ctx context.Context, by actor.Actor, kind Kind, source, destination string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
 	}

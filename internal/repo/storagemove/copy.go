@@ -1,4 +1,4 @@
-package repo
+package storagemove
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"path/filepath"
 
 	"svc/internal/git"
+	"svc/internal/repo"
 )
 
 // copy copies a repository and verifies the copy.
-func (m *Mover) copy(ctx context.Context, mv *StorageMove, p Located) error {
+func (m *Service) copy(ctx context.Context, mv *Move, p repo.Located) error {
 	m.Step("copy")
 	from, to, err := m.ends(mv, p)
 	if err != nil {
 		return err
 	}
-	if err := Discard(to); err != nil { // from a previous attempt
+	if err := repo.Discard(to); err != nil { // from a previous attempt
 		return err
 	}
 	began := m.Repos.Now()
@@ -42,7 +43,7 @@ func (m *Mover) copy(ctx context.Context, mv *StorageMove, p Located) error {
 // ends returns the old and new directory of a repository. It checks again that they
 // are not the same directory, for example through a link, because one of them
 // will be removed.
-func (m *Mover) ends(mv *StorageMove, p Located) (from, to git.Repo, err error) {
+func (m *Service) ends(mv *Move, p repo.Located) (from, to git.Repo, err error) {
 	source, ok := m.Repos.Storages[p.Storage]
 	target, there := m.Repos.Storages[mv.Destination]
 	if !ok || !there {
@@ -56,7 +57,7 @@ func (m *Mover) ends(mv *StorageMove, p Located) (from, to git.Repo, err error) 
 }
 
 // verify checks a copy. Errors that the original already had are accepted.
-func (m *Mover) verify(ctx context.Context, mv *StorageMove, from, to git.Repo) error {
+func (m *Service) verify(ctx context.Context, mv *Move, from, to git.Repo) error {
 	differs, err := from.Differs(ctx, to)
 	if err == nil && differs != "" {
 		err = fmt.Errorf("the copy is not the same: %s", differs)
