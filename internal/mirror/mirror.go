@@ -4,6 +4,7 @@ package mirror
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"svc/internal/db"
@@ -35,11 +36,16 @@ type Deps struct {
 }
 
 // Service imports repositories.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+
+	mu      sync.Mutex
+	running map[int64]int // transfers on this node by user
+}
 
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
-	s := &Service{d}
+	s := &Service{Deps: d, running: map[int64]int{}}
 	s.Queue.Lane(lane, workers)
 	queue.Handle(s.Queue, s.work, queue.Timeout(maxTime))
 	return s
@@ -52,7 +58,26 @@ const (
 	workers   = 4             // transfers at once on a node
 	maxTime   = 4 * time.Hour // of one transfer
 	maxActive = 10            // imports of a user that wait or run
+	perUser   = workers / 2   // transfers of a user at once on a node: slow ones leave workers to others
 )
+
+// takePlace takes one of the user's places on this node. It returns nil if all are
+// taken; the caller calls end otherwise.
+func (s *Service) takePlace(userID int64) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[userID] >= perUser {
+		return nil
+	}
+	s.running[userID]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.running[userID]--; s.running[userID] == 0 {
+			delete(s.running, userID)
+		}
+	}
+}
 
 // policy says which addresses may be reached.
 func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {

@@ -17,6 +17,7 @@ import (
 	"svc/internal/gitremote"
 	"svc/internal/lfs"
 	"svc/internal/project"
+	"svc/internal/queue"
 	"svc/internal/repo"
 )
 
@@ -35,7 +36,21 @@ var errCanceled = errors.New("the import was canceled")
 // saveEvery is how often the progress is saved, and a cancellation noticed.
 const saveEvery = time.Second
 
+// turnTime is when an import is tried again whose user has perUser others.
+const turnTime = 2 * time.Second
+
 func (s *Service) work(ctx context.Context, w importWork) error {
+	i, err := findImport(ctx, s.DB, w.ProjectID)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return err
+	}
+	if err == nil {
+		end := s.takePlace(i.UserID)
+		if end == nil {
+			return queue.Postpone(turnTime)
+		}
+		defer end()
+	}
 	return s.Run(ctx, w.ProjectID, w.Run)
 }
 

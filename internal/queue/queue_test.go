@@ -320,6 +320,32 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// TestPostpone postpones work more often than it has tries.
+func TestPostpone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q, log := newQueue(Deps{DB: d})
+		var r runs
+		Handle(q, func(ctx context.Context, j job) error {
+			r.do(ctx, j)
+			if len(r.numbers()) < 4 {
+				return Postpone(time.Millisecond)
+			}
+			return nil
+		})
+		start(t, q)
+		add(t, q, job{N: 1}, Tries(2))
+		waittest.For(t, "the work", func() bool { return len(r.numbers()) == 4 })
+		idle(t, q)
+		if s := stats(t, q); s != "" {
+			t.Error(s)
+		}
+		if text := log.String(); strings.Contains(text, "failed") {
+			t.Error(text)
+		}
+	})
+}
+
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)

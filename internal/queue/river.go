@@ -105,6 +105,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
 	if stopped(ctx, err) {
 		return river.JobSnooze(0)
 	}
+	if later, ok := errors.AsType[postponed](err); ok {
+		return river.JobSnooze(time.Duration(later))
+	}
 	log := w.q.Log.With("kind", job.Kind, "work", job.ID, "try", job.Attempt, "error", err)
 	switch kind := errs.KindOf(err); {
 	case kind == errs.KindInvalid, kind == errs.KindNotFound:
@@ -117,6 +120,16 @@ func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
 	}
 	return err
 }
+
+// postponed is the error of work that is to be done later.
+type postponed time.Duration
+
+// Error implements error.
+func (p postponed) Error() string { return "postponed for " + time.Duration(p).String() }
+
+// Postpone returns the error of a handler that does its work later, for example
+// because others should have the worker. It does not count as a try.
+func Postpone(d time.Duration) error { return postponed(d) }
 
 // stopped reports whether the work failed because the queue is being stopped,
 // which does not count as a try: only then is the context of work canceled.
