@@ -62,6 +62,11 @@ func (s *Service) Dependents(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, err
 	}
+	return s.DependentsOf(ctx, by, m)
+}
+
+// DependentsOf is Dependents for a merge request that was read for the actor.
+func (s *Service) DependentsOf(ctx context.Context, by actor.Actor, m *MergeRequest) ([]*Dependency, error) {
 	list, err := findBlockees(ctx, s.DB, m.ID)
 	if err != nil {
 		return nil, fmt.Errorf("dependents of merge request %d: %w", m.ID, err)

@@ -93,6 +93,16 @@ func (s *Service) ChangeGroupPushRule(ctx context.Context, by actor.Actor, ref p
 	return r, nil
 }
 
+// SaveGroupPushRule changes the push rule of a group, or creates it, for Owners.
+// NotFound, Forbidden, InvalidField.
+func (s *Service) SaveGroupPushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) error {
+	_, err := s.ChangeGroupPushRule(ctx, by, ref, c)
+	if errs.Is(err, errs.KindNotFound) { // the group, or its push rule
+		_, err = s.CreateGroupPushRule(ctx, by, ref, c)
+	}
+	return err
+}
+
 // DeleteGroupPushRule deletes the push rule of a group, for Owners. Projects keep
 // their copies. NotFound, Forbidden.
 func (s *Service) DeleteGroupPushRule(ctx context.Context, by actor.Actor, ref project.Ref) error {

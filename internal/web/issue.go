@@ -214,7 +214,7 @@ func (w *Web) linkIssue(v *visit, ref project.Ref) error {
 		kind = plan.RelatesTo
 	}
 	return w.actOn(v, ref, w.issueKind(), "The issues were linked.", func(iid int64) error {
-		to, number, err := readReference(ref, v.text("issue"))
+		to, number, err := readReference(ref, v.text("issue"), "issues", "#")
 		if err == nil {
 			_, err = w.Plan.LinkIssues(v, v.actor, ref, iid, to, number, kind)
 		}
@@ -226,21 +226,23 @@ func (w *Web) linkIssue(v *visit, ref project.Ref) error {
 	})
 }
 
-// readReference reads the name of an issue: a number, with the path of a
-// project before it or not, or its address.
-func readReference(here project.Ref, text string) (project.Ref, int64, error) {
-	if at := strings.Index(text, "://"); at >= 0 {
-		if _, rest, ok := strings.Cut(text[at+3:], "/"); ok {
-			text = strings.Replace(rest, "/-/issues/", "#", 1)
-		}
-	}
-	path, number, found := strings.Cut(text, "#")
+// readReference reads the reference of an issue or merge request: its number, with
+// or without its sign and the path of a project, or its address. The kind is
+// "issues" or "merge_requests".
+func readReference(here project.Ref, text, kind, sign string) (project.Ref, int64, error) {
+	path, number, found := strings.Cut(text, sign)
 	if !found {
 		path, number = "", text
 	}
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		_, rest, _ = strings.Cut(rest, "/")
+		path, number, _ = strings.Cut(rest, "/-/"+kind+"/")
+		number, _, _ = strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(number), "/")
+	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || path != "" && !validPath(path) {
-		return "", 0, errs.Invalid("Enter an issue reference such as #5 or group/project#5.")
+		noun := map[string]string{"issues": "an issue", "merge_requests": "a merge request"}[kind]
+		return "", 0, errs.Invalid("Enter %s reference such as %s5 or group/project%[2]s5.", noun, sign)
 	}
 	if path == "" {
 		return here, n, nil

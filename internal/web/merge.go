@@ -24,6 +24,7 @@ func (w *Web) mergeOnePages() {
 	w.mergeActions()
 	w.approvalPages()
 	w.reviewPages()
+	w.mergeDependencyPages()
 	w.issuablePages(w.mergeKind())
 }
 
@@ -87,6 +88,8 @@ type mergePage struct {
 	Box      mergeBox
 	Closes   []issueRow // of the overview
 	Mentions []issueRow // of the overview: that it does not close
+	// Needs are the dependencies of the overview, Blocks those on the merge request.
+	Needs, Blocks []dependencyRow
 	// Approvals of the overview.
 	Approvals *approvalBox
 	Review    reviewView
@@ -218,6 +221,9 @@ func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := w.fillDependencies(v, p); err != nil {
 		return err
 	}
 	if err := w.showDrafts(v, p); err != nil {

@@ -22,12 +22,8 @@ type mergeBox struct {
 	Cancels  bool // the visitor may take that back
 	Ready    bool // it is a draft that the visitor may call ready
 	Rebases  bool
-	Behind   bool // it can be rebased, but need not be
-	Bypass   bool // the visitor may bypass requested changes
-	// Needs are the merge requests that it depends on; Hidden is the number of those
-	// that the visitor cannot see.
-	Needs    []neededRequest
-	Hidden   int
+	Behind   bool   // it can be rebased, but need not be
+	Bypass   bool   // the visitor may bypass requested changes
 	Threads  int    // open threads of an open one
 	FollowUp string // the form of an issue that continues the open threads
 	Commit   string // of a merged one, that can be reverted and cherry-picked
@@ -51,9 +47,6 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 	}
 	may := can.Merge
 	b.Kind, b.Head, b.Text = mergeWords(m, p.P.Project.Settings.MergeMethod)
-	if err := w.needs(v, p, &b); err != nil {
-		return b, err
-	}
 	if m.State != merge.Opened {
 		b.Fault = ""
 		b.Commit, err = w.mergedCommit(v, p)
@@ -105,33 +98,6 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Text = "Ask a user who can merge into " + shown(m.TargetBranch) + " to merge it."
 	}
 	return b, nil
-}
-
-// neededRequest is a merge request that another one depends on.
-type neededRequest struct {
-	Ref, Path, Title string
-	State            string
-}
-
-// needs sets the merge requests that one depends on.
-func (w *Web) needs(v *visit, p *mergePage, b *mergeBox) error {
-	list, err := w.Merges.DependenciesOf(v, v.actor, p.MergeRequest)
-	if err != nil {
-		return err
-	}
-	for _, d := range list {
-		m := d.Blocking
-		if m == nil {
-			b.Hidden++
-			continue
-		}
-		n := neededRequest{Ref: fmt.Sprintf("!%d", m.IID), Path: fmt.Sprintf("/%s/-/merge_requests/%d", m.ProjectPath, m.IID), Title: m.Title, State: string(m.State)}
-		if m.ProjectID != p.ProjectID {
-			n.Ref = m.ProjectPath + n.Ref
-		}
-		b.Needs = append(b.Needs, n)
-	}
-	return nil
 }
 
 // followUp is the address of the form of an issue that continues the open threads

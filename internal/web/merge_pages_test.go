@@ -332,6 +332,9 @@ func TestMergeRoles(t *testing.T) {
 			{one + "/subscribe", []string{"want", "1"}, 404, 303, 0},
 			{one + "/notes", []string{"note", "x"}, 404, 303, 0},
 			{one + "/diff_notes", []string{"path", "x.txt", "line", "1", "note", "x"}, 404, 303, 0},
+			{one + "/blocks", []string{"merge_request", "!1"}, 404, 403, 0}, // refused on the page: it is the same
+			{one + "/blocks", []string{"merge_request", "!77"}, 404, 303, 0},
+			{one + "/blocks/1/delete", nil, 404, 403, 404},
 			{one + "/viewed", []string{"viewed", "1 47ddfe38b8c66c0f9d98b9d802f220c84b4b30d4"}, 404, 303, 0},
 		} {
 			for role, want := range map[string]int{"outsider": 404, "guest": press.guest, "reporter": press.reads, "developer": press.writes} {
@@ -375,6 +378,35 @@ func TestMergeDependencyPage(t *testing.T) {
 		const at = "/ada/p/-/merge_requests/2"
 		b := newBrowser(t, s).signIn("ada", password)
 		b.get(at).want(200, "Merge blocked: dependencies", "2 merge requests must be merged", `href="/ada/p/-/merge_requests/1"`, "ada/secret!1", "Set to auto-merge").not("that you cannot see")
-		newBrowser(t, s).signIn("eve", password).get(at).want(200, "Merge blocked: dependencies", "!1", "1 merge request that you cannot see").not("ada/secret", "Set to auto-merge")
+		eve := newBrowser(t, s).signIn("eve", password)
+		eve.get(at).want(200, "Merge blocked: dependencies", "!1", "a merge request that you cannot see").not("ada/secret", "Set to auto-merge", "Add a dependency", at+"/blocks")
+		eve.get("/ada/p/-/merge_requests/1").want(200, "Blocks</span>", `href="`+at+`"`)
+
+		// Each is removed with its button, then added in one of the ways to name it.
+		remove := regexp.MustCompile(`action="(` + at + `/blocks/\d+/delete)"`)
+		add := func(reference, flash string) {
+			t.Helper()
+			b.submit(at, at+"/blocks", "merge_request", reference).leads(at)
+			b.get(at).want(200, flash)
+		}
+		for _, c := range []struct{ reference, name string }{
+			{"1", "!1"}, {"!1", "!1"}, {"ada/p!1", "!1"}, {s.URL + "/ada/p/-/merge_requests/1/diffs#note_1", "!1"}, {"ada/secret!2", "ada/secret!2"},
+		} {
+			for _, one := range remove.FindAllStringSubmatch(b.get(at).body, -1) {
+				eve.submit("/", one[1]).want(403)
+				b.submit(at, one[1]).leads(at)
+				b.get(at).want(200, "The dependency was removed.")
+				b.submit(at, one[1]).want(404)
+			}
+			b.get(at).want(200, "Add a dependency").not("Depends on</span>", "Merge blocked: dependencies")
+			add(c.reference, "The dependency was added.")
+			b.get(at).want(200, "Depends on</span>", `<span class="muted small">`+c.name+`</span>`, "Merge blocked: dependencies")
+			add(c.reference, "The merge request has this dependency already.")
+		}
+		add("!77", "The merge request does not exist, or you don&#39;t have access to it.")
+		add("nothing", "Enter a merge request reference such as !5 or group/project!5.")
+		add("!2", "A merge request cannot depend on itself")
+		eve.submit("/", at+"/blocks", "merge_request", "!1").want(403)
+		eve.submit("/", "/ada/secret/-/merge_requests/1/blocks", "merge_request", "ada/p!1").want(404)
 	})
 }

@@ -40,6 +40,7 @@ func mergeContents() []content {
 	states := []approvalRow{{RuleState: &merge.RuleState{ApprovalRule: rule, ApprovedBy: []*user.User{ada}, Approved: true}, Shown: []string{"Ada"}, More: 2}}
 	over.Approvals = &approvalBox{Approvals: &merge.Approvals{CanApprove: true, CanEdit: true, Password: true, Given: []merge.Approval{{User: ada}}}, Head: "h", Kind: "wait", Rows: states, Open: true}
 	over.Closes = []issueRow{{Issue: &plan.Issue{Issuable: plan.Issuable{Title: "i"}}, Path: "/x", Ref: "#1"}}
+	over.Needs, over.Blocks = []dependencyRow{{1, &rows[3]}, {2, nil}}, []dependencyRow{{3, &rows[1]}, {4, nil}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
 	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1
 	runs.Pipelines = []mergePipeline{{&ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, "g/p"}}

@@ -14,8 +14,7 @@ func (w *Web) protectedPages() {
 	w.settingsPage("POST settings/protected/force", w.allowForce)
 	w.settingsPage("POST settings/protected/owners", w.requireOwners)
 	w.settingsPage("POST settings/protected/delete", w.unprotect)
-	w.projectPage("GET settings/push_rules", signedIn, ofProject(w.pushRules))
-	w.projectPage("POST settings/push_rules", signedIn, ofProject(w.savePushRules))
+	w.pushRulePages()
 }
 
 type protectedPage struct {
@@ -146,66 +145,4 @@ func (w *Web) unprotect(v *visit, in project.Place) error {
 		err = w.Repos.Unprotect(v, v.actor, in.Ref, kind, name)
 	}
 	return v.redirectWithFlash(err, name+" is no longer protected.", settingsOf(in, "protected"))
-}
-
-type pushRulesPage struct {
-	setup
-	Form form
-}
-
-func (pushRulesPage) view() string    { return "project/settings_push_rules" }
-func (p pushRulesPage) title() string { return "Push rules · " + p.Name() }
-
-func (w *Web) pushRules(v *visit, in project.Place) error {
-	var r repo.PushRules
-	rule, err := w.Repos.PushRule(v, v.actor, in.Ref)
-	if err != nil {
-		return err
-	}
-	if rule != nil {
-		r = rule.PushRules
-	}
-	return w.showPushRules(v, in, filled("commit_message_regex", r.CommitMessage, "commit_message_negative_regex", r.CommitMessageNegative,
-		"branch_name_regex", r.BranchName, "author_email_regex", r.AuthorEmail, "file_name_regex", r.FileName,
-		"max_file_size", strconv.FormatInt(r.MaxFileSize, 10), "deny_delete_tag", on(r.DenyDeleteTag), "member_check", on(r.MemberCheck),
-		"prevent_secrets", on(r.PreventSecrets), "commit_committer_check", on(r.CommitterCheck), "commit_committer_name_check", on(r.CommitterNameCheck),
-		"reject_unsigned_commits", on(r.RejectUnsigned), "reject_non_dco_commits", on(r.RejectNonDCO)))
-}
-
-func (w *Web) showPushRules(v *visit, in project.Place, f form) error {
-	s, err := w.setup(v, in, "push_rules")
-	if err != nil {
-		return err
-	}
-	return v.showForm(pushRulesPage{s, f}, f)
-}
-
-func (w *Web) savePushRules(v *visit, in project.Place) error {
-	f := v.sent()
-	text := func(name string) *string {
-		value := v.text(name)
-		return &value
-	}
-	box := func(name string) *bool {
-		value := v.ticked(name)
-		return &value
-	}
-	size := v.whole(&f, "max_file_size")
-	if f.bad() {
-		return w.showPushRules(v, in, f)
-	}
-	err := w.Repos.SavePushRule(v, v.actor, in.Ref, repo.PushRuleChange{
-		CommitMessage: text("commit_message_regex"), CommitMessageNegative: text("commit_message_negative_regex"),
-		BranchName: text("branch_name_regex"), AuthorEmail: text("author_email_regex"), FileName: text("file_name_regex"), MaxFileSize: &size,
-		DenyDeleteTag: box("deny_delete_tag"), MemberCheck: box("member_check"), PreventSecrets: box("prevent_secrets"),
-		CommitterCheck: box("commit_committer_check"), CommitterNameCheck: box("commit_committer_name_check"),
-		RejectUnsigned: box("reject_unsigned_commits"), RejectNonDCO: box("reject_non_dco_commits"),
-	})
-	if err != nil {
-		if err := f.refused(err); err != nil {
-			return err
-		}
-		return w.showPushRules(v, in, f)
-	}
-	return v.done("The push rules were saved.", settingsOf(in, "push_rules"))
 }

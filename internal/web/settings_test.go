@@ -96,8 +96,8 @@ func TestSettingsRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
-		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected"}
-		more := []string{"deploy_keys", "push_rules", "ci_cd"}
+		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected", "push_rules"}
+		more := []string{"deploy_keys", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, []string{"/g/p/-/pages"}, 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/g/open/-/settings/", "general", "variables", "danger"), 303, 303, 403, 403, 403, 403, 200, 200, 200)
@@ -124,7 +124,7 @@ func TestSettingsRoles(t *testing.T) {
 			}
 		}
 		// A Maintainer of the group is no Owner of it, nor of its projects.
-		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "service_accounts", "service_accounts/1/tokens"} {
+		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "push_rules", "push_rules/delete", "service_accounts", "service_accounts/1/tokens"} {
 			c.press(t, "maintainer", "/groups/g/-/settings/"+action, "confirm", "g").want(403)
 		}
 		c.press(t, "maintainer", "/g/p/-/settings/danger/delete", "confirm", "g/p").want(403)
@@ -415,7 +415,36 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(rules, rules, "branch_name_regex", "(").want(422, "must be valid RE2")
 		b.submit(rules, rules, "branch_name_regex", "^fix/", "prevent_secrets", "1").leads(rules)
 		b.submit(rules, rules, "branch_name_regex", "^feature/", "max_file_size", "3").leads(rules)
-		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`)
+		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`, "Delete push rules")
+
+		// Those of a group are copied to its new projects; empty ones as well, until they
+		// are deleted.
+		const of, sub = "/groups/g/-/settings/push_rules", "/groups/g/s/-/settings/push_rules"
+		parent, err := s.Projects.Group(t.Context(), actor.System(), "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var child struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /groups", As: apptest.RootToken, JSON: fmt.Sprintf(`{"name":"s","path":"s","parent_id":%d}`, parent.ID), Status: 201}).JSON(t, &child)
+		b.get(of).want(200, "New projects of this group").not("Delete push rules")
+		b.submit(of, of, "branch_name_regex", "(", "max_file_size", "1").want(422, "must be valid RE2")
+		b.submit(of, of, "branch_name_regex", "^fix/", "max_file_size", "x").want(422, "is not a number")
+		b.submit(of, of, "branch_name_regex", "^fix/", "max_file_size", "2", "prevent_secrets", "1").leads(of)
+		b.submit(of, of, "branch_name_regex", "^topic/", "max_file_size", "3").leads(of)
+		b.get(of).want(200, "The push rules were saved.", "^topic/", `value="3"`, "Delete push rules").not(`name="prevent_secrets" value="1" checked`)
+		b.submit(sub, sub, "max_file_size", "0").leads(sub)
+		copied := func(name, want string) {
+			t.Helper()
+			var made struct{ ID int64 }
+			s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: fmt.Sprintf(`{"name":%q,"namespace_id":%d}`, name, child.ID), Status: 201}).JSON(t, &made)
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/push_rule", made.ID), As: apptest.RootToken, Status: 200, Want: want})
+		}
+		copied("one", `{"branch_name_regex":""}`)
+		b.submit(sub, sub+"/delete").leads(sub)
+		b.get(sub).want(200, "The push rules were deleted.")
+		copied("two", `{"branch_name_regex":"^topic/","max_file_size":3}`)
+		b.submit(sub, sub+"/delete").want(404)
+		b.get(rules).want(200, "^feature/") // projects that exist keep theirs
 	})
 }
 
@@ -438,7 +467,6 @@ func TestSettingsMarkup(t *testing.T) {
 		}
 		b.submit("/g/p/-/settings/deploy_keys", "/g/p/-/settings/deploy_keys", "title", bad, "key", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0TEbHAhLAlxmO0mO0mO0mO0mO0mO0mO0mO0mO0mO0m").leads("/g/p/-/settings/deploy_keys")
 		b.submit("/g/p/-/settings/protected", "/g/p/-/settings/protected", "kind", "branch", "branch", `<u>onerror=1"`, "push_level", "40", "merge_level", "40").leads("/g/p/-/settings/protected")
-		b.submit("/g/p/-/settings/push_rules", "/g/p/-/settings/push_rules", "commit_message_regex", bad).leads("/g/p/-/settings/push_rules")
 		b.submit("/g/p/-/settings/general", "/g/p/-/settings/general", "name", bad, "description", bad, "topics", bad, "visibility", bad).want(422)
 		b.submit("/g/p/-/settings/general", "/g/p/-/settings/general", "name", "P", "description", bad, "topics", bad, "visibility", "private", "repository_access_level", "enabled", "builds_access_level", "enabled", "forking_access_level", "enabled").leads("/g/p/-/settings/general")
 		tag := regexp.MustCompile(`<(script>|img src="?x|u>)|="javascript:|<[a-z][^>]*\sonerror=`)
@@ -450,11 +478,12 @@ func TestSettingsMarkup(t *testing.T) {
 			}
 		}
 		for _, base := range []string{"/g/p/-/settings/", "/groups/g/-/settings/"} {
-			for _, page := range []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "variables?key=K&scope=*", "runners", "danger"} {
+			b.submit(base+"push_rules", base+"push_rules", "commit_message_regex", bad).leads(base + "push_rules")
+			for _, page := range []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "variables?key=K&scope=*", "runners", "danger", "push_rules"} {
 				see(b, base+page)
 			}
 		}
-		for _, page := range []string{"deploy_keys", "protected", "push_rules", "ci_cd"} {
+		for _, page := range []string{"deploy_keys", "protected", "ci_cd"} {
 			see(b, "/g/p/-/settings/"+page)
 		}
 		for _, page := range []string{"", "/users", "/users/" + strconv.FormatInt(c.ids["developer"], 10), "/users?search=" + url.QueryEscape(bad), "/projects?search=" + url.QueryEscape(bad), "/groups", "/projects",

@@ -85,7 +85,7 @@ func settingsContents() []content {
 		serviceAccountsPage{accountHead: accountHead{Admin: true, At: "/admin/service_accounts"}},
 		serviceAccountPage{accountHead: accountHead{setup: of}, User: &user.User{Name: "N"}, Account: bad, Form: bad, Tokens: []user.Token{token}, Made: &token, Scopes: []scope{{"api", "t"}}},
 		serviceAccountPage{accountHead: accountHead{Admin: true}, User: &user.User{Name: "N"}},
-		pushRulesPage{in, bad},
+		pushRulesPage{in, bad, false}, pushRulesPage{of, bad, true}, pushRulesPage{setup: of},
 		ciSettingsPage{setup: in, Form: bad, Limited: true, Projects: []*project.Project{p, {ID: 7}}, Groups: []*project.Namespace{g}, Strategies: some, Roles: some}, ciSettingsPage{setup: in},
 		mergeSettingsPage{setup: in, ruleEditor: someRules(some), Settings: bad, Methods: some, Squash: some, OnPush: some}, mergeSettingsPage{setup: in},
 	}

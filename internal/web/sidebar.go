@@ -176,6 +176,7 @@ func (h groupHead) sideBar() *sideBar {
 	b.add(h.MaySet, "Service accounts", "settings/service_accounts")
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")
 	b.add(h.MaySet, "Protected branches", "settings/protected")
+	b.add(h.MaySet, "Push rules", "settings/push_rules")
 	b.add(h.MaySet, "Protected environments", "settings/environments")
 	b.add(h.MaySet, "Variables", "settings/variables")
 	b.add(h.MaySet, "Runners", "settings/runners")
