@@ -6,22 +6,23 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 )
 
 // AuthorCount is how far a count of the commits of each author has come.
 type AuthorCount struct {
-	Authors []Contributor // without the lines that they changed
+	Authors []Contributor // with the lines that they changed, from CountLines
 	Commits int           // that have been read
 	Done    bool
+	Partial bool // the time limit ended a count of lines before the oldest commits
 }
 
 // counting is a count that is under way.
 type counting struct {
-	done chan struct{}
-	err  error
+	lines bool
+	done  chan struct{}
+	err   error
 
 	before *contributions // what was counted for an earlier tip; may be nil
 
@@ -34,17 +35,33 @@ type counting struct {
 // newest commits are counted first. Commits that were counted for an earlier tip
 // are not read again. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) CountAuthors(ctx context.Context, rev string, wait time.Duration) (*AuthorCount, error) {
+	return r.countWithin(ctx, rev, wait, false)
+}
+
+// CountLines is CountAuthors with the lines that each author changed, which takes
+// several times as long because every commit is compared with its parent. One such
+// count runs at a time. It ends at a time limit, with the newest commits; then the
+// count is partial.
+func (r Repo) CountLines(ctx context.Context, rev string, wait time.Duration) (*AuthorCount, error) {
+	return r.countWithin(ctx, rev, wait, true)
+}
+
+func (r Repo) countWithin(ctx context.Context, rev string, wait time.Duration, lines bool) (*AuthorCount, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {
 		return nil, err
 	}
-	key := cacheKey{r.scope(), kindAnswer, "authors " + string(id)}
+	name := "authors"
+	if lines {
+		name = "contributors" // what Contributors has counted is used as well
+	}
+	key := cacheKey{r.scope(), kindAnswer, name + " " + string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
 		return v.(*contributions).count(), nil
 	}
-	c, err := r.startCount(ctx, key, id)
-	if err != nil {
-		return nil, err
+	c, err := r.startCount(ctx, key, cacheKey{r.scope(), kindAnswer, name}, id, lines)
+	if err != nil || c == nil {
+		return &AuthorCount{}, err
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -74,7 +91,7 @@ func (s *contributions) count() *AuthorCount {
 	for _, c := range s.by {
 		n += c.Commits
 	}
-	return &AuthorCount{Authors: s.list(), Commits: n, Done: true}
+	return &AuthorCount{Authors: s.list(), Commits: n, Done: true, Partial: s.partial}
 }
 
 // copy returns one that does not change with the original.
@@ -87,9 +104,13 @@ func (s *contributions) copy() *contributions {
 	return other
 }
 
-// startCount starts a count, or returns the one that is under way.
-func (r Repo) startCount(ctx context.Context, key cacheKey, tip OID) (*counting, error) {
-	latest := cacheKey{r.scope(), kindAnswer, "authors"}
+// maxCounts is how many counts can be under way, most of them waiting for their
+// turn.
+const maxCounts = 100
+
+// startCount starts a count, or returns the one that is under way; nil if too many
+// are. The key latest is that of the last count of the repository.
+func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lines bool) (*counting, error) {
 	var before *contributions
 	if v, ok := r.engine.cache.get(latest); ok {
 		known := v.(*contributions)
@@ -106,7 +127,10 @@ func (r Repo) startCount(ctx context.Context, key cacheKey, tip OID) (*counting,
 	if c := r.engine.counts[key]; c != nil {
 		return c, nil
 	}
-	c := &counting{done: make(chan struct{}), before: before, sum: &contributions{tip: tip, by: map[string]Contributor{}}}
+	if len(r.engine.counts) >= maxCounts {
+		return nil, nil
+	}
+	c := &counting{lines: lines, done: make(chan struct{}), before: before, sum: &contributions{tip: tip, by: map[string]Contributor{}}}
 	if r.engine.counts == nil {
 		r.engine.counts = map[cacheKey]*counting{}
 	}
@@ -129,21 +153,29 @@ func (r Repo) startCount(ctx context.Context, key cacheKey, tip OID) (*counting,
 
 // count reads the history of a tip up to what was counted before.
 func (r Repo) count(ctx context.Context, c *counting) error {
-	err := r.run(ctx, command{args: logContributions(c.sum.tip, c.before)}, func(out io.Reader) error {
+	do := command{args: logContributions(c.sum.tip, c.before)}
+	if c.lines {
+		r.engine.lining.Lock()
+		defer r.engine.lining.Unlock()
+		do = command{work: upkeep, args: logContributions(c.sum.tip, c.before, lineArgs...), limit: r.engine.limits.Lines}
+	}
+	mail := ""
+	err := r.run(ctx, do, func(out io.Reader) error {
 		return eachLine(out, func(line string) error {
-			if head, ok := strings.CutPrefix(line, "\x00"); ok {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.sum.read(head)
-			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			mail = c.sum.readLine(line, mail)
 			return nil
 		})
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines && (errors.Is(err, ErrTimeout) || errors.Is(err, context.DeadlineExceeded)) {
+		c.sum.partial, err = true, nil
+	}
 	if err != nil {
 		return fmt.Errorf("count authors: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.before != nil {
 		c.sum.join(c.before)
 	}

@@ -30,6 +30,12 @@ func TestCountAuthors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for name, repo := range map[string]Repo{"known": r, "fresh": newEngine(t, Limits{}).Repo(g.Path)} {
+			c, err := repo.CountLines(t.Context(), rev, time.Minute)
+			if d := cmp.Diff(list, c.Authors); err != nil || !c.Done || c.Partial || d != "" {
+				t.Error(name, rev, c, err, d)
+			}
+		}
 		for i := range list {
 			list[i].Stat = Stat{}
 		}
@@ -59,6 +65,26 @@ func TestCountAuthors(t *testing.T) {
 	}
 }
 
+// TestCountLinesLimit reaches the time limit of a count of lines. What there is by
+// then is the answer, which is not that of Contributors.
+func TestCountLinesLimit(t *testing.T) {
+	t.Parallel()
+	_, g := history(t)
+	r := newEngine(t, Limits{Lines: time.Nanosecond}).Repo(g.Path)
+	for range 2 {
+		if c, err := r.CountLines(t.Context(), "main", time.Minute); err != nil || !c.Done || !c.Partial || c.Commits > 4 {
+			t.Error(c, err)
+		}
+	}
+	list, err := r.Contributors(t.Context(), "main")
+	if err != nil || len(list) != 2 || list[0].Commits != 2 {
+		t.Error(list, err)
+	}
+	if c, err := r.CountLines(t.Context(), "main", time.Minute); err != nil || c.Partial || c.Commits != 4 {
+		t.Error(c, err)
+	}
+}
+
 // BenchmarkCountAuthors counts the authors of 20,000 commits, and compares that
 // with git log of the same repository.
 func BenchmarkCountAuthors(b *testing.B) {
@@ -85,7 +111,7 @@ func BenchmarkCountAuthors(b *testing.B) {
 		return time.Since(began)
 	}
 	log() // the files are read once
-	var ours, theirs time.Duration
+	var ours, theirs, lines time.Duration
 	for b.Loop() {
 		theirs += log()
 		e, err := New(Deps{Spool: b.TempDir()})
@@ -98,7 +124,13 @@ func BenchmarkCountAuthors(b *testing.B) {
 		if err != nil || c.Commits != 20_000 || len(c.Authors) != 300 {
 			b.Fatal(c, err)
 		}
+		began = time.Now()
+		if c, err := e.Repo(dir).CountLines(b.Context(), "main", time.Minute); err != nil || c.Commits != 20_000 {
+			b.Fatal(c, err)
+		}
+		lines += time.Since(began)
 		e.Close()
 	}
 	b.ReportMetric(float64(ours)/float64(theirs), "x-git-log")
+	b.ReportMetric(float64(lines)/float64(theirs), "lines-x-git-log")
 }

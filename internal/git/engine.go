@@ -35,6 +35,7 @@ type Limits struct {
 	Read     time.Duration // the time of a process that reads: 60 s
 	Write    time.Duration // the time of a process that writes: 2 min
 	Transfer time.Duration // the time of a process that moves a pack or an archive: 2 h
+	Lines    time.Duration // the time of a count of changed lines, in the background: 5 min
 	Idle     time.Duration // how long a reader is kept that no one uses: 1 min
 
 	// Memory is the most bytes that one process may allocate. Files that it maps
@@ -56,6 +57,7 @@ func (l Limits) filled() Limits {
 		Readers:     cmp.Or(l.Readers, 32),
 		Wait:        cmp.Or(l.Wait, 30*time.Second),
 		Read:        cmp.Or(l.Read, time.Minute),
+		Lines:       cmp.Or(l.Lines, 5*time.Minute),
 		Write:       cmp.Or(l.Write, 2*time.Minute),
 		Transfer:    cmp.Or(l.Transfer, 2*time.Hour),
 		Idle:        cmp.Or(l.Idle, time.Minute),
@@ -95,6 +97,7 @@ type Engine struct {
 
 	countsMu sync.Mutex
 	counts   map[cacheKey]*counting // of authors, that are under way
+	lining   sync.Mutex             // held by the count of lines that runs: one at a time
 }
 
 // New finds the git program; it is an error if there is none. Close ends what

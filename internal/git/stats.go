@@ -125,6 +125,8 @@ type contributions struct {
 	tip   OID
 	by    map[string]Contributor // by mail in lower case
 	order []string               // the mails, the newest commit first
+	// partial: the oldest commits were not read.
+	partial bool
 }
 
 // Contributors sums up the history of a revision without its merges, by mail
@@ -137,12 +139,12 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 		return nil, err
 	}
 	key := cacheKey{r.scope(), kindAnswer, "contributors " + string(id)}
-	if v, ok := r.engine.cache.get(key); ok {
+	if v, ok := r.engine.cache.get(key); ok && !v.(*contributions).partial {
 		return v.(*contributions).list(), nil
 	}
 	latest := cacheKey{r.scope(), kindAnswer, "contributors"}
 	var before *contributions
-	if v, ok := r.engine.cache.get(latest); ok {
+	if v, ok := r.engine.cache.get(latest); ok && !v.(*contributions).partial {
 		known := v.(*contributions)
 		is, err := r.IsAncestor(ctx, string(known.tip), string(id))
 		if err != nil && !errors.Is(err, ErrNotFound) {
@@ -181,18 +183,15 @@ func logContributions(tip OID, before *contributions, more ...string) []string {
 	return append(args, "--")
 }
 
+// lineArgs makes git count the lines that commits change.
+var lineArgs = []string{"--numstat", "--find-renames"}
+
 func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributions) (*contributions, error) {
 	sum := &contributions{tip: tip, by: map[string]Contributor{}}
 	mail := ""
-	err := r.run(ctx, command{args: logContributions(tip, before, "--numstat", "--find-renames")}, func(out io.Reader) error {
+	err := r.run(ctx, command{args: logContributions(tip, before, lineArgs...)}, func(out io.Reader) error {
 		return eachLine(out, func(line string) error {
-			if head, ok := strings.CutPrefix(line, "\x00"); ok {
-				mail = sum.read(head)
-			} else if s, ok := parseNumstat(line); ok {
-				c := sum.by[mail]
-				c.Stat = c.Stat.plus(s)
-				sum.by[mail] = c
-			}
+			mail = sum.readLine(line, mail)
 			return nil
 		})
 	})
@@ -203,6 +202,20 @@ func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributio
 		sum.join(before)
 	}
 	return sum, nil
+}
+
+// readLine counts what a line of git says: a commit, or lines that the last one, of
+// the author with the mail address, changed in a file.
+func (s *contributions) readLine(line, mail string) string {
+	if head, ok := strings.CutPrefix(line, "\x00"); ok {
+		return s.read(head)
+	}
+	if n, ok := parseNumstat(line); ok {
+		c := s.by[mail]
+		c.Stat = c.Stat.plus(n)
+		s.by[mail] = c
+	}
+	return mail
 }
 
 // read counts the commit of a line of git.
@@ -230,6 +243,7 @@ func (s *contributions) add(name, email, at string) (mail string) {
 
 // join adds an older part of the history.
 func (s *contributions) join(older *contributions) {
+	s.partial = s.partial || older.partial
 	for _, mail := range older.order {
 		o := older.by[mail]
 		c, ok := s.by[mail]

@@ -42,12 +42,26 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 	return list, nil
 }
 
-// authorWait is how long a count of authors is waited for.
-const authorWait = 500 * time.Millisecond
+const (
+	// authorWait is how long a count of authors is waited for.
+	authorWait = 500 * time.Millisecond
+	// lineWait is how long a count of changed lines is waited for.
+	lineWait = 200 * time.Millisecond
+)
 
 // CountAuthors is Contributors without the lines that they changed. It answers
 // soon, with what has been counted by then. The most commits are first.
 func (s *Service) CountAuthors(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*git.AuthorCount, error) {
+	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountAuthors(ctx, at, authorWait) })
+}
+
+// CountLines is CountAuthors with the lines that each author changed, which takes
+// much longer to count: in the background, one repository at a time.
+func (s *Service) CountLines(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*git.AuthorCount, error) {
+	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountLines(ctx, at, lineWait) })
+}
+
+func (s *Service) countAuthors(ctx context.Context, by actor.Actor, ref project.Ref, rev string, do func(git.Repo, string) (*git.AuthorCount, error)) (*git.AuthorCount, error) {
 	p, r, err := s.read(ctx, by, ref)
 	if err != nil {
 		return nil, err
@@ -59,7 +73,7 @@ func (s *Service) CountAuthors(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, missing(err, "Ref")
 	}
-	count, err := r.CountAuthors(ctx, string(at), authorWait)
+	count, err := do(r, string(at))
 	if err != nil {
 		return nil, missing(err, "Ref")
 	}

@@ -200,6 +200,33 @@ func (b *browser) form(at, action string, pairs ...string) answer {
 	return b.send(r)
 }
 
+// TestContributors shows the commits of each author, and the lines that they changed
+// when these have been counted. After a push only new commits are counted.
+func TestContributors(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "ada")
+		id := newProject(t, s, token, "p", "public")
+		b := newBrowser(t, s)
+		b.get("/ada/p/-/graphs").want(200, "No contributors yet")
+		r := s.Repository(t, id,
+			gittest.Commit{Message: "One\n", Author: "Eve <eve@x>", Changes: change("a.txt", "1\n2\n3\n")},
+			gittest.Commit{Message: "Two\n", Author: "Bob <bob@x>", Changes: change("a.txt", "1\n2\n4\n")},
+		)
+		shows := func(texts ...string) {
+			t.Helper()
+			waittest.For(t, "the lines are counted", func() bool { return !strings.Contains(b.get("/ada/p/-/graphs").want(200).body, "so far") })
+			page := b.get("/ada/p/-/graphs").want(200, texts...)
+			if page.header.Get("Refresh") != "" {
+				t.Error("the page is loaded again after the count")
+			}
+		}
+		shows("Eve", "+3<", "−0<", "Bob", "+1<", "−1<", "2 commits by 2 authors")
+		r.Commit(gittest.Commit{Branch: "main", Message: "Three\n", Author: "Bob <bob@x>", Changes: change("b.txt", "5\n6\n")})
+		shows("+3<", "−0<", "+3<", "−1<", "3 commits by 2 authors")
+	})
+}
+
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

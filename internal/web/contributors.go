@@ -25,6 +25,9 @@ type contributorsPage struct {
 	Count        int // of contributors
 	Commits      int
 	Counting     bool // more commits are being read
+	// Lines is the count of changed lines, which begins when the commits are counted;
+	// nil before that.
+	Lines *git.AuthorCount
 }
 
 // person is one who wrote commits.
@@ -32,6 +35,8 @@ type person struct {
 	git.Contributor
 	By   *user.User // the account, if there is one
 	Plot template.HTML
+	// Lined reports whether changed lines of theirs have been counted.
+	Lined bool
 }
 
 func (contributorsPage) view() string    { return "project/contributors" }
@@ -54,6 +59,18 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 	p.Count, p.Counting = len(list), !count.Done
 	if p.Counting { // the browser asks again, with or without scripts
 		v.w.Header().Set("Refresh", "2")
+	}
+	lines := map[string]git.Stat{}
+	if count.Done && len(list) > 0 {
+		if p.Lines, err = w.Repos.CountLines(v, v.actor, h.in(), p.Ref); err != nil {
+			return err
+		}
+		for _, c := range p.Lines.Authors {
+			lines[strings.ToLower(c.Email)] = c.Stat
+		}
+		if !p.Lines.Done {
+			v.w.Header().Set("Refresh", "5")
+		}
 	}
 	all := map[int64]int{}
 	for _, c := range list {
@@ -80,7 +97,9 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 		return err
 	}
 	for _, c := range list {
-		p.Contributors = append(p.Contributors, person{c, users[strings.ToLower(c.Email)], plot(c.Weeks, first, last, "Commits of "+shown(c.Name)+" over time")})
+		one := person{Contributor: c, By: users[strings.ToLower(c.Email)], Plot: plot(c.Weeks, first, last, "Commits of "+shown(c.Name)+" over time")}
+		one.Stat, one.Lined = lines[strings.ToLower(c.Email)]
+		p.Contributors = append(p.Contributors, one)
 	}
 	return v.show(p)
 }
