@@ -30,6 +30,9 @@ type Acceptance struct {
 	Squash        *bool
 	RemoveSource  *bool
 	Auto          bool // merge when the pipeline succeeds
+
+	// waited: the merge request was set to merge automatically, which may be canceled.
+	waited bool
 }
 
 // Merge merges a merge request. With Auto it is merged when its pipeline has
@@ -150,6 +153,10 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.State != Opened { // changed concurrently
 		return notReady()
 	}
+	// CancelAuto is refused from the claim on: it cannot have been canceled later.
+	if a.waited && now.autoMerge == "" {
+		return notReady()
+	}
 	if now.TargetBranch != m.TargetBranch {
 		return errs.Conflict("The target branch has been changed").Coded(changed)
 	}
@@ -256,7 +263,7 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 
 // CancelAuto cancels the automatic merge of a merge request, for users who may
 // merge it and for its author. NotFound; Unauthorized; NotAllowed if it is not
-// open or not set to merge automatically.
+// open, not set to merge automatically, or being merged.
 func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -280,7 +287,11 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 		if err != nil {
 			return err
 		}
-		if now.State != Opened || now.autoMerge == "" { // changed concurrently
+		merging, err := claimed(ctx, tx, "merging_at", m.ID, s.Now())
+		if err != nil {
+			return err
+		}
+		if merging || now.State != Opened || now.autoMerge == "" { // changed concurrently
 			return notReady()
 		}
 		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = nil, "", s.Now()
@@ -360,7 +371,7 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	if err := json.Unmarshal([]byte(m.autoMerge), &a); err != nil {
 		return err
 	}
-	a.Auto = false
+	a.Auto, a.waited = false, true
 	_, err = s.Merge(ctx, by, project.RefTo(m.ProjectID), m.IID, a)
 	return ignoreRefusal(err) // the merge request shows what blocks it
 }

@@ -155,6 +155,13 @@ func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) 
 	return err
 }
 
+// claimed reports whether a merge request is claimed.
+func claimed(ctx context.Context, q db.Q, column string, id int64, now time.Time) (bool, error) {
+	var n int
+	err := q.QueryRowContext(ctx, `SELECT count(*) FROM merge_requests WHERE id = ? AND `+column+` >= ?`, id, now.Add(-claimAge)).Scan(&n)
+	return n > 0, err
+}
+
 func release(ctx context.Context, q db.Q, column string, id int64, failure string) error {
 	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET `+column+` = NULL, merge_error = ? WHERE id = ?`, failure, id)
 	return err
