@@ -88,9 +88,30 @@
   // sight.
   for (const a of $$(".side [aria-current], .links [aria-current], .tabs [aria-current]")) a.scrollIntoView({ block: "nearest", inline: "center" });
 
-  // One menu at a time; a click elsewhere or Escape closes it.
+  // One menu at a time. A click elsewhere, Escape and leaving it with Tab close it;
+  // Escape gives the focus back to its button. The arrow keys go through its items.
   const closeMenus = (but) => { for (const m of $$("details.menu[open]")) if (m !== but) m.open = false; };
   document.addEventListener("click", (e) => closeMenus(e.target.closest("details.menu")));
+  document.addEventListener("focusout", (e) => {
+    const menu = e.target.closest("details.menu[open]"), to = e.relatedTarget;
+    if (menu && to && !menu.contains(to) && !to.closest("dialog, :popover-open")) menu.open = false;
+  });
+  document.addEventListener("keydown", (e) => {
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open], :popover-open")) return;
+    const menu = e.target.closest("details.menu"), open = document.querySelector("details.menu[open]");
+    if (e.key === "Escape" && open) {
+      const back = document.activeElement === document.body || open.contains(document.activeElement);
+      closeMenus();
+      if (back) open.querySelector("summary").focus();
+      return;
+    }
+    if (!menu || !["ArrowDown", "ArrowUp", "Home", "End"].includes(e.key) || e.target.closest("input, textarea, select")) return;
+    e.preventDefault();
+    menu.open = true;
+    const items = [...$$("a[href], button, input, textarea, select", menu)].filter((i) => !i.disabled && i.checkVisibility());
+    const at = items.indexOf(document.activeElement), last = items.length - 1;
+    items[{ ArrowDown: at < last ? at + 1 : 0, ArrowUp: at > 0 ? at - 1 : last, Home: 0, End: last }[e.key]]?.focus();
+  });
 
   // What can not be undone is asked about first.
   const ask = document.querySelector("dialog[data-ask]");
@@ -286,9 +307,13 @@
     e.preventDefault();
     try {
       const res = await send(form, e.submitter), page = await res.text(), refused = partOf(page, "main > .note.bad");
-      if (res.status === 422) { form.outerHTML = partOf(page, "[data-sheet-form]")?.outerHTML || form.outerHTML; return; }
+      if (res.status === 422) {
+        form.outerHTML = partOf(page, "[data-sheet-form]")?.outerHTML || form.outerHTML;
+        if (sheet) enter(sheet.querySelector("[data-sheet-form]"));
+        return;
+      }
       if (refused) document.getElementById("main").prepend(document.adoptNode(refused));
-      if (sheet) form.remove();
+      if (sheet) closeSheet(form);
       if (e.submitter) e.submitter.disabled = false; // else its part is left as it is
       await refresh();
       if (quiet && e.submitter?.isConnected) location.reload();
@@ -297,10 +322,17 @@
   });
   const partOf = (html, q) => new DOMParser().parseFromString(html, "text/html").querySelector(q);
 
-  // A link to the form of a part of the page shows it in its place.
+  // A link to the form of a part of the page shows it in its place. The form gets
+  // the focus, and gives it back when it is closed.
+  const enter = (form) => form?.querySelector("input:not([type=hidden]):not([hidden]), select, textarea, button")?.focus();
+  const closeSheet = (form) => {
+    const link = (form.closest("[data-card]") || form.closest("[data-part]")).querySelector("a[data-sheet]");
+    form.remove();
+    link?.focus();
+  };
   document.addEventListener("click", async (e) => {
     const a = e.target.closest("a[data-sheet]"), close = e.target.closest("[data-part] [data-sheet-close]");
-    if (close) { e.preventDefault(); close.closest("form").remove(); return; }
+    if (close) { e.preventDefault(); closeSheet(close.closest("form")); return; }
     if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
     e.preventDefault();
     const part = a.closest("[data-part]"), open = part.querySelector("[data-sheet-form]");
@@ -309,10 +341,13 @@
       const form = partOf(await (await fetch(a.href)).text(), "[data-sheet-form]");
       (a.closest("[data-card]") || part).append(document.adoptNode(form));
       ready(form);
-      form.querySelector("input:not([type=hidden]):not([hidden]), select")?.focus();
+      enter(form);
     } catch { location.href = a.href; }
   });
-  document.addEventListener("keydown", (e) => { if (e.key === "Escape") e.target.closest("[data-part] [data-sheet-form]")?.remove(); });
+  document.addEventListener("keydown", (e) => {
+    const form = e.key === "Escape" && e.target.closest("[data-part] [data-sheet-form]");
+    if (form) closeSheet(form);
+  });
 
   // Long lists of boxes can be narrowed.
   const ready = (from) => { for (const f of $$("[data-narrow]", from)) f.hidden = false; };
@@ -405,7 +440,6 @@
   const go = { p: "/dashboard/projects", g: "/dashboard/groups", e: "/explore", s: "/-/user_settings/profile", n: "/projects/new", i: "/dashboard/issues", m: "/dashboard/merge_requests", t: "/dashboard/todos" };
   let after = 0;
   document.addEventListener("keydown", (e) => {
-    if (e.key === "Escape") closeMenus();
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select, dialog[open], [contenteditable]")) return;
     if (e.key === "/") {
       const f = document.querySelector("[data-find]");
@@ -427,7 +461,12 @@
   for (const b of $$("[data-close]")) b.addEventListener("click", () => b.closest("dialog").close(b.value || ""));
   for (const b of $$("[data-show-keys]")) {
     b.hidden = false;
-    b.addEventListener("click", () => document.querySelector("dialog[data-keys]").showModal());
+    b.addEventListener("click", () => {
+      // The dialog gives the focus back to what had it, which must be in sight.
+      b.closest("details.menu")?.querySelector("summary").focus();
+      closeMenus();
+      document.querySelector("dialog[data-keys]").showModal();
+    });
   }
 
   // The log of a job. It may have millions of lines, so only those in sight
