@@ -1,6 +1,8 @@
 package api
 
-import "svc/internal/plan"
+import (
+	"svc/internal/badge"
+)
 
 func (a *API) badgeRoutes() {
 	a.tag("Badges")
@@ -32,11 +34,11 @@ type badgeJSON struct {
 	Kind string `json:"kind"`
 }
 
-func toBadgePreview(b *plan.Badge) badgePreviewJSON {
+func toBadgePreview(b *badge.Badge) badgePreviewJSON {
 	return badgePreviewJSON{b.LinkURL, b.ImageURL, b.RenderedLink, b.RenderedImage}
 }
 
-func toBadge(b *plan.Badge) badgeJSON {
+func toBadge(b *badge.Badge) badgeJSON {
 	kind := "project"
 	if b.GroupID != nil {
 		kind = "group"
@@ -44,7 +46,7 @@ func toBadge(b *plan.Badge) badgeJSON {
 	return badgeJSON{textOrNull(b.Name), b.ID, toBadgePreview(b), kind}
 }
 
-func presentBadge(b *plan.Badge, err error) (badgeJSON, error) {
+func presentBadge(b *badge.Badge, err error) (badgeJSON, error) {
 	if err != nil {
 		return badgeJSON{}, err
 	}
@@ -59,7 +61,7 @@ type listBadgesParams struct {
 
 // listBadges: https://docs.gitlab.com/api/project_badges/#list-all-badges-of-a-project
 func (m parentEndpoints) listBadges(c *call, p listBadgesParams) (page[badgeJSON], error) {
-	list, err := m.api.Plan.Badges(c, c.actor, m.at(p.Ref), p.Name, p.paging())
+	list, err := m.api.Badges.List(c, c.actor, m.at(p.Ref), p.Name, p.paging())
 	if err != nil {
 		return page[badgeJSON]{}, err
 	}
@@ -73,7 +75,7 @@ type badgeParams struct {
 
 // getBadge: https://docs.gitlab.com/api/project_badges/#get-a-badge-of-a-project
 func (m parentEndpoints) getBadge(c *call, p badgeParams) (badgeJSON, error) {
-	return presentBadge(m.api.Plan.Badge(c, c.actor, m.at(p.Ref), p.Badge))
+	return presentBadge(m.api.Badges.Get(c, c.actor, m.at(p.Ref), p.Badge))
 }
 
 type newBadgeParams struct {
@@ -83,13 +85,13 @@ type newBadgeParams struct {
 	Name     *string `param:"name"`
 }
 
-func (p *newBadgeParams) fields() plan.BadgeFields {
-	return plan.BadgeFields{Name: p.Name, LinkURL: &p.LinkURL, ImageURL: &p.ImageURL}
+func (p *newBadgeParams) fields() badge.Fields {
+	return badge.Fields{Name: p.Name, LinkURL: &p.LinkURL, ImageURL: &p.ImageURL}
 }
 
 // previewBadge: https://docs.gitlab.com/api/project_badges/#preview-a-badge-from-a-project
 func (m parentEndpoints) previewBadge(c *call, p newBadgeParams) (badgePreviewJSON, error) {
-	b, err := m.api.Plan.PreviewBadge(c, c.actor, m.at(p.Ref), p.fields())
+	b, err := m.api.Badges.Preview(c, c.actor, m.at(p.Ref), p.fields())
 	if err != nil {
 		return badgePreviewJSON{}, err
 	}
@@ -98,7 +100,7 @@ func (m parentEndpoints) previewBadge(c *call, p newBadgeParams) (badgePreviewJS
 
 // createBadge: https://docs.gitlab.com/api/project_badges/#add-a-badge-to-a-project
 func (m parentEndpoints) createBadge(c *call, p newBadgeParams) (badgeJSON, error) {
-	return presentBadge(m.api.Plan.CreateBadge(c, c.actor, m.at(p.Ref), p.fields()))
+	return presentBadge(m.api.Badges.Create(c, c.actor, m.at(p.Ref), p.fields()))
 }
 
 type updateBadgeParams struct {
@@ -110,11 +112,11 @@ type updateBadgeParams struct {
 
 // updateBadge: https://docs.gitlab.com/api/project_badges/#edit-a-badge-of-a-project
 func (m parentEndpoints) updateBadge(c *call, p updateBadgeParams) (badgeJSON, error) {
-	f := plan.BadgeFields{Name: p.Name, LinkURL: p.LinkURL, ImageURL: p.ImageURL}
-	return presentBadge(m.api.Plan.UpdateBadge(c, c.actor, m.at(p.Ref), p.Badge, f))
+	f := badge.Fields{Name: p.Name, LinkURL: p.LinkURL, ImageURL: p.ImageURL}
+	return presentBadge(m.api.Badges.Update(c, c.actor, m.at(p.Ref), p.Badge, f))
 }
 
 // deleteBadge: https://docs.gitlab.com/api/project_badges/#remove-a-badge-from-a-project
 func (m parentEndpoints) deleteBadge(c *call, p badgeParams) (none, error) {
-	return none{}, m.api.Plan.DeleteBadge(c, c.actor, m.at(p.Ref), p.Badge)
+	return none{}, m.api.Badges.Delete(c, c.actor, m.at(p.Ref), p.Badge)
 }

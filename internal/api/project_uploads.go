@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"svc/internal/bind"
-	"svc/internal/plan"
+	"svc/internal/upload"
 )
 
 func (a *API) projectUploadRoutes() {
 	a.tag("Project uploads")
 	const at = "/projects/{id}/uploads"
-	handle(a, "POST "+at, writeAPI, a.createUpload, files(plan.MaxUpload), summary("Upload a file to a project"))
+	handle(a, "POST "+at, writeAPI, a.createUpload, files(upload.MaxSize), summary("Upload a file to a project"))
 	handle(a, "GET "+at, readAPI, a.listUploads, summary("List uploads of a project"))
 	handle(a, "GET "+at+"/{upload_id}", readAPI, a.downloadUpload, summary("Download an uploaded file by ID"))
 	handle(a, "GET "+at+"/{secret}/{filename}", readAPI.orAnonymous(), a.downloadSecretUpload, summary("Download an uploaded file by secret and filename"))
@@ -28,7 +28,7 @@ type uploadedJSON struct {
 	Markdown string `json:"markdown"`
 }
 
-func toUploaded(u *plan.Upload) uploadedJSON {
+func toUploaded(u *upload.Upload) uploadedJSON {
 	name, mark := u.Name, ""
 	if shown(u.Name) {
 		name, mark = strings.TrimSuffix(u.Name, path.Ext(u.Name)), "!"
@@ -56,7 +56,7 @@ type createUploadParams struct {
 
 // createUpload: https://docs.gitlab.com/api/project_markdown_uploads/#upload-a-file
 func (a *API) createUpload(c *call, p createUploadParams) (uploadedJSON, error) {
-	u, err := a.Plan.AddUpload(c, c.actor, p.Project, p.File.Name, p.File.Size, p.File.Open())
+	u, err := a.Uploads.Add(c, c.actor, p.Project, p.File.Name, p.File.Size, p.File.Open())
 	if err != nil {
 		return uploadedJSON{}, err
 	}
@@ -79,7 +79,7 @@ type listUploadsParams struct {
 
 // listUploads: https://docs.gitlab.com/api/project_markdown_uploads/#list-uploads
 func (a *API) listUploads(c *call, p listUploadsParams) (page[uploadRowJSON], error) {
-	list, err := a.Plan.Uploads(c, c.actor, p.Project, p.paging())
+	list, err := a.Uploads.List(c, c.actor, p.Project, p.paging())
 	if err != nil {
 		return page[uploadRowJSON]{}, err
 	}
@@ -94,7 +94,7 @@ func (a *API) listUploads(c *call, p listUploadsParams) (page[uploadRowJSON], er
 		return page[uploadRowJSON]{}, err
 	}
 	now := a.Now()
-	return offsetPage(p.pageParams, list, func(u *plan.Upload) uploadRowJSON {
+	return offsetPage(p.pageParams, list, func(u *upload.Upload) uploadRowJSON {
 		row := uploadRowJSON{ID: u.ID, Size: u.Size, Filename: u.Name, CreatedAt: toStamp(u.CreatedAt), UploadedByID: u.AuthorID}
 		if u.AuthorID != nil {
 			row.UploadedBy = toUserOrNull(c.site, users[*u.AuthorID], now)
@@ -127,7 +127,7 @@ func (a *API) downloadSecretUpload(c *call, p secretUploadParams) (streamed, err
 // sendUpload sends a file. It is untrusted, so the browser must not render it as a
 // page.
 func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (streamed, error) {
-	u, file, err := a.Plan.OpenUpload(c, c.actor, p.Project, id, secret)
+	u, file, err := a.Uploads.Open(c, c.actor, p.Project, id, secret)
 	if err != nil {
 		return streamed{}, err
 	}
@@ -137,10 +137,10 @@ func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (str
 
 // deleteUpload: https://docs.gitlab.com/api/project_markdown_uploads/#delete-an-uploaded-file-by-id
 func (a *API) deleteUpload(c *call, p uploadedParams) (none, error) {
-	return none{}, a.Plan.DeleteUpload(c, c.actor, p.Project, p.Upload, "")
+	return none{}, a.Uploads.Delete(c, c.actor, p.Project, p.Upload, "")
 }
 
 // deleteSecretUpload: https://docs.gitlab.com/api/project_markdown_uploads/#delete-an-uploaded-file-by-secret-and-filename
 func (a *API) deleteSecretUpload(c *call, p secretUploadParams) (none, error) {
-	return none{}, a.Plan.DeleteUpload(c, c.actor, p.Project, 0, p.Secret)
+	return none{}, a.Uploads.Delete(c, c.actor, p.Project, 0, p.Secret)
 }

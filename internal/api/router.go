@@ -15,6 +15,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/alert"
 	"svc/internal/audit"
+	"svc/internal/badge"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
@@ -44,6 +45,7 @@ import (
 	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
+	"svc/internal/upload"
 	"svc/internal/user"
 	"svc/internal/wiki"
 )
@@ -68,6 +70,8 @@ type Deps struct {
 	Repos    *repo.Service
 	Moves    *storagemove.Service
 	Plan     *plan.Service
+	Uploads  *upload.Service
+	Badges   *badge.Service
 	Merges   *merge.Service
 	LFS      *lfs.Service
 	Snippets *snippet.Service

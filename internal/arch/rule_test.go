@@ -25,6 +25,8 @@ func features() []string {
 		"setting", // read by the rules of all features below
 		"user",
 		"project",
+		"upload",
+		"badge",
 		"activity",
 		"invite",
 		"notify",

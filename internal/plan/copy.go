@@ -10,12 +10,12 @@ import (
 	"svc/internal/project"
 )
 
-// What is here copies the objects of groups, for those who carry whole groups
-// from one instance to another. The caller was given the group as an Owner, or
-// puts together a draft of one.
+// The functions of this file read and write the objects of a group for exports and
+// imports. They check no permissions: the caller has the group from an operation
+// for Owners, or imports into a draft.
 
 // Sizes are the numbers of objects of each kind.
-type Sizes struct{ Labels, Milestones, Boards, Badges int64 }
+type Sizes struct{ Labels, Milestones, Boards int64 }
 
 // GroupSizes counts the objects of a group and of all groups below it.
 func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
@@ -40,15 +40,6 @@ func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*L
 func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f func(*Milestone) error) error {
 	if err := eachGroupMilestone(ctx, s.DB, g.ID, f); err != nil {
 		return fmt.Errorf("milestones of group %d: %w", g.ID, err)
-	}
-	return nil
-}
-
-// EachBadge returns the badges of a group itself, in the order in which they
-// were made.
-func (s *Service) EachBadge(ctx context.Context, g *project.Namespace, f func(*Badge) error) error {
-	if err := eachGroupBadge(ctx, s.DB, g.ID, f); err != nil {
-		return fmt.Errorf("badges of group %d: %w", g.ID, err)
 	}
 	return nil
 }
@@ -137,20 +128,6 @@ func (m *Milestone) checkCopy() error {
 		}
 	}
 	return wrong.Err()
-}
-
-// PutBadges writes badges into a group of a draft. Invalid.
-func (s *Service) PutBadges(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Badge) error {
-	for _, b := range list {
-		if err := b.apply(BadgeFields{}); err != nil {
-			return err
-		}
-		b.GroupID = &d.ID
-		if err := insertBadge(ctx, tx, b); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // PutBoard writes a board with its lists into a group of a draft. What it refers

@@ -9,7 +9,6 @@ import (
 
 	"svc/internal/activity"
 	"svc/internal/actor"
-	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/event"
 	"svc/internal/markup"
@@ -24,7 +23,6 @@ import (
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
-	Blobs    blob.Store
 	Users    *user.Service
 	Projects *project.Service
 	Activity *activity.Service
@@ -114,7 +112,6 @@ func New(d Deps) *Service {
 			s.addCommand(kind, c)
 		}
 	}
-	queue.Handle(d.Queue, s.dropUploads)
 	for _, kind := range []Kind{IssueKind, MergeKind} {
 		s.OnCommand(kind, "react", s.reactCommand)
 	}
@@ -208,6 +205,17 @@ func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 		return err
 	}
 	return deleteNotesBy(ctx, tx, d.UserID)
+}
+
+// ProjectsDeleted deletes the rows of deleted projects that have no foreign key to
+// the project.
+func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
+	for _, p := range gone {
+		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Forget deletes the rows that refer to deleted issues or merge requests without

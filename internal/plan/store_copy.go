@@ -11,7 +11,7 @@ func countGroupThings(ctx context.Context, q db.Q, groupID int64) (n Sizes, err 
 	for _, c := range []struct {
 		table string
 		to    *int64
-	}{{"labels", &n.Labels}, {"milestones", &n.Milestones}, {"boards", &n.Boards}, {"badges", &n.Badges}} {
+	}{{"labels", &n.Labels}, {"milestones", &n.Milestones}, {"boards", &n.Boards}} {
 		if err := q.QueryRowContext(ctx, `SELECT count(*) FROM `+c.table+` WHERE namespace_id IN `+below, groupID).Scan(c.to); err != nil {
 			return n, err
 		}
@@ -25,10 +25,6 @@ func eachGroupLabel(ctx context.Context, q db.Q, groupID int64, f func(*Label) e
 
 func eachGroupMilestone(ctx context.Context, q db.Q, groupID int64, f func(*Milestone) error) error {
 	return db.Each(ctx, q, scanMilestone, f, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.namespace_id = ? ORDER BY m.iid`, groupID)
-}
-
-func eachGroupBadge(ctx context.Context, q db.Q, groupID int64, f func(*Badge) error) error {
-	return db.Each(ctx, q, scanBadge, f, `SELECT `+badgeColumns+` FROM badges b WHERE b.namespace_id = ? ORDER BY b.id`, groupID)
 }
 
 // raiseGroupNumber makes the next number of a kind within a group one that is

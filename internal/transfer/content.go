@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"svc/internal/badge"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -136,7 +137,7 @@ func (s *source) writeMilestones(ctx context.Context, g *project.Namespace) erro
 
 func (s *source) writeBadges(ctx context.Context, g *project.Namespace) error {
 	return s.each(archive.BadgePart, func(add func(any) error) error {
-		return s.Plan.EachBadge(ctx, g, func(b *plan.Badge) error {
+		return s.Badges.Each(ctx, g, func(b *badge.Badge) error {
 			return add(archive.BadgeRow{Name: b.Name, LinkURL: b.LinkURL, ImageURL: b.ImageURL, CreatedAt: b.CreatedAt.UTC()})
 		})
 	})

@@ -225,8 +225,12 @@ func (s *Service) countRows(ctx context.Context, top *project.Namespace, groups 
 	if err != nil {
 		return 0, err
 	}
+	badges, err := s.Badges.Count(ctx, top)
+	if err != nil {
+		return 0, err
+	}
 	members, err := s.Projects.CountMembers(ctx, top)
-	return int64(groups) + sizes.Labels + sizes.Milestones + sizes.Boards + sizes.Badges + members, err
+	return int64(groups) + sizes.Labels + sizes.Milestones + sizes.Boards + badges + members, err
 }
 
 func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g *project.Namespace) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/badge"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/picture"
@@ -34,7 +35,7 @@ type filling struct {
 	labels     []*plan.Label
 	milestones []*plan.Milestone
 	boards     []*archive.BoardRow
-	badges     []*plan.Badge
+	badges     []*badge.Badge
 	members    []*project.Member
 	waiting    int            // how many they are
 	size       int            // how many bytes they have
@@ -75,7 +76,7 @@ func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) er
 	case *archive.BoardRow:
 		f.boards = append(f.boards, row)
 	case *archive.BadgeRow:
-		f.badges = append(f.badges, &plan.Badge{Name: row.Name, LinkURL: row.LinkURL, ImageURL: row.ImageURL, CreatedAt: f.past(row.CreatedAt)})
+		f.badges = append(f.badges, &badge.Badge{Name: row.Name, LinkURL: row.LinkURL, ImageURL: row.ImageURL, CreatedAt: f.past(row.CreatedAt)})
 	case *archive.MemberRow:
 		if err := f.addMember(row); err != nil {
 			return err
@@ -116,7 +117,7 @@ func (f *filling) flush(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := f.Plan.PutBadges(ctx, tx, d, f.badges); err != nil {
+		if err := f.Badges.Put(ctx, tx, d, f.badges); err != nil {
 			return err
 		}
 		for _, row := range f.boards {

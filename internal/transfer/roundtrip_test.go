@@ -17,6 +17,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/badge"
 	"svc/internal/blob"
 	"svc/internal/picture"
 	"svc/internal/plan"
@@ -147,7 +148,7 @@ func (st *fixture) build(path string, w world) *project.Namespace {
 		}
 		for _, b := range g.badges {
 			link := fmt.Sprintf("https://example.org/%d/%%{project_path}", b.number)
-			must(st.Plan.CreateBadge(ctx, st.by, at, plan.BadgeFields{Name: &b.text, LinkURL: &link, ImageURL: &link}))(t)
+			must(st.Badges.Create(ctx, st.by, at, badge.Fields{Name: &b.text, LinkURL: &link, ImageURL: &link}))(t)
 		}
 		for k, level := range g.members {
 			if level > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/badge"
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -33,6 +34,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Plan     *plan.Service
+	Badges   *badge.Service
 	Wikis    *wiki.Service
 	Mail     *mail.Sender
 	Log      *slog.Logger

@@ -13,6 +13,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/upload"
 )
 
 func (w *Web) editorPages() {
@@ -112,7 +113,7 @@ func (w *Web) sendUpload(v *visit, ref project.Ref) error {
 	if size < 0 {
 		return errs.Invalid("The request has no Content-Length.")
 	}
-	u, err := w.Plan.AddUpload(v, v.actor, ref, name, size, http.MaxBytesReader(v.w, v.r.Body, plan.MaxUpload))
+	u, err := w.Uploads.Add(v, v.actor, ref, name, size, http.MaxBytesReader(v.w, v.r.Body, upload.MaxSize))
 	if err != nil {
 		return err
 	}

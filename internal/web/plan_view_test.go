@@ -3,6 +3,7 @@ package web
 import (
 	"time"
 
+	"svc/internal/badge"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -59,6 +60,6 @@ func planContents() []content {
 		boardFormPage{planHead: at("boards"), Board: board, Form: bad, Labels: goals, Users: goals, Goals: goals},
 		cardPage{boardPage: boardPage{planHead: at("boards"), Board: board}, Card: 1, Title: "T", From: "open", Targets: goals},
 		activityPage{P: &head{Project: in}, Kind: "issue"}, activityPage{G: group}, activityPage{},
-		badgesPage{setup: setup{P: &head{Project: in}, Base: "/g/p/-/"}, Form: bad, Badges: []badgeView{{Badge: &plan.Badge{ID: 1, Name: "build"}, Own: true}, {Badge: &plan.Badge{ID: 2}, Picture: "/x.svg"}}},
+		badgesPage{setup: setup{P: &head{Project: in}, Base: "/g/p/-/"}, Form: bad, Badges: []badgeView{{Badge: &badge.Badge{ID: 1, Name: "build"}, Own: true}, {Badge: &badge.Badge{ID: 2}, Picture: "/x.svg"}}},
 	}
 }

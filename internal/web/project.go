@@ -170,7 +170,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if h.Project.Import.Pending() {
 		v.w.Header().Set("Refresh", "3") // until the repository is copied
 	}
-	badges, err := w.Plan.Badges(v, v.actor, project.Place{Ref: p.in()}, "", db.Paging{Limit: maxBadges})
+	badges, err := w.Badges.List(v, v.actor, project.Place{Ref: p.in()}, "", db.Paging{Limit: maxBadges})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"svc/internal/plan"
+	"svc/internal/badge"
 	"svc/internal/project"
 )
 
@@ -23,7 +23,7 @@ type badgesPage struct {
 // badgeView is a badge as it is shown. Pages show pictures of this site alone:
 // another one would learn who looks at them.
 type badgeView struct {
-	*plan.Badge
+	*badge.Badge
 	Picture string // address of the image; empty if it is not shown
 	Own     bool   // of this place itself
 }
@@ -39,7 +39,7 @@ func (b badgeView) Text() string {
 func (badgesPage) view() string    { return "shared/settings_badges" }
 func (p badgesPage) title() string { return "Badges · " + p.Name() }
 
-func (w *Web) badgeViews(v *visit, list []*plan.Badge, group bool) ([]badgeView, error) {
+func (w *Web) badgeViews(v *visit, list []*badge.Badge, group bool) ([]badgeView, error) {
 	lead, err := w.Images.Rewriter(v)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (w *Web) showBadges(v *visit, in project.Place, id int64, f form) error {
 	if err != nil {
 		return err
 	}
-	page, err := w.Plan.Badges(v, v.actor, in, "", allOf())
+	page, err := w.Badges.List(v, v.actor, in, "", allOf())
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (w *Web) editBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	b, err := w.Plan.Badge(v, v.actor, in, id)
+	b, err := w.Badges.Get(v, v.actor, in, id)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func (w *Web) editBadge(v *visit, in project.Place) error {
 
 // saveBadge makes or changes a badge, and shows the form again if that is
 // refused.
-func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save func(plan.BadgeFields) (*plan.Badge, error)) error {
+func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save func(badge.Fields) (*badge.Badge, error)) error {
 	name, link, image := v.text("name"), v.text("link_url"), v.text("image_url")
-	if _, err := save(plan.BadgeFields{Name: &name, LinkURL: &link, ImageURL: &image}); err != nil {
+	if _, err := save(badge.Fields{Name: &name, LinkURL: &link, ImageURL: &image}); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
 			return err
@@ -100,8 +100,8 @@ func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save 
 }
 
 func (w *Web) createBadge(v *visit, in project.Place) error {
-	return w.saveBadge(v, in, 0, "The badge was added.", func(f plan.BadgeFields) (*plan.Badge, error) {
-		return w.Plan.CreateBadge(v, v.actor, in, f)
+	return w.saveBadge(v, in, 0, "The badge was added.", func(f badge.Fields) (*badge.Badge, error) {
+		return w.Badges.Create(v, v.actor, in, f)
 	})
 }
 
@@ -110,8 +110,8 @@ func (w *Web) updateBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return w.saveBadge(v, in, id, "The badge was updated.", func(f plan.BadgeFields) (*plan.Badge, error) {
-		return w.Plan.UpdateBadge(v, v.actor, in, id, f)
+	return w.saveBadge(v, in, id, "The badge was updated.", func(f badge.Fields) (*badge.Badge, error) {
+		return w.Badges.Update(v, v.actor, in, id, f)
 	})
 }
 
@@ -120,5 +120,5 @@ func (w *Web) deleteBadge(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.Plan.DeleteBadge(v, v.actor, in, id), "The badge was deleted.", settingsOf(in, "badges"))
+	return v.redirectWithFlash(w.Badges.Delete(v, v.actor, in, id), "The badge was deleted.", settingsOf(in, "badges"))
 }

@@ -19,7 +19,7 @@ func (w *Web) upload(v *visit) error {
 	if err != nil {
 		return err
 	}
-	u, file, err := w.Plan.OpenUpload(v, v.actor, project.RefTo(id), 0, chi.URLParam(v.r, "secret"))
+	u, file, err := w.Uploads.Open(v, v.actor, project.RefTo(id), 0, chi.URLParam(v.r, "secret"))
 	if err != nil {
 		return err
 	}

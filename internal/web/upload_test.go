@@ -28,7 +28,7 @@ func TestUpload(t *testing.T) {
 		"x.svg": {"image/svg+xml", "inline; filename=x.svg", "default-src 'none'; style-src 'unsafe-inline'; sandbox"},
 	} {
 		const content = "<script>alert(1)</script>"
-		u, err := s.Plan.AddUpload(t.Context(), by, project.RefTo(p.ID), name, int64(len(content)), strings.NewReader(content))
+		u, err := s.Uploads.Add(t.Context(), by, project.RefTo(p.ID), name, int64(len(content)), strings.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"svc/internal/activity"
 	"svc/internal/alert"
 	"svc/internal/audit"
+	"svc/internal/badge"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
@@ -50,6 +51,7 @@ import (
 	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
+	"svc/internal/upload"
 	"svc/internal/user"
 	"svc/internal/web/joblog"
 	"svc/internal/wiki"
@@ -65,6 +67,8 @@ type Deps struct {
 	Markup   *markup.Renderer
 	Images   *imageproxy.Service
 	Plan     *plan.Service
+	Uploads  *upload.Service
+	Badges   *badge.Service
 	Snippets *snippet.Service
 	Wikis    *wiki.Service
 	Search   *search.Service

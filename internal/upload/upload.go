@@ -1,4 +1,6 @@
-package plan
+// Package upload keeps the files that descriptions and comments of a project link
+// to.
+package upload
 
 import (
 	"context"
@@ -14,10 +16,30 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/queue"
 )
 
-// Upload is a file that texts of a project link to. Who knows its secret and
-// sees the project reads it.
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Queue    *queue.Queue
+	Blobs    blob.Store
+	Projects *project.Service
+	Now      func() time.Time
+}
+
+// Service manages uploads.
+type Service struct{ Deps }
+
+// New returns the service and registers its background job.
+func New(d Deps) *Service {
+	s := &Service{d}
+	queue.Handle(d.Queue, s.drop)
+	return s
+}
+
+// Upload is a file that texts of a project link to. It can be read by users who
+// can see the project and know its secret.
 type Upload struct {
 	ID        int64
 	ProjectID int64
@@ -28,24 +50,23 @@ type Upload struct {
 	CreatedAt time.Time
 }
 
-// Path is where texts of the project link to. A name may have what ends a link
-// in Markdown or a path in an address.
+// Path returns the path that texts of the project link to. The name is escaped:
+// it may contain characters that end a link in Markdown or a path in a URL.
 func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + url.PathEscape(u.Name) }
 
-// key is where the file is in the store.
-func (u *Upload) key() string { return uploadKey(u.ProjectID, u.Secret) }
+// key is the key of the file in the object storage.
+func (u *Upload) key() string { return keyOf(u.ProjectID, u.Secret) }
 
-func uploadKey(projectID int64, secret string) string {
+func keyOf(projectID int64, secret string) string {
 	return fmt.Sprintf("uploads/%d/%s/%s", projectID, secret[:2], secret)
 }
 
-// MaxUpload is the largest file, in bytes.
-const MaxUpload = 100 << 20
+// MaxSize is the maximum size of a file in bytes.
+const MaxSize = 100 << 20
 
-// AddUpload keeps a file for a project: everyone may who has signed in and sees
-// it, whatever text of it they are about to write. NotFound; Forbidden;
-// TooLarge.
-func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref, name string, size int64, content io.Reader) (*Upload, error) {
+// Add stores a file for a project. Every signed-in user who can see the project
+// may, whichever text they are writing. NotFound; Forbidden; TooLarge.
+func (s *Service) Add(ctx context.Context, by actor.Actor, ref project.Ref, name string, size int64, content io.Reader) (*Upload, error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {
 		return nil, err
@@ -56,8 +77,8 @@ func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := in.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return nil, err
 	}
-	if size > MaxUpload {
-		return nil, errs.TooLarge("The file is larger than %d bytes.", MaxUpload)
+	if size > MaxSize {
+		return nil, errs.TooLarge("The file is larger than %d bytes.", MaxSize)
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -66,28 +87,28 @@ func (s *Service) AddUpload(ctx context.Context, by actor.Actor, ref project.Ref
 	if _, err := s.Blobs.Put(ctx, u.key(), content, blob.Options{Size: size}); err != nil {
 		return nil, fmt.Errorf("store upload: %w", err)
 	}
-	if err := insertUpload(ctx, s.DB, u); err != nil {
+	if err := insert(ctx, s.DB, u); err != nil {
 		return nil, fmt.Errorf("add upload: %w", err)
 	}
 	return u, nil
 }
 
-// Uploads lists the files of a project, the newest first; Maintainers only.
-func (s *Service) Uploads(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Upload], error) {
+// List lists the files of a project, newest first; Maintainers only.
+func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Upload], error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return db.Page[*Upload]{}, err
 	}
-	page, err := listUploads(ctx, s.DB, in.ID, p)
+	page, err := list(ctx, s.DB, in.ID, p)
 	if err != nil {
 		return page, fmt.Errorf("list uploads: %w", err)
 	}
 	return page, nil
 }
 
-// OpenUpload returns a file by its secret to those who see the project, and by
-// its id to Maintainers; NotFound.
-func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) (*Upload, *blob.Object, error) {
+// Open returns a file by its secret to users who can see the project, and by its
+// ID to Maintainers; NotFound.
+func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) (*Upload, *blob.Object, error) {
 	level := project.NoAccess
 	if secret == "" {
 		level = project.Maintainer
@@ -96,7 +117,7 @@ func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, nil, err
 	}
-	u, err := findUpload(ctx, s.DB, in.ID, id, secret)
+	u, err := find(ctx, s.DB, in.ID, id, secret)
 	if err != nil {
 		return nil, nil, db.NotFound(err, "File")
 	}
@@ -107,22 +128,21 @@ func (s *Service) OpenUpload(ctx context.Context, by actor.Actor, ref project.Re
 	return u, file, nil
 }
 
-// DeleteUpload removes a file by its id, or by its secret; Maintainers only.
-// NotFound.
-func (s *Service) DeleteUpload(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) error {
+// Delete deletes a file by its ID or its secret; Maintainers only. NotFound.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) error {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.WholePart, project.Maintainer)
 	if err != nil {
 		return err
 	}
-	u, err := findUpload(ctx, s.DB, in.ID, id, secret)
+	u, err := find(ctx, s.DB, in.ID, id, secret)
 	if err != nil {
 		return db.NotFound(err, "File")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := deleteUpload(ctx, tx, u.ID); err != nil {
+		if err := remove(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, dropUploads{Keys: []string{u.key()}})
+		return s.Queue.Add(ctx, tx, dropWork{Keys: []string{u.key()}})
 	})
 	if err != nil {
 		return fmt.Errorf("delete upload %d: %w", u.ID, err)
@@ -130,15 +150,15 @@ func (s *Service) DeleteUpload(ctx context.Context, by actor.Actor, ref project.
 	return nil
 }
 
-// dropUploads removes files whose rows are gone.
-type dropUploads struct {
+// dropWork is the background job that removes files whose rows were deleted.
+type dropWork struct {
 	Keys []string `json:"keys"`
 }
 
 // Kind implements queue.Work.
-func (dropUploads) Kind() string { return "plan_drop_uploads" }
+func (dropWork) Kind() string { return "plan_drop_uploads" }
 
-func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
+func (s *Service) drop(ctx context.Context, w dropWork) error {
 	for _, key := range w.Keys {
 		if err := s.Blobs.Delete(ctx, key); err != nil {
 			return fmt.Errorf("drop upload: %w", err)
@@ -147,14 +167,10 @@ func (s *Service) dropUploads(ctx context.Context, w dropUploads) error {
 	return nil
 }
 
-// ProjectsDeleted adds background jobs that remove the uploads of deleted
-// projects, and deletes rows without a foreign key to the project.
+// ProjectsDeleted adds background jobs that remove the files of deleted projects.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	const batch = 500
 	for _, p := range gone {
-		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
-			return err
-		}
 		secrets, err := findSecrets(ctx, tx, p.ID)
 		if err != nil {
 			return err
@@ -162,9 +178,9 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 		for len(secrets) > 0 {
 			part := secrets[:min(batch, len(secrets))]
 			secrets = secrets[len(part):]
-			var w dropUploads
+			var w dropWork
 			for _, secret := range part {
-				w.Keys = append(w.Keys, uploadKey(p.ID, secret))
+				w.Keys = append(w.Keys, keyOf(p.ID, secret))
 			}
 			if err := s.Queue.Add(ctx, tx, w); err != nil {
 				return err
