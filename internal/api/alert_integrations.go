@@ -60,11 +60,7 @@ type listAlertIntegrationsParams struct {
 
 // listAlertIntegrations: https://docs.gitlab.com/operations/incident_management/integrations/
 func (a *API) listAlertIntegrations(c *call, p listAlertIntegrationsParams) (page[alertIntegrationJSON], error) {
-	list, err := a.Alerts.Integrations(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[alertIntegrationJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toAlertIntegration), nil
+	return offsetList(p.pageParams, a.toAlertIntegration)(a.Alerts.Integrations(c, c.actor, p.Project, p.paging()))
 }
 
 type alertIntegrationFields struct {

@@ -35,11 +35,7 @@ func (a *API) createApplication(c *call, p createApplicationParams) (newApplicat
 
 // listApplications: https://docs.gitlab.com/api/applications/#list-all-applications
 func (a *API) listApplications(c *call, p pageParams) (page[applicationJSON], error) {
-	list, err := a.OAuth.Applications(c, c.actor, p.paging())
-	if err != nil {
-		return page[applicationJSON]{}, err
-	}
-	return offsetPage(p, list, toApplication), nil
+	return offsetList(p, toApplication)(a.OAuth.Applications(c, c.actor, p.paging()))
 }
 
 type applicationParams struct {

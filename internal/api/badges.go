@@ -46,13 +46,6 @@ func toBadge(b *badge.Badge) badgeJSON {
 	return badgeJSON{textOrNull(b.Name), b.ID, toBadgePreview(b), kind}
 }
 
-func presentBadge(b *badge.Badge, err error) (badgeJSON, error) {
-	if err != nil {
-		return badgeJSON{}, err
-	}
-	return toBadge(b), nil
-}
-
 type listBadgesParams struct {
 	placeParams
 	Name string `param:"name"`
@@ -61,11 +54,7 @@ type listBadgesParams struct {
 
 // listBadges: https://docs.gitlab.com/api/project_badges/#list-all-badges-of-a-project
 func (m parentEndpoints) listBadges(c *call, p listBadgesParams) (page[badgeJSON], error) {
-	list, err := m.api.Badges.List(c, c.actor, m.at(p.Ref), p.Name, p.paging())
-	if err != nil {
-		return page[badgeJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toBadge), nil
+	return offsetList(p.pageParams, toBadge)(m.api.Badges.List(c, c.actor, m.at(p.Ref), p.Name, p.paging()))
 }
 
 type badgeParams struct {
@@ -75,7 +64,7 @@ type badgeParams struct {
 
 // getBadge: https://docs.gitlab.com/api/project_badges/#get-a-badge-of-a-project
 func (m parentEndpoints) getBadge(c *call, p badgeParams) (badgeJSON, error) {
-	return presentBadge(m.api.Badges.Get(c, c.actor, m.at(p.Ref), p.Badge))
+	return presentAs(toBadge)(m.api.Badges.Get(c, c.actor, m.at(p.Ref), p.Badge))
 }
 
 type newBadgeParams struct {
@@ -100,7 +89,7 @@ func (m parentEndpoints) previewBadge(c *call, p newBadgeParams) (badgePreviewJS
 
 // createBadge: https://docs.gitlab.com/api/project_badges/#add-a-badge-to-a-project
 func (m parentEndpoints) createBadge(c *call, p newBadgeParams) (badgeJSON, error) {
-	return presentBadge(m.api.Badges.Create(c, c.actor, m.at(p.Ref), p.fields()))
+	return presentAs(toBadge)(m.api.Badges.Create(c, c.actor, m.at(p.Ref), p.fields()))
 }
 
 type updateBadgeParams struct {
@@ -113,7 +102,7 @@ type updateBadgeParams struct {
 // updateBadge: https://docs.gitlab.com/api/project_badges/#edit-a-badge-of-a-project
 func (m parentEndpoints) updateBadge(c *call, p updateBadgeParams) (badgeJSON, error) {
 	f := badge.Fields{Name: p.Name, LinkURL: p.LinkURL, ImageURL: p.ImageURL}
-	return presentBadge(m.api.Badges.Update(c, c.actor, m.at(p.Ref), p.Badge, f))
+	return presentAs(toBadge)(m.api.Badges.Update(c, c.actor, m.at(p.Ref), p.Badge, f))
 }
 
 // deleteBadge: https://docs.gitlab.com/api/project_badges/#remove-a-badge-from-a-project

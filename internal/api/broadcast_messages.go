@@ -52,11 +52,7 @@ func (a *API) presentBroadcastMessage(m *broadcast.Message, err error) (broadcas
 
 // listBroadcastMessages: https://docs.gitlab.com/api/broadcast_messages/#get-all-broadcast-messages
 func (a *API) listBroadcastMessages(c *call, p pageParams) (page[broadcastMessageJSON], error) {
-	list, err := a.Broadcasts.List(c, p.paging())
-	if err != nil {
-		return page[broadcastMessageJSON]{}, err
-	}
-	return offsetPage(p, list, a.toBroadcastMessage), nil
+	return offsetList(p, a.toBroadcastMessage)(a.Broadcasts.List(c, p.paging()))
 }
 
 type broadcastMessageParams struct {

@@ -33,11 +33,7 @@ func toAgent(a *deployment.Agent) agentJSON {
 
 // listAgents: https://docs.gitlab.com/api/cluster_agents/#list-the-agents-for-a-project
 func (a *API) listAgents(c *call, p agentsParams) (page[agentJSON], error) {
-	list, err := a.CI.Deployments.Agents(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[agentJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toAgent), nil
+	return offsetList(p.pageParams, toAgent)(a.CI.Deployments.Agents(c, c.actor, p.Project, p.paging()))
 }
 
 type agentParams struct {

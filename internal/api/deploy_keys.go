@@ -28,11 +28,7 @@ type allDeployKeysParams struct {
 
 // listAllDeployKeys: https://docs.gitlab.com/api/deploy_keys/#list-all-deploy-keys
 func (a *API) listAllDeployKeys(c *call, p allDeployKeysParams) (page[instanceDeployKeyJSON], error) {
-	list, err := a.Projects.AllDeployKeys(c, c.actor, p.Public, p.paging())
-	if err != nil {
-		return page[instanceDeployKeyJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toInstanceDeployKey), nil
+	return offsetList(p.pageParams, toInstanceDeployKey)(a.Projects.AllDeployKeys(c, c.actor, p.Public, p.paging()))
 }
 
 type newDeployKeyParams struct {
@@ -61,11 +57,7 @@ type userDeployKeysParams struct {
 
 // listUserDeployKeys: https://docs.gitlab.com/api/deploy_keys/#list-project-deploy-keys-for-user
 func (a *API) listUserDeployKeys(c *call, p userDeployKeysParams) (page[deployKeyJSON], error) {
-	list, err := a.Projects.UserDeployKeys(c, c.actor, p.User, p.paging())
-	if err != nil {
-		return page[deployKeyJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toDeployKey), nil
+	return offsetList(p.pageParams, toDeployKey)(a.Projects.UserDeployKeys(c, c.actor, p.User, p.paging()))
 }
 
 type listDeployKeysParams struct {
@@ -91,7 +83,7 @@ type addDeployKeyParams struct {
 // addDeployKey: https://docs.gitlab.com/api/deploy_keys/#add-deploy-key-for-a-project
 func (a *API) addDeployKey(c *call, p addDeployKeyParams) (projectDeployKeyJSON, error) {
 	k, err := a.Projects.AddDeployKey(c, c.actor, p.Project, p.key(p.CanPush))
-	return presentDeployKey(k, err)
+	return presentAs(toProjectDeployKey)(k, err)
 }
 
 type deployKeyParams struct {
@@ -102,7 +94,7 @@ type deployKeyParams struct {
 // getDeployKey: https://docs.gitlab.com/api/deploy_keys/#get-a-single-deploy-key
 func (a *API) getDeployKey(c *call, p deployKeyParams) (projectDeployKeyJSON, error) {
 	k, err := a.Projects.DeployKey(c, c.actor, p.Project, p.KeyID)
-	return presentDeployKey(k, err)
+	return presentAs(toProjectDeployKey)(k, err)
 }
 
 type updateDeployKeyParams struct {
@@ -118,7 +110,7 @@ func (updateDeployKeyParams) ParamRules() []bind.Rule {
 // updateDeployKey: https://docs.gitlab.com/api/deploy_keys/#update-deploy-key
 func (a *API) updateDeployKey(c *call, p updateDeployKeyParams) (projectDeployKeyJSON, error) {
 	k, err := a.Projects.UpdateDeployKey(c, c.actor, p.Project, p.KeyID, project.DeployKeyChange{Title: p.Title, CanPush: p.CanPush})
-	return presentDeployKey(k, err)
+	return presentAs(toProjectDeployKey)(k, err)
 }
 
 // removeDeployKey: https://docs.gitlab.com/api/deploy_keys/#delete-deploy-key
@@ -129,7 +121,7 @@ func (a *API) removeDeployKey(c *call, p deployKeyParams) (none, error) {
 // enableDeployKey: https://docs.gitlab.com/api/deploy_keys/#enable-a-deploy-key
 func (a *API) enableDeployKey(c *call, p deployKeyParams) (projectDeployKeyJSON, error) {
 	k, err := a.Projects.EnableDeployKey(c, c.actor, p.Project, p.KeyID)
-	return presentDeployKey(k, err)
+	return presentAs(toProjectDeployKey)(k, err)
 }
 
 type deployKeyJSON struct {
@@ -166,13 +158,6 @@ func toDeployKey(k project.DeployKey) deployKeyJSON {
 
 func toProjectDeployKey(k *project.DeployKey) projectDeployKeyJSON {
 	return projectDeployKeyJSON{toDeployKey(*k), k.CanPush}
-}
-
-func presentDeployKey(k *project.DeployKey, err error) (projectDeployKeyJSON, error) {
-	if err != nil {
-		return projectDeployKeyJSON{}, err
-	}
-	return toProjectDeployKey(k), nil
 }
 
 func toInstanceDeployKey(k project.DeployKey) instanceDeployKeyJSON {

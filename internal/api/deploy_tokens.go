@@ -39,11 +39,7 @@ type allDeployTokensParams struct {
 
 // listAllDeployTokens: https://docs.gitlab.com/api/deploy_tokens/#list-all-deploy-tokens
 func (a *API) listAllDeployTokens(c *call, p allDeployTokensParams) (page[deployTokenJSON], error) {
-	list, err := a.Projects.AllDeployTokens(c, c.actor, p.Active, p.paging())
-	if err != nil {
-		return page[deployTokenJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toDeployToken), nil
+	return offsetList(p.pageParams, a.toDeployToken)(a.Projects.AllDeployTokens(c, c.actor, p.Active, p.paging()))
 }
 
 type listDeployTokensParams struct {
@@ -53,11 +49,7 @@ type listDeployTokensParams struct {
 
 // list: https://docs.gitlab.com/api/deploy_tokens/#list-project-deploy-tokens
 func (d deployTokenEndpoints) list(c *call, p listDeployTokensParams) (page[deployTokenJSON], error) {
-	list, err := d.api.Projects.DeployTokens(c, c.actor, d.at(p.Ref), p.Active, p.paging())
-	if err != nil {
-		return page[deployTokenJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, d.api.toDeployToken), nil
+	return offsetList(p.pageParams, d.api.toDeployToken)(d.api.Projects.DeployTokens(c, c.actor, d.at(p.Ref), p.Active, p.paging()))
 }
 
 type createDeployTokenParams struct {

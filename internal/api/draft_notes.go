@@ -64,13 +64,6 @@ func toDraftNote(d *merge.DraftNote) draftNoteJSON {
 	return out
 }
 
-func presentDraftNote(d *merge.DraftNote, err error) (draftNoteJSON, error) {
-	if err != nil {
-		return draftNoteJSON{}, err
-	}
-	return toDraftNote(d), nil
-}
-
 type listDraftNotesParams struct {
 	mergeParams
 	OrderBy string `param:"order_by" enum:"id,created_at" default:"id"`
@@ -80,11 +73,8 @@ type listDraftNotesParams struct {
 
 // listDraftNotes: https://docs.gitlab.com/api/draft_notes/#list-all-merge-request-draft-notes
 func (a *API) listDraftNotes(c *call, p listDraftNotesParams) (page[draftNoteJSON], error) {
-	list, err := a.Merges.Drafts(c, c.actor, p.Project, p.Request, plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}, p.paging())
-	if err != nil {
-		return page[draftNoteJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toDraftNote), nil
+	order := plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
+	return offsetList(p.pageParams, toDraftNote)(a.Merges.Drafts(c, c.actor, p.Project, p.Request, order, p.paging()))
 }
 
 type createDraftNoteParams struct {
@@ -98,7 +88,7 @@ type createDraftNoteParams struct {
 
 // createDraftNote: https://docs.gitlab.com/api/draft_notes/#create-a-draft-note
 func (a *API) createDraftNote(c *call, p createDraftNoteParams) (draftNoteJSON, error) {
-	return presentDraftNote(a.Merges.CreateDraft(c, c.actor, p.Project, p.Request, merge.NewDraft{
+	return presentAs(toDraftNote)(a.Merges.CreateDraft(c, c.actor, p.Project, p.Request, merge.NewDraft{
 		Body: p.Note, Discussion: p.Discussion, Resolve: p.Resolve, CommitSHA: p.CommitID, Position: p.Position.position(),
 	}))
 }
@@ -110,7 +100,7 @@ type draftNoteParams struct {
 
 // getDraftNote: https://docs.gitlab.com/api/draft_notes/#get-a-single-draft-note
 func (a *API) getDraftNote(c *call, p draftNoteParams) (draftNoteJSON, error) {
-	return presentDraftNote(a.Merges.Draft(c, c.actor, p.Project, p.Request, p.Draft))
+	return presentAs(toDraftNote)(a.Merges.Draft(c, c.actor, p.Project, p.Request, p.Draft))
 }
 
 type updateDraftNoteParams struct {
@@ -125,7 +115,7 @@ func (updateDraftNoteParams) ParamRules() []bind.Rule {
 
 // updateDraftNote: https://docs.gitlab.com/api/draft_notes/#update-a-draft-note
 func (a *API) updateDraftNote(c *call, p updateDraftNoteParams) (draftNoteJSON, error) {
-	return presentDraftNote(a.Merges.UpdateDraft(c, c.actor, p.Project, p.Request, p.Draft, merge.DraftChange{Body: p.Note, Position: p.Position.position()}))
+	return presentAs(toDraftNote)(a.Merges.UpdateDraft(c, c.actor, p.Project, p.Request, p.Draft, merge.DraftChange{Body: p.Note, Position: p.Position.position()}))
 }
 
 // deleteDraftNote: https://docs.gitlab.com/api/draft_notes/#delete-a-draft-note

@@ -47,11 +47,7 @@ func (a *API) listEnvironments(c *call, p environmentsParams) (page[environmentJ
 	for _, s := range p.States {
 		f.States = append(f.States, deployment.State(s))
 	}
-	list, err := a.CI.Deployments.Environments(c, c.actor, p.Project, f, p.paging())
-	if err != nil {
-		return page[environmentJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toEnvironment), nil
+	return offsetList(p.pageParams, toEnvironment)(a.CI.Deployments.Environments(c, c.actor, p.Project, f, p.paging()))
 }
 
 type environmentParams struct {
@@ -95,7 +91,7 @@ type createEnvironmentParams struct {
 
 // createEnvironment: https://docs.gitlab.com/api/environments/#create-a-new-environment
 func (a *API) createEnvironment(c *call, p createEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.CI.Deployments.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
+	return presentAs(toEnvironment)(a.CI.Deployments.CreateEnvironment(c, c.actor, p.Project, p.Name, p.change()))
 }
 
 type updateEnvironmentParams struct {
@@ -105,7 +101,7 @@ type updateEnvironmentParams struct {
 
 // updateEnvironment: https://docs.gitlab.com/api/environments/#update-an-existing-environment
 func (a *API) updateEnvironment(c *call, p updateEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.CI.Deployments.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
+	return presentAs(toEnvironment)(a.CI.Deployments.UpdateEnvironment(c, c.actor, p.Project, p.Environment, p.change()))
 }
 
 // deleteEnvironment: https://docs.gitlab.com/api/environments/#delete-an-environment
@@ -120,7 +116,7 @@ type stopEnvironmentParams struct {
 
 // stopEnvironment: https://docs.gitlab.com/api/environments/#stop-an-environment
 func (a *API) stopEnvironment(c *call, p stopEnvironmentParams) (environmentJSON, error) {
-	return presentEnvironment(a.CI.StopEnvironment(c, c.actor, p.Project, p.Environment, p.Force))
+	return presentAs(toEnvironment)(a.CI.StopEnvironment(c, c.actor, p.Project, p.Environment, p.Force))
 }
 
 type environmentJSON struct {
@@ -144,13 +140,6 @@ type environmentJSON struct {
 type environmentDetailJSON struct {
 	environmentJSON
 	LastDeployment *deploymentJSON `json:"last_deployment"`
-}
-
-func presentEnvironment(e *deployment.Environment, err error) (environmentJSON, error) {
-	if err != nil {
-		return environmentJSON{}, err
-	}
-	return toEnvironment(e), nil
 }
 
 func toEnvironment(e *deployment.Environment) environmentJSON {

@@ -122,11 +122,7 @@ type listClientKeysParams struct {
 
 // listClientKeys: https://docs.gitlab.com/api/error_tracking/#list-project-client-keys
 func (a *API) listClientKeys(c *call, p listClientKeysParams) (page[clientKeyJSON], error) {
-	list, err := a.Errors.ClientKeys(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[clientKeyJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toClientKey), nil
+	return offsetList(p.pageParams, a.toClientKey)(a.Errors.ClientKeys(c, c.actor, p.Project, p.paging()))
 }
 
 // createClientKey: https://docs.gitlab.com/api/error_tracking/#create-a-client-key

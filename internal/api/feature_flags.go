@@ -84,13 +84,6 @@ func toFlagStrategy(s *featureflag.Strategy) flagStrategyJSON {
 	return j
 }
 
-func presentFeatureFlag(f *featureflag.Flag, err error) (featureFlagJSON, error) {
-	if err != nil {
-		return featureFlagJSON{}, err
-	}
-	return toFeatureFlag(f), nil
-}
-
 type listFeatureFlagsParams struct {
 	projectParams
 	pageParams
@@ -99,11 +92,7 @@ type listFeatureFlagsParams struct {
 
 // listFeatureFlags: https://docs.gitlab.com/api/feature_flags/#list-feature-flags-for-a-project
 func (a *API) listFeatureFlags(c *call, p listFeatureFlagsParams) (page[featureFlagJSON], error) {
-	list, err := a.Flags.Flags(c, c.actor, p.Project, featureflag.Status(p.Scope), p.paging())
-	if err != nil {
-		return page[featureFlagJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toFeatureFlag), nil
+	return offsetList(p.pageParams, toFeatureFlag)(a.Flags.Flags(c, c.actor, p.Project, featureflag.Status(p.Scope), p.paging()))
 }
 
 type featureFlagParams struct {
@@ -113,7 +102,7 @@ type featureFlagParams struct {
 
 // getFeatureFlag: https://docs.gitlab.com/api/feature_flags/#get-a-single-feature-flag
 func (a *API) getFeatureFlag(c *call, p featureFlagParams) (featureFlagJSON, error) {
-	return presentFeatureFlag(a.Flags.Flag(c, c.actor, p.Project, p.Name))
+	return presentAs(toFeatureFlag)(a.Flags.Flag(c, c.actor, p.Project, p.Name))
 }
 
 type flagStrategyParams struct {
@@ -166,7 +155,7 @@ func (a *API) createFeatureFlag(c *call, p createFeatureFlagParams) (featureFlag
 	for i := range strategies {
 		strategies[i].ID = nil
 	}
-	return presentFeatureFlag(a.Flags.Create(c, c.actor, p.Project, featureflag.Change{
+	return presentAs(toFeatureFlag)(a.Flags.Create(c, c.actor, p.Project, featureflag.Change{
 		Name: &p.Name, Description: p.Description, Active: p.Active, Strategies: strategies,
 	}))
 }
@@ -181,14 +170,14 @@ type updateFeatureFlagParams struct {
 
 // updateFeatureFlag: https://docs.gitlab.com/api/feature_flags/#update-a-feature-flag
 func (a *API) updateFeatureFlag(c *call, p updateFeatureFlagParams) (featureFlagJSON, error) {
-	return presentFeatureFlag(a.Flags.Update(c, c.actor, p.Project, p.Name, featureflag.Change{
+	return presentAs(toFeatureFlag)(a.Flags.Update(c, c.actor, p.Project, p.Name, featureflag.Change{
 		Name: p.NewName, Description: p.Description, Active: p.Active, Strategies: flagStrategies(p.Strategies),
 	}))
 }
 
 // deleteFeatureFlag: https://docs.gitlab.com/api/feature_flags/#delete-a-feature-flag
 func (a *API) deleteFeatureFlag(c *call, p featureFlagParams) (featureFlagJSON, error) {
-	return presentFeatureFlag(a.Flags.Delete(c, c.actor, p.Project, p.Name))
+	return presentAs(toFeatureFlag)(a.Flags.Delete(c, c.actor, p.Project, p.Name))
 }
 
 type flagUserListJSON struct {
@@ -205,13 +194,6 @@ func toFlagUserList(l *featureflag.UserList) flagUserListJSON {
 	return flagUserListJSON{Name: l.Name, UserIDs: l.UserIDs, ID: l.ID, IID: l.IID, ProjectID: l.ProjectID, CreatedAt: toStamp(l.CreatedAt), UpdatedAt: toStamp(l.UpdatedAt)}
 }
 
-func presentFlagUserList(l *featureflag.UserList, err error) (flagUserListJSON, error) {
-	if err != nil {
-		return flagUserListJSON{}, err
-	}
-	return toFlagUserList(l), nil
-}
-
 type listFlagUserListsParams struct {
 	projectParams
 	pageParams
@@ -220,11 +202,7 @@ type listFlagUserListsParams struct {
 
 // listFlagUserLists: https://docs.gitlab.com/api/feature_flag_user_lists/#list-all-feature-flag-user-lists-for-a-project
 func (a *API) listFlagUserLists(c *call, p listFlagUserListsParams) (page[flagUserListJSON], error) {
-	list, err := a.Flags.UserLists(c, c.actor, p.Project, p.Search, p.paging())
-	if err != nil {
-		return page[flagUserListJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toFlagUserList), nil
+	return offsetList(p.pageParams, toFlagUserList)(a.Flags.UserLists(c, c.actor, p.Project, p.Search, p.paging()))
 }
 
 type createFlagUserListParams struct {
@@ -235,7 +213,7 @@ type createFlagUserListParams struct {
 
 // createFlagUserList: https://docs.gitlab.com/api/feature_flag_user_lists/#create-a-feature-flag-user-list
 func (a *API) createFlagUserList(c *call, p createFlagUserListParams) (flagUserListJSON, error) {
-	return presentFlagUserList(a.Flags.CreateUserList(c, c.actor, p.Project, featureflag.UserListChange{Name: &p.Name, UserIDs: &p.UserIDs}))
+	return presentAs(toFlagUserList)(a.Flags.CreateUserList(c, c.actor, p.Project, featureflag.UserListChange{Name: &p.Name, UserIDs: &p.UserIDs}))
 }
 
 type flagUserListParams struct {
@@ -245,7 +223,7 @@ type flagUserListParams struct {
 
 // getFlagUserList: https://docs.gitlab.com/api/feature_flag_user_lists/#get-a-feature-flag-user-list
 func (a *API) getFlagUserList(c *call, p flagUserListParams) (flagUserListJSON, error) {
-	return presentFlagUserList(a.Flags.UserList(c, c.actor, p.Project, p.IID))
+	return presentAs(toFlagUserList)(a.Flags.UserList(c, c.actor, p.Project, p.IID))
 }
 
 type updateFlagUserListParams struct {
@@ -256,7 +234,7 @@ type updateFlagUserListParams struct {
 
 // updateFlagUserList: https://docs.gitlab.com/api/feature_flag_user_lists/#update-a-feature-flag-user-list
 func (a *API) updateFlagUserList(c *call, p updateFlagUserListParams) (flagUserListJSON, error) {
-	return presentFlagUserList(a.Flags.UpdateUserList(c, c.actor, p.Project, p.IID, featureflag.UserListChange{Name: p.Name, UserIDs: p.UserIDs}))
+	return presentAs(toFlagUserList)(a.Flags.UpdateUserList(c, c.actor, p.Project, p.IID, featureflag.UserListChange{Name: p.Name, UserIDs: p.UserIDs}))
 }
 
 // deleteFlagUserList: https://docs.gitlab.com/api/feature_flag_user_lists/#delete-feature-flag-user-list

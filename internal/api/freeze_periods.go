@@ -25,13 +25,6 @@ func toFreezePeriod(f *deployment.FreezePeriod) freezePeriodJSON {
 	return freezePeriodJSON{f.ID, f.Start, f.End, f.Timezone, toStamp(f.CreatedAt), toStamp(f.UpdatedAt)}
 }
 
-func presentFreezePeriod(f *deployment.FreezePeriod, err error) (freezePeriodJSON, error) {
-	if err != nil {
-		return freezePeriodJSON{}, err
-	}
-	return toFreezePeriod(f), nil
-}
-
 type listFreezePeriodsParams struct {
 	projectParams
 	pageParams
@@ -39,11 +32,7 @@ type listFreezePeriodsParams struct {
 
 // listFreezePeriods: https://docs.gitlab.com/api/freeze_periods/#list-freeze-periods
 func (a *API) listFreezePeriods(c *call, p listFreezePeriodsParams) (page[freezePeriodJSON], error) {
-	list, err := a.CI.Deployments.FreezePeriods(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[freezePeriodJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toFreezePeriod), nil
+	return offsetList(p.pageParams, toFreezePeriod)(a.CI.Deployments.FreezePeriods(c, c.actor, p.Project, p.paging()))
 }
 
 type freezePeriodParams struct {
@@ -53,7 +42,7 @@ type freezePeriodParams struct {
 
 // getFreezePeriod: https://docs.gitlab.com/api/freeze_periods/#get-a-freeze-period-by-a-freeze_period_id
 func (a *API) getFreezePeriod(c *call, p freezePeriodParams) (freezePeriodJSON, error) {
-	return presentFreezePeriod(a.CI.Deployments.FreezePeriod(c, c.actor, p.Project, p.ID))
+	return presentAs(toFreezePeriod)(a.CI.Deployments.FreezePeriod(c, c.actor, p.Project, p.ID))
 }
 
 type createFreezePeriodParams struct {
@@ -65,7 +54,7 @@ type createFreezePeriodParams struct {
 
 // createFreezePeriod: https://docs.gitlab.com/api/freeze_periods/#create-a-freeze-period
 func (a *API) createFreezePeriod(c *call, p createFreezePeriodParams) (freezePeriodJSON, error) {
-	return presentFreezePeriod(a.CI.Deployments.CreateFreezePeriod(c, c.actor, p.Project, deployment.FreezeChange{Start: &p.Start, End: &p.End, Timezone: p.Timezone}))
+	return presentAs(toFreezePeriod)(a.CI.Deployments.CreateFreezePeriod(c, c.actor, p.Project, deployment.FreezeChange{Start: &p.Start, End: &p.End, Timezone: p.Timezone}))
 }
 
 type updateFreezePeriodParams struct {
@@ -77,7 +66,7 @@ type updateFreezePeriodParams struct {
 
 // updateFreezePeriod: https://docs.gitlab.com/api/freeze_periods/#update-a-freeze-period
 func (a *API) updateFreezePeriod(c *call, p updateFreezePeriodParams) (freezePeriodJSON, error) {
-	return presentFreezePeriod(a.CI.Deployments.UpdateFreezePeriod(c, c.actor, p.Project, p.ID, deployment.FreezeChange{Start: p.Start, End: p.End, Timezone: p.Timezone}))
+	return presentAs(toFreezePeriod)(a.CI.Deployments.UpdateFreezePeriod(c, c.actor, p.Project, p.ID, deployment.FreezeChange{Start: p.Start, End: p.End, Timezone: p.Timezone}))
 }
 
 // deleteFreezePeriod: https://docs.gitlab.com/api/freeze_periods/#delete-a-freeze-period

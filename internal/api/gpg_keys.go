@@ -16,11 +16,7 @@ func (a *API) gpgKeyRoutes() {
 
 // listOwnGPGKeys: https://docs.gitlab.com/api/user_keys/#list-all-gpg-keys
 func (a *API) listOwnGPGKeys(c *call, p pageParams) (page[gpgKeyJSON], error) {
-	list, err := a.Users.OwnGPGKeys(c, c.actor, p.paging())
-	if err != nil {
-		return page[gpgKeyJSON]{}, err
-	}
-	return offsetPage(p, list, toGPGKey), nil
+	return offsetList(p, toGPGKey)(a.Users.OwnGPGKeys(c, c.actor, p.paging()))
 }
 
 // getOwnGPGKey: https://docs.gitlab.com/api/user_keys/#get-a-gpg-key
@@ -44,11 +40,7 @@ func (a *API) deleteOwnGPGKey(c *call, p ownKeyParams) (none, error) {
 
 // listGPGKeys: https://docs.gitlab.com/api/user_keys/#list-all-gpg-keys-for-a-user
 func (a *API) listGPGKeys(c *call, p listKeysParams) (page[gpgKeyJSON], error) {
-	list, err := a.Users.GPGKeysOf(c, c.actor, p.User, p.paging())
-	if err != nil {
-		return page[gpgKeyJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toGPGKey), nil
+	return offsetList(p.pageParams, toGPGKey)(a.Users.GPGKeysOf(c, c.actor, p.User, p.paging()))
 }
 
 // getGPGKey: https://docs.gitlab.com/api/user_keys/#get-a-gpg-key-for-a-user

@@ -33,13 +33,6 @@ func toGroupProtectedBranch(p *repo.Protected) groupProtectedBranchJSON {
 	}
 }
 
-func presentGroupProtectedBranch(p *repo.Protected, err error) (groupProtectedBranchJSON, error) {
-	if err != nil {
-		return groupProtectedBranchJSON{}, err
-	}
-	return toGroupProtectedBranch(p), nil
-}
-
 type groupProtectedBranchesParams struct {
 	placeParams
 	Search string `param:"search" max:"1024" doc:"Text in the name."`
@@ -48,11 +41,7 @@ type groupProtectedBranchesParams struct {
 
 // listGroupProtectedBranches: https://docs.gitlab.com/api/group_protected_branches/#list-protected-branches
 func (a *API) listGroupProtectedBranches(c *call, p groupProtectedBranchesParams) (page[groupProtectedBranchJSON], error) {
-	list, err := a.Repos.GroupProtectedBranches(c, c.actor, p.Ref, p.Search, p.paging())
-	if err != nil {
-		return page[groupProtectedBranchJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toGroupProtectedBranch), nil
+	return offsetList(p.pageParams, toGroupProtectedBranch)(a.Repos.GroupProtectedBranches(c, c.actor, p.Ref, p.Search, p.paging()))
 }
 
 type groupProtectedBranchParams struct {
@@ -62,7 +51,7 @@ type groupProtectedBranchParams struct {
 
 // getGroupProtectedBranch: https://docs.gitlab.com/api/group_protected_branches/#get-a-single-protected-branch-or-wildcard-protected-branch
 func (a *API) getGroupProtectedBranch(c *call, p groupProtectedBranchParams) (groupProtectedBranchJSON, error) {
-	return presentGroupProtectedBranch(a.Repos.GroupProtectedBranch(c, c.actor, p.Ref, p.Name))
+	return presentAs(toGroupProtectedBranch)(a.Repos.GroupProtectedBranch(c, c.actor, p.Ref, p.Name))
 }
 
 type protectGroupBranchParams struct {
@@ -72,7 +61,7 @@ type protectGroupBranchParams struct {
 
 // protectGroupBranch: https://docs.gitlab.com/api/group_protected_branches/#protect-repository-branches
 func (a *API) protectGroupBranch(c *call, p protectGroupBranchParams) (groupProtectedBranchJSON, error) {
-	return presentGroupProtectedBranch(a.Repos.ProtectInGroup(c, c.actor, p.Ref, p.protected(c.site)))
+	return presentAs(toGroupProtectedBranch)(a.Repos.ProtectInGroup(c, c.actor, p.Ref, p.protected(c.site)))
 }
 
 type changeGroupProtectedBranchParams struct {
@@ -82,7 +71,7 @@ type changeGroupProtectedBranchParams struct {
 
 // changeGroupProtectedBranch: https://docs.gitlab.com/api/group_protected_branches/#update-a-protected-branch
 func (a *API) changeGroupProtectedBranch(c *call, p changeGroupProtectedBranchParams) (groupProtectedBranchJSON, error) {
-	return presentGroupProtectedBranch(a.Repos.ChangeProtectedInGroup(c, c.actor, p.Ref, p.Name, p.change(c.site)))
+	return presentAs(toGroupProtectedBranch)(a.Repos.ChangeProtectedInGroup(c, c.actor, p.Ref, p.Name, p.change(c.site)))
 }
 
 // unprotectGroupBranch: https://docs.gitlab.com/api/group_protected_branches/#unprotect-repository-branches

@@ -168,11 +168,7 @@ type listHooksParams struct {
 
 // listHooks: https://docs.gitlab.com/api/project_webhooks/#list-webhooks-for-a-project
 func (m hookEndpoints) listHooks(c *call, p listHooksParams) (page[hookJSON], error) {
-	list, err := m.api.Hooks.List(c, c.actor, m.at(p.Ref), p.paging())
-	if err != nil {
-		return page[hookJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, m.api.toHook), nil
+	return offsetList(p.pageParams, m.api.toHook)(m.api.Hooks.List(c, c.actor, m.at(p.Ref), p.paging()))
 }
 
 type hookParams struct {
@@ -457,11 +453,7 @@ type listSystemHooksParams struct{ pageParams }
 
 // listSystemHooks: https://docs.gitlab.com/api/system_hooks/#list-system-hooks
 func (a *API) listSystemHooks(c *call, p listSystemHooksParams) (page[hookBasicJSON], error) {
-	list, err := a.Hooks.List(c, c.actor, systemHooks, p.paging())
-	if err != nil {
-		return page[hookBasicJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toHookBasic), nil
+	return offsetList(p.pageParams, a.toHookBasic)(a.Hooks.List(c, c.actor, systemHooks, p.paging()))
 }
 
 type systemHookParams struct {

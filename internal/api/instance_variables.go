@@ -26,7 +26,7 @@ type variableParams struct {
 
 // getInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#show-instance-variable-details
 func (a *API) getInstanceVariable(c *call, p variableParams) (variableJSON, error) {
-	return presented(a.CI.Variables.GetInstance(c, c.actor, p.Key))
+	return presentAs(toVariable)(a.CI.Variables.GetInstance(c, c.actor, p.Key))
 }
 
 type variableFieldParams struct {
@@ -49,7 +49,7 @@ type createVariableParams struct {
 
 // createInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#create-instance-variable
 func (a *API) createInstanceVariable(c *call, p createVariableParams) (variableJSON, error) {
-	return presented(a.CI.Variables.CreateInstance(c, c.actor, p.Key, p.change()))
+	return presentAs(toVariable)(a.CI.Variables.CreateInstance(c, c.actor, p.Key, p.change()))
 }
 
 type updateVariableParams struct {
@@ -59,7 +59,7 @@ type updateVariableParams struct {
 
 // updateInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#update-instance-variable
 func (a *API) updateInstanceVariable(c *call, p updateVariableParams) (variableJSON, error) {
-	return presented(a.CI.Variables.UpdateInstance(c, c.actor, p.Key, p.change()))
+	return presentAs(toVariable)(a.CI.Variables.UpdateInstance(c, c.actor, p.Key, p.change()))
 }
 
 // deleteInstanceVariable: https://docs.gitlab.com/api/instance_level_ci_variables/#remove-instance-variable
@@ -75,13 +75,6 @@ type variableJSON struct {
 	Protected   bool    `json:"protected"`
 	Masked      bool    `json:"masked"`
 	Raw         bool    `json:"raw"`
-}
-
-func presented(v *variable.Variable, err error) (variableJSON, error) {
-	if err != nil {
-		return variableJSON{}, err
-	}
-	return toVariable(v), nil
 }
 
 func toVariable(v *variable.Variable) variableJSON {

@@ -115,13 +115,6 @@ func toIntegrationDetail(h *hook.Hook) integrationDetailJSON {
 	}}
 }
 
-func presentIntegration(h *hook.Hook, err error) (integrationDetailJSON, error) {
-	if err != nil {
-		return integrationDetailJSON{}, err
-	}
-	return toIntegrationDetail(h), nil
-}
-
 // listIntegrations: https://docs.gitlab.com/api/project_integrations/#list-all-active-integrations
 func (m hookEndpoints) listIntegrations(c *call, p placeParams) ([]integrationJSON, error) {
 	list, err := m.api.Hooks.ActiveIntegrations(c, c.actor, m.at(p.Ref))
@@ -138,7 +131,7 @@ type integrationParams struct {
 
 // getIntegration: https://docs.gitlab.com/api/project_integrations/#get-slack-notifications-settings
 func (m hookEndpoints) getIntegration(c *call, p integrationParams) (integrationDetailJSON, error) {
-	return presentIntegration(m.api.Hooks.Integration(c, c.actor, m.at(p.Ref), hook.Kind(p.Slug)))
+	return presentAs(toIntegrationDetail)(m.api.Hooks.Integration(c, c.actor, m.at(p.Ref), hook.Kind(p.Slug)))
 }
 
 type setIntegrationParams struct {
@@ -235,7 +228,7 @@ func (m hookEndpoints) setIntegration(c *call, p setIntegrationParams) (integrat
 	if err != nil {
 		return integrationDetailJSON{}, err
 	}
-	return presentIntegration(m.api.Hooks.SetIntegration(c, c.actor, m.at(p.Ref), hook.Kind(p.Slug), f))
+	return presentAs(toIntegrationDetail)(m.api.Hooks.SetIntegration(c, c.actor, m.at(p.Ref), hook.Kind(p.Slug), f))
 }
 
 // deleteIntegration: https://docs.gitlab.com/api/project_integrations/#disable-slack-notifications

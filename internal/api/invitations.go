@@ -65,11 +65,7 @@ type listInvitationsParams struct {
 
 // list: https://docs.gitlab.com/api/invitations/#list-all-invitations-pending-for-a-group-or-project
 func (t invitations) list(c *call, p listInvitationsParams) (page[invitationJSON], error) {
-	list, err := t.Invites.List(c, c.actor, t.at(p.invitationPlaceParams), p.Query, p.paging())
-	if err != nil {
-		return page[invitationJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toInvitation), nil
+	return offsetList(p.pageParams, toInvitation)(t.Invites.List(c, c.actor, t.at(p.invitationPlaceParams), p.Query, p.paging()))
 }
 
 type inviteParams struct {

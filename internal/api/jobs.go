@@ -74,11 +74,7 @@ type pipelineJobsParams struct {
 // listPipelineJobs: https://docs.gitlab.com/api/jobs/#list-pipeline-jobs
 func (a *API) listPipelineJobs(c *call, p pipelineJobsParams) (page[jobJSON], error) {
 	f := ci.JobFilter{Scope: p.states(), Retried: p.Retried}
-	list, err := a.CI.PipelineJobs(c, c.actor, p.Project, p.Pipeline, f, p.paging())
-	if err != nil {
-		return page[jobJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.jobForm(c)), nil
+	return offsetList(p.pageParams, a.jobForm(c))(a.CI.PipelineJobs(c, c.actor, p.Project, p.Pipeline, f, p.paging()))
 }
 
 type bridgesParams struct {

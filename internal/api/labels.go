@@ -50,13 +50,6 @@ func toLabel(l *plan.Label) labelJSON {
 	}
 }
 
-func presentLabel(l *plan.Label, err error) (labelJSON, error) {
-	if err != nil {
-		return labelJSON{}, err
-	}
-	return toLabel(l), nil
-}
-
 type listLabelsParams struct {
 	placeParams
 	WithCounts  bool   `param:"with_counts"`
@@ -71,11 +64,7 @@ type listLabelsParams struct {
 // listLabels: https://docs.gitlab.com/api/labels/#list-labels
 func (m parentEndpoints) listLabels(c *call, p listLabelsParams) (page[labelJSON], error) {
 	f := plan.LabelFilter{Search: p.Search, Ancestors: p.Ancestors == nil || *p.Ancestors, Descendants: p.Descendants, Counts: p.WithCounts}
-	list, err := m.api.Plan.Labels(c, c.actor, m.at(p.Ref), f, p.paging())
-	if err != nil {
-		return page[labelJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toLabel), nil
+	return offsetList(p.pageParams, toLabel)(m.api.Plan.Labels(c, c.actor, m.at(p.Ref), f, p.paging()))
 }
 
 type labelParams struct {
@@ -85,7 +74,7 @@ type labelParams struct {
 
 // getLabel: https://docs.gitlab.com/api/labels/#get-a-single-project-label
 func (m parentEndpoints) getLabel(c *call, p labelParams) (labelJSON, error) {
-	return presentLabel(m.api.Plan.Label(c, c.actor, m.at(p.Ref), p.Label))
+	return presentAs(toLabel)(m.api.Plan.Label(c, c.actor, m.at(p.Ref), p.Label))
 }
 
 type labelFieldParams struct {
@@ -110,7 +99,7 @@ type createLabelParams struct {
 
 // createLabel: https://docs.gitlab.com/api/labels/#create-a-new-label
 func (m parentEndpoints) createLabel(c *call, p createLabelParams) (labelJSON, error) {
-	return presentLabel(m.api.Plan.CreateLabel(c, c.actor, m.at(p.Ref), p.fields(&p.Name, &p.Color)))
+	return presentAs(toLabel)(m.api.Plan.CreateLabel(c, c.actor, m.at(p.Ref), p.fields(&p.Name, &p.Color)))
 }
 
 type labelChangeParams struct {
@@ -130,7 +119,7 @@ type updateLabelParams struct {
 
 // updateLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
 func (m parentEndpoints) updateLabel(c *call, p updateLabelParams) (labelJSON, error) {
-	return presentLabel(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
+	return presentAs(toLabel)(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.Label, p.fields(p.NewName, p.Color)))
 }
 
 // namedLabelParams identify a label by a parameter, as older clients do.
@@ -162,7 +151,7 @@ func (p updateNamedLabelParams) ParamRules() []bind.Rule {
 
 // updateNamedLabel: https://docs.gitlab.com/api/labels/#edit-an-existing-label
 func (m parentEndpoints) updateNamedLabel(c *call, p updateNamedLabelParams) (labelJSON, error) {
-	return presentLabel(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.label(), p.fields(p.NewName, p.Color)))
+	return presentAs(toLabel)(m.api.Plan.UpdateLabel(c, c.actor, m.at(p.Ref), p.label(), p.fields(p.NewName, p.Color)))
 }
 
 // deleteLabel: https://docs.gitlab.com/api/labels/#delete-a-label
@@ -187,11 +176,11 @@ func (m parentEndpoints) unsubscribeLabel(c *call, p labelParams) (unchanged[lab
 
 func (m parentEndpoints) setSubscription(c *call, p labelParams, want bool) (unchanged[labelJSON], error) {
 	l, changed, err := m.api.Plan.SubscribeLabel(c, c.actor, m.at(p.Ref), p.Label, want)
-	out, err := presentLabel(l, err)
+	out, err := presentAs(toLabel)(l, err)
 	return unchanged[labelJSON]{out, !changed}, err
 }
 
 // promoteLabel: https://docs.gitlab.com/api/labels/#promote-a-project-label-to-a-group-label
 func (a *API) promoteLabel(c *call, p labelParams) (labelJSON, error) {
-	return presentLabel(a.Plan.PromoteLabel(c, c.actor, p.Ref, p.Label))
+	return presentAs(toLabel)(a.Plan.PromoteLabel(c, c.actor, p.Ref, p.Label))
 }

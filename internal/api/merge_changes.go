@@ -150,11 +150,7 @@ func toMergeVersion(v *merge.Version) mergeVersionJSON {
 
 // listMergeVersions: https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions
 func (a *API) listMergeVersions(c *call, p mergePageParams) (page[mergeVersionJSON], error) {
-	list, err := a.Merges.Versions(c, c.actor, p.Project, p.Request, p.paging())
-	if err != nil {
-		return page[mergeVersionJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toMergeVersion), nil
+	return offsetList(p.pageParams, toMergeVersion)(a.Merges.Versions(c, c.actor, p.Project, p.Request, p.paging()))
 }
 
 type mergeVersionParams struct {

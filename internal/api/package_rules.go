@@ -22,11 +22,7 @@ type listPackageRulesParams struct {
 
 // listPackageRules: https://docs.gitlab.com/api/project_packages_protection_rules/#list-package-protection-rules
 func (a *API) listPackageRules(c *call, p listPackageRulesParams) (page[packageRuleJSON], error) {
-	list, err := a.Packages.Rules(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[packageRuleJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toPackageRule), nil
+	return offsetList(p.pageParams, toPackageRule)(a.Packages.Rules(c, c.actor, p.Project, p.paging()))
 }
 
 // ruleLevels are the access levels of rules by name. Clients also send numbers.

@@ -113,6 +113,29 @@ func offsetPage[F, T any](p pageParams, list db.Page[F], to func(F) T) page[T] {
 	return page[T]{items: mapped(list.Items, to), head: offsetHead(p, list)}
 }
 
+// offsetList returns a function that turns the result of a list operation into a
+// page: offsetList(p, toLabel)(a.Plan.Labels(…)).
+func offsetList[F, T any](p pageParams, to func(F) T) func(db.Page[F], error) (page[T], error) {
+	return func(list db.Page[F], err error) (page[T], error) {
+		if err != nil {
+			return page[T]{}, err
+		}
+		return offsetPage(p, list, to), nil
+	}
+}
+
+// presentAs returns a function that turns the result of an operation into JSON:
+// presentAs(toLabel)(a.Plan.Label(…)).
+func presentAs[F, T any](to func(F) T) func(F, error) (T, error) {
+	return func(value F, err error) (T, error) {
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return to(value), nil
+	}
+}
+
 // offsetHead returns a function that writes the headers of a page. It does not
 // reference the items, whose memory is released while they are written.
 func offsetHead[F any](p pageParams, list db.Page[F]) func(c *call) {

@@ -88,20 +88,9 @@ func toPagesDomain(d *pages.Domain) pagesDomainJSON {
 	return out
 }
 
-func presentPagesDomain(d *pages.Domain, err error) (pagesDomainJSON, error) {
-	if err != nil {
-		return pagesDomainJSON{}, err
-	}
-	return toPagesDomain(d), nil
-}
-
 // listAllPagesDomains: https://docs.gitlab.com/api/pages_domains/#list-all-pages-domains
 func (a *API) listAllPagesDomains(c *call, p pageParams) (page[allPagesDomainsJSON], error) {
-	list, err := a.Pages.AllDomains(c, c.actor, p.paging())
-	if err != nil {
-		return page[allPagesDomainsJSON]{}, err
-	}
-	return offsetPage(p, list, toAllPagesDomains), nil
+	return offsetList(p, toAllPagesDomains)(a.Pages.AllDomains(c, c.actor, p.paging()))
 }
 
 type listPagesDomainsParams struct {
@@ -111,11 +100,7 @@ type listPagesDomainsParams struct {
 
 // listPagesDomains: https://docs.gitlab.com/api/pages_domains/#list-pages-domains
 func (a *API) listPagesDomains(c *call, p listPagesDomainsParams) (page[pagesDomainJSON], error) {
-	list, err := a.Pages.Domains(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[pagesDomainJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toPagesDomain), nil
+	return offsetList(p.pageParams, toPagesDomain)(a.Pages.Domains(c, c.actor, p.Project, p.paging()))
 }
 
 type pagesDomainParams struct {
@@ -125,7 +110,7 @@ type pagesDomainParams struct {
 
 // getPagesDomain: https://docs.gitlab.com/api/pages_domains/#single-pages-domain
 func (a *API) getPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, error) {
-	return presentPagesDomain(a.Pages.Domain(c, c.actor, p.Project, p.Domain))
+	return presentAs(toPagesDomain)(a.Pages.Domain(c, c.actor, p.Project, p.Domain))
 }
 
 // certificateParams are a certificate and its key.
@@ -155,7 +140,7 @@ type newPagesDomainParams struct {
 
 // createPagesDomain: https://docs.gitlab.com/api/pages_domains/#create-new-pages-domain
 func (a *API) createPagesDomain(c *call, p newPagesDomainParams) (pagesDomainJSON, error) {
-	return presentPagesDomain(a.Pages.CreateDomain(c, c.actor, p.Project, pages.NewDomain{Name: p.Domain, AutoSSL: p.AutoSSL, Certificate: p.pair()}))
+	return presentAs(toPagesDomain)(a.Pages.CreateDomain(c, c.actor, p.Project, pages.NewDomain{Name: p.Domain, AutoSSL: p.AutoSSL, Certificate: p.pair()}))
 }
 
 type updatePagesDomainParams struct {
@@ -166,7 +151,7 @@ type updatePagesDomainParams struct {
 
 // updatePagesDomain: https://docs.gitlab.com/api/pages_domains/#update-pages-domain
 func (a *API) updatePagesDomain(c *call, p updatePagesDomainParams) (pagesDomainJSON, error) {
-	return presentPagesDomain(a.Pages.UpdateDomain(c, c.actor, p.Project, p.Domain, pages.DomainChange{AutoSSL: p.AutoSSL, Certificate: p.pair()}))
+	return presentAs(toPagesDomain)(a.Pages.UpdateDomain(c, c.actor, p.Project, p.Domain, pages.DomainChange{AutoSSL: p.AutoSSL, Certificate: p.pair()}))
 }
 
 // deletePagesDomain: https://docs.gitlab.com/api/pages_domains/#delete-pages-domain
@@ -176,5 +161,5 @@ func (a *API) deletePagesDomain(c *call, p pagesDomainParams) (none, error) {
 
 // verifyPagesDomain: https://docs.gitlab.com/api/pages_domains/#verify-pages-domain
 func (a *API) verifyPagesDomain(c *call, p pagesDomainParams) (pagesDomainJSON, error) {
-	return presentPagesDomain(a.Pages.VerifyDomain(c, c.actor, p.Project, p.Domain))
+	return presentAs(toPagesDomain)(a.Pages.VerifyDomain(c, c.actor, p.Project, p.Domain))
 }

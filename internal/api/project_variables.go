@@ -51,7 +51,7 @@ func (p *placeVariableParams) scope() *string {
 
 // getVariable: https://docs.gitlab.com/api/project_level_variables/#get-a-single-variable
 func (m parentEndpoints) getVariable(c *call, p placeVariableParams) (placeVariableJSON, error) {
-	return presentPlaceVariable(m.api.CI.Variables.Get(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
+	return presentAs(toPlaceVariable)(m.api.CI.Variables.Get(c, c.actor, m.at(p.Ref), p.Key, p.scope()))
 }
 
 type placeVariableFieldParams struct {
@@ -79,7 +79,7 @@ type createPlaceVariableParams struct {
 func (m parentEndpoints) createVariable(c *call, p createPlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value, change.Hidden = &p.Value, &p.Hidden
-	return presentPlaceVariable(m.api.CI.Variables.Create(c, c.actor, m.at(p.Ref), p.Key, change))
+	return presentAs(toPlaceVariable)(m.api.CI.Variables.Create(c, c.actor, m.at(p.Ref), p.Key, change))
 }
 
 type updatePlaceVariableParams struct {
@@ -92,7 +92,7 @@ type updatePlaceVariableParams struct {
 func (m parentEndpoints) updateVariable(c *call, p updatePlaceVariableParams) (placeVariableJSON, error) {
 	change := p.change()
 	change.Value = p.Value
-	return presentPlaceVariable(m.api.CI.Variables.Update(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
+	return presentAs(toPlaceVariable)(m.api.CI.Variables.Update(c, c.actor, m.at(p.Ref), p.Key, p.scope(), change))
 }
 
 // deleteVariable: https://docs.gitlab.com/api/project_level_variables/#delete-a-variable
@@ -110,13 +110,6 @@ type placeVariableJSON struct {
 	Raw         bool    `json:"raw"`
 	Scope       string  `json:"environment_scope"`
 	Description *string `json:"description"`
-}
-
-func presentPlaceVariable(v *variable.Variable, err error) (placeVariableJSON, error) {
-	if err != nil {
-		return placeVariableJSON{}, err
-	}
-	return toPlaceVariable(v), nil
 }
 
 func toPlaceVariable(v *variable.Variable) placeVariableJSON {

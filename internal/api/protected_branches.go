@@ -48,13 +48,6 @@ func toProtectedBranch(p *repo.Protected) protectedBranchJSON {
 	}
 }
 
-func presentProtectedBranch(p *repo.Protected, err error) (protectedBranchJSON, error) {
-	if err != nil {
-		return protectedBranchJSON{}, err
-	}
-	return toProtectedBranch(p), nil
-}
-
 type protectedRefsParams struct {
 	projectParams
 	Search string `param:"search" max:"1024" doc:"Text in the name."`
@@ -63,11 +56,7 @@ type protectedRefsParams struct {
 
 // listProtectedBranches: https://docs.gitlab.com/api/protected_branches/#list-protected-branches
 func (a *API) listProtectedBranches(c *call, p protectedRefsParams) (page[protectedBranchJSON], error) {
-	list, err := a.Repos.ProtectedRefs(c, c.actor, p.Project, repo.BranchRef, p.Search, p.paging())
-	if err != nil {
-		return page[protectedBranchJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toProtectedBranch), nil
+	return offsetList(p.pageParams, toProtectedBranch)(a.Repos.ProtectedRefs(c, c.actor, p.Project, repo.BranchRef, p.Search, p.paging()))
 }
 
 type protectedRefParams struct {
@@ -77,7 +66,7 @@ type protectedRefParams struct {
 
 // getProtectedBranch: https://docs.gitlab.com/api/protected_branches/#get-a-single-protected-branch-or-wildcard-protected-branch
 func (a *API) getProtectedBranch(c *call, p protectedRefParams) (protectedBranchJSON, error) {
-	return presentProtectedBranch(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.BranchRef, p.Name))
+	return presentAs(toProtectedBranch)(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.BranchRef, p.Name))
 }
 
 // refAccessParams add an access level, or change or remove the one with the ID.
@@ -166,7 +155,7 @@ func (p *protectBranchFields) protected(site *Site) repo.NewProtected {
 
 // protectBranch: https://docs.gitlab.com/api/protected_branches/#protect-repository-branches
 func (a *API) protectBranch(c *call, p protectBranchParams) (protectedBranchJSON, error) {
-	return presentProtectedBranch(a.Repos.Protect(c, c.actor, p.Project, repo.BranchRef, p.protected(c.site)))
+	return presentAs(toProtectedBranch)(a.Repos.Protect(c, c.actor, p.Project, repo.BranchRef, p.protected(c.site)))
 }
 
 type changeProtectedBranchParams struct {
@@ -191,7 +180,7 @@ func (p *changeBranchFields) change(site *Site) repo.ProtectedChange {
 
 // changeProtectedBranch: https://docs.gitlab.com/api/protected_branches/#update-a-protected-branch
 func (a *API) changeProtectedBranch(c *call, p changeProtectedBranchParams) (protectedBranchJSON, error) {
-	return presentProtectedBranch(a.Repos.ChangeProtected(c, c.actor, p.Project, repo.BranchRef, p.Name, p.change(c.site)))
+	return presentAs(toProtectedBranch)(a.Repos.ChangeProtected(c, c.actor, p.Project, repo.BranchRef, p.Name, p.change(c.site)))
 }
 
 // unprotectBranch: https://docs.gitlab.com/api/protected_branches/#unprotect-repository-branches

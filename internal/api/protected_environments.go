@@ -80,13 +80,6 @@ func toProtectedEnvironment(e *deployment.ProtectedEnvironment) protectedEnviron
 	return protectedEnvironmentJSON{e.Name, mapped(e.Deploy, toDeployRule), e.RequiredApprovals, mapped(e.Approve, toApproveRule)}
 }
 
-func presentProtectedEnvironment(e *deployment.ProtectedEnvironment, err error) (protectedEnvironmentJSON, error) {
-	if err != nil {
-		return protectedEnvironmentJSON{}, err
-	}
-	return toProtectedEnvironment(e), nil
-}
-
 type listProtectedEnvironmentsParams struct {
 	protectedPlaceParams
 	pageParams
@@ -94,11 +87,7 @@ type listProtectedEnvironmentsParams struct {
 
 // list: https://docs.gitlab.com/api/protected_environments/#list-protected-environments
 func (e protectedEnvironments) list(c *call, p listProtectedEnvironmentsParams) (page[protectedEnvironmentJSON], error) {
-	list, err := e.CI.Deployments.Protected(c, c.actor, e.at(p.protectedPlaceParams), p.paging())
-	if err != nil {
-		return page[protectedEnvironmentJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toProtectedEnvironment), nil
+	return offsetList(p.pageParams, toProtectedEnvironment)(e.CI.Deployments.Protected(c, c.actor, e.at(p.protectedPlaceParams), p.paging()))
 }
 
 type protectedEnvironmentParams struct {
@@ -108,7 +97,7 @@ type protectedEnvironmentParams struct {
 
 // get: https://docs.gitlab.com/api/protected_environments/#get-a-single-protected-environment
 func (e protectedEnvironments) get(c *call, p protectedEnvironmentParams) (protectedEnvironmentJSON, error) {
-	return presentProtectedEnvironment(e.CI.Deployments.ProtectedByName(c, c.actor, e.at(p.protectedPlaceParams), p.Name))
+	return presentAs(toProtectedEnvironment)(e.CI.Deployments.ProtectedByName(c, c.actor, e.at(p.protectedPlaceParams), p.Name))
 }
 
 type environmentRuleParams struct {
@@ -158,7 +147,7 @@ func (p *protectEnvironmentParams) check() error {
 
 // protect: https://docs.gitlab.com/api/protected_environments/#protect-a-single-environment
 func (e protectedEnvironments) protect(c *call, p protectEnvironmentParams) (protectedEnvironmentJSON, error) {
-	return presentProtectedEnvironment(e.CI.Deployments.Protect(c, c.actor, e.at(p.protectedPlaceParams), p.Name, deployment.ProtectionChange{
+	return presentAs(toProtectedEnvironment)(e.CI.Deployments.Protect(c, c.actor, e.at(p.protectedPlaceParams), p.Name, deployment.ProtectionChange{
 		RequiredApprovals: p.RequiredApprovals, Deploy: environmentRules(p.Deploy), Approve: environmentRules(p.Approve),
 	}))
 }
@@ -172,7 +161,7 @@ type updateProtectedEnvironmentParams struct {
 
 // update: https://docs.gitlab.com/api/protected_environments/#update-a-protected-environment
 func (e protectedEnvironments) update(c *call, p updateProtectedEnvironmentParams) (protectedEnvironmentJSON, error) {
-	return presentProtectedEnvironment(e.CI.Deployments.UpdateProtected(c, c.actor, e.at(p.protectedPlaceParams), p.Name, deployment.ProtectionChange{
+	return presentAs(toProtectedEnvironment)(e.CI.Deployments.UpdateProtected(c, c.actor, e.at(p.protectedPlaceParams), p.Name, deployment.ProtectionChange{
 		RequiredApprovals: p.RequiredApprovals, Deploy: environmentRules(p.Deploy), Approve: environmentRules(p.Approve),
 	}))
 }

@@ -22,25 +22,14 @@ func toProtectedTag(p *repo.Protected) protectedTagJSON {
 	return protectedTagJSON{Name: p.Name, CreateAccessLevels: mapped(p.Of(repo.CreateRef), toRefAccess)}
 }
 
-func presentProtectedTag(p *repo.Protected, err error) (protectedTagJSON, error) {
-	if err != nil {
-		return protectedTagJSON{}, err
-	}
-	return toProtectedTag(p), nil
-}
-
 // listProtectedTags: https://docs.gitlab.com/api/protected_tags/#list-protected-tags
 func (a *API) listProtectedTags(c *call, p protectedRefsParams) (page[protectedTagJSON], error) {
-	list, err := a.Repos.ProtectedRefs(c, c.actor, p.Project, repo.TagRef, p.Search, p.paging())
-	if err != nil {
-		return page[protectedTagJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toProtectedTag), nil
+	return offsetList(p.pageParams, toProtectedTag)(a.Repos.ProtectedRefs(c, c.actor, p.Project, repo.TagRef, p.Search, p.paging()))
 }
 
 // getProtectedTag: https://docs.gitlab.com/api/protected_tags/#get-a-protected-tag-or-wildcard-protected-tag
 func (a *API) getProtectedTag(c *call, p protectedRefParams) (protectedTagJSON, error) {
-	return presentProtectedTag(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.TagRef, p.Name))
+	return presentAs(toProtectedTag)(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.TagRef, p.Name))
 }
 
 type protectTagParams struct {
@@ -61,7 +50,7 @@ func (a *API) protectTag(c *call, p protectTagParams) (protectedTagJSON, error) 
 			n.Access = append(n.Access, change.RefAccess)
 		}
 	}
-	return presentProtectedTag(a.Repos.Protect(c, c.actor, p.Project, repo.TagRef, n))
+	return presentAs(toProtectedTag)(a.Repos.Protect(c, c.actor, p.Project, repo.TagRef, n))
 }
 
 // unprotectTag: https://docs.gitlab.com/api/protected_tags/#delete-a-protected-tag

@@ -20,11 +20,7 @@ type resourceGroupsParams struct {
 
 // listResourceGroups: https://docs.gitlab.com/api/resource_groups/#get-all-resource-groups-for-a-project
 func (a *API) listResourceGroups(c *call, p resourceGroupsParams) (page[resourceGroupJSON], error) {
-	list, err := a.CI.Deployments.ResourceGroups(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[resourceGroupJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toResourceGroup), nil
+	return offsetList(p.pageParams, toResourceGroup)(a.CI.Deployments.ResourceGroups(c, c.actor, p.Project, p.paging()))
 }
 
 type resourceGroupParams struct {
@@ -34,7 +30,7 @@ type resourceGroupParams struct {
 
 // getResourceGroup: https://docs.gitlab.com/api/resource_groups/#get-a-specific-resource-group
 func (a *API) getResourceGroup(c *call, p resourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.CI.Deployments.ResourceGroup(c, c.actor, p.Project, p.Key))
+	return presentAs(toResourceGroup)(a.CI.Deployments.ResourceGroup(c, c.actor, p.Project, p.Key))
 }
 
 type upcomingJobsParams struct {
@@ -44,11 +40,7 @@ type upcomingJobsParams struct {
 
 // listUpcomingJobs: https://docs.gitlab.com/api/resource_groups/#list-upcoming-jobs-for-a-specific-resource-group
 func (a *API) listUpcomingJobs(c *call, p upcomingJobsParams) (page[jobJSON], error) {
-	list, err := a.CI.UpcomingJobs(c, c.actor, p.Project, p.Key, p.paging())
-	if err != nil {
-		return page[jobJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.jobForm(c)), nil
+	return offsetList(p.pageParams, a.jobForm(c))(a.CI.UpcomingJobs(c, c.actor, p.Project, p.Key, p.paging()))
 }
 
 // getCurrentJob: https://docs.gitlab.com/api/resource_groups/#get-the-current-job-for-a-specific-resource-group
@@ -63,7 +55,7 @@ type updateResourceGroupParams struct {
 
 // updateResourceGroup: https://docs.gitlab.com/api/resource_groups/#edit-an-existing-resource-group
 func (a *API) updateResourceGroup(c *call, p updateResourceGroupParams) (resourceGroupJSON, error) {
-	return presentResourceGroup(a.CI.Deployments.SetProcessMode(c, c.actor, p.Project, p.Key, deployment.ProcessMode(p.Mode)))
+	return presentAs(toResourceGroup)(a.CI.Deployments.SetProcessMode(c, c.actor, p.Project, p.Key, deployment.ProcessMode(p.Mode)))
 }
 
 type resourceGroupJSON struct {
@@ -72,13 +64,6 @@ type resourceGroupJSON struct {
 	ProcessMode string `json:"process_mode"`
 	CreatedAt   stamp  `json:"created_at"`
 	UpdatedAt   stamp  `json:"updated_at"`
-}
-
-func presentResourceGroup(g *deployment.ResourceGroup, err error) (resourceGroupJSON, error) {
-	if err != nil {
-		return resourceGroupJSON{}, err
-	}
-	return toResourceGroup(g), nil
 }
 
 func toResourceGroup(g *deployment.ResourceGroup) resourceGroupJSON {

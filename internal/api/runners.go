@@ -145,20 +145,12 @@ func (p *listRunnersParams) filter() runners.Filter {
 
 // listOwnRunners: https://docs.gitlab.com/api/runners/#list-available-runners
 func (a *API) listOwnRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.Runners.ListOwned(c, c.actor, p.filter(), p.paging())
-	if err != nil {
-		return page[runnerJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toRunner), nil
+	return offsetList(p.pageParams, a.toRunner)(a.CI.Runners.ListOwned(c, c.actor, p.filter(), p.paging()))
 }
 
 // listAllRunners: https://docs.gitlab.com/api/runners/#list-all-runners
 func (a *API) listAllRunners(c *call, p listRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.Runners.ListAll(c, c.actor, p.filter(), p.paging())
-	if err != nil {
-		return page[runnerJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toRunner), nil
+	return offsetList(p.pageParams, a.toRunner)(a.CI.Runners.ListAll(c, c.actor, p.filter(), p.paging()))
 }
 
 type runnerParams struct {
@@ -206,11 +198,7 @@ type runnerJobsParams struct {
 // listRunnerJobs: https://docs.gitlab.com/api/runners/#list-all-jobs-processed-by-a-runner
 func (a *API) listRunnerJobs(c *call, p runnerJobsParams) (page[jobJSON], error) {
 	f := ci.RunnerJobFilter{Status: p.Status, SystemID: p.SystemID, Desc: p.Sort == "desc"}
-	list, err := a.CI.RunnerJobs(c, c.actor, p.ID, f, p.paging())
-	if err != nil {
-		return page[jobJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.jobForm(c)), nil
+	return offsetList(p.pageParams, a.jobForm(c))(a.CI.RunnerJobs(c, c.actor, p.ID, f, p.paging()))
 }
 
 // listManagers: https://docs.gitlab.com/api/runners/#list-runners-managers
@@ -274,11 +262,7 @@ type projectRunnersParams struct {
 
 // listProjectRunners: https://docs.gitlab.com/api/runners/#list-projects-runners
 func (a *API) listProjectRunners(c *call, p projectRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.Runners.ListOfProject(c, c.actor, p.Project, p.filter(), p.paging())
-	if err != nil {
-		return page[runnerJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toRunner), nil
+	return offsetList(p.pageParams, a.toRunner)(a.CI.Runners.ListOfProject(c, c.actor, p.Project, p.filter(), p.paging()))
 }
 
 type groupRunnersParams struct {
@@ -288,11 +272,7 @@ type groupRunnersParams struct {
 
 // listGroupRunners: https://docs.gitlab.com/api/runners/#list-groups-runners
 func (a *API) listGroupRunners(c *call, p groupRunnersParams) (page[runnerJSON], error) {
-	list, err := a.CI.Runners.ListOfGroup(c, c.actor, p.Group, p.filter(), p.paging())
-	if err != nil {
-		return page[runnerJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, a.toRunner), nil
+	return offsetList(p.pageParams, a.toRunner)(a.CI.Runners.ListOfGroup(c, c.actor, p.Group, p.filter(), p.paging()))
 }
 
 type enableRunnerParams struct {

@@ -33,13 +33,6 @@ func toSecureFile(f *securefile.File) secureFileJSON {
 	}
 }
 
-func presentSecureFile(f *securefile.File, err error) (secureFileJSON, error) {
-	if err != nil {
-		return secureFileJSON{}, err
-	}
-	return toSecureFile(f), nil
-}
-
 type listSecureFilesParams struct {
 	projectParams
 	pageParams
@@ -47,11 +40,7 @@ type listSecureFilesParams struct {
 
 // listSecureFiles: https://docs.gitlab.com/api/secure_files/#list-project-secure-files
 func (a *API) listSecureFiles(c *call, p listSecureFilesParams) (page[secureFileJSON], error) {
-	list, err := a.SecureFiles.List(c, c.actor, p.Project, p.paging())
-	if err != nil {
-		return page[secureFileJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toSecureFile), nil
+	return offsetList(p.pageParams, toSecureFile)(a.SecureFiles.List(c, c.actor, p.Project, p.paging()))
 }
 
 type createSecureFileParams struct {
@@ -62,7 +51,7 @@ type createSecureFileParams struct {
 
 // createSecureFile: https://docs.gitlab.com/api/secure_files/#create-secure-file
 func (a *API) createSecureFile(c *call, p createSecureFileParams) (secureFileJSON, error) {
-	return presentSecureFile(a.SecureFiles.Create(c, c.actor, p.Project, p.Name, p.File.Size, p.File.Open()))
+	return presentAs(toSecureFile)(a.SecureFiles.Create(c, c.actor, p.Project, p.Name, p.File.Size, p.File.Open()))
 }
 
 type secureFileParams struct {
@@ -72,7 +61,7 @@ type secureFileParams struct {
 
 // getSecureFile: https://docs.gitlab.com/api/secure_files/#show-secure-file-details
 func (a *API) getSecureFile(c *call, p secureFileParams) (secureFileJSON, error) {
-	return presentSecureFile(a.SecureFiles.Get(c, c.actor, p.Project, p.ID))
+	return presentAs(toSecureFile)(a.SecureFiles.Get(c, c.actor, p.Project, p.ID))
 }
 
 // downloadSecureFile: https://docs.gitlab.com/api/secure_files/#download-secure-file

@@ -37,13 +37,6 @@ func toServiceAccount(u *user.User) serviceAccountJSON {
 	return serviceAccountJSON{u.ID, u.Username, u.Name, u.Email, u.PublicEmail}
 }
 
-func presentServiceAccount(u *user.User, err error) (serviceAccountJSON, error) {
-	if err != nil {
-		return serviceAccountJSON{}, err
-	}
-	return toServiceAccount(u), nil
-}
-
 type serviceAccountOrder struct {
 	OrderBy string `param:"order_by" enum:"id,username" default:"id"`
 	Sort    string `param:"sort" enum:"asc,desc" default:"desc"`
@@ -56,11 +49,7 @@ func (p serviceAccountOrder) order() user.Sort {
 
 // listServiceAccounts: https://docs.gitlab.com/api/service_accounts/#list-all-instance-service-accounts
 func (a *API) listServiceAccounts(c *call, p serviceAccountOrder) (page[serviceAccountJSON], error) {
-	list, err := a.Users.ServiceAccounts(c, c.actor, p.order(), p.paging())
-	if err != nil {
-		return page[serviceAccountJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toServiceAccount), nil
+	return offsetList(p.pageParams, toServiceAccount)(a.Users.ServiceAccounts(c, c.actor, p.order(), p.paging()))
 }
 
 type newServiceAccountParams struct {
@@ -75,7 +64,7 @@ func (p newServiceAccountParams) account() user.NewServiceAccount {
 
 // createServiceAccount: https://docs.gitlab.com/api/service_accounts/#create-an-instance-service-account
 func (a *API) createServiceAccount(c *call, p newServiceAccountParams) (serviceAccountJSON, error) {
-	return presentServiceAccount(a.Users.CreateServiceAccount(c, c.actor, p.account()))
+	return presentAs(toServiceAccount)(a.Users.CreateServiceAccount(c, c.actor, p.account()))
 }
 
 type serviceAccountChangeParams struct {
@@ -95,7 +84,7 @@ type updateServiceAccountParams struct {
 
 // updateServiceAccount: https://docs.gitlab.com/api/service_accounts/#update-an-instance-service-account
 func (a *API) updateServiceAccount(c *call, p updateServiceAccountParams) (serviceAccountJSON, error) {
-	return presentServiceAccount(a.Users.UpdateServiceAccount(c, c.actor, p.UserID, p.change()))
+	return presentAs(toServiceAccount)(a.Users.UpdateServiceAccount(c, c.actor, p.UserID, p.change()))
 }
 
 type listGroupServiceAccountsParams struct {
@@ -105,11 +94,7 @@ type listGroupServiceAccountsParams struct {
 
 // listGroupServiceAccounts: https://docs.gitlab.com/api/service_accounts/#list-all-group-service-accounts
 func (a *API) listGroupServiceAccounts(c *call, p listGroupServiceAccountsParams) (page[serviceAccountJSON], error) {
-	list, err := a.Projects.ServiceAccounts(c, c.actor, p.Ref, p.order(), p.paging())
-	if err != nil {
-		return page[serviceAccountJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toServiceAccount), nil
+	return offsetList(p.pageParams, toServiceAccount)(a.Projects.ServiceAccounts(c, c.actor, p.Ref, p.order(), p.paging()))
 }
 
 type createGroupServiceAccountParams struct {
@@ -119,7 +104,7 @@ type createGroupServiceAccountParams struct {
 
 // createGroupServiceAccount: https://docs.gitlab.com/api/service_accounts/#create-a-group-service-account
 func (a *API) createGroupServiceAccount(c *call, p createGroupServiceAccountParams) (serviceAccountJSON, error) {
-	return presentServiceAccount(a.Projects.CreateServiceAccount(c, c.actor, p.Ref, p.account()))
+	return presentAs(toServiceAccount)(a.Projects.CreateServiceAccount(c, c.actor, p.Ref, p.account()))
 }
 
 type groupServiceAccountParams struct {
@@ -134,7 +119,7 @@ type updateGroupServiceAccountParams struct {
 
 // updateGroupServiceAccount: https://docs.gitlab.com/api/service_accounts/#update-a-group-service-account
 func (a *API) updateGroupServiceAccount(c *call, p updateGroupServiceAccountParams) (serviceAccountJSON, error) {
-	return presentServiceAccount(a.Projects.UpdateServiceAccount(c, c.actor, p.Ref, p.UserID, p.change()))
+	return presentAs(toServiceAccount)(a.Projects.UpdateServiceAccount(c, c.actor, p.Ref, p.UserID, p.change()))
 }
 
 type deleteGroupServiceAccountParams struct {

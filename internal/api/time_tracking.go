@@ -70,13 +70,6 @@ func toTimeStats(i *plan.Issuable) timeStatsJSON {
 	}
 }
 
-func presentTime(i *plan.Issuable, err error) (timeStatsJSON, error) {
-	if err != nil {
-		return timeStatsJSON{}, err
-	}
-	return toTimeStats(i), nil
-}
-
 type timeParams[T timed] struct {
 	On T `param:"*"`
 }
@@ -101,13 +94,13 @@ func (t timeEndpoints[T]) estimate(c *call, p durationParams[T]) (timeStatsJSON,
 	if err != nil {
 		return timeStatsJSON{}, err
 	}
-	return presentTime(p.On.track(t.api, c, plan.TimeChange{Estimate: &seconds}))
+	return presentAs(toTimeStats)(p.On.track(t.api, c, plan.TimeChange{Estimate: &seconds}))
 }
 
 // resetEstimate: https://docs.gitlab.com/api/issues/#reset-the-time-estimate-for-an-issue
 func (t timeEndpoints[T]) resetEstimate(c *call, p timeParams[T]) (timeStatsJSON, error) {
 	var zero int64
-	return presentTime(p.On.track(t.api, c, plan.TimeChange{Estimate: &zero}))
+	return presentAs(toTimeStats)(p.On.track(t.api, c, plan.TimeChange{Estimate: &zero}))
 }
 
 type spendParams[T timed] struct {
@@ -121,15 +114,15 @@ func (t timeEndpoints[T]) spend(c *call, p spendParams[T]) (timeStatsJSON, error
 	if err != nil {
 		return timeStatsJSON{}, err
 	}
-	return presentTime(p.On.track(t.api, c, plan.TimeChange{Spend: []plan.Spend{{Seconds: seconds, Summary: p.Summary}}}))
+	return presentAs(toTimeStats)(p.On.track(t.api, c, plan.TimeChange{Spend: []plan.Spend{{Seconds: seconds, Summary: p.Summary}}}))
 }
 
 // resetSpent: https://docs.gitlab.com/api/issues/#reset-spent-time-for-an-issue
 func (t timeEndpoints[T]) resetSpent(c *call, p timeParams[T]) (timeStatsJSON, error) {
-	return presentTime(p.On.track(t.api, c, plan.TimeChange{Reset: true}))
+	return presentAs(toTimeStats)(p.On.track(t.api, c, plan.TimeChange{Reset: true}))
 }
 
 // stats: https://docs.gitlab.com/api/issues/#get-time-tracking-stats
 func (t timeEndpoints[T]) stats(c *call, p timeParams[T]) (timeStatsJSON, error) {
-	return presentTime(p.On.planned(t.api, c))
+	return presentAs(toTimeStats)(p.On.planned(t.api, c))
 }

@@ -15,11 +15,7 @@ func (a *API) userEmailRoutes() {
 
 // listOwnEmails: https://docs.gitlab.com/api/user_email_addresses/#list-all-email-addresses
 func (a *API) listOwnEmails(c *call, p pageParams) (page[emailJSON], error) {
-	list, err := a.Users.OwnEmails(c, c.actor, p.paging())
-	if err != nil {
-		return page[emailJSON]{}, err
-	}
-	return offsetPage(p, list, toEmail), nil
+	return offsetList(p, toEmail)(a.Users.OwnEmails(c, c.actor, p.paging()))
 }
 
 type ownEmailParams struct {
@@ -60,11 +56,7 @@ type listEmailsParams struct {
 
 // listEmails: https://docs.gitlab.com/api/user_email_addresses/#list-all-email-addresses-for-a-user
 func (a *API) listEmails(c *call, p listEmailsParams) (page[emailJSON], error) {
-	list, err := a.Users.Emails(c, c.actor, p.ID, p.paging())
-	if err != nil {
-		return page[emailJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toEmail), nil
+	return offsetList(p.pageParams, toEmail)(a.Users.Emails(c, c.actor, p.ID, p.paging()))
 }
 
 type addEmailParams struct {

@@ -26,11 +26,7 @@ func (a *API) userKeyRoutes() {
 
 // listOwnKeys: https://docs.gitlab.com/api/user_keys/#list-all-ssh-keys
 func (a *API) listOwnKeys(c *call, p pageParams) (page[keyJSON], error) {
-	list, err := a.Users.OwnKeys(c, c.actor, p.paging())
-	if err != nil {
-		return page[keyJSON]{}, err
-	}
-	return offsetPage(p, list, toKey), nil
+	return offsetList(p, toKey)(a.Users.OwnKeys(c, c.actor, p.paging()))
 }
 
 type ownKeyParams struct {
@@ -74,11 +70,7 @@ type listKeysParams struct {
 
 // listKeys: https://docs.gitlab.com/api/user_keys/#list-all-ssh-keys-for-a-user
 func (a *API) listKeys(c *call, p listKeysParams) (page[keyJSON], error) {
-	list, err := a.Users.KeysOf(c, c.actor, p.User, p.paging())
-	if err != nil {
-		return page[keyJSON]{}, err
-	}
-	return offsetPage(p.pageParams, list, toKey), nil
+	return offsetList(p.pageParams, toKey)(a.Users.KeysOf(c, c.actor, p.User, p.paging()))
 }
 
 type getKeyParams struct {
