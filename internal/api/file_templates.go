@@ -82,7 +82,7 @@ func (a *API) listLicenses(_ *call, p licensesParams) (page[licenseTemplateJSON]
 type licenseParams struct {
 	templateParams
 	Project  string `param:"project" max:"255" doc:"Name of the project in the text."`
-	Fullname string `param:"fullname" max:"255" doc:"Holder of the copyright in the text. Default: the name of the caller."`
+	Fullname string `param:"fullname" max:"255" doc:"Copyright holder in the text. Default: the name of the caller."`
 }
 
 // getLicense: https://docs.gitlab.com/api/templates/licenses/#single-license-template

@@ -43,7 +43,7 @@ type projectTemplateParams struct {
 	projectTemplatesParams
 	Name        string `param:"name" doc:"Key of the template."`
 	ProjectName string `param:"project" max:"255" doc:"Name of the project in the text of a license."`
-	Fullname    string `param:"fullname" max:"255" doc:"Holder of the copyright in the text of a license."`
+	Fullname    string `param:"fullname" max:"255" doc:"Copyright holder in the text of a license."`
 	Source      *int64 `param:"source_template_project_id" doc:"ID of the project that has the template. Default is the project itself."`
 }
 

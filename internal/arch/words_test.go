@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,6 +33,8 @@ const (
 	commandLine area = "commandLine" // help of internal/cli and internal/config
 	identifiers area = "identifiers" // exported names, except those of internal/web
 	pageNames   area = "pageNames"   // exported names of internal/web, which templates use
+	messages    area = "messages"    // error messages: arguments of functions of errs
+	parameters  area = "parameters"  // descriptions of API parameters: tags doc:"…"
 )
 
 // notConverted lists the areas that still contain retired words. Findings in
@@ -79,6 +82,8 @@ func TestWords(t *testing.T) {
 		commandLine: append(helpTexts(fset, tree["internal/cli"]), helpTexts(fset, tree["internal/config"])...),
 		identifiers: exportedNames(fset, tree, func(pkg string) bool { return !pages(pkg) }),
 		pageNames:   exportedNames(fset, tree, pages),
+		messages:    messageTexts(fset, tree),
+		parameters:  parameterTexts(fset, tree["internal/api"]),
 	}
 	for kind, passages := range texts {
 		if len(passages) == 0 {
@@ -325,6 +330,40 @@ func summaryTexts(fset *token.FileSet, files []source) []passage {
 			return nil
 		}
 		return call.Args[:1]
+	})
+}
+
+// messageTexts returns the texts that are passed to functions of errs.
+func messageTexts(fset *token.FileSet, tree map[string][]source) []passage {
+	var list []passage
+	for _, files := range tree {
+		list = append(list, literals(fset, files, func(n ast.Node) []ast.Expr {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return nil
+			}
+			if sel, ok := call.Fun.(*ast.SelectorExpr); !ok || fmt.Sprint(sel.X) != "errs" {
+				return nil
+			}
+			return call.Args
+		})...)
+	}
+	return list
+}
+
+// parameterTexts returns the descriptions of parameters.
+func parameterTexts(fset *token.FileSet, files []source) []passage {
+	return literals(fset, files, func(n ast.Node) []ast.Expr {
+		field, ok := n.(*ast.Field)
+		if !ok || field.Tag == nil {
+			return nil
+		}
+		tag, err := strconv.Unquote(field.Tag.Value)
+		if err != nil {
+			return nil
+		}
+		text := reflect.StructTag(tag).Get("doc")
+		return []ast.Expr{&ast.BasicLit{ValuePos: field.Tag.ValuePos, Kind: token.STRING, Value: strconv.Quote(text)}}
 	})
 }
 

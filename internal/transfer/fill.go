@@ -219,11 +219,11 @@ func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 const (
 	nobody     = "no account has confirmed this email address"
 	adminsOnly = "members and assignees are mapped only in imports by an administrator"
-	noAddress  = "the file has no e-mail address for this person, confirmed where it comes from"
-	notThere   = "there is nothing of this name in the groups above"
-	notOnTop   = "minimal access is for groups at the top alone"
+	noAddress  = "the file has no confirmed email address for this person"
+	notThere   = "no object with this name exists in the parent groups"
+	notOnTop   = "minimal access is available in top-level groups only"
 	hasExpired = "the membership has expired"
-	twice      = "this person is a member already, by another e-mail address"
+	twice      = "this person is already a member with another email address"
 )
 
 // unmappedReason says why a person was not found. To anyone but an administrator it
