@@ -5,6 +5,9 @@ import (
 
 	"svc/internal/ci"
 	"svc/internal/ci/deployment"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/merge"
 )
 
 func (a *API) deploymentRoutes() {
@@ -15,6 +18,7 @@ func (a *API) deploymentRoutes() {
 	handle(a, "POST "+all, writeAPI, a.createDeployment, summary("Create a deployment"))
 	handle(a, "PUT "+one, writeAPI, a.updateDeployment, summary("Update a deployment"))
 	handle(a, "DELETE "+one, writeAPI, a.deleteDeployment, summary("Delete a deployment"))
+	handle(a, "GET "+one+"/merge_requests", readAPI.orAnonymous(), a.listDeploymentMerges, returns([]mergeRequestJSON{}, []mergeSimpleJSON{}), summary("List merge requests associated with a deployment"))
 	handle(a, "POST "+one+"/approval", writeAPI, a.decideDeployment, summary("Approve or reject a blocked deployment"))
 }
 
@@ -71,6 +75,24 @@ func (a *API) getDeployment(c *call, p deploymentParams) (deploymentDetailJSON, 
 		out.Summary.Rules = append(out.Summary.Rules, one)
 	}
 	return out, err
+}
+
+type deploymentMergeParams struct {
+	deploymentParams
+	listMergeParams
+}
+
+// listDeploymentMerges: https://docs.gitlab.com/api/deployments/#list-of-merge-requests-associated-with-a-deployment
+func (a *API) listDeploymentMerges(c *call, p deploymentMergeParams) (any, error) {
+	changes, err := a.CI.Deployments.Changes(c, c.actor, p.Project, p.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	if changes == nil {
+		return a.presentMerges(c, &p.listMergeParams, db.Page[*merge.MergeRequest]{}, nil)
+	}
+	list, err := a.Merges.Deployed(c, c.actor, p.Project, changes.Ref, git.OID(changes.Before), git.OID(changes.SHA), p.filter(""), p.order(), p.paging())
+	return a.presentMerges(c, &p.listMergeParams, list, err)
 }
 
 // deploymentDetailJSON is a deployment with its approvals.

@@ -65,6 +65,9 @@ func TestMergeDependencies(t *testing.T) {
 			{Name: "note", Do: "GET " + use + "/notes?activity_filter=only_activity&per_page=1", Status: 200, Want: `[{"body":"removed the dependency on !1"}]`},
 			{Name: "free", Do: "GET " + use, Status: 200, Want: `{"detailed_merge_status":"mergeable"}`},
 			{Name: "gone", Do: "GET " + one, Status: 404},
+			{Name: "audit events", Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=3", id), As: alice, Status: 200, Want: fmt.Sprintf(`[
+				{"event_name":"merge_request_dependency_deleted","details":{"remove":"merge_request_dependency","target_id":%d,"target_type":"MergeRequestBlock"}},
+				{"event_name":"merge_request_dependency_created"},{"event_name":"merge_request_dependency_created","details":{"add":"merge_request_dependency","target_id":%[1]d}}]`, made.ID)},
 
 			// A dependency on a merge request of a private project.
 			{Name: "away", Do: "POST " + use + "/blocks", As: alice, JSON: blocks(t, s, alice, hidden), Status: 201},

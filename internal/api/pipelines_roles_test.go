@@ -103,9 +103,10 @@ var ciRows = map[string]ciRow{
 	"GET /projects/{id}/deployments": seen("/deployments", 200),
 	"POST /projects/{id}/deployments": {path: "/deployments", code: true, need: project.Developer, ok: 400,
 		json: `{"environment":"x","sha":"0123456789","ref":"main","tag":false,"status":"success"}`},
-	"GET " + deploymentAt:    seen("/deployments/999999", 404),
-	"PUT " + deploymentAt:    doneBy(project.Developer, "/deployments/999999", `{"status":"success"}`, 404),
-	"DELETE " + deploymentAt: doneBy(project.Maintainer, "/deployments/999999", "", 404),
+	"GET " + deploymentAt:                     seen("/deployments/999999", 404),
+	"GET " + deploymentAt + "/merge_requests": seen("/deployments/999999/merge_requests", 404),
+	"PUT " + deploymentAt:                     doneBy(project.Developer, "/deployments/999999", `{"status":"success"}`, 404),
+	"DELETE " + deploymentAt:                  doneBy(project.Maintainer, "/deployments/999999", "", 404),
 
 	"GET /projects/{id}/resource_groups": doneBy(project.Reporter, "/resource_groups", "", 200),
 	"GET " + lockAt:                      doneBy(project.Reporter, "/resource_groups/x", "", 404),

@@ -230,7 +230,7 @@ func New(d Deps) *API {
 		a.mergeRequestRoutes,
 		a.mergeChangeRoutes,
 		a.mergeAcceptRoutes,
-		a.mergeDependencyRoutes,
+		a.mergeDependencyRoutes, a.mergeContextRoutes,
 		a.timeTrackingRoutes,
 		a.resourceEventRoutes,
 		a.approvalRoutes,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -157,6 +158,9 @@ func (s *Service) AddDependency(ctx context.Context, by actor.Actor, ref project
 		if err := insertDependency(ctx, tx, d); err != nil {
 			return err
 		}
+		if err := s.recordDependency(ctx, tx, by, in, d, "merge_request_dependency_created", audit.Details{Add: "merge_request_dependency"}); err != nil {
+			return err
+		}
 		return s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "added a dependency on "+dependencyName(m, blocking))
 	})
 	if err != nil {
@@ -232,12 +236,24 @@ func (s *Service) DeleteDependency(ctx context.Context, by actor.Actor, ref proj
 		if err := s.continueAuto(ctx, tx, now); err != nil {
 			return err
 		}
+		if err := s.recordDependency(ctx, tx, by, in, d, "merge_request_dependency_deleted", audit.Details{Remove: "merge_request_dependency"}); err != nil {
+			return err
+		}
 		return s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, "removed the dependency on "+dependencyName(m, d.Blocking))
 	})
 	if err != nil {
 		return fmt.Errorf("delete dependency of merge request %d: %w", m.ID, err)
 	}
 	return nil
+}
+
+// recordDependency records an audit event about a dependency. It names the merge
+// requests by their IDs: readers of the project's events may not see the other one.
+func (s *Service) recordDependency(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, d *Dependency, kind string, details audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: in.Entity(), Details: details,
+		Target: audit.Target{Type: "MergeRequestBlock", ID: d.ID, Details: fmt.Sprintf("merge request %d depends on %d", d.BlockedID, d.BlockingID)},
+	})
 }
 
 // unblock adds background jobs that merge the merge requests that depend on one and

@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/git"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -197,6 +198,26 @@ func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p 
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
 	return listRequests(ctx, d, w, plan.Selection{}, plan.Sort{By: "created_at", Desc: true}, p)
+}
+
+// mergedWith returns the IIDs of the merge requests that were merged with one of the
+// commits: as merge commit, as squash commit, or, without both, as their last one.
+func mergedWith(ctx context.Context, q db.Q, projectID int64, commits []git.OID) ([]int64, error) {
+	in := db.In(len(commits))
+	var args []any
+	for range 3 {
+		for _, id := range commits {
+			args = append(args, string(id))
+		}
+		args = append(args, projectID)
+	}
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT iid FROM merge_requests WHERE merge_commit_sha IN `+in+` AND merge_commit_sha <> '' AND project_id = ? AND state = 'merged'
+		UNION
+		SELECT iid FROM merge_requests WHERE squash_commit_sha IN `+in+` AND squash_commit_sha <> '' AND project_id = ? AND state = 'merged'
+		UNION
+		SELECT i.iid FROM merge_request_commits c JOIN merge_requests i ON i.id = c.merge_request_id AND i.head_sha = c.sha
+		WHERE c.sha IN `+in+` AND i.project_id = ? AND i.state = 'merged' AND i.merge_commit_sha = '' AND i.squash_commit_sha = ''`, args...)
 }
 
 func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {

@@ -198,6 +198,17 @@ func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head 
 	return page, missing(err, "Commit")
 }
 
+// NewCommits lists the commits of head that base does not have, newest first and at
+// most so many. NotFound.
+func (s *Service) NewCommits(ctx context.Context, p *project.Project, base, head git.OID, most int) ([]git.OID, error) {
+	r, err := s.open(p.Storage, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := r.LogIDs(ctx, git.LogOptions{From: []string{string(head)}, Not: []string{string(base)}, Limit: most})
+	return ids, missing(err, "Commit")
+}
+
 // between lists the commits of head that base does not have, newest first.
 func between(ctx context.Context, r git.Repo, base, head git.OID) ([]git.OID, error) {
 	o := git.LogOptions{From: []string{string(head)}, Order: git.Topo}

@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -100,6 +101,7 @@ type mergePage struct {
 	// The other tabs.
 	Commits   []commitDay
 	Count     int
+	Context   []byline // context commits
 	Pipelines []mergePipeline
 	Diff      diffView
 	Versions  []*merge.Version
@@ -247,7 +249,18 @@ func (w *Web) mergeCommits(v *visit, p *mergePage) error {
 		in = p.Source // where they were pushed to
 	}
 	lines, err := w.bylines(v, in, found.Commits.Items)
+	if err != nil {
+		return err
+	}
 	p.Commits, p.Count, p.Pager = days(lines), found.Commits.Total, v.pager(found.Commits.More)
+	target, list, err := w.Merges.ContextCommits(v, v.actor, p.Place.Ref, p.IID)
+	if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) { // the repository is not visible
+		return nil
+	}
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	p.Context, err = w.bylines(v, target, list)
 	return err
 }
 

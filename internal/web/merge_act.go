@@ -1,6 +1,9 @@
 package web
 
 import (
+	"strings"
+	"unicode"
+
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
@@ -11,6 +14,33 @@ func (w *Web) mergeActions() {
 	w.projectPage("POST merge_requests/{id}/merge", signedIn, w.acceptMerge)
 	w.projectPage("POST merge_requests/{id}/cancel_auto_merge", signedIn, w.cancelAutoMerge)
 	w.projectPage("POST merge_requests/{id}/rebase", signedIn, w.rebaseMerge)
+	w.projectPage("POST merge_requests/{id}/context_commits", signedIn, w.addContextCommits)
+	w.projectPage("POST merge_requests/{id}/context_commits/delete", signedIn, w.deleteContextCommit)
+}
+
+// addContextCommits adds the commits of a form, separated by spaces or commas.
+func (w *Web) addContextCommits(v *visit, ref project.Ref) error {
+	names := strings.FieldsFunc(v.text("commits"), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	return w.contextAct(v, ref, "The context commits were added.", func(iid int64) error {
+		_, _, err := w.Merges.AddContextCommits(v, v.actor, ref, iid, names)
+		return err
+	})
+}
+
+func (w *Web) deleteContextCommit(v *visit, ref project.Ref) error {
+	return w.contextAct(v, ref, "The context commit was removed.", func(iid int64) error {
+		return w.Merges.DeleteContextCommits(v, v.actor, ref, iid, []string{v.text("commit")})
+	})
+}
+
+// contextAct changes the context commits of a merge request and returns to its
+// commits.
+func (w *Web) contextAct(v *visit, ref project.Ref, done string, act func(iid int64) error) error {
+	p, err := w.mergeRequest(v, ref)
+	if err != nil {
+		return err
+	}
+	return v.redirectWithFlash(act(p.IID), done, p.Path+"/commits")
 }
 
 // acceptMerge merges, now or when the pipeline has succeeded. The head that the

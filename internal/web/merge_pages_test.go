@@ -353,6 +353,33 @@ func TestMergeRoles(t *testing.T) {
 	})
 }
 
+// TestContextCommitPage adds a commit for context and removes it.
+func TestContextCommitPage(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		s.User(t, "eve")
+		id := newProject(t, s, ada, "p", "public")
+		r := s.Repository(t, id, gittest.Commit{Message: "Merged before\n", Changes: change("a.txt", "one\n")})
+		before := r.Tip("main")
+		r.Commit(gittest.Commit{Branch: "use", Message: "Add\n", Parents: []string{before}, Changes: change("b.txt", "x\n")})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: ada, JSON: `{"source_branch":"use","target_branch":"main","title":"Use"}`, Status: 201})
+		const at, add, remove = "/ada/p/-/merge_requests/1/commits", "/ada/p/-/merge_requests/1/context_commits", "/ada/p/-/merge_requests/1/context_commits/delete"
+		b, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+		b.get(at).want(200, "Context commits").not("Merged before")
+		eve.get(at).want(200).not("Context commits")
+		b.submit(at, add, "commits", "main").leads(at)
+		b.get(at).want(200, "One or more context commits").not("Merged before")
+		b.submit(at, add, "commits", " "+before[:8]+",\n").leads(at)
+		b.get(at).want(200, "The context commits were added.", "Merged before", remove)
+		eve.get(at).want(200, "Merged before").not(remove)
+		eve.submit(at, remove, "commit", before).want(403)
+		eve.get(at).want(200, "Merged before")
+		b.submit(at, remove, "commit", before).leads(at)
+		b.get(at).want(200, "The context commit was removed.").not("Merged before")
+	})
+}
+
 // TestMergeDependencyPage shows a blocked merge request to users who see the one
 // that blocks it, and to those who do not.
 func TestMergeDependencyPage(t *testing.T) {

@@ -42,7 +42,7 @@ func mergeContents() []content {
 	over.Closes = []issueRow{{Issue: &plan.Issue{Issuable: plan.Issuable{Title: "i"}}, Path: "/x", Ref: "#1"}}
 	over.Needs, over.Blocks = []dependencyRow{{1, &rows[3]}, {2, nil}}, []dependencyRow{{3, &rows[1]}, {4, nil}}
 	commits, runs, diff := page(rows[0], "commits", mergeBox{}), page(rows[0], "pipelines", mergeBox{}), page(rows[0], "changes", mergeBox{})
-	commits.Commits, commits.Count = days([]byline{{Commit: commit, By: ada}}), 1
+	commits.Commits, commits.Count, commits.Context = days([]byline{{Commit: commit, By: ada}}), 1, []byline{{Commit: commit, By: ada}, {Commit: commit}}
 	runs.Pipelines = []mergePipeline{{&ci.Pipeline{ID: 1, SHA: "0123456789", CreatedAt: now}, "g/p"}}
 	diff.Versions, diff.Shown = []*merge.Version{{ID: 2, Head: "0123456789"}, {ID: 1, Head: "0123456789"}}, &merge.Version{ID: 1}
 	goals, boxes := []option{{"0", "None"}}, []choice{{Value: "1", Label: "x", On: true}}

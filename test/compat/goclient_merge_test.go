@@ -56,3 +56,62 @@ func TestGoClientMerge(t *testing.T) {
 		ask(self.MergeRequests.GetMergeRequest(p.ID, 99, nil)).missing(t)
 	})
 }
+
+// TestGoClientMergeDependencies makes a merge request depend on another one, adds
+// a commit to it for context, and lists what deployments brought.
+func TestGoClientMergeDependencies(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *server) {
+		root := s.client(t, rootToken)
+		u := newUser(t, root, "ada")
+		self := s.client(t, newToken(t, root, u.ID, "api").Token)
+		p := ask(self.Projects.CreateProject(&gitlab.CreateProjectOptions{Name: new("merge"), InitializeWithReadme: new(true)})).done(t, http.StatusCreated)
+		open := func(branch string) *gitlab.MergeRequest {
+			ask(self.Commits.CreateCommit(p.ID, &gitlab.CreateCommitOptions{
+				Branch: &branch, StartBranch: new("main"), CommitMessage: new("Add " + branch),
+				Actions: []*gitlab.CommitActionOptions{{Action: new(gitlab.FileCreate), FilePath: new(branch), Content: new("x\n")}},
+			})).done(t, http.StatusCreated)
+			return ask(self.MergeRequests.CreateMergeRequest(p.ID, &gitlab.CreateMergeRequestOptions{SourceBranch: &branch, TargetBranch: new("main"), Title: &branch})).done(t, http.StatusCreated)
+		}
+		deploy := func() *gitlab.Deployment {
+			tip := ask(self.Branches.GetBranch(p.ID, "main")).ok(t).Commit.ID
+			return ask(self.Deployments.CreateProjectDeployment(p.ID, &gitlab.CreateProjectDeploymentOptions{
+				Environment: new("production"), SHA: &tip, Ref: new("main"), Tag: new(false), Status: new(gitlab.DeploymentStatusSuccess),
+			})).done(t, http.StatusCreated)
+		}
+		first := deploy()
+		lib, use := open("lib"), open("use")
+
+		made := ask(self.MergeRequests.CreateMergeRequestDependency(p.ID, use.IID, gitlab.CreateMergeRequestDependencyOptions{BlockingMergeRequestID: &lib.ID})).done(t, http.StatusCreated)
+		same(t, "made", []any{made.ProjectID, made.BlockingMergeRequest.ID, made.BlockingMergeRequest.Iid, made.BlockingMergeRequest.State}, []any{p.ID, lib.ID, lib.IID, "opened"})
+		list := ask(self.MergeRequests.GetMergeRequestDependencies(p.ID, use.IID)).ok(t)
+		same(t, "list", []any{len(list), list[0].ID}, []any{1, made.ID})
+		same(t, "blocked", ask(self.MergeRequests.GetMergeRequest(p.ID, use.IID, nil)).ok(t).DetailedMergeStatus, "merge_request_blocked")
+		ask(self.MergeRequests.AcceptMergeRequest(p.ID, use.IID, &gitlab.AcceptMergeRequestOptions{})).refused(t, http.StatusMethodNotAllowed, "{message: 405 Method Not Allowed}")
+		ask(self.MergeRequests.CreateMergeRequestDependency(p.ID, use.IID, gitlab.CreateMergeRequestDependencyOptions{BlockingMergeRequestID: &lib.ID})).refused(t, http.StatusConflict, "{message: Block already exists}")
+		if _, err := self.MergeRequests.DeleteMergeRequestDependency(p.ID, use.IID, made.ID); err != nil {
+			t.Error(err)
+		}
+		same(t, "deleted", len(ask(self.MergeRequests.GetMergeRequestDependencies(p.ID, use.IID)).ok(t)), 0)
+		events := ask(self.AuditEvents.ListProjectAuditEvents(p.ID, nil)).ok(t)
+		same(t, "audit events", []any{events[0].EventName, events[1].EventName}, []any{"merge_request_dependency_deleted", "merge_request_dependency_created"})
+
+		base := ask(self.Branches.GetBranch(p.ID, "main")).ok(t).Commit.ID
+		added := ask(self.MergeRequestContextCommits.CreateMergeRequestContextCommits(p.ID, use.IID, &gitlab.CreateMergeRequestContextCommitsOptions{Commits: &[]string{base}})).done(t, http.StatusCreated)
+		same(t, "context commits added", []any{len(added), added[0].ID}, []any{1, base})
+		same(t, "context commits", len(ask(self.MergeRequestContextCommits.ListMergeRequestContextCommits(p.ID, use.IID)).ok(t)), 1)
+		if _, err := self.MergeRequestContextCommits.DeleteMergeRequestContextCommits(p.ID, use.IID, &gitlab.DeleteMergeRequestContextCommitsOptions{Commits: &[]string{base}}); err != nil {
+			t.Error(err)
+		}
+		same(t, "context commits left", len(ask(self.MergeRequestContextCommits.ListMergeRequestContextCommits(p.ID, use.IID)).ok(t)), 0)
+
+		ask(self.MergeRequests.AcceptMergeRequest(p.ID, lib.IID, &gitlab.AcceptMergeRequestOptions{})).ok(t)
+		second := deploy()
+		for deployment, want := range map[int64]int64{first.ID: lib.IID, second.ID: lib.IID} {
+			got := ask(self.DeploymentMergeRequests.ListDeploymentMergeRequests(p.ID, deployment, &gitlab.ListMergeRequestsOptions{State: new("merged")})).ok(t)
+			if len(got) != 1 || got[0].IID != want {
+				t.Errorf("merge requests of deployment %d: %+v", deployment, got)
+			}
+		}
+	})
+}

@@ -41,6 +41,18 @@ func LastSuccessful(ctx context.Context, q db.Q, environmentID int64) (*Deployme
 	return d, err
 }
 
+// shaBefore returns the commit of the last successful deployment of the
+// environment before a deployment; empty if there is none.
+func shaBefore(ctx context.Context, q db.Q, d *Deployment) (string, error) {
+	var sha string
+	err := q.QueryRowContext(ctx, `SELECT sha FROM deployments WHERE environment_id = ? AND id < ? AND status = 'success' ORDER BY id DESC LIMIT 1`,
+		d.EnvironmentID, d.ID).Scan(&sha)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	return sha, err
+}
+
 func list(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f Filter, p db.Paging) (db.Page[*Deployment], error) {
 	from := "deployments d"
 	var where db.Where
