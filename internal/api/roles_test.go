@@ -200,8 +200,14 @@ var roles = map[string]role{
 	"GET /groups/{id}/audit_events":                      adminRead("GET /groups/{group}/audit_events"),
 	"GET /groups/{id}/audit_events/{audit_event_id}":     {"GET /groups/{group}/audit_events/1", "", 401, 403, 404, 404, 403},
 
-	"GET /application/settings": adminRead("GET /application/settings"),
-	"PUT /application/settings": admin("PUT /application/settings", `{"max_login_attempts":7}`, 200),
+	"GET /application/settings":      adminRead("GET /application/settings"),
+	"GET /project_aliases":           adminRead("GET /project_aliases"),
+	"GET /project_aliases/{name}":    {"GET /project_aliases/none", "", 401, 403, 404, 404, 403},
+	"POST /project_aliases":          admin("POST /project_aliases", `{"project_id":999999,"name":"x"}`, 404),
+	"DELETE /project_aliases/{name}": admin("DELETE /project_aliases/none", "", 404),
+	"GET /application/plan_limits":   adminRead("GET /application/plan_limits"),
+	"PUT /application/plan_limits":   admin("PUT /application/plan_limits", `{"plan_name":"default","npm_max_file_size":1048576}`, 200),
+	"PUT /application/settings":      admin("PUT /application/settings", `{"max_login_attempts":7}`, 200),
 
 	"GET /admin/ci/variables":          adminRead("GET /admin/ci/variables"),
 	"GET /admin/ci/variables/{key}":    adminRead("GET /admin/ci/variables/{var}"),

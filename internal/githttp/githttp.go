@@ -4,6 +4,7 @@
 package githttp
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -68,10 +69,14 @@ func (g *Git) Serves(r *http.Request) bool {
 	return ok || asksGoGet(r)
 }
 
+// nowhere is a path that no project has.
+const nowhere project.Ref = "-/-"
+
 // target is what a request asks for.
 type target struct {
 	project string // its full path
 	file    string // below the repository: "info/refs", "git-upload-pack"
+	alias   bool   // project is an alias
 }
 
 // parse reads the path of a request. Behind ".git" everything belongs to git;
@@ -88,12 +93,16 @@ func parse(r *http.Request) (target, bool) {
 		}
 		ok = ok && (file == infoRefs && r.URL.Query().Has("service") || file != infoRefs && r.Method == http.MethodPost)
 	}
-	// A project stands in a namespace, so that its path is never a number; the
-	// wiki of a group does not.
-	if !ok || !strings.Contains(name, "/") && !strings.HasSuffix(name, ".wiki") || strings.HasSuffix(name, "/") {
+	if !ok || name == "" || strings.HasSuffix(name, "/") {
 		return target{}, false
 	}
-	return target{name, file}, true
+	// A project stands in a namespace, so that its path is never a number; the
+	// wiki of a group does not. Another name without a namespace is an alias.
+	alias := !strings.Contains(name, "/") && !strings.HasSuffix(name, ".wiki")
+	if alias && (!strings.HasPrefix(path, name+".git/") || strings.Trim(name, "0123456789") == "") {
+		return target{}, false
+	}
+	return target{name, file, alias}, true
 }
 
 // ServeHTTP implements http.Handler, for requests that Serves has accepted.
@@ -110,6 +119,14 @@ func (g *Git) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{Git: g, w: w, r: r, project: project.Ref(t.project)}
+	if t.alias {
+		ref, err := g.Projects.Aliased(r.Context(), t.project)
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		x.project = cmp.Or(ref, nowhere)
+	}
 	if file, ok := strings.CutPrefix(t.file, infoLFS); ok {
 		x.lfs(file)
 		return

@@ -22,6 +22,7 @@ const (
 type command struct {
 	service   string
 	project   project.Ref
+	alias     string        // of the project, if the command has no path
 	operation lfs.Operation // of lfsAuthenticate
 }
 
@@ -57,12 +58,17 @@ func parseCommand(line string) (c command, ok bool) {
 	}
 	path := strings.TrimPrefix(list[1], "/")
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git")
+	c = command{service: list[0], operation: operation}
+	switch {
+	case len(path) > maxPath || !utf8.ValidString(path):
 	// A project stands in a namespace, so that its path is never a number; the
-	// wiki of a group does not.
-	if len(path) > maxPath || !strings.Contains(path, "/") && !strings.HasSuffix(path, ".wiki") || !utf8.ValidString(path) {
-		path = ""
+	// wiki of a group does not. Another name without a namespace is an alias.
+	case !strings.Contains(path, "/") && !strings.HasSuffix(path, ".wiki"):
+		c.alias = path
+	default:
+		c.project = project.Ref(path)
 	}
-	return command{list[0], project.Ref(path), operation}, true
+	return c, true
 }
 
 // words splits a line as a shell does, as far as git clients quote: single

@@ -22,12 +22,13 @@ func TestParseCommand(t *testing.T) {
 		`git-upload-pack group/a\ b`:                            {service: uploadPack, project: "group/a b"},
 		`git-upload-pack "group/a\"b"`:                          {service: uploadPack, project: `group/a"b`},
 		`git-upload-pack '../../../etc/passwd'`:                 {service: uploadPack, project: "../../../etc/passwd"},
-		`git-upload-pack '/7'`:                                  {service: uploadPack, project: ""}, // a number is no path
+		`git-upload-pack '/7'`:                                  {service: uploadPack, alias: "7"}, // a number is no path
 		`git-upload-pack ''`:                                    {service: uploadPack, project: ""},
 		"git-upload-pack 'group/\xff'":                          {service: uploadPack, project: ""},
 		`git-upload-pack '/` + strings.Repeat("a/", 2100) + `'`: {service: uploadPack, project: ""},
-		`git-lfs-authenticate group/project.git download`:       {lfsAuthenticate, "group/project", lfs.Download},
-		`git-lfs-authenticate '/group/project.git' upload`:      {lfsAuthenticate, "group/project", lfs.Upload},
+		`git-upload-pack '/name.git'`:                           {service: uploadPack, alias: "name"},
+		`git-lfs-authenticate group/project.git download`:       {service: lfsAuthenticate, project: "group/project", operation: lfs.Download},
+		`git-lfs-authenticate '/group/project.git' upload`:      {service: lfsAuthenticate, project: "group/project", operation: lfs.Upload},
 
 		`git-lfs-authenticate group/project.git`:        {},
 		`git-lfs-authenticate group/project.git delete`: {},

@@ -114,9 +114,15 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 		fmt.Fprintln(x.channel.Stderr(), "Shell access is not available. Use git: clone, fetch, push and archive.")
 		return 1
 	}
-	if c.service == lfsAuthenticate {
+	if c.alias != "" {
+		c.project, err = x.Projects.Aliased(ctx, c.alias)
+	}
+	switch {
+	case err != nil:
+		x.refuse(ctx, err, c.service)
+	case c.service == lfsAuthenticate:
 		err = x.authenticateLFS(ctx, by, c)
-	} else {
+	default:
 		err = x.serve(ctx, by, c)
 	}
 	x.note(ctx, by, c, start, err)

@@ -106,6 +106,7 @@ func TestRoles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		s.Check(t, apptest.Call{Do: "POST /project_aliases", As: apptest.RootToken, Status: 201, JSON: `{"project_id":"olga/private","name":"tool"}`})
 		const ok, no, unseen = "", "ERROR: You are not allowed", "ERROR: The project does not exist"
 		const byKey = "ERROR: This deploy key does not have write access"
 		for who, want := range map[string][3][2]string{
@@ -119,14 +120,15 @@ func TestRoles(t *testing.T) {
 			"writing key": {{ok, ok}, {unseen, unseen}, {ok, no}},
 		} {
 			c := connect(t, s, keys[who])
-			for i, v := range []string{"private", "internal", "public"} {
+			for i, path := range []string{"olga/private", "olga/internal", "olga/public", "tool", "none"} {
+				want := append(want[:], want[0], [2]string{unseen, unseen}) // an alias has the rights of its project
 				for j, service := range []string{"git-upload-pack", "git-receive-pack"} {
-					out, said, err := run(t, c, service+" '/olga/"+v+".git'")
+					out, said, err := run(t, c, service+" '/"+path+".git'")
 					if (err == nil) != (want[i][j] == ok) || !strings.HasPrefix(said, want[i][j]) {
-						t.Errorf("%s, %s of %s: %v, %q, want %q", who, service, v, err, said, want[i][j])
+						t.Errorf("%s, %s of %s: %v, %q, want %q", who, service, path, err, said, want[i][j])
 					}
 					if want[i][j] == ok && !strings.Contains(out, "refs/heads/main") {
-						t.Errorf("%s, %s of %s: %q", who, service, v, out)
+						t.Errorf("%s, %s of %s: %q", who, service, path, out)
 					}
 				}
 			}
