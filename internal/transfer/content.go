@@ -104,7 +104,7 @@ func (s *source) writeAvatar(ctx context.Context, g *project.Namespace) error {
 	}
 	picture, err := s.Projects.Picture(ctx, g)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // another one took its place just now
+		return nil // it was replaced in the meantime
 	}
 	if err != nil {
 		return err
@@ -190,8 +190,8 @@ func appendID(ids []int64, id *int64) []int64 {
 	return append(ids, *id)
 }
 
-// board makes the row of a board. A list of something that went just now is left
-// out.
+// board returns the row of a board, without lists whose label, milestone or
+// assignee was deleted in the meantime.
 func (s *source) board(b *plan.Board, people map[int64]user.Person) archive.BoardRow {
 	row := archive.BoardRow{
 		Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Weight: b.Weight, Labels: b.LabelNames, CreatedAt: b.CreatedAt.UTC(),

@@ -19,7 +19,7 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// filling makes the groups of a file, where no one sees them.
+// filling creates the groups of an import as drafts, which no user can see.
 type filling struct {
 	*Service
 	by     actor.Actor
@@ -27,30 +27,30 @@ type filling struct {
 	people map[archive.Digest]int64
 	drafts []*project.Draft // by their numbers, from 0
 	paths  map[string]*project.Draft
-	branch string // of the wiki of the present group
+	branch string // of the wiki of the current group
 
 	pathBytes int // of all groups
 
-	// Rows of the present part that wait to be written together.
+	// Rows of the current part that are not written yet.
 	labels     []*plan.Label
 	milestones []*plan.Milestone
 	boards     []*archive.BoardRow
 	badges     []*badge.Badge
 	members    []*project.Member
-	waiting    int            // how many they are
-	size       int            // how many bytes they have
-	there      map[int64]bool // the members of the present group
+	waiting    int            // their number
+	size       int            // their bytes
+	there      map[int64]bool // the members of the current group
 }
 
-// batch is how many rows are written in one transaction: others write meanwhile.
-// Fewer are, when they have batchBytes.
+// batch is the maximum number of rows in one transaction, and batchBytes their
+// maximum size, so that other writers do not wait long.
 const (
 	batch      = 500
 	batchBytes = 4 << 20
 )
 
-// maxPaths is how many bytes the paths of all groups of a file may have: they
-// stay in memory.
+// maxPaths is the maximum size in bytes of the paths of all groups of a file. They
+// are held in memory.
 const maxPaths = 64 << 20
 
 func (f *filling) Begin(*archive.Manifest) error {
@@ -58,7 +58,7 @@ func (f *filling) Begin(*archive.Manifest) error {
 	return nil
 }
 
-// group is the one whose parts are coming.
+// group returns the group whose parts are being read.
 func (f *filling) group() *project.Draft { return f.drafts[len(f.drafts)-1] }
 
 func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) error {
@@ -89,8 +89,8 @@ func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) er
 	return nil
 }
 
-// past keeps a time to what databases hold. What lies ahead, or says nothing, is
-// now.
+// past rounds a time to what databases store. A time in the future or before 1970
+// becomes the current time.
 func (f *filling) past(t time.Time) time.Time {
 	if now := f.Now(); t.After(now) || t.Year() < 1970 {
 		return now
@@ -100,7 +100,7 @@ func (f *filling) past(t time.Time) time.Time {
 
 func (f *filling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
-// flush writes the rows that wait.
+// flush writes the rows that are not written yet.
 func (f *filling) flush(ctx context.Context) error {
 	if f.waiting == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (f *filling) flush(ctx context.Context) error {
 	return nil
 }
 
-// addGroup makes the next group. That it is there is written down with it, so
+// addGroup creates the next group. The draft is recorded in the same transaction, so
 // that another run finds and removes it.
 func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 	g := project.DraftGroup{Path: row.Path, Name: row.Name, Description: row.Description, CreatedAt: f.past(row.CreatedAt), Settings: toSettings(&row.Settings)}
@@ -226,8 +226,8 @@ const (
 	twice      = "this person is already a member with another email address"
 )
 
-// unmappedReason says why a person was not found. To anyone but an administrator it
-// says the same of everyone.
+// unmappedReason returns why no account was found for a person. Only administrators
+// get the actual reason.
 func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	if !f.by.Admin {
 		return adminsOnly
@@ -238,7 +238,7 @@ func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	return nobody
 }
 
-// addMember takes a member over, or reports why not.
+// addMember imports a member, or reports why it cannot.
 func (f *filling) addMember(row *archive.MemberRow) error {
 	id, ok, err := f.find(&row.PersonRow)
 	if err != nil {
