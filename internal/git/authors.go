@@ -104,9 +104,9 @@ func (s *contributions) copy() *contributions {
 	return other
 }
 
-// maxCounts is how many counts can be under way, most of them waiting for their
-// turn.
-const maxCounts = 100
+// maxCounts is how many counts can be under way; of lines, most of them waiting
+// for their turn. Neither kind takes the places of the other one.
+const maxCounts = 50
 
 // startCount starts a count, or returns the one that is under way; nil if too many
 // are. The key latest is that of the last count of the repository.
@@ -127,7 +127,13 @@ func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lin
 	if c := r.engine.counts[key]; c != nil {
 		return c, nil
 	}
-	if len(r.engine.counts) >= maxCounts {
+	others := 0
+	for _, c := range r.engine.counts {
+		if c.lines == lines {
+			others++
+		}
+	}
+	if others >= maxCounts {
 		return nil, nil
 	}
 	c := &counting{lines: lines, done: make(chan struct{}), before: before, sum: &contributions{tip: tip, by: map[string]Contributor{}}}

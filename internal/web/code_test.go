@@ -207,7 +207,7 @@ func TestContributors(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, token := s.User(t, "ada")
 		id := newProject(t, s, token, "p", "public")
-		b := newBrowser(t, s)
+		b := newBrowser(t, s).signIn("ada", password)
 		b.get("/ada/p/-/graphs").want(200, "No contributors yet")
 		r := s.Repository(t, id,
 			gittest.Commit{Message: "One\n", Author: "Eve <eve@x>", Changes: change("a.txt", "1\n2\n3\n")},
@@ -221,6 +221,9 @@ func TestContributors(t *testing.T) {
 				t.Error("the page is loaded again after the count")
 			}
 		}
+		visitor := newBrowser(t, s)
+		waittest.For(t, "the commits are counted", func() bool { return !strings.Contains(visitor.get("/ada/p/-/graphs").want(200).body, "so far") })
+		visitor.get("/ada/p/-/graphs").want(200, "2 commits by 2 authors").not("+3<")
 		shows("Eve", "+3<", "−0<", "Bob", "+1<", "−1<", "2 commits by 2 authors")
 		r.Commit(gittest.Commit{Branch: "main", Message: "Three\n", Author: "Bob <bob@x>", Changes: change("b.txt", "5\n6\n")})
 		shows("+3<", "−0<", "+3<", "−1<", "3 commits by 2 authors")

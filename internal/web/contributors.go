@@ -26,7 +26,7 @@ type contributorsPage struct {
 	Commits      int
 	Counting     bool // more commits are being read
 	// Lines is the count of changed lines, which begins when the commits are counted;
-	// nil before that.
+	// nil before that, and for visitors who have not signed in.
 	Lines *git.AuthorCount
 }
 
@@ -61,7 +61,8 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 		v.w.Header().Set("Refresh", "2")
 	}
 	lines := map[string]git.Stat{}
-	if count.Done && len(list) > 0 {
+	// It takes minutes for a large repository, so visitors do not start it.
+	if count.Done && len(list) > 0 && !v.actor.Anonymous() {
 		if p.Lines, err = w.Repos.CountLines(v, v.actor, h.in(), p.Ref); err != nil {
 			return err
 		}
