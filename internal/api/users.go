@@ -54,15 +54,17 @@ type listUsersParams struct {
 	keysetParams
 }
 
-// onlyTrue is a flag that is true or absent.
+// onlyTrue is a filter that has an effect if it is true. False means no filter:
+// public clients send it.
 type onlyTrue bool
 
 // UnmarshalParam parses the flag.
 func (o *onlyTrue) UnmarshalParam(text string) error {
-	if v, ok := bind.ParseBool(text); !ok || !v {
+	v, ok := bind.ParseBool(text)
+	if !ok {
 		return bind.Invalid()
 	}
-	*o = true
+	*o = onlyTrue(v)
 	return nil
 }
 
