@@ -61,10 +61,11 @@ func parse(dir string) ([]*ast.File, error) {
 	return files, nil
 }
 
-// function is what is known of the functions and methods of one name.
+// function is what is known of the functions, or of the methods, of one name. The
+// names of methods start with a dot, whatever their types are.
 type function struct {
 	concurrent bool
-	uses       map[string]bool // the names that it mentions
+	uses       map[string]bool // the functions and methods that it calls, or passes on
 }
 
 // choose returns the names of the tests that do several things at once.
@@ -102,10 +103,14 @@ func choose(files []*ast.File) []string {
 
 // study adds what a function does by itself.
 func study(known map[string]*function, d *ast.FuncDecl) {
-	f := known[d.Name.Name]
+	name := d.Name.Name
+	if d.Recv != nil {
+		name = "." + name
+	}
+	f := known[name]
 	if f == nil {
 		f = &function{uses: map[string]bool{}}
-		known[d.Name.Name] = f
+		known[name] = f
 	}
 	ast.Inspect(d, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -113,8 +118,19 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 			f.concurrent = true
 		case *ast.UnaryExpr:
 			f.concurrent = f.concurrent || n.Op == token.ARROW
-		case *ast.Ident:
-			f.uses[n.Name] = true
+		case *ast.CallExpr:
+			f.use(n.Fun)
+			f.use(n.Args...)
+		case *ast.CompositeLit:
+			f.use(n.Elts...)
+		case *ast.KeyValueExpr:
+			f.use(n.Value)
+		case *ast.AssignStmt:
+			f.use(n.Rhs...)
+		case *ast.ValueSpec:
+			f.use(n.Values...)
+		case *ast.ReturnStmt:
+			f.use(n.Results...)
 		case *ast.SelectorExpr:
 			x, _ := n.X.(*ast.Ident)
 			switch {
@@ -123,8 +139,25 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 			case n.Sel.Name == "Go" || n.Sel.Name == "Idle": // a wait group, the queue
 				f.concurrent = true
 			}
-			f.uses[n.Sel.Name] = true
 		}
 		return true
 	})
+}
+
+// use notes expressions that may be a function or a method: one that is called,
+// passed on or stored. The names of fields and variables are not: many helpers are
+// called so.
+func (f *function) use(list ...ast.Expr) {
+	for _, e := range list {
+		switch e := e.(type) {
+		case *ast.Ident:
+			f.uses[e.Name] = true
+		case *ast.SelectorExpr:
+			f.uses["."+e.Sel.Name] = true
+		case *ast.IndexExpr: // a generic function
+			f.use(e.X)
+		case *ast.IndexListExpr:
+			f.use(e.X)
+		}
+	}
 }

@@ -23,6 +23,10 @@ func TestChoose(t *testing.T) {
 		{"by a helper", `func TestA(t *testing.T) { a() }; func TestB(t *testing.T) { c() }; func a() { b() }; func b() { go f() }; func c() {}`, "TestA"},
 		{"by a method", `func TestA(t *testing.T) { x.watch() }; func (x x) watch() { select {} }`, "TestA"},
 		{"by a function that is passed on", `func TestA(t *testing.T) { each(t, a) }; func a() { go f() }`, "TestA"},
+		{"by a function that is stored", `func TestA(t *testing.T) { f := a; f() }; func TestB(t *testing.T) { use(c{f: x.watch}) }; func a() { go f() }; func (x x) watch() { select {} }`, "TestA TestB"},
+		{"by a generic function", `func TestA(t *testing.T) { a[int]() }; func a[T any]() { go f() }`, "TestA"},
+		{"a field is not a helper", `func TestA(t *testing.T) { s.Check(t, call{push: 1}); push := 2; push++ }; func push() { go f() }`, ""},
+		{"a function is not a method", `func TestA(t *testing.T) { x.push() }; func push() { go f() }`, ""},
 		{"helpers alone are no tests", `func a() { go f() }; func TestMain(m *testing.M) { go f() }; func BenchmarkA(b *testing.B) { go f() }`, ""},
 	}
 	for _, tt := range tests {
