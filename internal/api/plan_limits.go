@@ -8,7 +8,7 @@ import (
 func (a *API) planLimitRoutes() {
 	a.tag("Plan limits")
 	handle(a, "GET /application/plan_limits", readAPI, a.getPlanLimits, summary("Get current plan limits"))
-	handle(a, "PUT /application/plan_limits", writeAPI, a.changePlanLimits, summary("Change plan limits"))
+	handle(a, "PUT /application/plan_limits", writeAPI, a.changePlanLimits, summary("Update plan limits"))
 }
 
 // megabyte is the unit of the settings that plan limits have in bytes.
