@@ -278,12 +278,13 @@ func TestSerializationFailureIsRetried(t *testing.T) {
 		must(t, d, "CREATE TABLE counter (n BIGINT)", "INSERT INTO counter VALUES (0)")
 		const each, writers = 10, 8
 		var tries, commits atomic.Int64
-		var wg sync.WaitGroup
+		var wg, met sync.WaitGroup
+		met.Add(2)
 		for range writers {
 			wg.Go(func() {
 				for range each {
 					err := d.Tx(t.Context(), func(tx *db.Tx) error {
-						tries.Add(1)
+						try := tries.Add(1)
 						tx.AfterCommit(func() { commits.Add(1) })
 						if d.Postgres() {
 							if _, err := tx.ExecContext(t.Context(), "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"); err != nil {
@@ -293,6 +294,10 @@ func TestSerializationFailureIsRetried(t *testing.T) {
 						var n int
 						if err := tx.QueryRowContext(t.Context(), "SELECT n FROM counter").Scan(&n); err != nil {
 							return err
+						}
+						if d.Postgres() && try <= 2 { // the first two read before either writes
+							met.Done()
+							met.Wait()
 						}
 						_, err := tx.ExecContext(t.Context(), "UPDATE counter SET n = ?", n+1)
 						return err

@@ -324,6 +324,7 @@ func goFilters(t *testing.T, root *gitlab.Client) {
 		{"search by email", gitlab.ListUsersOptions{Search: new("lou@example.org")}, []string{"lou"}},
 		{"active", gitlab.ListUsersOptions{Active: new(true), ExcludeInternal: new(true)}, []string{"root", "amy", "kim", "lou", "mia", "ned"}},
 		{"blocked", gitlab.ListUsersOptions{Blocked: new(true)}, []string{"zed"}},
+		{"false is no filter", gitlab.ListUsersOptions{Username: new("zed"), Active: new(false), Blocked: new(false), External: new(false)}, []string{"zed"}},
 		{"external", gitlab.ListUsersOptions{External: new(true)}, []string{"amy"}},
 		{"not external", gitlab.ListUsersOptions{ExcludeExternal: new(true), Blocked: new(true)}, []string{"zed"}},
 		{"admins", gitlab.ListUsersOptions{Admins: new(true)}, []string{"root"}},
@@ -346,8 +347,6 @@ func goFilters(t *testing.T, root *gitlab.Client) {
 	same(t, "custom attributes", list[0].CustomAttributes, []*gitlab.CustomAttribute{{Key: "team", Value: "red"}})
 	ask(root.Users.ListUsers(&gitlab.ListUsersOptions{OrderBy: new("age")})).
 		refused(t, http.StatusBadRequest, "{error: order_by does not have a valid value}")
-	ask(root.Users.ListUsers(&gitlab.ListUsersOptions{Active: new(false)})).
-		refused(t, http.StatusBadRequest, "{error: active is invalid}")
 }
 
 func usernames(list []*gitlab.User) []string {
