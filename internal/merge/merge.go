@@ -451,7 +451,7 @@ func (s *Service) OnMergeRequest(ctx context.Context, by actor.Actor, ref projec
 // noteable returns a merge request as a target of notes.
 func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest) plan.Noteable {
 	on := m.Noteable(by, in)
-	on.Settler = m.settles(by, in)
+	on.Resolver = m.settles(by, in)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
 		return activity.MergeReaders, countNote(ctx, tx, m.ID, step, s.Now())
 	}

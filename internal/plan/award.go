@@ -33,12 +33,12 @@ const (
 	Downvote = "thumbsdown"
 )
 
-// NoteKind is the kind of notes as objects of reactions.
+// NoteKind is the kind of a note as the target of a reaction.
 const NoteKind Kind = "Note"
 
-// awarded returns the object of reactions: the target itself or, if it is not 0, a
-// note on it. NotFound.
-func (s *Service) awarded(ctx context.Context, q db.Q, on Noteable, noteID int64) (Target, error) {
+// awardTarget returns the target of a reaction: on itself, or a note on it if
+// noteID is not 0. NotFound.
+func (s *Service) awardTarget(ctx context.Context, q db.Q, on Noteable, noteID int64) (Target, error) {
 	if noteID == 0 {
 		return on.Target, nil
 	}
@@ -53,9 +53,9 @@ func (s *Service) awarded(ctx context.Context, q db.Q, on Noteable, noteID int64
 }
 
 // Awards lists the reactions to a target or, if noteID is not 0, to a note on it.
-// Everyone who sees the target may call it. NotFound.
+// The caller has checked that the actor can see the target. NotFound.
 func (s *Service) Awards(ctx context.Context, on Noteable, noteID int64, p db.Paging) (db.Page[*Award], error) {
-	to, err := s.awarded(ctx, s.DB, on, noteID)
+	to, err := s.awardTarget(ctx, s.DB, on, noteID)
 	if err != nil {
 		return db.Page[*Award]{}, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) fillAwards(ctx context.Context, list ...*Award) error {
 
 // Award returns a reaction. NotFound.
 func (s *Service) Award(ctx context.Context, on Noteable, noteID, id int64) (*Award, error) {
-	to, err := s.awarded(ctx, s.DB, on, noteID)
+	to, err := s.awardTarget(ctx, s.DB, on, noteID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +94,12 @@ func (s *Service) Award(ctx context.Context, on Noteable, noteID, id int64) (*Aw
 	return a, s.fillAwards(ctx, a)
 }
 
-// maxAwards bounds the different reactions of one user to one object.
+// maxAwards is the maximum number of reactions of one user to one object.
 const maxAwards = 100
 
-// CreateAward adds a reaction: users may who may comment on the target. NotFound,
-// also for an unknown emoji and one that the user has given before; Forbidden.
+// CreateAward adds a reaction. Requires permission to comment on the target.
+// NotFound, also for an unknown emoji and for one that the user has added already;
+// Forbidden.
 func (s *Service) CreateAward(ctx context.Context, by actor.Actor, on Noteable, noteID int64, name string) (*Award, error) {
 	if err := on.mayComment(by); err != nil {
 		return nil, err
@@ -109,11 +110,11 @@ func (s *Service) CreateAward(ctx context.Context, by actor.Actor, on Noteable, 
 	}
 	a := &Award{Name: e.Name, UserID: by.ID, CreatedAt: s.Now(), UpdatedAt: s.Now()}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		// Votes are counted in the row of the target, which goes first.
+		// Votes are counted in the row of the target, so that row is locked first.
 		if err := on.Target.lock(ctx, tx); err != nil {
 			return err
 		}
-		if a.On, err = s.awarded(ctx, tx, on, noteID); err != nil {
+		if a.On, err = s.awardTarget(ctx, tx, on, noteID); err != nil {
 			return err
 		}
 		n, err := countAwards(ctx, tx, a.On, by.ID)
@@ -137,8 +138,8 @@ func (s *Service) CreateAward(ctx context.Context, by actor.Actor, on Noteable, 
 	return a, s.fillAwards(ctx, a)
 }
 
-// DeleteAward removes a reaction: its user may, and administrators. NotFound;
-// Unauthorized for others; Forbidden.
+// DeleteAward removes a reaction. Only its author and administrators may do this.
+// NotFound; Unauthorized for other users; Forbidden.
 func (s *Service) DeleteAward(ctx context.Context, by actor.Actor, on Noteable, noteID, id int64) error {
 	if err := on.mayComment(by); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (s *Service) DeleteAward(ctx context.Context, by actor.Actor, on Noteable, 
 		if err := on.Target.lock(ctx, tx); err != nil {
 			return err
 		}
-		to, err := s.awarded(ctx, tx, on, noteID)
+		to, err := s.awardTarget(ctx, tx, on, noteID)
 		if err != nil {
 			return err
 		}
@@ -172,14 +173,14 @@ func (s *Service) DeleteAward(ctx context.Context, by actor.Actor, on Noteable, 
 	return nil
 }
 
-// ToggleAward adds a reaction of the actor, or removes the one that they have
-// given. NotFound; Forbidden.
+// ToggleAward adds a reaction of the actor, or removes it if it exists. NotFound;
+// Forbidden.
 func (s *Service) ToggleAward(ctx context.Context, by actor.Actor, on Noteable, noteID int64, name string) error {
 	e := emoji.Find(name)
 	if e == nil {
 		return errs.NotFound("")
 	}
-	to, err := s.awarded(ctx, s.DB, on, noteID)
+	to, err := s.awardTarget(ctx, s.DB, on, noteID)
 	if err != nil {
 		return err
 	}
@@ -194,8 +195,8 @@ func (s *Service) ToggleAward(ctx context.Context, by actor.Actor, on Noteable, 
 	return err
 }
 
-// reactCommand is the quick action that adds or removes a reaction.
-func (s *Service) reactCommand(ctx context.Context, by actor.Actor, in *project.Project, i *Issuable, args, _ string) (string, error) {
+// reactCommand implements the quick action /react.
+func (s *Service) reactCommand(ctx context.Context, by actor.Actor, proj *project.Project, i *Issuable, args, _ string) (string, error) {
 	name := strings.Trim(strings.TrimSpace(args), ":")
 	e := emoji.Find(name)
 	if e == nil {
@@ -203,33 +204,33 @@ func (s *Service) reactCommand(ctx context.Context, by actor.Actor, in *project.
 			return "", errs.Invalid("There is no such emoji.")
 		}
 	}
-	if err := s.ToggleAward(ctx, by, i.Noteable(by, in), 0, e.Name); err != nil {
+	if err := s.ToggleAward(ctx, by, i.Noteable(by, proj), 0, e.Name); err != nil {
 		return "", err
 	}
 	return "Toggled the :" + e.Name + ": reaction.", nil
 }
 
-// Reaction is the reactions with one emoji to an object.
+// Reaction summarizes the reactions with one emoji to an object.
 type Reaction struct {
 	Emoji *emoji.Emoji
 	Count int
-	Own   bool     // one is the actor's
-	Names []string // of users who reacted, a few
+	Own   bool     // the actor has reacted with it
+	Names []string // other users who reacted, at most maxNamed
 }
 
-// Reactions returns the reactions to a target and to notes on it that the actor
-// was given, by the ID of the note; those to the target are at 0. Thumbs are first.
+// Reactions returns the reactions to a target and to the given notes on it, by
+// note ID; reactions to the target itself have the key 0. Thumbs come first.
 func (s *Service) Reactions(ctx context.Context, by actor.Actor, on Target, notes []int64) (map[int64][]Reaction, error) {
 	found := map[int64][]Reaction{}
-	add := func(of int64, rows []awardRow) {
+	add := func(onNotes bool, rows []awardRow) {
 		for _, r := range rows {
 			e := emoji.Find(r.name)
 			if e == nil {
 				continue
 			}
-			key := r.object
-			if of == 0 {
-				key = 0
+			key := int64(0)
+			if onNotes {
+				key = r.object
 			}
 			list := found[key]
 			last := len(list) - 1
@@ -250,16 +251,16 @@ func (s *Service) Reactions(ctx context.Context, by actor.Actor, on Target, note
 	if err != nil {
 		return nil, fmt.Errorf("reactions: %w", err)
 	}
-	add(0, rows)
+	add(false, rows)
 	if len(notes) == 0 {
 		return found, nil
 	}
 	if rows, err = findAwardRows(ctx, s.DB, NoteKind, notes); err != nil {
 		return nil, fmt.Errorf("reactions to notes: %w", err)
 	}
-	add(1, rows)
+	add(true, rows)
 	return found, nil
 }
 
-// maxNamed is how many users a page names with a reaction.
+// maxNamed is the maximum number of users that a page names for a reaction.
 const maxNamed = 10

@@ -16,18 +16,18 @@ import (
 	"svc/internal/user"
 )
 
-// Board shows issues in lists.
+// Board is an issue board.
 type Board struct {
 	ID          int64
-	ProjectID   *int64 // one of these is set
+	ProjectID   *int64 // exactly one of ProjectID and GroupID is set
 	GroupID     *int64
 	Name        string
 	HideBacklog bool
 	HideClosed  bool
-	MilestoneID *int64   // the issues that it shows
-	AssigneeID  *int64   // likewise
-	Weight      *int64   // likewise
-	LabelNames  []string // likewise
+	MilestoneID *int64   // scope: only issues with this milestone
+	AssigneeID  *int64   // scope: only issues with this assignee
+	Weight      *int64   // scope: only issues with this weight
+	LabelNames  []string // scope: only issues with all of these labels
 	CreatedAt   time.Time
 
 	Project   *project.Project
@@ -35,16 +35,16 @@ type Board struct {
 	Milestone *Milestone
 	Assignee  *user.User
 	Labels    []*Label
-	Lists     []*BoardList // from left to right
+	Lists     []*BoardList // in display order
 }
 
-// BoardList is a column of a board: the issues with a label, of an assignee or
-// of a milestone.
+// BoardList is a list of a board: the issues with a label, an assignee or a
+// milestone.
 type BoardList struct {
 	ID          int64
 	BoardID     int64
 	Position    int64
-	LabelID     *int64 // one of these is set
+	LabelID     *int64 // exactly one of the three is set
 	AssigneeID  *int64
 	MilestoneID *int64
 
@@ -53,7 +53,9 @@ type BoardList struct {
 	Milestone *Milestone
 }
 
-// boardsAt is the gate to boards: they are a part of issues.
+// boardsAt checks access to the boards of a project or group. Reading boards
+// requires read access to issues; a level above NoAccess is required to change
+// them.
 func (s *Service) boardsAt(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
 	in, err := s.issuesAt(ctx, by, at)
 	if err != nil || level == project.NoAccess {
@@ -62,7 +64,7 @@ func (s *Service) boardsAt(ctx context.Context, by actor.Actor, at project.Place
 	return s.at(ctx, by, at, level)
 }
 
-// Boards lists the boards of a project or group for those who read issues there.
+// Boards lists the boards of a project or group. Requires read access to issues.
 func (s *Service) Boards(ctx context.Context, by actor.Actor, at project.Place, p db.Paging) (db.Page[*Board], error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -75,8 +77,7 @@ func (s *Service) Boards(ctx context.Context, by actor.Actor, at project.Place, 
 	return page, s.fillBoards(ctx, in, page.Items...)
 }
 
-// Board returns a board of a project or group to those who read issues there;
-// NotFound.
+// Board returns a board. Requires read access to issues. NotFound.
 func (s *Service) Board(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Board, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -93,14 +94,14 @@ func (s *Service) board(ctx context.Context, in place, id int64) (*Board, error)
 	return b, s.fillBoards(ctx, in, b)
 }
 
-// fillBoards reads the related rows of boards.
+// fillBoards reads the lists and other related objects of boards.
 func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) error {
 	if len(list) == 0 {
 		return nil
 	}
 	byID := map[int64]*Board{}
-	var ids, userIDs, goals, words []int64
-	note := func(to *[]int64, id *int64) {
+	var ids, userIDs, milestoneIDs, labelIDs []int64
+	collect := func(to *[]int64, id *int64) {
 		if id != nil {
 			*to = append(*to, *id)
 		}
@@ -108,8 +109,8 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	for _, b := range list {
 		ids, byID[b.ID], b.Lists = append(ids, b.ID), b, []*BoardList{}
 		b.Project, b.Group = in.project, in.group
-		note(&userIDs, b.AssigneeID)
-		note(&goals, b.MilestoneID)
+		collect(&userIDs, b.AssigneeID)
+		collect(&milestoneIDs, b.MilestoneID)
 	}
 	lists, err := findBoardLists(ctx, s.DB, ids)
 	if err != nil {
@@ -117,19 +118,19 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	}
 	for _, l := range lists {
 		byID[l.BoardID].Lists = append(byID[l.BoardID].Lists, l)
-		note(&userIDs, l.AssigneeID)
-		note(&goals, l.MilestoneID)
-		note(&words, l.LabelID)
+		collect(&userIDs, l.AssigneeID)
+		collect(&milestoneIDs, l.MilestoneID)
+		collect(&labelIDs, l.LabelID)
 	}
 	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return fmt.Errorf("users of boards: %w", err)
 	}
-	milestones, err := findMilestones(ctx, s.DB, goals)
+	milestones, err := findMilestones(ctx, s.DB, milestoneIDs)
 	if err != nil {
 		return fmt.Errorf("milestones of boards: %w", err)
 	}
-	labels, err := findLabels(ctx, s.DB, words)
+	labels, err := findLabels(ctx, s.DB, labelIDs)
 	if err != nil {
 		return fmt.Errorf("labels of boards: %w", err)
 	}
@@ -159,8 +160,8 @@ func pick[T any](from map[int64]*T, id *int64) *T {
 	return from[*id]
 }
 
-// BoardFields are what is said of a board; nil leaves the default or the present
-// value, and 0 takes a reference away.
+// BoardFields are changes to a board. A nil field keeps the current value; 0
+// removes a reference.
 type BoardFields struct {
 	Name        *string
 	HideBacklog *bool
@@ -191,14 +192,15 @@ func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFie
 	}
 	reference(&b.MilestoneID, f.Milestone)
 	reference(&b.AssigneeID, f.Assignee)
-	if err := b.checkWords(); err != nil {
+	if err := b.checkFields(); err != nil {
 		return err
 	}
-	return s.checkColumn(ctx, in, nil, b.AssigneeID, b.MilestoneID)
+	return s.checkReferences(ctx, in, nil, b.AssigneeID, b.MilestoneID)
 }
 
-// checkWords holds the rules of what a board says, not of what it refers to.
-func (b *Board) checkWords() error {
+// checkFields validates the name and the label names; references are checked by
+// checkReferences.
+func (b *Board) checkFields() error {
 	switch {
 	case b.Name == "":
 		return errs.InvalidField("name", "can't be blank")
@@ -210,8 +212,9 @@ func (b *Board) checkWords() error {
 	return nil
 }
 
-// checkColumn refuses what a board of the place cannot show: Invalid.
-func (s *Service) checkColumn(ctx context.Context, in place, label, assignee, milestone *int64) error {
+// checkReferences returns Invalid if the label, assignee or milestone does not
+// exist or is not available in the project or group.
+func (s *Service) checkReferences(ctx context.Context, in place, label, assignee, milestone *int64) error {
 	if label != nil {
 		l, err := findLabel(ctx, s.DB, in, fmt.Sprint(*label), true)
 		if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) || err == nil && l.ID != *label {
@@ -242,7 +245,7 @@ func (s *Service) checkColumn(ctx context.Context, in place, label, assignee, mi
 	return nil
 }
 
-// CreateBoard makes a board; Planners and above may. Invalid.
+// CreateBoard creates a board. Requires Planner. Invalid.
 func (s *Service) CreateBoard(ctx context.Context, by actor.Actor, at project.Place, f BoardFields) (*Board, error) {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {
@@ -259,7 +262,7 @@ func (s *Service) CreateBoard(ctx context.Context, by actor.Actor, at project.Pl
 	return b, s.fillBoards(ctx, in, b)
 }
 
-// UpdateBoard changes a board; Planners and above may. NotFound; Invalid.
+// UpdateBoard changes a board. Requires Planner. NotFound; Invalid.
 func (s *Service) UpdateBoard(ctx context.Context, by actor.Actor, at project.Place, id int64, f BoardFields) (*Board, error) {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {
@@ -278,7 +281,7 @@ func (s *Service) UpdateBoard(ctx context.Context, by actor.Actor, at project.Pl
 	return b, s.fillBoards(ctx, in, b)
 }
 
-// DeleteBoard removes a board with its lists; Planners and above may. NotFound.
+// DeleteBoard deletes a board and its lists. Requires Planner. NotFound.
 func (s *Service) DeleteBoard(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {
@@ -290,8 +293,8 @@ func (s *Service) DeleteBoard(ctx context.Context, by actor.Actor, at project.Pl
 	return nil
 }
 
-// AddList adds a list at the right end of a board; Planners and above may.
-// Exactly one of label, assignee and milestone is given. NotFound; Invalid.
+// AddList appends a list to a board. Requires Planner. Exactly one of label,
+// assignee and milestone must be set. NotFound; Invalid.
 func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place, boardID int64, label, assignee, milestone *int64) (*BoardList, error) {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {
@@ -301,7 +304,7 @@ func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place,
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkColumn(ctx, in, label, assignee, milestone); err != nil {
+	if err := s.checkReferences(ctx, in, label, assignee, milestone); err != nil {
 		return nil, err
 	}
 	l := &BoardList{BoardID: b.ID, LabelID: label, AssigneeID: assignee, MilestoneID: milestone}
@@ -317,7 +320,6 @@ func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place,
 	return s.list(ctx, in, boardID, l.ID)
 }
 
-// list returns a list of a board of the place.
 func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*BoardList, error) {
 	b, err := s.board(ctx, in, boardID)
 	if err != nil {
@@ -331,7 +333,7 @@ func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*Board
 	return nil, errs.NotFound("List")
 }
 
-// List returns a list of a board to those who read issues there; NotFound.
+// List returns a list of a board. Requires read access to issues. NotFound.
 func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) (*BoardList, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -340,8 +342,8 @@ func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, bo
 	return s.list(ctx, in, boardID, id)
 }
 
-// MoveList puts a list at another place of its board, counted from 0; Planners
-// and above may. NotFound.
+// MoveList moves a list to another position in its board, counted from 0. Requires
+// Planner. NotFound.
 func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place, boardID, id, position int64) (*BoardList, error) {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {
@@ -365,7 +367,7 @@ func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place
 	return s.list(ctx, in, boardID, id)
 }
 
-// DeleteList removes a list from a board; Planners and above may. NotFound.
+// DeleteList deletes a list of a board. Requires Planner. NotFound.
 func (s *Service) DeleteList(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) error {
 	in, err := s.boardsAt(ctx, by, at, project.Planner)
 	if err != nil {

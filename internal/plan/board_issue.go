@@ -12,24 +12,24 @@ import (
 	"svc/internal/project"
 )
 
-// The columns that every board has, beside its lists: what is open and in no
-// list, and what is closed.
+// The keys of the two columns that are not lists: open issues that are in no list,
+// and closed issues.
 const (
 	Backlog = "backlog"
 	Done    = "closed"
 )
 
-// Column is a column of a board with issues.
+// Column is a column of a board with a page of its issues.
 type Column struct {
-	Key    string     // Backlog, Done, or the id of a list
-	List   *BoardList // nil for the first two
+	Key    string     // Backlog, Done or the ID of a list
+	List   *BoardList // nil for Backlog and Done
 	Issues []*Issue
-	Total  int  // of all pages
-	Over   bool // there are more than are counted
+	Total  int  // number of issues on all pages
+	Over   bool // Total is a lower bound: there are more issues than are counted
 	More   bool
 }
 
-// Columns are the keys of the columns of a board, from left to right.
+// Columns returns the keys of the columns of a board in display order.
 func (b *Board) Columns() []string {
 	var keys []string
 	if !b.HideBacklog {
@@ -44,7 +44,8 @@ func (b *Board) Columns() []string {
 	return keys
 }
 
-// list returns the list that a key names; false when the board has no such column.
+// list returns the list with a key, nil for Backlog and Done. It returns false if
+// the board has no such column.
 func (b *Board) list(key string) (*BoardList, bool) {
 	if key == Backlog || key == Done {
 		return nil, true
@@ -57,22 +58,21 @@ func (b *Board) list(key string) (*BoardList, bool) {
 	return nil, false
 }
 
-// scope are the issues that a board shows.
+// scope returns the filter for the issues that a board shows.
 func (b *Board) scope() IssueFilter {
 	m := Match{Labels: b.LabelNames}
-	word := func(n *int64) string {
+	format := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
 		return strconv.FormatInt(*n, 10)
 	}
-	m.MilestoneID, m.AssigneeID, m.Weight = word(b.MilestoneID), word(b.AssigneeID), word(b.Weight)
+	m.MilestoneID, m.AssigneeID, m.Weight = format(b.MilestoneID), format(b.AssigneeID), format(b.Weight)
 	return IssueFilter{Match: m}
 }
 
-// BoardIssues returns a board with a page of the issues of some of its columns,
-// or of all without keys, as far as the actor sees them, who reads issues there.
-// NotFound.
+// BoardIssues returns a board with a page of the issues of the given columns, or
+// of all columns without keys. Requires read access to issues. NotFound.
 func (s *Service) BoardIssues(ctx context.Context, by actor.Actor, at project.Place, boardID int64, f IssueFilter, p db.Paging, keys ...string) (*Board, []*Column, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board
 	return c, nil
 }
 
-// columnWhere are the conditions on issues i of projects p in a column.
+// columnWhere returns the conditions on issues i of projects p in a column.
 func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (db.Where, error) {
 	l, ok := b.list(key)
 	if !ok {
@@ -147,18 +147,18 @@ func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (d
 	return w, nil
 }
 
-// CardMove says where an issue goes on a board. After and Before are the issues
-// that it shall stand between; those that are not there any more do not count.
+// CardMove moves an issue on a board. After and Before are its new neighbors; a
+// neighbor that is no longer in the column is ignored.
 type CardMove struct {
-	Issue         int64 // its id
+	Issue         int64 // issue ID
 	From, To      string
-	After, Before int64 // ids, or 0
+	After, Before int64 // issue IDs, or 0
 }
 
-// MoveCard moves an issue from one column of a board to another one, or within
-// it: it gets and loses what the lists stand for. Planners and above of its
-// project may. NotFound; Forbidden; Conflict when it is not in that column any
-// more.
+// MoveCard moves an issue within a column of a board or to another column. The
+// labels, assignees, milestone and state of the issue change with its list.
+// Requires Planner in the project of the issue. NotFound; Forbidden; Conflict if
+// the issue is no longer in the From column.
 func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place, boardID int64, m CardMove) (*Issue, error) {
 	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -168,9 +168,9 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 	if err != nil {
 		return nil, err
 	}
-	from, ok := b.list(m.From)
-	to, also := b.list(m.To)
-	if !ok || !also {
+	from, fromOK := b.list(m.From)
+	to, toOK := b.list(m.To)
+	if !fromOK || !toOK {
 		return nil, errs.NotFound("List")
 	}
 	found, err := findIssueByID(ctx, s.DB, m.Issue)
@@ -224,7 +224,7 @@ func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in pl
 		}
 	}
 	if m.To == Done {
-		return nil // what is closed stands by its time
+		return nil // closed issues are sorted by time
 	}
 	if w, err = s.columnWhere(by, in, b, m.To); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in pl
 	return placeCard(ctx, tx, w, id, m.After, m.Before)
 }
 
-// cardFields is what an issue gets and loses when it goes from one list to
+// cardFields returns the changes to an issue that is moved from one list to
 // another.
 func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *BoardList) (IssueFields, error) {
 	var f IssueFields

@@ -6,92 +6,93 @@ import (
 	"svc/internal/project"
 )
 
-// Can is what an actor may do with the planned work of a project, for interfaces
-// that offer it. Each answer comes from the rule that the operation asks.
+// Can is what an actor may do with the issues, labels and boards of a project.
+// Interfaces use it to decide what to show; the operations apply the same rules.
 type Can struct {
-	Create bool // write issues
-	Choose bool // choose labels, assignees and a milestone for a new issue
+	Create bool // create issues
+	Choose bool // set labels, assignees and the milestone of a new issue
 	Plan   bool // change labels, milestones and boards
 }
 
 // CanIn returns what an actor may do in a project that they can see.
-func CanIn(by actor.Actor, in *project.Project) Can {
+func CanIn(by actor.Actor, proj *project.Project) Can {
 	return Can{
-		Create: CheckCreate(by, in) == nil, Choose: chooses(by, in), Plan: changes(by, in, project.Planner) == nil,
+		Create: CheckCreate(by, proj) == nil, Choose: maySetPlan(by, proj), Plan: requireLevel(by, proj, project.Planner) == nil,
 	}
 }
 
-// CheckCreate refuses an actor who may not write issues in a project that was
-// given to them.
-func CheckCreate(by actor.Actor, in *project.Project) error {
+// CheckCreate returns an error if the actor may not create issues in a project
+// that they can see.
+func CheckCreate(by actor.Actor, proj *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	return in.Change(by, project.IssuePart, project.NoAccess)
+	return proj.Change(by, project.IssuePart, project.NoAccess)
 }
 
-// chooses reports whether an actor may plan the issue that they write: members
-// may.
-func chooses(by actor.Actor, in *project.Project) bool {
-	return in.Enough(by, project.Guest) == nil
+// maySetPlan reports whether an actor may set the planning fields of an issue that
+// they create.
+func maySetPlan(by actor.Actor, proj *project.Project) bool {
+	return proj.Enough(by, project.Guest) == nil
 }
 
-// changes refuses an actor who has less than the level, and all where the
-// project is archived. Labels are for merge requests as well, so this does not
-// ask whether the actor reads issues.
-func changes(by actor.Actor, in *project.Project, level project.Level) error {
-	return in.Change(by, project.WholePart, level)
+// requireLevel returns an error if the actor has less than the level or the
+// project is archived. It does not require read access to issues, because labels
+// belong to merge requests as well.
+func requireLevel(by actor.Actor, proj *project.Project, level project.Level) error {
+	return proj.Change(by, project.WholePart, level)
 }
 
 // IssueCan is what an actor may do with an issue.
 type IssueCan struct {
-	Edit   bool // its title, description and state
-	Plan   bool // all of it
+	Edit   bool // title, description and state
+	Plan   bool // all fields
 	Delete bool
 	Link   bool // to other issues
 }
 
-// Can says what an actor, who sees the issue, may do with it in its project.
-func (i *Issue) Can(by actor.Actor, in *project.Project) IssueCan {
-	edit := i.editable(by, in) == nil
+// Can returns what an actor who can see the issue may do with it.
+func (i *Issue) Can(by actor.Actor, proj *project.Project) IssueCan {
+	edit := i.editable(by, proj) == nil
 	return IssueCan{
-		Edit: edit, Plan: edit && planner(by, in), Delete: i.deletable(by, in) == nil, Link: in.MayChange(by, project.IssuePart, project.Guest),
+		Edit: edit, Plan: edit && mayPlan(by, proj), Delete: i.deletable(by, proj) == nil, Link: proj.MayChange(by, project.IssuePart, project.Guest),
 	}
 }
 
-// editable refuses an actor who may change nothing of an issue that they see.
-func (i *Issue) editable(by actor.Actor, in *project.Project) error {
+// editable returns an error if the actor may not change any field of an issue that
+// they can see.
+func (i *Issue) editable(by actor.Actor, proj *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if !planner(by, in) && !i.IsOwn(by) {
+	if !mayPlan(by, proj) && !i.IsOwn(by) {
 		return errs.Forbidden("")
 	}
-	return in.Change(by, project.WholePart, project.NoAccess)
+	return proj.Change(by, project.WholePart, project.NoAccess)
 }
 
-// deletable refuses an actor who may not delete an issue that they see: Owners
-// may, and those who plan and do nothing else.
-func (i *Issue) deletable(by actor.Actor, in *project.Project) error {
-	if in.Access.Level() != project.Planner {
-		if err := in.Enough(by, project.Owner); err != nil {
+// deletable returns an error if the actor may not delete an issue that they can
+// see. Owners may, and members whose role is exactly Planner.
+func (i *Issue) deletable(by actor.Actor, proj *project.Project) error {
+	if proj.Access.Level() != project.Planner {
+		if err := proj.Enough(by, project.Owner); err != nil {
 			return err
 		}
 	}
-	return in.Change(by, project.WholePart, project.NoAccess)
+	return proj.Change(by, project.WholePart, project.NoAccess)
 }
 
-// CanComment reports whether an actor, who sees the target, may comment on it.
+// CanComment reports whether an actor who can see the target may comment on it.
 func (on Noteable) CanComment(by actor.Actor) bool { return on.mayComment(by) == nil }
 
-// CanResolve reports whether they may resolve its threads.
-func (on Noteable) CanResolve(by actor.Actor) bool { return on.maySettle(by) == nil }
+// CanResolve reports whether the actor may resolve threads of the target.
+func (on Noteable) CanResolve(by actor.Actor) bool { return on.mayResolve(by) == nil }
 
-// CanEdit reports whether they may change and delete a note on it.
+// CanEdit reports whether the actor may change and delete a note on the target.
 func (on Noteable) CanEdit(by actor.Actor, n *Note) bool { return on.editable(by, n) == nil }
 
-// editable refuses an actor who may not change a note: its author may, and
-// Maintainers and above. What the program says stays.
+// editable returns an error if the actor may not change a note. The author may,
+// and Maintainers. System notes cannot be changed.
 func (on Noteable) editable(by actor.Actor, n *Note) error {
 	if err := on.In.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return err

@@ -12,61 +12,62 @@ import (
 	"svc/internal/project"
 )
 
-// changes saves labels, assignees and milestone of an issue, and returns the texts
-// of the system notes for all changes.
-func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Issue, f IssueFields) ([]string, error) {
+// saveChanges saves the labels, assignees and milestone of an issue, and returns
+// the texts of the system notes for all changed fields.
+func (s *Service) saveChanges(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, was, i *Issue, f IssueFields) ([]string, error) {
 	var changes []string
-	note := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
 	if was.Title != i.Title {
-		note("changed title from **%s** to **%s**", was.Title, i.Title)
+		add("changed title from **%s** to **%s**", was.Title, i.Title)
 	}
 	if was.Description != i.Description {
-		note("changed the description")
+		add("changed the description")
 	}
-	planned, err := s.ChangePlan(ctx, tx, by, in, &was.Issuable, &i.Issuable, f.Fields, nil)
+	planned, err := s.ChangePlan(ctx, tx, by, proj, &was.Issuable, &i.Issuable, f.Fields, nil)
 	if err != nil {
 		return nil, err
 	}
 	changes = append(changes, planned...)
 	if was.DueDate != i.DueDate {
-		note("%s", dueChange(i.DueDate))
+		add("%s", dueChange(i.DueDate))
 	}
 	if !same(was.Weight, i.Weight) {
 		if i.Weight == nil {
-			note("removed the weight")
+			add("removed the weight")
 		} else {
-			note("set weight to **%d**", *i.Weight)
+			add("set weight to **%d**", *i.Weight)
 		}
 	}
 	if was.Confidential != i.Confidential {
-		note("%s", choose(i.Confidential, "made the issue confidential", "made the issue visible to everyone"))
+		add("%s", choose(i.Confidential, "made the issue confidential", "made the issue visible to everyone"))
 	}
 	if text := LockChange(&was.Issuable, &i.Issuable); text != "" {
-		note("%s", text)
+		add("%s", text)
 	}
 	if was.Type != i.Type {
-		note("changed type from %s to %s", was.Type, i.Type)
+		add("changed type from %s to %s", was.Type, i.Type)
 	}
 	if was.State != i.State {
 		done := choose(i.State == Closed, "closed", "reopened")
 		if f.Via != "" {
 			done += " via " + f.Via
 		}
-		note("%s", done)
+		add("%s", done)
 	}
 	return changes, nil
 }
 
-func choose(first bool, one, other string) string {
-	if first {
-		return one
+func choose(cond bool, yes, no string) string {
+	if cond {
+		return yes
 	}
-	return other
+	return no
 }
 
 func same(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-// quoted is a name as a reference has it: in quotes unless it is one word.
+// quoted returns a name as it is written in a reference: in quotes unless it is a
+// single word.
 func quoted(name string) string {
 	if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" {
 		return name
@@ -74,10 +75,10 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-// LabelChange is the text of the system note about added and removed labels; empty
-// for none.
+// LabelChange returns the text of the system note about added and removed labels,
+// or an empty string if there are none.
 func LabelChange(added, removed []*Label) string {
-	list := func(word string, labels []*Label) string {
+	list := func(verb string, labels []*Label) string {
 		if len(labels) == 0 {
 			return ""
 		}
@@ -85,7 +86,7 @@ func LabelChange(added, removed []*Label) string {
 		for _, l := range labels {
 			names = append(names, "~"+quoted(l.Name))
 		}
-		return word + " " + strings.Join(names, " ")
+		return verb + " " + strings.Join(names, " ")
 	}
 	parts := slices.DeleteFunc([]string{list("added", added), list("removed", removed)}, func(part string) bool { return part == "" })
 	if len(parts) == 0 {
@@ -94,7 +95,7 @@ func LabelChange(added, removed []*Label) string {
 	return strings.Join(parts, " and ") + choose(len(added)+len(removed) == 1, " label", " labels")
 }
 
-// LabelIDs returns the ids of labels.
+// LabelIDs returns the IDs of labels.
 func LabelIDs(list []*Label) (ids []int64) {
 	for _, l := range list {
 		ids = append(ids, l.ID)
@@ -110,8 +111,8 @@ func dueChange(day string) string {
 	return "changed due date to " + at.Format("January 2, 2006")
 }
 
-// milestoneChange is the text of the system note about a milestone; empty if it
-// has not changed.
+// milestoneChange returns the text of the system note about a changed milestone,
+// or an empty string if it has not changed.
 func milestoneChange(ctx context.Context, q db.Q, was, now *int64) (string, error) {
 	switch {
 	case same(was, now):

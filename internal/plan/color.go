@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// defaultColor is that of a label that is made in passing.
+// defaultColor is the color of a label that is created implicitly, by assigning an
+// unknown name.
 const defaultColor = "#428bca"
 
-// colorNames are the colours that can be named.
+// colorNames maps the supported CSS color names to their values.
 func colorNames() map[string]string {
 	return map[string]string{
 		"black": "#000000", "silver": "#c0c0c0", "gray": "#808080", "grey": "#808080", "white": "#ffffff", "maroon": "#800000", "red": "#ff0000",
@@ -19,8 +20,8 @@ func colorNames() map[string]string {
 	}
 }
 
-// readColor brings a colour into the form #rrggbb.
-func readColor(text string) (string, bool) {
+// parseColor returns a color in the form #rrggbb.
+func parseColor(text string) (string, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if hex, ok := colorNames()[text]; ok {
 		return hex, true
@@ -38,15 +39,15 @@ func readColor(text string) (string, bool) {
 	return "", false
 }
 
-// TextColor is a colour that can be read on the label's own.
+// TextColor returns a text color that is readable on the color of the label.
 func (l *Label) TextColor() string {
 	n, err := strconv.ParseUint(strings.TrimPrefix(l.Color, "#"), 16, 32)
 	if err != nil {
 		return "#FFFFFF"
 	}
-	// How bright the eye finds it, of 255.
-	bright := (299*(n>>16&255) + 587*(n>>8&255) + 114*(n&255)) / 1000
-	if bright > 150 {
+	// Perceived brightness, 0 to 255.
+	brightness := (299*(n>>16&255) + 587*(n>>8&255) + 114*(n&255)) / 1000
+	if brightness > 150 {
 		return "#1F1E24"
 	}
 	return "#FFFFFF"

@@ -9,28 +9,28 @@ import (
 	"svc/internal/project"
 )
 
-// Command describes a quick action: a line of a comment or description that
-// changes the object.
+// Command is a quick action: a line of a comment or description that changes the
+// issue or merge request.
 type Command struct {
 	Name        string
 	Aliases     []string
-	Params      string // an example
+	Params      string // example arguments
 	Description string
 
 	on    []Kind
 	needs need
-	text  bool // it stays in the text
-	// substitute replaces the line by a text.
+	text  bool // the line stays in the text
+	// substitute returns the text that replaces the line.
 	substitute func(args string) string
-	// do collects the change in the outcome. A nil do is a command of another
-	// feature, which exists if the feature has registered it.
+	// do adds the change to the outcome. It is nil for a command of another feature
+	// until that feature calls OnCommand.
 	do func(r *commandRun, args string) (message string, err error)
-	// old commands need an object that exists: they cannot be in the description
-	// of a new one.
-	old bool
+	// existing commands need an object that exists. They are not allowed in the
+	// description of a new one.
+	existing bool
 }
 
-// need is what a user must be allowed to do with the object.
+// need is the permission that a command requires.
 type need int
 
 const (
@@ -39,13 +39,14 @@ const (
 	needsPlan         // planning fields
 )
 
-// CommandHandler runs a quick action of another feature, after the transaction of
-// the comment. It checks the rights of the actor itself, and returns what it did.
-// head is the head of the merge request that the actor has seen; empty: any.
-type CommandHandler func(ctx context.Context, by actor.Actor, in *project.Project, i *Issuable, args, head string) (message string, err error)
+// CommandHandler runs a quick action of another feature after the transaction of
+// the comment. It checks the permissions of the actor and returns a message for
+// the user. head is the head SHA of the merge request that the actor has seen, or
+// empty.
+type CommandHandler func(ctx context.Context, by actor.Actor, proj *project.Project, i *Issuable, args, head string) (message string, err error)
 
-// OnCommand registers the handler of a quick action of another feature; it is
-// called at start-up.
+// OnCommand registers the handler of a quick action of another feature. It is
+// called at startup.
 func (s *Service) OnCommand(kind Kind, name string, h CommandHandler) {
 	for _, c := range commandTable() {
 		if c.Name != name || !slices.Contains(c.on, kind) {
@@ -53,7 +54,7 @@ func (s *Service) OnCommand(kind Kind, name string, h CommandHandler) {
 		}
 		c.do = func(r *commandRun, args string) (string, error) {
 			r.out.after = append(r.out.after, func(ctx context.Context, i *Issuable) (string, error) {
-				return h(ctx, r.by, r.in, i, args, r.on.Head)
+				return h(ctx, r.by, r.proj, i, args, r.on.Head)
 			})
 			return "", nil
 		}
@@ -70,8 +71,8 @@ func (s *Service) addCommand(kind Kind, c *Command) {
 	}
 }
 
-// CommandsFor lists the quick actions that an actor can use on an issue or merge
-// request, or with nil on a new one of a kind. The actor sees it.
+// CommandsFor lists the quick actions that the actor may use on a target that they
+// can see.
 func (s *Service) CommandsFor(on *CommandTarget) []*Command {
 	var list []*Command
 	for name, c := range s.commands[on.Kind] {
@@ -88,28 +89,28 @@ func (s *Service) CommandsFor(on *CommandTarget) []*Command {
 	return list
 }
 
-// Commands lists the quick actions that exist, by name, for the documentation.
+// Commands lists all quick actions by name, for the documentation.
 func Commands() []*Command { return commandTable() }
 
-// Kinds are the kinds of objects that a command is for.
+// Kinds returns the kinds of objects that the command can be used on.
 func (c *Command) Kinds() []Kind { return c.on }
 
-// CommandTarget is an issue or merge request, for quick actions of an actor. It is
-// created by the feature that owns the object.
+// CommandTarget is an issue or merge request that an actor uses quick actions on.
+// The feature that owns the object creates it.
 type CommandTarget struct {
 	*Issuable
 	Issue      *Issue // nil for a merge request
 	Edit, Plan bool
-	Head       string // expected head of a merge request; empty: any
-	// Apply prepares the changes that quick actions make, and returns what makes
-	// them in a transaction. Users and branches are checked here.
+	Head       string // expected head SHA of a merge request; empty for any
+	// Apply validates the changes of quick actions, such as users and branches, and
+	// returns a function that saves them in a transaction.
 	Apply func(ctx context.Context, out *Outcome) (func(ctx context.Context, tx *db.Tx) error, error)
 }
 
 // allows reports whether the actor may use a command.
 func (on *CommandTarget) allows(c *Command) bool {
 	switch {
-	case on.ID == 0 && c.old:
+	case on.ID == 0 && c.existing:
 		return false
 	case c.needs == needsEdit:
 		return on.Edit
@@ -119,12 +120,12 @@ func (on *CommandTarget) allows(c *Command) bool {
 	return true
 }
 
-// NewTarget returns a new issue of a project for quick actions, to users who can
-// read its issues. NotFound.
+// NewTarget returns the target of quick actions in the description of a new issue.
+// Requires read access to issues. NotFound.
 func (s *Service) NewTarget(ctx context.Context, by actor.Actor, ref project.Ref) (*CommandTarget, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
+	proj, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, err
 	}
-	return s.commandTarget(by, in, &Issue{Issuable: NewIssuable(IssueKind, by, in, s.Now())}), nil
+	return s.commandTarget(by, proj, &Issue{Issuable: NewIssuable(IssueKind, by, proj, s.Now())}), nil
 }

@@ -10,16 +10,16 @@ import (
 	"svc/internal/project"
 )
 
-// This file has the quick actions. Each collects its change in the outcome of the
-// run and returns what will be done, in a sentence.
+// This file implements the quick actions. Each adds its change to the outcome of
+// the run and returns a sentence that describes it.
 
 func doAssign(r *commandRun, args string) (string, error) {
-	list, err := r.addPeople(Assignees, args)
+	list, err := r.addRelated(Assignees, args)
 	return "Assigned " + mentions(list) + ".", err
 }
 
 func doUnassign(r *commandRun, args string) (string, error) {
-	list, err := r.removePeople(Assignees, args)
+	list, err := r.removeRelated(Assignees, args)
 	if len(list) == 0 {
 		return "Removed all assignees.", err
 	}
@@ -27,8 +27,8 @@ func doUnassign(r *commandRun, args string) (string, error) {
 }
 
 func doReassign(r *commandRun, args string) (string, error) {
-	r.setPeople(Assignees, []int64{})
-	list, err := r.addPeople(Assignees, args)
+	r.setRelated(Assignees, []int64{})
+	list, err := r.addRelated(Assignees, args)
 	if err != nil {
 		r.out.Assignees = nil
 		delete(r.out.Changes, "assignee_ids")
@@ -37,12 +37,12 @@ func doReassign(r *commandRun, args string) (string, error) {
 }
 
 func doAssignReviewer(r *commandRun, args string) (string, error) {
-	list, err := r.addPeople(Reviewers, args)
+	list, err := r.addRelated(Reviewers, args)
 	return "Requested a review from " + mentions(list) + ".", err
 }
 
 func doUnassignReviewer(r *commandRun, args string) (string, error) {
-	list, err := r.removePeople(Reviewers, args)
+	list, err := r.removeRelated(Reviewers, args)
 	if len(list) == 0 {
 		return "Removed all reviewers.", err
 	}
@@ -87,7 +87,7 @@ func doRelabel(r *commandRun, args string) (string, error) {
 
 func doMilestone(r *commandRun, args string) (string, error) {
 	title := strings.Trim(strings.TrimPrefix(args, "%"), `"`)
-	id, err := findMilestoneTitled(r.ctx, r.s.DB, place{project: r.in}, title)
+	id, err := findMilestoneTitled(r.ctx, r.s.DB, place{project: r.proj}, title)
 	if err != nil {
 		return "", err
 	}
@@ -143,8 +143,8 @@ func doRemoveDue(r *commandRun, _ string) (string, error) {
 	return "Removed the due date.", nil
 }
 
-// parseDay reads a date: 2026-12-31, December 31, Dec 31 2026, today, tomorrow, in
-// 2 days, Friday, next month.
+// parseDay parses a date: 2026-12-31, December 31, Dec 31 2026, today, tomorrow,
+// in 2 days, Friday, next month.
 func parseDay(text string, now time.Time) (string, bool) {
 	now = now.UTC()
 	text = strings.ToLower(strings.Join(strings.Fields(strings.NewReplacer("<", "", ">", "", ",", " ").Replace(text)), " "))
@@ -162,7 +162,7 @@ func parseDay(text string, now time.Time) (string, bool) {
 			return at.Format(time.DateOnly), true
 		}
 	}
-	words := strings.Fields(strings.TrimPrefix(text, "in "))
+	fields := strings.Fields(strings.TrimPrefix(text, "in "))
 	switch text {
 	case "today":
 		return now.Format(time.DateOnly), true
@@ -173,13 +173,13 @@ func parseDay(text string, now time.Time) (string, bool) {
 	case "next month":
 		return now.AddDate(0, 1, 0).Format(time.DateOnly), true
 	}
-	if len(words) == 2 {
-		n, err := strconv.Atoi(words[0])
-		if words[0] == "a" || words[0] == "one" {
+	if len(fields) == 2 {
+		n, err := strconv.Atoi(fields[0])
+		if fields[0] == "a" || fields[0] == "one" {
 			n, err = 1, nil
 		}
 		if err == nil && n >= 0 && n <= 10000 {
-			switch strings.TrimSuffix(words[1], "s") {
+			switch strings.TrimSuffix(fields[1], "s") {
 			case "day":
 				return now.AddDate(0, 0, n).Format(time.DateOnly), true
 			case "week":
@@ -201,18 +201,18 @@ func parseDay(text string, now time.Time) (string, bool) {
 	return "", false
 }
 
-// withoutOrdinal removes the endings of days of a month: december 31st. Layouts
-// match names of months in any case.
+// withoutOrdinal removes the ordinal suffix from a day of the month, as in
+// "december 31st". time.Parse ignores the case of month names.
 func withoutOrdinal(text string) string {
-	words := strings.Fields(text)
-	for i, w := range words {
+	fields := strings.Fields(text)
+	for i, w := range fields {
 		if len(w) > 2 && w[0] >= '0' && w[0] <= '9' {
 			for _, end := range []string{"st", "nd", "rd", "th"} {
-				words[i] = strings.TrimSuffix(words[i], end)
+				fields[i] = strings.TrimSuffix(fields[i], end)
 			}
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(fields, " ")
 }
 
 func doEstimate(r *commandRun, args string) (string, error) {
@@ -303,17 +303,17 @@ func doType(r *commandRun, args string) (string, error) {
 	return "Changed the type to " + kind + ".", nil
 }
 
-func doLock(want bool) func(*commandRun, string) (string, error) {
+func doLock(locked bool) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, _ string) (string, error) {
-		r.out.Locked, r.out.Changes["discussion_locked"] = &want, want
-		return choose(want, "Locked", "Unlocked") + " the discussion.", nil
+		r.out.Locked, r.out.Changes["discussion_locked"] = &locked, locked
+		return choose(locked, "Locked", "Unlocked") + " the discussion.", nil
 	}
 }
 
-func doDraft(want bool) func(*commandRun, string) (string, error) {
+func doDraft(draft bool) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, _ string) (string, error) {
-		r.out.Draft, r.out.Changes["wip_event"] = &want, choose(want, "draft", "ready")
-		return "Marked this merge request as " + choose(want, "draft", "ready") + ".", nil
+		r.out.Draft, r.out.Changes["wip_event"] = &draft, choose(draft, "draft", "ready")
+		return "Marked this merge request as " + choose(draft, "draft", "ready") + ".", nil
 	}
 }
 
@@ -325,27 +325,27 @@ func doTargetBranch(r *commandRun, args string) (string, error) {
 	return "Set the target branch to " + args + ".", nil
 }
 
-func doSubscribe(want bool) func(*commandRun, string) (string, error) {
+func doSubscribe(subscribe bool) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, _ string) (string, error) {
 		r.out.inTx = append(r.out.inTx, func(ctx context.Context, tx *db.Tx, i *Issuable) error {
-			_, err := saveSubscription(ctx, tx, i.Target(), r.by.ID, want, r.s.Now())
+			_, err := saveSubscription(ctx, tx, i.Target(), r.by.ID, subscribe, r.s.Now())
 			return err
 		})
-		r.out.Changes["subscription_event"] = choose(want, "subscribe", "unsubscribe")
-		return choose(want, "Subscribed to", "Unsubscribed from") + " notifications.", nil
+		r.out.Changes["subscription_event"] = choose(subscribe, "subscribe", "unsubscribe")
+		return choose(subscribe, "Subscribed to", "Unsubscribed from") + " notifications.", nil
 	}
 }
 
-// doLink links the issue to those that the arguments name.
+// doLink links the issue to the issues in the arguments.
 func doLink(kind LinkKind) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, args string) (string, error) {
 		var named []string
 		for _, text := range names(args, 0) {
-			in, other, err := r.issueAt(text)
+			proj, other, err := r.issueAt(text)
 			if err != nil {
 				return "", err
 			}
-			if err := r.link(in, other, kind); err != nil {
+			if err := r.link(proj, other, kind); err != nil {
 				return "", err
 			}
 			named = append(named, text)
@@ -357,8 +357,8 @@ func doLink(kind LinkKind) func(*commandRun, string) (string, error) {
 	}
 }
 
-func (r *commandRun) link(in *project.Project, other *Issue, kind LinkKind) error {
-	for _, p := range []*project.Project{r.in, in} {
+func (r *commandRun) link(proj *project.Project, other *Issue, kind LinkKind) error {
+	for _, p := range []*project.Project{r.proj, proj} {
 		if p.Change(r.by, project.IssuePart, project.Guest) != nil {
 			return refusal("You may not link issues of " + p.FullPath + ".")
 		}
@@ -374,11 +374,11 @@ func (r *commandRun) link(in *project.Project, other *Issue, kind LinkKind) erro
 }
 
 func doDuplicate(r *commandRun, args string) (string, error) {
-	in, other, err := r.issueAt(args)
+	proj, other, err := r.issueAt(args)
 	if err != nil {
 		return "", err
 	}
-	if err := r.link(in, other, RelatesTo); err != nil {
+	if err := r.link(proj, other, RelatesTo); err != nil {
 		return "", err
 	}
 	r.out.inTx = append(r.out.inTx, func(ctx context.Context, tx *db.Tx, i *Issuable) error {
@@ -410,24 +410,23 @@ func doCopyMetadata(r *commandRun, args string) (string, error) {
 	return "Copied labels and milestone from " + args + ".", nil
 }
 
-// source is the issue or merge request of the project that metadata is copied
-// from.
+// source returns the issue or merge request of the project to copy metadata from.
 func (r *commandRun) source(text string) (*Issuable, error) {
 	if number, ok := strings.CutPrefix(text, "!"); ok {
 		iid, err := strconv.ParseInt(number, 10, 64)
-		if err == nil && r.in.MayRead(r.by, project.MergePart) {
-			found, err := findMetadata(r.ctx, r.s.DB, MergeKind, r.in.ID, iid)
+		if err == nil && r.proj.MayRead(r.by, project.MergePart) {
+			found, err := findMetadata(r.ctx, r.s.DB, MergeKind, r.proj.ID, iid)
 			if err == nil || !hiddenError(db.NotFound(err, "")) {
 				return found, err
 			}
 		}
 		return nil, refusal("Could not find " + text + ".")
 	}
-	in, i, err := r.issueAt(text)
+	proj, i, err := r.issueAt(text)
 	if err != nil {
 		return nil, err
 	}
-	if in.ID != r.in.ID {
+	if proj.ID != r.proj.ID {
 		return nil, refusal("Metadata can only be copied within the project.")
 	}
 	return &i.Issuable, nil
@@ -445,27 +444,27 @@ func doClone(r *commandRun, args string) (string, error) {
 		args, notes = strings.TrimSpace(rest), true
 	}
 	if args == "" {
-		args = r.in.FullPath
+		args = r.proj.FullPath
 	}
 	return r.copyTo(args, "clone", func(ctx context.Context, i *Issuable, to int64) (*Issue, error) {
 		return r.s.CloneIssue(ctx, r.by, project.RefTo(i.ProjectID), i.IID, to, notes)
 	})
 }
 
-func (r *commandRun) copyTo(path, word string, do func(ctx context.Context, i *Issuable, to int64) (*Issue, error)) (string, error) {
+func (r *commandRun) copyTo(path, verb string, do func(ctx context.Context, i *Issuable, to int64) (*Issue, error)) (string, error) {
 	to, err := r.s.Projects.RequireView(r.ctx, r.by, project.Ref(path), project.IssuePart)
 	if hiddenError(err) {
-		return "", refusal("Failed to " + word + " this issue because target project doesn't exist.")
+		return "", refusal("Failed to " + verb + " this issue because target project doesn't exist.")
 	}
 	if err != nil {
 		return "", err
 	}
 	r.out.after = append(r.out.after, func(ctx context.Context, i *Issuable) (string, error) {
-		made, err := do(ctx, i, to.ID)
+		copied, err := do(ctx, i, to.ID)
 		if err != nil {
 			return "", err
 		}
-		return choose(word == "move", "Moved", "Cloned") + " this issue to " + to.FullPath + "#" + strconv.FormatInt(made.IID, 10) + ".", nil
+		return choose(verb == "move", "Moved", "Cloned") + " this issue to " + to.FullPath + "#" + strconv.FormatInt(copied.IID, 10) + ".", nil
 	})
 	return "", nil
 }

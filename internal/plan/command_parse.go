@@ -2,19 +2,20 @@ package plan
 
 import "strings"
 
-// Invocation is a quick action in a text.
+// Invocation is a use of a quick action in a text.
 type Invocation struct {
 	Command *Command
 	Args    string
 }
 
-// maxInvocations is the maximum number of quick actions of a text. Those after it
-// stay text.
+// maxInvocations is the maximum number of quick actions in a text. Further ones
+// remain part of the text.
 const maxInvocations = 100
 
-// ParseCommands returns a text without its quick actions, and the quick actions.
-// A quick action is a line that starts with a slash and the name of a command for
-// this kind of objects; in code blocks, quotes and comments it is text.
+// ParseCommands returns a text without its quick actions, and the quick actions. A
+// quick action is a line that starts with a slash and the name of a command for
+// this kind of object. Lines in code blocks, quotes and HTML comments are not
+// parsed.
 func (s *Service) ParseCommands(kind Kind, text string) (rest string, list []Invocation) {
 	if !strings.Contains(text, "/") {
 		return text, nil
@@ -27,12 +28,12 @@ func parseCommands(text string, find func(name string) *Command) (rest string, l
 	var kept strings.Builder
 	var b block
 	for line := range strings.Lines(text) {
-		bare := strings.TrimRight(line, " \t\r\n")
-		open := b.open() || b.read(bare)
+		trimmed := strings.TrimRight(line, " \t\r\n")
+		open := b.open() || b.read(trimmed)
 		if b.open() && open {
-			b.close(bare)
+			b.close(trimmed)
 		}
-		name, args, ok := invocation(bare)
+		name, args, ok := invocation(trimmed)
 		if open || !ok || len(list) == maxInvocations {
 			kept.WriteString(line)
 			continue
@@ -43,7 +44,7 @@ func parseCommands(text string, find func(name string) *Command) (rest string, l
 			continue
 		}
 		if c.substitute != nil {
-			kept.WriteString(c.substitute(args) + line[len(bare):])
+			kept.WriteString(c.substitute(args) + line[len(trimmed):])
 			continue
 		}
 		list = append(list, Invocation{c, args})
@@ -55,7 +56,7 @@ func parseCommands(text string, find func(name string) *Command) (rest string, l
 	return rest, list
 }
 
-// invocation splits a line such as "/label ~bug".
+// invocation parses a line such as "/label ~bug".
 func invocation(line string) (name, args string, ok bool) {
 	if !strings.HasPrefix(line, "/") {
 		return "", "", false
@@ -67,37 +68,37 @@ func invocation(line string) (name, args string, ok bool) {
 	return strings.ToLower(name), strings.TrimSpace(args), true
 }
 
-// block is the state of a scan over lines: the end mark of the code block, quote
-// or comment that the current line is in; empty outside.
+// block tracks whether the current line is in a code block, quote or HTML comment.
+// end is the marker that closes the block, or empty outside.
 type block struct {
 	end   string
-	fresh bool // the current line has opened it
+	fresh bool // the current line opened the block
 }
 
 func (b *block) open() bool { return b.end != "" }
 
-// read enters a block if the line opens one, and reports whether it does.
+// read reports whether the line opens a block, and enters it.
 func (b *block) read(line string) bool {
-	bare := strings.TrimLeft(line, " ")
-	if len(line)-len(bare) > 3 {
+	trimmed := strings.TrimLeft(line, " ")
+	if len(line)-len(trimmed) > 3 {
 		return false
 	}
 	switch {
-	case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):
-		mark := bare[:len(bare)-len(strings.TrimLeft(bare, bare[:1]))]
-		if mark[0] == '`' && strings.Contains(bare[len(mark):], "`") {
+	case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+		mark := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))]
+		if mark[0] == '`' && strings.Contains(trimmed[len(mark):], "`") {
 			return false // inline code
 		}
 		b.end = mark
-	case bare == ">>>":
+	case trimmed == ">>>":
 		b.end = ">>>"
-	case strings.HasPrefix(bare, "<!--"):
-		if strings.Contains(bare, "-->") {
+	case strings.HasPrefix(trimmed, "<!--"):
+		if strings.Contains(trimmed, "-->") {
 			return false
 		}
 		b.end = "-->"
-	case strings.HasPrefix(strings.ToLower(bare), "<pre"):
-		if strings.Contains(strings.ToLower(bare), "</pre>") {
+	case strings.HasPrefix(strings.ToLower(trimmed), "<pre"):
+		if strings.Contains(strings.ToLower(trimmed), "</pre>") {
 			return false
 		}
 		b.end = "</pre>"
@@ -108,20 +109,20 @@ func (b *block) read(line string) bool {
 	return true
 }
 
-// close leaves the block if the line ends it.
+// close leaves the block if the line closes it.
 func (b *block) close(line string) {
 	if b.fresh {
 		b.fresh = false
 		return
 	}
-	bare := strings.TrimLeft(line, " ")
+	trimmed := strings.TrimLeft(line, " ")
 	switch b.end[0] {
 	case '`', '~':
-		if strings.HasPrefix(bare, b.end) && strings.Trim(bare, b.end[:1]) == "" {
+		if strings.HasPrefix(trimmed, b.end) && strings.Trim(trimmed, b.end[:1]) == "" {
 			b.end = ""
 		}
 	case '>':
-		if bare == ">>>" {
+		if trimmed == ">>>" {
 			b.end = ""
 		}
 	default:
@@ -131,11 +132,11 @@ func (b *block) close(line string) {
 	}
 }
 
-// names splits the arguments of a command into names: words, or texts in quotes
-// after the sign, such as ~bug ~"to do".
+// names splits the arguments of a command at spaces and commas. A name may be
+// prefixed with sign and quoted: ~bug ~"to do".
 func names(args string, sign byte) (list []string) {
-	const most = 100
-	for args = strings.TrimLeft(args, " ,"); args != "" && len(list) < most; args = strings.TrimLeft(args, " ,") {
+	const maxNames = 100
+	for args = strings.TrimLeft(args, " ,"); args != "" && len(list) < maxNames; args = strings.TrimLeft(args, " ,") {
 		if sign != 0 && args[0] == sign {
 			args = args[1:]
 		}

@@ -15,52 +15,53 @@ import (
 	"svc/internal/user"
 )
 
-// Outcome is what the quick actions of a text change.
+// Outcome collects the changes of the quick actions in a text.
 type Outcome struct {
 	IssueFields
-	Reviewers    *[]int64 // of merge requests, as Draft and TargetBranch
+	Reviewers    *[]int64 // merge requests only, as are Draft and TargetBranch
 	Draft        *bool
 	TargetBranch *string
 
-	Messages []string       // what was done, in sentences
-	Refused  []string       // what was not done
-	Changes  map[string]any // by the names of the API
+	Messages []string       // descriptions of the applied commands
+	Refused  []string       // reasons why commands were not applied
+	Changes  map[string]any // by API field name
 
 	inTx  []func(ctx context.Context, tx *db.Tx, i *Issuable) error
 	after []func(ctx context.Context, i *Issuable) (string, error)
 }
 
-// commandRun interprets the quick actions of a text.
+// commandRun executes the quick actions of a text.
 type commandRun struct {
-	ctx context.Context
-	s   *Service
-	by  actor.Actor
-	in  *project.Project
-	on  *CommandTarget
-	out *Outcome
+	ctx  context.Context
+	s    *Service
+	by   actor.Actor
+	proj *project.Project
+	on   *CommandTarget
+	out  *Outcome
 }
 
-// refusal is the reason why a quick action was not applied, for its user.
+// refusal is the reason why a quick action was not applied. It is shown to the
+// user.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// RunCommands interprets quick actions: what they change is collected, and applied
-// by the owner of the object. Commands that the actor may not use are refused.
-func (s *Service) RunCommands(ctx context.Context, by actor.Actor, in *project.Project, on *CommandTarget, list []Invocation) (*Outcome, error) {
-	r := &commandRun{ctx: ctx, s: s, by: by, in: in, on: on, out: &Outcome{Changes: map[string]any{}}}
-	for _, one := range list {
-		if !on.allows(one.Command) {
-			r.out.Refused = append(r.out.Refused, "Could not apply "+one.Command.Name+" command.")
+// RunCommands executes quick actions. It only collects their changes; the owner of
+// the object saves them. Commands that the actor may not use are refused.
+func (s *Service) RunCommands(ctx context.Context, by actor.Actor, proj *project.Project, on *CommandTarget, list []Invocation) (*Outcome, error) {
+	r := &commandRun{ctx: ctx, s: s, by: by, proj: proj, on: on, out: &Outcome{Changes: map[string]any{}}}
+	for _, inv := range list {
+		if !on.allows(inv.Command) {
+			r.out.Refused = append(r.out.Refused, "Could not apply "+inv.Command.Name+" command.")
 			continue
 		}
-		message, err := one.Command.do(r, one.Args)
+		message, err := inv.Command.do(r, inv.Args)
 		if reason := refusal(""); errors.As(err, &reason) {
 			r.out.Refused = append(r.out.Refused, string(reason))
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("quick action %s: %w", one.Command.Name, err)
+			return nil, fmt.Errorf("quick action %s: %w", inv.Command.Name, err)
 		}
 		if message != "" {
 			r.out.Messages = append(r.out.Messages, message)
@@ -69,7 +70,7 @@ func (s *Service) RunCommands(ctx context.Context, by actor.Actor, in *project.P
 	return r.out, nil
 }
 
-// Summary is what was done and what was not, in sentences.
+// Summary returns the messages and refusals.
 func (o *Outcome) Summary() []string {
 	if o == nil {
 		return nil
@@ -77,7 +78,7 @@ func (o *Outcome) Summary() []string {
 	return slices.Concat(o.Messages, o.Refused)
 }
 
-// merge adds the changes to those of a form or an API request.
+// merge adds the changes to the fields of a form or an API request.
 func (o *Outcome) merge(f *Fields) {
 	set(&f.Title, o.Title)
 	set(&f.Assignees, o.Assignees)
@@ -93,7 +94,7 @@ func (o *Outcome) merge(f *Fields) {
 	}
 }
 
-// MergeInto adds the changes of shared fields to those of a form or an API
+// MergeInto adds the changes of shared fields to the fields of a form or an API
 // request.
 func (o *Outcome) MergeInto(f *Fields) { o.merge(f) }
 
@@ -113,7 +114,8 @@ func set[T any](to **T, value *T) {
 	}
 }
 
-// InTx runs what belongs to the transaction of the change, besides the fields.
+// InTx runs the parts of quick actions that belong to the transaction, apart from
+// changed fields.
 func (o *Outcome) InTx(ctx context.Context, tx *db.Tx, i *Issuable) error {
 	if o == nil {
 		return nil
@@ -126,9 +128,9 @@ func (o *Outcome) InTx(ctx context.Context, tx *db.Tx, i *Issuable) error {
 	return nil
 }
 
-// After runs what cannot be in a transaction: quick actions that change
-// repositories, or objects of other features. The change has been committed, so
-// that an expected error is noted as a refusal.
+// After runs the quick actions that cannot be part of a transaction, because they
+// change repositories or objects of other features. The change has been committed
+// already, so expected errors are recorded as refusals.
 func (o *Outcome) After(ctx context.Context, i *Issuable) error {
 	if o == nil {
 		return nil
@@ -160,7 +162,7 @@ func sentenceOf(e *errs.Error) string {
 	return "You don't have permission to do this."
 }
 
-// users returns the users that arguments name: @user, or "me".
+// users returns the users that the arguments name: @user or "me".
 func (r *commandRun) users(args string) ([]*user.User, error) {
 	var list []*user.User
 	for _, name := range names(args, '@') {
@@ -185,11 +187,11 @@ func (r *commandRun) users(args string) ([]*user.User, error) {
 func hiddenError(err error) bool { return err != nil && hidden(err) }
 
 func mentions(list []*user.User) string {
-	at := make([]string, len(list))
+	names := make([]string, len(list))
 	for i, u := range list {
-		at[i] = "@" + u.Username
+		names[i] = "@" + u.Username
 	}
-	return strings.Join(at, " ")
+	return strings.Join(names, " ")
 }
 
 func ids(list []*user.User) []int64 {
@@ -202,8 +204,9 @@ func ids(list []*user.User) []int64 {
 	return found
 }
 
-// people returns the current users of a relation, with the changes so far.
-func (r *commandRun) people(as Relation) []int64 {
+// related returns the current assignees or reviewers, including the changes so
+// far.
+func (r *commandRun) related(as Relation) []int64 {
 	if as == Reviewers {
 		if r.out.Reviewers != nil {
 			return *r.out.Reviewers
@@ -216,15 +219,15 @@ func (r *commandRun) people(as Relation) []int64 {
 	return ids(r.on.Assignees)
 }
 
-func (r *commandRun) setPeople(as Relation, want []int64) {
+func (r *commandRun) setRelated(as Relation, ids []int64) {
 	if as == Reviewers {
-		r.out.Reviewers, r.out.Changes["reviewer_ids"] = &want, want
+		r.out.Reviewers, r.out.Changes["reviewer_ids"] = &ids, ids
 		return
 	}
-	r.out.Assignees, r.out.Changes["assignee_ids"] = &want, want
+	r.out.Assignees, r.out.Changes["assignee_ids"] = &ids, ids
 }
 
-func (r *commandRun) addPeople(as Relation, args string) ([]*user.User, error) {
+func (r *commandRun) addRelated(as Relation, args string) ([]*user.User, error) {
 	list, err := r.users(args)
 	if err == nil && len(list) == 0 {
 		err = refusal("Failed to assign a user because no user was specified.")
@@ -232,32 +235,32 @@ func (r *commandRun) addPeople(as Relation, args string) ([]*user.User, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := slices.Clone(r.people(as))
+	want := slices.Clone(r.related(as))
 	for _, u := range list {
 		if !slices.Contains(want, u.ID) {
 			want = append(want, u.ID)
 		}
 	}
-	r.setPeople(as, want)
+	r.setRelated(as, want)
 	return list, nil
 }
 
-func (r *commandRun) removePeople(as Relation, args string) ([]*user.User, error) {
+func (r *commandRun) removeRelated(as Relation, args string) ([]*user.User, error) {
 	list, err := r.users(args)
 	if err != nil {
 		return nil, err
 	}
 	gone := ids(list)
-	want := slices.DeleteFunc(slices.Clone(r.people(as)), func(id int64) bool { return len(gone) == 0 || slices.Contains(gone, id) })
-	r.setPeople(as, want)
+	want := slices.DeleteFunc(slices.Clone(r.related(as)), func(id int64) bool { return len(gone) == 0 || slices.Contains(gone, id) })
+	r.setRelated(as, want)
 	return list, nil
 }
 
-// labels returns the labels of the project that arguments name.
+// labels returns the labels of the project that the arguments name.
 func (r *commandRun) labels(command, args string) ([]*Label, error) {
 	var list []*Label
 	for _, name := range names(args, '~') {
-		l, err := findLabelNamed(r.ctx, r.s.DB, place{project: r.in}, name)
+		l, err := findLabelNamed(r.ctx, r.s.DB, place{project: r.proj}, name)
 		if hiddenError(db.NotFound(err, "Label")) {
 			continue
 		}
@@ -288,8 +291,8 @@ func labelNames(list []*Label) []string {
 	return found
 }
 
-// issueRef is a reference to an issue in the arguments of a quick action: #1,
-// group/project#1 or the address of an issue.
+// issueAt returns the issue that an argument refers to: #1, group/project#1 or a
+// URL.
 func (r *commandRun) issueAt(text string) (*project.Project, *Issue, error) {
 	path, number, ok := strings.Cut(text, "#")
 	if at := strings.Index(text, "/-/issues/"); at >= 0 {
@@ -302,13 +305,13 @@ func (r *commandRun) issueAt(text string) (*project.Project, *Issue, error) {
 	if !ok || err != nil {
 		return nil, nil, refusal("Could not find the issue " + text + ".")
 	}
-	ref := project.RefTo(r.in.ID)
+	ref := project.RefTo(r.proj.ID)
 	if path != "" {
 		ref = project.Ref(path)
 	}
-	in, i, err := r.s.issue(r.ctx, r.by, ref, iid)
+	proj, i, err := r.s.issue(r.ctx, r.by, ref, iid)
 	if hiddenError(err) {
 		return nil, nil, refusal("Could not find the issue " + text + ".")
 	}
-	return in, i, err
+	return proj, i, err
 }

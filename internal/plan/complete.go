@@ -10,31 +10,31 @@ import (
 	"svc/internal/project"
 )
 
-// MaxCompletions is how many suggestions a completion has.
+// MaxCompletions is the maximum number of suggestions for autocompletion.
 const MaxCompletions = 10
 
-// CompleteIssues suggests issues of a project for the text after "#", to users who
-// can read its issues: those whose number starts with it, or the newest ones whose
-// title contains it. NotFound.
+// CompleteIssues suggests issues of a project for the text after "#": issues whose
+// number starts with the text, or the newest issues whose title contains it.
+// Requires read access to issues. NotFound.
 func (s *Service) CompleteIssues(ctx context.Context, by actor.Actor, ref project.Ref, text string) ([]*Issue, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
+	proj, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, err
 	}
-	list, err := completeIssues(ctx, s.DB, s.issuesIn(by, place{project: in}), in.ID, NewTyped(text))
+	list, err := completeIssues(ctx, s.DB, s.issuesIn(by, place{project: proj}), proj.ID, NewTyped(text))
 	if err != nil {
 		return nil, fmt.Errorf("complete issues: %w", err)
 	}
 	return list, nil
 }
 
-// Typed is the text that a completion is for.
+// Typed is the text to complete.
 type Typed struct {
 	Text   string
-	Number int64 // of an issue or merge request; 0 for a text
+	Number int64 // number of an issue or merge request; 0 if the text is not a number
 }
 
-// NewTyped returns what was typed. Completion looks at 100 bytes.
+// NewTyped returns the text to complete. Only the first 100 bytes count.
 func NewTyped(text string) Typed {
 	if len(text) > 100 {
 		text = strings.ToValidUTF8(text[:100], "")

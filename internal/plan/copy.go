@@ -10,24 +10,24 @@ import (
 	"svc/internal/project"
 )
 
-// The functions of this file read and write the objects of a group for exports and
-// imports. They check no permissions: the caller has the group from an operation
-// for Owners, or imports into a draft.
+// The functions in this file read and write the labels, milestones and boards of a
+// group for exports and imports. They do not check permissions: the caller
+// requires Owner for exports, and imports into a draft.
 
-// Sizes are the numbers of objects of each kind.
+// Sizes are the numbers of labels, milestones and boards.
 type Sizes struct{ Labels, Milestones, Boards int64 }
 
-// GroupSizes counts the objects of a group and of all groups below it.
+// GroupSizes counts the objects of a group and its subgroups.
 func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
-	n, err := countGroupThings(ctx, s.DB, g.ID)
+	n, err := countGroupObjects(ctx, s.DB, g.ID)
 	if err != nil {
 		return n, fmt.Errorf("count objects of group %d: %w", g.ID, err)
 	}
 	return n, nil
 }
 
-// EachLabel returns the labels of a group itself, in the order in which they
-// were made.
+// EachLabel calls f for each label of a group, without inherited ones, in order of
+// creation.
 func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*Label) error) error {
 	if err := eachGroupLabel(ctx, s.DB, g.ID, f); err != nil {
 		return fmt.Errorf("labels of group %d: %w", g.ID, err)
@@ -35,8 +35,8 @@ func (s *Service) EachLabel(ctx context.Context, g *project.Namespace, f func(*L
 	return nil
 }
 
-// EachMilestone returns the milestones of a group itself, in the order of their
-// numbers.
+// EachMilestone calls f for each milestone of a group, without inherited ones, by
+// number.
 func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f func(*Milestone) error) error {
 	if err := eachGroupMilestone(ctx, s.DB, g.ID, f); err != nil {
 		return fmt.Errorf("milestones of group %d: %w", g.ID, err)
@@ -44,8 +44,8 @@ func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f fun
 	return nil
 }
 
-// EachBoard returns the boards of a group itself with their lists, a few at a
-// time, in the order in which they were made.
+// EachBoard calls f with the boards of a group and their lists, in batches, in
+// order of creation.
 func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]*Board) error) error {
 	in := place{group: g}
 	paging := db.Paging{Limit: 100, Keyset: true}
@@ -70,7 +70,7 @@ func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]
 	}
 }
 
-// PutLabels writes labels into a group of a draft. Invalid, Conflict.
+// PutLabels inserts labels into a draft group. Invalid; Conflict.
 func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Label) error {
 	for _, l := range list {
 		if l.Color == "" {
@@ -87,8 +87,8 @@ func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, li
 	return nil
 }
 
-// PutMilestones writes milestones with their numbers into a group of a draft; the
-// next one of the group gets the number after the highest. Invalid, Conflict.
+// PutMilestones inserts milestones with their numbers into a draft group. New
+// milestones of the group are numbered after the highest. Invalid; Conflict.
 func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Milestone) error {
 	var highest int64
 	for _, m := range list {
@@ -110,10 +110,12 @@ func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft
 	return raiseGroupNumber(ctx, tx, d.ID, "milestone", highest)
 }
 
-// maxNumber leaves room for the milestones that follow.
+// maxNumber is the highest number of an imported milestone. It leaves room for new
+// ones.
 const maxNumber = 1 << 40
 
-// checkCopy holds what the rules of a new milestone need not ask.
+// checkCopy validates the fields of an imported milestone that are generated for a
+// new one.
 func (m *Milestone) checkCopy() error {
 	wrong := errs.Fields{}
 	if m.IID < 1 || m.IID > maxNumber {
@@ -130,10 +132,10 @@ func (m *Milestone) checkCopy() error {
 	return wrong.Err()
 }
 
-// PutBoard writes a board with its lists into a group of a draft. What it refers
-// to was found by FindLabel and FindMilestone. Invalid.
+// PutBoard inserts a board with its lists into a draft group. The caller has
+// resolved its references with FindLabel and FindMilestone. Invalid.
 func (s *Service) PutBoard(ctx context.Context, tx *db.Tx, d *project.Draft, b *Board) error {
-	if err := b.checkWords(); err != nil {
+	if err := b.checkFields(); err != nil {
 		return err
 	}
 	b.GroupID = &d.ID
@@ -149,13 +151,14 @@ func (s *Service) PutBoard(ctx context.Context, tx *db.Tx, d *project.Draft, b *
 	return nil
 }
 
-// FindLabel finds the label of a group itself by its name, or with above the
-// nearest one of the group and those above it; 0 when there is none.
+// FindLabel returns the ID of the label of a group with this name, or 0. With
+// above, labels of ancestor groups are included and the nearest one is returned.
 func (s *Service) FindLabel(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error) {
 	return findNamed(ctx, q, "labels", "name", groupID, name, above)
 }
 
-// FindMilestone is FindLabel for milestones, by their titles.
+// FindMilestone returns the ID of the milestone of a group with this title, like
+// FindLabel.
 func (s *Service) FindMilestone(ctx context.Context, q db.Q, groupID int64, title string, above bool) (int64, error) {
 	return findNamed(ctx, q, "milestones", "title", groupID, title, above)
 }

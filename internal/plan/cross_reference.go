@@ -12,13 +12,15 @@ import (
 	"svc/internal/project"
 )
 
-// crossReference is the System of notes that tell where the target is mentioned.
+// crossReference is the System value of notes about mentions of the target.
 const crossReference = "cross_reference"
 
-// maxCrossReferences is how many issues and merge requests of a text are noted.
+// maxCrossReferences is the maximum number of cross-references that one text
+// creates.
 const maxCrossReferences = 20
 
-// Source is what mentions issues and merge requests: one of them, or a commit.
+// Source is the origin of a cross-reference: an issue, a merge request or a
+// commit.
 type Source struct {
 	Kind Kind // CommitKind for a commit
 	ID   int64
@@ -27,10 +29,10 @@ type Source struct {
 	In   *project.Project
 }
 
-// CommitKind is the kind of a commit as a source of cross references.
+// CommitKind is the kind of a commit as the source of cross-references.
 const CommitKind Kind = "Commit"
 
-// name is the source in a note of a project.
+// name returns the source as it is written in a note of a project.
 func (from Source) name(projectID int64) string {
 	path := ""
 	if from.In.ID != projectID {
@@ -54,10 +56,9 @@ type Mentioned struct {
 	IID, ProjectID int64
 }
 
-// Mentioned returns the issues and merge requests that a text of a project
-// mentions and its author can see. It renders the text, so it is not called in a
-// transaction.
-func (s *Service) Mentioned(ctx context.Context, by actor.Actor, in *project.Project, text string) ([]Mentioned, error) {
+// Mentioned returns the issues and merge requests that a text mentions and its
+// author can see. It parses Markdown, so it must not be called in a transaction.
+func (s *Service) Mentioned(ctx context.Context, by actor.Actor, proj *project.Project, text string) ([]Mentioned, error) {
 	if !strings.ContainsAny(text, "#!") || len(text) > MaxText {
 		return nil, nil
 	}
@@ -65,7 +66,7 @@ func (s *Service) Mentioned(ctx context.Context, by actor.Actor, in *project.Pro
 	if err != nil {
 		return nil, fmt.Errorf("references of a text: %w", err)
 	}
-	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{"": in}}
+	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{"": proj}}
 	var list []Mentioned
 	for _, ref := range refs {
 		if ref.Kind != markup.Issue && ref.Kind != markup.MergeRequest || len(list) == maxCrossReferences {
@@ -86,8 +87,8 @@ func (s *Service) Mentioned(ctx context.Context, by actor.Actor, in *project.Pro
 }
 
 func (r *reader) mentioned(ref markup.Reference) (*Mentioned, error) {
-	in, err := r.project(ref.Project)
-	if err != nil || in == nil {
+	proj, err := r.project(ref.Project)
+	if err != nil || proj == nil {
 		return nil, err
 	}
 	iid, err := strconv.ParseInt(ref.Name, 10, 64)
@@ -95,24 +96,25 @@ func (r *reader) mentioned(ref markup.Reference) (*Mentioned, error) {
 		return nil, nil
 	}
 	if ref.Kind == markup.Issue {
-		_, i, err := r.s.issue(r.ctx, r.by, project.RefTo(in.ID), iid)
+		_, i, err := r.s.issue(r.ctx, r.by, project.RefTo(proj.ID), iid)
 		if err != nil {
 			return nil, err
 		}
-		return &Mentioned{i.Target(), iid, in.ID}, nil
+		return &Mentioned{i.Target(), iid, proj.ID}, nil
 	}
-	if !in.MayRead(r.by, project.MergePart) {
+	if !proj.MayRead(r.by, project.MergePart) {
 		return nil, nil
 	}
-	m, err := findMetadata(r.ctx, r.s.DB, MergeKind, in.ID, iid)
+	m, err := findMetadata(r.ctx, r.s.DB, MergeKind, proj.ID, iid)
 	if err != nil {
 		return nil, db.NotFound(err, "Merge Request")
 	}
-	return &Mentioned{m.Target(), iid, in.ID}, nil
+	return &Mentioned{m.Target(), iid, proj.ID}, nil
 }
 
-// CrossReference adds system notes to the issues and merge requests that a text of
-// the source mentions, once for each source, in the transaction of the text.
+// CrossReference adds a system note to each mentioned issue and merge request,
+// unless the source has mentioned it before. It runs in the transaction that saves
+// the text.
 func (s *Service) CrossReference(ctx context.Context, tx *db.Tx, by actor.Actor, from Source, list []Mentioned) error {
 	if by.ID <= 0 {
 		return nil
@@ -126,7 +128,7 @@ func (s *Service) CrossReference(ctx context.Context, tx *db.Tx, by actor.Actor,
 			return err
 		}
 		if id == 0 {
-			continue // it is noted already
+			continue // the note exists already
 		}
 		now := s.Now()
 		n := &Note{
@@ -146,11 +148,11 @@ func (s *Service) CrossReference(ctx context.Context, tx *db.Tx, by actor.Actor,
 // source returns an issue or merge request as a source.
 func (on Noteable) source() Source { return Source{Kind: on.Kind, ID: on.ID, IID: on.IID, In: on.In} }
 
-// readable returns the target with the condition on the cross references that the
-// actor can see: those whose source they can.
+// readable returns the target with a condition that hides cross-references from
+// sources that the actor cannot see.
 func (s *Service) readable(on Noteable) Noteable {
 	if on.Kind == IssueKind || on.Kind == MergeKind {
-		on.crossed = s.sourcesSeen(on.by)
+		on.crossed = s.visibleNotes(on.by)
 	}
 	return on
 }

@@ -9,18 +9,17 @@ import (
 	"svc/internal/errs"
 )
 
-// Discussion is a note and its replies, the oldest first.
+// Discussion is a note and its replies, oldest first.
 type Discussion struct {
 	ID    string
 	Notes []*Note
 }
 
-// Individual reports whether it is a single note that no one can reply to as a
-// thread.
+// Individual reports whether the discussion is a single note that is not a thread.
 func (d *Discussion) Individual() bool { return d.Notes[0].Type == "" }
 
-// Discussions lists the discussions of a target, the oldest first; internal notes
-// for those who read such.
+// Discussions lists the discussions of a target, oldest first. Internal notes are
+// included if the actor may read them.
 func (s *Service) Discussions(ctx context.Context, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	page, err := listDiscussions(ctx, s.DB, s.readable(on), p)
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	for i, d := range list {
 		ids[i], byID[d.ID] = d.ID, d
 	}
-	notes, err := findDiscussed(ctx, s.DB, s.readable(on), ids)
+	notes, err := findDiscussionNotes(ctx, s.DB, s.readable(on), ids)
 	if err != nil {
 		return fmt.Errorf("notes of discussions: %w", err)
 	}
@@ -48,7 +47,7 @@ func (s *Service) fillDiscussions(ctx context.Context, on Noteable, list ...*Dis
 	return s.fillNotesOn(ctx, on, notes...)
 }
 
-// Discussion returns a discussion of a target; NotFound.
+// Discussion returns a discussion of a target. NotFound.
 func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Discussion, error) {
 	d := &Discussion{ID: id}
 	if err := s.fillDiscussions(ctx, on, d); err != nil {
@@ -60,16 +59,16 @@ func (s *Service) Discussion(ctx context.Context, on Noteable, id string) (*Disc
 	return d, nil
 }
 
-// maxThread is the maximum number of notes of a discussion, which is read as a
-// whole.
+// maxThread is the maximum number of notes in a discussion. Discussions are always
+// read completely.
 const maxThread = 500
 
-// joinDiscussion makes a note a reply: the discussion becomes a thread if it was
-// a single note. The reply is as internal as what it replies to, and stands where
-// that stands. NotFound; Forbidden; Invalid if the discussion is full. The target
-// is locked: otherwise concurrent replies could exceed the limit.
+// joinDiscussion makes a note a reply. A discussion that was a single note becomes
+// a thread. The reply takes the confidentiality and the diff position of the first
+// note. The caller has locked the target, so that concurrent replies do not exceed
+// the limit. NotFound; Forbidden; Invalid if the discussion is full.
 func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n *Note) error {
-	first, err := findFirstDiscussed(ctx, tx, on, n.Discussion)
+	first, err := findFirstNote(ctx, tx, on, n.Discussion)
 	if err != nil {
 		return db.NotFound(err, "Discussion")
 	}
@@ -91,11 +90,11 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 	return beginThread(ctx, tx, first.ID)
 }
 
-// Resolve settles a thread of a target, or opens it again: whom the target lets
-// may; of an issue those are Planners and above, its author and its assignees.
-// NotFound; Forbidden; Invalid for notes that are no thread.
+// Resolve resolves or reopens a thread. The target decides who may do this; for an
+// issue, Planners, the author and the assignees. NotFound; Forbidden; Invalid if
+// the discussion is not a thread.
 func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id string, resolved bool) (*Discussion, error) {
-	if err := on.maySettle(by); err != nil {
+	if err := on.mayResolve(by); err != nil {
 		return nil, err
 	}
 	d, err := s.Discussion(ctx, on, id)
@@ -105,16 +104,16 @@ func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id s
 	if !d.Notes[0].Resolvable() {
 		return nil, errs.Invalid("The discussion is not a thread")
 	}
-	if err := s.settle(ctx, by, on, id, nil, resolved); err != nil {
+	if err := s.setResolved(ctx, by, on, id, nil, resolved); err != nil {
 		return nil, err
 	}
 	return s.Discussion(ctx, on, id)
 }
 
-// ResolveNote settles one note of a thread, or opens it again, as Resolve does it
-// with all of them. NotFound; Forbidden; Invalid.
+// ResolveNote resolves or reopens a single note of a thread. Permissions are those
+// of Resolve. NotFound; Forbidden; Invalid.
 func (s *Service) ResolveNote(ctx context.Context, by actor.Actor, on Noteable, id int64, resolved bool) (*Note, error) {
-	if err := on.maySettle(by); err != nil {
+	if err := on.mayResolve(by); err != nil {
 		return nil, err
 	}
 	n, err := on.find(ctx, s.DB, id)
@@ -124,36 +123,36 @@ func (s *Service) ResolveNote(ctx context.Context, by actor.Actor, on Noteable, 
 	if !n.Resolvable() {
 		return nil, errs.Invalid("The note is not part of a thread")
 	}
-	if err := s.settle(ctx, by, on, n.Discussion, &n.ID, resolved); err != nil {
+	if err := s.setResolved(ctx, by, on, n.Discussion, &n.ID, resolved); err != nil {
 		return nil, err
 	}
 	return s.Note(ctx, on, id)
 }
 
-// ResolveThread resolves a thread in the transaction of the caller, who has checked
-// permissions. What is no thread stays as it is.
+// ResolveThread resolves a thread in the transaction of the caller, which has
+// checked permissions. A discussion that is not a thread is left unchanged.
 func (s *Service) ResolveThread(ctx context.Context, tx *db.Tx, by actor.Actor, on Target, id string) error {
 	return resolveThread(ctx, tx, on, id, nil, by.ID, s.Now())
 }
 
-// maySettle refuses one who may not settle discussions here.
-func (on Noteable) maySettle(by actor.Actor) error {
+// mayResolve returns an error if the actor may not resolve threads of the target.
+func (on Noteable) mayResolve(by actor.Actor) error {
 	if err := on.mayComment(by); err != nil {
 		return err
 	}
-	if !on.Settler {
+	if !on.Resolver {
 		return errs.Forbidden("")
 	}
 	return nil
 }
 
-// settle writes what became of a thread, or of one note of it.
-func (s *Service) settle(ctx context.Context, by actor.Actor, on Noteable, id string, note *int64, resolved bool) error {
+// setResolved resolves or reopens a thread, or one note of it.
+func (s *Service) setResolved(ctx context.Context, by actor.Actor, on Noteable, id string, note *int64, resolved bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if !resolved {
 			return reopenThread(ctx, tx, on.Target, id, note)
 		}
-		if on.Resolved != nil { // it locks the target, as others do before they change its notes
+		if on.Resolved != nil { // locks the target, as all code that changes notes does
 			if err := on.Resolved(ctx, tx); err != nil {
 				return err
 			}

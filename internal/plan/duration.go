@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The units of time tracking. A day has eight hours, a week five days and a month
-// four weeks of work.
+// Units of time tracking, in seconds. A day has eight working hours, a week five
+// days and a month four weeks.
 const (
 	minute = 60
 	hour   = 60 * minute
@@ -16,16 +16,16 @@ const (
 	month  = 4 * week
 )
 
-// MaxDuration is the longest duration in seconds: a thousand years of work.
+// MaxDuration is the longest duration in seconds: 1000 years of working time.
 const MaxDuration = 1000 * 12 * month
 
 var (
-	durationText = regexp.MustCompile(`^[+-]?(?:\s*\d{1,12}(?:\.\d{1,6})?\s*[a-z]*,?)+$`)
-	durationPart = regexp.MustCompile(`(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)`)
+	durationPattern = regexp.MustCompile(`^[+-]?(?:\s*\d{1,12}(?:\.\d{1,6})?\s*[a-z]*,?)+$`)
+	partPattern     = regexp.MustCompile(`(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)`)
 )
 
-// unit returns the seconds of a unit by its name; 0 for an unknown one. A number
-// without a unit counts hours.
+// unit returns the length of a unit in seconds, or 0 if it is unknown. The default
+// unit is hours.
 func unit(name string) float64 {
 	switch name {
 	case "s", "sec", "secs", "second", "seconds":
@@ -44,15 +44,15 @@ func unit(name string) float64 {
 	return 0
 }
 
-// ParseDuration reads a duration such as "1w 2d 3h 30m" in seconds. It can be
-// negative.
+// ParseDuration parses a duration such as "1w 2d 3h 30m" and returns it in
+// seconds. It may be negative.
 func ParseDuration(text string) (seconds int64, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
-	if len(text) > 100 || !durationText.MatchString(text) {
+	if len(text) > 100 || !durationPattern.MatchString(text) {
 		return 0, false
 	}
 	total := 0.0
-	for _, part := range durationPart.FindAllStringSubmatch(text, -1) {
+	for _, part := range partPattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(part[1], 64)
 		size := unit(part[2])
 		if err != nil || size == 0 {
@@ -69,7 +69,8 @@ func ParseDuration(text string) (seconds int64, ok bool) {
 	return int64(total), true
 }
 
-// FormatDuration is the inverse of ParseDuration; empty for 0.
+// FormatDuration formats a duration in seconds for ParseDuration. It returns an
+// empty string for 0.
 func FormatDuration(seconds int64) string {
 	sign := ""
 	if seconds < 0 {

@@ -21,18 +21,17 @@ import (
 	"svc/internal/user"
 )
 
-// Issuable has the fields that issues and merge requests share: texts, state,
-// labels, users, milestone, notes and subscribers. Their rules are in this
-// file. The package that owns the object checks access and calls them.
+// Issuable has the fields that issues and merge requests share. The rules for them
+// are in this file. The package that owns the object checks access.
 type Issuable struct {
 	Kind        Kind
 	ID          int64
-	IID         int64 // its number in the project
+	IID         int64 // number in the project
 	ProjectID   int64
 	Title       string
 	Description string
 	State       State
-	Locked      *bool // the discussion; nil if it was never set
+	Locked      *bool // whether the discussion is locked; nil if it was never set
 	Notes       int64 // number of comments
 	Upvotes     int64 // number of thumbsup reactions
 	Downvotes   int64 // number of thumbsdown reactions
@@ -51,15 +50,15 @@ type Issuable struct {
 	Author      *user.User
 	ClosedBy    *user.User
 	Assignees   []*user.User
-	Reviewers   []*user.User // of merge requests
+	Reviewers   []*user.User // merge requests only
 	Labels      []*Label     // by name
 	Milestone   *Milestone
 
 	// Read for a single one.
 	Subscribed bool
 
-	// Commands is what the quick actions in a written description did; nil without
-	// any.
+	// Commands is the outcome of quick actions in the new description; nil if there
+	// were none.
 	Commands *Outcome
 
 	// Replanned is set by ChangePlan.
@@ -77,14 +76,14 @@ const (
 
 // NewIssuable returns the shared part of an open issue or merge request that
 // the actor creates.
-func NewIssuable(kind Kind, by actor.Actor, in *project.Project, now time.Time) Issuable {
-	return Issuable{Kind: kind, ProjectID: in.ID, State: Opened, AuthorID: by.ID, CreatedAt: now, UpdatedAt: now}
+func NewIssuable(kind Kind, by actor.Actor, proj *project.Project, now time.Time) Issuable {
+	return Issuable{Kind: kind, ProjectID: proj.ID, State: Opened, AuthorID: by.ID, CreatedAt: now, UpdatedAt: now}
 }
 
-// Target returns the object for notes, subscriptions and events.
+// Target returns the target of notes, subscriptions and events.
 func (i *Issuable) Target() Target { return Target{i.Kind, i.ID} }
 
-// Subject returns the object for the activity feed.
+// Subject returns the subject of events in the activity feed.
 func (i *Issuable) Subject() activity.Subject {
 	return activity.Subject{Type: string(i.Kind), ID: i.ID}
 }
@@ -97,18 +96,18 @@ func (i *Issuable) IsOwn(by actor.Actor) bool {
 	return by.Is(i.AuthorID) || slices.ContainsFunc(i.Assignees, func(u *user.User) bool { return by.Is(u.ID) })
 }
 
-// Tick is a change to a task list item of a description.
+// Tick checks or unchecks a task list item of a description.
 type Tick struct {
-	Task int // counted from 0
+	Task int // index from 0
 	Done bool
 }
 
-// Fields are changes to an Issuable; nil leaves the default or the current
-// value.
+// Fields are changes to an Issuable. A nil field keeps the current value or the
+// default.
 type Fields struct {
 	Title       *string
 	Description *string
-	Event       string // close or reopen
+	Event       string // "close" or "reopen"
 	Tick        *Tick
 
 	// Planning fields. They require a higher role.
@@ -118,15 +117,16 @@ type Fields struct {
 	Locked    *bool
 	Time      TimeChange
 
-	// What Prepare found out before the transaction.
-	mentioned []string // names that the new description mentions and the old one did not
+	// Set by prepare before the transaction.
+	mentioned []string // users mentioned in the new description but not in the old one
 	ticked    *ticked
 }
 
-// ticked is a description before and after a task was ticked.
+// ticked is a description before and after a task list item was checked or
+// unchecked.
 type ticked struct{ was, is string }
 
-// errStale reports that a description has changed since it was read.
+// errStale means that the description has changed since it was read.
 var errStale = errors.New("the description has changed")
 
 // DropPlan removes the planning fields.
@@ -134,7 +134,7 @@ func (f *Fields) DropPlan() {
 	f.Assignees, f.Labels, f.Milestone, f.Locked, f.Time = nil, Labelling{}, nil, nil, TimeChange{}
 }
 
-// Texts are the title and the description, as far as they change.
+// Texts returns the title and the description if they change.
 func (f *Fields) Texts() string {
 	var texts []string
 	for _, text := range []*string{f.Title, f.Description} {
@@ -145,8 +145,8 @@ func (f *Fields) Texts() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// prepare parses the descriptions before and after a change. That can take half
-// a second of CPU time, so it is not done in the transaction.
+// prepare parses the old and the new description. It can take half a second of CPU
+// time and therefore runs outside the transaction.
 func (f *Fields) prepare(ctx context.Context, description string) (err error) {
 	if f.Description != nil {
 		f.mentioned, err = NewMentions(ctx, description, *f.Description)
@@ -161,9 +161,9 @@ func (f *Fields) prepare(ctx context.Context, description string) (err error) {
 	return err
 }
 
-// Update runs change in a transaction, after it has prepared the fields that
-// change applies. It repeats that when the description was changed at the same
-// time as a task in it was ticked. Conflict.
+// Update prepares the fields and then runs change, which applies them, in a
+// transaction. It retries if the description was changed concurrently with a task
+// list item. Conflict.
 func (s *Service) Update(ctx context.Context, i *Issuable, f *Fields, change func(tx *db.Tx) error) error {
 	description := i.Description
 	for range 10 {
@@ -181,13 +181,13 @@ func (s *Service) Update(ctx context.Context, i *Issuable, f *Fields, change fun
 	return errs.Conflict("The description has been changed in the meantime.")
 }
 
-// MaxTitle is the longest title, in characters.
+// MaxTitle is the maximum length of a title in characters.
 const MaxTitle = 255
 
-// MaxText is the longest description, in bytes.
+// MaxText is the maximum length of a description in bytes.
 const MaxText = 1 << 20
 
-// Apply sets the fields and returns what is wrong with them, by field.
+// Apply sets the fields and returns the validation errors by field.
 func (i *Issuable) Apply(f Fields) (wrong errs.Fields, err error) {
 	patch.Set(&i.Title, f.Title)
 	i.Title = strings.TrimSpace(i.Title)
@@ -220,8 +220,8 @@ func (i *Issuable) Apply(f Fields) (wrong errs.Fields, err error) {
 	return wrong, nil
 }
 
-// Move closes or reopens it and returns what was done; empty if the event does
-// not change the state.
+// Move closes or reopens the object and returns the action, or an empty string if
+// the event does not change the state.
 func (i *Issuable) Move(event string, by int64, at time.Time) activity.Action {
 	switch {
 	case event == "close" && i.State == Opened:
@@ -237,14 +237,15 @@ func (i *Issuable) Move(event string, by int64, at time.Time) activity.Action {
 	return ""
 }
 
-// FillIssuables reads the related rows of issues or merge requests of one kind:
-// labels, milestone, users. It returns the users, with others among them.
+// FillIssuables reads the labels, milestones and users of issues or merge requests
+// of one kind. It returns the users by ID; others are IDs of additional users to
+// read.
 func (s *Service) FillIssuables(ctx context.Context, list []*Issuable, others ...*int64) (map[int64]*user.User, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	kind, roles := list[0].Kind, list[0].Kind.relations()
-	var ids, goals, userIDs []int64
+	var ids, milestoneIDs, userIDs []int64
 	for _, id := range others {
 		if id != nil {
 			userIDs = append(userIDs, *id)
@@ -255,15 +256,15 @@ func (s *Service) FillIssuables(ctx context.Context, list []*Issuable, others ..
 		if i.ClosedByID != nil {
 			userIDs = append(userIDs, *i.ClosedByID)
 		}
-		if i.MilestoneID != nil && !slices.Contains(goals, *i.MilestoneID) {
-			goals = append(goals, *i.MilestoneID)
+		if i.MilestoneID != nil && !slices.Contains(milestoneIDs, *i.MilestoneID) {
+			milestoneIDs = append(milestoneIDs, *i.MilestoneID)
 		}
 	}
 	labels, err := findLabelsOf(ctx, s.DB, kind, ids)
 	if err != nil {
 		return nil, fmt.Errorf("labels of %ss: %w", kind, err)
 	}
-	milestones, err := findMilestones(ctx, s.DB, goals)
+	milestones, err := findMilestones(ctx, s.DB, milestoneIDs)
 	if err != nil {
 		return nil, fmt.Errorf("milestones of %ss: %w", kind, err)
 	}
@@ -272,8 +273,8 @@ func (s *Service) FillIssuables(ctx context.Context, list []*Issuable, others ..
 		if related[as], err = findRelated(ctx, s.DB, kind, as, ids); err != nil {
 			return nil, fmt.Errorf("%s of %ss: %w", as, kind, err)
 		}
-		for _, of := range related[as] {
-			userIDs = append(userIDs, of...)
+		for _, userList := range related[as] {
+			userIDs = append(userIDs, userList...)
 		}
 	}
 	slices.Sort(userIDs)
@@ -328,39 +329,39 @@ func (s *Service) FillSubscribed(ctx context.Context, by actor.Actor, i *Issuabl
 	return nil
 }
 
-// ParticipantsOf returns the author, the assignees, the reviewers and the
-// authors of notes; of internal ones if insider is set.
+// ParticipantsOf returns the author, the assignees, the reviewers and the authors
+// of notes. Authors of internal notes are included if insider is set.
 func (s *Service) ParticipantsOf(ctx context.Context, i *Issuable, insider bool) ([]*user.User, error) {
-	writers, err := findWriters(ctx, s.DB, i.Target(), insider)
+	authors, err := findNoteAuthors(ctx, s.DB, i.Target(), insider)
 	if err != nil {
 		return nil, fmt.Errorf("participants of %s %d: %w", i.Kind, i.ID, err)
 	}
-	all := []int64{i.AuthorID}
+	ids := []int64{i.AuthorID}
 	for _, u := range slices.Concat(i.Assignees, i.Reviewers) {
-		all = append(all, u.ID)
+		ids = append(ids, u.ID)
 	}
-	all = append(all, writers...)
-	users, err := s.Users.FindAll(ctx, all)
+	ids = append(ids, authors...)
+	users, err := s.Users.FindAll(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("participants of %s %d: %w", i.Kind, i.ID, err)
 	}
-	list, listed := []*user.User{}, map[int64]bool{}
-	for _, id := range all {
-		if u := users[id]; u != nil && !listed[id] {
-			list, listed[id] = append(list, u), true
+	list, added := []*user.User{}, map[int64]bool{}
+	for _, id := range ids {
+		if u := users[id]; u != nil && !added[id] {
+			list, added[id] = append(list, u), true
 		}
 	}
 	return list, nil
 }
 
-// NotifyOf notifies the recipients of a change.
+// NotifyOf queues the notification of a change.
 func (s *Service) NotifyOf(ctx context.Context, tx *db.Tx, userID int64, i *Issuable, e notify.EventType, d notify.Details) error {
 	return s.Notify.Notify(ctx, tx, notify.Event{
 		Type: e, TargetKind: string(i.Kind), TargetID: i.ID, ProjectID: i.ProjectID, AuthorID: userID, Details: d,
 	})
 }
 
-// Record records an event of the activity feed.
+// Record adds an event to the activity feed.
 func (s *Service) Record(ctx context.Context, tx *db.Tx, userID int64, i *Issuable, readers activity.Audience, done activity.Action) error {
 	return activity.Record(ctx, tx, activity.Event{
 		ProjectID: &i.ProjectID, AuthorID: userID, Action: done, Audience: readers, Subject: i.Subject(),
@@ -368,15 +369,15 @@ func (s *Service) Record(ctx context.Context, tx *db.Tx, userID int64, i *Issuab
 	})
 }
 
-// RecordDeletion records an audit event.
-func (s *Service) RecordDeletion(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issuable) error {
+// RecordDeletion adds an audit event for a deletion.
+func (s *Service) RecordDeletion(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, i *Issuable) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: "delete_" + i.Kind.table(), Entity: audit.Entity{Type: audit.ProjectEntity, ID: in.ID, Path: in.FullPath},
+		Type: "delete_" + i.Kind.table(), Entity: audit.Entity{Type: audit.ProjectEntity, ID: proj.ID, Path: proj.FullPath},
 		Target: audit.Target{Type: string(i.Kind), ID: i.ID, Details: i.Title}, Details: audit.Details{Remove: i.Kind.table()},
 	})
 }
 
-// OpenThreads counts the threads of targets that no one has settled.
+// OpenThreads counts the unresolved threads of targets.
 func (s *Service) OpenThreads(ctx context.Context, kind Kind, ids ...int64) (map[int64]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil

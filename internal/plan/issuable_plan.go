@@ -15,16 +15,16 @@ import (
 )
 
 // ChangePlan saves the labels, users and milestone of an existing issue or merge
-// request, notifies of the changes and returns the texts of the system notes.
-// Reviewers are nil if they do not change.
-func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Issuable, f Fields, reviewers *[]int64) ([]string, error) {
+// request, queues notifications and returns the texts of the system notes.
+// reviewers is nil if they do not change.
+func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, was, i *Issuable, f Fields, reviewers *[]int64) ([]string, error) {
 	var texts []string
-	note := func(text string) {
+	add := func(text string) {
 		if text != "" {
 			texts = append(texts, text)
 		}
 	}
-	added, removed, err := s.SaveLabels(ctx, tx, by, in, i.Target(), f.Labels)
+	added, removed, err := s.SaveLabels(ctx, tx, by, proj, i.Target(), f.Labels)
 	if err != nil {
 		return nil, err
 	}
@@ -33,18 +33,18 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 		return nil, err
 	}
 	i.Replanned = Replanned{LabelsAdded: added, LabelsRemoved: removed, Appointed: appointed}
-	goal, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
+	milestone, err := milestoneChange(ctx, tx, was.MilestoneID, i.MilestoneID)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.RecordMilestone(ctx, tx, by, i, was.MilestoneID); err != nil {
 		return nil, err
 	}
-	note(LabelChange(added, removed))
+	add(LabelChange(added, removed))
 	for _, a := range appointed {
-		note(a.Text)
+		add(a.Text)
 	}
-	if note(goal); len(texts) > 0 {
+	if add(milestone); len(texts) > 0 {
 		if err := s.Events.Planned.Publish(ctx, tx, Act{On: i.Target(), By: by.ID}); err != nil {
 			return nil, err
 		}
@@ -68,8 +68,8 @@ func (s *Service) ChangePlan(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	return append(texts, tracked...), err
 }
 
-// LockChange is the text of the system note about a locked or unlocked
-// discussion; empty if it has not changed.
+// LockChange returns the text of the system note about a locked or unlocked
+// discussion, or an empty string if it has not changed.
 func LockChange(was, i *Issuable) string {
 	if was.IsLocked() == i.IsLocked() {
 		return ""
@@ -77,12 +77,12 @@ func LockChange(was, i *Issuable) string {
 	return choose(i.IsLocked(), "locked", "unlocked") + " the discussion in this " + i.Kind.noun()
 }
 
-// Able returns those of the users who read a part of the project: those who do
-// not, or are not there, are left out. Invalid when there are too many.
-func (s *Service) Able(ctx context.Context, in *project.Project, name string, ids []int64, part project.Part) ([]int64, error) {
-	const most = 200
-	if len(ids) > most {
-		return nil, errs.InvalidField(name, "are too many (maximum is %d)", most)
+// Able returns the users among ids who exist, are active and can read a part of
+// the project. name is the field to report if there are too many. Invalid.
+func (s *Service) Able(ctx context.Context, proj *project.Project, name string, ids []int64, part project.Part) ([]int64, error) {
+	const maxUsers = 200
+	if len(ids) > maxUsers {
+		return nil, errs.InvalidField(name, "are too many (maximum is %d)", maxUsers)
 	}
 	users, err := s.Users.FindAll(ctx, ids)
 	if err != nil {
@@ -94,12 +94,12 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 		if u == nil || u.State != user.Active || slices.Contains(list, id) {
 			continue
 		}
-		as := actor.Actor{ID: u.ID, Admin: u.Admin, Auditor: u.Auditor, External: u.External}
-		found, err := s.Projects.Among(ctx, as, []int64{in.ID})
+		a := actor.Actor{ID: u.ID, Admin: u.Admin, Auditor: u.Auditor, External: u.External}
+		found, err := s.Projects.Among(ctx, a, []int64{proj.ID})
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 1 && found[0].MayRead(as, part) {
+		if len(found) == 1 && found[0].MayRead(a, part) {
 			list = append(list, id)
 		}
 	}
@@ -110,10 +110,10 @@ func (s *Service) Able(ctx context.Context, in *project.Project, name string, id
 type Appointment struct {
 	As            Relation
 	Before, After []int64
-	Text          string // of the system note; empty when nothing changes
+	Text          string // text of the system note; empty if nothing changed
 }
 
-// event is the notification of the change.
+// event returns the type of the notification about the change.
 func (a Appointment) event(kind Kind) notify.EventType {
 	switch {
 	case a.As == Reviewers:
@@ -124,14 +124,14 @@ func (a Appointment) event(kind Kind) notify.EventType {
 	return notify.ReassignIssue
 }
 
-// AppointAll saves assignees and reviewers and returns the changes; nil leaves
-// the current users.
+// AppointAll saves assignees and reviewers and returns the changes. nil keeps the
+// current users.
 func (s *Service) AppointAll(ctx context.Context, tx *db.Tx, i *Issuable, assignees, reviewers *[]int64) (done []Appointment, err error) {
-	for n, want := range []*[]int64{assignees, reviewers} {
-		if want == nil {
+	for n, ids := range []*[]int64{assignees, reviewers} {
+		if ids == nil {
 			continue
 		}
-		a, err := s.Appoint(ctx, tx, i.Target(), []Relation{Assignees, Reviewers}[n], *want)
+		a, err := s.Appoint(ctx, tx, i.Target(), []Relation{Assignees, Reviewers}[n], *ids)
 		if err != nil {
 			return nil, err
 		}
@@ -142,58 +142,58 @@ func (s *Service) AppointAll(ctx context.Context, tx *db.Tx, i *Issuable, assign
 	return done, nil
 }
 
-// Appoint writes who is related to a target. Those who come are subscribed.
-func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Target, as Relation, want []int64) (Appointment, error) {
+// Appoint saves the assignees or reviewers of a target and subscribes them.
+func (s *Service) Appoint(ctx context.Context, tx *db.Tx, of Target, as Relation, ids []int64) (Appointment, error) {
 	found, err := findRelated(ctx, tx, of.Kind, as, []int64{of.ID})
 	if err != nil {
 		return Appointment{}, err
 	}
-	have := found[of.ID]
-	slices.Sort(want)
-	if slices.Equal(have, want) {
-		return Appointment{As: as, Before: have, After: want}, nil
+	before := found[of.ID]
+	slices.Sort(ids)
+	if slices.Equal(before, ids) {
+		return Appointment{As: as, Before: before, After: ids}, nil
 	}
-	if err := saveRelated(ctx, tx, of, as, want); err != nil {
+	if err := saveRelated(ctx, tx, of, as, ids); err != nil {
 		return Appointment{}, err
 	}
-	names, err := findUsernames(ctx, tx, append(slices.Clone(have), want...))
+	names, err := findUsernames(ctx, tx, append(slices.Clone(before), ids...))
 	if err != nil {
 		return Appointment{}, err
 	}
-	list := func(word string, ids, but []int64) string {
-		var at []string
+	list := func(verb string, ids, except []int64) string {
+		var mentions []string
 		for _, id := range ids {
-			if !slices.Contains(but, id) {
-				at = append(at, "@"+names[id])
+			if !slices.Contains(except, id) {
+				mentions = append(mentions, "@"+names[id])
 			}
 		}
-		if len(at) == 0 {
+		if len(mentions) == 0 {
 			return ""
 		}
-		return word + " " + strings.Join(at, ", ")
+		return verb + " " + strings.Join(mentions, ", ")
 	}
-	for _, id := range want {
+	for _, id := range ids {
 		if err := joinSubscription(ctx, tx, of, id, s.Now()); err != nil {
 			return Appointment{}, err
 		}
 	}
-	came, went := "assigned to", "unassigned"
+	addedVerb, removedVerb := "assigned to", "unassigned"
 	if as == Reviewers {
-		came, went = "requested review from", "removed review request for"
+		addedVerb, removedVerb = "requested review from", "removed review request for"
 	}
-	parts := slices.DeleteFunc([]string{list(came, want, have), list(went, have, want)}, func(part string) bool { return part == "" })
-	return Appointment{as, have, want, strings.Join(parts, " and ")}, nil
+	parts := slices.DeleteFunc([]string{list(addedVerb, ids, before), list(removedVerb, before, ids)}, func(part string) bool { return part == "" })
+	return Appointment{as, before, ids, strings.Join(parts, " and ")}, nil
 }
 
-// Labelling is a change of the labels of an issue or merge request.
+// Labelling is a change to the labels of an issue or merge request.
 type Labelling struct {
-	Names       *[]string // these and no others; nil leaves what there is
+	Names       *[]string // replaces all labels; nil keeps them
 	Add, Remove []string
 }
 
-// SaveLabels writes the labels of a target and gives those that came and went. A
-// name that no label has makes one, where the actor may make labels.
-func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, of Target, l Labelling) (added, removed []*Label, err error) {
+// SaveLabels saves the labels of a target and returns the added and removed ones.
+// Unknown names create labels if the actor may plan in the project.
+func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, of Target, l Labelling) (added, removed []*Label, err error) {
 	if l.Names == nil && len(l.Add) == 0 && len(l.Remove) == 0 {
 		return nil, nil, nil
 	}
@@ -201,18 +201,18 @@ func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	if err != nil {
 		return nil, nil, err
 	}
-	have := found[of.ID]
-	want := make([]string, 0, len(have))
-	for _, l := range have {
-		want = append(want, l.Name)
+	before := found[of.ID]
+	names := make([]string, 0, len(before))
+	for _, l := range before {
+		names = append(names, l.Name)
 	}
 	if l.Names != nil {
-		want = *l.Names
+		names = *l.Names
 	}
-	want = slices.DeleteFunc(append(slices.Clone(want), l.Add...), func(name string) bool {
+	names = slices.DeleteFunc(append(slices.Clone(names), l.Add...), func(name string) bool {
 		return slices.ContainsFunc(l.Remove, func(gone string) bool { return strings.TrimSpace(gone) == strings.TrimSpace(name) })
 	})
-	wanted, err := s.labelsNamed(ctx, tx, by, in, want)
+	after, err := s.labelsNamed(ctx, tx, by, proj, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,28 +224,29 @@ func (s *Service) SaveLabels(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 		}
 		return rest
 	}
-	added, removed = without(wanted, have), without(have, wanted)
+	added, removed = without(after, before), without(before, after)
 	if err := changeLabels(ctx, tx, of, added, removed); err != nil {
 		return nil, nil, err
 	}
-	return added, removed, s.recordLabels(ctx, tx, by, in.ID, of, added, removed)
+	return added, removed, s.recordLabels(ctx, tx, by, proj.ID, of, added, removed)
 }
 
-// labelsNamed returns the labels that a project has by these names.
-func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, names []string) ([]*Label, error) {
+// labelsNamed returns the labels with these names, and creates missing ones if the
+// actor may plan in the project.
+func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, names []string) ([]*Label, error) {
 	var list []*Label
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		if name == "" || slices.ContainsFunc(list, func(l *Label) bool { return l.Name == name }) {
 			continue
 		}
-		l, err := findLabelNamed(ctx, tx, place{project: in}, name)
+		l, err := findLabelNamed(ctx, tx, place{project: proj}, name)
 		if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
-			if !planner(by, in) {
+			if !mayPlan(by, proj) {
 				continue
 			}
 			now, color := s.Now(), defaultColor
-			l = &Label{ProjectID: &in.ID, CreatedAt: now, UpdatedAt: now}
+			l = &Label{ProjectID: &proj.ID, CreatedAt: now, UpdatedAt: now}
 			if err := l.apply(LabelFields{Name: &name, Color: &color}); err != nil {
 				return nil, err
 			}

@@ -20,17 +20,18 @@ type Issue struct {
 	Confidential bool
 	DueDate      string
 	Weight       *int64
-	Position     int64 // in lists with manual order
+	Position     int64 // position in lists with manual order
 	MovedToID    *int64
 }
 
-// IssueIn returns an issue by its ID in a transaction of another feature. NotFound.
+// IssueIn returns an issue by its ID in a transaction of another feature.
+// NotFound.
 func IssueIn(ctx context.Context, q db.Q, id int64) (*Issue, error) {
 	i, err := findIssueByID(ctx, q, id)
 	return i, db.NotFound(err, "Issue")
 }
 
-// audience are those who may know of what happens to the issue.
+// audience returns the users who may see events about the issue.
 func (i *Issue) audience() activity.Audience {
 	if i.Confidential {
 		return activity.Planners
@@ -38,17 +39,18 @@ func (i *Issue) audience() activity.Audience {
 	return activity.IssueReaders
 }
 
-// seen reports whether the actor, who reads issues of the project, sees this one.
-func (i *Issue) seen(by actor.Actor, in *project.Project) bool {
-	return !i.Confidential || in.MayRead(by, project.ConfidentialPart) || i.IsOwn(by)
+// visibleTo reports whether an actor who can read issues of the project can see
+// this one.
+func (i *Issue) visibleTo(by actor.Actor, proj *project.Project) bool {
+	return !i.Confidential || proj.MayRead(by, project.ConfidentialPart) || i.IsOwn(by)
 }
 
-// planner reports whether the actor may change whatever they want in an issue.
-func planner(by actor.Actor, in *project.Project) bool {
-	return in.Enough(by, project.Planner) == nil
+// mayPlan reports whether the actor may change all fields of issues.
+func mayPlan(by actor.Actor, proj *project.Project) bool {
+	return proj.Enough(by, project.Planner) == nil
 }
 
-// Issue returns an issue of a project by its number to those who see it; NotFound.
+// Issue returns an issue of a project by its number. NotFound.
 func (s *Service) Issue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Issue, error) {
 	_, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -57,7 +59,7 @@ func (s *Service) Issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
 }
 
-// IssueByID returns an issue by its id to an administrator; NotFound.
+// IssueByID returns an issue by its ID. Requires an administrator. NotFound.
 func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Issue, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -72,26 +74,28 @@ func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Iss
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
 }
 
-// issue is the gate to an issue: it gives the project too.
+// issue returns an issue and its project if the actor can see both. All operations
+// on an issue start here. NotFound.
 func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Issue, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
+	proj, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, nil, err
 	}
-	i, err := findIssue(ctx, s.DB, in.ID, iid)
+	i, err := findIssue(ctx, s.DB, proj.ID, iid)
 	if err != nil {
 		return nil, nil, db.NotFound(err, "Issue")
 	}
 	if err := s.fillIssues(ctx, i); err != nil {
 		return nil, nil, err
 	}
-	if !i.seen(by, in) {
+	if !i.visibleTo(by, proj) {
 		return nil, nil, errs.NotFound("Issue")
 	}
-	return in, i, nil
+	return proj, i, nil
 }
 
-// Seen returns an issue by its ID with its project, to those who see it. NotFound.
+// Seen returns an issue and its project by the ID of the issue, if the actor can
+// see it. NotFound.
 func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.Project, *Issue, error) {
 	found, err := findIssueByID(ctx, s.DB, id)
 	if err != nil {
@@ -100,7 +104,7 @@ func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.
 	return s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 }
 
-// fillIssues reads the related rows of issues.
+// fillIssues reads the related objects of issues.
 func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	shared := make([]*Issuable, len(list))
 	for n, i := range list {
@@ -110,47 +114,47 @@ func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
 	return err
 }
 
-// SubscribeIssue makes the actor, who sees the issue, a subscriber of it, or
-// ends it; changed is false when there was nothing to do. NotFound.
-func (s *Service) SubscribeIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want bool) (i *Issue, changed bool, err error) {
+// SubscribeIssue subscribes the actor to an issue or unsubscribes them. changed is
+// false if there was nothing to change. NotFound.
+func (s *Service) SubscribeIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, subscribe bool) (i *Issue, changed bool, err error) {
 	if _, i, err = s.issue(ctx, by, ref, iid); err != nil {
 		return nil, false, err
 	}
-	if changed, err = s.Subscribe(ctx, by, i.Target(), want); err == nil {
-		i.Subscribed = want
+	if changed, err = s.Subscribe(ctx, by, i.Target(), subscribe); err == nil {
+		i.Subscribed = subscribe
 	}
 	return i, changed, err
 }
 
-// IssueParticipants returns the participants of an issue to those who see it:
-// the author, the assignees and the authors of notes. NotFound.
+// IssueParticipants returns the author, the assignees and the authors of notes of
+// an issue. NotFound.
 func (s *Service) IssueParticipants(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*user.User, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	return s.ParticipantsOf(ctx, &i.Issuable, in.MayRead(by, project.ConfidentialPart))
+	return s.ParticipantsOf(ctx, &i.Issuable, proj.MayRead(by, project.ConfidentialPart))
 }
 
-// DeleteIssue removes an issue with its notes: Owners may, and those who plan
-// and do nothing else. NotFound; Precondition when it has changed since.
+// DeleteIssue deletes an issue and its notes. Requires Owner, or a role of exactly
+// Planner. NotFound; Precondition if the issue was modified since.
 func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, unmodifiedSince *time.Time) error {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return err
 	}
-	if err := i.deletable(by, in); err != nil {
+	if err := i.deletable(by, proj); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "issues", i.ID); err != nil {
 			return err
 		}
-		now, err := findIssueByID(ctx, tx, i.ID)
+		current, err := findIssueByID(ctx, tx, i.ID)
 		if err != nil {
 			return db.NotFound(err, "Issue")
 		}
-		if err := errs.ChangedSince(now.UpdatedAt, unmodifiedSince); err != nil {
+		if err := errs.ChangedSince(current.UpdatedAt, unmodifiedSince); err != nil {
 			return err
 		}
 		if err := deleteIssue(ctx, tx, i.ID); err != nil {
@@ -159,7 +163,7 @@ func (s *Service) DeleteIssue(ctx context.Context, by actor.Actor, ref project.R
 		if err := Forget(ctx, tx, IssueKind, i.ID); err != nil {
 			return err
 		}
-		return s.RecordDeletion(ctx, tx, by, in, &now.Issuable)
+		return s.RecordDeletion(ctx, tx, by, proj, &current.Issuable)
 	})
 	if err != nil {
 		return fmt.Errorf("delete issue %d: %w", i.ID, err)

@@ -12,39 +12,37 @@ import (
 	"svc/internal/repo"
 )
 
-// defaultBranchTemplate is the issue_branch_template of a project that has none.
+// defaultBranchTemplate is used if the project has no issue_branch_template.
 const defaultBranchTemplate = "%{id}-%{title}"
 
-// maxIssueBranch is the maximum length of a branch name that is made for an
-// issue.
+// maxIssueBranch is the maximum length of a generated branch name in bytes.
 const maxIssueBranch = 100
 
-// BranchName returns the name of a branch for the issue in its project, by the
+// BranchName returns the name of a new branch for the issue, according to the
 // template of the project. The title of a confidential issue is left out.
-func (i *Issue) BranchName(in *project.Project) string {
+func (i *Issue) BranchName(proj *project.Project) string {
 	title := project.PathFrom(i.Title)
 	if i.Confidential {
 		title = "confidential-issue"
 	}
-	name := strings.NewReplacer("%{id}", strconv.FormatInt(i.IID, 10), "%{title}", title).Replace(branchTemplate(in))
+	name := strings.NewReplacer("%{id}", strconv.FormatInt(i.IID, 10), "%{title}", title).Replace(branchTemplate(proj))
 	if len(name) > maxIssueBranch {
 		name = strings.ToValidUTF8(name[:maxIssueBranch], "")
 	}
 	return strings.TrimRight(name, "-/.")
 }
 
-func branchTemplate(in *project.Project) string {
-	if in.Settings.IssueBranchTemplate == "" {
+func branchTemplate(proj *project.Project) string {
+	if proj.Settings.IssueBranchTemplate == "" {
 		return defaultBranchTemplate
 	}
-	return in.Settings.IssueBranchTemplate
+	return proj.Settings.IssueBranchTemplate
 }
 
-// branchPrefix is what names of branches for the issue begin with; empty if the
-// template does not start with the number of the issue or a fixed text before
-// it.
-func (i *Issue) branchPrefix(in *project.Project) string {
-	before, after, found := strings.Cut(branchTemplate(in), "%{id}")
+// branchPrefix returns the prefix of the branches of the issue. It is empty if the
+// template has no issue number, or the title before it.
+func (i *Issue) branchPrefix(proj *project.Project) string {
+	before, after, found := strings.Cut(branchTemplate(proj), "%{id}")
 	if !found || strings.Contains(before, "%{title}") {
 		return ""
 	}
@@ -58,16 +56,15 @@ func (i *Issue) branchPrefix(in *project.Project) string {
 // IssueBranches are the branches of an issue.
 type IssueBranches struct {
 	Names  []string // at most maxIssueBranches
-	New    string   // name for another one, which does not exist yet
+	New    string   // suggested name for a new branch, which does not exist yet
 	Create bool     // the actor may push branches
 }
 
-// maxIssueBranches is the maximum number of branches that an issue shows.
+// maxIssueBranches is the maximum number of branches shown for an issue.
 const maxIssueBranches = 20
 
-// IssueBranches returns the branches whose names begin as those for the issue
-// do, and the name of a new one, for users who can read the issue and the code.
-// NotFound.
+// IssueBranches returns the branches whose names start with the prefix of the
+// issue, and a name for a new one. Requires read access to the code. NotFound.
 func (s *Service) IssueBranches(ctx context.Context, by actor.Actor, ref project.Ref, i *Issue) (*IssueBranches, error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
@@ -75,8 +72,8 @@ func (s *Service) IssueBranches(ctx context.Context, by actor.Actor, ref project
 	}
 	found := &IssueBranches{New: i.BranchName(p), Create: p.Can(by).Push && p.DefaultBranch != ""}
 	prefixes := []string{strconv.FormatInt(i.IID, 10) + "-"}
-	if own := i.branchPrefix(p); own != "" && own != prefixes[0] {
-		prefixes = append(prefixes, own)
+	if custom := i.branchPrefix(p); custom != "" && custom != prefixes[0] {
+		prefixes = append(prefixes, custom)
 	}
 	for _, prefix := range prefixes {
 		page, err := s.Repos.RefNames(ctx, by, ref, repo.BranchRef, prefix, db.Paging{Limit: maxIssueBranches})

@@ -16,7 +16,8 @@ import (
 // LinkKind is the type of a link between two issues.
 type LinkKind string
 
-// The kinds of links. The last one is the second, seen from the other side.
+// The types of links. IsBlockedBy is Blocks as seen from the target; it is not
+// stored.
 const (
 	RelatesTo   LinkKind = "relates_to"
 	Blocks      LinkKind = "blocks"
@@ -32,18 +33,18 @@ type Link struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	Source, Target *Issue // as seen from the issue that was asked for
+	Source, Target *Issue // Source is the issue that the link was requested for
 }
 
-// seenFrom is the kind of the link as one of its issues sees it.
-func (l *Link) seenFrom(id int64) LinkKind {
+// kindFrom returns the type of the link as seen from one of its issues.
+func (l *Link) kindFrom(id int64) LinkKind {
 	if l.Kind == Blocks && l.TargetID == id {
 		return IsBlockedBy
 	}
 	return l.Kind
 }
 
-// other is the issue at the other end of the link.
+// other returns the issue at the other end of the link.
 func (l *Link) other(id int64) int64 {
 	if l.TargetID == id {
 		return l.SourceID
@@ -51,8 +52,8 @@ func (l *Link) other(id int64) int64 {
 	return l.TargetID
 }
 
-// IssueLinks lists the links of an issue, with it as the source, to issues that
-// the actor sees. NotFound.
+// IssueLinks lists the links of an issue to issues that the actor can see. The
+// issue is the source of all of them. NotFound.
 func (s *Service) IssueLinks(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*Link, error) {
 	_, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -62,15 +63,15 @@ func (s *Service) IssueLinks(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, fmt.Errorf("links of issue %d: %w", i.ID, err)
 	}
-	return s.openLinks(ctx, by, i, list)
+	return s.visibleLinks(ctx, by, i, list)
 }
 
-// openLinks reads the other issues of links of an issue, and leaves out those
-// links whose other issue the actor does not see.
-func (s *Service) openLinks(ctx context.Context, by actor.Actor, i *Issue, list []*Link) ([]*Link, error) {
-	seen := []*Link{}
+// visibleLinks reads the linked issues of an issue, and drops links to issues that
+// the actor cannot see.
+func (s *Service) visibleLinks(ctx context.Context, by actor.Actor, i *Issue, list []*Link) ([]*Link, error) {
+	visible := []*Link{}
 	if len(list) == 0 {
-		return seen, nil
+		return visible, nil
 	}
 	ids := make([]int64, len(list))
 	for n, l := range list {
@@ -85,14 +86,14 @@ func (s *Service) openLinks(ctx context.Context, by actor.Actor, i *Issue, list 
 	}
 	for _, l := range list {
 		if found := issues[l.other(i.ID)]; found != nil {
-			l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, found
-			seen = append(seen, l)
+			l.Kind, l.Source, l.Target = l.kindFrom(i.ID), i, found
+			visible = append(visible, l)
 		}
 	}
-	return seen, nil
+	return visible, nil
 }
 
-// IssueLink returns a link of an issue to those who see both ends; NotFound.
+// IssueLink returns a link of an issue if the actor can see both issues. NotFound.
 func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
 	_, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
@@ -102,17 +103,17 @@ func (s *Service) IssueLink(ctx context.Context, by actor.Actor, ref project.Ref
 	if err != nil {
 		return nil, db.NotFound(err, "")
 	}
-	seen, err := s.openLinks(ctx, by, i, []*Link{l})
-	if err == nil && len(seen) == 0 {
+	visible, err := s.visibleLinks(ctx, by, i, []*Link{l})
+	if err == nil && len(visible) == 0 {
 		err = errs.NotFound("")
 	}
 	return l, err
 }
 
-// LinkIssues links two issues: members of both
-// projects may. NotFound; Forbidden; Conflict when it has been said.
+// LinkIssues links two issues. Requires Guest in both projects. NotFound;
+// Forbidden; Conflict if they are linked already.
 func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, to project.Ref, toIID int64, kind LinkKind) (*Link, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range []*project.Project{in, other} {
+	for _, p := range []*project.Project{proj, other} {
 		if err := p.Change(by, project.IssuePart, project.Guest); err != nil {
 			return nil, err
 		}
@@ -136,29 +137,29 @@ func (s *Service) LinkIssues(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, fmt.Errorf("link issue %d: %w", i.ID, err)
 	}
-	l.Kind, l.Source, l.Target = l.seenFrom(i.ID), i, target
+	l.Kind, l.Source, l.Target = l.kindFrom(i.ID), i, target
 	return l, nil
 }
 
-// addLink links two issues in a transaction. An existing link is a Conflict, or is
-// left as it is.
-func (s *Service) addLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, kind LinkKind, leave bool) (*Link, error) {
+// addLink links two issues in a transaction. If a link exists, it returns
+// Conflict, or no error with ignoreExisting.
+func (s *Service) addLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, kind LinkKind, ignoreExisting bool) (*Link, error) {
 	now := s.Now()
 	l := &Link{SourceID: i.ID, TargetID: target.ID, Kind: kind, CreatedAt: now, UpdatedAt: now}
 	if kind == IsBlockedBy {
 		l.SourceID, l.TargetID, l.Kind = target.ID, i.ID, Blocks
 	}
 	if err := insertLink(ctx, tx, l); err != nil {
-		if leave && errs.Is(err, errs.KindConflict) {
+		if ignoreExisting && errs.Is(err, errs.KindConflict) {
 			return l, nil
 		}
 		return nil, err
 	}
-	return l, s.noteLink(ctx, tx, by, i, target, func(on *Issue) string { return linkText(l.seenFrom(on.ID)) })
+	return l, s.addLinkNotes(ctx, tx, by, i, target, func(on *Issue) string { return linkText(l.kindFrom(on.ID)) })
 }
 
-// linkText is the system note about a new link, before the name of the other
-// issue.
+// linkText returns the text of the system note about a new link, without the
+// reference to the other issue.
 func linkText(kind LinkKind) string {
 	switch kind {
 	case Blocks:
@@ -169,9 +170,9 @@ func linkText(kind LinkKind) string {
 	return "marked this issue as related to"
 }
 
-// noteLink adds system notes to both ends of a link; text returns that of one
-// end, before the name of the other one.
-func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, text func(on *Issue) string) error {
+// addLinkNotes adds system notes to both issues of a link. text returns the note
+// for one issue, without the reference to the other one.
+func (s *Service) addLinkNotes(ctx context.Context, tx *db.Tx, by actor.Actor, i, target *Issue, text func(on *Issue) string) error {
 	for _, end := range [][2]*Issue{{i, target}, {target, i}} {
 		if err := s.AddSystemNote(ctx, tx, by, end[0].Target(), end[0].IID, end[0].ProjectID, text(end[0])+" "+nameFor(end[0], end[1])); err != nil {
 			return err
@@ -180,7 +181,7 @@ func (s *Service) noteLink(ctx context.Context, tx *db.Tx, by actor.Actor, i, ta
 	return nil
 }
 
-// UnlinkIssues takes a link away: members of both projects may. NotFound;
+// UnlinkIssues deletes a link. Requires Guest in both projects. NotFound;
 // Forbidden.
 func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Link, error) {
 	if _, err := s.Projects.RequireChange(ctx, by, ref, project.IssuePart, project.NoAccess); err != nil {
@@ -199,7 +200,7 @@ func (s *Service) UnlinkIssues(ctx context.Context, by actor.Actor, ref project.
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		return s.noteLink(ctx, tx, by, l.Source, l.Target, func(*Issue) string { return "removed the relation with" })
+		return s.addLinkNotes(ctx, tx, by, l.Source, l.Target, func(*Issue) string { return "removed the relation with" })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unlink issue %d: %w", l.Source.ID, err)

@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// Words that stand for a choice where else a name or an id stands.
+// Special values of filters by name or ID.
 const (
 	None     = "None"
 	Any      = "Any"
@@ -19,20 +19,20 @@ const (
 	Started  = "Started"
 )
 
-// Filter has the conditions that lists of issues and of merge requests share;
-// zero values select all.
+// Filter has the conditions that lists of issues and merge requests share. Zero
+// values match everything.
 type Filter struct {
 	State     State
 	Scope     string // created_by_me, assigned_to_me or, for merge requests, reviews_for_me
 	Search    string
-	InTitle   bool // where to search; title and description unless one is set
+	InTitle   bool // search in the title; both fields if neither is set
 	InText    bool
 	CreatedAt [2]*time.Time
 	UpdatedAt [2]*time.Time
-	Live      bool // only in projects that are not archived
+	Live      bool // exclude archived projects
 }
 
-// IssueFilter selects issues; zero values select all.
+// IssueFilter selects issues. Zero values match everything.
 type IssueFilter struct {
 	Filter
 	IDs          []int64
@@ -42,29 +42,29 @@ type IssueFilter struct {
 	Due          string // 0, any, today, tomorrow, overdue, week, month, next_month_and_previous_two_weeks
 
 	Match
-	Not Match // none of these
+	Not Match // negated conditions
 }
 
-// Match has the conditions that can also be negated.
+// Match has the conditions that can be negated.
 type Match struct {
 	IIDs      []int64
-	Labels    []string // all of them, or None or Any
-	Milestone string   // its title, or None, Any, Upcoming or Started
-	// MilestoneID is an id, or one of those words.
+	Labels    []string // all of these names, or None or Any
+	Milestone string   // title, or None, Any, Upcoming or Started
+	// MilestoneID is an ID, or None, Any, Upcoming or Started.
 	MilestoneID       string
-	ReleaseTag        string // with a milestone of this release of the project
+	ReleaseTag        string // the milestone belongs to this release of the project
 	AuthorID          int64
 	AuthorUsername    string
-	AssigneeID        string // an id, or None or Any
+	AssigneeID        string // ID, or None or Any
 	AssigneeUsernames []string
-	Weight            string // of issues: a number, or None or Any
-	Reaction          string // an emoji name, or None or Any
-	ReactionBy        int64  // the user whose reaction it is
+	Weight            string // issues only: a number, or None or Any
+	Reaction          string // emoji name, or None or Any
+	ReactionBy        int64  // ID of the user who reacted
 
-	// Usernames are names of other users whose IDs a list needs.
+	// Usernames are further usernames to resolve to IDs.
 	Usernames []string
 
-	named // what the names stand for, once that is known
+	named // IDs of the names, set by resolve
 }
 
 // Sort is the order of a list.
@@ -73,13 +73,13 @@ type Sort struct {
 	Desc bool
 }
 
-// Issues lists the issues of all projects that the actor sees.
+// Issues lists the issues of all projects that the actor can see.
 func (s *Service) Issues(ctx context.Context, by actor.Actor, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	return s.listIssues(ctx, by, place{}, f, order, p)
 }
 
-// PlaceIssues lists the issues of a project, or of all projects of a group, that
-// the actor sees. NotFound when they do not see the place, or its issues.
+// PlaceIssues lists the issues of a project or of all projects of a group that the
+// actor can see. NotFound.
 func (s *Service) PlaceIssues(ctx context.Context, by actor.Actor, at project.Place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	in, err := s.issuesAt(ctx, by, at)
 	if err != nil {
@@ -110,11 +110,12 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 	return page, s.fillIssues(ctx, page.Items...)
 }
 
-// Counts has the number of issues or merge requests in each state.
+// Counts is the number of issues or merge requests in each state.
 type Counts struct{ All, Opened, Closed, Merged int64 }
 
-// CountIssues counts the issues that the actor sees, as PlaceIssues lists them; with
-// nil those of all projects. Numbers are at most one more than db.CountLimit.
+// CountIssues counts the issues that PlaceIssues lists, or those of all projects
+// if at is nil. A number greater than db.CountLimit means that counting stopped
+// there.
 func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (c Counts, err error) {
 	var in place
 	if at != nil {
@@ -136,22 +137,22 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 	return c, nil
 }
 
-// CountOpen counts the open issues of a project that the actor was shown, as far
-// as they see them; over says that there are more than are counted.
-func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
-	if !in.MayRead(by, project.IssuePart) {
+// CountOpen counts the open issues of a project that the actor can see. over
+// reports that there are more than n.
+func (s *Service) CountOpen(ctx context.Context, by actor.Actor, proj *project.Project) (n int, over bool, err error) {
+	if !proj.MayRead(by, project.IssuePart) {
 		return 0, false, nil
 	}
-	w := s.issuesIn(by, place{project: in})
+	w := s.issuesIn(by, place{project: proj})
 	s.narrow(&w, by, IssueFilter{Filter: Filter{State: Opened}})
 	if n, over, err = totalIssues(ctx, s.DB, w); err != nil {
-		return 0, false, fmt.Errorf("count open issues of project %d: %w", in.ID, err)
+		return 0, false, fmt.Errorf("count open issues of project %d: %w", proj.ID, err)
 	}
 	return n, over, nil
 }
 
-// CountAssigned counts the open issues that the actor is assigned to and sees, up
-// to a limit.
+// CountAssigned counts the open issues that are assigned to the actor, up to a
+// limit.
 func (s *Service) CountAssigned(ctx context.Context, by actor.Actor, limit int) (int, error) {
 	n, err := countAssigned(ctx, s.DB, s.issuesIn(by, place{}), by.ID, limit)
 	if err != nil {
@@ -160,7 +161,8 @@ func (s *Service) CountAssigned(ctx context.Context, by actor.Actor, limit int) 
 	return n, nil
 }
 
-// MilestoneIssues lists the issues of a milestone that the actor sees; NotFound.
+// MilestoneIssues lists the issues of a milestone that the actor can see.
+// NotFound.
 func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at project.Place, id int64, p db.Paging) (db.Page[*Issue], error) {
 	m, err := s.Milestone(ctx, by, at, id)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at projec
 	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
 }
 
-// IssuesAmong returns those of the issues that the actor sees, in order.
+// IssuesAmong returns the issues among ids that the actor can see, oldest first.
 func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) ([]*Issue, error) {
 	if len(ids) == 0 {
 		return []*Issue{}, nil
@@ -188,8 +190,8 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	return page.Items, s.fillIssues(ctx, page.Items...)
 }
 
-// OpenCounts counts the open issues of projects that the actor was shown, as far as
-// they see them, each up to a limit. Projects without issues are left out.
+// OpenCounts counts the open issues of projects that the actor can see, each up to
+// a limit. Projects whose issues the actor cannot read are left out.
 func (s *Service) OpenCounts(ctx context.Context, by actor.Actor, list []*project.Project) (map[int64]*int64, error) {
 	counts := map[int64]*int64{}
 	for _, confidential := range []bool{true, false} {

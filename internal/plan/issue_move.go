@@ -12,18 +12,17 @@ import (
 	"svc/internal/project"
 )
 
-// MoveIssue moves an issue with its notes, reactions and time tracking into another
-// project, for Planners and above of both. The old issue is closed and links to the
-// new one. Labels and milestone are kept if the other project has them under the
-// same name.
-// NotFound; Forbidden; Invalid for the same project, and for an issue that was
-// moved before.
+// MoveIssue moves an issue with its notes, reactions and time tracking to another
+// project. The old issue is closed and links to the new one. Labels and the
+// milestone are kept if the other project has them under the same name. Requires
+// Planner in both projects. NotFound; Forbidden; Invalid if the project is the
+// same or the issue was moved before.
 func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{move: true, notes: true})
 }
 
-// CloneIssue makes a copy of an issue, with its notes if wanted, in a project:
-// Planners and above of both may. NotFound; Forbidden.
+// CloneIssue copies an issue to a project, optionally with its notes. Requires
+// Planner in both projects. NotFound; Forbidden.
 func (s *Service) CloneIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64, notes bool) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{notes: notes})
 }
@@ -31,14 +30,14 @@ func (s *Service) CloneIssue(ctx context.Context, by actor.Actor, ref project.Re
 type copying struct{ move, notes bool }
 
 func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64, c copying) (*Issue, error) {
-	in, old, err := s.issue(ctx, by, ref, iid)
+	proj, old, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Enough(by, project.Planner); err != nil {
+	if err := proj.Enough(by, project.Planner); err != nil {
 		return nil, err
 	}
-	if err := in.Change(by, project.IssuePart, project.Planner); c.move && err != nil {
+	if err := proj.Change(by, project.IssuePart, project.Planner); c.move && err != nil {
 		return nil, err
 	}
 	to, err := s.Projects.RequireView(ctx, by, project.RefTo(toProject), project.IssuePart)
@@ -48,7 +47,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := to.Change(by, project.IssuePart, project.Planner); err != nil {
 		return nil, err
 	}
-	if c.move && to.ID == in.ID {
+	if c.move && to.ID == proj.ID {
 		return nil, errs.Invalid("Cannot move issue to project it originates from!")
 	}
 	var userIDs []int64
@@ -59,25 +58,25 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := s.checkPlan(ctx, to, &f); err != nil {
 		return nil, err
 	}
-	var made *Issue
+	var copied *Issue
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "issues", old.ID); err != nil {
 			return err
 		}
-		now, err := findIssueByID(ctx, tx, old.ID)
+		current, err := findIssueByID(ctx, tx, old.ID)
 		if err != nil {
 			return db.NotFound(err, "Issue")
 		}
-		if c.move && now.MovedToID != nil {
+		if c.move && current.MovedToID != nil {
 			return errs.Invalid("Cannot move issue that has been moved already!")
 		}
-		made, err = s.insertCopy(ctx, tx, by, to, now, *f.Assignees, c)
+		copied, err = s.insertCopy(ctx, tx, by, to, current, *f.Assignees, c)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("copy issue %d: %w", old.ID, err)
 	}
-	return s.Issue(ctx, by, project.RefTo(to.ID), made.IID)
+	return s.Issue(ctx, by, project.RefTo(to.ID), copied.IID)
 }
 
 func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to *project.Project, old *Issue, assignees []int64, c copying) (*Issue, error) {
@@ -109,7 +108,7 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 			return nil, err
 		}
 	}
-	if err := keepLabels(ctx, tx, to, old.ID, made.ID); err != nil {
+	if err := copyLabels(ctx, tx, to, old.ID, made.ID); err != nil {
 		return nil, err
 	}
 	if _, err := s.Appoint(ctx, tx, made.Target(), Assignees, assignees); err != nil {
@@ -128,11 +127,11 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if err := joinSubscription(ctx, tx, made.Target(), by.ID, now); err != nil {
 		return nil, err
 	}
-	word := choose(c.move, "moved", "cloned")
-	if err := s.AddSystemNote(ctx, tx, by, made.Target(), made.IID, to.ID, word+" from "+nameFor(&made, old)); err != nil {
+	verb := choose(c.move, "moved", "cloned")
+	if err := s.AddSystemNote(ctx, tx, by, made.Target(), made.IID, to.ID, verb+" from "+nameFor(&made, old)); err != nil {
 		return nil, err
 	}
-	if err := s.AddSystemNote(ctx, tx, by, old.Target(), old.IID, old.ProjectID, word+" to "+nameFor(old, &made)); err != nil {
+	if err := s.AddSystemNote(ctx, tx, by, old.Target(), old.IID, old.ProjectID, verb+" to "+nameFor(old, &made)); err != nil {
 		return nil, err
 	}
 	if err := s.recordIssue(ctx, tx, by, &made, activity.Created); err != nil {
@@ -141,32 +140,32 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 	if !c.move {
 		return &made, s.NotifyOf(ctx, tx, by.ID, &made.Issuable, notify.NewIssue, notify.Details{})
 	}
-	return &made, s.leave(ctx, tx, by, old, made.ID)
+	return &made, s.closeMoved(ctx, tx, by, old, made.ID)
 }
 
-// keepLabels gives a copy the labels of the issue that its project has by the
-// same name. None are made: those of one project say little in another.
-func keepLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toID int64) error {
+// copyLabels adds the labels of an issue to its copy if the other project has
+// labels of the same name. It does not create labels.
+func copyLabels(ctx context.Context, tx *db.Tx, to *project.Project, fromID, toID int64) error {
 	found, err := findLabelsOf(ctx, tx, IssueKind, []int64{fromID})
 	if err != nil {
 		return err
 	}
-	var kept []*Label
+	var labels []*Label
 	for _, l := range found[fromID] {
-		same, err := findLabelNamed(ctx, tx, place{project: to}, l.Name)
+		label, err := findLabelNamed(ctx, tx, place{project: to}, l.Name)
 		switch {
 		case errs.Is(db.NotFound(err, "Label"), errs.KindNotFound):
 			continue
 		case err != nil:
 			return err
 		}
-		kept = append(kept, same)
+		labels = append(labels, label)
 	}
-	return changeLabels(ctx, tx, Target{Kind: IssueKind, ID: toID}, kept, nil)
+	return changeLabels(ctx, tx, Target{Kind: IssueKind, ID: toID}, labels, nil)
 }
 
-// nameFor is how a system note refers to another issue. For an issue of another
-// project it leaves out the path, because not all readers of the note can see
+// nameFor returns the reference to another issue in a system note. It does not
+// name an issue of another project, because not all readers of the note can see
 // it.
 func nameFor(on, other *Issue) string {
 	if on.ProjectID != other.ProjectID {
@@ -175,8 +174,8 @@ func nameFor(on, other *Issue) string {
 	return fmt.Sprintf("#%d", other.IID)
 }
 
-// leave closes an issue that was moved.
-func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
+// closeMoved closes an issue that was moved.
+func (s *Service) closeMoved(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, madeID int64) error {
 	if err := s.NotifyOf(ctx, tx, by.ID, &i.Issuable, notify.MovedIssue, notify.Details{}); err != nil {
 		return err
 	}
@@ -191,22 +190,22 @@ func (s *Service) leave(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue
 	return s.recordIssue(ctx, tx, by, i, done)
 }
 
-// ReorderIssue puts an issue of a project between two others, given by their
-// ids, where issues are ordered by hand: Planners and above may. NotFound;
-// Forbidden; Invalid when neither is given.
+// ReorderIssue moves an issue between two others, given by ID, in lists with
+// manual order. Requires Planner. NotFound; Forbidden; Invalid if neither is
+// given.
 func (s *Service) ReorderIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, after, before *int64) (*Issue, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Change(by, project.IssuePart, project.Planner); err != nil {
+	if err := proj.Change(by, project.IssuePart, project.Planner); err != nil {
 		return nil, err
 	}
 	if after == nil && before == nil {
 		return nil, errs.Invalid("move_after_id, move_before_id are missing")
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		at, err := between(ctx, tx, in.ID, after, before)
+		at, err := between(ctx, tx, proj.ID, after, before)
 		if err != nil {
 			return err
 		}
@@ -215,5 +214,5 @@ func (s *Service) ReorderIssue(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return nil, fmt.Errorf("reorder issue %d: %w", i.ID, err)
 	}
-	return s.Issue(ctx, by, project.RefTo(in.ID), iid)
+	return s.Issue(ctx, by, project.RefTo(proj.ID), iid)
 }

@@ -14,12 +14,12 @@ import (
 	"svc/internal/project"
 )
 
-// IssueFields are changes to an issue; nil leaves the default or the current
-// value.
+// IssueFields are changes to an issue. A nil field keeps the current value or the
+// default.
 type IssueFields struct {
 	Fields
 	Confidential *bool
-	Via          string // what closes it, in words for a note
+	Via          string // what closes the issue, for the system note
 
 	// Planning fields. They require a higher role.
 	Type      *string
@@ -27,7 +27,7 @@ type IssueFields struct {
 	SetWeight bool
 	Weight    *int64
 
-	UpdatedAt *time.Time // for administrators and Owners
+	UpdatedAt *time.Time // Owners and administrators only
 }
 
 // DropPlan removes the planning fields.
@@ -39,53 +39,52 @@ func (f *IssueFields) DropPlan() {
 // NewIssue has the fields of a new issue.
 type NewIssue struct {
 	IssueFields
-	IID       *int64     // for administrators and Owners
-	CreatedAt *time.Time // for administrators and Owners
-	// Also is what another feature does in the transaction of the issue; nil for
-	// nothing.
+	IID       *int64     // Owners and administrators only
+	CreatedAt *time.Time // Owners and administrators only
+	// Also is called in the transaction that creates the issue; may be nil.
 	Also func(ctx context.Context, tx *db.Tx, i *Issue) error
 }
 
-// CreateIssue makes an issue: everyone may who has signed in and reads the
-// issues of the project. What is planned with it is left out unless they are a
-// member. NotFound; Forbidden; Invalid; Conflict when the number is taken.
+// CreateIssue creates an issue. Requires a signed-in user with read access to
+// issues. Planning fields are ignored unless the user is a member. NotFound;
+// Forbidden; Invalid; Conflict if the number is taken.
 func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.Ref, n NewIssue) (*Issue, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
+	proj, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckCreate(by, in); err != nil {
+	if err := CheckCreate(by, proj); err != nil {
 		return nil, err
 	}
-	i := &Issue{Issuable: NewIssuable(IssueKind, by, in, s.Now()), Type: "issue"}
-	if in.Enough(by, project.Owner) == nil {
+	i := &Issue{Issuable: NewIssuable(IssueKind, by, proj, s.Now()), Type: "issue"}
+	if proj.Enough(by, project.Owner) == nil {
 		patch.Set(&i.CreatedAt, n.CreatedAt)
 	} else {
 		n.IID = nil
 	}
-	if !chooses(by, in) {
+	if !maySetPlan(by, proj) {
 		n.DropPlan()
 	}
-	out, err := s.issueCommands(ctx, by, in, i, &n.IssueFields)
+	out, err := s.issueCommands(ctx, by, proj, i, &n.IssueFields)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkPlan(ctx, in, &n.IssueFields); err != nil {
+	if err := s.checkPlan(ctx, proj, &n.IssueFields); err != nil {
 		return nil, err
 	}
-	crossed, err := s.mentionedBy(ctx, by, in, n.IssueFields)
+	crossed, err := s.mentionedBy(ctx, by, proj, n.IssueFields)
 	if err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := s.insertIssue(ctx, tx, by, in, i, n); err != nil {
+		if err := s.insertIssue(ctx, tx, by, proj, i, n); err != nil {
 			return err
 		}
-		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: in}, crossed); err != nil {
+		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: proj}, crossed); err != nil {
 			return err
 		}
 		if n.Time.Set() {
-			if err := s.changeIssue(ctx, tx, by, in, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
+			if err := s.changeIssue(ctx, tx, by, proj, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
 				return err
 			}
 		}
@@ -102,21 +101,23 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := out.After(ctx, &i.Issuable); err != nil {
 		return nil, fmt.Errorf("quick actions on issue %d: %w", i.ID, err)
 	}
-	i, err = s.Issue(ctx, by, project.RefTo(in.ID), i.IID)
+	i, err = s.Issue(ctx, by, project.RefTo(proj.ID), i.IID)
 	if err == nil {
 		i.Commands = out
 	}
 	return i, err
 }
 
-// mentionedBy returns what the texts of an issue mention, as far as they change.
-func (s *Service) mentionedBy(ctx context.Context, by actor.Actor, in *project.Project, f IssueFields) ([]Mentioned, error) {
-	return s.Mentioned(ctx, by, in, f.Fields.Texts())
+// mentionedBy returns the issues and merge requests that the changed texts
+// mention.
+func (s *Service) mentionedBy(ctx context.Context, by actor.Actor, proj *project.Project, f IssueFields) ([]Mentioned, error) {
+	return s.Mentioned(ctx, by, proj, f.Fields.Texts())
 }
 
-// issueCommands takes the quick actions out of the description of a new or
-// existing issue, and adds their changes to the fields. It returns nil without any.
-func (s *Service) issueCommands(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, f *IssueFields) (*Outcome, error) {
+// issueCommands removes the quick actions from the description of a new or
+// existing issue, and adds their changes to the fields. It returns nil if there
+// are none.
+func (s *Service) issueCommands(ctx context.Context, by actor.Actor, proj *project.Project, i *Issue, f *IssueFields) (*Outcome, error) {
 	if f.Description == nil || *f.Description == i.Description {
 		return nil, nil
 	}
@@ -125,34 +126,34 @@ func (s *Service) issueCommands(ctx context.Context, by actor.Actor, in *project
 	if len(list) == 0 {
 		return nil, nil
 	}
-	out, err := s.RunCommands(ctx, by, in, s.commandTarget(by, in, i), list)
+	out, err := s.RunCommands(ctx, by, proj, s.commandTarget(by, proj, i), list)
 	if err == nil {
 		out.mergeIssue(f)
 	}
 	return out, err
 }
 
-// AddIssue makes an issue in a transaction of another feature, which has asked
-// whether the actor may. Invalid.
-func (s *Service) AddIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, f IssueFields) (*Issue, error) {
-	i := &Issue{Issuable: NewIssuable(IssueKind, by, in, s.Now()), Type: "issue"}
-	return i, s.insertIssue(ctx, tx, by, in, i, NewIssue{IssueFields: f})
+// AddIssue creates an issue in a transaction of another feature, which has checked
+// permissions. Invalid.
+func (s *Service) AddIssue(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, f IssueFields) (*Issue, error) {
+	i := &Issue{Issuable: NewIssuable(IssueKind, by, proj, s.Now()), Type: "issue"}
+	return i, s.insertIssue(ctx, tx, by, proj, i, NewIssue{IssueFields: f})
 }
 
-func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, i *Issue, n NewIssue) (err error) {
+func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, i *Issue, n NewIssue) (err error) {
 	if err := i.apply(n.IssueFields); err != nil {
 		return err
 	}
-	if err := Usable(ctx, tx, in, n.Milestone); err != nil {
+	if err := Usable(ctx, tx, proj, n.Milestone); err != nil {
 		return err
 	}
-	if i.IID, err = issueNumber(ctx, tx, in.ID, n.IID); err != nil {
+	if i.IID, err = issueNumber(ctx, tx, proj.ID, n.IID); err != nil {
 		return err
 	}
 	if err := insertIssue(ctx, tx, i); err != nil {
 		return err
 	}
-	if _, _, err := s.SaveLabels(ctx, tx, by, in, i.Target(), n.Labels); err != nil {
+	if _, _, err := s.SaveLabels(ctx, tx, by, proj, i.Target(), n.Labels); err != nil {
 		return err
 	}
 	if err := s.RecordMilestone(ctx, tx, by, &i.Issuable, nil); err != nil {
@@ -167,7 +168,7 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := joinSubscription(ctx, tx, i.Target(), by.ID, s.Now()); err != nil {
 		return err
 	}
-	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+	if err := project.Touch(ctx, tx, proj, s.Now()); err != nil {
 		return err
 	}
 	if err := s.NotifyOf(ctx, tx, by.ID, &i.Issuable, notify.NewIssue, notify.Details{}); err != nil {
@@ -179,18 +180,18 @@ func (s *Service) insertIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return s.recordIssue(ctx, tx, by, i, activity.Created)
 }
 
-// checkPlan looks at what is planned before the transaction: assignees who do
-// not read the issues are left out, as are those who are not there.
-func (s *Service) checkPlan(ctx context.Context, in *project.Project, f *IssueFields) error {
+// checkPlan removes assignees who do not exist or cannot read issues. It runs
+// before the transaction.
+func (s *Service) checkPlan(ctx context.Context, proj *project.Project, f *IssueFields) error {
 	if f.Assignees == nil {
 		return nil
 	}
-	list, err := s.Able(ctx, in, "assignees", *f.Assignees, project.IssuePart)
+	list, err := s.Able(ctx, proj, "assignees", *f.Assignees, project.IssuePart)
 	f.Assignees = &list
 	return err
 }
 
-// apply sets and checks the fields of the issue itself.
+// apply sets and validates the fields of the issue.
 func (i *Issue) apply(f IssueFields) error {
 	wrong, err := i.Apply(f.Fields)
 	if err != nil {
@@ -208,52 +209,52 @@ func (i *Issue) apply(f IssueFields) error {
 	return wrong.Err()
 }
 
-// Usable refuses a milestone that the project does not have: Invalid.
-func Usable(ctx context.Context, tx *db.Tx, in *project.Project, id *int64) error {
+// Usable returns Invalid if the milestone is not available in the project.
+func Usable(ctx context.Context, tx *db.Tx, proj *project.Project, id *int64) error {
 	if id == nil || *id == 0 {
 		return nil
 	}
-	ok, err := usableMilestone(ctx, tx, place{project: in}, *id)
+	ok, err := usableMilestone(ctx, tx, place{project: proj}, *id)
 	if err == nil && !ok {
 		return errs.InvalidField("milestone_id", "is invalid")
 	}
 	return err
 }
 
-// UpdateIssue changes an issue: those who plan may change everything, its author
-// and assignees its title, description and state. What a user may not change is
-// left. NotFound; Forbidden; Invalid.
+// UpdateIssue changes an issue. Planners may change all fields; the author and the
+// assignees may change the title, description and state. Other fields are ignored.
+// NotFound; Forbidden; Invalid.
 func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f IssueFields) (*Issue, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	if err := i.editable(by, in); err != nil {
+	if err := i.editable(by, proj); err != nil {
 		return nil, err
 	}
-	if !planner(by, in) {
+	if !mayPlan(by, proj) {
 		f.DropPlan()
 		f.Confidential = nil
 	}
-	if in.Enough(by, project.Owner) != nil {
+	if proj.Enough(by, project.Owner) != nil {
 		f.UpdatedAt = nil
 	}
-	out, err := s.issueCommands(ctx, by, in, i, &f)
+	out, err := s.issueCommands(ctx, by, proj, i, &f)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkPlan(ctx, in, &f); err != nil {
+	if err := s.checkPlan(ctx, proj, &f); err != nil {
 		return nil, err
 	}
-	crossed, err := s.mentionedBy(ctx, by, in, f)
+	crossed, err := s.mentionedBy(ctx, by, proj, f)
 	if err != nil {
 		return nil, err
 	}
 	err = s.Update(ctx, &i.Issuable, &f.Fields, func(tx *db.Tx) error {
-		if err := s.changeIssue(ctx, tx, by, in, i.ID, f); err != nil {
+		if err := s.changeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
 			return err
 		}
-		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: in}, crossed); err != nil {
+		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: proj}, crossed); err != nil {
 			return err
 		}
 		return out.InTx(ctx, tx, &i.Issuable)
@@ -264,7 +265,8 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := out.After(ctx, &i.Issuable); err != nil {
 		return nil, fmt.Errorf("quick actions on issue %d: %w", i.ID, err)
 	}
-	// They may have made it confidential, or given it to someone else.
+	// The actor may not see the issue any more: the change may have made it
+	// confidential or reassigned it.
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
 		return nil, db.NotFound(err, "Issue")
 	}
@@ -275,7 +277,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
 }
 
-func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, id int64, f IssueFields) error {
+func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, id int64, f IssueFields) error {
 	if err := tx.Lock(ctx, "issues", id); err != nil {
 		return err
 	}
@@ -287,7 +289,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := i.apply(f); err != nil {
 		return err
 	}
-	if err := Usable(ctx, tx, in, f.Milestone); err != nil {
+	if err := Usable(ctx, tx, proj, f.Milestone); err != nil {
 		return err
 	}
 	i.UpdatedAt = s.Now()
@@ -296,7 +298,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := saveIssue(ctx, tx, i); err != nil {
 		return err
 	}
-	changes, err := s.changes(ctx, tx, by, in, &was, i, f)
+	changes, err := s.saveChanges(ctx, tx, by, proj, &was, i, f)
 	if err != nil {
 		return err
 	}
@@ -307,7 +309,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 		return err
 	}
 	for _, text := range changes {
-		if err := s.AddSystemNote(ctx, tx, by, i.Target(), i.IID, in.ID, text); err != nil {
+		if err := s.AddSystemNote(ctx, tx, by, i.Target(), i.IID, proj.ID, text); err != nil {
 			return err
 		}
 	}
@@ -316,7 +318,7 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 			return err
 		}
 	}
-	if err := s.readdress(ctx, tx, &was, i); err != nil || done == "" {
+	if err := s.updateAudience(ctx, tx, &was, i); err != nil || done == "" {
 		return err
 	}
 	event := notify.CloseIssue
@@ -326,14 +328,14 @@ func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	if err := s.NotifyOf(ctx, tx, by.ID, &i.Issuable, event, notify.Details{}); err != nil {
 		return err
 	}
-	if err := project.Touch(ctx, tx, in, s.Now()); err != nil {
+	if err := project.Touch(ctx, tx, proj, s.Now()); err != nil {
 		return err
 	}
 	return s.recordIssue(ctx, tx, by, i, done)
 }
 
-// readdress keeps the events of an issue to those who may know of it now.
-func (s *Service) readdress(ctx context.Context, tx *db.Tx, was, i *Issue) error {
+// updateAudience updates the title and the audience of the events of an issue.
+func (s *Service) updateAudience(ctx context.Context, tx *db.Tx, was, i *Issue) error {
 	if was.Title != i.Title {
 		if err := activity.Retitle(ctx, tx, i.Subject(), i.Title); err != nil {
 			return err
@@ -345,7 +347,7 @@ func (s *Service) readdress(ctx context.Context, tx *db.Tx, was, i *Issue) error
 	return activity.Readdress(ctx, tx, i.Subject(), was.audience(), i.audience())
 }
 
-// recordIssue records an event about an issue.
+// recordIssue adds an event about an issue to the activity feed.
 func (s *Service) recordIssue(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issue, done activity.Action) error {
 	return s.Record(ctx, tx, by.ID, &i.Issuable, i.audience(), done)
 }

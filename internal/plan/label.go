@@ -17,7 +17,7 @@ import (
 // Label is a label of a project or group.
 type Label struct {
 	ID          int64
-	ProjectID   *int64 // one of these is set
+	ProjectID   *int64 // exactly one of ProjectID and GroupID is set
 	GroupID     *int64
 	Name        string
 	Color       string // #rrggbb
@@ -25,22 +25,23 @@ type Label struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
-	// What is true of it in the project or group that was asked for.
+	// In the project or group that was asked for.
 	Priority     *int64
 	Subscribed   bool
-	OpenIssues   int64 // read when asked for, as far as the actor sees them
+	OpenIssues   int64 // only if requested; counts issues that the actor can see
 	ClosedIssues int64
 }
 
-// LabelFilter selects labels; zero values choose those of the place itself.
+// LabelFilter selects labels. Zero values select those of the project or group
+// itself.
 type LabelFilter struct {
 	Search      string
-	Ancestors   bool // also those of the groups above
-	Descendants bool // also those of the groups below a group
+	Ancestors   bool // include ancestor groups
+	Descendants bool // include subgroups
 	Counts      bool
 }
 
-// Labels lists the labels of a project or group for those who see it.
+// Labels lists the labels of a project or group that the actor can see. NotFound.
 func (s *Service) Labels(ctx context.Context, by actor.Actor, at project.Place, f LabelFilter, p db.Paging) (db.Page[*Label], error) {
 	in, err := s.at(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Service) Labels(ctx context.Context, by actor.Actor, at project.Place, 
 	return page, s.fillLabels(ctx, by, in, f.Counts, page.Items...)
 }
 
-// fillLabels reads the related rows of labels.
+// fillLabels reads the subscriptions and, optionally, the issue counts of labels.
 func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, counts bool, list ...*Label) error {
 	ids := make([]int64, len(list))
 	byID := map[int64]*Label{}
@@ -77,8 +78,8 @@ func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, coun
 	return nil
 }
 
-// Label returns a label of a project or group, or of one of the groups above,
-// by id or name, to those who see the place; NotFound.
+// Label returns a label by ID or name. Labels of ancestor groups are included.
+// NotFound.
 func (s *Service) Label(ctx context.Context, by actor.Actor, at project.Place, ref string) (*Label, error) {
 	in, err := s.at(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -91,20 +92,19 @@ func (s *Service) Label(ctx context.Context, by actor.Actor, at project.Place, r
 	return l, s.fillLabels(ctx, by, in, true, l)
 }
 
-// LabelFields are what is said of a label; nil leaves the default or the present
-// value.
+// LabelFields are changes to a label. A nil field keeps the current value or the
+// default.
 type LabelFields struct {
 	Name        *string
 	Color       *string
 	Description *string
-	// Priority is the place in the order of the project; SetPriority with nil
-	// takes it away.
+	// Priority is the priority in the project. SetPriority with nil removes it.
 	SetPriority bool
 	Priority    *int64
 }
 
-// CreateLabel makes a label; Planners and above may. Conflict when the place, or
-// a group above it, has one of this name; Invalid.
+// CreateLabel creates a label. Requires Planner. Conflict if the project or group,
+// or an ancestor group, has a label of this name; Invalid.
 func (s *Service) CreateLabel(ctx context.Context, by actor.Actor, at project.Place, f LabelFields) (*Label, error) {
 	in, err := s.at(ctx, by, at, project.Planner)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) CreateLabel(ctx context.Context, by actor.Actor, at project.Pl
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if taken, err := hasLabel(ctx, tx, in, l.Name, 0); err != nil || taken {
-			return orTaken(err)
+			return labelExists(err)
 		}
 		if err := insertLabel(ctx, tx, l); err != nil {
 			return err
@@ -131,14 +131,14 @@ func (s *Service) CreateLabel(ctx context.Context, by actor.Actor, at project.Pl
 	return l, s.fillLabels(ctx, by, in, true, l)
 }
 
-func orTaken(err error) error {
+func labelExists(err error) error {
 	if err != nil {
 		return err
 	}
 	return errs.Conflict("Label already exists")
 }
 
-// apply sets and checks what is said of a label.
+// apply sets and validates the fields of a label.
 func (l *Label) apply(f LabelFields) error {
 	patch.Set(&l.Name, f.Name)
 	l.Name = strings.TrimSpace(l.Name)
@@ -157,7 +157,7 @@ func (l *Label) apply(f LabelFields) error {
 	}
 	if f.Color != nil {
 		var ok bool
-		if l.Color, ok = readColor(*f.Color); !ok {
+		if l.Color, ok = parseColor(*f.Color); !ok {
 			wrong.Set("color", "must be a valid color code")
 		}
 	}
@@ -167,9 +167,9 @@ func (l *Label) apply(f LabelFields) error {
 	return wrong.Err()
 }
 
-// UpdateLabel changes a label of the place itself; Planners and above may. Of a
-// label of a group above a project the priority alone can be changed there.
-// NotFound; Conflict; Invalid.
+// UpdateLabel changes a label of the project or group. For an inherited label, a
+// project can change only the priority. Requires Planner. NotFound; Conflict;
+// Invalid.
 func (s *Service) UpdateLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, f LabelFields) (*Label, error) {
 	in, err := s.at(ctx, by, at, project.Planner)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Service) UpdateLabel(ctx context.Context, by actor.Actor, at project.Pl
 			return err
 		}
 		if taken, err := hasLabel(ctx, tx, in, l.Name, l.ID); err != nil || taken {
-			return orTaken(err)
+			return labelExists(err)
 		}
 		l.UpdatedAt = s.Now()
 		if err := saveLabel(ctx, tx, l); err != nil {
@@ -199,8 +199,8 @@ func (s *Service) UpdateLabel(ctx context.Context, by actor.Actor, at project.Pl
 	return l, s.fillLabels(ctx, by, in, true, l)
 }
 
-// DeleteLabel removes a label of the place itself; Planners and above may.
-// NotFound; Precondition when it has changed since.
+// DeleteLabel deletes a label of the project or group. Inherited labels are not
+// found. Requires Planner. NotFound; Precondition if the label was modified since.
 func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, unmodifiedSince *time.Time) error {
 	in, err := s.at(ctx, by, at, project.Planner)
 	if err != nil {
@@ -225,9 +225,9 @@ func (s *Service) DeleteLabel(ctx context.Context, by actor.Actor, at project.Pl
 	return nil
 }
 
-// PromoteLabel makes a label of a project one of its group, and merges those of
-// the same name in all projects of the group into it. Planners and above of the
-// group may. NotFound; Invalid for a project in no group.
+// PromoteLabel turns a project label into a group label, and merges labels of the
+// same name in all projects of the group into it. Requires Planner in the group.
+// NotFound; Invalid if the project is not in a group.
 func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.Ref, label string) (*Label, error) {
 	in, err := s.at(ctx, by, project.Place{Ref: ref}, project.Planner)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 			return db.NotFound(err, "Label")
 		}
 		if taken, err := hasLabel(ctx, tx, place{group: group}, l.Name, l.ID); err != nil || taken {
-			return orTaken(err)
+			return labelExists(err)
 		}
 		return promoteLabel(ctx, tx, l, group.ID, s.Now())
 	})
@@ -256,8 +256,8 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 	return l, s.fillLabels(ctx, by, place{group: group}, false, l)
 }
 
-// groupOf returns the group of a project to one who plans there: Invalid for a
-// project in no group.
+// groupOf returns the group of a project. Requires Planner in the group. Invalid
+// if the project is not in a group.
 func (s *Service) groupOf(ctx context.Context, by actor.Actor, in place) (*project.Namespace, error) {
 	if in.project.Namespace.Kind != project.GroupNamespace {
 		return nil, errs.Invalid("The project is in no group")
@@ -265,14 +265,14 @@ func (s *Service) groupOf(ctx context.Context, by actor.Actor, in place) (*proje
 	return s.Projects.RequireGroup(ctx, by, project.RefTo(in.project.NamespaceID), project.Planner)
 }
 
-// SubscribeLabel makes the actor, who sees the place, a subscriber of a label,
-// or ends it; changed is false when there was nothing to do. NotFound.
-func (s *Service) SubscribeLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, want bool) (l *Label, changed bool, err error) {
+// SubscribeLabel subscribes the actor to a label or unsubscribes them. changed is
+// false if there was nothing to change. NotFound.
+func (s *Service) SubscribeLabel(ctx context.Context, by actor.Actor, at project.Place, ref string, subscribe bool) (l *Label, changed bool, err error) {
 	if l, err = s.Label(ctx, by, at, ref); err != nil {
 		return nil, false, err
 	}
-	if changed, err = s.Subscribe(ctx, by, Target{LabelKind, l.ID}, want); err == nil {
-		l.Subscribed = want
+	if changed, err = s.Subscribe(ctx, by, Target{LabelKind, l.ID}, subscribe); err == nil {
+		l.Subscribed = subscribe
 	}
 	return l, changed, err
 }

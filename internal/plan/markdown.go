@@ -16,16 +16,16 @@ import (
 	"svc/internal/user"
 )
 
-// Referrer finds what references of a kind that another feature knows stand for,
-// as far as the actor may know: nil when they may not, or there is nothing.
-type Referrer func(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error)
+// Referrer resolves references to objects of another feature. It returns nil if
+// the object does not exist or the actor cannot see it.
+type Referrer func(ctx context.Context, by actor.Actor, proj *project.Project, name string) (*markup.Target, error)
 
-// OnReference registers a Referrer; it is called at start-up.
+// OnReference registers a Referrer. It is called at startup.
 func (s *Service) OnReference(kind markup.Kind, r Referrer) { s.referrers[kind] = r }
 
-// Render makes HTML of a text in Markdown for a reader. In a project, if one is
-// named, its references become links as far as the reader sees what they stand
-// for. NotFound when they do not see the project; TooLarge.
+// Render renders Markdown to HTML. With a project, references to objects that the
+// reader can see become links. NotFound if the reader cannot see the project;
+// TooLarge.
 func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, source string) (string, error) {
 	list, err := s.RenderAll(ctx, by, in, Text{Source: source})
 	if err != nil {
@@ -34,23 +34,22 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, in *project.Ref, s
 	return list[0], nil
 }
 
-// Text is a text that is to be shown. Task draws the boxes of its tasks, as it
-// does for markup. Link leads links elsewhere than as they are written, if it is
-// given; what it leaves as it is is taken as in any other text. LinkKey goes with
-// it: texts with the same one have the same links.
+// Text is a Markdown text to render. Task renders task list checkboxes and Link
+// rewrites link targets; both may be nil, see markup.Options. Relative links that
+// Link returns unchanged are resolved as usual. LinkKey identifies Link for
+// caching: texts with the same key have the same links.
 type Text struct {
 	Source  string
 	Task    func(n int, done bool) string
 	Link    func(to string, image bool) string
 	LinkKey string
-	Wiki    bool   // [[page]] is a link: see markup.Options
-	Whole   string // the address of the text as it was written: see markup.Options
-	// Suggestion draws the suggestions of a diff note, as it does for markup.
+	Wiki    bool   // render [[page]] as a link; see markup.Options
+	Whole   string // URL of the Markdown source; see markup.Options
+	// Suggestion renders the suggestions of a diff note; see markup.Options.
 	Suggestion func(n int) string
 }
 
-// RenderAll is Render for the texts of a page: what they refer to is looked for
-// once.
+// RenderAll renders the texts of one page. Each reference is resolved only once.
 func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref, texts ...Text) ([]string, error) {
 	ctx = markup.WithPage(ctx)
 	r := reader{s: s, ctx: ctx, by: by, known: map[string]*project.Project{}, found: map[markup.Reference]*markup.Target{}}
@@ -66,30 +65,31 @@ func (s *Service) RenderAll(ctx context.Context, by actor.Actor, in *project.Ref
 		if len(t.Source) > MaxText {
 			return nil, errs.TooLarge("The text is longer than %d bytes.", MaxText)
 		}
-		lead, key := r.link, strconv.FormatInt(r.id(), 10)+" "+r.files()
+		link, key := r.link, strconv.FormatInt(r.id(), 10)+" "+r.files()
 		if t.Link != nil {
-			lead = func(to string, image bool) string { return r.link(t.Link(to, image), image) }
+			link = func(to string, image bool) string { return r.link(t.Link(to, image), image) }
 			key += " " + t.LinkKey
 		}
 		var err error
-		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: lead, LinkKey: key, Highlight: true, Task: t.Task, Wiki: t.Wiki, Whole: t.Whole, Suggestion: t.Suggestion}); err != nil {
+		if list[i], err = s.Markup.Markdown(ctx, t.Source, markup.Options{Resolve: r.resolve, Link: link, LinkKey: key, Highlight: true, Task: t.Task, Wiki: t.Wiki, Whole: t.Whole, Suggestion: t.Suggestion}); err != nil {
 			return nil, fmt.Errorf("render text: %w", err)
 		}
 	}
 	return list, nil
 }
 
-// reader is one for whom a text is rendered.
+// reader resolves links and references with the permissions of the user who reads
+// the text.
 type reader struct {
 	s     *Service
 	ctx   context.Context
 	by    actor.Actor
-	known map[string]*project.Project // by the path of a reference; nil for what they do not see
-	reads int                         // how often the repository was asked
+	known map[string]*project.Project // by path in the reference; nil if the reader cannot see the project
+	reads int                         // number of lookups in repositories
 	found map[markup.Reference]*markup.Target
 }
 
-// id is the id of the project that the text stands in, or 0.
+// id returns the ID of the project that contains the text, or 0.
 func (r *reader) id() int64 {
 	if p := r.known[""]; p != nil {
 		return p.ID
@@ -97,8 +97,8 @@ func (r *reader) id() int64 {
 	return 0
 }
 
-// files is where relative links lead: the default branch of the project, up to
-// the kind of page. It is empty when the reader does not see the code.
+// files returns the path and the default branch of the project, which relative
+// links refer to. It is empty if the reader cannot see the code.
 func (r *reader) files() string {
 	p := r.known[""]
 	if p == nil || p.DefaultBranch == "" || !p.MayRead(r.by, project.CodePart) {
@@ -107,8 +107,7 @@ func (r *reader) files() string {
 	return p.FullPath + " " + p.DefaultBranch
 }
 
-// link leads links to uploads, to files of the repository and to headings to
-// where they are.
+// link resolves links to uploads, files of the repository and headings.
 func (r *reader) link(to string, image bool) string {
 	p := r.known[""]
 	if id, ok := strings.CutPrefix(to, "#"); ok && id != "" && !strings.HasPrefix(id, "note_") && !strings.HasPrefix(id, markup.HeadingPrefix) {
@@ -135,10 +134,11 @@ func (r *reader) link(to string, image bool) string {
 	return file.String()
 }
 
-// maxLookups is how many different references of a page are looked up.
+// maxLookups is the maximum number of distinct references of a page that are
+// resolved.
 const maxLookups = 500
 
-// resolve finds what references stand for.
+// resolve returns the targets of references.
 func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
 	found := map[markup.Reference]markup.Target{}
 	for _, ref := range refs {
@@ -162,49 +162,50 @@ func (r *reader) resolve(refs []markup.Reference) (map[markup.Reference]markup.T
 	return found, nil
 }
 
-// hidden reports whether something is not there for the reader.
+// hidden reports whether an error means that the object does not exist for the
+// reader.
 func hidden(err error) bool {
 	return errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindInvalid)
 }
 
 func (r *reader) target(ref markup.Reference) (*markup.Target, error) {
 	if ref.Kind == markup.User {
-		return r.person(ref.Name)
+		return r.userOrGroup(ref.Name)
 	}
-	in, err := r.project(ref.Project)
-	if err != nil || in == nil {
+	proj, err := r.project(ref.Project)
+	if err != nil || proj == nil {
 		return nil, err
 	}
-	at := "/" + in.FullPath + "/-/"
+	at := "/" + proj.FullPath + "/-/"
 	switch ref.Kind {
 	case markup.Issue:
 		iid, err := strconv.ParseInt(ref.Name, 10, 64)
 		if err != nil {
 			return nil, nil
 		}
-		_, i, err := r.s.issue(r.ctx, r.by, project.RefTo(in.ID), iid)
+		_, i, err := r.s.issue(r.ctx, r.by, project.RefTo(proj.ID), iid)
 		if err != nil {
 			return nil, err
 		}
 		return &markup.Target{URL: at + "issues/" + ref.Name, Title: i.Title}, nil
 	case markup.Label:
-		l, err := findLabel(r.ctx, r.s.DB, place{project: in}, ref.Name, true)
+		l, err := findLabel(r.ctx, r.s.DB, place{project: proj}, ref.Name, true)
 		if err != nil {
 			return nil, db.NotFound(err, "Label")
 		}
 		return &markup.Target{URL: at + "issues?label_name[]=" + url.QueryEscape(l.Name), Title: l.Description, Text: l.Name}, nil
 	case markup.Milestone:
-		return r.milestone(in, ref.Name)
+		return r.milestone(proj, ref.Name)
 	case markup.Commit:
-		return r.commit(in, ref)
+		return r.commit(proj, ref)
 	}
 	if referrer := r.s.referrers[ref.Kind]; referrer != nil {
-		return referrer(r.ctx, r.by, in, ref.Name)
+		return referrer(r.ctx, r.by, proj, ref.Name)
 	}
 	return nil, nil
 }
 
-// project returns the project of a reference, if the reader sees it.
+// project returns the project of a reference, or nil if the reader cannot see it.
 func (r *reader) project(path string) (*project.Project, error) {
 	p, asked := r.known[path]
 	if asked || path == "" {
@@ -214,7 +215,7 @@ func (r *reader) project(path string) (*project.Project, error) {
 	if !strings.Contains(path, "/") {
 		here := r.known[""]
 		if here == nil {
-			return nil, nil // there is none beside it
+			return nil, nil // a relative path needs a project
 		}
 		full = here.Namespace.FullPath + "/" + path
 	}
@@ -229,10 +230,10 @@ func (r *reader) project(path string) (*project.Project, error) {
 	return p, nil
 }
 
-// person is a user, or a group.
-func (r *reader) person(name string) (*markup.Target, error) {
+// userOrGroup resolves a mention of a user or group.
+func (r *reader) userOrGroup(name string) (*markup.Target, error) {
 	if strings.Trim(name, "0123456789") == "" {
-		return nil, nil // it would be taken for an id
+		return nil, nil // a number would be taken for an ID
 	}
 	u, err := r.s.Users.Find(r.ctx, r.by, user.Ref(name))
 	if err == nil && strings.EqualFold(u.Username, name) {
@@ -248,11 +249,11 @@ func (r *reader) person(name string) (*markup.Target, error) {
 	return &markup.Target{URL: "/groups/" + g.FullPath, Title: g.FullName}, nil
 }
 
-func (r *reader) milestone(in *project.Project, name string) (*markup.Target, error) {
-	if !in.MayRead(r.by, project.IssuePart) && !in.MayRead(r.by, project.MergePart) {
+func (r *reader) milestone(proj *project.Project, name string) (*markup.Target, error) {
+	if !proj.MayRead(r.by, project.IssuePart) && !proj.MayRead(r.by, project.MergePart) {
 		return nil, nil
 	}
-	id, err := findMilestoneTitled(r.ctx, r.s.DB, place{project: in}, name)
+	id, err := findMilestoneTitled(r.ctx, r.s.DB, place{project: proj}, name)
 	if err != nil || id == nil {
 		return nil, err
 	}
@@ -268,24 +269,24 @@ func (r *reader) milestone(in *project.Project, name string) (*markup.Target, er
 	return &markup.Target{URL: at + "/-/milestones/" + strconv.FormatInt(m.IID, 10), Title: m.Title}, nil
 }
 
-// maxReads is how many commits of a text are looked for: each costs a read of a
-// repository.
+// maxReads is the maximum number of commits that are looked up for a text. Each
+// lookup reads a repository.
 const maxReads = 20
 
-func (r *reader) commit(in *project.Project, ref markup.Reference) (*markup.Target, error) {
-	if r.reads++; r.reads > maxReads || in.DefaultBranch == "" || !in.MayRead(r.by, project.CodePart) {
+func (r *reader) commit(proj *project.Project, ref markup.Reference) (*markup.Target, error) {
+	if r.reads++; r.reads > maxReads || proj.DefaultBranch == "" || !proj.MayRead(r.by, project.CodePart) {
 		return nil, nil
 	}
-	_, c, err := r.s.Repos.Commit(r.ctx, r.by, project.RefTo(in.ID), ref.Name, false)
+	_, c, err := r.s.Repos.Commit(r.ctx, r.by, project.RefTo(proj.ID), ref.Name, false)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(string(c.Commit.ID), ref.Name) {
-		return nil, nil // a branch or tag of that name
+		return nil, nil // the name is a branch or tag, not a commit ID
 	}
-	shown := string(c.Commit.ID)[:8]
+	text := string(c.Commit.ID)[:8]
 	if ref.Project != "" {
-		shown = ref.Project + "@" + shown
+		text = ref.Project + "@" + text
 	}
-	return &markup.Target{URL: "/" + in.FullPath + "/-/commit/" + string(c.Commit.ID), Title: c.Commit.Title, Text: shown}, nil
+	return &markup.Target{URL: "/" + proj.FullPath + "/-/commit/" + string(c.Commit.ID), Title: c.Commit.Title, Text: text}, nil
 }

@@ -18,18 +18,18 @@ import (
 // Milestone is a milestone of a project or group.
 type Milestone struct {
 	ID          int64
-	IID         int64  // its number in the project or group
-	ProjectID   *int64 // one of these is set
+	IID         int64  // number in the project or group
+	ProjectID   *int64 // exactly one of ProjectID and GroupID is set
 	GroupID     *int64
 	Title       string
 	Description string
 	State       MilestoneState
-	StartDate   string // YYYY-MM-DD, empty for none
+	StartDate   string // YYYY-MM-DD, or empty
 	DueDate     string
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
-	Path string // of the project or group
+	Path string // full path of the project or group
 }
 
 // MilestoneState is the state of a milestone: active or closed.
@@ -41,29 +41,31 @@ const (
 	ClosedMilestone MilestoneState = "closed"
 )
 
-// Expired reports whether its day is over.
+// Expired reports whether the due date has passed.
 func (m *Milestone) Expired(now time.Time) bool {
 	return m.DueDate != "" && m.DueDate < now.UTC().Format(time.DateOnly)
 }
 
-// MilestoneFilter selects milestones; zero values choose all of the place
-// itself.
+// MilestoneFilter selects milestones. Zero values select all of the project or
+// group itself.
 type MilestoneFilter struct {
 	IIDs        []int64
 	State       MilestoneState
 	Title       string
 	Search      string
 	SearchTitle string
-	Containing  string // a day that is within its dates
+	Containing  string // a date between the start date and the due date
 	Ancestors   bool
-	Descendants bool // of a group: also those of the groups and projects below
-	Live        bool // only of projects that are not archived
-	Oldest      bool // the oldest first
+	Descendants bool // groups only: include subgroups and projects
+	Live        bool // exclude archived projects
+	Oldest      bool // sort by age, oldest first
 	UpdatedAt   [2]*time.Time
 }
 
-// atMilestones is at for one who reads milestones: they are a part of issues.
-func (s *Service) atMilestones(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
+// milestonesAt checks access to the milestones of a project or group. Reading
+// requires read access to issues or merge requests; a level above NoAccess is
+// required to change them.
+func (s *Service) milestonesAt(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
 	in, err := s.at(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return in, err
@@ -77,41 +79,41 @@ func (s *Service) atMilestones(ctx context.Context, by actor.Actor, at project.P
 	return s.at(ctx, by, at, level)
 }
 
-// Milestones lists the milestones of a project or group for those who read
-// issues or merge requests there.
+// Milestones lists the milestones of a project or group. Requires read access to
+// issues or merge requests. NotFound.
 func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Place, f MilestoneFilter, p db.Paging) (db.Page[*Milestone], error) {
-	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
+	in, err := s.milestonesAt(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return db.Page[*Milestone]{}, err
 	}
-	var seen string
+	var readable string
 	var args []any
 	if f.Descendants {
-		seen, args = s.Projects.Readable(by, project.IssuePart)
+		readable, args = s.Projects.Readable(by, project.IssuePart)
 	}
-	page, err := listMilestones(ctx, s.DB, in, f, seen, args, p)
+	page, err := listMilestones(ctx, s.DB, in, f, readable, args, p)
 	if err != nil {
 		return page, fmt.Errorf("list milestones: %w", err)
 	}
 	return page, nil
 }
 
-// AllMilestones lists the milestones of all projects whose issues or merge requests
-// the actor can read.
+// AllMilestones lists the milestones of all projects whose issues or merge
+// requests the actor can read.
 func (s *Service) AllMilestones(ctx context.Context, by actor.Actor, f MilestoneFilter, p db.Paging) (db.Page[*Milestone], error) {
 	issues, args := s.Projects.Readable(by, project.IssuePart)
-	requests, more := s.Projects.Readable(by, project.MergePart)
-	page, err := listMilestones(ctx, s.DB, place{}, f, `((`+issues+`) OR (`+requests+`))`, append(args, more...), p)
+	requests, requestArgs := s.Projects.Readable(by, project.MergePart)
+	page, err := listMilestones(ctx, s.DB, place{}, f, `((`+issues+`) OR (`+requests+`))`, append(args, requestArgs...), p)
 	if err != nil {
 		return page, fmt.Errorf("list milestones: %w", err)
 	}
 	return page, nil
 }
 
-// Milestone returns a milestone of the place itself by its id, to those who
-// read issues or merge requests there; NotFound.
+// Milestone returns a milestone of the project or group by ID, but not inherited
+// ones. Requires read access to issues or merge requests. NotFound.
 func (s *Service) Milestone(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Milestone, error) {
-	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
+	in, err := s.milestonesAt(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return nil, err
 	}
@@ -119,19 +121,19 @@ func (s *Service) Milestone(ctx context.Context, by actor.Actor, at project.Plac
 	return m, db.NotFound(err, "Milestone")
 }
 
-// MilestoneFields are what is said of a milestone; nil leaves the default or the
-// present value.
+// MilestoneFields are changes to a milestone. A nil field keeps the current value
+// or the default.
 type MilestoneFields struct {
 	Title       *string
 	Description *string
-	StartDate   *string // empty takes the day away
+	StartDate   *string // empty removes the date
 	DueDate     *string
-	Event       string // activate or close
+	Event       string // "activate" or "close"
 }
 
-// CreateMilestone makes a milestone; Planners and above may. Invalid.
+// CreateMilestone creates a milestone. Requires Planner. Invalid.
 func (s *Service) CreateMilestone(ctx context.Context, by actor.Actor, at project.Place, f MilestoneFields) (*Milestone, error) {
-	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	in, err := s.milestonesAt(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func (s *Service) CreateMilestone(ctx context.Context, by actor.Actor, at projec
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := freeTitle(ctx, tx, in, m); err != nil {
+		if err := checkTitle(ctx, tx, in, m); err != nil {
 			return err
 		}
 		if m.IID, err = in.nextNumber(ctx, tx, "milestone"); err != nil {
@@ -159,7 +161,7 @@ func (s *Service) CreateMilestone(ctx context.Context, by actor.Actor, at projec
 	return m, nil
 }
 
-// path is that of the project or group.
+// path returns the full path of the project or group.
 func (in place) path() string {
 	if in.project != nil {
 		return in.project.FullPath
@@ -195,10 +197,10 @@ func (m *Milestone) apply(f MilestoneFields) error {
 	return wrong.Err()
 }
 
-// UpdateMilestone changes a milestone of the place itself; Planners and above
-// may. NotFound; Invalid.
+// UpdateMilestone changes a milestone of the project or group. Requires Planner.
+// NotFound; Invalid.
 func (s *Service) UpdateMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, f MilestoneFields) (*Milestone, error) {
-	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	in, err := s.milestonesAt(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +213,7 @@ func (s *Service) UpdateMilestone(ctx context.Context, by actor.Actor, at projec
 		if err := m.apply(f); err != nil {
 			return err
 		}
-		if err := freeTitle(ctx, tx, in, m); err != nil {
+		if err := checkTitle(ctx, tx, in, m); err != nil {
 			return err
 		}
 		m.UpdatedAt = s.Now()
@@ -237,10 +239,10 @@ func (s *Service) UpdateMilestone(ctx context.Context, by actor.Actor, at projec
 	return m, nil
 }
 
-// DeleteMilestone removes a milestone of the place itself; Planners and above
-// may. NotFound; Precondition when it has changed since.
+// DeleteMilestone deletes a milestone of the project or group. Requires Planner.
+// NotFound; Precondition if it was modified since.
 func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at project.Place, id int64, unmodifiedSince *time.Time) error {
-	in, err := s.atMilestones(ctx, by, at, project.Planner)
+	in, err := s.milestonesAt(ctx, by, at, project.Planner)
 	if err != nil {
 		return err
 	}
@@ -266,12 +268,12 @@ func (s *Service) DeleteMilestone(ctx context.Context, by actor.Actor, at projec
 	return nil
 }
 
-// PromoteMilestone makes a milestone of a project one of its group, and merges
-// those of the same title in all projects of the group into it. Planners and
-// above of the group may. NotFound; Invalid for a project in no group, and for a
-// title that a group has.
+// PromoteMilestone turns a project milestone into a group milestone, and merges
+// milestones of the same title in all projects of the group into it. Requires
+// Planner in the group. NotFound; Invalid if the project is not in a group, or the
+// title is taken.
 func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Milestone, error) {
-	in, err := s.atMilestones(ctx, by, project.Place{Ref: ref}, project.Planner)
+	in, err := s.milestonesAt(ctx, by, project.Place{Ref: ref}, project.Planner)
 	if err != nil {
 		return nil, err
 	}
@@ -292,14 +294,14 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 		if m.IID, err = to.nextNumber(ctx, tx, "milestone"); err != nil {
 			return err
 		}
-		if err := freeTitle(ctx, tx, to, m); err != nil {
+		if err := checkTitle(ctx, tx, to, m); err != nil {
 			return err
 		}
 		gone, err := promoteMilestone(ctx, tx, m)
 		if err != nil {
 			return err
 		}
-		// Events are those of projects, and this is one's no longer.
+		// Events belong to projects, and the milestone no longer does.
 		return Forget(ctx, tx, MilestoneKind, append(gone, m.ID)...)
 	})
 	if err != nil {
@@ -312,7 +314,8 @@ func (m *Milestone) subject() activity.Subject {
 	return activity.Subject{Type: string(MilestoneKind), ID: m.ID}
 }
 
-// recordMilestone records an event about a milestone of a project.
+// recordMilestone publishes a change to a milestone and, for a project milestone,
+// adds an event to the activity feed.
 func (s *Service) recordMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, m *Milestone, done activity.Action) error {
 	if err := s.Events.MilestoneSaved.Publish(ctx, tx, MilestoneSaving{Milestone: m, Done: done, By: by.ID}); err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"svc/internal/project"
 )
 
-// CountByMilestone counts the issues of milestones in a place that the actor
-// sees, as MilestoneIssues lists them, by their ids. NotFound.
+// CountByMilestone counts the issues that MilestoneIssues lists, by milestone ID.
+// NotFound.
 func (s *Service) CountByMilestone(ctx context.Context, by actor.Actor, at project.Place, ids ...int64) (map[int64]Counts, error) {
-	in, err := s.atMilestones(ctx, by, at, project.NoAccess)
+	in, err := s.milestonesAt(ctx, by, at, project.NoAccess)
 	if err != nil || len(ids) == 0 {
 		return map[int64]Counts{}, err
 	}

@@ -18,21 +18,21 @@ import (
 	"svc/internal/user"
 )
 
-// Note is a comment on a target, or a system note about what a user did.
+// Note is a comment or a system note on a target.
 type Note struct {
 	ID           int64
 	ProjectID    *int64
 	On           Target
-	OnIID        int64 // its number in the project, if it has one
+	OnIID        int64 // number of the target in the project; 0 if it has none
 	Discussion   string
-	Type         string // DiscussionNote or DiffNote; empty for one that stands alone
+	Type         string // DiscussionNote or DiffNote; empty for an individual note
 	Body         string
 	AuthorID     int64
-	System       string    // what the program tells of; empty for one that a user wrote
-	Internal     bool      // for those alone who read what is confidential
-	Position     *Position // of a DiffNote
-	Current      *Position // in the newest version of the diff that has the line; nil: that is Position
-	CommitSHA    string    // the commit that the author looked at; usually empty
+	System       string    // kind of system note; empty for a comment
+	Internal     bool      // visible only to users who can read confidential issues
+	Position     *Position // DiffNote only
+	Current      *Position // position in the newest version of the diff that has the line; nil if it equals Position
+	CommitSHA    string    // the commit that the author was viewing; usually empty
 	ResolvedAt   *time.Time
 	ResolvedByID *int64
 	CreatedAt    time.Time
@@ -40,89 +40,89 @@ type Note struct {
 
 	Author      *user.User
 	ResolvedBy  *user.User
-	Suggestions []*Suggestion // of a DiffNote
+	Suggestions []*Suggestion // DiffNote only
 
-	// Commands is what quick actions in a new note did; nil without any. A note that
-	// had nothing else has no ID.
+	// Commands is the outcome of the quick actions in a new note; nil if there were
+	// none. A note that contained nothing else has no ID.
 	Commands *Outcome
 }
 
-// The types of notes that do not stand alone.
+// The types of notes in threads.
 const (
 	DiscussionNote = "DiscussionNote"
 	DiffNote       = "DiffNote"
 )
 
-// Together reports whether the note is a part of a thread.
+// Together reports whether the note is part of a thread.
 func (n *Note) Together() bool { return n.System == "" && n.Type != "" }
 
-// Resolvable reports whether the note is a part of a thread that can be
-// settled: only issues and merge requests have such.
+// Resolvable reports whether the note is part of a thread that can be resolved.
+// Only issues and merge requests have such threads.
 func (n *Note) Resolvable() bool {
 	return n.Together() && (n.On.Kind == IssueKind || n.On.Kind == MergeKind)
 }
 
-// Noteable is an object of a project that can have notes, for an actor. It is
-// created by the feature that owns the object, which has checked access.
+// Noteable is an object of a project that can have notes, together with the
+// permissions of an actor. The feature that owns the object creates it after
+// checking access.
 type Noteable struct {
 	Target
-	IID     int64  // its number in the project, if it has one
-	Title   string // for events
-	In      *project.Project
-	Locked  bool // only members may comment
-	Insider bool // the actor reads internal notes
-	Settler bool // the actor may settle discussions
-	// Count keeps the number of notes with the target, if it has one, holds the
-	// target until the end of the transaction, and gives who may know of what is
-	// said by then; NotFound.
+	IID      int64  // number in the project; 0 if it has none
+	Title    string // for events
+	In       *project.Project
+	Locked   bool // only members may comment
+	Insider  bool // the actor may read internal notes
+	Resolver bool // the actor may resolve threads
+	// Count adds step to the number of notes of the target and locks the target until
+	// the end of the transaction. It returns the audience of events on the target.
+	// NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
-	// Resolved is called in the transaction in which threads are resolved; nil for
-	// nothing.
+	// Resolved is called in the transaction that resolves threads; may be nil.
 	Resolved func(ctx context.Context, tx *db.Tx) error
 	Diff     Differ // nil for a target without a diff
-	// Source returns the content of a file of the diff in a commit, for
-	// suggestions. NotFound; TooLarge; Invalid for a binary file. It is nil for a
-	// target without a diff.
+	// Source returns the content of a file of the diff in a commit, for suggestions.
+	// NotFound; TooLarge; Invalid for a binary file. It is nil for a target without a
+	// diff.
 	Source func(ctx context.Context, sha, path string) ([]byte, error)
-	// CheckSuggestions sets Appliable of the suggestions of notes; nil for a target without
-	// a diff.
+	// CheckSuggestions sets Appliable of the suggestions of notes. It is nil for a
+	// target without a diff.
 	CheckSuggestions func(ctx context.Context, notes []*Note) error
 	by               actor.Actor // the reader
-	crossed          db.Where    // on cross references that the reader sees; empty: none
-	// Commands is the target of quick actions; nil if there are none.
+	crossed          db.Where    // condition on the cross-references that the reader can see; empty hides all
+	// Commands is the target of quick actions; nil if they are not supported.
 	Commands *CommandTarget
 }
 
-func (s *Service) noteable(by actor.Actor, in *project.Project, i *Issue) Noteable {
-	on := i.Noteable(by, in)
-	on.Settler = planner(by, in) || i.IsOwn(by)
+func (s *Service) noteable(by actor.Actor, proj *project.Project, i *Issue) Noteable {
+	on := i.Noteable(by, proj)
+	on.Resolver = mayPlan(by, proj) || i.IsOwn(by)
 	on.Count = func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error) {
-		now := Issue{Issuable: Issuable{ID: i.ID}}
-		err := countNote(ctx, tx, &now, step, s.Now())
-		return now.audience(), err
+		current := Issue{Issuable: Issuable{ID: i.ID}}
+		err := countNote(ctx, tx, &current, step, s.Now())
+		return current.audience(), err
 	}
-	on.Commands = s.commandTarget(by, in, i)
+	on.Commands = s.commandTarget(by, proj, i)
 	return on
 }
 
-// commandTarget returns an issue for the quick actions of an actor. An issue
-// without an ID is a new one.
-func (s *Service) commandTarget(by actor.Actor, in *project.Project, i *Issue) *CommandTarget {
+// commandTarget returns an issue as the target of quick actions. An issue without
+// an ID is a new one.
+func (s *Service) commandTarget(by actor.Actor, proj *project.Project, i *Issue) *CommandTarget {
 	on := &CommandTarget{Issuable: &i.Issuable, Issue: i}
 	if i.ID == 0 {
-		on.Edit, on.Plan = true, chooses(by, in)
+		on.Edit, on.Plan = true, maySetPlan(by, proj)
 		return on
 	}
-	may := i.Can(by, in)
-	on.Edit, on.Plan = may.Edit, may.Plan
+	can := i.Can(by, proj)
+	on.Edit, on.Plan = can.Edit, can.Plan
 	on.Apply = func(ctx context.Context, out *Outcome) (func(context.Context, *db.Tx) error, error) {
 		f := IssueFields{}
 		out.mergeIssue(&f)
-		if err := s.checkPlan(ctx, in, &f); err != nil {
+		if err := s.checkPlan(ctx, proj, &f); err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context, tx *db.Tx) error {
-			if err := s.changeIssue(ctx, tx, by, in, i.ID, f); err != nil {
+			if err := s.changeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
 				return err
 			}
 			return out.InTx(ctx, tx, &i.Issuable)
@@ -131,30 +131,31 @@ func (s *Service) commandTarget(by actor.Actor, in *project.Project, i *Issue) *
 	return on
 }
 
-// Noteable returns the object with what an actor who sees it may read of its
-// notes. The owner of the object adds the rest.
-func (i *Issuable) Noteable(by actor.Actor, in *project.Project) Noteable {
+// Noteable returns the object as a target of notes for an actor who can see it.
+// The owner of the object sets the remaining fields.
+func (i *Issuable) Noteable(by actor.Actor, proj *project.Project) Noteable {
 	return Noteable{
-		by: by, Target: i.Target(), IID: i.IID, Title: i.Title, In: in, Locked: i.IsLocked(), Insider: in.MayRead(by, project.ConfidentialPart),
+		by: by, Target: i.Target(), IID: i.IID, Title: i.Title, In: proj, Locked: i.IsLocked(), Insider: proj.MayRead(by, project.ConfidentialPart),
 	}
 }
 
-// NoteFilter selects notes of a target; zero values choose all.
+// NoteFilter selects notes of a target. Zero values select all.
 type NoteFilter struct {
 	Only string // only_comments or only_activity
 	Sort Sort   // by created_at or updated_at
 }
 
-// OnIssue returns an issue, to talk about it, to those who see it; NotFound.
+// OnIssue returns an issue as a target of notes. NotFound.
 func (s *Service) OnIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (Noteable, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return Noteable{}, err
 	}
-	return s.noteable(by, in, i), nil
+	return s.noteable(by, proj, i), nil
 }
 
-// Notes lists the notes on a target; internal ones for those who read such.
+// Notes lists the notes on a target. Internal notes are included if the actor may
+// read them.
 func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Paging) (db.Page[*Note], error) {
 	page, err := listNotes(ctx, s.DB, s.readable(on), f, p)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Service) Notes(ctx context.Context, on Noteable, f NoteFilter, p db.Pag
 	return page, s.fillNotesOn(ctx, on, page.Items...)
 }
 
-// fillNotesOn reads what belongs to notes on a target.
+// fillNotesOn reads the users and suggestions of notes on a target.
 func (s *Service) fillNotesOn(ctx context.Context, on Noteable, list ...*Note) error {
 	if err := s.fillNotes(ctx, list...); err != nil {
 		return err
@@ -192,21 +193,21 @@ func (s *Service) fillNotes(ctx context.Context, list ...*Note) error {
 	return nil
 }
 
-// Note returns a note on a target; NotFound.
+// Note returns a note on a target. NotFound.
 func (s *Service) Note(ctx context.Context, on Noteable, id int64) (*Note, error) {
 	n, err := on.find(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
 	}
 	if n.System == crossReference {
-		if ok, err := noteSeen(ctx, s.DB, s.sourcesSeen(on.by), n.ID); err != nil || !ok {
+		if ok, err := noteVisible(ctx, s.DB, s.visibleNotes(on.by), n.ID); err != nil || !ok {
 			return nil, orNotFound(err, "Note")
 		}
 	}
 	return n, s.fillNotesOn(ctx, on, n)
 }
 
-// orNotFound returns an error, or NotFound without one.
+// orNotFound returns err, or NotFound if err is nil.
 func orNotFound(err error, what string) error {
 	if err != nil {
 		return err
@@ -214,7 +215,8 @@ func orNotFound(err error, what string) error {
 	return errs.NotFound(what)
 }
 
-// find returns a note on a target, if the actor may see it.
+// find returns a note on a target. NotFound, also for an internal note that the
+// actor may not read.
 func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 	n, err := findNote(ctx, q, on.Target, id)
 	if err == nil && n.Internal && !on.Insider {
@@ -227,20 +229,20 @@ func (on Noteable) find(ctx context.Context, q db.Q, id int64) (*Note, error) {
 type NewNote struct {
 	Body      string
 	Internal  bool
-	CreatedAt *time.Time // for administrators and Owners
-	// Thread begins a discussion, Discussion continues the one with this id.
+	CreatedAt *time.Time // Owners and administrators only
+	// Thread starts a thread; Discussion is the ID of a discussion to reply to.
 	Thread     bool
 	Discussion string
-	Position   *Position // begins a discussion about a place in the diff
+	Position   *Position // starts a thread on a line of the diff
 	Checked    bool      // Position was checked when the draft note was created
-	CommitSHA  string    // the commit that the author looked at
-	HeadSHA    string    // of the merge request that its author sees, for quick actions
+	CommitSHA  string    // the commit that the author was viewing
+	HeadSHA    string    // head of the merge request that the author has seen, for quick actions
 }
 
-// CreateNote adds a note to a target: every user may who has signed in and
-// sees it; where the discussion is locked members alone; an internal note those
-// who read such. Quick actions in it are applied in the same transaction; a note
-// that has nothing else is not stored. NotFound; Forbidden; Invalid.
+// CreateNote adds a note to a target. Requires a signed-in user; if the discussion
+// is locked, a member; for an internal note, permission to read internal notes.
+// Quick actions in the note are applied in the same transaction; a note that
+// contains nothing else is not stored. NotFound; Forbidden; Invalid.
 func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
 	batch, err := s.PrepareNotes(ctx, by, on, n.HeadSHA, n)
 	if err != nil {
@@ -253,22 +255,22 @@ func (s *Service) CreateNote(ctx context.Context, by actor.Actor, on Noteable, n
 	if err := batch.After(ctx); err != nil {
 		return nil, err
 	}
-	made := batch.Notes[0]
-	if made == nil {
-		made = &Note{}
+	note := batch.Notes[0]
+	if note == nil {
+		note = &Note{}
 	}
-	made.Commands = batch.Outcome
-	if made.ID != 0 {
-		return made, s.fillNotesOn(ctx, on, made)
+	note.Commands = batch.Outcome
+	if note.ID != 0 {
+		return note, s.fillNotesOn(ctx, on, note)
 	}
 	if len(batch.Outcome.Messages) == 0 {
 		return nil, errs.Invalid("%s", strings.Join(batch.Outcome.Refused, " "))
 	}
-	return made, nil
+	return note, nil
 }
 
-// Prepare checks a new note and returns it for Publish. It reads the diff, so it
-// is not called in a transaction. Forbidden; Invalid.
+// Prepare validates a new note and returns it for Publish. It reads the diff, so
+// it must not be called in a transaction. Forbidden; Invalid.
 func (s *Service) Prepare(ctx context.Context, by actor.Actor, on Noteable, n NewNote) (*Note, error) {
 	if err := on.mayComment(by); err != nil {
 		return nil, err
@@ -276,32 +278,32 @@ func (s *Service) Prepare(ctx context.Context, by actor.Actor, on Noteable, n Ne
 	if n.Internal && !on.Insider {
 		return nil, errs.Forbidden("")
 	}
-	if n.CommitSHA != "" && (on.Diff == nil || !commitName.MatchString(n.CommitSHA)) {
+	if n.CommitSHA != "" && (on.Diff == nil || !commitPattern.MatchString(n.CommitSHA)) {
 		return nil, errs.InvalidField("commit_id", "is invalid")
 	}
 	now := s.Now()
-	made := &Note{
+	note := &Note{
 		ProjectID: &on.In.ID, On: on.Target, OnIID: on.IID, Body: n.Body, AuthorID: by.ID, Internal: n.Internal, Discussion: n.Discussion, CommitSHA: n.CommitSHA,
 		CreatedAt: now, UpdatedAt: now,
 	}
 	if n.CreatedAt != nil && on.In.Enough(by, project.Owner) == nil {
-		made.CreatedAt, made.UpdatedAt = *n.CreatedAt, *n.CreatedAt
+		note.CreatedAt, note.UpdatedAt = *n.CreatedAt, *n.CreatedAt
 	}
 	if n.Thread || n.Discussion != "" {
-		made.Type = DiscussionNote
+		note.Type = DiscussionNote
 	}
-	if err := made.check(); err != nil {
+	if err := note.check(); err != nil {
 		return nil, err
 	}
 	if n.Position != nil && n.Discussion == "" {
-		made.Type, made.Position = DiffNote, n.Position
+		note.Type, note.Position = DiffNote, n.Position
 		if !n.Checked {
-			if err := made.Position.check(ctx, on.Diff); err != nil {
+			if err := note.Position.check(ctx, on.Diff); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return made, s.suggest(ctx, on, made)
+	return note, s.suggest(ctx, on, note)
 }
 
 func (n *Note) check() error {
@@ -314,7 +316,7 @@ func (n *Note) check() error {
 	return nil
 }
 
-var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+var commitPattern = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 // mayComment returns an error if the actor may not comment.
 func (on Noteable) mayComment(by actor.Actor) error {
@@ -331,12 +333,12 @@ func (on Noteable) mayComment(by actor.Actor) error {
 }
 
 // Publish adds prepared notes of one author to a target, in the transaction of the
-// caller. Several notes are one review: it has one notification and one event. A
-// reply to a discussion that was deleted in the meantime begins a new one, if
-// there are several notes. NotFound; Forbidden for a reply to a system note.
+// caller. Several notes are a review: they share one notification and one event.
+// If one of several notes replies to a discussion that was deleted in the
+// meantime, it starts a new one. NotFound; Forbidden for a reply to a system note.
 func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, notes ...*Note) error {
-	// The target goes first, here and wherever notes of it change: it may be
-	// confidential by now, or gone.
+	// Count locks the target first, as all code that changes notes does. The target
+	// may have become confidential or been deleted.
 	audience, err := on.Count(ctx, tx, len(notes))
 	if err != nil {
 		return err
@@ -391,15 +393,15 @@ func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Not
 	return activity.Record(ctx, tx, e)
 }
 
-// newDiscussion is an id that no discussion has.
+// newDiscussion returns a random discussion ID.
 func newDiscussion() string {
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])
 }
 
-// AddSystemNote adds a system note about a change, in its transaction. The caller
-// has checked permissions.
+// AddSystemNote adds a system note about a change, in the transaction of the
+// change. The caller has checked permissions.
 func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Target, iid, projectID int64, text string) error {
 	if by.ID <= 0 {
 		return nil
@@ -410,10 +412,10 @@ func (s *Service) AddSystemNote(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	})
 }
 
-// UpdateNote changes a note: its author may, and Maintainers and above. What the
-// program says stays. NotFound; Forbidden; Invalid.
+// UpdateNote changes a note. Requires the author or a Maintainer. System notes
+// cannot be changed. NotFound; Forbidden; Invalid.
 func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, id int64, body string) (*Note, error) {
-	// What the new text suggests is read from git, before the transaction.
+	// Suggestions are read from git, so this happens before the transaction.
 	next, err := on.find(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
@@ -445,7 +447,7 @@ func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, i
 	return n, s.fillNotesOn(ctx, on, n)
 }
 
-// lockNote returns a note to one who may change it.
+// lockNote locks and returns a note that the actor may change.
 func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, id int64) (*Note, error) {
 	if err := tx.Lock(ctx, "notes", id); err != nil {
 		return nil, err
@@ -457,8 +459,8 @@ func (s *Service) lockNote(ctx context.Context, tx *db.Tx, by actor.Actor, on No
 	return n, on.editable(by, n)
 }
 
-// DeleteNote removes a note: its author may, and Maintainers and above. NotFound;
-// Forbidden; Precondition when it has changed since.
+// DeleteNote deletes a note. Requires the author or a Maintainer. NotFound;
+// Forbidden; Precondition if the note was modified since.
 func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, id int64, unmodifiedSince *time.Time) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := on.Count(ctx, tx, -1); err != nil {
@@ -488,7 +490,7 @@ func NoteIn(ctx context.Context, q db.Q, on Target, id int64) (*Note, error) {
 	return n, db.NotFound(err, "Note")
 }
 
-// NotesOf returns notes by their ids, for events that the actor may know of.
+// NotesOf returns notes by ID. The caller has checked access.
 func (s *Service) NotesOf(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	found := map[int64]*Note{}
 	if len(ids) == 0 {

@@ -8,11 +8,11 @@ import (
 	"svc/internal/db"
 )
 
-// NoteBatch is new notes of one author on a target, with what their quick actions
-// change and what they mention. They are published together.
+// NoteBatch is a set of new notes of one author on a target that are published
+// together, with the changes of their quick actions and their cross-references.
 type NoteBatch struct {
-	Notes   []*Note  // nil for a text that has only quick actions
-	Outcome *Outcome // of all quick actions; nil without any
+	Notes   []*Note  // nil for a text that contains only quick actions
+	Outcome *Outcome // outcome of all quick actions; nil if there are none
 
 	s       *Service
 	by      actor.Actor
@@ -21,10 +21,11 @@ type NoteBatch struct {
 	apply   func(ctx context.Context, tx *db.Tx) error
 }
 
-// PrepareNotes checks new notes, takes the quick actions out of them and returns
-// them for Publish. The quick actions of all texts run in their order, as if they
-// were in one. head is the head of the merge request that the author sees; empty:
-// any. It reads the diff, so it is not called in a transaction. Forbidden; Invalid.
+// PrepareNotes validates new notes, removes their quick actions and returns them
+// for Publish. The quick actions of all texts run in order, as if they were in one
+// text. head is the head SHA of the merge request that the author has seen, or
+// empty. It reads the diff, so it must not be called in a transaction. Forbidden;
+// Invalid.
 func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable, head string, list ...NewNote) (*NoteBatch, error) {
 	b := &NoteBatch{s: s, by: by, on: on, apply: func(context.Context, *db.Tx) error { return nil }}
 	if len(list) > 0 {
@@ -34,21 +35,21 @@ func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable,
 	}
 	var commands []Invocation
 	for _, n := range list {
-		var own []Invocation
+		var found []Invocation
 		if on.Commands != nil {
-			n.Body, own = s.ParseCommands(on.Kind, n.Body)
-			commands = append(commands, own...)
+			n.Body, found = s.ParseCommands(on.Kind, n.Body)
+			commands = append(commands, found...)
 		}
-		if len(own) > 0 && n.Body == "" {
+		if len(found) > 0 && n.Body == "" {
 			b.Notes = append(b.Notes, nil)
 			continue
 		}
-		made, err := s.Prepare(ctx, by, on, n)
+		note, err := s.Prepare(ctx, by, on, n)
 		if err != nil {
 			return nil, err
 		}
-		b.Notes = append(b.Notes, made)
-		if err := b.mention(ctx, made); err != nil {
+		b.Notes = append(b.Notes, note)
+		if err := b.mention(ctx, note); err != nil {
 			return nil, err
 		}
 	}
@@ -60,14 +61,14 @@ func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable,
 	if b.Outcome, err = s.RunCommands(ctx, by, on.In, on.Commands, commands); err != nil {
 		return nil, err
 	}
-	if len(b.Outcome.Messages) > 0 { // else all were refused, or run later
+	if len(b.Outcome.Messages) > 0 { // otherwise all commands were refused or run in After
 		b.apply, err = on.Commands.Apply(ctx, b.Outcome)
 	}
 	return b, err
 }
 
-// mention adds what a note mentions, unless others than its readers would learn
-// of it.
+// mention adds the cross-references of a note. Internal notes create none, because
+// the system notes about them would be visible to others.
 func (b *NoteBatch) mention(ctx context.Context, n *Note) error {
 	if n.Internal || b.on.Kind != IssueKind && b.on.Kind != MergeKind || len(b.crossed) >= maxCrossReferences {
 		return nil
@@ -97,8 +98,8 @@ func (b *NoteBatch) Publish(ctx context.Context, tx *db.Tx) error {
 	return b.apply(ctx, tx)
 }
 
-// After runs the quick actions that cannot be in a transaction, when that of
-// Publish has been committed.
+// After runs the quick actions that cannot be part of a transaction. It is called
+// when the transaction of Publish has been committed.
 func (b *NoteBatch) After(ctx context.Context) error {
 	if b.Outcome == nil {
 		return nil

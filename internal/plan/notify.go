@@ -19,22 +19,22 @@ import (
 	"svc/internal/user"
 )
 
-// NewMentions returns the names that a text mentions and its previous version
+// NewMentions returns the usernames that a text mentions and its previous version
 // does not.
-func NewMentions(ctx context.Context, was, is string) ([]string, error) {
-	if was == is {
+func NewMentions(ctx context.Context, oldText, newText string) ([]string, error) {
+	if oldText == newText {
 		return nil, nil
 	}
-	before, err := markup.Mentions(ctx, was)
+	before, err := markup.Mentions(ctx, oldText)
 	if err != nil {
 		return nil, err
 	}
-	after, err := markup.Mentions(ctx, is)
+	after, err := markup.Mentions(ctx, newText)
 	return slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) }), err
 }
 
-// NotifyDue notifies of the issues that are due today or tomorrow, once on each
-// of the two days.
+// NotifyDue queues notifications about issues that are due today or tomorrow, one
+// on each of the two days.
 func (s *Service) NotifyDue(ctx context.Context) error {
 	today := s.today()
 	tomorrow := s.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly)
@@ -71,7 +71,7 @@ func (s *Service) NotifyDue(ctx context.Context) error {
 // notifications implements notify.Source for issues.
 type notifications struct{ s *Service }
 
-// Notifications returns the kind of targets, and the source, of the emails about issues.
+// Notifications returns the target kind and the source of emails about issues.
 func (s *Service) Notifications() (string, notify.Source) { return string(IssueKind), notifications{s} }
 
 // Recipients implements notify.Source.
@@ -115,12 +115,13 @@ func (s *Service) Recipients(ctx context.Context, e *notify.Event, i *Issuable) 
 	if err != nil {
 		return who, err
 	}
-	asked, err := s.LabelSubscribers(ctx, labels)
-	who.Subscribers = append(who.Subscribers, asked...)
+	labelSubscribers, err := s.LabelSubscribers(ctx, labels)
+	who.Subscribers = append(who.Subscribers, labelSubscribers...)
 	return who, err
 }
 
-// NoteText returns the text of an event's notes; empty if they were deleted.
+// NoteText returns the text of the notes of an event, or an empty string if they
+// were deleted.
 func (s *Service) NoteText(ctx context.Context, e *notify.Event) (string, error) {
 	notes, err := s.eventNotes(ctx, e)
 	var texts []string
@@ -137,8 +138,8 @@ func (s *Service) eventNotes(ctx context.Context, e *notify.Event) ([]*Note, err
 	return notes, err
 }
 
-// Subscriptions returns the participants and subscribers of a target, and the
-// users who unsubscribed from it.
+// Subscriptions returns the participants, subscribers and unsubscribed users of a
+// target.
 func (s *Service) Subscriptions(ctx context.Context, of Target) (notify.Recipients, error) {
 	rows, err := findSubscriptions(ctx, s.DB, of)
 	if err != nil {
@@ -170,9 +171,9 @@ func (s *Service) LabelSubscribers(ctx context.Context, labels []int64) ([]int64
 // SetSubscribed makes a user a participant of a target unless they have
 // unsubscribed, or, if want is false, unsubscribes them. The caller has checked
 // access.
-func (s *Service) SetSubscribed(ctx context.Context, of Target, userID int64, want bool) error {
+func (s *Service) SetSubscribed(ctx context.Context, of Target, userID int64, subscribe bool) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if want {
+		if subscribe {
 			return joinSubscription(ctx, tx, of, userID, s.Now())
 		}
 		return leaveSubscription(ctx, tx, of, userID, s.Now())
@@ -180,8 +181,8 @@ func (s *Service) SetSubscribed(ctx context.Context, of Target, userID int64, wa
 }
 
 // Subscribe implements notify.Source.
-func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, want bool) error {
-	return n.s.SetSubscribed(ctx, Target{IssueKind, targetID}, userID, want)
+func (n notifications) Subscribe(ctx context.Context, userID, targetID int64, subscribe bool) error {
+	return n.s.SetSubscribed(ctx, Target{IssueKind, targetID}, userID, subscribe)
 }
 
 // CanUnsubscribe implements notify.Source.
@@ -193,13 +194,13 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 	if err != nil {
 		return nil, db.NotFound(err, "Issue")
 	}
-	in, i, err := n.s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	proj, i, err := n.s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 	if err != nil {
 		return nil, err
 	}
 	number := strconv.FormatInt(i.IID, 10)
 	v := &notify.View{
-		Project: in, Subject: i.Title + " (#" + number + ")", Noun: "issue", Path: "/" + in.FullPath + "/-/issues/" + number,
+		Project: proj, Subject: i.Title + " (#" + number + ")", Noun: "issue", Path: "/" + proj.FullPath + "/-/issues/" + number,
 		Headers: [][2]string{
 			{"Issue-ID", strconv.FormatInt(i.ID, 10)}, {"Issue-IID", number}, {"Issue-State", string(i.State)},
 			{"ConfidentialIssue", strconv.FormatBool(i.Confidential)},
@@ -209,17 +210,17 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Add(events, notify.NewIssue, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, in, i, e, names) })
+	return v, v.Add(events, notify.NewIssue, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, proj, i, e, names) })
 }
 
-// section renders one event; nil if the recipient may not see it.
-func (n notifications) section(ctx context.Context, by actor.Actor, in *project.Project, i *Issue, e *notify.Event, names Names) (*mail.Section, error) {
+// section renders one event. It returns nil if the recipient may not see it.
+func (n notifications) section(ctx context.Context, by actor.Actor, proj *project.Project, i *Issue, e *notify.Event, names Names) (*mail.Section, error) {
 	who := names.Name(e.AuthorID)
 	switch e.Type {
 	case notify.NewIssue:
-		return n.s.Section(ctx, by, in, who+" opened an issue.", i.Description)
+		return n.s.Section(ctx, by, proj, who+" opened an issue.", i.Description)
 	case notify.Mention:
-		return n.s.Section(ctx, by, in, who+" mentioned you in the issue.", i.Description)
+		return n.s.Section(ctx, by, proj, who+" mentioned you in the issue.", i.Description)
 	case notify.CloseIssue:
 		return &mail.Section{Head: who + " closed the issue."}, nil
 	case notify.ReopenIssue:
@@ -233,7 +234,7 @@ func (n notifications) section(ctx context.Context, by actor.Actor, in *project.
 	case notify.MovedIssue:
 		return n.moved(ctx, by, i, who)
 	case notify.NewNote:
-		return n.s.NoteSection(ctx, by, in, e, who)
+		return n.s.NoteSection(ctx, by, proj, e, who)
 	}
 	return nil, nil
 }
@@ -245,8 +246,8 @@ func dueHeading(day string, now time.Time) string {
 	return "The issue is due tomorrow, " + day + "."
 }
 
-// Relabelled renders the event that labels were added, with those that are still
-// set; nil if none is.
+// Relabelled renders the event that labels were added. Labels that have been
+// removed again are left out; nil if none is left.
 func Relabelled(has []*Label, e *notify.Event, who string) *mail.Section {
 	var names []string
 	for _, label := range has {
@@ -260,7 +261,7 @@ func Relabelled(has []*Label, e *notify.Event, who string) *mail.Section {
 	return &mail.Section{Head: who + " added a label that you are subscribed to: " + strings.Join(names, ", ") + "."}
 }
 
-// moved renders the event that an issue was moved. It names the target only to
+// moved renders the event that an issue was moved. It names the new issue only to
 // recipients who can see it.
 func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
 	gone := &mail.Section{Head: who + " moved the issue to another project."}
@@ -269,7 +270,7 @@ func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who 
 	}
 	to, err := findIssueByID(ctx, n.s.DB, *i.MovedToID)
 	if errs.Is(db.NotFound(err, "Issue"), errs.KindNotFound) {
-		return gone, nil // it was deleted there
+		return gone, nil // deleted in the other project
 	}
 	if err != nil {
 		return nil, err
@@ -285,13 +286,13 @@ func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who 
 	return gone, nil
 }
 
-// Section returns a section of an email with a user's text. References in the
-// text are resolved with the recipient's permissions.
-func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Project, head, text string) (*mail.Section, error) {
+// Section returns a section of an email with a Markdown text. References in the
+// text are resolved with the permissions of the recipient.
+func (s *Service) Section(ctx context.Context, by actor.Actor, proj *project.Project, head, text string) (*mail.Section, error) {
 	if text == "" {
 		return &mail.Section{Head: head}, nil
 	}
-	ref := project.RefTo(in.ID)
+	ref := project.RefTo(proj.ID)
 	html, err := s.Render(ctx, by, &ref, text)
 	if err != nil {
 		return nil, err
@@ -299,21 +300,21 @@ func (s *Service) Section(ctx context.Context, by actor.Actor, in *project.Proje
 	return &mail.Section{Head: head, Text: text, HTML: s.Notify.EmailHTML(html)}, nil
 }
 
-// NoteSection returns the section about the notes of an event; nil if they were
-// deleted or the recipient may not see them.
-func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.Project, e *notify.Event, who string) (*mail.Section, error) {
+// NoteSection returns the section about the notes of an event. It returns nil if
+// they were deleted or the recipient may not see them.
+func (s *Service) NoteSection(ctx context.Context, by actor.Actor, proj *project.Project, e *notify.Event, who string) (*mail.Section, error) {
 	notes, err := s.eventNotes(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	notes = slices.DeleteFunc(notes, func(n *Note) bool {
-		return n.On != (Target{Kind(e.TargetKind), e.TargetID}) || n.Internal && !in.MayRead(by, project.ConfidentialPart)
+		return n.On != (Target{Kind(e.TargetKind), e.TargetID}) || n.Internal && !proj.MayRead(by, project.ConfidentialPart)
 	})
 	if len(notes) == 0 {
 		return nil, nil
 	}
 	if len(e.MoreNotes) > 0 {
-		return s.reviewSection(ctx, by, in, who, notes)
+		return s.reviewSection(ctx, by, proj, who, notes)
 	}
 	n := notes[0]
 	head := who + " commented:"
@@ -323,16 +324,16 @@ func (s *Service) NoteSection(ctx context.Context, by actor.Actor, in *project.P
 	case n.Type != "":
 		head = who + " commented in a thread:"
 	}
-	return s.Section(ctx, by, in, head, n.Body)
+	return s.Section(ctx, by, proj, head, n.Body)
 }
 
 // reviewSection returns the section about the notes of a review.
-func (s *Service) reviewSection(ctx context.Context, by actor.Actor, in *project.Project, who string, notes []*Note) (*mail.Section, error) {
+func (s *Service) reviewSection(ctx context.Context, by actor.Actor, proj *project.Project, who string, notes []*Note) (*mail.Section, error) {
 	texts := make([]Text, len(notes))
 	for i, n := range notes {
 		texts[i].Source = n.Body
 	}
-	ref := project.RefTo(in.ID)
+	ref := project.RefTo(proj.ID)
 	rendered, err := s.RenderAll(ctx, by, &ref, texts...)
 	if err != nil {
 		return nil, err
@@ -356,7 +357,7 @@ func (s *Service) reviewSection(ctx context.Context, by actor.Actor, in *project
 	return section, nil
 }
 
-// Names are the users that events refer to.
+// Names are the users that events refer to, by ID.
 type Names map[int64]*user.User
 
 // Named returns the users that events refer to.

@@ -20,19 +20,19 @@ func (s *Service) CommitCommented(ctx context.Context, tx *db.Tx, c repo.Comment
 	})
 }
 
-// commitNotifications implements notify.Source for comments on commits. The ID of a
-// target is that of the first comment on the commit, because commits have no
-// number. The details of an event have the title and the SHA of the commit.
+// commitNotifications implements notify.Source for comments on commits. Commits
+// have no ID, so the target ID is that of the first comment on the commit. The
+// details of an event contain the title and the SHA of the commit.
 type commitNotifications struct{ s *Service }
 
-// CommitNotifications returns the kind of targets, and the source, of the emails
-// about comments on commits.
+// CommitNotifications returns the target kind and the source of emails about
+// comments on commits.
 func (s *Service) CommitNotifications() (string, notify.Source) {
 	return string(CommitKind), commitNotifications{s}
 }
 
-// Recipients implements notify.Source: the author of the commit and all who
-// commented on it participate.
+// Recipients implements notify.Source. The participants are the author of the
+// commit and everyone who commented on it.
 func (n commitNotifications) Recipients(ctx context.Context, e *notify.Event) (notify.Recipients, error) {
 	text, err := repo.CommentText(ctx, n.s.DB, e.NoteID)
 	if err != nil {
@@ -45,13 +45,13 @@ func (n commitNotifications) Recipients(ctx context.Context, e *notify.Event) (n
 // View implements notify.Source.
 func (n commitNotifications) View(ctx context.Context, by actor.Actor, events []*notify.Event) (*notify.View, error) {
 	first := events[0]
-	in, err := n.s.Projects.RequireView(ctx, by, project.RefTo(first.ProjectID), project.CodePart)
+	proj, err := n.s.Projects.RequireView(ctx, by, project.RefTo(first.ProjectID), project.CodePart)
 	if err != nil {
 		return nil, err
 	}
 	short := first.To[:min(8, len(first.To))]
 	v := &notify.View{
-		Project: in, Subject: first.From + " (" + short + ")", Noun: "commit", Path: "/" + in.FullPath + "/-/commit/" + first.To,
+		Project: proj, Subject: first.From + " (" + short + ")", Noun: "commit", Path: "/" + proj.FullPath + "/-/commit/" + first.To,
 		Headers: [][2]string{{"Commit-ID", first.To}},
 	}
 	names, err := n.s.Named(ctx, events)
@@ -66,11 +66,11 @@ func (n commitNotifications) View(ctx context.Context, by actor.Actor, events []
 		if err != nil {
 			return nil, err
 		}
-		return n.s.Section(ctx, by, in, names.Name(e.AuthorID)+" commented on commit "+short+":", text)
+		return n.s.Section(ctx, by, proj, names.Name(e.AuthorID)+" commented on commit "+short+":", text)
 	})
 }
 
-// Subscribe implements notify.Source. There are no subscriptions to commits.
+// Subscribe implements notify.Source. Users cannot subscribe to commits.
 func (commitNotifications) Subscribe(context.Context, int64, int64, bool) error { return nil }
 
 // CanUnsubscribe implements notify.Source.

@@ -1,5 +1,5 @@
-// Package plan implements planning: issues, labels, milestones, boards, and the
-// notes on them.
+// Package plan implements issues, labels, milestones and boards, and the notes,
+// reactions, subscriptions and quick actions of issues and merge requests.
 package plan
 
 import (
@@ -32,7 +32,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service manages issues, labels, milestones, boards and notes.
+// Service implements the operations on issues, labels, milestones, boards and notes.
 type Service struct {
 	Deps
 	Events Events
@@ -43,14 +43,14 @@ type Service struct {
 
 // Events are the events of issues and merge requests.
 type Events struct {
-	// Planned is published when a user changes the labels, the milestone or the
-	// users of an issue or merge request.
+	// Planned is published when a user changes the labels, the milestone, the
+	// assignees or the reviewers of an issue or merge request.
 	Planned event.Event[Act]
-	// IssueSaved is published when an issue is created and when its fields or its
+	// IssueSaved is published when an issue is created, and when its fields or its
 	// state change.
 	IssueSaved event.Event[IssueSaving]
-	// NoteSaved is published when a user comments and when a comment changes.
-	// System notes are not published.
+	// NoteSaved is published when a comment is created or changed. It is not published
+	// for system notes.
 	NoteSaved event.Event[NoteSaving]
 	// Awarded is published when a user adds or removes a reaction.
 	Awarded event.Event[Awarding]
@@ -62,8 +62,8 @@ type Events struct {
 // IssueSaving is a new issue or a change to one.
 type IssueSaving struct {
 	Issue *Issue
-	Was   *Issue // before the change; nil for a new one
-	By    int64  // 0: no user
+	Was   *Issue // before the change; nil for a new issue
+	By    int64  // user ID; 0 for the system
 }
 
 // NoteSaving is a new comment or a change to one.
@@ -77,7 +77,7 @@ type NoteSaving struct {
 type Awarding struct {
 	Award     *Award
 	ProjectID int64
-	On        Noteable // the target, also of a note on it
+	On        Noteable // the target of the reaction, or of the note that was reacted to
 	Removed   bool
 }
 
@@ -88,17 +88,17 @@ type MilestoneSaving struct {
 	By        int64
 }
 
-// Replanned is what a change did to the labels and users of an issue or merge
+// Replanned describes the changes to the labels and users of an issue or merge
 // request.
 type Replanned struct {
 	LabelsAdded, LabelsRemoved []*Label
 	Appointed                  []Appointment
 }
 
-// Act is what a user did to an issue or merge request.
+// Act is a change by a user to the planning fields of an issue or merge request.
 type Act struct {
 	On Target
-	By int64 // 0: no user
+	By int64 // user ID; 0 for the system
 }
 
 // New returns the service and registers its background jobs.
@@ -106,7 +106,7 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d, referrers: map[markup.Kind]Referrer{}, commands: map[Kind]map[string]*Command{}}
 	for _, c := range commandTable() {
 		if c.do == nil && c.substitute == nil && !c.text {
-			continue // another feature registers it
+			continue // OnCommand registers it
 		}
 		for _, kind := range c.on {
 			s.addCommand(kind, c)
@@ -119,14 +119,15 @@ func New(d Deps) *Service {
 	return s
 }
 
-// place is a project or a group that has objects of this feature.
+// place is a project or a group that owns labels, milestones and boards. The zero
+// value stands for all projects.
 type place struct {
 	project *project.Project
 	group   *project.Namespace
 }
 
-// ids are the columns of an object that belongs to a project or a group: one of
-// them is null.
+// ids returns the values of the columns project_id and namespace_id of objects in
+// the place. One of them is NULL.
 func (in place) ids() (projectID, namespaceID *int64) {
 	if in.project != nil {
 		return &in.project.ID, nil
@@ -134,7 +135,7 @@ func (in place) ids() (projectID, namespaceID *int64) {
 	return nil, &in.group.ID
 }
 
-// area is where lists of the place look.
+// area returns the area that lists of the place search.
 func (in place) area() (a Area) {
 	if in.project != nil {
 		a.Project = in.project.ID
@@ -145,7 +146,7 @@ func (in place) area() (a Area) {
 	return a
 }
 
-// column is the column with the project or group of an object.
+// column returns the column that refers to the place, and its value.
 func (in place) column() (name string, id int64) {
 	if in.project != nil {
 		return "project_id", in.project.ID
@@ -153,7 +154,7 @@ func (in place) column() (name string, id int64) {
 	return "namespace_id", in.group.ID
 }
 
-// tree is the namespace whose ancestors count.
+// tree returns the namespace whose ancestors objects are inherited from.
 func (in place) tree() int64 {
 	if in.project != nil {
 		return in.project.NamespaceID
@@ -161,8 +162,8 @@ func (in place) tree() int64 {
 	return in.group.ID
 }
 
-// at returns a project or group to an actor who has the level there and, unless
-// the level is NoAccess, wants to change something.
+// at returns a project or group in which the actor has the level. A level above
+// NoAccess is a request for a change, which an archived project refuses.
 func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, level)
@@ -170,15 +171,15 @@ func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place, leve
 	}
 	p, err := s.Projects.Require(ctx, by, at.Ref, project.NoAccess)
 	if err == nil && level > project.NoAccess {
-		err = changes(by, p, level)
+		err = requireLevel(by, p, level)
 	}
 	return place{project: p}, err
 }
 
-// today is the day by which issues are overdue.
+// today returns the current date in UTC, which due dates are compared with.
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// nextNumber returns a number of a kind within the place.
+// nextNumber returns the next number of a kind of object in the place.
 func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, error) {
 	if in.project != nil {
 		return project.NextNumber(ctx, tx, in.project.ID, kind)
@@ -186,9 +187,9 @@ func (in place) nextNumber(ctx context.Context, tx *db.Tx, kind string) (int64, 
 	return nextGroupNumber(ctx, tx, in.group.ID, kind)
 }
 
-// UserDeleted makes the ghost user the author of the issues and notes of a
-// deleted user, and deletes their reactions. A hard deletion deletes the issues and
-// notes, with the notes of others on these issues.
+// UserDeleted reassigns the issues and notes of a deleted user to the ghost user
+// and deletes their reactions. A hard deletion deletes the issues and notes as
+// well, including notes of others on these issues.
 func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if err := deleteAwardsBy(ctx, tx, d.UserID); err != nil {
 		return err
@@ -196,12 +197,12 @@ func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if !d.Hard {
 		return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 	}
-	// The issues go first: who is about to say something finds them gone.
-	issues, err := deleteIssuesBy(ctx, tx, d.UserID)
+	// Issues are deleted first, so that a concurrent comment on them fails.
+	issueIDs, err := deleteIssuesBy(ctx, tx, d.UserID)
 	if err != nil {
 		return err
 	}
-	if err := Forget(ctx, tx, IssueKind, issues...); err != nil {
+	if err := Forget(ctx, tx, IssueKind, issueIDs...); err != nil {
 		return err
 	}
 	return deleteNotesBy(ctx, tx, d.UserID)
@@ -218,9 +219,9 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 	return nil
 }
 
-// Forget deletes the rows that refer to deleted issues or merge requests without
-// a foreign key: events, notifications, notes, timelogs, resource events and
-// subscriptions.
+// Forget deletes the rows that refer to deleted issues or merge requests without a
+// foreign key: events, notifications, notes, cross-references, timelogs, resource
+// events and subscriptions.
 func Forget(ctx context.Context, tx *db.Tx, kind Kind, ids ...int64) error {
 	const batch = 500
 	for part := range slices.Chunk(ids, batch) {

@@ -16,7 +16,7 @@ import (
 	"svc/internal/patch"
 )
 
-// Position is a position of a note in a version of a diff. It is stored as JSON.
+// Position is the position of a note in a version of a diff. It is stored as JSON.
 type Position struct {
 	BaseSHA  string       `json:"base_sha"`
 	StartSHA string       `json:"start_sha"`
@@ -25,13 +25,14 @@ type Position struct {
 	OldPath  string       `json:"old_path"`
 	NewPath  string       `json:"new_path"`
 
-	// Of a text: the line on one side, or on both for one that did not change.
+	// Text positions: the line on one side of the diff, or on both sides if it is
+	// unchanged.
 	OldLine *int64     `json:"old_line,omitempty"`
 	NewLine *int64     `json:"new_line,omitempty"`
 	Range   *LineRange `json:"range,omitempty"`
 	Code    string     `json:"code,omitempty"`
 
-	// Of a picture: the point, and how large the picture is.
+	// Image positions: the point, and the size of the image.
 	X      float64 `json:"x,omitempty"`
 	Y      float64 `json:"y,omitempty"`
 	Width  int64   `json:"width,omitempty"`
@@ -57,12 +58,12 @@ type LineRange struct {
 // LinePoint is a line of a diff.
 type LinePoint struct {
 	Code    string `json:"code"`
-	Type    string `json:"type,omitempty"` // new or old; empty for one that did not change
+	Type    string `json:"type,omitempty"` // "new" or "old"; empty for an unchanged line
 	OldLine *int64 `json:"old_line,omitempty"`
 	NewLine *int64 `json:"new_line,omitempty"`
 }
 
-// path is the one by which lines are named.
+// path returns the path that line codes are computed from.
 func (p *Position) path() string {
 	if p.NewPath != "" {
 		return p.NewPath
@@ -70,7 +71,7 @@ func (p *Position) path() string {
 	return p.OldPath
 }
 
-// String names the position in a text: its file and line. It is empty for nil.
+// String describes the file and line of the position. It is empty for nil.
 func (p *Position) String() string {
 	switch {
 	case p == nil:
@@ -83,19 +84,22 @@ func (p *Position) String() string {
 	return p.NewPath
 }
 
-// LineCode names a line of the diff of a file, as clients know it.
+// LineCode returns the line code of a line in the diff of a file, as defined by
+// the API.
 func LineCode(path string, old, now int64) string {
 	return fmt.Sprintf("%s_%d_%d", FileCode(path), old, now)
 }
 
-// FileCode names a file of a diff, as clients know it: the SHA-1 of its path.
+// FileCode returns the part of a line code that identifies the file: the SHA-1 of
+// its path.
 func FileCode(path string) string {
 	sum := sha1.Sum([]byte(path))
 	return hex.EncodeToString(sum[:])
 }
 
-// Differ returns what became of the file of a position, with all its lines, in
-// the diff that the position names: NotFound when there is no such diff.
+// Differ returns the diff, with all lines, of the file of a position in the
+// version of the diff that the position refers to. NotFound if there is no such
+// version.
 type Differ func(ctx context.Context, p *Position) (*git.FileDiff, error)
 
 const maxPath = 4096
@@ -104,8 +108,7 @@ func errNoLine() error {
 	return &errs.Error{Kind: errs.KindInvalid, Fields: map[string][]string{"line_code": {"can't be blank", "must be a valid line code"}}}
 }
 
-// check refuses a position that is nowhere in the diff, and completes it:
-// Invalid.
+// check validates a position against the diff and sets the line codes. Invalid.
 func (p *Position) check(ctx context.Context, diff Differ) error {
 	if diff == nil {
 		return errs.InvalidField("position", "is only for notes on a diff")
@@ -140,21 +143,21 @@ func (p *Position) check(ctx context.Context, diff Differ) error {
 	return p.checkLines(f)
 }
 
-// checkLines looks for the lines of a position, and for those of its range, which
-// clients name by code, by numbers or by both.
+// checkLines looks up the lines of a position and of its range. Clients identify
+// them by line code, by line numbers or by both.
 func (p *Position) checkLines(f *git.FileDiff) error {
 	wanted := []*LinePoint{{OldLine: p.OldLine, NewLine: p.NewLine}}
 	if p.Range != nil {
 		wanted = append(wanted, &p.Range.Start, &p.Range.End)
 	}
-	found, places := 0, make([]int, len(wanted))
-	at := 0
+	found, indexes := 0, make([]int, len(wanted))
+	index := 0
 	for l := range f.Lines() {
-		at++
+		index++
 		for i, w := range wanted {
-			if places[i] == 0 && w.is(p.path(), l) {
+			if indexes[i] == 0 && w.matches(p.path(), l) {
 				w.set(p.path(), l)
-				places[i] = at
+				indexes[i] = index
 				found++
 			}
 		}
@@ -163,19 +166,19 @@ func (p *Position) checkLines(f *git.FileDiff) error {
 		}
 	}
 	switch {
-	case places[0] == 0:
+	case indexes[0] == 0:
 		return errNoLine()
 	case found < len(wanted):
 		return errs.InvalidField("position", "has lines that are not in the diff")
-	case p.Range != nil && places[1] > places[2]:
+	case p.Range != nil && indexes[1] > indexes[2]:
 		return errs.InvalidField("position", "has lines in the wrong order")
 	}
 	p.Code = wanted[0].Code
 	return nil
 }
 
-// is reports whether a line of the diff is the one.
-func (w *LinePoint) is(path string, l git.DiffLine) bool {
+// matches reports whether w refers to a line of the diff.
+func (w *LinePoint) matches(path string, l git.DiffLine) bool {
 	if w.OldLine == nil && w.NewLine == nil {
 		return w.Code != "" && w.Code == LineCode(path, l.Old, l.New)
 	}
@@ -202,8 +205,8 @@ func (w *LinePoint) set(path string, l git.DiffLine) {
 	}
 }
 
-// At returns the position of a diff note in the newest version of the diff that has
-// its line.
+// At returns the position of a diff note in the newest version of the diff that
+// has its line.
 func (n *Note) At() *Position { return cmp.Or(n.Current, n.Position) }
 
 // DiffNotes returns the newest diff notes on a target, for the feature that owns
@@ -216,10 +219,10 @@ func (s *Service) DiffNotes(ctx context.Context, on Target, limit int) ([]*Note,
 	return list, nil
 }
 
-// MoveNotes stores the current positions of diff notes by their IDs.
+// MoveNotes saves the current positions of diff notes by note ID.
 func (s *Service) MoveNotes(ctx context.Context, to map[int64]*Position) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range slices.Sorted(maps.Keys(to)) { // one order, so that transactions do not wait for each other
+		for _, id := range slices.Sorted(maps.Keys(to)) { // in a fixed order, to avoid deadlocks
 			if err := saveCurrentPosition(ctx, tx, id, to[id]); err != nil {
 				return err
 			}
@@ -232,7 +235,7 @@ func (s *Service) MoveNotes(ctx context.Context, to map[int64]*Position) error {
 	return nil
 }
 
-// Encode returns the position as it is stored; empty for nil.
+// Encode returns the position as JSON, or an empty string for nil.
 func (p *Position) Encode() (string, error) {
 	if p == nil {
 		return "", nil
@@ -241,7 +244,7 @@ func (p *Position) Encode() (string, error) {
 	return string(text), err
 }
 
-// DecodePosition returns a stored position; nil for a note that is in no diff.
+// DecodePosition parses a stored position. It returns nil for an empty string.
 func DecodePosition(text string) (*Position, error) {
 	if text == "" {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"svc/internal/user"
 )
 
-// EventKind is what a resource event is about.
+// EventKind is the kind of a resource event.
 type EventKind string
 
 // The kinds of resource events.
@@ -19,7 +19,7 @@ const (
 	LabelEvent     EventKind = "label"
 	StateEvent     EventKind = "state"
 	MilestoneEvent EventKind = "milestone"
-	WeightEvent    EventKind = "weight" // of issues
+	WeightEvent    EventKind = "weight" // issues only
 )
 
 // The actions of resource events.
@@ -36,20 +36,20 @@ type ResourceEvent struct {
 	On          Target
 	ProjectID   int64
 	UserID      *int64
-	Action      string // add or remove; of a state: closed, reopened or merged
+	Action      string // add or remove; for a state: closed, reopened or merged
 	LabelID     *int64
 	MilestoneID *int64
 	Weight      *int64
 	CreatedAt   time.Time
 
 	// Read with the row.
-	User      *user.User // nil if the user was deleted
-	Label     *Label     // nil if it was deleted, or if the project no longer has it
-	Milestone *Milestone // nil if the project no longer has it
+	User      *user.User // nil if deleted
+	Label     *Label     // nil if deleted, or no longer available in the project
+	Milestone *Milestone // nil if deleted, or no longer available in the project
 }
 
-// ResourceEvents lists the events of one kind of a target that the reader has
-// access to, the oldest first.
+// ResourceEvents lists the events of one kind on a target, oldest first. The
+// caller has checked access.
 func (s *Service) ResourceEvents(ctx context.Context, on Noteable, kind EventKind, p db.Paging) (db.Page[*ResourceEvent], error) {
 	page, err := listResourceEvents(ctx, s.DB, on.Target, kind, p)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) ResourceEvents(ctx context.Context, on Noteable, kind EventKin
 	return page, s.fillResourceEvents(ctx, on, page.Items...)
 }
 
-// ResourceEvent returns an event of a target that the reader has access to.
+// ResourceEvent returns an event on a target. The caller has checked access.
 // NotFound.
 func (s *Service) ResourceEvent(ctx context.Context, on Noteable, kind EventKind, id int64) (*ResourceEvent, error) {
 	e, err := findResourceEvent(ctx, s.DB, on.Target, kind, id)
@@ -69,45 +69,45 @@ func (s *Service) ResourceEvent(ctx context.Context, on Noteable, kind EventKind
 }
 
 func (s *Service) fillResourceEvents(ctx context.Context, on Noteable, list ...*ResourceEvent) error {
-	var users, labels, milestones []int64
+	var userIDs, labelIDs, milestoneIDs []int64
 	add := func(ids *[]int64, id *int64) {
 		if id != nil && !slices.Contains(*ids, *id) {
 			*ids = append(*ids, *id)
 		}
 	}
 	for _, e := range list {
-		add(&users, e.UserID)
-		add(&labels, e.LabelID)
-		add(&milestones, e.MilestoneID)
+		add(&userIDs, e.UserID)
+		add(&labelIDs, e.LabelID)
+		add(&milestoneIDs, e.MilestoneID)
 	}
-	found, err := s.Users.FindAll(ctx, users)
+	users, err := s.Users.FindAll(ctx, userIDs)
 	if err != nil {
 		return fmt.Errorf("users of resource events: %w", err)
 	}
 	in := place{project: on.In}
-	labelled, err := findUsableLabels(ctx, s.DB, in, labels)
+	labels, err := findUsableLabels(ctx, s.DB, in, labelIDs)
 	if err != nil {
 		return fmt.Errorf("labels of resource events: %w", err)
 	}
-	planned, err := findUsableMilestones(ctx, s.DB, in, milestones)
+	milestones, err := findUsableMilestones(ctx, s.DB, in, milestoneIDs)
 	if err != nil {
 		return fmt.Errorf("milestones of resource events: %w", err)
 	}
 	for _, e := range list {
 		if e.UserID != nil {
-			e.User = found[*e.UserID]
+			e.User = users[*e.UserID]
 		}
 		if e.LabelID != nil {
-			e.Label = labelled[*e.LabelID]
+			e.Label = labels[*e.LabelID]
 		}
 		if e.MilestoneID != nil {
-			e.Milestone = planned[*e.MilestoneID]
+			e.Milestone = milestones[*e.MilestoneID]
 		}
 	}
 	return nil
 }
 
-// recordEvent records an event in the transaction of the change.
+// recordEvent adds an event in the transaction of the change.
 func (s *Service) recordEvent(ctx context.Context, tx *db.Tx, by int64, projectID int64, on Target, e ResourceEvent) error {
 	e.On, e.ProjectID, e.CreatedAt = on, projectID, s.Now()
 	if by > 0 {
@@ -129,7 +129,8 @@ func (s *Service) RecordState(ctx context.Context, tx *db.Tx, by int64, i *Issua
 	return s.recordEvent(ctx, tx, by, i.ProjectID, i.Target(), ResourceEvent{Kind: StateEvent, Action: state})
 }
 
-// RecordMilestone records a change of the milestone, in its transaction.
+// RecordMilestone records a change of the milestone, in the transaction of the
+// change.
 func (s *Service) RecordMilestone(ctx context.Context, tx *db.Tx, by actor.Actor, i *Issuable, was *int64) error {
 	if same(was, i.MilestoneID) {
 		return nil

@@ -23,9 +23,8 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	return err
 }
 
-// above are the namespaces in which objects are found for a place: all above it,
-// and itself. Its argument is the namespace of the place.
+// above selects a namespace and its ancestors, from which objects are inherited.
 const above = `(SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)`
 
-// below are a namespace and all below it.
+// below selects a namespace and its descendants.
 const below = `(SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`

@@ -8,7 +8,7 @@ import (
 	"svc/internal/errs"
 )
 
-// awardColumn is the column of reactions with the objects of a kind.
+// awardColumn returns the column of award_emoji that refers to objects of a kind.
 func (k Kind) awardColumn() string {
 	switch k {
 	case IssueKind:
@@ -53,7 +53,7 @@ func findAward(ctx context.Context, q db.Q, on Target, id int64) (*Award, error)
 	return on.scanAward(q.QueryRowContext(ctx, `SELECT `+awardColumns+` FROM award_emoji a WHERE a.id = ? AND a.`+on.Kind.awardColumn()+` = ?`, id, on.ID))
 }
 
-// findAwardNamed returns the ID of a user's reaction; 0 if there is none.
+// findAwardNamed returns the ID of a user's reaction with an emoji, or 0.
 func findAwardNamed(ctx context.Context, q db.Q, on Target, userID int64, name string) (id int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT a.id FROM award_emoji a WHERE a.`+on.Kind.awardColumn()+` = ? AND a.user_id = ? AND a.name = ?`, on.ID, userID, name).Scan(&id)
 	if errors.Is(err, db.ErrNoRows) {
@@ -82,7 +82,8 @@ func deleteAward(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM award_emoji WHERE id = ?`, id), "Award Emoji")
 }
 
-// voteColumn is the column that counts a reaction; empty if none does.
+// voteColumn returns the column that counts votes with an emoji, or an empty
+// string if it is not a vote.
 func voteColumn(name string) string {
 	switch name {
 	case Upvote:
@@ -93,7 +94,7 @@ func voteColumn(name string) string {
 	return ""
 }
 
-// countVote adds step to the votes of an issue or merge request, if a reaction is
+// countVote adds step to the votes of an issue or merge request if the reaction is
 // a vote.
 func countVote(ctx context.Context, tx *db.Tx, a *Award, step int) error {
 	column := voteColumn(a.Name)
@@ -104,7 +105,7 @@ func countVote(ctx context.Context, tx *db.Tx, a *Award, step int) error {
 	return err
 }
 
-// deleteAwardsBy deletes the reactions of a user, and their votes.
+// deleteAwardsBy deletes the reactions of a user and updates the vote counts.
 func deleteAwardsBy(ctx context.Context, tx *db.Tx, userID int64) error {
 	for _, kind := range []Kind{IssueKind, MergeKind} {
 		for _, name := range []string{Upvote, Downvote} {
@@ -121,8 +122,8 @@ func deleteAwardsBy(ctx context.Context, tx *db.Tx, userID int64) error {
 	return err
 }
 
-// copyAwards copies the reactions to an issue and to its notes to a copy, which has
-// the same notes in the same order, except for cross references.
+// copyAwards copies the reactions to an issue and its notes to a copy of the
+// issue. The copy has the same notes in the same order, without cross-references.
 func copyAwards(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO award_emoji (issue_id, name, user_id, created_at, updated_at)
@@ -142,16 +143,16 @@ func copyAwards(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
 	return err
 }
 
-// awardRow is a reaction for a page.
+// awardRow is a reaction with the name of its user.
 type awardRow struct {
 	object, userID int64
 	name, user     string
 }
 
 // findAwardRows returns the reactions to objects of a kind, grouped by object and
-// emoji, thumbs first, else by name.
+// emoji, thumbs first.
 func findAwardRows(ctx context.Context, q db.Q, kind Kind, ids []int64) ([]awardRow, error) {
-	const most = 5000 // of a page
+	const maxRows = 5000 // per page
 	column := kind.awardColumn()
 	return db.All(ctx, q, func(s db.Scanner) (r awardRow, err error) {
 		err = s.Scan(&r.object, &r.name, &r.userID, &r.user)
@@ -159,5 +160,5 @@ func findAwardRows(ctx context.Context, q db.Q, kind Kind, ids []int64) ([]award
 	}, `
 		SELECT a.`+column+`, a.name, a.user_id, u.name FROM award_emoji a JOIN users u ON u.id = a.user_id WHERE a.`+column+` IN `+db.In(len(ids))+`
 		ORDER BY a.`+column+`, CASE a.name WHEN 'thumbsup' THEN 0 WHEN 'thumbsdown' THEN 1 ELSE 2 END, a.name, a.id LIMIT ?`,
-		append(db.Any(ids), most)...)
+		append(db.Any(ids), maxRows)...)
 }

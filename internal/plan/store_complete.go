@@ -7,12 +7,12 @@ import (
 	"svc/internal/db"
 )
 
-// completionScan is how many of the newest issues or merge requests of a project
-// completion reads, so that its cost does not depend on their number.
+// completionScan is the number of newest issues or merge requests of a project
+// that completion searches. It bounds the cost for large projects.
 const completionScan = 2000
 
 // Match adds the conditions on issues or merge requests i of a project that match:
-// by their number, or among the newest ones by title.
+// by number, or by title among the newest ones.
 func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
 	w.And(`i.project_id = ?`, projectID)
 	if t.Number > 0 {
@@ -32,8 +32,8 @@ func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
 	}
 }
 
-// Order is the order of suggestions: numbers from the shortest, others from the
-// newest.
+// Order returns the order of suggestions: by number for a number, otherwise newest
+// first.
 func (t Typed) Order() string {
 	order := ` ORDER BY i.iid`
 	if t.Number == 0 {

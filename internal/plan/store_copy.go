@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-func countGroupThings(ctx context.Context, q db.Q, groupID int64) (n Sizes, err error) {
+func countGroupObjects(ctx context.Context, q db.Q, groupID int64) (n Sizes, err error) {
 	for _, c := range []struct {
 		table string
 		to    *int64
@@ -27,8 +27,8 @@ func eachGroupMilestone(ctx context.Context, q db.Q, groupID int64, f func(*Mile
 	return db.Each(ctx, q, scanMilestone, f, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.namespace_id = ? ORDER BY m.iid`, groupID)
 }
 
-// raiseGroupNumber makes the next number of a kind within a group one that is
-// higher than what is there.
+// raiseGroupNumber raises the counter of a kind of object in a group to at least
+// value.
 func raiseGroupNumber(ctx context.Context, q db.Q, groupID int64, kind string, value int64) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO group_counters (namespace_id, kind, value) VALUES (?, ?, ?)
@@ -41,10 +41,11 @@ func insertListAt(ctx context.Context, q db.Q, l *BoardList) error {
 		l.BoardID, l.Position, l.LabelID, l.AssigneeID, l.MilestoneID).Scan(&l.ID)
 }
 
-// findNamed finds an object of a group by the name in a column.
-func findNamed(ctx context.Context, q db.Q, table, column string, groupID int64, name string, more bool) (id int64, err error) {
+// findNamed returns the ID of an object of a group by name, or 0. With inherited,
+// ancestor groups are searched too.
+func findNamed(ctx context.Context, q db.Q, table, column string, groupID int64, name string, inherited bool) (id int64, err error) {
 	where := `x.namespace_id = ?`
-	if more {
+	if inherited {
 		where = `x.namespace_id IN ` + above
 	}
 	err = q.QueryRowContext(ctx, `

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// insertCrossReference returns 0 if the source is noted already.
+// insertCrossReference returns 0 if the source is recorded already.
 func insertCrossReference(ctx context.Context, tx *db.Tx, from Source, m Mentioned) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO cross_references (target_type, target_id, source_type, source_project_id, source_id, source_sha) VALUES (?, ?, ?, ?, ?, ?)
@@ -31,9 +31,9 @@ func deleteCrossReferences(ctx context.Context, tx *db.Tx, kind Kind, ids []int6
 	return err
 }
 
-// sourcesSeen is the condition on notes n that an actor sees: others than cross
-// references, and those whose source they can read.
-func (s *Service) sourcesSeen(by actor.Actor) (w db.Where) {
+// visibleNotes returns the condition on notes n that hides cross-references from
+// sources that the actor cannot read.
+func (s *Service) visibleNotes(by actor.Actor) (w db.Where) {
 	issues := s.issuesIn(by, place{})
 	requests, requestArgs := s.Projects.Readable(by, project.MergePart)
 	code, codeArgs := s.Projects.Readable(by, project.CodePart)
@@ -46,7 +46,7 @@ func (s *Service) sourcesSeen(by actor.Actor) (w db.Where) {
 	return w
 }
 
-// noteSeen reports whether the actor sees a cross reference.
-func noteSeen(ctx context.Context, q db.Q, seen db.Where, id int64) (bool, error) {
-	return db.Exists(ctx, q, `SELECT 1 FROM notes n WHERE n.id = ? AND (`+strings.TrimPrefix(seen.SQL(), " WHERE ")+`)`, append([]any{id}, seen.Args()...)...)
+// noteVisible reports whether the actor can see a note.
+func noteVisible(ctx context.Context, q db.Q, visible db.Where, id int64) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM notes n WHERE n.id = ? AND (`+strings.TrimPrefix(visible.SQL(), " WHERE ")+`)`, append([]any{id}, visible.Args()...)...)
 }

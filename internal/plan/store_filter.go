@@ -14,7 +14,8 @@ import (
 	"svc/internal/project"
 )
 
-// selectIssues resolves the names in a filter and finds the candidates for its list.
+// selectIssues resolves the names in a filter and finds the candidates for its
+// list.
 func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f *IssueFilter, order string) (Selection, error) {
 	in, more := at.area(), []Candidates{}
 	if f.Confidential != nil && *f.Confidential {
@@ -83,7 +84,7 @@ func Narrow(w *db.Where, kind Kind, by actor.Actor, f Filter) {
 	}
 }
 
-// columns are those that a search looks into.
+// columns returns the columns that a search looks in.
 func (f Filter) columns(alias string) (list []string) {
 	either := !f.InTitle && !f.InText
 	if f.InTitle || either {
@@ -95,29 +96,31 @@ func (f Filter) columns(alias string) (list []string) {
 	return list
 }
 
-// Not returns a function that adds negated conditions to a list.
+// Not returns a function that adds negated conditions to w.
 func Not(w *db.Where) func(cond string, args ...any) {
 	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
 }
 
-// having is the condition on issues or merge requests i that a user is related to.
-func having(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
+// relatedTo returns the condition on issues or merge requests i with a given
+// assignee or reviewer.
+func relatedTo(kind Kind, as Relation) string { return anyUser(kind, as, `a.user_id = ?`) }
 
-// ofUser is having for lists of all projects: it begins with the rows of the user.
+// ofUser is relatedTo for lists of all projects: the query starts from the rows of
+// the user.
 func ofUser(kind Kind, as Relation) string {
 	return `i.id IN (SELECT a.` + kind.table() + `_id FROM ` + as.table(kind) + ` a WHERE a.user_id = ?)`
 }
 
-func anyUser(kind Kind, as Relation, more string) string {
+func anyUser(kind Kind, as Relation, and string) string {
 	cond := `EXISTS (SELECT 1 FROM ` + as.table(kind) + ` a WHERE a.` + kind.table() + `_id = i.id`
-	if more != "" {
-		cond += ` AND ` + more
+	if and != "" {
+		cond += ` AND ` + and
 	}
 	return cond + `)`
 }
 
-// MatchUsers returns the conditions on issues or merge requests i that are related to
-// users: by id, None or Any, and by names.
+// MatchUsers adds the conditions on the assignees or reviewers of issues or merge
+// requests i: an ID, None or Any, and usernames.
 func (n named) MatchUsers(kind Kind, as Relation, given string, names []string, and func(cond string, args ...any)) {
 	switch id, err := strconv.ParseInt(given, 10, 64); {
 	case given == "":
@@ -126,7 +129,7 @@ func (n named) MatchUsers(kind Kind, as Relation, given string, names []string, 
 	case strings.EqualFold(given, Any):
 		and(anyUser(kind, as, ``))
 	default:
-		and(having(kind, as), id)
+		and(relatedTo(kind, as), id)
 	}
 	for _, name := range names {
 		if ids, ok := n.users[name]; ok {
@@ -137,7 +140,8 @@ func (n named) MatchUsers(kind Kind, as Relation, given string, names []string, 
 	}
 }
 
-// MatchConditions returns the conditions of a match on issues or merge requests i one by one.
+// MatchConditions calls and for each condition of a match on issues or merge
+// requests i.
 func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args ...any)) {
 	labels := kind.table() + `_labels x`
 	own := `x.` + kind.table() + `_id = i.id`
@@ -191,8 +195,8 @@ func (s *Service) MatchConditions(kind Kind, m Match, and func(cond string, args
 	}
 }
 
-// matchReaction returns the condition on issues or merge requests i with a reaction
-// of the user who asks.
+// matchReaction adds the condition on issues or merge requests i with a reaction
+// of the user ReactionBy.
 func matchReaction(kind Kind, m Match, and func(cond string, args ...any)) {
 	if m.Reaction == "" {
 		return
@@ -212,30 +216,30 @@ func matchReaction(kind Kind, m Match, and func(cond string, args ...any)) {
 	}
 }
 
-// milestoneMatch is the condition on issues of a milestone.
+// milestoneMatch returns the condition on the milestone of issues.
 func (s *Service) milestoneMatch(given string, id bool) (string, []any) {
-	having := `i.milestone_id IN (SELECT m.id FROM milestones m WHERE `
+	relatedTo := `i.milestone_id IN (SELECT m.id FROM milestones m WHERE `
 	switch number, err := strconv.ParseInt(given, 10, 64); {
 	case strings.EqualFold(given, None), id && err == nil && number == 0:
 		return `i.milestone_id IS NULL`, nil
 	case strings.EqualFold(given, Any):
 		return `i.milestone_id IS NOT NULL`, nil
 	case given == Upcoming || given == "#upcoming":
-		return having + `m.state = 'active' AND m.due_date > ?)`, []any{s.today()}
+		return relatedTo + `m.state = 'active' AND m.due_date > ?)`, []any{s.today()}
 	case given == Started || given == "#started":
-		return having + `m.state = 'active' AND m.start_date <= ?)`, []any{s.today()}
+		return relatedTo + `m.state = 'active' AND m.start_date <= ?)`, []any{s.today()}
 	case id:
 		return `i.milestone_id = ?`, []any{number}
 	}
-	return having + `m.title = ?)`, []any{given}
+	return relatedTo + `m.title = ?)`, []any{given}
 }
 
-// due is the condition on issues that are to be done in a time.
-func (s *Service) due(in string) (string, []any) {
+// due returns the condition on the due date of issues.
+func (s *Service) due(filter string) (string, []any) {
 	now := s.Now().UTC()
 	day := func(days int) string { return now.AddDate(0, 0, days).Format(time.DateOnly) }
 	within := func(first, last string) (string, []any) { return byDueDate + ` BETWEEN ? AND ?`, []any{first, last} }
-	switch in {
+	switch filter {
 	case "0", "none":
 		return byDueDate + ` = '9999'`, nil
 	case "any":
@@ -259,21 +263,22 @@ func (s *Service) due(in string) (string, []any) {
 	return "", nil
 }
 
-// gap is how far apart the positions of issues are that no one has moved.
+// gap is the distance between the default positions of consecutive issues.
 const gap = 1_000_000
 
-// placed is where an issue stands among others that are ordered by hand.
-func placed() string {
+// positionSQL is the position of an issue in manual order. Issues that were never
+// moved are ordered by number.
+func positionSQL() string {
 	return `CASE WHEN i.position = 0 THEN i.iid * ` + strconv.Itoa(gap) + ` ELSE i.position END`
 }
 
-// The orders of issues by columns that can be empty, as indexes have them.
+// Columns that can be NULL, as they are indexed for sorting.
 const (
 	byDueDate = `COALESCE(i.due_date, '9999')`
 	byWeight  = `COALESCE(i.weight, -1)`
 )
 
-// issueOrder is the column that a list of issues is sorted by.
+// issueOrder returns the column that a list of issues is sorted by.
 func issueOrder(by string) (db.Order, error) {
 	switch by {
 	case "due_date":
@@ -281,12 +286,12 @@ func issueOrder(by string) (db.Order, error) {
 	case "weight":
 		return db.Order{Name: byWeight}, nil
 	case "relative_position":
-		return db.Order{Name: placed()}, nil
+		return db.Order{Name: positionSQL()}, nil
 	}
 	return OrderBy(IssueKind, by)
 }
 
-// noPriority is the priority of what has no label with one.
+// noPriority is the sort key of objects without a prioritized label.
 const noPriority = 1_000_000_000
 
 // OrderBy returns the column that a list of issues or merge requests i is sorted
@@ -310,7 +315,7 @@ func OrderBy(kind Kind, by string) (db.Order, error) {
 	return db.Order{}, errs.Invalid("order_by does not have a valid value")
 }
 
-// listIssues returns pages by offset alone: most orders have no key to go on from.
+// listIssues supports only offset pagination: most orders have no unique key.
 func listIssues(ctx context.Context, d *db.DB, w db.Where, found Selection, order Sort, p db.Paging) (db.Page[*Issue], error) {
 	first, err := issueOrder(order.By)
 	if err != nil {
@@ -322,9 +327,9 @@ func listIssues(ctx context.Context, d *db.DB, w db.Where, found Selection, orde
 	}, p)
 }
 
-// TotalStates counts the issues or merge requests i in tables by their state, of each
-// state at most one more than db.CountLimit. The counts are remembered as long as
-// nothing is written. Of candidates that are not nil, others are not read.
+// TotalStates counts the issues or merge requests i in tables by state, each up to
+// db.CountLimit + 1. The counts are cached until the next write. If among is not
+// nil, only these IDs are counted.
 func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, among []int64, states map[State]*int64) error {
 	if among != nil && len(among) == 0 {
 		return nil
@@ -348,7 +353,7 @@ func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, among
 	return nil
 }
 
-// totalIssues counts up to db.CountLimit.
+// totalIssues counts up to db.CountLimit; over reports that there are more.
 func totalIssues(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, err error) {
 	return d.Total(ctx, issueTables+w.SQL(), w.Args()...)
 }

@@ -9,44 +9,45 @@ import (
 )
 
 const (
-	// maxFirst is the number of rows up to the end of a page that is read by parts or
-	// by a window of its order. Later pages are read in the order of the list.
+	// maxFirst is the highest last row of a page that is read in parts or from a
+	// window of its order. Later pages are read in the order of the list.
 	maxFirst = 1000
-	// firstWindow and lastWindow are the numbers of rows at the start of an order in
-	// which a page of matches is looked for.
+	// firstWindow and lastWindow are the numbers of rows at the start of an order that
+	// are searched for a page of matches.
 	firstWindow, lastWindow = 120, 2400
-	// maxMilestones is the number of milestones that a project uses, up to which an
-	// order by their due dates is read milestone by milestone.
+	// maxMilestones is the maximum number of milestones used in a project for which
+	// the order by due date is read milestone by milestone.
 	maxMilestones = 200
 )
 
-// Selection is what is known of a list of issues or merge requests before it is read.
+// Selection is what is known about a list of issues or merge requests before it is
+// read.
 type Selection struct {
-	// Among are the candidates of the list; nil if all its conditions are common.
+	// Among are the IDs of the candidates; nil if no condition is selective.
 	Among []int64
 
 	kind     Kind // empty if nothing is known
 	in       Area
-	filtered bool    // it has conditions that candidates were looked for by
-	search   bool    // it looks for a text
-	projects []int64 // those of the group, at least if there are at most maxRanges
+	filtered bool    // the filter has conditions with an index
+	search   bool    // the filter has a search text
+	projects []int64 // projects of the group, at most maxRanges+1
 }
 
-// byParts reports whether a list is read as one part after another, because no index
-// has its order.
+// byParts reports whether a list is read in several parts, because no index has
+// its order.
 func (f Selection) byParts(order string) bool {
 	return f.in.Project != 0 && (order == "priority" || order == "label_priority" || order == "milestone_due")
 }
 
-// First returns a function that finds the first rows of the list with some conditions
-// and an order: see db.Query.
+// First returns a function that finds the first rows of the list; see db.Query. It
+// is nil if there is no faster way than reading the list.
 func (f Selection) First(tables string, w db.Where, column db.Order, order Sort) func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if f.Among != nil || f.kind == "" {
 		return nil
 	}
 	l := firstRows{f, tables, w, []string{column.Name, `i.id`}, ""}
 	if order.Desc {
-		l.way = ` DESC`
+		l.direction = ` DESC`
 	}
 	switch {
 	case f.byParts(order.By) && order.By == "milestone_due":
@@ -64,18 +65,18 @@ func (f Selection) First(tables string, w db.Where, column db.Order, order Sort)
 // firstRows finds the first rows of a list.
 type firstRows struct {
 	Selection
-	tables string
-	where  db.Where
-	order  []string
-	way    string // DESC, or empty
+	tables    string
+	where     db.Where
+	order     []string
+	direction string // " DESC" or empty
 }
 
 func (l firstRows) sorted(columns ...string) string {
-	return ` ORDER BY ` + strings.Join(columns, l.way+`, `) + l.way
+	return ` ORDER BY ` + strings.Join(columns, l.direction+`, `) + l.direction
 }
 
-// byWindow looks for the rows at the start of the order, and then in the projects of
-// the group one by one if they are few.
+// byWindow searches the rows at the start of the order and then, if they are few,
+// the projects of the group one by one.
 func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if rows > maxFirst {
 		return nil, nil
@@ -103,27 +104,26 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	return all, nil
 }
 
-// part is a part of a list of a project, by a part of an index. In it the rows are
-// sorted by ID.
+// part is a part of the list of a project that an index contains, sorted by ID.
 type part struct {
-	link string // a table x with the keys of the rows, or empty
+	link string // a joined table x with the IDs of the rows; may be empty
 	cond string
 	args []any
 }
 
-// collect returns the rows of runs of parts that follow each other in the order of the
-// list, up to the run that completes the page.
-func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, runs [][]part) ([]int64, error) {
-	if l.way != "" {
-		slices.Reverse(runs)
+// collect returns the rows of groups of parts that follow each other in the order
+// of the list, up to the group that completes the page.
+func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]part) ([]int64, error) {
+	if l.direction != "" {
+		slices.Reverse(groups)
 	}
 	all := []int64{}
-	for _, run := range runs {
+	for _, group := range groups {
 		if len(all) >= rows {
 			break
 		}
 		need := rows - len(all)
-		for _, p := range run {
+		for _, p := range group {
 			w := l.where.With(p.cond, p.args...)
 			from, key := l.tables, `i.id`
 			if p.link != "" {
@@ -141,8 +141,8 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, runs [][]par
 	return slices.Compact(all), nil
 }
 
-// byPriorities reads the rows label by label, in the order of priorities that the
-// project gives them.
+// byPriorities reads the rows label by label, in the order of their priorities in
+// the project.
 func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	labels, err := db.All(ctx, d, scanPair, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
 	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].second >= noPriority {
@@ -152,34 +152,35 @@ func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int6
 	without := func(ids []any) string {
 		return `NOT EXISTS (SELECT 1 FROM ` + links + ` y WHERE y.` + key + ` = i.id AND y.label_id IN ` + db.In(len(ids)) + `)`
 	}
-	var runs [][]part
-	var before []any // labels of a higher priority
+	var groups [][]part
+	var before []any // labels with a higher priority
 	for len(labels) > 0 {
 		same := slices.IndexFunc(labels, func(o pair) bool { return o.second != labels[0].second })
 		if same < 0 {
 			same = len(labels)
 		}
-		var run []part
+		var group []part
 		for _, o := range labels[:same] {
 			p := part{links + ` x`, `x.label_id = ?`, []any{o.first}}
 			if len(before) > 0 {
 				p.cond, p.args = p.cond+` AND `+without(before), append(p.args, before...)
 			}
-			run = append(run, p)
+			group = append(group, p)
 		}
 		for _, o := range labels[:same] {
 			before = append(before, o.first)
 		}
-		runs, labels = append(runs, run), labels[same:]
+		groups, labels = append(groups, group), labels[same:]
 	}
 	rest := part{cond: `1 = 1`}
 	if len(before) > 0 {
 		rest = part{cond: without(before), args: before}
 	}
-	return l.collect(ctx, d, rows, append(runs, []part{rest}))
+	return l.collect(ctx, d, rows, append(groups, []part{rest}))
 }
 
-// byMilestones reads the rows milestone by milestone, in the order of their due dates.
+// byMilestones reads the rows milestone by milestone, in the order of their due
+// dates.
 func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	table := l.kind.table() + `s`
 	used, err := db.All(ctx, d, scanDue, `
@@ -192,7 +193,7 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 		return nil, err
 	}
 	slices.SortFunc(used, func(a, b due) int { return strings.Compare(a.date, b.date) })
-	var runs [][]part
+	var groups [][]part
 	rest := []part{{cond: `i.milestone_id IS NULL`}}
 	for i, m := range used {
 		p := part{cond: `i.milestone_id = ?`, args: []any{m.id}}
@@ -200,18 +201,18 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 		case m.date == "":
 			rest = append(rest, p)
 		case i > 0 && used[i-1].date == m.date:
-			runs[len(runs)-1] = append(runs[len(runs)-1], p)
+			groups[len(groups)-1] = append(groups[len(groups)-1], p)
 		default:
-			runs = append(runs, []part{p})
+			groups = append(groups, []part{p})
 		}
 	}
-	return l.collect(ctx, d, rows, append(runs, rest))
+	return l.collect(ctx, d, rows, append(groups, rest))
 }
 
 // due is a milestone with its due date.
 type due struct {
 	id   int64
-	date string // empty without one
+	date string // may be empty
 }
 
 func scanDue(s db.Scanner) (due, error) {

@@ -7,7 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// table is the name of the table of a kind, without the plural; other tables are named after it.
+// table returns the singular table name of a kind. The names of related tables
+// start with it.
 func (k Kind) table() string {
 	if k == MergeKind {
 		return "merge_request"
@@ -15,10 +16,10 @@ func (k Kind) table() string {
 	return "issue"
 }
 
-// noun is the kind in a text.
+// noun returns the kind as a word in a sentence.
 func (k Kind) noun() string { return strings.ReplaceAll(k.table(), "_", " ") }
 
-// name is the kind in an error.
+// name returns the kind as a word in an error message.
 func (k Kind) name() string {
 	if k == MergeKind {
 		return "Merge Request"
@@ -26,7 +27,7 @@ func (k Kind) name() string {
 	return string(k)
 }
 
-// relations are the relations that a kind has.
+// relations returns the user relations of a kind.
 func (k Kind) relations() []Relation {
 	if k == MergeKind {
 		return []Relation{Assignees, Reviewers}
@@ -39,19 +40,18 @@ func findDescription(ctx context.Context, q db.Q, of Target) (text string, err e
 	return text, err
 }
 
-// Relation is how users are related to an issue or merge request.
+// Relation is a relation between users and an issue or merge request.
 type Relation string
 
-// The relations.
 const (
 	Assignees Relation = "assignees"
-	Reviewers Relation = "reviewers" // of merge requests
+	Reviewers Relation = "reviewers" // merge requests only
 )
 
-// table is the table with the users of a relation.
+// table returns the table with the users of a relation.
 func (p Relation) table(k Kind) string { return k.table() + "_" + string(p) }
 
-// pair is a row of a table that joins two objects.
+// pair is a row of a join table.
 type pair struct{ first, second int64 }
 
 func scanPair(s db.Scanner) (p pair, err error) {
@@ -59,7 +59,8 @@ func scanPair(s db.Scanner) (p pair, err error) {
 	return p, err
 }
 
-// findRelated returns the IDs of the related users by target, in order.
+// findRelated returns the IDs of the related users by target ID, in ascending
+// order.
 func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, ids []int64) (map[int64][]int64, error) {
 	key := kind.table() + "_id"
 	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(ids))+` ORDER BY user_id`, db.Any(ids)...)
@@ -70,8 +71,8 @@ func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, ids []int6
 	return found, err
 }
 
-// saveRelated writes who is related to a target: those who stay are left as they
-// are.
+// saveRelated replaces the related users of a target. Existing rows of users who
+// remain are not rewritten.
 func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users []int64) error {
 	key := of.Kind.table() + "_id"
 	gone, args := ``, []any{of.ID}
@@ -89,8 +90,8 @@ func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users [
 	return nil
 }
 
-// findLabelsOf returns the labels of targets, by name, with the order that the
-// project of each has.
+// findLabelsOf returns the labels of targets by name, with their priority in the
+// project of each target.
 func findLabelsOf(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[int64][]*Label, error) {
 	type row struct {
 		target int64
@@ -127,7 +128,7 @@ func changeLabels(ctx context.Context, tx *db.Tx, of Target, added, removed []*L
 	return nil
 }
 
-// countOpenThreads counts the threads of targets that no one has settled.
+// countOpenThreads counts the unresolved threads of targets.
 func countOpenThreads(ctx context.Context, q db.Q, kind Kind, ids []int64) (map[int64]int64, error) {
 	list, err := db.All(ctx, q, scanPair, `
 		SELECT n.noteable_id, count(DISTINCT n.discussion_id) FROM notes n

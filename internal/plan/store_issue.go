@@ -31,8 +31,8 @@ func findIssueByID(ctx context.Context, q db.Q, id int64) (*Issue, error) {
 	return scanIssue(q.QueryRowContext(ctx, `SELECT `+issueColumns+` FROM `+issueTables+` WHERE i.id = ? AND p.deleted_at IS NULL`, id))
 }
 
-// findIssues returns those of the issues that a condition on issues i and
-// projects p leaves.
+// findIssues returns the issues among ids that match a condition on issues i and
+// projects p.
 func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64]*Issue, error) {
 	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
 	list, err := db.All(ctx, q, scanIssue, `SELECT `+issueColumns+` FROM `+issueTables+w.SQL(), w.Args()...)
@@ -43,8 +43,8 @@ func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64
 	return found, err
 }
 
-// issueNumber returns the next number, or the one that was asked for, after
-// which the next ones come.
+// issueNumber returns the next issue number of a project, or want. Later issues
+// are numbered after it.
 func issueNumber(ctx context.Context, tx *db.Tx, projectID int64, want *int64) (int64, error) {
 	if want == nil {
 		return project.NextNumber(ctx, tx, projectID, "issue")
@@ -76,12 +76,12 @@ func saveIssue(ctx context.Context, q db.Q, i *Issue) error {
 		i.Position, i.MovedToID, i.ClosedAt, i.ClosedByID, i.Description, i.ID), "Issue")
 }
 
-// findDue returns open issues that are due on a day, by their ids.
+// findDue returns a batch of open issues that are due on a day, by ID.
 func findDue(ctx context.Context, q db.Q, day string, after int64) ([]*Issue, error) {
-	const most = 200
+	const batch = 200
 	return db.All(ctx, q, scanIssue, `
 		SELECT `+issueColumns+` FROM `+issueTables+`
-		WHERE i.due_date = ? AND i.id > ? AND i.state = 'opened' AND p.deleted_at IS NULL AND NOT p.archived ORDER BY i.id LIMIT ?`, day, after, most)
+		WHERE i.due_date = ? AND i.id > ? AND i.state = 'opened' AND p.deleted_at IS NULL AND NOT p.archived ORDER BY i.id LIMIT ?`, day, after, batch)
 }
 
 func deleteIssue(ctx context.Context, q db.Q, id int64) error {
@@ -111,7 +111,8 @@ func findUsernames(ctx context.Context, q db.Q, ids []int64) (map[int64]string, 
 	return found, err
 }
 
-// findLabelNamed finds the label that issues of a project get by a name.
+// findLabelNamed finds a label by name; project labels take precedence over
+// inherited ones.
 func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label, error) {
 	cond, args := in.owns("l", true)
 	return scanLabel(q.QueryRowContext(ctx, `
@@ -119,22 +120,23 @@ func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label,
 		ORDER BY CASE WHEN l.project_id IS NULL THEN 1 ELSE 0 END, l.namespace_id DESC LIMIT 1`, append(append([]any{in.projectID()}, args...), name)...))
 }
 
-// mine is a condition on issues i: those that an actor wrote or is to do.
-const mine = `i.author_id = ? OR EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
+// authoredOrAssigned is the condition on issues i that the actor wrote or is
+// assigned to.
+const authoredOrAssigned = `i.author_id = ? OR EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
 
-// Concerns is mine for events, which know the id of an issue.
+// Concerns is authoredOrAssigned for events, which contain the ID of an issue.
 func Concerns(by actor.Actor) (string, []any) {
-	return `EXISTS (SELECT 1 FROM issues i WHERE i.id = e.subject_id AND (` + mine + `))`, []any{by.ID, by.ID}
+	return `EXISTS (SELECT 1 FROM issues i WHERE i.id = e.subject_id AND (` + authoredOrAssigned + `))`, []any{by.ID, by.ID}
 }
 
-// VisibleIssues is the condition on issues i of projects p that the actor sees,
-// for lists of other features.
+// VisibleIssues returns the condition on issues i of projects p that the actor can
+// see, for lists of other features.
 func (s *Service) VisibleIssues(by actor.Actor) (cond string, args []any) {
 	w := s.issuesIn(by, place{})
 	return w.Cond(), w.Args()
 }
 
-// countAssigned counts the open issues that a user is assigned to, up to a limit.
+// countAssigned counts the open issues that are assigned to a user, up to a limit.
 func countAssigned(ctx context.Context, q db.Q, w db.Where, userID int64, limit int) (n int, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT count(*) FROM (
@@ -144,8 +146,8 @@ func countAssigned(ctx context.Context, q db.Q, w db.Where, userID int64, limit 
 	return n, err
 }
 
-// countOpen counts the open issues of projects, each up to 10,000, by one range of
-// an index.
+// countOpen counts the open issues of projects, each up to 10,000, with an index
+// range per project.
 func countOpen(ctx context.Context, q db.Q, projects []int64, confidential bool, into map[int64]*int64) error {
 	if len(projects) == 0 {
 		return nil
@@ -164,8 +166,8 @@ func countOpen(ctx context.Context, q db.Q, projects []int64, confidential bool,
 	return err
 }
 
-// issuesIn are the conditions on issues i of projects p: those of a place that
-// the actor sees. It says in SQL what the gate says of a single issue.
+// issuesIn returns the conditions on issues i of projects p in a place that the
+// actor can see. It must agree with issue, which checks access to a single issue.
 func (s *Service) issuesIn(by actor.Actor, in place) db.Where {
 	var w db.Where
 	if in.project != nil {
@@ -178,7 +180,7 @@ func (s *Service) issuesIn(by actor.Actor, in place) db.Where {
 		case by.Anonymous():
 			w.And(`NOT i.confidential`)
 		default:
-			w.And(`NOT i.confidential OR `+mine, by.ID, by.ID)
+			w.And(`NOT i.confidential OR `+authoredOrAssigned, by.ID, by.ID)
 		}
 		return w
 	}
@@ -193,7 +195,7 @@ func (s *Service) issuesIn(by actor.Actor, in place) db.Where {
 		w.And(`NOT i.confidential`)
 	default:
 		cond, args := s.Projects.Readable(by, project.ConfidentialPart)
-		w.And(`NOT i.confidential OR `+mine+` OR (`+cond+`)`, append([]any{by.ID, by.ID}, args...)...)
+		w.And(`NOT i.confidential OR `+authoredOrAssigned+` OR (`+cond+`)`, append([]any{by.ID, by.ID}, args...)...)
 	}
 	return w
 }

@@ -9,8 +9,8 @@ import (
 	"svc/internal/errs"
 )
 
-// labelColumns need labelJoin, whose argument is the project that is asked for,
-// or 0.
+// labelColumns need labelJoin. Its argument is the ID of the project whose
+// priorities are read, or 0.
 const (
 	labelColumns = `l.id, l.project_id, l.namespace_id, l.name, l.color, l.description, l.created_at, l.updated_at, o.priority`
 	labelJoin    = ` LEFT JOIN label_priorities o ON o.label_id = l.id AND o.project_id = ?`
@@ -22,7 +22,7 @@ func scanLabel(s db.Scanner) (*Label, error) {
 	return &l, err
 }
 
-// projectID is that of a place, or 0.
+// projectID returns the ID of the project, or 0 for a group.
 func (in place) projectID() int64 {
 	if in.project == nil {
 		return 0
@@ -30,12 +30,12 @@ func (in place) projectID() int64 {
 	return in.project.ID
 }
 
-// owns is the condition on objects t of a place itself, and with more those of
-// the groups above.
-func (in place) owns(alias string, more bool) (string, []any) {
+// owns returns the condition on objects of the place. With inherited, objects of
+// ancestor groups are included.
+func (in place) owns(alias string, inherited bool) (string, []any) {
 	column, id := in.column()
 	cond, args := alias+"."+column+" = ?", []any{id}
-	if more {
+	if inherited {
 		cond += " OR " + alias + ".namespace_id IN " + above
 		args = append(args, in.tree())
 	}
@@ -59,10 +59,10 @@ func listLabels(ctx context.Context, d *db.DB, in place, f LabelFilter, p db.Pag
 	}, p)
 }
 
-// findLabel finds a label by id or name; the one of the place itself first, then
-// that of the nearest group above.
-func findLabel(ctx context.Context, q db.Q, in place, ref string, more bool) (*Label, error) {
-	cond, args := in.owns("l", more)
+// findLabel finds a label by ID or name. Labels of the place itself take
+// precedence over those of the nearest ancestor group.
+func findLabel(ctx context.Context, q db.Q, in place, ref string, inherited bool) (*Label, error) {
+	cond, args := in.owns("l", inherited)
 	id, err := strconv.ParseInt(ref, 10, 64)
 	if err != nil {
 		id = 0
@@ -74,11 +74,11 @@ func findLabel(ctx context.Context, q db.Q, in place, ref string, more bool) (*L
 		append(append([]any{in.projectID()}, args...), id, ref, id)...))
 }
 
-// hasLabel reports whether the place or a group above has another label of that
-// name.
-func hasLabel(ctx context.Context, q db.Q, in place, name string, but int64) (bool, error) {
+// hasLabel reports whether the place or an ancestor group has a label of that name
+// with another ID.
+func hasLabel(ctx context.Context, q db.Q, in place, name string, exceptID int64) (bool, error) {
 	cond, args := in.owns("l", true)
-	return db.Exists(ctx, q, `SELECT 1 FROM labels l WHERE (`+cond+`) AND l.name = ? AND l.id <> ? LIMIT 1`, append(args, name, but)...)
+	return db.Exists(ctx, q, `SELECT 1 FROM labels l WHERE (`+cond+`) AND l.name = ? AND l.id <> ? LIMIT 1`, append(args, name, exceptID)...)
 }
 
 func insertLabel(ctx context.Context, q db.Q, l *Label) error {
@@ -101,7 +101,7 @@ func labelTaken(err error) error {
 	return err
 }
 
-// savePriority writes the place of a label in the order of a project.
+// savePriority saves the priority of a label in a project.
 func savePriority(ctx context.Context, tx *db.Tx, in place, l *Label, f LabelFields) error {
 	if !f.SetPriority || in.project == nil {
 		return nil
@@ -122,8 +122,8 @@ func deleteLabel(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// promoteLabel gives a label to a group, and to it what labels of the same name
-// in the projects of the group have.
+// promoteLabel moves a label to a group, and merges the labels of the same name in
+// the projects of the group into it.
 func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at time.Time) error {
 	same := `(SELECT o.id FROM labels o JOIN projects p ON p.id = o.project_id WHERE o.name = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{l.Name, l.ID, groupID}
@@ -151,8 +151,8 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 	return labelTaken(db.ExecOne(ctx, tx, `UPDATE labels SET project_id = NULL, namespace_id = ?, updated_at = ? WHERE id = ?`, groupID, at, l.ID))
 }
 
-// countByLabel counts the issues that a condition on issues i and projects p leaves,
-// for each label and state at most one more than db.CountLimit.
+// countByLabel counts the issues that match a condition on issues i and projects
+// p, for each label and state up to db.CountLimit + 1.
 func countByLabel(ctx context.Context, d *db.DB, w db.Where, labels map[int64]*Label) error {
 	const tables = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`
 	for id, l := range labels {

@@ -25,12 +25,12 @@ func findLink(ctx context.Context, q db.Q, issueID, id int64) (*Link, error) {
 }
 
 func insertLink(ctx context.Context, tx *db.Tx, l *Link) error {
-	there, err := db.Exists(ctx, tx, `
+	exists, err := db.Exists(ctx, tx, `
 		SELECT 1 FROM issue_links WHERE source_id = ? AND target_id = ? OR source_id = ? AND target_id = ? LIMIT 1`, l.SourceID, l.TargetID, l.TargetID, l.SourceID)
 	if err != nil {
 		return err
 	}
-	if there {
+	if exists {
 		return errs.Conflict("Issue(s) already assigned")
 	}
 	err = tx.QueryRowContext(ctx, `INSERT INTO issue_links (source_id, target_id, kind, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
@@ -45,8 +45,8 @@ func deleteLink(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM issue_links WHERE id = ?`, id), "")
 }
 
-// findMilestoneTitled returns the id of the milestone that issues of a project
-// can have by this title; nil without one.
+// findMilestoneTitled returns the ID of the milestone with this title that issues
+// of a project can have, or nil.
 func findMilestoneTitled(ctx context.Context, q db.Q, in place, title string) (*int64, error) {
 	cond, args := in.owns("m", true)
 	var id int64
@@ -72,11 +72,11 @@ func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue) error {
 	return err
 }
 
-// between returns a position behind one issue and before another one.
+// between returns a position between two issues.
 func between(ctx context.Context, tx *db.Tx, projectID int64, after, before *int64) (int64, error) {
 	position := func(id int64) (at int64, err error) {
 		err = tx.QueryRowContext(ctx, `
-			SELECT `+placed()+` FROM issues i WHERE i.id = ? AND i.project_id = ?`, id, projectID).Scan(&at)
+			SELECT `+positionSQL()+` FROM issues i WHERE i.id = ? AND i.project_id = ?`, id, projectID).Scan(&at)
 		return at, db.NotFound(err, "Issue")
 	}
 	var low, high int64
@@ -102,7 +102,7 @@ func between(ctx context.Context, tx *db.Tx, projectID int64, after, before *int
 
 func savePosition(ctx context.Context, tx *db.Tx, id, at int64) error {
 	if at == 0 {
-		at = 1 // none is a word for its number
+		at = 1 // 0 means that the issue was never moved
 	}
 	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE issues SET position = ? WHERE id = ?`, at, id), "Issue")
 }

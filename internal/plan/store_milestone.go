@@ -20,18 +20,18 @@ func scanMilestone(s db.Scanner) (*Milestone, error) {
 	return &m, err
 }
 
-func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, seen string, seenArgs []any, p db.Paging) (db.Page[*Milestone], error) {
+func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, readable string, readableArgs []any, p db.Paging) (db.Page[*Milestone], error) {
 	var w db.Where
 	var cond string
 	var args []any
 	if in.project == nil && in.group == nil {
-		cond, args = `m.project_id IN (SELECT p.id FROM projects p WHERE `+seen+`)`, seenArgs
+		cond, args = `m.project_id IN (SELECT p.id FROM projects p WHERE `+readable+`)`, readableArgs
 	} else {
 		cond, args = in.owns("m", f.Ancestors)
 	}
 	if f.Descendants && in.group != nil {
-		cond += ` OR m.namespace_id IN ` + below + ` OR m.project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN ` + below + ` AND ` + seen + `)`
-		args = append(append(args, in.group.ID, in.group.ID), seenArgs...)
+		cond += ` OR m.namespace_id IN ` + below + ` OR m.project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN ` + below + ` AND ` + readable + `)`
+		args = append(append(args, in.group.ID, in.group.ID), readableArgs...)
 	}
 	w.And(cond, args...)
 	if f.Live {
@@ -95,9 +95,9 @@ func lockMilestone(ctx context.Context, tx *db.Tx, in place, id int64) (*Milesto
 	return m, db.NotFound(err, "Milestone")
 }
 
-// freeTitle refuses a title that another milestone has which is there for the
-// same issues.
-func freeTitle(ctx context.Context, q db.Q, in place, m *Milestone) error {
+// checkTitle returns Invalid if another milestone that the same issues can have
+// has this title.
+func checkTitle(ctx context.Context, q db.Q, in place, m *Milestone) error {
 	cond, args := in.owns("m", true)
 	taken, err := db.Exists(ctx, q, `SELECT 1 FROM milestones m WHERE (`+cond+`) AND m.title = ? AND m.id <> ? LIMIT 1`, append(args, m.Title, m.ID)...)
 	if err == nil && taken {
@@ -133,9 +133,9 @@ func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// promoteMilestone saves a milestone that is a group's from now on, and gives it
-// what those of the same title in the projects of the group have: these go, and
-// their ids are given back.
+// promoteMilestone saves a milestone that now belongs to a group, and merges the
+// milestones of the same title in the projects of the group into it. It returns
+// the IDs of the deleted milestones.
 func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, error) {
 	same := `(SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{m.Title, m.ID, *m.GroupID}
@@ -151,8 +151,8 @@ func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, er
 	return gone, saveMilestone(ctx, tx, m)
 }
 
-// countByMilestone counts the issues that a condition on issues i and projects p
-// leaves, for each milestone.
+// countByMilestone counts the issues that match a condition on issues i and
+// projects p, for each milestone.
 func countByMilestone(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64]Counts, error) {
 	w.And(`i.milestone_id IN `+db.In(len(ids)), db.Any(ids)...)
 	type row struct {

@@ -25,7 +25,7 @@ func scanNote(s db.Scanner) (*Note, error) {
 	return &n, err
 }
 
-// where are the conditions on notes n of a target that the actor may see.
+// where returns the conditions on notes n of a target that the actor can see.
 func (on Noteable) where() db.Where {
 	var w db.Where
 	w.And(`n.noteable_type = ? AND n.noteable_id = ?`, string(on.Kind), on.ID)
@@ -110,8 +110,8 @@ func deleteNotesOf(ctx context.Context, q db.Q, kind Kind, ids []int64) error {
 	return err
 }
 
-// deleteNotesBy removes the notes of an author, which the targets that they are
-// on no longer count.
+// deleteNotesBy deletes the notes of an author and updates the note counts of
+// their targets.
 func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
 	for _, kind := range []Kind{IssueKind, MergeKind} {
 		table := kind.table() + "s"
@@ -126,21 +126,22 @@ func deleteNotesBy(ctx context.Context, tx *db.Tx, authorID int64) error {
 	return err
 }
 
-// countNote keeps the number of notes with an issue, and reads whether it is
+// countNote adds step to the number of notes of an issue, and reads whether it is
 // confidential.
 func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time) error {
 	err := tx.QueryRowContext(ctx, `UPDATE issues SET notes = notes + ?, updated_at = ? WHERE id = ? RETURNING confidential`, step, at, i.ID).Scan(&i.Confidential)
 	return db.NotFound(err, "Issue")
 }
 
-// findWriters returns who wrote notes on a target, in the order of their first one.
-func findWriters(ctx context.Context, q db.Q, on Target, insider bool) ([]int64, error) {
+// findNoteAuthors returns the authors of comments on a target, in the order of
+// their first comment.
+func findNoteAuthors(ctx context.Context, q db.Q, on Target, insider bool) ([]int64, error) {
 	w := Noteable{Target: on, Insider: insider}.where()
 	w.And(`n.system = ''`)
 	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
 }
 
-// listDiscussions returns the ids of discussions by their first notes.
+// listDiscussions returns the IDs of discussions, ordered by their first notes.
 func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	w := on.where()
 	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)
@@ -154,20 +155,20 @@ func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (d
 	}, p)
 }
 
-func findDiscussed(ctx context.Context, q db.Q, on Noteable, ids []string) ([]*Note, error) {
+func findDiscussionNotes(ctx context.Context, q db.Q, on Noteable, ids []string) ([]*Note, error) {
 	w := on.where()
 	w.And(`n.discussion_id IN `+db.In(len(ids)), db.Any(ids)...)
 	return db.All(ctx, q, scanNote, `SELECT `+noteColumns+` FROM notes n`+w.SQL()+` ORDER BY n.id`, w.Args()...)
 }
 
-// findFirstDiscussed returns the first note of a discussion. ErrNoRows.
-func findFirstDiscussed(ctx context.Context, q db.Q, on Noteable, id string) (*Note, error) {
+// findFirstNote returns the first note of a discussion. ErrNoRows.
+func findFirstNote(ctx context.Context, q db.Q, on Noteable, id string) (*Note, error) {
 	w := on.where()
 	w.And(`n.discussion_id = ?`, id)
 	return scanNote(q.QueryRowContext(ctx, `SELECT `+noteColumns+` FROM notes n`+w.SQL()+` ORDER BY n.id LIMIT 1`, w.Args()...))
 }
 
-// hasNotes reports whether a discussion has n notes or more.
+// hasNotes reports whether a discussion has at least n notes.
 func hasNotes(ctx context.Context, q db.Q, on Target, id string, n int) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM notes WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? ORDER BY id LIMIT 1 OFFSET ?`,
 		string(on.Kind), on.ID, id, n-1)
@@ -178,8 +179,8 @@ func beginThread(ctx context.Context, tx *db.Tx, noteID int64) error {
 	return err
 }
 
-// resolveThread settles a thread, or one note of it. What is settled already stays
-// as it is.
+// resolveThread resolves a thread, or one note of it. Notes that are resolved
+// already are left unchanged.
 func resolveThread(ctx context.Context, tx *db.Tx, on Target, id string, note *int64, by int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE notes SET resolved_at = ?, resolved_by_id = ?

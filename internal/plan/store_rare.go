@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxRanges is the number of ranges that candidates are read from, and so of
-	// labels or milestones that one name stands for.
+	// maxRanges is the maximum number of index ranges that candidates are read from,
+	// and so of labels or milestones with one name.
 	maxRanges = 50
 )
 
-// Range is a part of an index with the IDs of issues or merge requests: a query
-// without LIMIT, in the order of the index. Without an order PostgreSQL may read the
-// table, because it expects to find enough rows soon.
+// Range is an index range with the IDs of issues or merge requests: a query
+// without LIMIT, in the order of the index. Without the ORDER BY, PostgreSQL may
+// scan the table because it expects to find enough rows soon.
 type Range struct {
 	Query string
 	Args  []any
@@ -28,14 +28,15 @@ type Range struct {
 // Candidates are all issues or merge requests that match one condition of a list.
 type Candidates []Range
 
-// Area is where a list looks: in a project, in a group, or everywhere if both are 0.
+// Area is where a list searches: in a project, in a group, or everywhere if both
+// are 0.
 type Area struct{ Project, Group int64 }
 
-// named has the IDs that the names in a filter stand for. A name that stands for too
-// many has none.
+// named has the IDs of the names in a filter. A name with too many matches is
+// missing.
 type named struct{ users, labels, milestones map[string][]int64 }
 
-// resolve finds what the names in a filter stand for.
+// resolve looks up the names in a filter.
 func (s *Service) resolve(ctx context.Context, in Area, list ...*Match) error {
 	for _, m := range list {
 		m.named = named{map[string][]int64{}, map[string][]int64{}, map[string][]int64{}}
@@ -71,8 +72,8 @@ func findUserNamed(ctx context.Context, q db.Q, name string) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT u.id FROM users u WHERE lower(u.username) = lower(?)`, name)
 }
 
-// find finds the labels or milestones with a name. Where many have it, those count
-// that the project or group has, with those of the groups above it.
+// find looks up the labels or milestones with a name. If there are many, only
+// those of the project and its ancestor groups count.
 func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) error {
 	column, found := "name", n.labels
 	if table == "milestones" {
@@ -90,8 +91,8 @@ func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) er
 	return err
 }
 
-// Rows returns the range of the issues or merge requests of an area in which a
-// condition holds, with the order of the index that has them.
+// Rows returns the range of the issues or merge requests in an area that match a
+// condition, in the order of the index that contains them.
 func (in Area) Rows(kind Kind, order, cond string, args ...any) Range {
 	query := `SELECT i.id FROM ` + kind.table() + `s i WHERE `
 	if in.Project != 0 {
@@ -100,13 +101,13 @@ func (in Area) Rows(kind Kind, order, cond string, args ...any) Range {
 	return Range{query + cond + ` ORDER BY ` + order, args}
 }
 
-// UsersOf are the candidates of a condition that a user is related.
+// UsersOf returns the candidates for a condition on an assignee or reviewer.
 func UsersOf(kind Kind, as Relation, id int64) Candidates {
 	key := `a.` + kind.table() + `_id`
 	return Candidates{{`SELECT ` + key + ` FROM ` + as.table(kind) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
 }
 
-// sources returns the candidates of a filter.
+// sources returns the candidates for each condition of a filter.
 func (f Filter) sources(kind Kind, by actor.Actor, in Area, order string) (list []Candidates) {
 	switch f.Scope {
 	case "created_by_me":
@@ -128,7 +129,7 @@ func (f Filter) sources(kind Kind, by actor.Actor, in Area, order string) (list 
 	return list
 }
 
-// times are the candidates of a condition on a time.
+// times returns the candidates for a condition on a time.
 func (in Area) times(kind Kind, column string, within [2]*time.Time) Candidates {
 	var w db.Where
 	w.Time(column+` >= ?`, within[0])
@@ -136,7 +137,7 @@ func (in Area) times(kind Kind, column string, within [2]*time.Time) Candidates 
 	return Candidates{in.Rows(kind, column+`, i.id`, w.Cond(), w.Args()...)}
 }
 
-// sources returns the candidates of the conditions of a match.
+// sources returns the candidates for each condition of a match.
 func (m Match) sources(kind Kind, in Area) (list []Candidates) {
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
@@ -187,8 +188,8 @@ func ofMilestones(kind Kind, ids []int64) Candidates {
 	return source
 }
 
-// Related returns the candidates of the condition that users are related, by ID and by
-// names.
+// Related returns the candidates for conditions on assignees or reviewers, by ID
+// and by username.
 func (n named) Related(kind Kind, as Relation, given string, names []string) (list []Candidates) {
 	if id, err := strconv.ParseInt(given, 10, 64); err == nil && id != 0 {
 		list = append(list, UsersOf(kind, as, id))
@@ -205,7 +206,7 @@ func (n named) Related(kind Kind, as Relation, given string, names []string) (li
 	return list
 }
 
-// others returns the candidates of negated conditions.
+// others returns the candidates for negated conditions.
 func (m Match) others(kind Kind, in Area) (list []Candidates) {
 	if in.Project == 0 {
 		return nil
@@ -226,9 +227,9 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 	return list
 }
 
-// Select resolves the names in a filter and finds the candidates for its list in an
-// area, by the rarest of its conditions and of those of more, which is called when the
-// names are known.
+// Select resolves the names in a filter and finds the candidates for its list in
+// an area, by the most selective condition. more returns further candidates and is
+// called when the names are resolved.
 func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
 	found := Selection{kind: kind, in: in, search: f.Search != ""}
 	m.ReactionBy, not.ReactionBy = by.ID, by.ID
@@ -263,42 +264,43 @@ func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area
 	return found, err
 }
 
-// rarest returns the IDs of the fewest candidates, in order; nil if all are many.
+// rarest returns the IDs of the smallest set of candidates, in ascending order;
+// nil if all sets are large.
 func rarest(ctx context.Context, q db.Q, list []Candidates) (found []int64, err error) {
-	most := db.MaxCandidates
+	limit := db.MaxCandidates
 	for _, source := range list {
 		if len(source) > maxRanges {
 			continue
 		}
 		ids := []int64{}
 		for _, r := range source {
-			part, err := db.All(ctx, q, db.Value[int64], r.Query+` LIMIT ?`, append(slices.Clip(r.Args), most+1-len(ids))...)
+			part, err := db.All(ctx, q, db.Value[int64], r.Query+` LIMIT ?`, append(slices.Clip(r.Args), limit+1-len(ids))...)
 			if err != nil {
 				return nil, err
 			}
-			if ids = append(ids, part...); len(ids) > most {
+			if ids = append(ids, part...); len(ids) > limit {
 				break
 			}
 		}
-		if len(ids) > most {
+		if len(ids) > limit {
 			continue
 		}
 		slices.Sort(ids)
 		found = slices.Compact(ids)
-		if most = len(found); most == 0 {
+		if limit = len(found); limit == 0 {
 			break
 		}
 	}
 	return found, nil
 }
 
-// known reports whether the labels with a name have been found.
+// known reports whether the labels with a name were resolved.
 func (n named) known(label string) bool {
 	_, ok := n.labels[label]
 	return ok
 }
 
-// UserNamed returns the IDs of users with a username, if they have been found.
+// UserNamed returns the IDs of users with a username, if it was resolved.
 func (n named) UserNamed(name string) ([]int64, bool) {
 	ids, ok := n.users[name]
 	return ids, ok

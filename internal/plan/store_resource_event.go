@@ -42,7 +42,8 @@ func deleteResourceEvents(ctx context.Context, tx *db.Tx, kind Kind, ids []int64
 	return err
 }
 
-// findUsableLabels returns those of the labels that a place has, by ID.
+// findUsableLabels returns the labels among ids that are available in a place, by
+// ID.
 func findUsableLabels(ctx context.Context, q db.Q, in place, ids []int64) (map[int64]*Label, error) {
 	found := map[int64]*Label{}
 	if len(ids) == 0 {
@@ -57,7 +58,8 @@ func findUsableLabels(ctx context.Context, q db.Q, in place, ids []int64) (map[i
 	return found, err
 }
 
-// findUsableMilestones returns those of the milestones that a place has, by ID.
+// findUsableMilestones returns the milestones among ids that are available in a
+// place, by ID.
 func findUsableMilestones(ctx context.Context, q db.Q, in place, ids []int64) (map[int64]*Milestone, error) {
 	found := map[int64]*Milestone{}
 	if len(ids) == 0 {

@@ -7,10 +7,10 @@ import (
 	"svc/internal/db"
 )
 
-// saveSubscription reports whether anything has changed. A user who never said
-// anything is not subscribed.
-func saveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, want bool, at time.Time) (bool, error) {
-	if !want {
+// saveSubscription reports whether the subscription changed. A user without a row
+// is not subscribed.
+func saveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, subscribe bool, at time.Time) (bool, error) {
+	if !subscribe {
 		return db.ExecAny(ctx, tx, `UPDATE subscriptions SET subscribed = FALSE WHERE kind = ? AND thing_id = ? AND user_id = ? AND subscribed`,
 			string(of.Kind), of.ID, userID)
 	}
@@ -20,13 +20,13 @@ func saveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, w
 	if err != nil {
 		return false, err
 	}
-	// One who was subscribed because they take part has asked for it now.
+	// A participant who subscribes explicitly becomes a subscriber.
 	_, err = tx.ExecContext(ctx, `UPDATE subscriptions SET asked = TRUE WHERE kind = ? AND thing_id = ? AND user_id = ? AND NOT asked`, string(of.Kind), of.ID, userID)
 	return changed, err
 }
 
-// leaveSubscription unsubscribes a user from a target, also from notifications
-// that they got for another reason.
+// leaveSubscription unsubscribes a user from a target, including notifications for
+// other reasons, such as a mention.
 func leaveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, FALSE, ?)
@@ -34,7 +34,7 @@ func leaveSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, 
 	return err
 }
 
-// subscription is a row of a user and a target.
+// subscription is a row of the table subscriptions.
 type subscription struct {
 	userID            int64
 	subscribed, asked bool
@@ -47,7 +47,6 @@ func findSubscriptions(ctx context.Context, q db.Q, of Target) ([]subscription, 
 	}, `SELECT user_id, subscribed, asked FROM subscriptions WHERE kind = ? AND thing_id = ? ORDER BY user_id`, string(of.Kind), of.ID)
 }
 
-// findLabelSubscribers returns the users who subscribed to labels.
 func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64, error) {
 	if len(labels) == 0 {
 		return nil, nil
@@ -56,8 +55,7 @@ func findLabelSubscribers(ctx context.Context, q db.Q, labels []int64) ([]int64,
 		SELECT DISTINCT user_id FROM subscriptions WHERE kind = 'Label' AND subscribed AND thing_id IN `+db.In(len(labels))+` ORDER BY 1`, db.Any(labels)...)
 }
 
-// joinSubscription subscribes one who takes part, unless they have said that
-// they do not want it.
+// joinSubscription subscribes a participant unless they have unsubscribed.
 func joinSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) VALUES (?, ?, ?, TRUE, ?)
@@ -65,7 +63,7 @@ func joinSubscription(ctx context.Context, tx *db.Tx, of Target, userID int64, a
 	return err
 }
 
-// findSubscribed returns those of the targets that the user is subscribed to.
+// findSubscribed returns the targets among ids that the user is subscribed to.
 func findSubscribed(ctx context.Context, q db.Q, kind Kind, ids []int64, userID int64) (map[int64]bool, error) {
 	found := map[int64]bool{}
 	if len(ids) == 0 {

@@ -6,7 +6,7 @@ import (
 	"svc/internal/db"
 )
 
-// listThreads returns the ids of threads by their first notes.
+// listThreads returns the IDs of threads, ordered by their first notes.
 func listThreads(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	w := on.where()
 	w.And(`n.type <> '' AND n.system = ''`)

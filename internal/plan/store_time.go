@@ -23,8 +23,8 @@ func deleteTimelogs(ctx context.Context, tx *db.Tx, kind Kind, ids []int64) erro
 	return err
 }
 
-// copyTime gives a copy of an issue its estimate and, if the issue is moved, its
-// timelogs.
+// copyTime copies the time estimate of an issue to a copy. If the issue is moved,
+// its timelogs are moved as well.
 func copyTime(ctx context.Context, tx *db.Tx, from, to *Issue, move bool) error {
 	if !move {
 		to.TimeSpent = 0

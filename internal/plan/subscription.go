@@ -17,7 +17,7 @@ type Target struct {
 // Kind is the type of a Target, as notes and events store it.
 type Kind string
 
-// The kinds of this feature and of merge requests.
+// The kinds of objects of this package, and merge requests.
 const (
 	IssueKind     Kind = "Issue"
 	LabelKind     Kind = "Label"
@@ -25,14 +25,14 @@ const (
 	MergeKind     Kind = "MergeRequest"
 )
 
-// Subscribe subscribes or unsubscribes the actor, who sees the target; changed
-// is false if nothing changes.
-func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Target, want bool) (changed bool, err error) {
+// Subscribe subscribes or unsubscribes the actor. The caller has checked that they
+// can see the target. changed is false if there was nothing to change.
+func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Target, subscribe bool) (changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		changed, err = saveSubscription(ctx, tx, of, by.ID, want, s.Now())
+		changed, err = saveSubscription(ctx, tx, of, by.ID, subscribe, s.Now())
 		return err
 	})
 	if err != nil {
@@ -41,8 +41,7 @@ func (s *Service) Subscribe(ctx context.Context, by actor.Actor, of Target, want
 	return changed, nil
 }
 
-// Join subscribes a user who takes part in the target, unless they have
-// unsubscribed.
+// Join subscribes a participant unless they have unsubscribed.
 func (s *Service) Join(ctx context.Context, tx *db.Tx, of Target, userID int64) error {
 	return joinSubscription(ctx, tx, of, userID, s.Now())
 }

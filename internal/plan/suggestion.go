@@ -14,12 +14,12 @@ import (
 	"svc/internal/markup"
 )
 
-// Suggestion is a change that a diff note suggests: lines of the new file, in the
-// head commit of the position of the note, and their replacement.
+// Suggestion is a change suggested in a diff note: a range of lines of the new
+// file, in the head commit of the note's position, and their replacement.
 type Suggestion struct {
 	ID          int64
 	NoteID      int64
-	Number      int // in the note, from 0
+	Number      int // index in the note, from 0
 	FromLine    int64
 	ToLine      int64
 	FromContent string
@@ -30,25 +30,24 @@ type Suggestion struct {
 	// Set by Noteable.CheckSuggestions.
 	Appliable bool
 	Reason    string // why it cannot be applied; empty if it was applied
-	Offset    int64  // by how many lines later commits moved the lines
+	Offset    int64  // how many lines later commits have moved the range
 }
 
 // Applied reports whether the suggestion was applied.
 func (s *Suggestion) Applied() bool { return s.AppliedAt != nil }
 
-// Same reports whether the suggestion would change nothing.
+// Same reports whether the suggestion changes nothing.
 func (s *Suggestion) Same() bool { return s.FromContent == s.ToContent }
 
-// The limits of suggestions: in a note, and of the bytes of the lines that those
-// of a note replace. A short note could otherwise copy a file many times into the
-// database.
+// Limits per note: the number of suggestions, and the total size of the lines that
+// they replace. Without the second limit, a short note could store many copies of
+// a file in the database.
 const (
 	maxSuggestions    = 50
 	maxSuggestedBytes = 1 << 18
 )
 
-// suggest sets the suggestions of a new text of a note, if it is about a line of
-// the new file.
+// suggest parses the suggestions in the text of a note on a line of the new file.
 func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 	n.Suggestions = nil
 	if on.Source == nil {
@@ -60,7 +59,7 @@ func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 	}
 	at := n.Position
 	if at == nil && n.Discussion != "" { // a reply
-		notes, err := findDiscussed(ctx, s.DB, on, []string{n.Discussion})
+		notes, err := findDiscussionNotes(ctx, s.DB, on, []string{n.Discussion})
 		if err != nil {
 			return fmt.Errorf("position of discussion %s: %w", n.Discussion, err)
 		}
@@ -73,32 +72,32 @@ func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 	}
 	content, err := on.Source(ctx, at.HeadSHA, at.NewPath)
 	if errs.IsRefusal(err) {
-		return nil // binary or too large: the suggestion stays a block of code
+		return nil // binary or too large: rendered as a code block
 	}
 	if err != nil {
 		return err
 	}
-	lines, copied := SplitLines(content), 0
-	for i, one := range found[:min(len(found), maxSuggestions)] {
-		next := &Suggestion{
-			Number: i, FromLine: max(1, *at.NewLine-int64(one.Above)), ToLine: min(int64(len(lines)), *at.NewLine+int64(one.Below)), ToContent: one.Content,
+	lines, size := SplitLines(content), 0
+	for i, parsed := range found[:min(len(found), maxSuggestions)] {
+		suggestion := &Suggestion{
+			Number: i, FromLine: max(1, *at.NewLine-int64(parsed.Above)), ToLine: min(int64(len(lines)), *at.NewLine+int64(parsed.Below)), ToContent: parsed.Content,
 		}
-		if next.FromLine > next.ToLine {
+		if suggestion.FromLine > suggestion.ToLine {
 			continue
 		}
 		var from strings.Builder
-		for _, line := range lines[next.FromLine-1 : next.ToLine] {
+		for _, line := range lines[suggestion.FromLine-1 : suggestion.ToLine] {
 			from.WriteString(strings.TrimRight(line, "\r\n") + "\n")
 		}
-		if next.FromContent = from.String(); copied+from.Len() <= maxSuggestedBytes && utf8.ValidString(next.FromContent) {
-			copied += from.Len()
-			n.Suggestions = append(n.Suggestions, next)
+		if suggestion.FromContent = from.String(); size+from.Len() <= maxSuggestedBytes && utf8.ValidString(suggestion.FromContent) {
+			size += from.Len()
+			n.Suggestions = append(n.Suggestions, suggestion)
 		}
 	}
 	return nil
 }
 
-// SplitLines returns the lines of a text, with their ends.
+// SplitLines returns the lines of a text with their line endings.
 func SplitLines(content []byte) []string {
 	lines := make([]string, 0, bytes.Count(content, []byte("\n"))+1)
 	for line := range strings.Lines(string(content)) {
@@ -107,38 +106,38 @@ func SplitLines(content []byte) []string {
 	return lines
 }
 
-// Apply replaces the lines of the suggestion in the lines of a file. It keeps the
-// line ends of the file. It returns false if the file has other lines there.
+// Apply replaces the lines of the suggestion in the lines of a file and keeps its
+// line endings. It returns false if the lines in the file have changed.
 func (s *Suggestion) Apply(lines []string) ([]string, bool) {
 	from, to := s.FromLine-1+s.Offset, s.ToLine+s.Offset
 	if from < 0 || to > int64(len(lines)) {
 		return nil, false
 	}
 	old := lines[from:to]
-	var now strings.Builder
+	var current strings.Builder
 	for _, line := range old {
-		now.WriteString(strings.TrimRight(line, "\r\n") + "\n")
+		current.WriteString(strings.TrimRight(line, "\r\n") + "\n")
 	}
-	if now.String() != s.FromContent {
+	if current.String() != s.FromContent {
 		return nil, false
 	}
 	end := "\n"
 	if strings.HasSuffix(old[0], "\r\n") {
 		end = "\r\n"
 	}
-	var next []string
+	var replacement []string
 	for line := range strings.Lines(s.ToContent) {
-		next = append(next, strings.TrimRight(line, "\r\n")+end)
+		replacement = append(replacement, strings.TrimRight(line, "\r\n")+end)
 	}
-	if last := old[len(old)-1]; !strings.HasSuffix(last, "\n") && len(next) > 0 { // the file ends without a line feed
-		next[len(next)-1] = strings.TrimRight(next[len(next)-1], "\r\n")
+	if last := old[len(old)-1]; !strings.HasSuffix(last, "\n") && len(replacement) > 0 { // no newline at end of file
+		replacement[len(replacement)-1] = strings.TrimRight(replacement[len(replacement)-1], "\r\n")
 	}
-	return append(append(append([]string{}, lines[:from]...), next...), lines[to:]...), true
+	return append(append(append([]string{}, lines[:from]...), replacement...), lines[to:]...), true
 }
 
-// start returns the numbers that the first line of the suggestion can have now,
-// given the diff of the file since: insertions directly before it may be a part of
-// the suggestion.
+// start returns the lowest and the highest possible line number of the start of
+// the suggestion after the changes in f. Lines that were inserted directly before
+// it may be part of the suggestion.
 func (s *Suggestion) start(f *git.FileDiff) [2]int64 {
 	at := [2]int64{s.FromLine, s.FromLine}
 	for l := range f.Lines() {
@@ -156,8 +155,7 @@ func (s *Suggestion) start(f *git.FileDiff) [2]int64 {
 	return at
 }
 
-// MayBeApplied reports whether the diff of the file since changes lines of the
-// suggestion, or lines next to them.
+// MayBeApplied reports whether f changes lines of the suggestion or next to it.
 func (s *Suggestion) MayBeApplied(f *git.FileDiff) bool {
 	for l := range f.Lines() {
 		if l.Kind == '-' && l.Old >= s.FromLine && l.Old <= s.ToLine || l.Kind == '+' && l.Old >= s.FromLine && l.Old <= s.ToLine+1 {
@@ -167,8 +165,8 @@ func (s *Suggestion) MayBeApplied(f *git.FileDiff) bool {
 	return false
 }
 
-// IsApplied reports whether a file has the lines that the suggestion suggests,
-// because the diff of the file since put them there.
+// IsApplied reports whether the changes in f have put the suggested lines into the
+// file.
 func (s *Suggestion) IsApplied(f *git.FileDiff, lines []string) bool {
 	want := SplitLines([]byte(s.ToContent))
 	for _, at := range s.start(f) {
@@ -179,9 +177,9 @@ func (s *Suggestion) IsApplied(f *git.FileDiff, lines []string) bool {
 	return false
 }
 
-// changedAt reports whether a diff removes all lines of a suggestion that deletes
-// them, or adds or removes lines where the suggestion does: from and to are its new
-// lines.
+// changedAt reports whether f makes changes where the suggestion does; from and to
+// are the range of its new lines. If the suggestion deletes lines, f must delete
+// all of them.
 func (s *Suggestion) changedAt(f *git.FileDiff, from, to int64) bool {
 	removed, added := int64(0), 0
 	for l := range f.Lines() {
@@ -198,8 +196,8 @@ func (s *Suggestion) changedAt(f *git.FileDiff, from, to int64) bool {
 	return removed+int64(added) > 0
 }
 
-// linesAt reports whether a file has lines from a number on. Line ends do not
-// matter.
+// linesAt reports whether lines contains want at line number from. Line endings
+// are ignored.
 func linesAt(lines []string, from int64, want []string) bool {
 	if from < 1 || from-1+int64(len(want)) > int64(len(lines)) {
 		return false
@@ -212,8 +210,9 @@ func linesAt(lines []string, from int64, want []string) bool {
 	return true
 }
 
-// SettleApplied records that suggestions are in a commit although nobody marked
-// them. Their threads stay as they are, because it is not known who applied them.
+// SettleApplied marks suggestions as applied that are part of a commit although no
+// one applied them here. Their threads stay open, because it is not known who
+// applied them.
 func (s *Service) SettleApplied(ctx context.Context, ids []int64, commit string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		_, err := saveApplied(ctx, tx, ids, commit, s.Now())
@@ -225,7 +224,7 @@ func (s *Service) SettleApplied(ctx context.Context, ids []int64, commit string)
 	return nil
 }
 
-// fillSuggestions reads the suggestions of notes, and whether they can be applied.
+// fillSuggestions reads the suggestions of notes and whether they can be applied.
 func (s *Service) fillSuggestions(ctx context.Context, on Noteable, list []*Note) error {
 	if on.CheckSuggestions == nil {
 		return nil
@@ -243,22 +242,22 @@ func (s *Service) fillSuggestions(ctx context.Context, on Noteable, list []*Note
 	if err != nil {
 		return fmt.Errorf("suggestions of notes: %w", err)
 	}
-	var with []*Note
-	for _, one := range found {
-		n := byID[one.NoteID]
+	var changed []*Note
+	for _, suggestion := range found {
+		n := byID[suggestion.NoteID]
 		if len(n.Suggestions) == 0 {
-			with = append(with, n)
+			changed = append(changed, n)
 		}
-		n.Suggestions = append(n.Suggestions, one)
+		n.Suggestions = append(n.Suggestions, suggestion)
 	}
-	if len(with) == 0 {
+	if len(changed) == 0 {
 		return nil
 	}
-	return on.CheckSuggestions(ctx, with)
+	return on.CheckSuggestions(ctx, changed)
 }
 
-// SuggestedNotes returns the notes of suggestions on a target, each with all its
-// suggestions. NotFound if one of the suggestions is not on the target.
+// SuggestedNotes returns the notes that contain the given suggestions, each with
+// all its suggestions. NotFound if a suggestion is not on the target.
 func (s *Service) SuggestedNotes(ctx context.Context, on Noteable, ids []int64) ([]*Note, error) {
 	notes, err := findSuggestedNotes(ctx, s.DB, on, ids)
 	if err != nil {
@@ -269,8 +268,8 @@ func (s *Service) SuggestedNotes(ctx context.Context, on Noteable, ids []int64) 
 	}
 	known := map[int64]bool{}
 	for _, n := range notes {
-		for _, one := range n.Suggestions {
-			known[one.ID] = true
+		for _, suggestion := range n.Suggestions {
+			known[suggestion.ID] = true
 		}
 	}
 	for _, id := range ids {
@@ -282,15 +281,15 @@ func (s *Service) SuggestedNotes(ctx context.Context, on Noteable, ids []int64) 
 }
 
 // SuggestionTarget returns the object that a suggestion is on. The caller checks
-// access to it. NotFound.
+// access. NotFound.
 func (s *Service) SuggestionTarget(ctx context.Context, id int64) (target Target, projectID, iid int64, err error) {
 	target, projectID, iid, err = findSuggestionTarget(ctx, s.DB, id)
 	return target, projectID, iid, db.NotFound(err, "Suggestion")
 }
 
 // MarkApplied records that a commit applied suggestions, and resolves their
-// threads, in the transaction of the caller. It returns false for suggestions that
-// were applied in the meantime.
+// threads, in the transaction of the caller. It returns false if one of them was
+// applied in the meantime.
 func (s *Service) MarkApplied(ctx context.Context, tx *db.Tx, byID int64, on Target, ids []int64, commit string) (bool, error) {
 	ok, err := saveApplied(ctx, tx, ids, commit, s.Now())
 	if err != nil || !ok {

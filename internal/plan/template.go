@@ -18,13 +18,13 @@ import (
 // .gitlab/issue_templates/Bug.md and .gitlab/merge_request_templates/Default.md.
 
 const (
-	maxTemplates = 100       // of a project
-	maxTemplate  = 256 << 10 // size of one in bytes
-	// DefaultTemplate is the name of the template of new objects.
+	maxTemplates = 100       // maximum number per project
+	maxTemplate  = 256 << 10 // maximum size in bytes
+	// DefaultTemplate is the name of the template for new objects.
 	DefaultTemplate = "Default"
 )
 
-// part is the part of a project that objects of a kind belong to.
+// part returns the project feature that objects of a kind belong to.
 func (k Kind) part() project.Part {
 	if k == MergeKind {
 		return project.MergePart
@@ -34,26 +34,26 @@ func (k Kind) part() project.Part {
 
 func (k Kind) templates() string { return ".gitlab/" + k.table() + "_templates" }
 
-// DescriptionTemplates lists the names of the description templates of a project,
-// for users who can read its code and the objects of the kind. NotFound.
+// DescriptionTemplates lists the names of the description templates of a project.
+// Requires read access to the code and to the objects of the kind. NotFound.
 func (s *Service) DescriptionTemplates(ctx context.Context, by actor.Actor, ref project.Ref, kind Kind) ([]string, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, kind.part())
+	proj, err := s.Projects.RequireView(ctx, by, ref, kind.part())
 	if err != nil {
 		return nil, err
 	}
-	if err := in.View(by, project.CodePart); err != nil {
+	if err := proj.View(by, project.CodePart); err != nil {
 		return nil, err
 	}
 	list := []string{}
-	if in.DefaultBranch == "" {
+	if proj.DefaultBranch == "" {
 		return list, nil
 	}
-	page, err := s.Repos.Tree(ctx, by, project.RefTo(in.ID), repo.TreeOptions{Ref: in.DefaultBranch, Path: kind.templates(), Limit: 10 * maxTemplates})
+	page, err := s.Repos.Tree(ctx, by, project.RefTo(proj.ID), repo.TreeOptions{Ref: proj.DefaultBranch, Path: kind.templates(), Limit: 10 * maxTemplates})
 	if errs.Is(err, errs.KindNotFound) {
 		return list, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("description templates of project %d: %w", in.ID, err)
+		return nil, fmt.Errorf("description templates of project %d: %w", proj.ID, err)
 	}
 	for _, e := range page.Entries {
 		if name, ok := strings.CutSuffix(e.Name, ".md"); ok && name != "" && e.Type == git.TypeBlob && len(list) < maxTemplates {
@@ -64,20 +64,20 @@ func (s *Service) DescriptionTemplates(ctx context.Context, by actor.Actor, ref 
 	return list, nil
 }
 
-// DescriptionTemplate returns a description template of a project, for users who
-// can read its code and the objects of the kind. NotFound; TooLarge.
+// DescriptionTemplate returns a description template of a project. Requires read
+// access to the code and to the objects of the kind. NotFound; TooLarge.
 func (s *Service) DescriptionTemplate(ctx context.Context, by actor.Actor, ref project.Ref, kind Kind, name string) (string, error) {
-	in, err := s.Projects.RequireView(ctx, by, ref, kind.part())
+	proj, err := s.Projects.RequireView(ctx, by, ref, kind.part())
 	if err != nil {
 		return "", err
 	}
-	if err := in.View(by, project.CodePart); err != nil {
+	if err := proj.View(by, project.CodePart); err != nil {
 		return "", err
 	}
-	if in.DefaultBranch == "" || name == "" || strings.ContainsAny(name, "/\\") {
+	if proj.DefaultBranch == "" || name == "" || strings.ContainsAny(name, "/\\") {
 		return "", errs.NotFound("Template")
 	}
-	file, err := s.Repos.FileBlob(ctx, by, project.RefTo(in.ID), kind.templates()+"/"+name+".md", in.DefaultBranch)
+	file, err := s.Repos.FileBlob(ctx, by, project.RefTo(proj.ID), kind.templates()+"/"+name+".md", proj.DefaultBranch)
 	if errs.Is(err, errs.KindNotFound) {
 		return "", errs.NotFound("Template")
 	}
@@ -100,17 +100,17 @@ func (s *Service) DescriptionTemplate(ctx context.Context, by actor.Actor, ref p
 }
 
 // DefaultDescription returns the description that a new object of a project starts
-// with: the one of the project settings, or the template Default. It is empty if
+// with: the one in the project settings, or the template Default. It is empty if
 // there is none that the actor can read.
-func (s *Service) DefaultDescription(ctx context.Context, by actor.Actor, in *project.Project, kind Kind) (string, error) {
-	text := in.Settings.IssuesTemplate
+func (s *Service) DefaultDescription(ctx context.Context, by actor.Actor, proj *project.Project, kind Kind) (string, error) {
+	text := proj.Settings.IssuesTemplate
 	if kind == MergeKind {
-		text = in.Settings.MergeRequestsTemplate
+		text = proj.Settings.MergeRequestsTemplate
 	}
 	if text != "" {
 		return text, nil
 	}
-	text, err := s.DescriptionTemplate(ctx, by, project.RefTo(in.ID), kind, DefaultTemplate)
+	text, err := s.DescriptionTemplate(ctx, by, project.RefTo(proj.ID), kind, DefaultTemplate)
 	if errs.IsRefusal(err) {
 		return "", nil
 	}

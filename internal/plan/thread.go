@@ -8,8 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// Threads lists the discussions of a target that can be resolved, the oldest
-// first.
+// Threads lists the resolvable discussions of a target, oldest first.
 func (s *Service) Threads(ctx context.Context, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	page, err := listThreads(ctx, s.DB, on, p)
 	if err != nil {
@@ -18,7 +17,7 @@ func (s *Service) Threads(ctx context.Context, on Noteable, p db.Paging) (db.Pag
 	return page, s.fillDiscussions(ctx, on, page.Items...)
 }
 
-// ThreadCount is the number of threads of a target.
+// ThreadCount is the number of unresolved and of all threads of a target.
 type ThreadCount struct{ Open, Total int }
 
 // CountThreads counts the threads of a target.
@@ -30,8 +29,8 @@ func (s *Service) CountThreads(ctx context.Context, on Noteable) (ThreadCount, e
 	return n, nil
 }
 
-// OpenThreadIDs returns the IDs of the threads of a target that are not resolved, the
-// oldest first, up to a limit; with only, that one if it is open.
+// OpenThreadIDs returns the IDs of the unresolved threads of a target, oldest
+// first, up to a limit. If only is not empty, it returns only that thread.
 func (s *Service) OpenThreadIDs(ctx context.Context, on Noteable, only string, limit int) ([]string, error) {
 	ids, err := findOpenThreads(ctx, s.DB, on, only, limit)
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"svc/internal/project"
 )
 
-// TimeChange is a change of the time tracking of an issue or merge request.
+// TimeChange is a change to the time tracking of an issue or merge request.
 type TimeChange struct {
 	Estimate *int64  // in seconds; 0 removes it
-	Spend    []Spend // adds
-	Reset    bool    // removes the time spent, before anything is added
+	Spend    []Spend // time to add
+	Reset    bool    // removes the time spent before Spend is added
 }
 
-// Spend is time that a user spent.
+// Spend is time that a user spent on an issue or merge request.
 type Spend struct {
-	Seconds int64 // negative subtracts
+	Seconds int64 // may be negative
 	At      *time.Time
 	Summary string
 }
 
-// Set reports whether anything is to be changed.
+// Set reports whether there is a change.
 func (c *TimeChange) Set() bool { return c.Estimate != nil || len(c.Spend) > 0 || c.Reset }
 
-// maxSummary is the longest summary of time spent, in bytes.
+// maxSummary is the maximum length of a summary in bytes.
 const maxSummary = 255
 
 // changeTime saves the time tracking of an object that the caller has locked, and
@@ -82,18 +82,18 @@ func (s *Service) changeTime(ctx context.Context, tx *db.Tx, by actor.Actor, i *
 	return texts, saveTime(ctx, tx, i)
 }
 
-// TrackTime changes the time tracking of an issue, for users who may plan it.
-// NotFound; Forbidden; Invalid.
+// TrackTime changes the time tracking of an issue. Requires permission to plan the
+// issue. NotFound; Forbidden; Invalid.
 func (s *Service) TrackTime(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c TimeChange) (*Issue, error) {
-	in, i, err := s.issue(ctx, by, ref, iid)
+	proj, i, err := s.issue(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
-	if err := i.editable(by, in); err != nil {
+	if err := i.editable(by, proj); err != nil {
 		return nil, err
 	}
-	if !planner(by, in) {
+	if !mayPlan(by, proj) {
 		return nil, errs.Forbidden("")
 	}
-	return s.UpdateIssue(ctx, by, project.RefTo(in.ID), iid, IssueFields{Fields: Fields{Time: c}})
+	return s.UpdateIssue(ctx, by, project.RefTo(proj.ID), iid, IssueFields{Fields: Fields{Time: c}})
 }

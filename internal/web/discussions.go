@@ -266,7 +266,7 @@ func (w *Web) reply(c commentable) func(*visit, project.Ref) error {
 		if err != nil {
 			return w.writeAgain(v, on, c, writing{Action: to + "/discussions/" + id}, err)
 		}
-		if v.ticked("resolve") && on.Settler {
+		if v.ticked("resolve") && on.Resolver {
 			if _, err := w.Plan.Resolve(v, v.actor, on, id, true); err != nil {
 				return err
 			}
