@@ -13,7 +13,7 @@ import (
 )
 
 // MergeBase returns the best common ancestor of all revisions. It returns
-// ErrNotFound when one of them is not there, or when they have none.
+// ErrNotFound if a revision does not exist or there is no common ancestor.
 func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
 	ids, err := r.resolveAll(ctx, revs)
 	if err != nil {
@@ -36,18 +36,18 @@ func (r Repo) MergeBase(ctx context.Context, revs ...string) (OID, error) {
 	return id, nil
 }
 
-// mergeBaseArgs makes the command and the key of its answer, whatever the order
-// of the ids.
+// mergeBaseArgs returns the git command and its cache key, which do not depend on
+// the order of the IDs.
 func (r Repo) mergeBaseArgs(ids []string) ([]string, cacheKey) {
 	ids = slices.Sorted(slices.Values(ids))
 	args := append([]string{"merge-base", "--octopus"}, slices.Compact(ids)...)
 	return args, cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")}
 }
 
-// knownMergeBase returns a merge base that needs no process.
+// knownMergeBase returns the merge base if it is cached or trivial.
 func (r Repo) knownMergeBase(ids []string) (OID, bool) {
 	args, key := r.mergeBaseArgs(ids)
-	if len(args) == 3 { // all are the same
+	if len(args) == 3 { // all IDs are equal
 		return OID(args[2]), true
 	}
 	v, ok := r.engine.cache.get(key)
@@ -72,8 +72,8 @@ func (r Repo) resolveAll(ctx context.Context, revs []string) ([]string, error) {
 	return ids, nil
 }
 
-// IsAncestor reports whether of can be reached from the descendant. A commit
-// is an ancestor of itself.
+// IsAncestor reports whether of is an ancestor of descendant. A commit is an
+// ancestor of itself.
 func (r Repo) IsAncestor(ctx context.Context, of, descendant string) (bool, error) {
 	ids, err := r.resolveAll(ctx, []string{of, descendant})
 	if err != nil {
@@ -95,14 +95,13 @@ func (r Repo) IsAncestor(ctx context.Context, of, descendant string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	is := failure == nil
-	r.engine.cache.put(key, is, 0)
-	return is, nil
+	isAncestor := failure == nil
+	r.engine.cache.put(key, isAncestor, 0)
+	return isAncestor, nil
 }
 
-// Distance counts the commits that only one of two revisions has: how far the
-// second is ahead of the first, and behind it. It returns ErrBadRevision and
-// ErrNotFound.
+// Distance counts how many commits to is ahead of from and behind it. It returns
+// ErrBadRevision and ErrNotFound.
 func (r Repo) Distance(ctx context.Context, from, to string) (ahead, behind int, err error) {
 	ids, err := r.resolveAll(ctx, []string{from, to})
 	if err != nil || ids[0] == ids[1] {
@@ -125,22 +124,22 @@ func (r Repo) Distance(ctx context.Context, from, to string) (ahead, behind int,
 	return ahead, behind, nil
 }
 
-// Contains returns the refs below a place from which a commit can be reached,
-// in the order of their names, at most limit of them; 0 is all.
-func (r Repo) Contains(ctx context.Context, rev, place string, limit int) ([]string, error) {
+// Contains lists the refs below a prefix from which a commit is reachable, by
+// name, up to limit; 0 means no limit.
+func (r Repo) Contains(ctx context.Context, rev, prefix string, limit int) ([]string, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {
 		return nil, err
 	}
-	if !refstore.WellFormedOneLevel(strings.TrimSuffix(place, "/")) || strings.HasPrefix(place, "-") {
-		return nil, fmt.Errorf("%w: %.100q", ErrBadRef, place)
+	if !refstore.WellFormedOneLevel(strings.TrimSuffix(prefix, "/")) || strings.HasPrefix(prefix, "-") {
+		return nil, fmt.Errorf("%w: %.100q", ErrBadRef, prefix)
 	}
 	args := []string{"for-each-ref", "--format=%(refname)", "--contains=" + string(id)}
 	if limit > 0 {
 		args = append(args, fmt.Sprintf("--count=%d", limit))
 	}
 	var refs []string
-	err = r.run(ctx, command{args: append(args, place)}, func(out io.Reader) error {
+	err = r.run(ctx, command{args: append(args, prefix)}, func(out io.Reader) error {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			refs = append(refs, lines.Text())

@@ -14,10 +14,9 @@ import (
 	"github.com/klauspost/pgzip"
 )
 
-// ArchiveFormat is the form of an archive.
+// ArchiveFormat is the format of an archive.
 type ArchiveFormat string
 
-// The formats of archives.
 const (
 	Tar    ArchiveFormat = "tar"
 	TarGz  ArchiveFormat = "tar.gz"
@@ -25,36 +24,34 @@ const (
 	Zip    ArchiveFormat = "zip"
 )
 
-// ErrUnsupported says that this machine cannot make the format.
+// ErrUnsupported means that the server cannot create the format.
 var ErrUnsupported = errors.New("not supported here")
 
-// ArchiveOptions says what goes into an archive.
+// ArchiveOptions selects the content and format of an archive.
 type ArchiveOptions struct {
 	Rev    string
-	Path   string // only this file or directory, under its whole path
-	Prefix string // the directory that holds everything; empty is none
+	Path   string // only this file or directory, with its full path
+	Prefix string // top-level directory; empty for none
 	Format ArchiveFormat
-	// Filter changes the files of the archive; nil for none. It must do the same for
-	// all who want the same archive at about the same time.
+	// Filter changes the files of the archive; may be nil. Concurrent requests for the
+	// same archive must use equivalent filters, because they share the result.
 	Filter TarFilter
 }
 
 // TarFilter copies a tar archive and changes files in it.
 type TarFilter func(ctx context.Context, to *tar.Writer, from *tar.Reader) error
 
-// Archive writes an archive of a revision to w as it is made; nothing of it is
-// held in memory. The same archive is made once for all who want it at about
-// the same time. Attributes in the tree that say what to leave out are
-// followed. It
-// returns ErrBadRevision, ErrBadPath, ErrNotFound, and ErrUnsupported for a
-// bzip2 archive where there is no bzip2 program; then nothing was written.
-// After any other error what was written is no archive.
+// Archive streams an archive of a revision to w. Concurrent requests for the same
+// archive share one process. The attributes export-ignore and export-subst apply.
+// It returns ErrBadRevision, ErrBadPath, ErrNotFound, and ErrUnsupported for bzip2
+// if no bzip2 program is installed; in these cases nothing was written. After any
+// other error the output is incomplete.
 func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error {
 	c, pack, err := r.archiveCommand(ctx, o)
 	if err != nil {
 		return fmt.Errorf("archive %.100q: %w", o.Rev, err)
 	}
-	// The arguments name the commit by its id, so what they give is fixed.
+	// The arguments contain the commit ID, so the result never changes.
 	key := "archive " + string(o.Format) + "\x00" + strings.Join(c.args, "\x00")
 	if o.Filter != nil {
 		key, pack = "filtered "+key, filtered(o.Filter, pack)
@@ -64,21 +61,21 @@ func (r Repo) Archive(ctx context.Context, w io.Writer, o ArchiveOptions) error 
 	})
 }
 
-// packer turns the output of git archive into the format.
+// packer converts the output of git archive to the requested format.
 type packer func(ctx context.Context, w io.Writer, in io.Reader) error
 
 func (r Repo) archiveCommand(ctx context.Context, o ArchiveOptions) (command, packer, error) {
 	var pack packer
-	form := "tar"
+	format := "tar"
 	switch o.Format {
 	case Tar, "":
 		pack = packPlain
 	case TarGz:
 		pack = packGzip
 	case Zip:
-		pack, form = packPlain, "zip"
+		pack, format = packPlain, "zip"
 		if o.Filter != nil {
-			pack, form = packZip, "tar"
+			pack, format = packZip, "tar"
 		}
 	case TarBz2:
 		program, err := findBzip2()
@@ -97,7 +94,7 @@ func (r Repo) archiveCommand(ctx context.Context, o ArchiveOptions) (command, pa
 	if _, err := r.Entry(ctx, string(id), path); err != nil {
 		return command{}, nil, err
 	}
-	args := []string{"archive", "--format=" + form}
+	args := []string{"archive", "--format=" + format}
 	if prefix := strings.Trim(o.Prefix, "/"); prefix != "" {
 		if err := checkPath(prefix); err != nil {
 			return command{}, nil, err
@@ -116,7 +113,7 @@ func packPlain(_ context.Context, w io.Writer, out io.Reader) error {
 	return err
 }
 
-// filtered is a packer whose input is changed by a filter.
+// filtered returns a packer that filters its input.
 func filtered(filter TarFilter, pack packer) packer {
 	return func(ctx context.Context, w io.Writer, in io.Reader) error {
 		out, to := io.Pipe()
@@ -131,7 +128,7 @@ func filtered(filter TarFilter, pack packer) packer {
 			to.CloseWithError(err)
 		}()
 		err := pack(ctx, w, out)
-		_ = out.Close() // ends the filter, if the packer gave up
+		_ = out.Close() // stops the filter if the packer failed
 		if cause := <-ended; cause != nil && !errors.Is(cause, io.ErrClosedPipe) {
 			return cause
 		}
@@ -139,7 +136,7 @@ func filtered(filter TarFilter, pack packer) packer {
 	}
 }
 
-// packZip makes a zip archive of a tar archive.
+// packZip converts a tar archive to a zip archive.
 func packZip(_ context.Context, w io.Writer, in io.Reader) error {
 	from, to := tar.NewReader(in), zip.NewWriter(w)
 	buffer := make([]byte, 64<<10)
@@ -179,8 +176,8 @@ func packZip(_ context.Context, w io.Writer, in io.Reader) error {
 	}
 }
 
-// packGzip compresses blocks on all cores; the result is one plain gzip file.
-// The level is a third quicker than the usual one, for files about 5 % larger.
+// packGzip compresses on all cores; the result is an ordinary gzip file. Level 3
+// is a third faster than the default, for about 5 % larger files.
 func packGzip(_ context.Context, w io.Writer, in io.Reader) error {
 	z, err := pgzip.NewWriterLevel(w, 3)
 	if err == nil {
@@ -193,8 +190,8 @@ func packGzip(_ context.Context, w io.Writer, in io.Reader) error {
 	return errors.Join(err, z.Close())
 }
 
-// findBzip2 looks for a program that writes bzip2, which Go's library only
-// reads; those that use all cores come first.
+// findBzip2 returns a program that compresses bzip2, which the standard library
+// cannot. Parallel implementations are preferred.
 func findBzip2() (string, error) {
 	for _, name := range []string{"lbzip2", "pbzip2", "bzip2"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -207,22 +204,22 @@ func findBzip2() (string, error) {
 func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, in io.Reader) error {
 	cmd := r.prepare(ctx, nil, nil)
 	cmd.Path, cmd.Args = program, []string{program, "-c"}
-	said, to := &tail{}, &keptError{w: w}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, to, said
+	stderr, out := &tail{}, &errorWriter{w: w}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("bzip2: %w: %s", errors.Join(to.err, err), said)
+		return fmt.Errorf("bzip2: %w: %s", errors.Join(out.err, err), stderr)
 	}
 	return nil
 }
 
-// keptError is a writer that remembers why it could not write; of a process
-// whose output no one takes only its end by a signal would be known.
-type keptError struct {
+// keptError is a writer that remembers its error. Without it, a failed write would
+// only show as a bzip2 process killed by a signal.
+type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
-func (k *keptError) Write(p []byte) (int, error) {
+func (k *errorWriter) Write(p []byte) (int, error) {
 	n, err := k.w.Write(p)
 	if err != nil {
 		k.err = err

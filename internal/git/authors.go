@@ -10,38 +10,39 @@ import (
 	"time"
 )
 
-// AuthorCount is how far a count of the commits of each author has come.
+// AuthorCount is the result of a count of commits by author, which may still be
+// running.
 type AuthorCount struct {
-	Authors []Contributor // with the lines that they changed, from CountLines
-	Commits int           // that have been read
+	Authors []Contributor // with changed lines if counted by CountLines
+	Commits int           // number of commits read so far
 	Done    bool
-	Partial bool // the time limit ended a count of lines before the oldest commits
+	Partial bool // a count of lines reached the time limit and skipped the oldest commits
 }
 
-// counting is a count that is under way.
+// counting is a count in progress.
 type counting struct {
 	lines bool
 	done  chan struct{}
 	err   error
 
-	before *contributions // what was counted for an earlier tip; may be nil
+	before *contributions // result for an earlier tip; may be nil
 
 	mu  sync.Mutex
 	sum *contributions
 }
 
-// CountAuthors is Contributors without lines, for those who do not wait for the
-// end: it answers after wait with what has been counted by then, and goes on. The
-// newest commits are counted first. Commits that were counted for an earlier tip
-// are not read again. It returns ErrBadRevision and ErrNotFound.
+// CountAuthors counts the commits of each author, newest first. It returns the
+// intermediate result after wait, while the count continues in the background.
+// Commits counted for an earlier tip are not read again. It returns ErrBadRevision
+// and ErrNotFound.
 func (r Repo) CountAuthors(ctx context.Context, rev string, wait time.Duration) (*AuthorCount, error) {
 	return r.countWithin(ctx, rev, wait, false)
 }
 
-// CountLines is CountAuthors with the lines that each author changed, which takes
-// several times as long because every commit is compared with its parent. One such
-// count runs at a time. It ends at a time limit, with the newest commits; then the
-// count is partial.
+// CountLines is CountAuthors with the lines that each author changed. It takes
+// several times as long, because every commit is diffed with its parent. Only one
+// such count runs at a time. It stops at a time limit; then the count is partial
+// and covers only the newest commits.
 func (r Repo) CountLines(ctx context.Context, rev string, wait time.Duration) (*AuthorCount, error) {
 	return r.countWithin(ctx, rev, wait, true)
 }
@@ -53,7 +54,7 @@ func (r Repo) countWithin(ctx context.Context, rev string, wait time.Duration, l
 	}
 	name := "authors"
 	if lines {
-		name = "contributors" // what Contributors has counted is used as well
+		name = "contributors" // shares the cache with Contributors
 	}
 	key := cacheKey{r.scope(), kindAnswer, name + " " + string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
@@ -94,7 +95,7 @@ func (s *contributions) count() *AuthorCount {
 	return &AuthorCount{Authors: s.list(), Commits: n, Done: true, Partial: s.partial}
 }
 
-// copy returns one that does not change with the original.
+// copy returns an independent copy.
 func (s *contributions) copy() *contributions {
 	other := &contributions{by: make(map[string]Contributor, len(s.by)), order: s.order[:len(s.order):len(s.order)]}
 	for mail, c := range s.by {
@@ -104,22 +105,23 @@ func (s *contributions) copy() *contributions {
 	return other
 }
 
-// maxCounts is how many counts can be under way; of lines, most of them waiting
-// for their turn. Neither kind takes the places of the other one.
+// maxCounts is the maximum number of counts of each kind in progress. Counts of
+// lines run one at a time; the others wait.
 const maxCounts = 50
 
-// startCount starts a count, or returns the one that is under way; nil if too many
-// are. The key latest is that of the last count of the repository.
+// startCount starts a count, or returns the one in progress. It returns nil if too
+// many are in progress. latest is the cache key of the most recent count of the
+// repository.
 func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lines bool) (*counting, error) {
 	var before *contributions
 	if v, ok := r.engine.cache.get(latest); ok {
-		known := v.(*contributions)
-		is, err := r.IsAncestor(ctx, string(known.tip), string(tip))
+		previous := v.(*contributions)
+		isAncestor, err := r.IsAncestor(ctx, string(previous.tip), string(tip))
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		if is {
-			before = known
+		if isAncestor {
+			before = previous
 		}
 	}
 	r.engine.countsMu.Lock()
@@ -127,13 +129,13 @@ func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lin
 	if c := r.engine.counts[key]; c != nil {
 		return c, nil
 	}
-	others := 0
+	running := 0
 	for _, c := range r.engine.counts {
 		if c.lines == lines {
-			others++
+			running++
 		}
 	}
-	if others >= maxCounts {
+	if running >= maxCounts {
 		return nil, nil
 	}
 	c := &counting{lines: lines, done: make(chan struct{}), before: before, sum: &contributions{tip: tip, by: map[string]Contributor{}}}
@@ -141,8 +143,8 @@ func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lin
 		r.engine.counts = map[cacheKey]*counting{}
 	}
 	r.engine.counts[key] = c
-	// It goes on when the one who asked first has left: others ask again and
-	// again until it is done.
+	// The count continues after the first caller has returned, because callers poll
+	// until it is done.
 	go func() {
 		defer close(c.done)
 		c.err = r.count(context.WithoutCancel(ctx), c)
@@ -157,12 +159,12 @@ func (r Repo) startCount(ctx context.Context, key, latest cacheKey, tip OID, lin
 	return c, nil
 }
 
-// count reads the history of a tip up to what was counted before.
+// count reads the history of the tip that has not been counted before.
 func (r Repo) count(ctx context.Context, c *counting) error {
 	do := command{args: logContributions(c.sum.tip, c.before)}
 	if c.lines {
-		r.engine.lining.Lock()
-		defer r.engine.lining.Unlock()
+		r.engine.linesMu.Lock()
+		defer r.engine.linesMu.Unlock()
 		do = command{work: upkeep, args: logContributions(c.sum.tip, c.before, lineArgs...), limit: r.engine.limits.Lines}
 	}
 	mail := ""

@@ -46,9 +46,9 @@ func TestCountAuthors(t *testing.T) {
 		}
 	}
 	// One who does not wait gets what there is, and later all.
-	fresh := newEngine(t, Limits{}).Repo(g.Path)
+	eachNew := newEngine(t, Limits{}).Repo(g.Path)
 	waittest.For(t, "the count", func() bool {
-		c, err := fresh.CountAuthors(t.Context(), "main", 0)
+		c, err := eachNew.CountAuthors(t.Context(), "main", 0)
 		if err != nil || c.Commits > 4 {
 			t.Fatal(c, err)
 		}
@@ -57,10 +57,10 @@ func TestCountAuthors(t *testing.T) {
 	// When the tip moves, only what is new is read: without the old objects the
 	// answer is the same.
 	g.Commit(gittest.Commit{Branch: "main", Author: "Cid <cid@x>", Changes: []gittest.Change{{Path: "new", Content: "x"}}})
-	if c := count(fresh, "main"); c.Commits != 5 || c.Authors[0].Name != "Cid" {
+	if c := count(eachNew, "main"); c.Commits != 5 || c.Authors[0].Name != "Cid" {
 		t.Error(c)
 	}
-	if _, err := fresh.CountAuthors(t.Context(), "none", 0); err == nil {
+	if _, err := eachNew.CountAuthors(t.Context(), "none", 0); err == nil {
 		t.Error("a revision that does not exist was counted")
 	}
 }

@@ -10,32 +10,33 @@ import (
 	"strings"
 )
 
-// BlameRange is a run of lines that one commit last changed.
+// BlameRange is a range of consecutive lines that were last changed by the same
+// commit.
 type BlameRange struct {
 	Commit *Commit
-	Path   string // of the file in that commit
-	First  int    // the number of the first line, from 1
+	Path   string // path of the file in that commit
+	First  int    // number of the first line, from 1
 	Lines  []string
 
-	// Previous is the commit before it that has the file, under PreviousPath;
-	// empty if the commit added the file.
+	// Previous is the parent commit in which the file has PreviousPath. It is empty if
+	// the commit added the file.
 	Previous     OID
 	PreviousPath string
 }
 
-// BlameOptions says which lines are wanted. From and To are the first and the
-// last line, from 1; both zero is the whole file.
+// BlameOptions selects the file and the lines. From and To are the first and last
+// line, from 1; both 0 mean the whole file.
 type BlameOptions struct {
 	Rev, Path string
 	From, To  int
 }
 
-// maxBlame is the size of a file up to which blame works.
+// maxBlame is the maximum size of a file in bytes.
 const maxBlame = 4 << 20
 
-// Blame returns the commit of each line. Lines are valid UTF-8, whatever the file
-// contains. It returns ErrBadRevision, ErrBadPath, ErrNotFound for a missing
-// file or missing lines, and ErrTooLarge.
+// Blame returns the commit that last changed each line. Lines are converted to
+// valid UTF-8. It returns ErrBadRevision, ErrBadPath, ErrNotFound if the file or
+// the lines do not exist, and ErrTooLarge.
 func (r Repo) Blame(ctx context.Context, o BlameOptions) ([]BlameRange, error) {
 	id, err := r.ResolveCommit(ctx, o.Rev)
 	if err != nil {
@@ -87,17 +88,18 @@ func (r Repo) Blame(ctx context.Context, o BlameOptions) ([]BlameRange, error) {
 	return b.ranges, nil
 }
 
-// blameParser reads the porcelain format: a line with the commit, some about
-// it when it is new, and the content after a tab.
+// blameParser parses the output of git blame --porcelain: for each line, a header
+// with the commit, details of the commit on its first occurrence, and the content
+// after a tab.
 type blameParser struct {
 	ranges []BlameRange
-	ids    []OID // of the ranges
+	ids    []OID // commit of each range
 	paths  map[OID]string
 	before map[OID]previous
 	size   int
 }
 
-// previous is the version of a file before a commit.
+// previous is the version of the file before a commit.
 type previous struct {
 	commit OID
 	path   string
@@ -108,9 +110,9 @@ func (b *blameParser) read(out io.Reader) error {
 	in := bufio.NewReaderSize(out, 64<<10)
 	var id OID
 	line := 0
-	fresh := false // a header was read, and no content since
+	inHeader := false // a header was read, but not its content yet
 	for {
-		text, err := in.ReadString('\n') // no longer than the file
+		text, err := in.ReadString('\n') // bounded by the size of the file
 		if errors.Is(err, io.EOF) && text == "" {
 			return nil
 		}
@@ -121,8 +123,8 @@ func (b *blameParser) read(out io.Reader) error {
 		switch {
 		case strings.HasPrefix(text, "\t"):
 			b.add(id, line, decode([]byte(text[1:]), ""))
-			fresh = false
-		case !fresh:
+			inHeader = false
+		case !inHeader:
 			hex, rest, _ := strings.Cut(text, " ")
 			var ok bool
 			if id, ok = ParseOID(hex); !ok {
@@ -131,7 +133,7 @@ func (b *blameParser) read(out io.Reader) error {
 			if _, err := fmt.Sscan(rest, new(int), &line); err != nil {
 				return fmt.Errorf("git blame: line %.100q: %w", text, err)
 			}
-			fresh = true
+			inHeader = true
 		case strings.HasPrefix(text, "filename "):
 			b.paths[id] = unquotePath(text[len("filename "):])
 		case strings.HasPrefix(text, "previous "):
@@ -143,7 +145,7 @@ func (b *blameParser) read(out io.Reader) error {
 	}
 }
 
-// unquotePath returns a path that git may have written in quotes.
+// unquotePath returns a path that git may have quoted.
 func unquotePath(path string) string {
 	if plain, err := strconv.Unquote(path); err == nil && path[0] == '"' {
 		return plain

@@ -12,26 +12,25 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// bundleHead is the first line of a bundle (gitformat-bundle(5)).
+// bundleHead is the signature of a bundle; see gitformat-bundle(5).
 const bundleHead = "# v2 git bundle"
 
-// ErrBundle says that a file is no bundle that can be taken.
+// ErrBundle means that a file is not a valid, complete bundle.
 var ErrBundle = errors.New("not a whole git bundle")
 
-// Bundle writes the branches and tags of a repository, with all that they lead
-// to, as a file that git can clone from. It returns ErrNotFound for a
-// repository without any; then nothing was written. After another error what
-// was written is no bundle.
+// Bundle writes the branches and tags of the repository and all their objects as a
+// git bundle. It returns ErrNotFound if there are none; then nothing was written.
+// After any other error the output is incomplete.
 func (r Repo) Bundle(ctx context.Context, w io.Writer) error {
-	refs, err := r.bundled(ctx)
+	refs, err := r.bundleRefs(ctx)
 	if err != nil {
 		return err
 	}
 	return r.writeBundle(ctx, w, refs, upkeep)
 }
 
-// writeBundle writes refs and what they lead to. The same objects make the
-// same bytes, as one thread packs them.
+// writeBundle writes refs and all reachable objects. It packs with one thread, so
+// that the same objects give the same bytes.
 func (r Repo) writeBundle(ctx context.Context, w io.Writer, refs []Ref, kind work) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprintln(out, bundleHead)
@@ -56,11 +55,11 @@ func (r Repo) writeBundle(ctx context.Context, w io.Writer, refs []Ref, kind wor
 	return nil
 }
 
-// bundled are the refs that go into a bundle.
-func (r Repo) bundled(ctx context.Context) ([]Ref, error) {
+// bundled returns the refs that go into a bundle.
+func (r Repo) bundleRefs(ctx context.Context) ([]Ref, error) {
 	var list []Ref
-	for _, place := range []string{Heads, Tags} {
-		refs, err := r.Refs(ctx, RefOptions{Place: place, plain: true})
+	for _, prefix := range []string{Heads, Tags} {
+		refs, err := r.Refs(ctx, RefOptions{Place: prefix, plain: true})
 		if err != nil {
 			return nil, err
 		}
@@ -72,10 +71,11 @@ func (r Repo) bundled(ctx context.Context) ([]Ref, error) {
 	return list, nil
 }
 
-// Unbundle takes all that is in a bundle into a repository that has no branches
-// yet, checked as a push is: all of it, or nothing. It returns ErrBundle for a
-// file that is none, that lacks something, or that holds what cannot be taken,
-// such as an object of more than maxObject bytes; 0 is no limit.
+// Unbundle imports a bundle into a repository without branches. Its objects are
+// checked like those of a push; either everything is imported or nothing. It
+// returns ErrBundle for a file that is not a bundle, is incomplete, or contains
+// something that is refused, such as an object of more than maxObject bytes; 0
+// means no limit.
 func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	changes, err := readBundle(buffered)
@@ -101,12 +101,12 @@ func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error
 	return nil
 }
 
-// readBundle reads what stands before the pack of a bundle.
+// readBundle parses the header of a bundle.
 func readBundle(in *bufio.Reader) ([]*RefChange, error) {
-	const longest = 4 << 10 // bytes of a line
+	const maxLine = 4 << 10 // maximum line length in bytes
 	line := func() (string, error) {
 		text, err := in.ReadSlice('\n')
-		if err != nil || len(text) > longest {
+		if err != nil || len(text) > maxLine {
 			return "", fmt.Errorf("%w: its head breaks off", ErrBundle)
 		}
 		return string(text[:len(text)-1]), nil
@@ -134,7 +134,7 @@ func readBundle(in *bufio.Reader) ([]*RefChange, error) {
 			return nil, fmt.Errorf("%w: it needs objects that it does not hold", ErrBundle)
 		case !ok || id == ZeroOID || len(changes) == maxChanges:
 			return nil, fmt.Errorf("%w: line %d of its head", ErrBundle, len(changes)+2)
-		case ref == "HEAD": // which branch that is, it does not say
+		case ref == "HEAD": // the header does not say which branch HEAD is
 		case !strings.HasPrefix(ref, Heads) && !strings.HasPrefix(ref, Tags):
 			return nil, fmt.Errorf("%w: %.100q is no branch and no tag", ErrBundle, ref)
 		default:

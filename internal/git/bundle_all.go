@@ -12,13 +12,13 @@ import (
 	"svc/internal/durable"
 )
 
-// maxBundleRefs bounds the refs of a bundle that is read.
+// maxBundleRefs is the maximum number of refs in a bundle.
 const maxBundleRefs = 10_000_000
 
-// BundleAll writes all refs and what they lead to as a bundle that any git can
-// read, and gives the default branch and the number of refs. Pushes may come
-// meanwhile: the refs are read first, and what they lead to stays. A ref whose
-// object is missing is left out. It returns ErrNoRepository.
+// BundleAll writes all refs and reachable objects as a git bundle, and returns the
+// default branch and the number of refs. Concurrent pushes are safe: the refs are
+// read first, and their objects are not removed. Refs to missing objects are
+// skipped. It returns ErrNoRepository.
 func (r Repo) BundleAll(ctx context.Context, w io.Writer) (branch string, refs int, err error) {
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", 0, fmt.Errorf("bundle: %w", err)
@@ -39,10 +39,10 @@ func WriteEmptyBundle(w io.Writer) error {
 	return err
 }
 
-// UnbundleAll makes a repository in path of what BundleAll wrote. Every object is
-// checked, and that none is missing. The directory appears whole or not at
-// all, and is on disk when UnbundleAll returns. It returns ErrExists, ErrBadRef
-// and, for what is no whole bundle, ErrCorrupt.
+// UnbundleAll creates a repository at path from the output of BundleAll. It
+// verifies every object, and that none is missing. The directory is created
+// atomically and is durable when UnbundleAll returns. It returns ErrExists,
+// ErrBadRef and, for an invalid bundle, ErrCorrupt.
 func (e *Engine) UnbundleAll(ctx context.Context, path, branch string, in io.Reader) (Repo, error) {
 	if err := CheckRef(Heads + branch); err != nil {
 		return e.Repo(path), fmt.Errorf("unbundle %s: %w", path, err)
@@ -61,10 +61,10 @@ func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error
 		return err
 	}
 	r := e.Repo(draft)
-	defer r.Forget() // it will have another name
+	defer r.Forget() // the directory will be renamed
 	c := command{work: transfer, args: []string{"index-pack", "--stdin", "--check-self-contained-and-connected"}, in: buffered}
 	err = r.run(ctx, c, func(out io.Reader) error {
-		_, err := io.Copy(io.Discard, out) // the name of the pack
+		_, err := io.Copy(io.Discard, out) // index-pack prints the name of the pack
 		return err
 	})
 	if failure := (*Error)(nil); errors.As(err, &failure) && failure.Exit > 0 {
@@ -77,15 +77,14 @@ func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error
 		return err
 	}
 	for i := range refs {
-		if refs[i], err = r.led(ctx, refs[i].Name, refs[i].ID); err != nil {
+		if refs[i], err = r.peelRef(ctx, refs[i].Name, refs[i].ID); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, refs[i].Name, err)
 		}
 	}
 	return durable.WriteNew(filepath.Join(draft, "packed-refs"), 0o640, strings.NewReader(formatPacked(refs)))
 }
 
-// readBundleHead reads all before the pack. The refs must be sorted and be
-// such as can be.
+// readBundleHead parses the header of a bundle. The refs must be valid and sorted.
 func readBundleHead(in *bufio.Reader) ([]Ref, error) {
 	var refs []Ref
 	for first := true; ; first = false {

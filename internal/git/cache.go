@@ -8,7 +8,7 @@ import (
 	"svc/internal/lru"
 )
 
-// cacheKind distinguishes what is cached under one id.
+// cacheKind distinguishes the kinds of values cached for one ID.
 type cacheKind uint8
 
 const (
@@ -17,23 +17,22 @@ const (
 	kindTree                     // []Entry of a tree
 	kindCommit                   // *Commit
 	kindTag                      // *Tag
-	kindPeel                     // Info of what a revision on top of an id leads to
-	kindPacked                   // what refstore read from a directory
-	kindAnswer                   // an answer of a command, under its arguments
-	kindKept                     // what a caller made of immutable objects
+	kindPeel                     // Info of the object that a revision expression such as <id>^{tree} refers to
+	kindPacked                   // packed refs and other state of refstore, per directory
+	kindAnswer                   // result of a command, by its arguments
+	kindKept                     // values stored by callers with Keep
 )
 
-// cacheKey names a value. The scope is part of it: an object is found only in
-// the repositories in which it was found before.
+// cacheKey identifies a value. The scope makes sure that an object cached for one
+// repository is not found through another.
 type cacheKey struct {
 	scope string
 	kind  cacheKind
 	id    string
 }
 
-// cache holds immutable values up to a number of bytes; the ones that were
-// not used for longest go first. It is split so that its locks are not
-// fought over.
+// cache is an LRU cache of immutable values, limited by size. It is sharded to
+// reduce lock contention.
 type cache struct {
 	seed   maphash.Seed
 	shards [16]cacheShard
@@ -45,7 +44,8 @@ type cacheShard struct {
 	values *lru.Map[cacheKey, any]
 }
 
-// itemOverhead is about what an entry costs beside its value and key.
+// itemOverhead is the approximate size of an entry, in addition to its value and
+// key.
 const itemOverhead = 256
 
 func newCache(budget int64) *cache {
@@ -68,8 +68,8 @@ func (c *cache) get(k cacheKey) (any, bool) {
 	return s.values.Get(k)
 }
 
-// put keeps a value of about size bytes; one that would push out most others
-// is not kept.
+// put stores a value of about size bytes. A value that would evict most of its
+// shard is not stored.
 func (c *cache) put(k cacheKey, value any, size int) {
 	size += itemOverhead + len(k.id)
 	s := c.shard(k)
@@ -81,7 +81,7 @@ func (c *cache) put(k cacheKey, value any, size int) {
 	s.values.Put(k, value, size)
 }
 
-// forget drops what is kept of a scope, and of the views that begin with it.
+// forget removes the entries of a scope, including those of its quarantines.
 func (c *cache) forget(scope string) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -91,7 +91,7 @@ func (c *cache) forget(scope string) {
 	}
 }
 
-// used is the number of bytes in use.
+// used returns the number of bytes in use.
 func (c *cache) used() int {
 	n := 0
 	for i := range c.shards {
@@ -103,28 +103,25 @@ func (c *cache) used() int {
 	return n
 }
 
-// Keep keeps what a caller made of immutable objects of the repository and the
-// words of its name alone, of about size bytes, as long as there is room. It
-// must not be changed.
+// Keep caches a value of about size bytes that depends only on its name and on
+// immutable objects of the repository. The value must not be modified.
 func (r Repo) Keep(name string, value any, size int) {
 	r.engine.cache.put(cacheKey{r.scope(), kindKept, name}, value, size)
 }
 
-// Kept returns what is kept under a name.
+// Kept returns a value stored by Keep.
 func (r Repo) Kept(name string) (any, bool) {
 	return r.engine.cache.get(cacheKey{r.scope(), kindKept, name})
 }
 
-// refsCache is the part of the cache that refstore uses.
+// refsCache implements refstore.Cache.
 type refsCache struct{ *cache }
 
-// Get implements refstore.Cache.
 func (c refsCache) Get(dir string) any {
 	v, _ := c.get(cacheKey{dir, kindPacked, ""})
 	return v
 }
 
-// Put implements refstore.Cache.
 func (c refsCache) Put(dir string, value any, size int) {
 	c.put(cacheKey{dir, kindPacked, ""}, value, size)
 }

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// ChangeOptions is a commit that is to be made.
+// ChangeOptions describes a new commit.
 type ChangeOptions struct {
-	Parent    string // a revision; empty for the first commit of a history
+	Parent    string // revision; empty for a root commit
 	Actions   []Action
 	Author    Signature
 	Committer Signature
 	Message   string
 }
 
-// CommitChanges makes a commit with the actions on top of its parent, one after
-// the other. The objects are in the repository and survive a crash when it
-// returns, but no one sees the commit before UpdateRefs.
+// CommitChanges applies the actions to the tree of the parent, in order, and
+// creates a commit. The objects are durable when it returns, but the commit is not
+// reachable before UpdateRefs.
 //
-// It returns ErrBadPath, ErrExists for a file that is there or a name that is
-// taken, ErrNotFound for one that is not there or an unknown parent, each with
-// the path in its text, ErrNothing for a submodule that is at its commit already,
-// and *Rejected for what a push could not bring either.
+// It returns ErrBadPath, ErrExists if a file to create exists or a name is taken,
+// ErrNotFound if a file or the parent does not exist (each with the path in its
+// text), ErrNothing if a submodule already points to the commit, and *Rejected if
+// a push of the objects would be rejected.
 func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, error) {
 	commit := &Commit{TreeID: EmptyTree, Author: o.Author, Committer: o.Committer, Message: o.Message}
 	if o.Parent != "" {
@@ -49,10 +49,10 @@ func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, erro
 	})
 }
 
-// commitWith makes a commit of the tree that build writes. The new objects are
-// checked as those of a push are, unless careful knows that there is nothing
-// that git would look at: it takes a process.
-func (r Repo) commitWith(ctx context.Context, commit *Commit, careful func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (*Commit, error) {
+// commitWith creates a commit with the tree that build writes. If mustCheck
+// returns true, git checks the new objects like those of a push; this takes a
+// process.
+func (r Repo) commitWith(ctx context.Context, commit *Commit, mustCheck func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (*Commit, error) {
 	q, err := r.newQuarantine()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (r Repo) commitWith(ctx context.Context, commit *Commit, careful func(*quar
 	if commit.TreeID, err = build(q); err != nil {
 		return nil, err
 	}
-	if commit.TreeID == EmptyTree { // others may not know it without being told
+	if commit.TreeID == EmptyTree { // not all git implementations know the empty tree implicitly
 		if _, err := q.write(TypeTree, nil); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (r Repo) commitWith(ctx context.Context, commit *Commit, careful func(*quar
 	if err != nil {
 		return nil, err
 	}
-	check, err := careful(q)
+	check, err := mustCheck(q)
 	if err == nil && check {
 		err = q.strict(ctx)
 	}

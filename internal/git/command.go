@@ -20,30 +20,30 @@ import (
 	"svc/internal/limit"
 )
 
-// work is what a process is for; it decides which others it is counted with
-// and how long it may take.
+// work is the purpose of a process. It determines the concurrency limit and the
+// time limit.
 type work int
 
 const (
 	reading  work = iota // answers a request
 	writing              // changes the repository
-	transfer             // moves a pack or an archive at the pace of a client
-	upkeep               // housekeeping, which has its place already
+	transfer             // sends or receives a pack or an archive at the speed of a client
+	upkeep               // housekeeping; has its own concurrency limit
 )
 
-// command is one git process.
+// command describes a git process.
 type command struct {
-	work  work
-	args  []string // the git command and its arguments
-	env   []string // beside that of every process
-	in    io.Reader
-	limit time.Duration // in place of that of the work
-	ok    []int         // statuses beside 0 that are answers
-	holds *os.File      // a lock that the process shares; nil if there is none
-	says  io.Writer     // gets what git says on stderr, beside the error
+	work      work
+	args      []string // git command and its arguments
+	env       []string // in addition to the common environment
+	in        io.Reader
+	limit     time.Duration // overrides the time limit of the kind of work
+	ok        []int         // exit statuses other than 0 that are not errors
+	checkTips *os.File      // lock file that the process inherits; may be nil
+	says      io.Writer     // receives a copy of stderr; may be nil
 }
 
-// name is the git command.
+// name returns the name of the git command.
 func (c command) name() string {
 	for i := 0; i+1 < len(c.args); i += 2 {
 		if c.args[i] != "-c" {
@@ -53,17 +53,18 @@ func (c command) name() string {
 	return c.args[len(c.args)-1]
 }
 
-// errEnough ends a process whose further answer no one needs.
+// errEnough is returned by readers of the output to stop the process without an
+// error.
 var errEnough = errors.New("enough")
 
-// output runs a command whose answer is small and gives it whole. An answer
-// over 8 MiB is ErrTooLarge.
+// output runs a command and returns its whole output. Output of more than 8 MiB is
+// ErrTooLarge.
 func (r Repo) output(ctx context.Context, c command) ([]byte, error) {
-	const most = 8 << 20
+	const maxOutput = 8 << 20
 	var out bytes.Buffer
 	err := r.run(ctx, c, func(p io.Reader) error {
-		_, err := out.ReadFrom(io.LimitReader(p, most+1))
-		if err == nil && out.Len() > most {
+		_, err := out.ReadFrom(io.LimitReader(p, maxOutput+1))
+		if err == nil && out.Len() > maxOutput {
 			return fmt.Errorf("git %s: %w", c.name(), ErrTooLarge)
 		}
 		return err
@@ -71,13 +72,13 @@ func (r Repo) output(ctx context.Context, c command) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// run starts the command and hands its output to read. What read leaves is
-// discarded; when read returns an error the process is killed, and the error
-// is that of run, but errEnough is none. The process ends with ctx and at its
-// time limit.
+// run starts the command and calls read with its output. Output that read leaves
+// is discarded. If read returns an error, the process is killed and run returns
+// the error; errEnough is not an error. The process ends with ctx and at its time
+// limit.
 //
-// A caller must not start a second process of the same work from within read:
-// with all places taken by such callers no one would go on.
+// read must not start another process of the same kind of work: if all slots were
+// held by such callers, none of them could continue.
 func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) error {
 	defer r.engine.uses.begin(r.dirs())()
 	release, err := r.engine.admit(ctx, c.work)
@@ -88,7 +89,7 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 
 	limit := c.limit
 	if limit == 0 {
-		limit = r.engine.timeOf(c.work)
+		limit = r.engine.timeLimit(c.work)
 	}
 	inner, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
 	defer cancel()
@@ -101,14 +102,14 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 		defer refstore.Unlock(lock)
 		cmd.ExtraFiles = append(cmd.ExtraFiles, lock)
 	}
-	if c.holds != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, c.holds)
+	if c.checkTips != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.checkTips)
 	}
 	cmd.Stdin = c.in
-	said := &tail{}
-	cmd.Stderr = said
+	stderr := &tail{}
+	cmd.Stderr = stderr
 	if c.says != nil {
-		cmd.Stderr = io.MultiWriter(said, c.says)
+		cmd.Stderr = io.MultiWriter(stderr, c.says)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -122,22 +123,22 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 		_, readErr = io.Copy(io.Discard, out)
 	}
 	if readErr != nil {
-		_ = cmd.Cancel() // whatever it has left to say is not needed
+		_ = cmd.Cancel() // the rest of the output is not needed
 	}
 	waitErr := cmd.Wait()
 	switch {
 	case errors.Is(readErr, errEnough):
 		return nil
 	case inner.Err() != nil:
-		return &Error{Kind: context.Cause(inner), Name: c.name(), Exit: -1, Stderr: said.String()}
+		return &Error{Kind: context.Cause(inner), Name: c.name(), Exit: -1, Stderr: stderr.String()}
 	case readErr != nil:
 		return readErr
 	}
-	return outcome(c, waitErr, said)
+	return outcome(c, waitErr, stderr)
 }
 
-// admit waits for a slot among the processes of the work. It returns errs.Busy,
-// which is ErrBusy as well, when there is none in time.
+// admit waits for a slot for a process. It returns errs.Busy, which wraps ErrBusy,
+// if there is none in time.
 func (e *Engine) admit(ctx context.Context, w work) (release func(), err error) {
 	switch w {
 	case transfer:
@@ -156,7 +157,7 @@ func acquire(ctx context.Context, s *limit.Share) (release func(), err error) {
 	return release, err
 }
 
-func (e *Engine) timeOf(w work) time.Duration {
+func (e *Engine) timeLimit(w work) time.Duration {
 	switch w {
 	case writing:
 		return e.limits.Write
@@ -166,8 +167,7 @@ func (e *Engine) timeOf(w work) time.Duration {
 	return e.limits.Read
 }
 
-// prepare makes a process that is killed, with all that it started, when ctx
-// ends.
+// prepare returns a process that is killed, with all its children, when ctx ends.
 func (r Repo) prepare(ctx context.Context, args, env []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, r.engine.program, args...)
 	cmd.Dir = r.path
@@ -179,30 +179,30 @@ func (r Repo) prepare(ctx context.Context, args, env []string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
-			return err // it has ended: its number may belong to another by now
+			return err // the process has ended, and its PID may have been reused
 		}
 		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
-	// A pipe that something else keeps open must not hold us up.
+	// Do not wait forever for a pipe that a grandchild keeps open.
 	cmd.WaitDelay = 2 * time.Second
 	return cmd
 }
 
-// start starts a process and limits its memory. Processes that it starts have
-// the same limit each.
+// start starts a process and limits its memory. Its children have the same limit
+// each.
 func (e *Engine) start(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	if err == nil {
 		limitMemory(cmd.Process.Pid, e.limits.Memory)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s", ErrNoRepository, cmd.Dir) // the program is there: New found it
+		return fmt.Errorf("%w: %s", ErrNoRepository, cmd.Dir) // New has found the program, so the directory is missing
 	}
 	return err
 }
 
-// outcome says what the end of a process that was left to itself means.
-func outcome(c command, err error, said *tail) error {
+// outcome converts the exit status of a process to an error.
+func outcome(c command, err error, stderr *tail) error {
 	if err == nil {
 		return nil
 	}
@@ -210,7 +210,7 @@ func outcome(c command, err error, said *tail) error {
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("git %s: %w", c.name(), err)
 	}
-	failure := &Error{Name: c.name(), Exit: exit.ExitCode(), Stderr: said.String()}
+	failure := &Error{Name: c.name(), Exit: exit.ExitCode(), Stderr: stderr.String()}
 	if failure.Exit < 0 {
 		failure.Kind = ErrKilled
 		return failure

@@ -7,8 +7,8 @@ import (
 	"svc/internal/limit"
 )
 
-// Commit reads the commit that a revision leads to; tags are followed. The
-// result must not be changed. It returns ErrBadRevision and ErrNotFound.
+// Commit returns the commit that a revision refers to, following tags. The result
+// must not be modified. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Commit(ctx context.Context, rev string) (*Commit, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {
@@ -17,7 +17,6 @@ func (r Repo) Commit(ctx context.Context, rev string) (*Commit, error) {
 	return r.commit(ctx, id)
 }
 
-// commit reads a commit by its id.
 func (r Repo) commit(ctx context.Context, id OID) (*Commit, error) {
 	list, err := r.commits(ctx, []OID{id})
 	if err != nil {
@@ -26,8 +25,8 @@ func (r Repo) commit(ctx context.Context, id OID) (*Commit, error) {
 	return list[0], nil
 }
 
-// Commits reads many commits by their ids, in that order. Their messages count
-// as what the request of ctx reads: see limit.Answers.
+// Commits returns commits by ID, in the given order. Their messages count towards
+// the read limit of the request in ctx: see limit.Answers.
 func (r Repo) Commits(ctx context.Context, ids []OID) ([]*Commit, error) {
 	list, err := r.commits(ctx, ids)
 	if err != nil {
@@ -42,8 +41,7 @@ func (r Repo) Commits(ctx context.Context, ids []OID) ([]*Commit, error) {
 	return list, nil
 }
 
-// CommitsThere is Commits for ids of which some may not be there, or be those
-// of something else: for them it gives nil.
+// CommitsThere is Commits with nil for IDs that do not exist or are not commits.
 func (r Repo) CommitsThere(ctx context.Context, ids []OID) ([]*Commit, error) {
 	return r.readCommits(ctx, ids, true)
 }
@@ -52,31 +50,31 @@ func (r Repo) commits(ctx context.Context, ids []OID) ([]*Commit, error) {
 	return r.readCommits(ctx, ids, false)
 }
 
-func (r Repo) readCommits(ctx context.Context, ids []OID, leave bool) ([]*Commit, error) {
+func (r Repo) readCommits(ctx context.Context, ids []OID, allowMissing bool) ([]*Commit, error) {
 	list := make([]*Commit, len(ids))
-	places := map[OID][]int{} // of those that are not known yet
-	var wanted []OID
+	positions := map[OID][]int{} // positions of the commits that are not cached
+	var missing []OID
 	scope := r.scope()
 	for i, id := range ids {
 		if v, ok := r.engine.cache.get(cacheKey{scope, kindCommit, string(id)}); ok {
 			list[i] = v.(*Commit)
 		} else {
-			if places[id] == nil {
-				wanted = append(wanted, id)
+			if positions[id] == nil {
+				missing = append(missing, id)
 			}
-			places[id] = append(places[id], i)
+			positions[id] = append(positions[id], i)
 		}
 	}
-	if len(wanted) == 0 {
+	if len(missing) == 0 {
 		return list, nil
 	}
 	err := r.withReader(ctx, func(p *reader) error {
-		return p.readAll(wanted, TypeCommit, leave, func(o *Object) error {
+		return p.readAll(missing, TypeCommit, allowMissing, func(o *Object) error {
 			c, err := parseCommit(o.OID, o.Content)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w: %w", o.OID, ErrCorrupt, err)
 			}
-			for _, i := range places[o.OID] {
+			for _, i := range positions[o.OID] {
 				list[i] = c
 			}
 			r.engine.cache.put(cacheKey{scope, kindCommit, string(o.OID)}, c, 256+2*len(o.Content))
@@ -87,8 +85,8 @@ func (r Repo) readCommits(ctx context.Context, ids []OID, leave bool) ([]*Commit
 	return list, err
 }
 
-// Tag reads an annotated tag by its id. It returns ErrNotFound when there is
-// none, or the object is something else.
+// Tag returns an annotated tag by its ID. It returns ErrNotFound if the object
+// does not exist or is not a tag.
 func (r Repo) Tag(ctx context.Context, id OID) (*Tag, error) {
 	key := cacheKey{r.scope(), kindTag, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Conflict is a file that two commits changed in ways that cannot be merged.
+// Conflict is a file with a merge conflict.
 type Conflict struct {
 	Path    string
-	Ours    Entry  // the file of our side; without an OID if it has none
-	Theirs  Entry  // that of their side
-	Merged  OID    // the blob with conflict markers; empty if there is none
-	Content []byte // of Merged, if it is not larger than the limit
-	Size    int64  // of Merged
+	Ours    Entry  // our version; the OID is empty if the file does not exist
+	Theirs  Entry  // their version
+	Merged  OID    // blob with conflict markers; empty if there is none
+	Content []byte // content of Merged, unless it is larger than the limit
+	Size    int64  // size of Merged
 }
 
-// Conflicts returns the conflicts of a merge of two commits, and the contents of
-// those that have at most maxSize bytes. The labels of the conflict markers are the
-// IDs of the commits. It returns ErrNotFound.
+// Conflicts returns the conflicts of a merge of two commits, with the content of
+// files of at most maxSize bytes. Conflict markers are labeled with the commit
+// IDs. It returns ErrNotFound.
 func (r Repo) Conflicts(ctx context.Context, ours, theirs OID, maxSize int64) ([]Conflict, error) {
 	q, err := r.newQuarantine()
 	if err != nil {
@@ -60,8 +60,8 @@ func (r Repo) Conflicts(ctx context.Context, ours, theirs OID, maxSize int64) ([
 	return list, nil
 }
 
-// MergeResolved is Merge with the contents of the files that have conflicts. It
-// returns a *MergeConflict if a file with a conflict is missing.
+// MergeResolved is Merge with the resolved content of the files that have
+// conflicts. It returns a *MergeConflict if the content of such a file is missing.
 func (r Repo) MergeResolved(ctx context.Context, o MergeOptions, files map[string][]byte) (*Commit, error) {
 	ids, err := r.resolveAll(ctx, []string{o.Ours, o.Theirs})
 	if err != nil {
@@ -88,8 +88,8 @@ func (r Repo) MergeResolved(ctx context.Context, o MergeOptions, files map[strin
 	})
 }
 
-// mergeConflicts merges two commits into a tree, in which files with conflicts have
-// markers, and lists these files.
+// mergeConflicts merges two commits into a tree whose conflicting files have
+// conflict markers, and lists these files.
 func (q *quarantine) mergeConflicts(ctx context.Context, ours, theirs OID) (OID, []Conflict, error) {
 	const limit = 4 << 20
 	args := []string{"merge-tree", "--write-tree", "-z", "--no-messages", string(ours), string(theirs)}
@@ -105,26 +105,26 @@ func (q *quarantine) mergeConflicts(ctx context.Context, ours, theirs OID) (OID,
 	if out.Len() >= limit {
 		return "", nil, fmt.Errorf("git merge-tree: more than %d bytes", limit)
 	}
-	field := strings.Split(out.String(), "\x00")
-	tree, ok := ParseOID(field[0])
+	records := strings.Split(out.String(), "\x00")
+	tree, ok := ParseOID(records[0])
 	if !ok {
-		return "", nil, fmt.Errorf("git merge-tree: answer %.100q", field[0])
+		return "", nil, fmt.Errorf("git merge-tree: answer %.100q", records[0])
 	}
 	var list []Conflict
-	for _, line := range field[1:] {
+	for _, line := range records[1:] {
 		if line == "" {
 			continue
 		}
-		about, path, ok := strings.Cut(line, "\t")
-		part := strings.Fields(about)
-		if !ok || len(part) != 3 {
+		info, path, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(info)
+		if !ok || len(fields) != 3 {
 			return "", nil, fmt.Errorf("git merge-tree: answer %.100q", line)
 		}
 		if len(list) == 0 || list[len(list)-1].Path != path {
 			list = append(list, Conflict{Path: path})
 		}
-		e := Entry{OID: OID(part[1]), Name: path, Mode: part[0], Type: TypeBlob}
-		switch part[2] {
+		e := Entry{OID: OID(fields[1]), Name: path, Mode: fields[0], Type: TypeBlob}
+		switch fields[2] {
 		case "2":
 			list[len(list)-1].Ours = e
 		case "3":

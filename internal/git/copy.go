@@ -13,13 +13,12 @@ import (
 	"svc/internal/durable"
 )
 
-// Copy makes a repository in path that is the same as another: all refs, the
-// logs of them, the default branch, all objects, also those that nothing leads
-// to, and what an operator has set there. No one may move refs meanwhile;
-// housekeeping may run. It leans on nothing of the other, as a Fork does. The
-// directory appears whole or not at all, and is on disk when Copy returns. It
-// returns ErrExists when there is something in path already, ErrNoRepository,
-// and ErrCorrupt for a ref without its object.
+// Copy creates a repository at path that is identical to another: all refs, their
+// reflogs, the default branch, all objects including unreachable ones, and the
+// configuration. Refs must not change during the copy; housekeeping may run. The
+// copy does not depend on the other repository. The directory is created
+// atomically and is durable when Copy returns. It returns ErrExists,
+// ErrNoRepository, and ErrCorrupt for a ref to a missing object.
 func (e *Engine) Copy(ctx context.Context, from Repo, path string) (Repo, error) {
 	branch, err := from.DefaultBranch(ctx)
 	if err != nil {
@@ -47,16 +46,16 @@ func (r Repo) copyAll(ctx context.Context, draft string) error {
 		}
 	}
 	copied := r.engine.Repo(draft)
-	defer copied.Forget() // it will have another name
+	defer copied.Forget() // the directory will be renamed
 	differs, err := r.Differs(ctx, copied)
-	if err == nil && differs != "" { // what leads nowhere is not among the refs
+	if err == nil && differs != "" { // Refs skips broken refs, but Differs does not
 		err = fmt.Errorf("%w: %s", ErrCorrupt, differs)
 	}
 	return err
 }
 
-// copyTree copies a file, or a directory with all that is in it, in place of
-// what is there. What is not there is not copied, nor are locks.
+// copyTree copies a file or directory recursively and replaces existing files. It
+// skips lock files, and does nothing if from does not exist.
 func copyTree(ctx context.Context, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,7 +70,7 @@ func copyTree(ctx context.Context, from, to string) error {
 		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// Not a link: these files are written to in their place.
+		// No hard link: these files are modified in place.
 		return copySynced(from, to, info.Mode().Perm())
 	case !info.IsDir():
 		return nil
@@ -94,17 +93,17 @@ func copyTree(ctx context.Context, from, to string) error {
 	return durable.SyncDir(to)
 }
 
-// Differs says in words what is different in the refs of another repository
-// and its default branch; empty when nothing is.
+// Differs describes the first difference in the refs and the default branch of
+// another repository. It is empty if there is none.
 func (r Repo) Differs(ctx context.Context, other Repo) (string, error) {
 	var heads [2]string
 	var refs [2][]Ref
-	for i, one := range []Repo{r, other} {
+	for i, repo := range []Repo{r, other} {
 		var err error
-		if heads[i], err = one.DefaultBranch(ctx); err != nil {
+		if heads[i], err = repo.DefaultBranch(ctx); err != nil {
 			return "", err
 		}
-		if refs[i], err = one.Refs(ctx, RefOptions{plain: true}); err != nil {
+		if refs[i], err = repo.Refs(ctx, RefOptions{plain: true}); err != nil {
 			return "", err
 		}
 	}

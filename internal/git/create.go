@@ -13,10 +13,10 @@ import (
 	"svc/internal/durable"
 )
 
-// Init makes an empty bare repository in path whose HEAD is the branch, which
-// need not exist. The directory appears whole or not at all, and is on disk
-// when Init returns. It returns ErrExists when there is something in path
-// already and ErrBadRef for a branch that cannot be.
+// Init creates an empty bare repository at path whose HEAD refers to branch, which
+// need not exist. The directory is created atomically and is durable when Init
+// returns. It returns ErrExists if path exists, and ErrBadRef for an invalid
+// branch name.
 func (e *Engine) Init(ctx context.Context, path, branch string) (Repo, error) {
 	if err := CheckRef(Heads + branch); err != nil {
 		return e.Repo(path), fmt.Errorf("init %s: %w", path, err)
@@ -28,8 +28,8 @@ func (e *Engine) Init(ctx context.Context, path, branch string) (Repo, error) {
 	return r, nil
 }
 
-// create makes a repository beside its place, has it filled, and gives it its
-// name.
+// create creates a repository in a temporary directory, calls fill, and renames it
+// to path.
 func (e *Engine) create(ctx context.Context, path, branch string, fill func(draft string) error) (Repo, error) {
 	r := e.Repo(path)
 	if err := ctx.Err(); err != nil {
@@ -43,8 +43,8 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 	if err != nil {
 		return r, err
 	}
-	defer os.RemoveAll(draft) // nothing is there once it has its name
-	if err := lay(draft, branch); err != nil {
+	defer os.RemoveAll(draft) // a no-op after the rename
+	if err := writeLayout(draft, branch); err != nil {
 		return r, err
 	}
 	if err := fill(draft); err != nil {
@@ -62,9 +62,10 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 	return r, durable.SyncDir(parent)
 }
 
-// lay writes the files of an empty repository, as gitrepository-layout(5)
-// wants them. To do it here takes no process, no template and no hooks.
-func lay(dir, branch string) error {
+// writeLayout writes the files of an empty repository; see
+// gitrepository-layout(5). Unlike git init, it needs no process, template or
+// hooks.
+func writeLayout(dir, branch string) error {
 	if err := os.Chmod(dir, 0o750); err != nil {
 		return err
 	}

@@ -9,60 +9,60 @@ import (
 	"time"
 )
 
-// DiffOptions says what is compared and how much of it is wanted. A limit that
-// is zero takes the value beside it.
+// DiffOptions selects what is compared and limits the result. The default of a
+// limit is given in its comment.
 type DiffOptions struct {
-	From string // a revision; empty is the empty tree
+	From string // revision; empty for the empty tree
 	To   string
-	// Straight compares the two as they are. Otherwise To is compared with
-	// the merge base of both.
+	// Straight compares From and To directly. Otherwise To is compared with the merge
+	// base.
 	Straight bool
-	// Base finds the merge base, if the caller has a better way than to ask
-	// for it in another process.
+	// Base finds the merge base, if the caller can do that more cheaply than with a
+	// process; may be nil.
 	Base func(context.Context) (OID, error)
-	// Unidiff leaves the lines with the names of both files in the texts.
+	// Unidiff keeps the "---" and "+++" lines in the diffs.
 	Unidiff          bool
 	Paths            []string
 	IgnoreWhitespace bool
-	Context          int // lines around a change; 3
+	Context          int // lines of context; 3
 
-	MaxFiles    int           // files with a text: 1,000
-	MaxLines    int           // lines of all texts: 50,000
-	MaxFileSize int           // bytes of one text: 1 MiB
-	MaxSize     int           // bytes of all texts, after which no further one is read: 16 MiB
-	Time        time.Duration // the time of reading
+	MaxFiles    int           // files with a diff: 1,000
+	MaxLines    int           // lines of all diffs: 50,000
+	MaxFileSize int           // bytes of one diff: 1 MiB
+	MaxSize     int           // bytes of all diffs, after which no more are read: 16 MiB
+	Time        time.Duration // time limit
 }
 
-// FileDiff is what became of one file.
+// FileDiff is the diff of one file.
 type FileDiff struct {
-	OldPath, NewPath string // the same unless it was renamed
-	AMode, BMode     string // 0 before it was made and after it was deleted
+	OldPath, NewPath string // equal unless the file was renamed
+	AMode, BMode     string // "0" if the file does not exist on that side
 	OldID, NewID     OID
 	New              bool
 	Renamed          bool
 	Deleted          bool
 	Binary           bool
-	// Diff is valid UTF-8, whatever the file is. It is empty when the file
-	// is binary, was only renamed, or TooLarge.
+	// Diff is converted to valid UTF-8. It is empty if the file is binary, was only
+	// renamed, or is TooLarge.
 	Diff     string
-	TooLarge bool // a limit was over
-	Added    int  // lines in Diff
+	TooLarge bool // a limit was exceeded
+	Added    int  // number of lines in Diff
 	Removed  int
 }
 
-// Diff is a comparison. It must not be changed.
+// Diff is a comparison of two revisions. It must not be modified.
 type Diff struct {
-	Base  OID // what To was compared with
+	Base  OID // the commit or tree that To was compared with
 	Files []FileDiff
-	// Overflow says that a limit was over and texts are missing.
+	// Overflow reports that a limit was exceeded and diffs are missing.
 	Overflow bool
-	// TimedOut says that git had not finished; the files may be missing, or
-	// only their texts.
+	// TimedOut reports that git did not finish in time. Files or their diffs may be
+	// missing.
 	TimedOut bool
 }
 
-// maxDiffFiles is the most files that a comparison lists. With more of them
-// there are no texts.
+// maxDiffFiles is the maximum number of files in a comparison. If there are more,
+// no diffs are read.
 const maxDiffFiles = 100_000
 
 func (o DiffOptions) filled(e *Engine) DiffOptions {
@@ -82,9 +82,9 @@ func (o DiffOptions) filled(e *Engine) DiffOptions {
 	return o
 }
 
-// Diff compares two revisions. When the time is over it gives what there is,
-// marked as such. It returns ErrBadRevision, ErrBadPath, and ErrNotFound for a
-// revision that is not there or two that have no merge base.
+// Diff compares two revisions. If the time limit is exceeded, it returns a partial
+// result with TimedOut set. It returns ErrBadRevision, ErrBadPath, and ErrNotFound
+// if a revision does not exist or there is no merge base.
 func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 	o = o.filled(r.engine)
 	to, err := r.ResolveTree(ctx, o.To)
@@ -114,9 +114,8 @@ func (r Repo) Diff(ctx context.Context, o DiffOptions) (*Diff, error) {
 	return r.diffFromBase(ctx, o, ids, to)
 }
 
-// diffFromBase compares with a merge base that is not known yet. git diff can find
-// it, but does not print it, so Base or another process finds it at the same
-// time.
+// diffFromBase compares with a merge base that is not known yet. git diff
+// --merge-base does not print the merge base, so it is determined concurrently.
 func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to OID) (*Diff, error) {
 	args, err := o.args(append([]string{"--merge-base", "--end-of-options"}, ids...))
 	if err != nil {
@@ -147,7 +146,7 @@ func (r Repo) diffFromBase(ctx context.Context, o DiffOptions, ids []string, to 
 	}
 	var failure *Error
 	if errors.As(diffErr, &failure) && failure.Exit > 0 {
-		return r.diffTrees(ctx, o, f.base, to) // there are several bases, and MergeBase chose
+		return r.diffTrees(ctx, o, f.base, to) // there are several merge bases, of which MergeBase chose one
 	}
 	if diffErr != nil {
 		return nil, diffErr
@@ -173,7 +172,7 @@ func (r Repo) diffTrees(ctx context.Context, o DiffOptions, base, to OID) (*Diff
 	return d, r.keepDiff(o, d, size, base, to)
 }
 
-// keepDiff caches a comparison that is complete, under what it compares.
+// keepDiff caches a complete comparison.
 func (r Repo) keepDiff(o DiffOptions, d *Diff, size int, base, to OID) error {
 	args, err := o.args([]string{"--end-of-options", string(base), string(to)})
 	if err == nil && !d.TimedOut {
@@ -187,14 +186,14 @@ func (r Repo) diffKey(o DiffOptions, args []string) cacheKey {
 	return cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + limits}
 }
 
-// args are those of the command that compares what is named.
-func (o DiffOptions) args(what []string) ([]string, error) {
+// args returns the git command that compares the given revisions.
+func (o DiffOptions) args(revs []string) ([]string, error) {
 	args := []string{"diff-tree", "-r", "--raw", "-p", "-z", "--find-renames", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
 		"--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--unified=" + strconv.Itoa(o.Context)}
 	if o.IgnoreWhitespace {
 		args = append(args, "--ignore-all-space")
 	}
-	args = append(append(args, what...), "--")
+	args = append(append(args, revs...), "--")
 	for _, path := range o.Paths {
 		path = strings.Trim(path, "/")
 		if err := checkPath(path); err != nil {
@@ -205,7 +204,7 @@ func (o DiffOptions) args(what []string) ([]string, error) {
 	return args, nil
 }
 
-// runDiff returns a comparison and about the bytes that it takes.
+// runDiff returns a comparison and its approximate size in bytes.
 func (r Repo) runDiff(ctx context.Context, o DiffOptions, args []string) (*Diff, int, error) {
 	p := diffParser{o: o, diff: &Diff{}}
 	err := r.run(ctx, command{args: args, limit: o.Time}, p.read)

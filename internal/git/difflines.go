@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// DiffLine is a line of the text of a diff. One that was added stands before the
-// line Old of the old file, one that was removed before the line New of the new
-// one.
+// DiffLine is a line of a diff. For an added line, Old is the number of the old
+// line that follows it; for a removed line, New is the number of the new line that
+// follows it.
 type DiffLine struct {
 	Kind byte // '+', '-' or ' '
 	Old  int64
 	New  int64
-	Text string // without the sign; with the end of the line, if it has one
+	Text string // without the prefix, with the newline if there is one
 }
 
-// Lines goes through the lines of the text. Heads of parts and remarks are left
-// out, and so is all that follows something that is no diff.
+// Lines iterates over the lines of the diff, without hunk headers and "\ No
+// newline" markers. It stops at a line that is not part of a diff.
 func (f FileDiff) Lines() iter.Seq[DiffLine] {
 	return func(yield func(DiffLine) bool) {
-		var at [2]int64
-		begun := false
-		for row := range strings.Lines(f.Diff) {
-			if strings.HasPrefix(row, "@@") {
-				if at, begun = hunkStart(row); !begun {
+		var next [2]int64
+		inHunk := false
+		for line := range strings.Lines(f.Diff) {
+			if strings.HasPrefix(line, "@@") {
+				if next, inHunk = hunkStart(line); !inHunk {
 					return
 				}
 				continue
 			}
-			if !begun { // the names of the files
+			if !inHunk { // the "---" and "+++" lines
 				continue
 			}
-			l := DiffLine{Kind: row[0], Old: at[0], New: at[1], Text: row[1:]}
+			l := DiffLine{Kind: line[0], Old: next[0], New: next[1], Text: line[1:]}
 			switch l.Kind {
 			case '+':
-				at[1]++
+				next[1]++
 			case '-':
-				at[0]++
+				next[0]++
 			case ' ':
-				at[0], at[1] = at[0]+1, at[1]+1
+				next[0], next[1] = next[0]+1, next[1]+1
 			case '\\':
 				continue
 			default:
@@ -52,15 +52,15 @@ func (f FileDiff) Lines() iter.Seq[DiffLine] {
 	}
 }
 
-// hunkStart reads the first lines out of "@@ -1,2 +3,4 @@". A side without lines
-// names the one before: the next one to come is the one after that.
+// hunkStart parses the line numbers of a hunk header, "@@ -1,2 +3,4 @@". For a
+// side without lines, git gives the line before, so the next line is one higher.
 func hunkStart(head string) (at [2]int64, ok bool) {
-	words := strings.Fields(head)
-	if len(words) < 4 || words[0] != "@@" || words[3] != "@@" {
+	fields := strings.Fields(head)
+	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
 		return at, false
 	}
 	for i, sign := range []string{"-", "+"} {
-		text, found := strings.CutPrefix(words[i+1], sign)
+		text, found := strings.CutPrefix(fields[i+1], sign)
 		number, count, counted := strings.Cut(text, ",")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if !found || err != nil || n < 0 {

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// diffParser reads the output of diff-tree --raw -p -z: first a list of all
-// files, then their texts in the same order.
+// diffParser parses the output of diff-tree --raw -p -z: a list of all files,
+// followed by their diffs in the same order.
 type diffParser struct {
 	o     DiffOptions
 	diff  *Diff
-	size  int // bytes of all texts
+	size  int // size of all diffs in bytes
 	lines int
-	texts int   // files with a text so far
-	order []int // the file of each text that follows
+	texts int   // number of files with a diff so far
+	order []int // the file of each following diff
 
-	text []byte // of the file that is being read; the room is used again
-	at   int    // which file that is; -1 before the first
-	big  bool   // its text is not wanted any more
-	body bool   // the head of its text is over
+	text []byte // diff of the current file; the buffer is reused
+	at   int    // index of the current file; -1 before the first
+	big  bool   // the diff of the current file is too large
+	body bool   // the header of the current diff was read
 }
 
 func (p *diffParser) read(out io.Reader) error {
@@ -73,7 +73,7 @@ func (p *diffParser) readFile(in *bufio.Reader) error {
 		return errEnough
 	}
 	p.order = append(p.order, len(p.diff.Files))
-	if field[4][0] == 'T' { // it is deleted in one text and made in another
+	if field[4][0] == 'T' { // a changed file type has two diffs, a deletion and an addition
 		p.order = append(p.order, len(p.diff.Files))
 	}
 	p.diff.Files = append(p.diff.Files, f)
@@ -89,7 +89,7 @@ func mode(text string) string {
 
 func (p *diffParser) readTexts(in *bufio.Reader) error {
 	p.at = -1
-	start := true // of a line
+	start := true // at the start of a line
 	for {
 		if start && p.at >= 0 && p.body && !p.big {
 			p.addLines(in)
@@ -113,18 +113,17 @@ func (p *diffParser) readTexts(in *bufio.Reader) error {
 	}
 }
 
-// addLines takes the whole lines of a text that are there already, up to its
-// end or to a limit: most of a text is taken in few steps. What add would do
-// more than count and copy is left to it.
+// addLines consumes the complete buffered lines of the current diff, up to its end
+// or a limit. It is a fast path of add.
 func (p *diffParser) addLines(in *bufio.Reader) {
-	there, _ := in.Peek(in.Buffered()) // cannot fail
+	buffered, _ := in.Peek(in.Buffered()) // cannot fail
 	f, n := &p.diff.Files[p.at], 0
-	for n < len(there) && there[n] != 'd' && p.lines < p.o.MaxLines {
-		size := bytes.IndexByte(there[n:], '\n') + 1
+	for n < len(buffered) && buffered[n] != 'd' && p.lines < p.o.MaxLines {
+		size := bytes.IndexByte(buffered[n:], '\n') + 1
 		if size == 0 || len(p.text)+n+size > p.o.MaxFileSize {
 			break
 		}
-		switch there[n] {
+		switch buffered[n] {
 		case '+':
 			f.Added++
 		case '-':
@@ -133,12 +132,12 @@ func (p *diffParser) addLines(in *bufio.Reader) {
 		p.lines++
 		n += size
 	}
-	p.text = append(p.text, there[:n]...)
-	_, _ = in.Discard(n) // as it was peeked
+	p.text = append(p.text, buffered[:n]...)
+	_, _ = in.Discard(n) // cannot fail: the bytes were peeked
 }
 
-// add takes a part of a line. Lines of a file's content start with another
-// letter than those of the head.
+// add processes a line or a part of one. Lines of the diff start with other
+// characters than "diff --git".
 func (p *diffParser) add(part []byte, start bool) (stop bool) {
 	if start && part[0] == 'd' && strings.HasPrefix(string(part), "diff --git ") {
 		p.endText()
@@ -151,7 +150,7 @@ func (p *diffParser) add(part []byte, start bool) (stop bool) {
 		p.at, p.order = p.order[0], p.order[1:]
 		p.big, p.body = false, false
 		if p.texts > p.o.MaxFiles || p.lines > p.o.MaxLines || p.size > p.o.MaxSize {
-			p.order = append([]int{p.at}, p.order...) // finish marks it
+			p.order = append([]int{p.at}, p.order...) // finish marks the file as too large
 			p.at = -1
 			return true
 		}
@@ -197,7 +196,7 @@ func (p *diffParser) endText() {
 		return
 	}
 	text := string(p.text)
-	if !utf8.Valid(p.text) { // which is asked much faster than it is mended
+	if !utf8.Valid(p.text) { // checking is much faster than converting
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	p.diff.Files[p.at].Diff += text
@@ -205,10 +204,10 @@ func (p *diffParser) endText() {
 	p.text = p.text[:0]
 }
 
-// finish marks the files whose text was not read.
+// finish marks the files whose diffs were not read.
 func (p *diffParser) finish() {
 	if p.diff.TimedOut && p.at >= 0 && len(p.text) > 0 {
-		p.order = append([]int{p.at}, p.order...) // half a text is none
+		p.order = append([]int{p.at}, p.order...) // an incomplete diff is dropped
 		p.diff.Files[p.at].Added, p.diff.Files[p.at].Removed = 0, 0
 	}
 	for _, at := range p.order {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Directory is Tree for one directory, with the directories in it before all
-// else: the order in which users look at it. After and Limit are those of Tree.
+// Directory lists one directory like Tree, but with subdirectories first. After
+// and Limit are those of Tree.
 func (r Repo) Directory(ctx context.Context, o TreeOptions) ([]Entry, error) {
 	path := strings.Trim(o.Path, "/")
 	at, err := r.Entry(ctx, o.Rev, path)
@@ -42,8 +42,7 @@ func (r Repo) Directory(ctx context.Context, o TreeOptions) ([]Entry, error) {
 	return found, nil
 }
 
-// passed reports whether an entry stands before the place after which to
-// begin, in the order of Directory.
+// passed reports whether an entry comes before after in the order of Directory.
 func passed(e Entry, after string) bool {
 	dir := strings.HasSuffix(after, "/")
 	switch {

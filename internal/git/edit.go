@@ -8,17 +8,16 @@ import (
 	"unicode"
 )
 
-// ActionKind is what an Action does.
+// ActionKind is the kind of an Action.
 type ActionKind string
 
-// The kinds of actions.
 const (
-	Create ActionKind = "create" // a file that is not there
-	Modify ActionKind = "update" // a file that is there
+	Create ActionKind = "create" // create a new file
+	Modify ActionKind = "update" // change an existing file
 	Delete ActionKind = "delete"
-	Move   ActionKind = "move" // with new content, if there is any
+	Move   ActionKind = "move" // rename a file, optionally with new content
 	Chmod  ActionKind = "chmod"
-	// Submodule points a submodule that is there to another commit: its ID is Content.
+	// Submodule changes the commit of an existing submodule. Content is its ID.
 	Submodule ActionKind = "submodule"
 )
 
@@ -26,15 +25,15 @@ const (
 type Action struct {
 	Kind       ActionKind
 	Path       string
-	From       string // where Move takes it from
-	Content    []byte // of Create and Modify, and of Move when HasContent
+	From       string // old path of Move
+	Content    []byte // for Create and Modify, and for Move if HasContent is set
 	HasContent bool
-	Executable bool // of Chmod, and of Create
+	Executable bool // for Chmod and Create
 }
 
-// CheckNewPath says whether a file may be made under the path: beside being
-// relative and without dots, no part may be one that a client takes for its
-// own .git directory. It returns ErrBadPath.
+// CheckNewPath checks whether a file may be created at a path. In addition to the
+// rules of checkPath, no component may be one that a client could take for its
+// .git directory. It returns ErrBadPath.
 func CheckNewPath(path string) error {
 	if path == "" {
 		return fmt.Errorf("%w: it is empty", ErrBadPath)
@@ -50,26 +49,25 @@ func CheckNewPath(path string) error {
 	return nil
 }
 
-// looksLikeGitDir knows the ways in which file systems of clients fold names
-// into ".git".
+// looksLikeGitDir reports whether a file system of a client could map a name to
+// ".git".
 func looksLikeGitDir(part string) bool {
 	folded := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) { // left out by HFS+
+		if unicode.Is(unicode.Cf, r) { // ignored by HFS+
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, part)
-	folded, _, _ = strings.Cut(folded, ":") // a stream of NTFS
+	folded, _, _ = strings.Cut(folded, ":") // an NTFS alternate data stream
 	folded, _, _ = strings.Cut(folded, `\`)
 	folded = strings.TrimRight(folded, ". ")
 	return folded == ".git" || folded == "git~1"
 }
 
-// node is a name in a tree that is being changed. Trees are read when
-// something below them is asked for.
+// node is an entry of a tree that is being edited. Trees are loaded on demand.
 type node struct {
 	Entry
-	below   map[string]*node // of a tree that was read
+	below   map[string]*node // entries of a loaded tree
 	changed bool
 }
 
@@ -95,35 +93,34 @@ func (e *editor) load(ctx context.Context, n *node) error {
 	return nil
 }
 
-// find returns the node of a path, or nil.
+// find returns the node at a path, or nil.
 func (e *editor) find(ctx context.Context, path string) (*node, error) {
-	at := e.root
+	n := e.root
 	for name := range strings.SplitSeq(path, "/") {
-		if at.Type != TypeTree {
+		if n.Type != TypeTree {
 			return nil, nil
 		}
-		if err := e.load(ctx, at); err != nil {
+		if err := e.load(ctx, n); err != nil {
 			return nil, err
 		}
-		if at = at.below[name]; at == nil {
+		if n = n.below[name]; n == nil {
 			return nil, nil
 		}
 	}
-	return at, nil
+	return n, nil
 }
 
-// put makes or replaces a file, with the directories that it needs. It
-// returns ErrExists when a directory of its name, or a file of the name of one
-// of its directories, is in the way.
+// put creates or replaces a file and creates its parent directories. It returns
+// ErrExists if the path is a directory or a parent is a file.
 func (e *editor) put(ctx context.Context, path, mode string, id OID) error {
-	at := e.root
+	dir := e.root
 	parts := strings.Split(path, "/")
 	for i, name := range parts {
-		if err := e.load(ctx, at); err != nil {
+		if err := e.load(ctx, dir); err != nil {
 			return err
 		}
-		at.changed = true
-		next := at.below[name]
+		dir.changed = true
+		next := dir.below[name]
 		last := i == len(parts)-1
 		switch {
 		case last && next != nil && next.Type == TypeTree, !last && next != nil && next.Type != TypeTree:
@@ -133,18 +130,17 @@ func (e *editor) put(ctx context.Context, path, mode string, id OID) error {
 			if mode == submoduleMode {
 				kind = TypeCommit
 			}
-			at.below[name] = &node{Entry: Entry{OID: id, Name: name, Type: kind, Mode: mode}, changed: true}
+			dir.below[name] = &node{Entry: Entry{OID: id, Name: name, Type: kind, Mode: mode}, changed: true}
 		case next == nil:
 			next = &node{Entry: Entry{OID: EmptyTree, Name: name, Type: TypeTree, Mode: "040000"}, below: map[string]*node{}}
-			at.below[name] = next
+			dir.below[name] = next
 		}
-		at = next
+		dir = next
 	}
 	return nil
 }
 
-// remove drops a file that find gave, and the directories that it leaves
-// empty.
+// remove deletes a file that exists, and the parent directories that become empty.
 func (e *editor) remove(path string) {
 	var above []*node
 	at := e.root
@@ -174,10 +170,10 @@ func (e *editor) apply(ctx context.Context, a Action) error {
 		return err
 	}
 	if a.Kind == Submodule {
-		return e.point(ctx, a, found)
+		return e.setSubmodule(ctx, a, found)
 	}
 	if found != nil && found.Type != TypeBlob && a.Kind != Create {
-		found = nil // a directory or a submodule is no file
+		found = nil // not a file
 	}
 	switch a.Kind {
 	case Create:
@@ -201,7 +197,7 @@ func (e *editor) apply(ctx context.Context, a Action) error {
 	case Modify:
 		mode := found.Mode
 		if mode == "120000" {
-			mode = "100644" // text that is written over a link is a file
+			mode = "100644" // replacing the content of a symbolic link makes it a regular file
 		}
 		return e.store(ctx, a.Path, mode, a.Content)
 	case Delete:
@@ -222,9 +218,9 @@ func (e *editor) apply(ctx context.Context, a Action) error {
 // submoduleMode is the mode of a submodule in a tree.
 const submoduleMode = "160000"
 
-// point applies Submodule to the entry of its path, which may be nil. It returns
-// ErrNothing if it is at that commit already.
-func (e *editor) point(ctx context.Context, a Action, found *node) error {
+// setSubmodule applies a Submodule action. found is the current entry or nil. It
+// returns ErrNothing if the submodule already points to the commit.
+func (e *editor) setSubmodule(ctx context.Context, a Action, found *node) error {
 	to, ok := ParseOID(string(a.Content))
 	switch {
 	case !ok || to == ZeroOID:
@@ -248,9 +244,9 @@ func (e *editor) move(ctx context.Context, a Action) error {
 	if from == nil || from.Type != TypeBlob {
 		return fmt.Errorf("from %.200q: %w", a.From, ErrNotFound)
 	}
-	e.remove(a.From) // first: the new name may be that of its directory
+	e.remove(a.From) // removed first, because the new path may be that of its parent directory
 	if found, err := e.find(ctx, a.Path); err != nil || found != nil {
-		return errors.Join(err, onlyIf(found != nil, ErrExists))
+		return errors.Join(err, errIf(found != nil, ErrExists))
 	}
 	if a.HasContent {
 		return e.store(ctx, a.Path, from.Mode, a.Content)
@@ -266,7 +262,7 @@ func (e *editor) store(ctx context.Context, path, mode string, content []byte) e
 	return e.put(ctx, path, mode, id)
 }
 
-// save writes the trees that changed and gives the id of the root.
+// save writes the changed trees and returns the ID of the root.
 func (e *editor) save(n *node) (OID, error) {
 	if !n.changed {
 		return n.OID, nil

@@ -17,36 +17,35 @@ import (
 	"svc/internal/limit"
 )
 
-// Limits bounds what an Engine uses. A field that is zero takes the value
-// that is named beside it.
+// Limits are the resource limits of an Engine. The default of each is given in its
+// comment.
 type Limits struct {
-	// How many processes of each kind run at once. A quarter of each is kept
-	// for users who have signed in; one user can hold half, and one address
-	// that has not signed in a quarter.
-	Commands  int // git processes that answer a request: 4 for each core, at least 8
-	Transfers int // git processes that move a pack or an archive: 64
-	// Pushes whose objects have more than 64 MiB together: 4 for each core, at
-	// least 8. One user can hold a quarter, at least 2. They wait four times as
-	// long as others.
+	// Maximum number of concurrent processes of each kind. A quarter of each is
+	// reserved for signed-in users. One user can use half, and one address that is not
+	// signed in a quarter.
+	Commands  int // git processes that answer a request: 4 per core, at least 8
+	Transfers int // git processes that transfer a pack or an archive: 64
+	// Pushes with more than 64 MiB of objects: 4 per core, at least 8. One user can
+	// use a quarter, at least 2. They wait four times as long as others.
 	LargePushes int
-	Readers     int // long-lived processes that read objects, over all repositories: 32
+	Readers     int // long-running processes that read objects, for all repositories: 32
 
-	Wait     time.Duration // how long a call waits for a process to be allowed: 30 s
-	Read     time.Duration // the time of a process that reads: 60 s
-	Write    time.Duration // the time of a process that writes: 2 min
-	Transfer time.Duration // the time of a process that moves a pack or an archive: 2 h
-	Lines    time.Duration // the time of a count of changed lines, in the background: 5 min
-	Idle     time.Duration // how long a reader is kept that no one uses: 1 min
+	Wait     time.Duration // how long a call waits for a slot: 30 s
+	Read     time.Duration // time limit of a process that reads: 60 s
+	Write    time.Duration // time limit of a process that writes: 2 min
+	Transfer time.Duration // time limit of a process that transfers a pack or an archive: 2 h
+	Lines    time.Duration // time limit of a background count of changed lines: 5 min
+	Idle     time.Duration // how long an idle reader is kept: 1 min
 
-	// Memory is the most bytes that one process may allocate. Files that it maps
-	// to read do not count. Half of the machine's memory, at least 1 GiB.
+	// Memory is the maximum number of bytes that one process may allocate, not
+	// counting mapped files: half of the memory of the machine, at least 1 GiB.
 	Memory int64
 
-	Cache     int64 // bytes of the caches: 64 MiB
-	CacheBlob int64 // the largest blob that is cached, in bytes: 256 KiB
+	Cache     int64 // size of the caches in bytes: 64 MiB
+	CacheBlob int64 // size of the largest cached blob in bytes: 256 KiB
 
-	Spool    int64         // bytes on disk of packs and archives that are shared: 4 GiB
-	SpoolAge time.Duration // how long one is kept after it was made: 10 min
+	Spool    int64         // disk space for shared packs and archives in bytes: 4 GiB
+	SpoolAge time.Duration // how long they are kept after creation: 10 min
 }
 
 func (l Limits) filled() Limits {
@@ -69,25 +68,24 @@ func (l Limits) filled() Limits {
 	}
 }
 
-// Deps is what an Engine needs.
+// Deps are the dependencies of an Engine.
 type Deps struct {
 	Limits Limits
-	// Spool is a directory for packs and archives that many clients share; it
-	// is made if need be. It belongs to this Engine alone. Without it, each
-	// client gets its own.
+	// Spool is a directory for packs and archives that several clients share. It is
+	// created if needed and must not be used by another Engine. If it is empty,
+	// nothing is shared.
 	Spool string
 }
 
-// Engine runs git for all repositories of a node. It is safe for use by many
-// goroutines.
+// Engine runs git for all repositories of a node. It is safe for concurrent use.
 type Engine struct {
 	limits    Limits
 	program   string
 	env       []string
 	commands  *limit.Share
 	transfers *limit.Share
-	large     *limit.Share  // pushes with a large pack; taken after a slot of the transfers
-	upkeep    chan struct{} // holds the one who does housekeeping
+	large     *limit.Share  // pushes with a large pack; acquired after a transfer slot
+	upkeep    chan struct{} // a semaphore for housekeeping
 	readers   *readerPool
 	cache     *cache
 	spool     *spool.Spool
@@ -96,12 +94,12 @@ type Engine struct {
 	languages func() *language.Index
 
 	countsMu sync.Mutex
-	counts   map[cacheKey]*counting // of authors, that are under way
-	lining   sync.Mutex             // held by the count of lines that runs: one at a time
+	counts   map[cacheKey]*counting // counts of authors in progress
+	linesMu  sync.Mutex             // held by the running count of changed lines
 }
 
-// New finds the git program; it is an error if there is none. Close ends what
-// the Engine started.
+// New returns an Engine. It returns an error if git is not installed. Close stops
+// the processes that the Engine started.
 func New(d Deps) (*Engine, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -133,48 +131,47 @@ func New(d Deps) (*Engine, error) {
 	return e, nil
 }
 
-// newShare makes the slots of one kind of process. Many calls of one caller may
-// wait: a pipeline with hundreds of jobs clones as one user.
+// newShare returns the slots for one kind of process. The queue is long, because a
+// pipeline with hundreds of jobs clones as one user.
 func newShare(name string, total int, wait time.Duration) *limit.Share {
 	return limit.NewShare(name, limit.ShareLimits{
 		Total: total, Reserve: total / 4, PerUser: max(1, total/2), PerAddress: max(1, total/4), Queue: 1024, Wait: wait,
 	})
 }
 
-// newLargeShare makes the slots of pushes with a large pack, of which each can
-// take as much memory as the limit of an object allows.
+// newLargeShare returns the slots for pushes with a large pack. Each may use as
+// much memory as the object size limit allows.
 func newLargeShare(total int, wait time.Duration) *limit.Share {
-	one := min(total, max(2, total/4))
+	perUser := min(total, max(2, total/4))
 	return limit.NewShare("large pushes", limit.ShareLimits{
-		Total: total, Reserve: total / 4, PerUser: one, PerAddress: one, Queue: 1024, Wait: wait,
+		Total: total, Reserve: total / 4, PerUser: perUser, PerAddress: perUser, Queue: 1024, Wait: wait,
 	})
 }
 
-// LargePushes returns the slots of pushes with a large pack, for tests.
+// LargePushes returns the slots for pushes with a large pack, for tests.
 func (e *Engine) LargePushes() *limit.Share { return e.large }
 
-// Close ends the processes that wait for work. Calls that are under way end
-// as their contexts do.
+// Close stops idle processes. Calls in progress end with their contexts.
 func (e *Engine) Close() {
 	e.spool.Close()
 	e.readers.close()
 }
 
-// Repo is a handle on a bare repository. It holds nothing open and may be
-// copied; it says nothing about whether the directory exists.
+// Repo is a handle on a bare repository. It holds no resources and may be copied.
+// The directory need not exist.
 type Repo struct {
 	engine *Engine
 	path   string
 	refs   refstore.Store
-	files  *refstore.Files // of the directory, with its locks and logs
-	// borrowed are object directories of other repositories whose objects
-	// are seen beside those of this one.
+	files  *refstore.Files // refs in files of the directory, with locks and reflogs
+	// borrowed are object directories of other repositories whose objects are visible
+	// too.
 	borrowed []string
-	// view is what the reader sees; nil for everything.
+	// view restricts the visible refs; nil for all.
 	view *view
 }
 
-// Repo returns a handle on the bare repository in the directory path.
+// Repo returns a handle on the bare repository at path.
 func (e *Engine) Repo(path string) Repo {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -183,12 +180,12 @@ func (e *Engine) Repo(path string) Repo {
 	return Repo{engine: e, path: path, refs: files, files: files}
 }
 
-// Path is the directory of the repository.
+// Path returns the directory of the repository.
 func (r Repo) Path() string { return r.path }
 
-// With returns a view of r that sees the objects of another repository too, as
-// a comparison between forks needs. Refs are those of r alone. Nothing may be
-// written through it: new objects could lean on ones that r does not have.
+// With returns a handle that also sees the objects of another repository, to
+// compare forks. Its refs are those of r. It must not be used for writing: new
+// objects could depend on objects that r does not have.
 func (r Repo) With(other Repo) Repo {
 	if other.path == r.path {
 		return r
@@ -198,16 +195,16 @@ func (r Repo) With(other Repo) Repo {
 	return view
 }
 
-// Forget drops what is cached of the repository and ends the idle processes
-// that read it. It is for a directory that is being removed or replaced;
-// changes of refs and new objects need no call.
+// Forget drops the cached data of the repository and stops its idle processes. It
+// must be called before a directory is removed or replaced. Changed refs and new
+// objects do not require it.
 func (r Repo) Forget() {
 	r.engine.readers.forget(r.scope())
 	r.engine.cache.forget(r.scope())
 	r.engine.spool.Forget(r.scope())
 }
 
-// scope names the set of objects that r sees; caches are kept apart by it.
+// scope identifies the set of objects that r sees, for caches.
 func (r Repo) scope() string {
 	s := r.path
 	for _, dir := range r.borrowed {
@@ -216,8 +213,8 @@ func (r Repo) scope() string {
 	return s
 }
 
-// Spool writes to w what produce writes, through the spool: produce does not wait
-// for w as long as the spool has room.
+// Spool copies the output of produce to w through the spool, so that produce does
+// not wait for w as long as the spool has space.
 func (e *Engine) Spool(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error {
 	return e.spool.Serve(ctx, "", "", w, produce)
 }

@@ -7,32 +7,28 @@ import (
 	"strings"
 )
 
-// setting is a line of git's configuration.
+// setting is an entry of the git configuration.
 type setting struct{ key, value string }
 
-// settings is the configuration of every git process and of every repository
-// that Init makes. Processes get it in their environment, so a repository
-// that is older than a change of this list follows it as well; the file in
-// the repository is for the operator who runs git by hand.
+// settings is the configuration of every git process and of new repositories.
+// Processes get it in their environment, so that changes to this list apply to
+// existing repositories as well. The file in the repository is for operators who
+// run git manually.
 func settings() []setting {
 	return []setting{
-		// What was acknowledged survives a crash of the machine: objects,
-		// packs, their indexes and refs are synced before they get their
-		// names. Directories are synced by this package.
+		// Durability: objects, packs, indexes and refs are synced before they are renamed
+		// to their final names. This package syncs the directories.
 		{"core.fsync", "objects,derived-metadata,reference"},
 		{"core.fsyncMethod", "fsync"},
-		// Pushes are checked in this process; a hook is never run.
+		// Pushes are checked by this process; hooks never run.
 		{"core.hooksPath", os.DevNull},
-		// What a ref held is written down, so that a push whose record was lost in a
-		// crash can be looked up (WasAt). Git drops the log with the ref, so it is in
-		// no one's way.
+		// The reflog is used to look up a push whose record was lost in a crash (WasAt).
 		{"core.logAllRefUpdates", "always"},
-		// Pushes to one repository wait for each other rather than fail.
+		// Concurrent pushes to a repository wait for each other instead of failing.
 		{"core.filesRefLockTimeout", "2000"},
 		{"core.packedRefsTimeout", "5000"},
 		{"core.commitGraph", "true"},
-		// Files above this are streamed and not searched for deltas, which
-		// bounds the memory of a process.
+		// Larger files are streamed and not delta-compressed, which bounds memory.
 		{"core.bigFileThreshold", "32m"},
 		{"core.quotePath", "false"},
 		{"pack.windowMemory", "128m"},
@@ -41,7 +37,7 @@ func settings() []setting {
 		{"pack.threads", strconv.Itoa(min(4, runtime.NumCPU()))},
 		{"pack.writeReverseIndex", "true"},
 		{"repack.writeBitmaps", "true"},
-		// Housekeeping is done by need, never by the way.
+		// Housekeeping runs separately, never as part of another command.
 		{"gc.auto", "0"},
 		{"maintenance.auto", "false"},
 		{"receive.autogc", "false"},
@@ -49,7 +45,7 @@ func settings() []setting {
 		{"transfer.fsckObjects", "true"},
 		{"uploadpack.allowFilter", "true"},
 		{"uploadpack.allowAnySHA1InWant", "false"},
-		// These two would give away hidden refs, and what leads to them.
+		// These two would reveal hidden refs and objects reachable only from them.
 		{"uploadpack.allowReachableSHA1InWant", "false"},
 		{"uploadpack.allowTipSHA1InWant", "false"},
 		{"protocol.allow", "never"},
@@ -58,8 +54,8 @@ func settings() []setting {
 	}
 }
 
-// environment is that of every git process: nothing of the user's or the
-// system's configuration reaches it.
+// environment returns the environment of every git process. It isolates git from
+// the user and system configuration.
 func environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -70,20 +66,20 @@ func environment() []string {
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_OPTIONAL_LOCKS=0",
-		// Paths of callers hold no patterns.
+		// Paths are not patterns.
 		"GIT_LITERAL_PATHSPECS=1",
-		// A pushed refs/replace/… must not change what an object id means.
+		// A pushed refs/replace/… must not change the meaning of an object ID.
 		"GIT_NO_REPLACE_OBJECTS=1",
-		// For reflogs. Without it git asks the machine for names, which can
-		// take long and can fail.
+		// For reflogs. Without it git looks up the host name, which can be slow and can
+		// fail.
 		"GIT_COMMITTER_NAME=svc",
 		"GIT_COMMITTER_EMAIL=svc@localhost",
 	}
 	if dir := os.Getenv("TMPDIR"); dir != "" {
 		env = append(env, "TMPDIR="+dir)
 	}
-	// The server may run as another user than the owner of the directory;
-	// which directories it opens is its own choice, so all are safe.
+	// The server may not own the directories, but it chooses which ones to open, so
+	// all of them are safe.
 	list := append(settings(), setting{"safe.directory", "*"})
 	env = append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(list)))
 	for i, s := range list {
@@ -93,7 +89,7 @@ func environment() []string {
 	return env
 }
 
-// config is the content of the configuration file of a new repository.
+// config returns the content of the config file of a new repository.
 func config() string {
 	var b strings.Builder
 	section := ""

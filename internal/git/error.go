@@ -10,7 +10,7 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// The kinds of errors. Test with errors.Is.
+// Error kinds, for errors.Is.
 var (
 	ErrNoRepository = refstore.ErrNoRepository
 	ErrNotFound     = refstore.ErrNotFound
@@ -25,34 +25,32 @@ var (
 	ErrTimeout      = errors.New("git took too long")
 	ErrKilled       = errors.New("git was killed")
 	ErrCorrupt      = refstore.ErrCorrupt
-	ErrCommand      = errors.New("git refused") // any other exit that is not 0
+	ErrCommand      = errors.New("git refused") // any other non-zero exit status
 )
 
-// Error is what became of a git process that did not do its work. It is of
-// one of the kinds above, of syscall.ENOSPC or EDQUOT when the storage is full,
-// or of context.Canceled or DeadlineExceeded when the caller went away.
+// Error is the failure of a git process. Its kind is one of the above,
+// syscall.ENOSPC or EDQUOT if the storage is full, or context.Canceled or
+// DeadlineExceeded.
 type Error struct {
 	Kind   error
 	Name   string // the git command
-	Exit   int    // its status; -1 when it did not exit by itself
-	Stderr string // the end of what it said
+	Exit   int    // exit status; -1 if it was killed
+	Stderr string // end of its stderr
 }
 
-// Error returns the text for the log.
 func (e *Error) Error() string {
 	text := "git " + e.Name + ": " + e.Kind.Error()
-	if said := strings.TrimSpace(e.Stderr); said != "" {
-		text += ": " + said
+	if stderr := strings.TrimSpace(e.Stderr); stderr != "" {
+		text += ": " + stderr
 	}
 	return text
 }
 
-// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// clues are parts of git's messages that show what went wrong. A full disk comes
-// first, then damage: git often reports an object that could not be written as
-// damaged, and a damaged object as missing.
+// clues are parts of git's messages that identify the kind of error. The order
+// matters: git often reports an object that could not be written as corrupt, and a
+// corrupt object as missing.
 var clues = []struct {
 	text string
 	kind error
@@ -100,7 +98,7 @@ func kindOf(stderr string) error {
 	return ErrCommand
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the end of what is written to it.
 type tail struct{ kept []byte }
 
 const tailSize = 8 << 10

@@ -12,20 +12,20 @@ import (
 	"svc/internal/git/pack"
 )
 
-// feed passes a client's words to a process through its own pipe. The process
-// may end while the client still has its side open, as it has in a
-// conversation; then no one waits for a word that does not come.
+// feed copies the input of a client to a process through a pipe. The process may
+// exit while the client keeps its side of the connection open; then no one waits
+// for more input.
 type feed struct {
-	file *os.File // what the process reads
-	// ended is closed when the input is over, or cannot be read any more.
+	file *os.File // stdin of the process
+	// ended is closed when the input has been read or cannot be read any more.
 	ended chan struct{}
 
 	mu      sync.Mutex
 	refused error
 }
 
-// maxDrain bounds what is read from a client after the process has ended. A
-// client that is still sending only listens when it is done.
+// maxDrain is the maximum number of bytes read from a client after the process has
+// exited. A client that is still sending reads the answer only afterwards.
 const maxDrain = 256 << 20
 
 func newFeed(in io.Reader) (*feed, error) {
@@ -35,8 +35,8 @@ func newFeed(in io.Reader) (*feed, error) {
 	})
 }
 
-// newFilteredFeed returns a feed whose input passes through a function. If that
-// fails, the process gets no more input, and refusal returns the reason.
+// newFilteredFeed returns a feed whose input is copied by pass. If pass fails, the
+// process gets no more input and refusal returns the error.
 func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 	file, pipe, err := os.Pipe()
 	if err != nil {
@@ -54,22 +54,22 @@ func newFilteredFeed(in io.Reader, pass func(io.Writer) error) (*feed, error) {
 		pipe.Close()
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, pack.ErrMalformed) || errors.Is(err, ErrTooLarge) ||
 			errors.Is(err, ErrBusy) || errors.Is(err, context.Canceled) {
-			_, _ = io.Copy(io.Discard, io.LimitReader(in, maxDrain)) // the client learns why from the answer
+			_, _ = io.Copy(io.Discard, io.LimitReader(in, maxDrain)) // the client gets the reason in the answer
 		}
 	}()
 	return f, nil
 }
 
-// refusal is why the process did not get all, if that is known. A process that
-// ends because of it ends after it is known.
+// refusal returns the error of the copy, if any. It is set before the process can
+// exit because of it.
 func (f *feed) refusal() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.refused
 }
 
-// stop is called when the process has ended.
+// stop is called when the process has exited.
 func (f *feed) stop() { f.file.Close() }
 
-// onlyReader hides all but Read, so that a copy uses the buffer it is given.
+// onlyReader hides all methods but Read, so that io.CopyBuffer uses its buffer.
 type onlyReader struct{ io.Reader }

@@ -15,23 +15,23 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// In version 2 of the protocol a client sends requests that stand alone, over
-// SSH one after the other (gitprotocol-v2(5)). They are read here and each is
-// answered by its own process, so that what a client may ask for is checked,
-// and answers that many clients want are made once.
+// In protocol version 2 a client sends independent requests, over SSH one after
+// the other (see gitprotocol-v2(5)). They are parsed here, and each is answered by
+// its own process. This makes it possible to check what a client may fetch, and to
+// share answers between clients.
 
-// inquiry is a request of version 2.
+// inquiry is a request of protocol version 2.
 type inquiry struct {
 	command string
 	args    []string
-	raw     []byte // as it was sent
+	raw     []byte // the request as received
 }
 
-// maxInquiry bounds what is held of a request; it is room for 300,000 refs.
+// maxInquiry is the maximum size of a request in bytes, enough for 300,000 refs.
 const maxInquiry = 16 << 20
 
-// writeCapabilities writes the capabilities that we support. Others of git are not
-// for clients: object-info would reveal objects that they cannot fetch.
+// writeCapabilities advertises the supported capabilities. object-info is not
+// supported: it would reveal objects that the client cannot fetch.
 func writeCapabilities(out io.Writer) error {
 	var b []byte
 	for _, line := range []string{"version 2", "agent=git/svc", "ls-refs=unborn", "fetch=shallow wait-for-done filter", "server-option", "object-format=sha1"} {
@@ -42,7 +42,7 @@ func writeCapabilities(out io.Writer) error {
 	return err
 }
 
-// answerInquiries serves a client of version 2.
+// answerInquiries serves a client of protocol version 2.
 func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	if err := r.refs.Exists(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, 
 	next := make(chan read)
 	ended := make(chan struct{})
 	defer close(ended)
-	go func() { // a client that says nothing must not hold us when ctx ends
+	go func() { // a goroutine, so that an idle client does not block the end of ctx
 		for {
 			q, err := readInquiry(buffered)
 			select {
@@ -93,16 +93,16 @@ func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 }
 
-// refuseInquiry sends the client the error that its request was not understood.
+// refuseInquiry reports a malformed request to the client.
 func refuseInquiry(out io.Writer, err error) error {
 	if err == nil {
 		return nil
 	}
-	_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the other side may be gone
+	_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the client may be gone
 	return fmt.Errorf("serve fetch: %w", err)
 }
 
-// readInquiry reads a request. It is nil when the client has no more.
+// readInquiry reads a request. It returns nil at the end of the input.
 func readInquiry(in io.Reader) (*inquiry, error) {
 	q := &inquiry{}
 	parts := 0
@@ -139,7 +139,6 @@ func readInquiry(in io.Reader) (*inquiry, error) {
 	}
 }
 
-// answer answers one request.
 func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOptions) error {
 	o.Stateless = true
 	process := func(ctx context.Context, out io.Writer) error { return r.upload(ctx, bytes.NewReader(q.raw), out, o) }
@@ -168,18 +167,18 @@ func (r Repo) answer(ctx context.Context, q *inquiry, out io.Writer, o ServeOpti
 		p := &wholePackets{w: w}
 		return errors.Join(r.runUpload(ctx, bytes.NewReader(q.raw), p, o), p.end())
 	})
-	// Where there was no slot nothing was sent, and the caller can still say so.
+	// If there was no slot, nothing was sent, and the caller can still report that.
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
-		// The process may have died without a word, perhaps of another client's making.
-		// Where out is what failed, no one reads this.
+		// The process may have died silently, perhaps for another client that shares it.
+		// If writing to out failed, this fails too.
 		_, _ = pktline.Band{W: out, Channel: 3}.Write([]byte("the pack could not be created\n"))
 	}
 	return err
 }
 
-// key names the answer to a fetch, if it is one that others may want and that
-// never changes: one without haves, by which clients differ, and without names
-// of refs. Tags come along by themselves, so those that there are count.
+// key returns the cache key of the answer to a fetch. It returns false if the
+// answer cannot be shared: if the request has haves or ref names. With include-tag
+// the visible tags are part of the key.
 func (q *inquiry) key(visible *tips) (string, bool) {
 	args := slices.Clone(q.args)
 	slices.Sort(args)
@@ -194,7 +193,7 @@ func (q *inquiry) key(visible *tips) (string, bool) {
 		case "want", "shallow", "deepen", "deepen-since", "deepen-relative", "thin-pack", "no-progress", "ofs-delta":
 		case "filter":
 			if strings.Contains(value, "sparse") {
-				return "", false // it may name a file in a branch
+				return "", false // the filter may refer to a file in a branch
 			}
 		case "include-tag":
 			for _, tag := range visible.tags {
@@ -208,8 +207,8 @@ func (q *inquiry) key(visible *tips) (string, bool) {
 	return "fetch " + hex.EncodeToString(sum.Sum(nil)), done
 }
 
-// wholePackets passes on packets only when they are whole, so that another can
-// follow when what makes them breaks off.
+// wholePackets writes only complete packets, so that an error packet can follow if
+// the producer fails.
 type wholePackets struct {
 	w    io.Writer
 	rest []byte
@@ -238,7 +237,7 @@ func (p *wholePackets) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end says whether the last packet was whole.
+// end returns an error if the last packet is incomplete.
 func (p *wholePackets) end() error {
 	if len(p.rest) > 0 {
 		return io.ErrUnexpectedEOF

@@ -14,15 +14,13 @@ type File struct {
 	Path     string
 	OID      OID
 	Size     int64
-	Language string // empty if it is not known
-	// Vendored says that the file is generated, documentation or a copy of the
-	// work of others.
+	Language string // empty if unknown
+	// Vendored reports that the file is generated, documentation or third-party code.
 	Vendored bool
 }
 
-// Files lists the files of a revision in the order of their paths, without links
-// and submodules. Attributes in the tree (linguist-language and its kin) apply. It
-// returns ErrBadRevision and ErrNotFound.
+// Files lists the regular files of a revision by path. The attributes linguist-*
+// in the tree apply. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Files(ctx context.Context, rev string) ([]File, error) {
 	tree, err := r.ResolveTree(ctx, rev)
 	if err != nil || tree == EmptyTree {
@@ -56,20 +54,20 @@ func nameOf(l *language.Language) string {
 	return l.Name
 }
 
-// LanguageOf returns the language of a program by its first line; empty if it is not
-// known.
+// LanguageOf returns the language of a script by its shebang line, or an empty
+// string.
 func (r Repo) LanguageOf(content []byte) string {
 	return nameOf(r.engine.languages().OfProgram(content))
 }
 
-// Blobs that are read at once; a batch has at least one.
+// Limits of a batch of blobs; a batch has at least one.
 const (
 	fileBatch      = 256
 	fileBatchBytes = 8 << 20
 )
 
-// EachBlob calls do with the content of each of the files, in their order. It holds a
-// few of them at a time. An error of do ends it and is returned.
+// EachBlob calls do with the content of each file, in order. It holds one batch in
+// memory. It stops at and returns an error of do.
 func (r Repo) EachBlob(ctx context.Context, files []File, do func(f File, content []byte) error) error {
 	for len(files) > 0 {
 		n, size := 0, int64(0)
@@ -102,8 +100,8 @@ func (r Repo) EachBlob(ctx context.Context, files []File, do func(f File, conten
 	return nil
 }
 
-// FindLanguage returns the name of a language as it is usually written; empty if there is none of
-// that name.
+// FindLanguage returns the canonical name of a language, or an empty string if it
+// is unknown.
 func (e *Engine) FindLanguage(name string) string {
 	return nameOf(e.languages().Named(strings.TrimSpace(name)))
 }

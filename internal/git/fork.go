@@ -14,12 +14,11 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// Fork makes a repository in path with the branches, tags and default branch of
-// another, and no other refs. It gets the objects to which these lead and no
-// others: what only hidden refs lead to is not for everyone who may fork. It leans
-// on nothing of the other. The directory appears whole or not at all, and is on
-// disk when Fork returns. It returns ErrExists when there is something in path
-// already, and ErrNoRepository.
+// Fork creates a repository at path with the branches, tags and default branch of
+// another. Only objects reachable from these are copied, because objects of hidden
+// refs must not become visible to everyone who may fork. The fork does not depend
+// on the other repository. The directory is created atomically and is durable when
+// Fork returns. It returns ErrExists and ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
 	branch, err := from.DefaultBranch(ctx)
 	if err != nil {
@@ -32,13 +31,13 @@ func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error)
 	return r, nil
 }
 
-// copyTo fills an empty repository. The refs are read first: their objects are
-// then among those that are copied, whatever is pushed meanwhile.
+// copyTo fills an empty repository. The refs are read first, so that their objects
+// are among those copied even if there is a concurrent push.
 func (r Repo) copyTo(ctx context.Context, draft string) error {
 	defer r.engine.uses.begin(r.dirs())()
 	var refs []Ref
-	for _, place := range []string{Heads, Tags} {
-		list, err := r.Refs(ctx, RefOptions{Place: place})
+	for _, prefix := range []string{Heads, Tags} {
+		list, err := r.Refs(ctx, RefOptions{Place: prefix})
 		if err != nil {
 			return err
 		}
@@ -47,22 +46,22 @@ func (r Repo) copyTo(ctx context.Context, draft string) error {
 	return r.copyRefs(ctx, draft, refs, false)
 }
 
-// copyRefs returns a draft refs, which are sorted, and their objects: with
-// whole also those that no ref leads to.
-func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, whole bool) error {
-	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs, whole); err != nil {
+// copyRefs writes sorted refs and their objects to a draft. With all, unreachable
+// objects are included.
+func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, all bool) error {
+	if err := r.copyObjects(ctx, filepath.Join(draft, "objects"), refs, all); err != nil {
 		return err
 	}
 	if len(refs) == 0 {
 		return nil
 	}
-	if err := r.engine.Repo(draft).holds(ctx, refs); err != nil {
+	if err := r.engine.Repo(draft).checkTips(ctx, refs); err != nil {
 		return err
 	}
 	return durable.WriteNew(filepath.Join(draft, "packed-refs"), 0o640, strings.NewReader(formatPacked(refs)))
 }
 
-// formatPacked writes refs, which are sorted, as parsePacked reads them.
+// formatPacked returns the content of a packed-refs file for sorted refs.
 func formatPacked(refs []Ref) string {
 	var b strings.Builder
 	b.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
@@ -75,9 +74,9 @@ func formatPacked(refs []Ref) string {
 	return b.String()
 }
 
-// holds checks that the tips of all refs are there.
-func (r Repo) holds(ctx context.Context, refs []Ref) error {
-	defer r.Forget() // the directory is a draft and will have another name
+// checkTips returns an error if the object of a ref is missing.
+func (r Repo) checkTips(ctx context.Context, refs []Ref) error {
+	defer r.Forget() // the directory will be renamed
 	return r.withReader(ctx, func(p *reader) error {
 		for _, ref := range refs {
 			for _, id := range []OID{ref.ID, ref.Target} {
@@ -90,16 +89,16 @@ func (r Repo) holds(ctx context.Context, refs []Ref) error {
 	})
 }
 
-// copyObjects gives a draft the objects of r: the files themselves, or a pack
-// of what the refs need when it gets no more, or when r leans on other
-// repositories.
-func (r Repo) copyObjects(ctx context.Context, to string, refs []Ref, whole bool) error {
+// copyObjects copies or links the object files to a draft. If only reachable
+// objects are wanted, or r borrows objects of other repositories, it writes a pack
+// instead.
+func (r Repo) copyObjects(ctx context.Context, to string, refs []Ref, all bool) error {
 	objects := filepath.Join(r.path, "objects")
-	if _, err := os.Stat(filepath.Join(objects, "info", "alternates")); err == nil || len(r.borrowed) > 0 || !whole {
+	if _, err := os.Stat(filepath.Join(objects, "info", "alternates")); err == nil || len(r.borrowed) > 0 || !all {
 		return r.packInto(ctx, filepath.Join(to, "pack", "pack"), refs)
 	}
-	// Housekeeping may replace files by others while they are copied. It
-	// writes the new ones first, so another look finds them.
+	// Housekeeping may replace files during the copy. It writes the new files first,
+	// so a retry finds them.
 	var err error
 	for range 10 {
 		if err = copyFiles(ctx, objects, to); !errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +111,8 @@ func (r Repo) copyObjects(ctx context.Context, to string, refs []Ref, whole bool
 	return nil
 }
 
-// copyFiles copies what is missing in to. Loose objects come first: one that
-// is packed meanwhile is then found in the packs.
+// copyFiles copies the files that are missing in to. Loose objects come first: an
+// object that is packed in the meantime is then found in a pack.
 func copyFiles(ctx context.Context, from, to string) error {
 	dirs, err := os.ReadDir(from)
 	if err != nil {
@@ -132,8 +131,9 @@ func copyFiles(ctx context.Context, from, to string) error {
 	return durable.SyncDir(to)
 }
 
-// copyDir copies the loose objects, whose names have the length, or the packs
-// of a directory. A list of packs is not copied: it names packs of then.
+// copyDir copies loose objects, whose names have the given length, or packs if
+// length is 0. Other files, such as a multi-pack-index, are skipped because they
+// may not match the copied packs.
 func copyDir(ctx context.Context, from, to string, length int) error {
 	files, err := os.ReadDir(from)
 	if err != nil {
@@ -186,7 +186,7 @@ func copySynced(from, to string, mode fs.FileMode) error {
 	return durable.WriteNew(to, mode, in)
 }
 
-// packInto writes a pack of all that the refs lead to.
+// packInto writes a pack of all objects reachable from refs.
 func (r Repo) packInto(ctx context.Context, base string, refs []Ref) error {
 	if len(refs) == 0 {
 		return nil

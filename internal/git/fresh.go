@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// NewObject is an object that no ref leads to yet.
+// NewObject is an object that is not reachable from a ref yet.
 type NewObject struct {
 	Info
-	Path string // under which it was met first; empty for commits, tags and the tree of a commit
+	Path string // the first path at which it was found; empty for commits, tags and root trees
 }
 
-// newBatch is how many objects are asked about at a time.
+// newBatch is the number of objects in a batch.
 const newBatch = 256
 
-// NewObjects returns do every object that can be reached from ids and not from
-// any ref of the repository, commits first. It takes two processes, however
-// many objects there are, and holds a few at a time. An error of do ends it and
-// is returned. It returns ErrNotFound for an id that is not there.
+// NewObjects calls do for every object that is reachable from ids but not from a
+// ref, commits first. It takes two processes and holds one batch in memory. It
+// stops at and returns an error of do. It returns ErrNotFound if an ID does not
+// exist.
 func (r Repo) NewObjects(ctx context.Context, ids []OID, do func(NewObject) error) error {
-	return r.fresh(ctx, ids, []string{"rev-list", "--objects"}, func(batch []NewObject) error {
+	return r.eachNew(ctx, ids, []string{"rev-list", "--objects"}, func(batch []NewObject) error {
 		err := r.withReader(ctx, func(p *reader) error {
 			for i := range batch {
 				var err error
@@ -45,9 +45,9 @@ func (r Repo) NewObjects(ctx context.Context, ids []OID, do func(NewObject) erro
 	})
 }
 
-// NewCommits is NewObjects for commits alone, which costs much less.
+// NewCommits is NewObjects for commits only, which is much cheaper.
 func (r Repo) NewCommits(ctx context.Context, ids []OID, do func(*Commit) error) error {
-	return r.fresh(ctx, ids, []string{"rev-list"}, func(batch []NewObject) error {
+	return r.eachNew(ctx, ids, []string{"rev-list"}, func(batch []NewObject) error {
 		list := make([]OID, len(batch))
 		for i, o := range batch {
 			list[i] = o.OID
@@ -65,27 +65,25 @@ func (r Repo) NewCommits(ctx context.Context, ids []OID, do func(*Commit) error)
 	})
 }
 
-// NewPaths returns do the path of every file that a commit which can be reached
-// from ids, and not from any ref, adds: also of a file whose content is known.
-// A path may come more than once. It takes one process.
+// NewPaths calls do for every path that is added by a commit reachable from ids
+// but not from a ref. A path may be reported more than once. It takes one process.
 func (r Repo) NewPaths(ctx context.Context, ids []OID, do func(path string) error) error {
-	return r.freshPaths(ctx, ids, "--diff-filter=A", do)
+	return r.eachNewPath(ctx, ids, "--diff-filter=A", do)
 }
 
-// ChangedPaths is NewPaths for every file that such a commit adds, changes or
-// deletes.
+// ChangedPaths is NewPaths for paths that are added, changed or deleted.
 func (r Repo) ChangedPaths(ctx context.Context, ids []OID, do func(path string) error) error {
-	return r.freshPaths(ctx, ids, "--diff-filter=ACDMRT", do)
+	return r.eachNewPath(ctx, ids, "--diff-filter=ACDMRT", do)
 }
 
-func (r Repo) freshPaths(ctx context.Context, ids []OID, filter string, do func(path string) error) error {
-	in, err := startOf(ids)
+func (r Repo) eachNewPath(ctx context.Context, ids []OID, filter string, do func(path string) error) error {
+	in, err := revInput(ids)
 	if err != nil || in == "" {
 		return err
 	}
-	// Of a merge only the files that differ from all parents.
+	// For merges, only the files that differ from all parents.
 	args := []string{"log", "--format=", "--name-only", "-z", "--no-renames", filter, "--diff-merges=combined", "--root", "--stdin", "--not", "--all"}
-	c := command{args: args, in: strings.NewReader(in), limit: r.engine.timeOf(writing)}
+	c := command{args: args, in: strings.NewReader(in), limit: r.engine.timeLimit(writing)}
 	err = r.run(ctx, c, func(out io.Reader) error {
 		names := bufio.NewReaderSize(out, 64<<10)
 		for {
@@ -110,11 +108,11 @@ func (r Repo) freshPaths(ctx context.Context, ids []OID, filter string, do func(
 	return err
 }
 
-// stop carries an error of a caller through run.
+// stop wraps an error of a callback in run.
 type stop struct{ error }
 
-// startOf writes ids for --stdin; it is empty without any.
-func startOf(ids []OID) (string, error) {
+// revInput formats IDs for --stdin. It is empty if there are none.
+func revInput(ids []OID) (string, error) {
 	var in strings.Builder
 	for _, id := range ids {
 		if _, ok := ParseOID(string(id)); !ok {
@@ -127,8 +125,8 @@ func startOf(ids []OID) (string, error) {
 	return in.String(), nil
 }
 
-func (r Repo) fresh(ctx context.Context, ids []OID, args []string, take func([]NewObject) error) error {
-	in, err := startOf(ids)
+func (r Repo) eachNew(ctx context.Context, ids []OID, args []string, take func([]NewObject) error) error {
+	in, err := revInput(ids)
 	if err != nil || in == "" {
 		return err
 	}
@@ -140,7 +138,7 @@ func (r Repo) fresh(ctx context.Context, ids []OID, args []string, take func([]N
 		batch = batch[:0]
 		return nil
 	}
-	c := command{args: append(args, "--stdin", "--not", "--all"), in: strings.NewReader(in), limit: r.engine.timeOf(writing)}
+	c := command{args: append(args, "--stdin", "--not", "--all"), in: strings.NewReader(in), limit: r.engine.timeLimit(writing)}
 	err = r.run(ctx, c, func(out io.Reader) error {
 		err := eachLine(out, func(line string) error {
 			hex, path, _ := strings.Cut(line, " ")

@@ -11,30 +11,29 @@ import (
 	"strings"
 )
 
-// The kinds of problems.
+// Kinds of problems.
 const (
-	ProblemMissing = "missing"     // an object that others need
-	ProblemLink    = "broken link" // an object that needs one that is missing
-	ProblemCorrupt = "corrupt"     // an object or pack that cannot be read
-	ProblemBad     = "bad object"  // an object that breaks the rules of git
+	ProblemMissing = "missing"     // a referenced object does not exist
+	ProblemLink    = "broken link" // an object references a missing one
+	ProblemCorrupt = "corrupt"     // an object or pack cannot be read
+	ProblemBad     = "bad object"  // an object violates the rules of git fsck
 	ProblemRef     = "bad ref"
 	ProblemOther   = "other"
 )
 
-// Problem is something that is wrong with a repository.
+// Problem is an error in a repository.
 type Problem struct {
 	Kind   string
-	Object OID    // empty when it is not about one object
-	Text   string // in git's words
+	Object OID    // may be empty
+	Text   string // message of git
 }
 
-// maxProblems limits the reported problems; a repository with more is known to be
-// broken.
+// maxProblems is the maximum number of reported problems.
 const maxProblems = 1000
 
-// Fsck reads all objects and follows all refs, and gives what is wrong. What
-// nothing leads to is no problem, and neither are the faults that pushes may
-// have. It returns ErrNoRepository; that a repository is broken is no error.
+// Fsck checks all objects and refs and returns the problems. Unreachable objects
+// are not checked, and faults that pushes may have are ignored. It returns
+// ErrNoRepository; problems are not an error.
 func (r Repo) Fsck(ctx context.Context) ([]Problem, error) {
 	if err := r.refs.Exists(); err != nil {
 		return nil, err
@@ -44,17 +43,17 @@ func (r Repo) Fsck(ctx context.Context) ([]Problem, error) {
 		args = append(args, "-c", "fsck."+rule)
 	}
 	args = append(args, "fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress")
-	said := &boundedBuffer{most: 1 << 20}
-	// Its status is made of bits for what it found.
+	said := &boundedBuffer{max: 1 << 20}
+	// The exit status is a bit mask.
 	c := command{work: transfer, args: args, says: said, ok: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}
 	var found bytes.Buffer
 	err := r.run(ctx, c, func(out io.Reader) error {
-		_, err := found.ReadFrom(io.LimitReader(out, int64(said.most)))
+		_, err := found.ReadFrom(io.LimitReader(out, int64(said.max)))
 		return err
 	})
 	var failure *Error
 	if errors.As(err, &failure) && failure.Exit > 0 && failure.Kind != ErrNoRepository {
-		err = nil // what it died of is in what it said
+		err = nil // the cause is in its stderr
 	}
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", r.path, err)
@@ -66,13 +65,13 @@ func (r Repo) Fsck(ctx context.Context) ([]Problem, error) {
 	return problems, nil
 }
 
-// Git has many words for damage.
+// Patterns of git's messages about corruption.
 var (
 	damage = regexp.MustCompile(`corrupt|mismatch|cannot unpack|unable to (unpack|parse|read)|garbage`)
 	fullID = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 )
 
-// parseFsck reads what git fsck says.
+// parseFsck parses the output of git fsck.
 func parseFsck(text string) []Problem {
 	var list []Problem
 	add := func(kind, object, text string) {
@@ -84,17 +83,17 @@ func parseFsck(text string) []Problem {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		word := append(strings.Fields(line), "", "", "", "")
+		fields := append(strings.Fields(line), "", "", "", "")
 		rest, isError := strings.CutPrefix(line, "error: ")
 		switch {
-		case word[0] == "missing":
-			add(ProblemMissing, word[2], line)
+		case fields[0] == "missing":
+			add(ProblemMissing, fields[2], line)
 		case strings.HasPrefix(line, "broken link from"):
-			add(ProblemLink, word[4], line)
-		case word[0] == "to" && len(list) > 0 && list[len(list)-1].Kind == ProblemLink:
+			add(ProblemLink, fields[4], line)
+		case fields[0] == "to" && len(list) > 0 && list[len(list)-1].Kind == ProblemLink:
 			list[len(list)-1].Text = strings.Join(strings.Fields(list[len(list)-1].Text+" "+line), " ")
 		case strings.HasPrefix(line, "error in "):
-			add(ProblemBad, strings.TrimSuffix(word[3], ":"), line)
+			add(ProblemBad, strings.TrimSuffix(fields[3], ":"), line)
 		case isError && (strings.HasPrefix(rest, "refs/") || strings.HasPrefix(rest, "HEAD")):
 			add(ProblemRef, "", rest)
 		case isError && (kindOf(rest) == ErrCorrupt || damage.MatchString(rest)):
@@ -106,13 +105,13 @@ func parseFsck(text string) []Problem {
 	return list
 }
 
-// boundedBuffer keeps the beginning of what is written to it.
+// boundedBuffer keeps the start of what is written to it, up to max bytes.
 type boundedBuffer struct {
 	bytes.Buffer
-	most int
+	max int
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:max(0, min(len(p), b.most-b.Len()))])
+	b.Buffer.Write(p[:max(0, min(len(p), b.max-b.Len()))])
 	return len(p), nil
 }

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Version is the version of the git that is installed.
+// Version returns the version of the installed git.
 func Version(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
 	if err != nil {

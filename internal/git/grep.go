@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// GrepOptions says what is searched for in the files of a revision.
+// GrepOptions are the options of a search in the files of a revision.
 type GrepOptions struct {
 	Rev  string
-	Text string // is found in a line, in any case; it is no pattern
-	// Paths are patterns of paths, one of which a file must match: * is any
-	// text, also with slashes, and letters match in any case. Empty is all.
+	Text string // literal text, ignoring case
+	// Paths are case-insensitive patterns, one of which must match; * matches any text
+	// including slashes. Empty matches all paths.
 	Paths   []string
-	Keep    func(path string) bool // nil keeps all paths
-	Context int                    // lines before and after a match
-	Limit   int                    // of hunks
+	Keep    func(path string) bool // filter on paths; nil keeps all
+	Context int                    // number of lines before and after a match
+	Limit   int                    // maximum number of hunks
 }
 
-// Hunk is some lines of a file that follow each other, with at least one match.
+// Hunk is a range of lines with at least one match.
 type Hunk struct {
 	Path  string
-	Start int // the number of the first line
+	Start int // number of the first line
 	Lines []string
 }
 
 const (
-	// grepTime is how long one search may take.
+	// grepTime is the time limit of a search.
 	grepTime = 10 * time.Second
-	// maxGrepLine and maxGrepLines bound what is kept of a hunk.
+	// maxGrepLine and maxGrepLines limit the line length and the number of lines of a
+	// hunk.
 	maxGrepLine  = 1000
 	maxGrepLines = 100
-	// maxGrepText bounds the text and each pattern in bytes.
+	// maxGrepText is the maximum length of the text and of each pattern in bytes.
 	maxGrepText = 4096
 )
 
-// Grep returns the places in text files that contain a text, in the order of
-// the paths, at most Limit, and whether there are more. Files whose paths are
-// not UTF-8 are left out. It returns ErrBadRevision, ErrNotFound, and
-// ErrTooLarge for a text that is too long.
+// Grep returns the hunks of text files that contain a text, by path, up to Limit,
+// and whether there are more. Files whose paths are not UTF-8 are skipped. It
+// returns ErrBadRevision, ErrNotFound, and ErrTooLarge if the text is too long.
 func (r Repo) Grep(ctx context.Context, o GrepOptions) (hunks []Hunk, more bool, err error) {
 	tree, err := r.ResolveTree(ctx, o.Rev)
 	if err != nil || tree == EmptyTree || o.Text == "" {
@@ -54,7 +54,7 @@ func (r Repo) Grep(ctx context.Context, o GrepOptions) (hunks []Hunk, more bool,
 		return nil, false, fmt.Errorf("git grep: %w", ErrTooLarge)
 	}
 	if strings.Contains(o.Text, "\n") {
-		return nil, false, nil // git would look for each line alone
+		return nil, false, nil // git would search for each line separately
 	}
 	args := []string{
 		"grep", "--threads=1", "-z", "-n", "-I", "-i", "-F", "--full-name", "--no-color", "--no-textconv", "--no-recurse-submodules",
@@ -90,20 +90,20 @@ func (r Repo) Grep(ctx context.Context, o GrepOptions) (hunks []Hunk, more bool,
 	return hunks, more, err
 }
 
-// pathspec takes the meaning of all signs but * from a pattern.
+// pathspec escapes all special characters of a pattern except *.
 func pathspec(pattern string) string {
 	return strings.NewReplacer(`\`, `\\`, `?`, `\?`, `[`, `\[`).Replace(pattern)
 }
 
-// hunkParser reads the output of git grep: tree:path NUL number NUL text.
-// Matches whose context touches are one hunk.
+// hunkParser parses the output of git grep: tree:path NUL number NUL text. Matches
+// with adjacent context form one hunk.
 type hunkParser struct {
 	in     *bufio.Reader
 	prefix string
 	ahead  *Hunk // the first line of the next hunk
 }
 
-// next returns a hunk, io.EOF after the last.
+// next returns the next hunk, or io.EOF.
 func (p *hunkParser) next() (*Hunk, error) {
 	h := p.ahead
 	p.ahead = nil
@@ -133,19 +133,19 @@ func (p *hunkParser) next() (*Hunk, error) {
 	}
 }
 
-// line reads one line of a file; what stands between hunks is passed over. A
-// path may have any byte but NUL.
+// line parses one line and skips hunk separators. A path may contain any byte but
+// NUL.
 func (p *hunkParser) line() (*Hunk, error) {
-	const between = "--\n"
+	const separator = "--\n"
 	for {
-		head, err := p.in.Peek(len(between))
+		head, err := p.in.Peek(len(separator))
 		if len(head) == 0 {
 			return nil, err
 		}
-		if string(head) != between {
+		if string(head) != separator {
 			break
 		}
-		if _, err := p.in.Discard(len(between)); err != nil {
+		if _, err := p.in.Discard(len(separator)); err != nil {
 			return nil, err
 		}
 	}
@@ -169,13 +169,13 @@ func (p *hunkParser) line() (*Hunk, error) {
 	return &Hunk{Path: string(path[len(p.prefix):]), Start: n, Lines: []string{strings.ReplaceAll(clean, "\x00", "\uFFFD")}}, nil
 }
 
-// maxGrepRead is the longest path that is kept whole.
+// maxGrepRead is the maximum length of a path.
 const maxGrepRead = 8 << 10
 
-// until reads up to a byte, which it drops, and keeps at most so many bytes. It
-// also ends at the end of the output, if something was read.
-func (p *hunkParser) until(end byte, most int) ([]byte, error) {
-	var kept []byte
+// until reads up to a delimiter, which it drops, and keeps at most limit bytes.
+// The end of the output also ends a non-empty field.
+func (p *hunkParser) until(end byte, limit int) ([]byte, error) {
+	var field []byte
 	read := 0
 	for {
 		part, err := p.in.ReadSlice(end)
@@ -183,11 +183,11 @@ func (p *hunkParser) until(end byte, most int) ([]byte, error) {
 		if err == nil {
 			part = part[:len(part)-1]
 		}
-		kept = append(kept, part[:min(len(part), most-len(kept))]...)
+		field = append(field, part[:min(len(part), limit-len(field))]...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil, errors.Is(err, io.EOF) && read > 0:
-			return kept, nil
+			return field, nil
 		default:
 			return nil, err
 		}

@@ -15,44 +15,41 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// HousekeepOptions says how housekeeping is done.
+// HousekeepOptions are the options of Housekeep.
 type HousekeepOptions struct {
-	Now time.Time // ages of files count back from here
-	// Full makes all packs one and lets go of what nothing leads to, whatever
-	// Needs says. Without it that happens only when packs have to be joined
+	Now time.Time // current time, for the age of files
+	// Full combines all packs into one and removes expired unreachable objects,
+	// whatever Needs says. Otherwise that happens only if packs have to be combined
 	// anyway.
 	Full bool
 }
 
-// HousekeepReport is what was done.
+// HousekeepReport describes what was done.
 type HousekeepReport struct {
-	Did     []string // the steps: pack-refs, repack, …
-	Before  int64    // bytes of the repository
+	Did     []string // commands: pack-refs, repack, …
+	Before  int64    // size of the repository in bytes
 	After   int64
-	Removed int // files and directories that were left behind
+	Removed int // number of stale files and directories that were removed
 }
 
 const (
-	// unreachableGrace is how long objects stay that nothing leads to. A push
-	// or commit that is under way may have found one and count on it; each
-	// such use makes the object young again.
+	// unreachableGrace is how long unreachable objects are kept. A concurrent push or
+	// commit may rely on one; each such use updates its modification time.
 	unreachableGrace = 14 * 24 * time.Hour
-	// reflogGrace is how long the logs of refs reach back.
+	// reflogGrace is how long reflog entries are kept.
 	reflogGrace = 90 * 24 * time.Hour
-	// staleGrace is the least age of locks and temporary files that are taken
-	// for left behind.
+	// staleGrace is the minimum age of locks and temporary files that are removed.
 	staleGrace = 6 * time.Hour
 )
 
-// Housekeep does what the repository needs: refs and objects are packed, with
-// a bitmap and a commit-graph, what nothing leads to is removed two weeks
-// after its last use, and so is what crashes left behind. It may run beside
-// reads and pushes, on this node and others, and may be broken off at any
-// time.
+// Housekeep does the maintenance that the repository needs. It packs refs and
+// objects, writes a bitmap and a commit-graph, and removes unreachable objects
+// after two weeks and files left by crashes. It may run concurrently with reads
+// and pushes on all nodes, and may be interrupted at any time.
 //
-// One at a time runs in an Engine, and one on all nodes in a repository, with its
-// own time limit, that of a transfer for each step; the others get ErrBusy. It
-// returns ErrNoRepository.
+// Only one runs per Engine, and only one per repository on all nodes; otherwise it
+// returns ErrBusy. Each step has the time limit of a transfer. It returns
+// ErrNoRepository.
 func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepReport, error) {
 	var done HousekeepReport
 	select {
@@ -66,7 +63,7 @@ func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepRepor
 	}
 	alone, err := r.files.SoleUpkeep()
 	if err == nil && alone == nil {
-		err = ErrBusy // another node does it
+		err = ErrBusy // running on another node
 	}
 	if err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
@@ -90,16 +87,16 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 	if done.Before, err = r.Size(ctx); err != nil {
 		return err
 	}
-	// What takes longest to move a pack must have ended by then.
+	// The longest transfer must have ended by then.
 	stale := max(staleGrace, 2*r.engine.limits.Transfer)
 	if done.Removed, err = r.removeStale(ctx, o.Now.Add(-stale)); err != nil {
 		return err
 	}
 	for _, s := range steps(needs, o) {
-		c := command{work: upkeep, args: s, holds: alone}
+		c := command{work: upkeep, args: s, checkTips: alone}
 		if name := c.name(); name == "pack-refs" || name == "reflog" {
-			// These lock refs. A lock that outlives this is taken for one of
-			// a process that was killed (lock.go).
+			// These lock refs. A lock that is older is assumed to be left by a killed process
+			// (lock.go).
 			c.limit = r.engine.limits.Write
 		}
 		if _, err := r.output(ctx, c); err != nil {
@@ -111,17 +108,16 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 		if err := durable.SyncDir(filepath.Join(r.path, "objects", "pack")); err != nil {
 			return err
 		}
-		// Readers at rest would find the new packs, but keep the old files
-		// open, and so on disk.
+		// Idle readers would keep the old packs open, and so on disk.
 		r.engine.readers.forget(r.scope())
 	}
 	done.After, err = r.Size(ctx)
 	return err
 }
 
-// freeLocks removes the locks that killed processes left: those of the
-// commit-graph, which only housekeeping takes, and those of refs if no process is
-// changing refs. A process that was started by hand has a minute.
+// freeLocks removes the locks of killed processes: those of the commit-graph,
+// which only housekeeping takes, and those of refs if no process is changing refs.
+// Locks younger than a minute may belong to a process started by an operator.
 func (r Repo) freeLocks(ctx context.Context) error {
 	for _, name := range []string{"commit-graph.lock", "commit-graphs/commit-graph-chain.lock"} {
 		err := os.Remove(filepath.Join(r.path, "objects", "info", filepath.FromSlash(name)))
@@ -137,7 +133,7 @@ func (r Repo) freeLocks(ctx context.Context) error {
 	return r.files.DropLocks(time.Now().Add(-time.Minute))
 }
 
-// steps are the commands in their order.
+// steps returns the commands to run.
 func steps(n Needs, o HousekeepOptions) [][]string {
 	var list [][]string
 	unreachable := strconv.FormatInt(o.Now.Add(-unreachableGrace).Unix(), 10)
@@ -149,12 +145,11 @@ func steps(n Needs, o HousekeepOptions) [][]string {
 		list = append(list, []string{"pack-refs", "--all"})
 	}
 	graph := "--split"
-	// One thread: requests come first.
+	// One thread: requests have priority.
 	repack := []string{"-c", "pack.threads=1", "repack", "-d", "-l", "-q"}
 	switch {
 	case o.Full || n.objects() && n.whole():
-		// What nothing leads to goes into its own pack, which knows the age of each
-		// object.
+		// Unreachable objects go into a cruft pack, which stores the age of each object.
 		graph = "--split=replace"
 		list = append(list,
 			append(repack, "--cruft", "--cruft-expiration="+unreachable, "--write-bitmap-index"),

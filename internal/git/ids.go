@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// LogIDs is Log without the commits themselves, for more of them than memory
-// should hold: an id is a fraction of a commit.
+// LogIDs is Log for commit IDs only, which need much less memory.
 func (r Repo) LogIDs(ctx context.Context, o LogOptions) ([]OID, error) {
 	args, fixed, err := r.logArgs(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")} // what Log knows is known here
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00")} // shares the cache with Log
 	if v, ok := r.engine.cache.get(key); ok && fixed {
 		return v.([]OID), nil
 	}
@@ -31,9 +30,8 @@ func (r Repo) LogIDs(ctx context.Context, o LogOptions) ([]OID, error) {
 	return ids, err
 }
 
-// Range lists the commits that are reachable from one commit and not from another,
-// the oldest first. The process usually prints their merge base as well, which
-// MergeBase then knows.
+// Range lists the commits reachable from to but not from from, oldest first. It
+// often finds their merge base as well and caches it for MergeBase.
 func (r Repo) Range(ctx context.Context, from, to OID) ([]OID, error) {
 	if from == to {
 		return nil, nil
@@ -54,7 +52,7 @@ func (r Repo) Range(ctx context.Context, from, to OID) ([]OID, error) {
 				return fmt.Errorf("git rev-list: line %.100q", line)
 			case !outside:
 				ids = append(ids, id)
-			case id == from: // it is a parent of what is listed
+			case id == from: // from is a parent of a listed commit
 				forward = true
 			}
 			return nil
@@ -65,7 +63,7 @@ func (r Repo) Range(ctx context.Context, from, to OID) ([]OID, error) {
 	}
 	_, base := r.mergeBaseArgs([]string{string(from), string(to)})
 	switch {
-	case len(ids) == 0: // the other one has all of it
+	case len(ids) == 0: // to is an ancestor of from
 		r.engine.cache.put(base, to, 40)
 	case forward:
 		r.engine.cache.put(base, from, 40)

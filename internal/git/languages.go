@@ -16,19 +16,19 @@ import (
 	"svc/internal/git/language"
 )
 
-// Language is a language that a revision is written in.
+// Language is a programming language used in a revision.
 type Language struct {
 	Name  string
-	Color string // "#00add8"; empty when none is known
+	Color string // "#00add8"; empty if unknown
 	Bytes int64
-	Share float64 // percent of all that counts, with two decimals
+	Share float64 // percent of the total size, with two decimals
 }
 
-// Languages says what a revision is written in, the most first. Files are
-// distinguished by their names, and programs without an extension by their
-// first line. Only programs and markup count, and nothing that is someone
-// else's, generated or documentation; attributes in the tree (linguist-language
-// and its kin) can say otherwise. It returns ErrBadRevision and ErrNotFound.
+// Languages returns the languages of a revision by size, largest first. They are
+// detected by file name, or by the shebang line of executables without an
+// extension. Only programming and markup languages count; vendored, generated and
+// documentation files are ignored. The attributes linguist-* in the tree override
+// this. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Languages(ctx context.Context, rev string) ([]Language, error) {
 	tree, err := r.ResolveTree(ctx, rev)
 	if err != nil {
@@ -50,7 +50,6 @@ func (r Repo) Languages(ctx context.Context, rev string) ([]Language, error) {
 	return slices.Clone(list), nil
 }
 
-// sizedFile is a file of a tree.
 type sizedFile struct {
 	path       string
 	id         OID
@@ -58,7 +57,7 @@ type sizedFile struct {
 	executable bool
 }
 
-// sizedFiles lists the files of a tree, without links and submodules.
+// sizedFiles lists the regular files of a tree.
 func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 	var list []sizedFile
 	err := r.run(ctx, command{args: []string{"ls-tree", "-r", "-l", "-z", "--full-tree", string(tree)}}, func(out io.Reader) error {
@@ -94,7 +93,7 @@ func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 const (
 	maxAttributeFiles = 200
 	maxAttributeFile  = 256 << 10
-	// maxPeeked bounds the programs whose first line is read.
+	// maxPeeked is the maximum number of files whose shebang line is read.
 	maxPeeked = 300
 )
 
@@ -154,7 +153,7 @@ func (r Repo) attributeRules(ctx context.Context, files []sizedFile) (language.R
 	return rules, nil
 }
 
-// addPrograms looks at the first lines of files for a "#!".
+// addPrograms adds the sizes of files with a shebang line.
 func (r Repo) addPrograms(ctx context.Context, files []sizedFile, bytes map[*language.Language]int64) error {
 	for _, f := range files {
 		o, err := r.Object(ctx, f.id)

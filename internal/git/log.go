@@ -11,41 +11,40 @@ import (
 	"time"
 )
 
-// LogOrder is how commits are sorted.
+// LogOrder is the order of commits.
 type LogOrder int
 
-// The orders of a log.
 const (
-	ByTime     LogOrder = iota // newest first, by the committer's clock
-	Topo                       // no parent before all its children, lines of history together
-	DateTopo                   // no parent before all its children, else by time
-	AuthorTopo                 // the same by the author's clock
+	ByTime     LogOrder = iota // by committer date, newest first
+	Topo                       // --topo-order: children before parents, without interleaving branches
+	DateTopo                   // --date-order: children before parents, otherwise by committer date
+	AuthorTopo                 // --author-date-order: children before parents, otherwise by author date
 )
 
-// LogOptions says which commits are wanted.
+// LogOptions selects commits.
 type LogOptions struct {
-	From        []string // revisions to begin with
-	Not         []string // leave out what can be reached from these
-	All         bool     // begin with every ref that clients see
-	Paths       []string // only commits that touched one of these
-	Follow      bool     // follow the one path beyond renames
+	From        []string // start revisions
+	Not         []string // excludes commits reachable from these
+	All         bool     // starts from all visible refs
+	Paths       []string // only commits that changed one of these
+	Follow      bool     // follows renames of the only path
 	Since       time.Time
 	Until       time.Time
-	Author      string // a part of the author's name or mail
-	Message     string // a part of the message
+	Author      string // substring of the author's name or email
+	Message     string // substring of the message
 	FirstParent bool
 	NoMerges    bool
 	Order       LogOrder
 	Skip        int
-	Limit       int // 0 is all
+	Limit       int // 0 means no limit
 }
 
-// maxLogCached is the most ids of a log that are cached.
+// maxLogCached is the maximum number of IDs of a cached log.
 const maxLogCached = 10_000
 
-// Log returns the commits of one page. Where all revisions are the same as
-// before, so is the answer, and no process is needed. It returns
-// ErrBadRevision, ErrBadPath and ErrNotFound.
+// Log returns the selected commits. The result is cached by commit IDs, so a
+// repeated call needs no process. It returns ErrBadRevision, ErrBadPath and
+// ErrNotFound.
 func (r Repo) Log(ctx context.Context, o LogOptions) ([]*Commit, error) {
 	args, fixed, err := r.logArgs(ctx, o)
 	if err != nil {
@@ -71,8 +70,8 @@ func (r Repo) Log(ctx context.Context, o LogOptions) ([]*Commit, error) {
 	return r.Commits(ctx, ids)
 }
 
-// Walk is Log for more commits than memory should hold. The process runs
-// until the loop ends, so the loop must not wait for a client.
+// Walk is Log as an iterator, for large results. The process runs until the loop
+// ends, so the loop must not wait for a client.
 func (r Repo) Walk(ctx context.Context, o LogOptions) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		args, _, err := r.logArgs(ctx, o)
@@ -94,7 +93,7 @@ func (r Repo) Walk(ctx context.Context, o LogOptions) iter.Seq2[*Commit, error] 
 			}
 			return nil
 		}
-		stopped := false
+		done := false
 		err = r.run(ctx, command{args: args}, func(out io.Reader) error {
 			err := eachID(out, func(id OID) error {
 				if batch = append(batch, id); len(batch) < cap(batch) {
@@ -105,23 +104,23 @@ func (r Repo) Walk(ctx context.Context, o LogOptions) iter.Seq2[*Commit, error] 
 			if err == nil {
 				err = flush()
 			}
-			stopped = err == errEnough
+			done = err == errEnough
 			return err
 		})
-		if err != nil && !stopped {
+		if err != nil && !done {
 			yield(nil, err)
 		}
 	}
 }
 
-// Count counts commits; with a Limit it stops there.
+// Count returns the number of commits, up to Limit.
 func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
 	o.Order = ByTime
 	args, fixed, err := r.logArgs(ctx, o)
 	if err != nil {
 		return 0, err
 	}
-	if o.Follow { // rev-list cannot follow, and log cannot count
+	if o.Follow { // rev-list does not support --follow, and log does not support --count
 		n := 0
 		err := r.run(ctx, command{args: args}, func(out io.Reader) error {
 			return eachID(out, func(OID) error { n++; return nil })
@@ -147,8 +146,8 @@ func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
 	return n, nil
 }
 
-// logArgs makes the command that lists the ids; fixed says that its answer
-// cannot change.
+// logArgs returns the git command that lists the IDs. fixed reports that its
+// result never changes.
 func (r Repo) logArgs(ctx context.Context, o LogOptions) (args []string, fixed bool, err error) {
 	if o.Follow && len(o.Paths) == 1 {
 		args = []string{"log", "--format=%H", "--follow"}
@@ -157,7 +156,7 @@ func (r Repo) logArgs(ctx context.Context, o LogOptions) (args []string, fixed b
 	}
 	args = append(args, o.flags()...)
 	if o.All {
-		// Refs that are kept for other purposes are not listed here.
+		// Internal refs are excluded.
 		args = append(args, "--exclude=refs/svc/*", "--exclude=refs/merge-requests/*", "--all")
 	}
 	args = append(args, "--end-of-options")
@@ -214,12 +213,12 @@ func (o LogOptions) flags() []string {
 	return f
 }
 
-// eachID reads a list of ids, one on each line.
+// eachID parses a list of IDs, one per line.
 func eachID(out io.Reader, do func(OID) error) error {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if lines.Text() == "" {
-			continue // log --follow leaves empty lines
+			continue // log --follow prints empty lines
 		}
 		id, ok := ParseOID(lines.Text())
 		if !ok {

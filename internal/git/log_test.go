@@ -228,8 +228,8 @@ func TestStatsAndContributors(t *testing.T) {
 		t.Error(d)
 	}
 	// Without what is known of the older part the answer is the same.
-	fresh := newEngine(t, Limits{}).Repo(g.Path)
-	if c, err := fresh.Contributors(t.Context(), "main"); err != nil || cmp.Diff(want, weekless(c)) != "" {
+	eachNew := newEngine(t, Limits{}).Repo(g.Path)
+	if c, err := eachNew.Contributors(t.Context(), "main"); err != nil || cmp.Diff(want, weekless(c)) != "" {
 		t.Error(c, err)
 	}
 	if c := sum("lone"); len(c) != 1 || c[0].Commits != 1 {

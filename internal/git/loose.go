@@ -18,8 +18,7 @@ import (
 	"svc/internal/durable"
 )
 
-// write stores an object as git does when it has few of them: as its own file,
-// synced before it gets its name. It takes no process.
+// write writes a loose object and syncs it. It needs no process.
 func (q *quarantine) write(kind Type, content []byte) (OID, error) {
 	head := string(kind) + " " + strconv.Itoa(len(content)) + "\x00"
 	sum := sha1.New()
@@ -37,7 +36,7 @@ func (q *quarantine) write(kind Type, content []byte) (OID, error) {
 	if err != nil {
 		return "", err
 	}
-	// Neither can fail: they write to memory.
+	// Writing to memory does not fail.
 	_, _ = z.Write([]byte(head))
 	_, _ = z.Write(content)
 	if err := z.Close(); err != nil {
@@ -52,12 +51,12 @@ func (q *quarantine) write(kind Type, content []byte) (OID, error) {
 	return OID(id), os.Chmod(path, 0o440)
 }
 
-// remove drops an object again.
+// remove deletes an object.
 func (q *quarantine) remove(id OID) {
-	_ = os.Remove(filepath.Join(q.dir, string(id[:2]), string(id[2:]))) // it would only be of no use
+	_ = os.Remove(filepath.Join(q.dir, string(id[:2]), string(id[2:]))) // a leftover does no harm
 }
 
-// encodeTree writes the content of a tree; the entries need not be sorted.
+// encodeTree returns the content of a tree and sorts its entries.
 func encodeTree(entries []Entry) ([]byte, error) {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(sortName(a), sortName(b)) })
 	var b bytes.Buffer
@@ -75,8 +74,8 @@ func encodeTree(entries []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeCommit writes the content of a commit. The message is stored as it was
-// sent: no newline is added at its end.
+// encodeCommit returns the content of a commit. The message is stored unchanged;
+// no newline is added.
 func encodeCommit(c *Commit) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", c.TreeID)
@@ -88,8 +87,8 @@ func encodeCommit(c *Commit) []byte {
 	return b.Bytes()
 }
 
-// encodeSignature leaves out what would end a field, as git does; a name of
-// which nothing is left is written as unknown.
+// encodeSignature removes characters that would end a field, as git does. An empty
+// name becomes "unknown".
 func encodeSignature(s Signature) string {
 	clean := func(text string) string {
 		text = strings.ToValidUTF8(text, "\uFFFD")

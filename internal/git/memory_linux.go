@@ -8,17 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory bounds what a process, and those that it starts from now on, may
-// allocate. The limit is on data: packs are mapped to be read, which costs no
-// memory that others need. That a process has ended, or that the operator has
-// set a lower limit, is no fault.
+// limitMemory limits the memory that a process and its future children may
+// allocate. It limits data only: mapped packs are not counted. Errors are ignored:
+// the process may have exited, or have a lower limit already.
 func limitMemory(pid int, bytes int64) {
 	limit := unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &limit, nil)
 }
 
-// machineMemory is how many bytes of memory there are for this process: those
-// of the machine or, if that is less, of its control group.
+// machineMemory returns the memory available to this process in bytes: that of the
+// machine or of its cgroup.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -30,7 +29,7 @@ func machineMemory() int64 {
 		if err != nil {
 			continue
 		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 { // "max" is no limit
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 { // "max" means no limit
 			total = min(total, n)
 		}
 	}

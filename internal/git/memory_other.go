@@ -2,9 +2,8 @@
 
 package git
 
-// limitMemory does nothing: the limit of another process can be set on Linux
-// only.
+// limitMemory does nothing: only Linux can limit another process.
 func limitMemory(int, int64) {}
 
-// machineMemory is not known.
+// machineMemory returns 0: unknown.
 func machineMemory() int64 { return 0 }

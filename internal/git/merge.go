@@ -9,32 +9,29 @@ import (
 	"strings"
 )
 
-// MergeConflict says which files two sides changed in ways that do not go
-// together. It is an ErrConflict.
+// MergeConflict lists the files with merge conflicts. It wraps ErrConflict.
 type MergeConflict struct{ Paths []string }
 
-// Error returns the text for the log.
 func (m *MergeConflict) Error() string { return fmt.Sprintf("conflict in %.500q", m.Paths) }
 
-// Unwrap returns ErrConflict.
 func (m *MergeConflict) Unwrap() error { return ErrConflict }
 
-// ErrNothing says that a pick or revert would change nothing.
+// ErrNothing means that there is nothing to commit.
 var ErrNothing = errors.New("nothing to change")
 
-// MergeOptions is a commit that is to be made of two others. No one sees it
+// MergeOptions describes a new commit made from two others. It is not reachable
 // before UpdateRefs.
 type MergeOptions struct {
-	Ours      string // the branch that goes on
-	Theirs    string // what is merged, picked or reverted
-	Mainline  int    // of a merge that is picked or reverted, which parent it is compared with, from 1
+	Ours      string // the commit to build on
+	Theirs    string // the commit to merge, cherry-pick or revert
+	Mainline  int    // parent number, from 1, if a merge commit is cherry-picked or reverted
 	Author    Signature
 	Committer Signature
 	Message   string
 }
 
-// Merge makes a merge commit of two histories. It returns ErrNotFound, a
-// *MergeConflict, and ErrNothing when Theirs is part of Ours already.
+// Merge creates a merge commit. It returns ErrNotFound, a *MergeConflict, and
+// ErrNothing if Theirs is an ancestor of Ours.
 func (r Repo) Merge(ctx context.Context, o MergeOptions) (*Commit, error) {
 	ours, err := r.ResolveCommit(ctx, o.Ours)
 	if err != nil {
@@ -45,14 +42,14 @@ func (r Repo) Merge(ctx context.Context, o MergeOptions) (*Commit, error) {
 		return nil, err
 	}
 	if is, err := r.IsAncestor(ctx, string(theirs), string(ours)); err != nil || is {
-		return nil, errors.Join(err, onlyIf(is, ErrNothing))
+		return nil, errors.Join(err, errIf(is, ErrNothing))
 	}
 	commit := &Commit{ParentIDs: []OID{ours, theirs}, Author: o.Author, Committer: o.Committer, Message: o.Message}
 	return r.commitWith(ctx, commit, (*quarantine).hasSpecial, func(q *quarantine) (OID, error) { return q.mergeTree(ctx, ours, theirs) })
 }
 
-// Squash makes a commit on top of Ours with all that Theirs changed since their
-// histories went apart. It returns what Merge does.
+// Squash creates a commit on top of Ours with all changes of Theirs since the
+// merge base. It returns the errors of Merge.
 func (r Repo) Squash(ctx context.Context, o MergeOptions) (*Commit, error) {
 	ids, err := r.resolveAll(ctx, []string{o.Ours, o.Theirs})
 	if err != nil {
@@ -72,15 +69,14 @@ func (r Repo) Squash(ctx context.Context, o MergeOptions) (*Commit, error) {
 	})
 }
 
-func onlyIf(is bool, err error) error {
+func errIf(is bool, err error) error {
 	if is {
 		return err
 	}
 	return nil
 }
 
-// CanMerge says whether Merge would find no conflict; it leaves nothing
-// behind. It returns what Merge returns.
+// CanMerge returns the error that Merge would return, without creating objects.
 func (r Repo) CanMerge(ctx context.Context, ours, theirs string) error {
 	ids, err := r.resolveAll(ctx, []string{ours, theirs})
 	if err != nil {
@@ -95,20 +91,20 @@ func (r Repo) CanMerge(ctx context.Context, ours, theirs string) error {
 	return err
 }
 
-// CherryPick makes a commit on top of Ours with the change that Theirs made to
-// its parent. It returns ErrNotFound, also for a Mainline that does not fit, a
-// *MergeConflict, and ErrNothing.
+// CherryPick creates a commit on top of Ours with the change of Theirs. It returns
+// ErrNotFound, also for an invalid Mainline, a *MergeConflict, and ErrNothing.
 func (r Repo) CherryPick(ctx context.Context, o MergeOptions) (*Commit, error) {
 	return r.pick(ctx, o, false)
 }
 
-// Revert makes a commit on top of Ours that undoes the change that Theirs made
-// to its parent. It returns what CherryPick does.
+// Revert creates a commit on top of Ours that undoes the change of Theirs. It
+// returns the errors of CherryPick.
 func (r Repo) Revert(ctx context.Context, o MergeOptions) (*Commit, error) {
 	return r.pick(ctx, o, true)
 }
 
-// pick merges three trees: what the picked commit was made from is the base.
+// pick does a three-way merge with the parent of the picked commit as the base, or
+// the reverse for a revert.
 func (r Repo) pick(ctx context.Context, o MergeOptions, undo bool) (*Commit, error) {
 	ours, err := r.Commit(ctx, o.Ours)
 	if err != nil {
@@ -136,7 +132,7 @@ func (r Repo) pick(ctx context.Context, o MergeOptions, undo bool) (*Commit, err
 	})
 }
 
-// mainline is the tree that a commit is compared with.
+// mainline returns the tree of the parent that a commit is compared with.
 func (r Repo) mainline(ctx context.Context, c *Commit, number int) (OID, error) {
 	switch n := len(c.ParentIDs); {
 	case n == 0 && number == 0:
@@ -155,40 +151,40 @@ func (r Repo) mainline(ctx context.Context, c *Commit, number int) (OID, error) 
 	return parent.TreeID, nil
 }
 
-// mergeTrees merges two trees with a common base. Git 2.39 has no option for a
-// base, so it gets temporary commits with that history.
+// mergeTrees does a three-way merge of trees. Git 2.39 has no --merge-base option,
+// so temporary commits provide the history.
 func (q *quarantine) mergeTrees(ctx context.Context, base, ours, theirs OID) (OID, error) {
 	if slices.Contains([]OID{base, ours, theirs}, EmptyTree) {
 		if _, err := q.write(TypeTree, nil); err != nil {
 			return "", err
 		}
 	}
-	var made []OID
-	commit := func(tree OID, parents ...OID) (OID, error) {
-		id, err := q.write(TypeCommit, encodeCommit(&Commit{TreeID: tree, ParentIDs: parents, Message: fmt.Sprint(len(made))}))
-		made = append(made, id)
+	var commits []OID
+	addCommit := func(tree OID, parents ...OID) (OID, error) {
+		id, err := q.write(TypeCommit, encodeCommit(&Commit{TreeID: tree, ParentIDs: parents, Message: fmt.Sprint(len(commits))}))
+		commits = append(commits, id)
 		return id, err
 	}
-	start, err := commit(base)
+	start, err := addCommit(base)
 	if err != nil {
 		return "", err
 	}
-	a, err := commit(ours, start)
+	a, err := addCommit(ours, start)
 	if err != nil {
 		return "", err
 	}
-	b, err := commit(theirs, start)
+	b, err := addCommit(theirs, start)
 	if err != nil {
 		return "", err
 	}
 	tree, err := q.mergeTree(ctx, a, b)
-	for _, id := range made {
+	for _, id := range commits {
 		q.remove(id)
 	}
 	return tree, err
 }
 
-// mergeTree merges two commits into a tree.
+// mergeTree merges two commits and returns the tree.
 func (q *quarantine) mergeTree(ctx context.Context, ours, theirs OID) (OID, error) {
 	args := []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", string(ours), string(theirs)}
 	var out strings.Builder

@@ -9,19 +9,17 @@ import (
 	"strings"
 )
 
-// RefNames returns the full names of the refs below a place, in order, without
-// looking where they lead. match is asked about the name behind the place; nil
-// takes all. The result must not be changed. It returns ErrNoRepository and
-// ErrBadRef.
-func (r Repo) RefNames(ctx context.Context, place string, match func(string) bool) ([]string, error) {
-	found, err := r.list(ctx, RefOptions{Place: place, Match: match})
+// RefNames returns the full names of the refs below a prefix, sorted, without
+// reading their objects. match gets the name without the prefix; nil matches all.
+// The result must not be modified. It returns ErrNoRepository and ErrBadRef.
+func (r Repo) RefNames(ctx context.Context, prefix string, match func(string) bool) ([]string, error) {
+	found, err := r.list(ctx, RefOptions{Place: prefix, Match: match})
 	return found.Names, err
 }
 
-// Merged returns which of the commits are part of the history of a commit, which
-// is part of its own. What is not known yet takes one process for all of them;
-// the answer for two commits cannot change, so it is kept. Ids that are not those
-// of commits are left out.
+// Merged reports which commits are ancestors of a commit, or the commit itself.
+// One process checks all pairs that are not cached. IDs that are not commits are
+// left out.
 func (r Repo) Merged(ctx context.Context, into OID, ids []OID) (map[OID]bool, error) {
 	whole := r.Whole()
 	commits, err := whole.readCommits(ctx, append([]OID{into}, ids...), true)
@@ -49,17 +47,17 @@ func (r Repo) Merged(ctx context.Context, into OID, ids []OID) (map[OID]bool, er
 	return merged, nil
 }
 
-// TagOptions is an annotated tag that is to be made.
+// TagOptions describes a new annotated tag.
 type TagOptions struct {
-	Name    string // without its place
+	Name    string // without refs/tags/
 	Target  OID
-	Type    Type // of the target
+	Type    Type // type of the target
 	Tagger  Signature
 	Message string
 }
 
-// CreateTag stores an annotated tag, which no one sees before UpdateRefs. It
-// returns ErrBadRef.
+// CreateTag writes an annotated tag object. It is not reachable before UpdateRefs.
+// It returns ErrBadRef.
 func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 	if err := CheckRef(Tags + o.Name); err != nil {
 		return "", err
@@ -84,7 +82,7 @@ func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 	return id, q.migrate()
 }
 
-// Digest is the SHA-256 of an object's content, in hex. It returns
+// Digest returns the SHA-256 of the content of an object in hex. It returns
 // ErrNotFound.
 func (r Repo) Digest(ctx context.Context, id OID) (string, error) {
 	key := cacheKey{r.scope(), kindAnswer, "sha256 " + string(id)}

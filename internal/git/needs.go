@@ -13,25 +13,26 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// Needs is what housekeeping would do, as far as directory listings show.
+// Needs describes the state of a repository that determines what housekeeping
+// does.
 type Needs struct {
-	Loose     int   // objects in files of their own
-	Packs     int   // that are not kept by hand
-	Largest   int64 // bytes of the largest pack
-	Rest      int64 // bytes of the other packs
+	Loose     int   // loose objects
+	Packs     int   // packs without a .keep file
+	Largest   int64 // size of the largest pack in bytes
+	Rest      int64 // total size of the other packs in bytes
 	LooseRefs int
-	Temporary int  // files and directories that belong to something under way, or were left behind
-	Bitmap    bool // there are packs and no bitmap, though there can be one
-	Graph     bool // there are packs and no commit-graph
+	Temporary int  // temporary and lock files and directories, in use or stale
+	Bitmap    bool // a bitmap is missing
+	Graph     bool // a commit-graph is missing
 }
 
-// From these on something is done. A process has to look into each pack, and
-// opens a file for each loose object and ref.
+// Thresholds. Each pack, loose object and loose ref costs file operations in every
+// process.
 const (
 	manyLoose = 500
 	manyPacks = 10
 	manyRefs  = 100
-	// smallPack is the size below which a pack needs neither bitmap nor graph.
+	// smallPack is the size below which a pack needs no bitmap or commit-graph.
 	smallPack = 256 << 10
 )
 
@@ -41,19 +42,19 @@ func (n Needs) Any() bool { return n.objects() || n.refs() || n.Graph || n.Tempo
 func (n Needs) objects() bool { return n.Loose >= manyLoose || n.Packs >= manyPacks || n.Bitmap }
 func (n Needs) refs() bool    { return n.LooseRefs >= manyRefs }
 
-// whole says that all packs should become one: as long as the largest has most
-// of the bytes, it is enough to join the others.
+// whole reports whether all packs should be combined into one. As long as the
+// largest pack has most of the data, it is enough to combine the others.
 func (n Needs) whole() bool { return n.Bitmap || n.Rest > n.Largest/2 || n.Packs >= 5*manyPacks }
 
-// Needs looks what there is to do. It is cheap: it only lists directories. It
-// returns ErrNoRepository.
+// Needs returns the housekeeping needs. It only lists directories. It returns
+// ErrNoRepository.
 func (r Repo) Needs(ctx context.Context) (Needs, error) {
 	if err := r.refs.Exists(); err != nil {
 		return Needs{}, err
 	}
 	var n Needs
 	bitmap, graph := false, false
-	apart := map[string]bool{} // packs that are kept by hand, or hold what nothing leads to
+	skipped := map[string]bool{} // packs with a .keep file, and cruft packs
 	err := r.eachFile(ctx, func(path string, f fs.FileInfo) {
 		dir, name := filepath.Split(path)
 		base, ext := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)
@@ -66,13 +67,13 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 		case dir == "objects/pack/":
 			switch ext {
 			case ".mtimes":
-				apart[base] = true
+				skipped[base] = true
 			case ".keep":
-				apart[base], bitmap = true, true // a bitmap cannot be without these
+				skipped[base], bitmap = true, true // a bitmap needs all objects in one pack
 			case ".bitmap":
 				bitmap = true
 			case ".pack":
-				if apart[base] { // names are in order, and p comes after k and m
+				if skipped[base] { // files are sorted by name, and .pack comes after .keep and .mtimes
 					return
 				}
 				n.Packs++
@@ -96,7 +97,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 	return n, nil
 }
 
-// Size is the number of bytes of all files of the repository. It returns
+// Size returns the total size of all files of the repository in bytes. It returns
 // ErrNoRepository.
 func (r Repo) Size(ctx context.Context) (int64, error) {
 	if err := r.refs.Exists(); err != nil {
@@ -114,8 +115,8 @@ func (r Repo) Size(ctx context.Context) (int64, error) {
 	return size, nil
 }
 
-// eachFile goes through the directory, in order. What goes meanwhile is passed
-// over.
+// eachFile walks the directory in lexical order. Files that are removed in the
+// meantime are skipped.
 func (r Repo) eachFile(ctx context.Context, do func(path string, f fs.FileInfo)) error {
 	return fs.WalkDir(os.DirFS(r.path), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -136,8 +137,8 @@ func (r Repo) eachFile(ctx context.Context, do func(path string, f fs.FileInfo))
 	})
 }
 
-// temporary knows the names under which git and this package write what is
-// not finished.
+// temporary reports whether a path is a temporary or lock file of git or of this
+// package.
 func temporary(path string, f fs.FileInfo) bool {
 	dir, name := filepath.Split(path)
 	switch {
@@ -153,7 +154,8 @@ func temporary(path string, f fs.FileInfo) bool {
 	return false
 }
 
-// removeStale removes what was left behind before a time, and says how much.
+// removeStale removes temporary files that were last modified before a time, and
+// returns their number.
 func (r Repo) removeStale(ctx context.Context, before time.Time) (int, error) {
 	var stale []string
 	err := r.eachFile(ctx, func(path string, f fs.FileInfo) {
@@ -178,8 +180,8 @@ func (r Repo) removeStale(ctx context.Context, before time.Time) (int, error) {
 	return removed, nil
 }
 
-// lastUsed is when anything in a directory was written last: a pack that comes
-// in slowly changes its own time and not that of the directory.
+// lastUsed returns the latest modification time in a directory. A slow push
+// modifies its pack but not the directory.
 func lastUsed(path string) (time.Time, error) {
 	var last time.Time
 	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {

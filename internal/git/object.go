@@ -10,23 +10,23 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// OID is the id of an object, in lower-case hex.
+// OID is an object ID in lowercase hex.
 type OID = refstore.OID
 
-// ZeroOID stands for no object: the old value of a ref that is made, the new
-// one of a ref that goes.
+// ZeroOID means no object: the old value of a ref to create, or the new value of a
+// ref to delete.
 const ZeroOID = refstore.ZeroOID
 
-// EmptyTree is the tree without entries; git knows it without storing it.
+// EmptyTree is the ID of the empty tree. Git knows it even if it is not stored.
 const EmptyTree OID = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// ParseOID reads a full object id.
+// ParseOID parses a full object ID.
 func ParseOID(s string) (OID, bool) { return refstore.ParseOID(s) }
 
-// Type is the type of an object.
+// Type is an object type.
 type Type string
 
-// The types of objects. An entry of a tree that is a submodule is a commit.
+// The object types. A submodule is a tree entry of type commit.
 const (
 	TypeCommit Type = "commit"
 	TypeTree   Type = "tree"
@@ -34,28 +34,28 @@ const (
 	TypeTag    Type = "tag"
 )
 
-// Info is what is known of an object without its content.
+// Info describes an object without its content.
 type Info struct {
 	OID  OID
 	Type Type
 	Size int64
 }
 
-// Object is an object with its content, which must not be changed: others
-// read it too.
+// Object is an object with its content. The content is shared and must not be
+// modified.
 type Object struct {
 	Info
 	Content []byte
 }
 
 const (
-	// MaxObject is the size up to which Object gives a blob.
+	// MaxObject is the size of the largest blob that Object returns.
 	MaxObject = 1 << 20
-	// maxParsed is the size up to which trees, commits and tags are read.
+	// maxParsed is the size of the largest tree, commit or tag that is read.
 	maxParsed = 32 << 20
 )
 
-// Info returns type and size of an object. It returns ErrNotFound.
+// Info returns the type and size of an object. It returns ErrNotFound.
 func (r Repo) Info(ctx context.Context, id OID) (Info, error) {
 	key := cacheKey{r.scope(), kindInfo, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
@@ -72,8 +72,8 @@ func (r Repo) Info(ctx context.Context, id OID) (Info, error) {
 	return info, err
 }
 
-// Object reads an object whole. It returns ErrNotFound, and ErrTooLarge for a
-// blob over MaxObject, which Open reads.
+// Object returns an object. It returns ErrNotFound, and ErrTooLarge for a blob of
+// more than MaxObject bytes; use Open for those.
 func (r Repo) Object(ctx context.Context, id OID) (*Object, error) {
 	key := cacheKey{r.scope(), kindContent, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
@@ -102,14 +102,14 @@ func (r Repo) Object(ctx context.Context, id OID) (*Object, error) {
 	return o, nil
 }
 
-// Content is an object that is read as a stream. Close ends it.
+// Content is a stream of the content of an object. It must be closed.
 type Content struct {
 	Info
 	io.ReadCloser
 }
 
-// WriteTo implements io.WriterTo: what is held in memory already is written
-// from there.
+// WriteTo implements io.WriterTo. Content that is in memory is written without
+// copying.
 func (c *Content) WriteTo(w io.Writer) (int64, error) {
 	if held, ok := c.ReadCloser.(io.WriterTo); ok {
 		return held.WriteTo(w)
@@ -117,8 +117,8 @@ func (c *Content) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(w, onlyReader{c.ReadCloser}, make([]byte, 64<<10))
 }
 
-// Open returns an object of any size as a stream, which ends with ctx. Of a
-// large object nothing is held in memory. It returns ErrNotFound.
+// Open returns a stream of an object of any size, which ends with ctx. Large
+// objects are not held in memory. It returns ErrNotFound.
 func (r Repo) Open(ctx context.Context, id OID) (*Content, error) {
 	info, err := r.Info(ctx, id)
 	if err != nil {
@@ -131,14 +131,14 @@ func (r Repo) Open(ctx context.Context, id OID) (*Content, error) {
 		}
 		return &Content{o.Info, io.NopCloser(bytes.NewReader(o.Content))}, nil
 	}
-	// A large object gets its own process: a client that reads slowly must not keep
-	// a reader from the others.
+	// A large object gets its own process, so that a slow client does not block a
+	// shared reader.
 	c := command{work: transfer, args: []string{"cat-file", string(info.Type), string(id)}}
 	return &Content{info, r.stream(ctx, c)}, nil
 }
 
-// stream runs a command whose output is read from what it returns. An error
-// of the process is the error of Read.
+// stream runs a command and returns its output as a stream. Read returns errors of
+// the process.
 func (r Repo) stream(ctx context.Context, c command) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)
 	out, in := io.Pipe()
@@ -158,7 +158,7 @@ func (r Repo) stream(ctx context.Context, c command) io.ReadCloser {
 	return streamReader{out, cancel}
 }
 
-// onlyWriter hides all but Write, so that a copy uses the buffer it is given.
+// onlyWriter hides all methods but Write, so that io.CopyBuffer uses its buffer.
 type onlyWriter struct{ io.Writer }
 
 type streamReader struct {

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// Entry is a name in a tree.
+// Entry is an entry of a tree.
 type Entry struct {
 	OID  OID
 	Name string
-	Path string // from the root of the tree that was asked for
+	Path string // path from the root
 	Type Type
-	Mode string // six digits
+	Mode string // six octal digits
 }
 
-// Key orders entries as a recursive walk meets them: a tree stands before
-// what is in it. A walk can go on after a key.
+// Key returns the sort key of an entry in a recursive walk, in which a tree comes
+// before its entries. A walk can continue after a key.
 func (e Entry) Key() string {
 	if e.Type == TypeTree {
 		return e.Path + "/"
@@ -33,9 +33,9 @@ func (e Entry) Key() string {
 
 var errMalformed = errors.New("malformed object")
 
-// parseTree reads the content of a tree. Paths are left empty.
+// parseTree parses the content of a tree. Paths are left empty.
 func parseTree(content []byte) ([]Entry, error) {
-	const size = 20 // bytes of an id
+	const size = 20 // length of a binary ID
 	entries := make([]Entry, 0, len(content)/(size+16))
 	for len(content) > 0 {
 		space := bytes.IndexByte(content, ' ')
@@ -73,7 +73,7 @@ func typeOf(mode uint64) Type {
 	return TypeBlob
 }
 
-// modeText writes a mode; the ones that git makes take no memory.
+// modeText formats a mode. Common modes need no allocation.
 func modeText(mode uint64) string {
 	switch mode {
 	case 0o100644:
@@ -91,14 +91,14 @@ func modeText(mode uint64) string {
 	return strings.Repeat("0", max(0, 6-len(s))) + s
 }
 
-// Signature is who did something, and when, in the zone of their clock.
+// Signature is an author, committer or tagger with a time in their time zone.
 type Signature struct {
 	Name  string
 	Email string
 	When  time.Time
 }
 
-// Commit is a commit. Its texts are valid UTF-8, whatever they were.
+// Commit is a commit. Its texts are converted to valid UTF-8.
 type Commit struct {
 	ID        OID
 	TreeID    OID
@@ -106,12 +106,12 @@ type Commit struct {
 	Author    Signature
 	Committer Signature
 	Message   string
-	Title     string // the first line of the message
-	Signed    bool   // there is a signature in it; no one checked it
+	Title     string // subject line of the message
+	Signed    bool   // the commit has a signature, which has not been verified
 }
 
-// parseCommit reads the content of a commit. It takes what git takes: where a
-// header is odd, the field is empty.
+// parseCommit parses the content of a commit. Like git, it tolerates malformed
+// headers; the fields are left empty.
 func parseCommit(id OID, content []byte) (*Commit, error) {
 	c := &Commit{ID: id}
 	head, message := splitHead(content)
@@ -151,15 +151,15 @@ func parseCommit(id OID, content []byte) (*Commit, error) {
 	return c, nil
 }
 
-// Tag is an annotated tag. Its texts are valid UTF-8.
+// Tag is an annotated tag. Its texts are converted to valid UTF-8.
 type Tag struct {
 	ID         OID
 	Name       string
 	Target     OID
 	TargetType Type
-	Tagger     Signature // empty in some old tags
+	Tagger     Signature // missing in some old tags
 	Message    string    // without the signature
-	Signature  string    // of the tag, unchecked
+	Signature  string    // not verified
 }
 
 func parseTag(id OID, content []byte) (*Tag, error) {
@@ -193,8 +193,8 @@ func splitHead(content []byte) (head, message []byte) {
 	return head, message
 }
 
-// headers returns the headers of a commit or tag in their order. Of one that
-// goes on over several lines, such as a signature, only the first is given.
+// headers iterates over the headers of a commit or tag. For multi-line headers,
+// such as signatures, it returns the first line.
 func headers(head []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		for line := range bytes.SplitSeq(head, []byte("\n")) {
@@ -206,8 +206,8 @@ func headers(head []byte) func(yield func(string, []byte) bool) {
 	}
 }
 
-// parseSignature reads "Name <mail> seconds zone". Old tools wrote all sorts
-// of lines; what can be read of them is.
+// parseSignature parses "Name <email> seconds zone". Malformed lines of old tools
+// are parsed as far as possible.
 func parseSignature(line []byte, charset string) Signature {
 	var s Signature
 	open := bytes.IndexByte(line, '<')
@@ -216,24 +216,24 @@ func parseSignature(line []byte, charset string) Signature {
 		return s
 	}
 	s.Name = decode(bytes.TrimSpace(line[:open]), charset)
-	shut := bytes.IndexByte(line[open:], '>')
-	if shut < 0 {
+	end := bytes.IndexByte(line[open:], '>')
+	if end < 0 {
 		s.Email = decode(bytes.TrimSpace(line[open+1:]), charset)
 		return s
 	}
-	s.Email = decode(bytes.TrimSpace(line[open+1:open+shut]), charset)
+	s.Email = decode(bytes.TrimSpace(line[open+1:open+end]), charset)
 	// As in git, the time follows the last bracket.
-	field := bytes.Fields(line[bytes.LastIndexByte(line, '>')+1:])
-	if len(field) == 0 {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, '>')+1:])
+	if len(fields) == 0 {
 		return s
 	}
-	seconds, err := strconv.ParseInt(string(field[0]), 10, 64)
+	seconds, err := strconv.ParseInt(string(fields[0]), 10, 64)
 	if err != nil || seconds > math.MaxInt32*100 || seconds < 0 {
-		return s // no time at all is better than one that no calendar holds
+		return s // out of range: leave the time empty
 	}
 	zone := time.UTC
-	if len(field) > 1 {
-		zone = parseZone(string(field[1]))
+	if len(fields) > 1 {
+		zone = parseZone(string(fields[1]))
 	}
 	s.When = time.Unix(seconds, 0).In(zone)
 	return s
@@ -247,16 +247,16 @@ func parseZone(text string) *time.Location {
 	return time.FixedZone("", (n/100*60+n%100)*60)
 }
 
-// title is the first line of a message, as log --oneline shows it: the lines
-// up to the first empty one.
+// title returns the subject of a message like git log --oneline: the first
+// paragraph, joined to one line.
 func title(message string) string {
 	message = strings.TrimLeft(message, "\n")
 	first, _, _ := strings.Cut(message, "\n\n")
 	return strings.TrimSpace(strings.ReplaceAll(first, "\n", " "))
 }
 
-// decode makes text valid UTF-8. A charset that is not known, or wrong,
-// leaves the bytes that are right and marks the others.
+// decode converts text to valid UTF-8. If the charset is unknown or wrong, invalid
+// bytes are replaced.
 func decode(b []byte, charset string) string {
 	if charset == "" && utf8.Valid(b) {
 		return string(b)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// checkPath says whether a path of a tree may be asked for: relative, with no
-// part that climbs. The empty path is the root. It returns ErrBadPath.
+// checkPath checks a path in a tree: it must be relative, without empty, "." or
+// ".." components. The empty path is the root. It returns ErrBadPath.
 func checkPath(path string) error {
 	if path == "" {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxPathBytes bounds the bytes of the paths that Paths returns.
+// maxPathBytes is the maximum total length of the paths that Paths returns.
 const maxPathBytes = 32 << 20
 
-// Paths returns the paths of the files in a revision in git's order, at most
-// limit, and whether there are more. Paths that are not UTF-8 are left out: no
-// address could name them. It returns ErrBadRevision and ErrNotFound.
+// Paths returns the paths of the files in a revision in git's order, up to limit,
+// and whether there are more. Paths that are not UTF-8 are skipped, because no URL
+// could refer to them. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Paths(ctx context.Context, rev string, limit int) (paths []string, more bool, err error) {
 	tree, err := r.ResolveTree(ctx, rev)
 	if err != nil || tree == EmptyTree {

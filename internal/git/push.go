@@ -11,72 +11,71 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// RefChange is what a push wants to do to one ref.
+// RefChange is the change of one ref in a push.
 type RefChange struct {
 	Ref string
-	Old OID // ZeroOID when it is to be made
-	New OID // ZeroOID when it is to be deleted
-	// Refused is why it is not done, in words for the user; empty if it is.
+	Old OID // ZeroOID to create the ref
+	New OID // ZeroOID to delete the ref
+	// Refused is the reason why the change is refused, for the user; empty if it is
+	// accepted.
 	Refused string
 }
 
-// Push is a push that is under way.
+// Push is a push in progress.
 type Push struct {
-	// Repo sees the new objects, though they are in no repository yet. It
-	// may be used until Check returns.
+	// Repo sees the new objects in the quarantine. It may be used until Check returns.
 	Repo    Repo
 	Changes []*RefChange
-	Options []string // what the user sent with -o
-	Atomic  bool     // all changes are done, or none
-	// Mark is by which Repo.Happened finds the updates; Check may set it.
+	Options []string // push options (git push -o)
+	Atomic  bool     // either all changes are made or none
+	// Mark identifies the ref updates for Repo.Happened. Check may set it.
 	Mark string
-	// Pointers reports that the pack may have LFS pointers.
+	// Pointers reports that the pack may contain LFS pointers.
 	Pointers bool
 
 	screen io.Writer
 }
 
-// Say shows text in the user's terminal, if the client can.
+// Say prints text in the user's terminal, if the client supports it.
 func (p *Push) Say(format string, args ...any) {
 	text := strings.TrimSuffix(fmt.Sprintf(format, args...), "\n") + "\n"
 	if p.screen != nil {
-		_, _ = io.WriteString(p.screen, text) // that the client is gone is noticed elsewhere
+		_, _ = io.WriteString(p.screen, text) // a lost connection is noticed elsewhere
 	}
 }
 
-// PushOptions says how a push is received.
+// PushOptions are the options of ReceivePack.
 type PushOptions struct {
 	ServeOptions
-	MaxSize int64 // bytes of the pack; 0 is no limit
-	// Options are those of a push without a client: see TakePack.
+	MaxSize int64 // maximum size of the pack in bytes; 0 means no limit
+	// Options are the push options of TakePack, which has no client.
 	Options []string
-	// Progress is called with the number of objects that were read of a pack, and
-	// of all of them. It must be quick, and may be nil.
+	// Progress is called with the number of objects received and their total. It must
+	// be fast; may be nil.
 	Progress func(done, total uint32)
-	// MaxObject is the most bytes of one object; 0 is no limit. It is checked
-	// before git sees the object.
+	// MaxObject is the maximum size of an object in bytes; 0 means no limit. It is
+	// checked before git reads the object.
 	MaxObject int64
-	// Unseen holds the prefixes of refs that the client does not see. What only
-	// they lead to cannot become a part of a branch, unless the client sends it.
+	// Unseen are the prefixes of refs that the client cannot see. Objects reachable
+	// only from them cannot become part of a branch unless the client sends them.
 	Unseen []string
-	// Check is asked before anything becomes visible. It sets Refused in the
-	// changes that may not be; an error refuses all of them and is returned
-	// by ReceivePack, its text is not shown.
+	// Check is called before the changes become visible. It sets Refused in changes
+	// that are not allowed. An error refuses all changes and is returned by
+	// ReceivePack, but not shown to the user.
 	Check func(context.Context, *Push) error
-	// Done is called with the changes that were made, which are durable by then,
-	// before the client gets the result. Its error is returned by ReceivePack;
-	// the refs have moved nevertheless.
+	// Done is called with the changes that were made and are durable, before the
+	// client gets the result. Its error is returned by ReceivePack; the refs have been
+	// updated nevertheless.
 	Done func(context.Context, *Push) error
 }
 
 const (
-	maxChanges     = 20_000 // refs in one push
+	maxChanges     = 20_000 // number of refs in a push
 	maxPushOptions = 100
-	maxOption      = 4096 // bytes
+	maxOption      = 4096 // length in bytes
 )
 
-// AdvertiseReceive answers a client that wants to push over HTTP (GET
-// info/refs).
+// AdvertiseReceive answers GET info/refs for a push over HTTP.
 func (r Repo) AdvertiseReceive(ctx context.Context, out io.Writer, o PushOptions) error {
 	w := bufio.NewWriterSize(out, 64<<10)
 	if err := writeService(w, "git-receive-pack"); err != nil {
@@ -88,8 +87,8 @@ func (r Repo) AdvertiseReceive(ctx context.Context, out io.Writer, o PushOptions
 	return w.Flush()
 }
 
-// advertise writes the refs and what we can do. Version 2 of the protocol has
-// no pushes; a client that asks for it gets version 0.
+// advertise writes the refs and capabilities. Protocol version 2 does not support
+// pushes; a client that requests it gets version 0.
 func (r Repo) advertise(ctx context.Context, w io.Writer, o PushOptions) error {
 	refs, err := r.Refs(ctx, RefOptions{plain: true})
 	if err != nil {
@@ -117,21 +116,21 @@ func (r Repo) advertise(ctx context.Context, w io.Writer, o PushOptions) error {
 
 func (o ServeOptions) hidden(ref string) bool { return below(ref, o.Hide) }
 
-// request is what a client wants.
+// request is the request of a client.
 type request struct {
 	changes      []*RefChange
 	options      []string
 	capabilities map[string]bool
 }
 
-// readRequest reads the commands of a push, up to the pack. It is nil when the
-// client wants nothing.
+// readRequest reads the commands of a push, up to the pack. It returns nil if
+// there are none.
 func readRequest(in io.Reader) (*request, error) {
 	q := &request{capabilities: map[string]bool{}}
 	for {
 		line, kind, err := pktline.ReadLine(in)
 		if err == io.EOF && len(q.changes) == 0 {
-			return nil, nil // it has looked at the refs and left
+			return nil, nil // the client only listed the refs
 		}
 		if err != nil {
 			return nil, err
@@ -143,7 +142,7 @@ func readRequest(in io.Reader) (*request, error) {
 			return nil, fmt.Errorf("%w: command %d", pktline.ErrMalformed, len(q.changes)+1)
 		}
 		if id, ok := strings.CutPrefix(line, "shallow "); ok {
-			// Whether the history is whole here is checked with the objects.
+			// Completeness of the history is checked with the objects.
 			if _, ok := ParseOID(id); ok {
 				continue
 			}
@@ -163,27 +162,27 @@ func readRequest(in io.Reader) (*request, error) {
 	return q, nil
 }
 
-// add reads "<old> <new> <ref>", the first with capabilities behind a NUL.
+// add parses "<old> <new> <ref>". The first line has capabilities after a NUL.
 func (q *request) add(line string) error {
 	line, list, found := strings.Cut(line, "\x00")
 	if found && len(q.changes) == 0 {
 		for c := range strings.FieldsSeq(list) {
-			if format, ok := strings.CutPrefix(c, "object-format="); ok && format != "sha1" {
+			if format, beforeOK := strings.CutPrefix(c, "object-format="); beforeOK && format != "sha1" {
 				return fmt.Errorf("%w: object format %.20q", pktline.ErrMalformed, format)
 			}
 			q.capabilities[c] = true
 		}
 	}
-	field := strings.SplitN(line, " ", 3)
-	if len(field) != 3 {
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) != 3 {
 		return fmt.Errorf("%w: command %.100q", pktline.ErrMalformed, line)
 	}
-	before, ok := ParseOID(field[0])
-	after, also := ParseOID(field[1])
-	if !ok || !also {
+	before, beforeOK := ParseOID(fields[0])
+	after, afterOK := ParseOID(fields[1])
+	if !beforeOK || !afterOK {
 		return fmt.Errorf("%w: command %.100q", pktline.ErrMalformed, line)
 	}
-	q.changes = append(q.changes, &RefChange{Ref: field[2], Old: before, New: after})
+	q.changes = append(q.changes, &RefChange{Ref: fields[2], Old: before, New: after})
 	return nil
 }
 
@@ -203,7 +202,8 @@ func (q *request) readOptions(in io.Reader) error {
 	}
 }
 
-// sendsPack reports whether a pack follows: not when refs are only deleted.
+// sendsPack reports whether a pack follows. That is not the case if refs are only
+// deleted.
 func (q *request) sendsPack() bool {
 	return slices.ContainsFunc(q.changes, func(c *RefChange) bool { return c.New != ZeroOID })
 }

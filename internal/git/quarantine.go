@@ -14,15 +14,15 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// quarantine is a directory of new objects that no one else sees yet. They
-// become part of the repository by migrate, after all checks, or are dropped.
+// quarantine is a directory of new objects that are not visible in the repository.
+// They are moved into the repository by migrate after all checks, or discarded.
 type quarantine struct {
 	repo Repo
 	dir  string
 }
 
-// newQuarantine makes one. Its name is such that git prune removes what a
-// crash leaves behind.
+// newQuarantine creates a quarantine. Its name is one that git prune removes after
+// a crash.
 func (r Repo) newQuarantine() (*quarantine, error) {
 	dir, err := os.MkdirTemp(filepath.Join(r.path, "objects"), "tmp_objdir-incoming-*")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,8 @@ func (r Repo) newQuarantine() (*quarantine, error) {
 	return &quarantine{r, dir}, nil
 }
 
-// env makes a git process write its objects here and read those of the
-// repository as well.
+// env returns the environment for a git process that writes objects to the
+// quarantine and reads those of the repository.
 func (q *quarantine) env() []string {
 	dirs := append([]string{filepath.Join(q.repo.path, "objects")}, q.repo.borrowed...)
 	return []string{
@@ -48,22 +48,23 @@ func (q *quarantine) env() []string {
 	}
 }
 
-// view is the repository as it would be with the new objects. What is cached
-// of it goes with discard.
+// view returns the repository with the new objects. Its cached data is dropped by
+// discard.
 func (q *quarantine) view() Repo {
 	v := q.repo
 	v.borrowed = append(slices.Clip(v.borrowed), q.dir)
 	return v
 }
 
-// discard removes what was not migrated. It may be called after migrate.
+// discard removes the objects that were not migrated. It may be called after
+// migrate.
 func (q *quarantine) discard() {
 	q.view().Forget()
-	_ = os.RemoveAll(q.dir) // what is left is removed by git prune
+	_ = os.RemoveAll(q.dir) // git prune removes the rest
 }
 
-// migrate moves the objects into the repository; when it returns they survive
-// a crash. An object that is there already stays as it is.
+// migrate moves the objects into the repository. They are durable when it returns.
+// Existing objects are kept.
 func (q *quarantine) migrate() error {
 	objects := filepath.Join(q.repo.path, "objects")
 	dirs, err := os.ReadDir(q.dir)
@@ -81,8 +82,8 @@ func (q *quarantine) migrate() error {
 	return durable.SyncDir(objects)
 }
 
-// moveAll moves the files of a directory, those of a pack in an order in which
-// a reader who finds one finds what it needs.
+// moveAll moves the files of a directory. The files of a pack are moved in an
+// order in which the pack is complete when its index appears.
 func moveAll(from, to string) error {
 	files, err := os.ReadDir(from)
 	if err != nil || len(files) == 0 {
@@ -99,14 +100,13 @@ func moveAll(from, to string) error {
 	}
 	err = durable.SyncDir(to)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // housekeeping has packed all of it, and synced the pack
+		return nil // housekeeping has packed and synced the objects
 	}
 	return err
 }
 
-// moveFile moves a file into a directory of objects. What is there under its
-// name stays, but is young from now on: it may be old and about to be removed,
-// since nothing led to it until today.
+// moveFile moves a file into an object directory. If the object exists, only its
+// modification time is updated: it may be unreachable and about to expire.
 func moveFile(path, to string) error {
 	target := filepath.Join(to, filepath.Base(path))
 	var err error
@@ -118,7 +118,7 @@ func moveFile(path, to string) error {
 		if err := os.Mkdir(to, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// Housekeeping removes directories that are empty, even this one.
+		// Housekeeping may remove the directory while it is empty.
 		if err = os.Rename(path, target); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// reader is a long-lived process that answers questions about objects, one
-// at a time, for one holder at a time.
+// reader is a long-running git cat-file --batch-command process. It is used by one
+// caller at a time.
 type reader struct {
-	scope string
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	said  *tail
-	spent bool // it has answered before
-	since time.Time
-	epoch int // of the pool when it was started
-	// release returns the slot of its holder.
+	scope  string
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	said   *tail
+	reused bool // it has answered before
+	since  time.Time
+	epoch  int // epoch of the pool when it was started
+	// release releases the slot of the current caller.
 	release func()
 }
 
-// errBroken marks a reader whose answer could not be read to its end; it is
-// not used again.
+// errBroken means that an answer could not be read completely. The reader is not
+// reused.
 var errBroken = errors.New("the reader of objects broke off")
 
 func (e *Engine) startReader(r Repo) (*reader, error) {
-	// The process outlives the request that needs it first.
+	// The process outlives the request that started it.
 	cmd := r.prepare(context.Background(), []string{"cat-file", "--batch-command"}, nil)
 	p := &reader{scope: r.scope(), cmd: cmd, said: &tail{}}
 	cmd.Stderr = p.said
@@ -52,8 +52,8 @@ func (e *Engine) startReader(r Repo) (*reader, error) {
 	return p, nil
 }
 
-// info asks for an object by any name that git knows; the caller has seen to
-// it that there is no line break in it.
+// info returns the type and size of an object by any name that git accepts. The
+// caller has checked that the name contains no newline.
 func (p *reader) info(name string) (Info, error) {
 	if _, err := io.WriteString(p.in, "info "+name+"\n"); err != nil {
 		return Info{}, fmt.Errorf("%w: %w", errBroken, err)
@@ -61,7 +61,7 @@ func (p *reader) info(name string) (Info, error) {
 	return p.header(name)
 }
 
-// contents reads the object that info describes.
+// contents reads the object described by info.
 func (p *reader) contents(info Info) (*Object, error) {
 	head, err := p.ask(info.OID)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *reader) contents(info Info) (*Object, error) {
 	return p.content(head)
 }
 
-// ask asks for an object; its content follows what it gives.
+// ask requests an object and returns its header. The content follows; see content.
 func (p *reader) ask(id OID) (Info, error) {
 	if _, err := io.WriteString(p.in, "contents "+string(id)+"\n"); err != nil {
 		return Info{}, fmt.Errorf("%w: %w", errBroken, err)
@@ -81,9 +81,9 @@ func (p *reader) ask(id OID) (Info, error) {
 	return p.header(string(id))
 }
 
-// content reads what follows the answer to ask.
+// content reads the content that follows the header returned by ask.
 func (p *reader) content(head Info) (*Object, error) {
-	content := make([]byte, head.Size+1) // with the line break that follows
+	content := make([]byte, head.Size+1) // with the newline that follows
 	if _, err := io.ReadFull(p.out, content); err != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	}
@@ -112,18 +112,18 @@ func (p *reader) header(name string) (Info, error) {
 	return Info{}, fmt.Errorf("%w: answer %.100q", errBroken, line)
 }
 
-// end stops the process and gives what it said last.
+// end stops the process and returns the end of its stderr.
 func (p *reader) end() string {
 	p.in.Close()
-	_ = p.cmd.Cancel() // it has nothing to save
+	_ = p.cmd.Cancel() // it has no state to save
 	_ = p.cmd.Wait()
 	return p.said.String()
 }
 
-// withReader calls ask with a reader of the repository. When ctx ends or the
-// time for reading is over, the process is killed and not used again, so what
-// one caller leaves unread never reaches another. A process that had been
-// idle and turns out dead is replaced once.
+// withReader calls ask with a reader of the repository. If ctx ends or the time
+// limit is exceeded, the process is killed and not reused, so that unread output
+// of one caller never reaches another. If an idle process turns out to be dead,
+// the call is retried with a new one.
 func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	pool := r.engine.readers
 	defer r.engine.uses.begin(r.dirs())()
@@ -146,23 +146,23 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			pool.drop(p)
 			return err
 		case errors.Is(err, errBroken):
-			spent := p.spent
-			said := pool.drop(p)
-			if spent {
+			reused := p.reused
+			stderr := pool.drop(p)
+			if reused {
 				continue
 			}
-			if kind := kindOf(said); kind != ErrCommand {
-				return &Error{Kind: kind, Name: "cat-file", Exit: -1, Stderr: said}
+			if kind := kindOf(stderr); kind != ErrCommand {
+				return &Error{Kind: kind, Name: "cat-file", Exit: -1, Stderr: stderr}
 			}
-			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: said + err.Error()}
+			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: stderr + err.Error()}
 		}
 		pool.give(p)
 		return err
 	}
 }
 
-// read returns an object that must be of the type; another one is not found. It
-// takes one question, not two: each costs a turn of both processes.
+// read returns an object of the given type, or ErrNotFound if it has another type.
+// It takes one round trip.
 func (p *reader) read(id OID, want Type) (*Object, error) {
 	head, err := p.ask(id)
 	if err != nil {
@@ -171,23 +171,22 @@ func (p *reader) read(id OID, want Type) (*Object, error) {
 	return p.wanted(head, want)
 }
 
-// questions is how many are asked at once: their text is held by the pipe, so
-// that no one waits for the other while both write.
+// questions is the number of objects requested at once. The requests fit into the
+// pipe, so that neither process blocks while both write.
 const questions = 64
 
-// readAll is read for many objects, each of which is handed to do. They are
-// asked for together, which takes a turn of both processes and not one for
-// each. With leave, what is not there or is something else is left out.
-func (p *reader) readAll(ids []OID, want Type, leave bool, do func(*Object) error) error {
-	for part := range slices.Chunk(ids, questions) {
+// readAll is read for many objects, in batches of one round trip each. With
+// allowMissing, objects that do not exist or have another type are skipped.
+func (p *reader) readAll(ids []OID, want Type, allowMissing bool, do func(*Object) error) error {
+	for batch := range slices.Chunk(ids, questions) {
 		var text strings.Builder
-		for _, id := range part {
+		for _, id := range batch {
 			text.WriteString("contents " + string(id) + "\n")
 		}
 		if _, err := io.WriteString(p.in, text.String()); err != nil {
 			return fmt.Errorf("%w: %w", errBroken, err)
 		}
-		for i, id := range part {
+		for i, id := range batch {
 			head, err := p.header(string(id))
 			var o *Object
 			if err == nil {
@@ -195,10 +194,10 @@ func (p *reader) readAll(ids []OID, want Type, leave bool, do func(*Object) erro
 			}
 			if err == nil {
 				err = do(o)
-			} else if leave && errors.Is(err, ErrNotFound) && !errors.As(err, new(unread)) {
+			} else if allowMissing && errors.Is(err, ErrNotFound) && !errors.As(err, new(unread)) {
 				continue
 			}
-			if err != nil && i+1 < len(part) && !errors.Is(err, errBroken) {
+			if err != nil && i+1 < len(batch) && !errors.Is(err, errBroken) {
 				err = unread{err}
 			}
 			if err != nil {
@@ -209,7 +208,8 @@ func (p *reader) readAll(ids []OID, want Type, leave bool, do func(*Object) erro
 	return nil
 }
 
-// wanted reads what follows the answer to a question, if it is of the type.
+// wanted reads the content that follows a header if the object has the given type,
+// and skips it otherwise.
 func (p *reader) wanted(head Info, want Type) (_ *Object, err error) {
 	id := head.OID
 	switch {
@@ -221,7 +221,7 @@ func (p *reader) wanted(head Info, want Type) (_ *Object, err error) {
 		err = fmt.Errorf("%s %s of %d bytes: %w", want, id, head.Size, ErrTooLarge)
 	}
 	if head.Size > MaxObject {
-		return nil, unread{err} // a new process is quicker than to read it all
+		return nil, unread{err} // starting a new process is faster than reading the content
 	}
 	if _, broken := p.out.Discard(int(head.Size) + 1); broken != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, broken)
@@ -229,8 +229,7 @@ func (p *reader) wanted(head Info, want Type) (_ *Object, err error) {
 	return nil, err
 }
 
-// unread is an error after which the reader has something left to say that no
-// one needs.
+// unread is an error after which the reader has unread output.
 type unread struct{ error }
 
 func (u unread) Unwrap() error { return u.error }

@@ -8,8 +8,8 @@ import (
 	"svc/internal/limit"
 )
 
-// readerPool holds the readers of all repositories, at most as many as it has
-// places. One that is idle gives way to one that is needed.
+// readerPool holds the readers of all repositories, up to a limit. The longest
+// idle reader is stopped if another one is needed.
 type readerPool struct {
 	start func(Repo) (*reader, error)
 	share *limit.Share // one slot for each reader in use
@@ -17,9 +17,9 @@ type readerPool struct {
 	idle  time.Duration
 
 	mu      sync.Mutex
-	resting []*reader // the one that rests longest first
+	resting []*reader // idle readers, the longest idle first
 	inUse   int
-	epoch   int // counts the calls of forget
+	epoch   int // incremented by forget
 	closed  bool
 	sweep   *time.Timer
 }
@@ -28,15 +28,15 @@ func newReaderPool(share *limit.Share, most int, idle time.Duration, start func(
 	return &readerPool{start: start, share: share, most: most, idle: idle}
 }
 
-// take returns a reader of r to its caller alone, who gives or drops it.
+// take returns a reader of r for exclusive use. The caller must call give or drop.
 func (p *readerPool) take(ctx context.Context, r Repo) (*reader, error) {
 	release, err := acquire(ctx, p.share)
 	if err != nil {
 		return nil, err
 	}
-	found, over := p.claim(r.scope())
-	if over != nil {
-		over.end()
+	found, excess := p.claim(r.scope())
+	if excess != nil {
+		excess.end()
 	}
 	if found != nil {
 		found.release = release
@@ -54,13 +54,13 @@ func (p *readerPool) take(ctx context.Context, r Repo) (*reader, error) {
 	return started, nil
 }
 
-// claim returns a resting reader of the scope or, when a new one is needed and
-// there are too many, one that has to end.
-func (p *readerPool) claim(scope string) (found, over *reader) {
+// claim returns an idle reader of the scope. If a new one is needed and the limit
+// is reached, it returns a reader to stop.
+func (p *readerPool) claim(scope string) (found, excess *reader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inUse++
-	// The one that rested last is the one whose memory is warmest.
+	// The most recently used reader has the warmest caches.
 	for i := len(p.resting) - 1; i >= 0; i-- {
 		if p.resting[i].scope == scope {
 			found = p.resting[i]
@@ -69,10 +69,10 @@ func (p *readerPool) claim(scope string) (found, over *reader) {
 		}
 	}
 	if p.inUse+len(p.resting) > p.most {
-		over = p.resting[0]
+		excess = p.resting[0]
 		p.resting = p.resting[1:]
 	}
-	return nil, over
+	return nil, excess
 }
 
 func (p *readerPool) leave(release func()) {
@@ -82,15 +82,14 @@ func (p *readerPool) leave(release func()) {
 	release()
 }
 
-// give returns a reader that has answered all it was asked.
+// give returns a reader to the pool after complete answers.
 func (p *readerPool) give(r *reader) {
-	release := r.release // the next holder may have the reader before the slot is free
+	release := r.release // the next caller may take the reader before the slot is released
 	p.mu.Lock()
-	r.spent, r.since = true, time.Now()
-	// Whether it was this reader's repository that was forgotten meanwhile is
-	// not worth knowing: a new one costs little.
-	over := p.closed || r.epoch != p.epoch
-	if !over {
+	r.reused, r.since = true, time.Now()
+	// Another repository may have been forgotten, but starting a new reader is cheap.
+	expired := p.closed || r.epoch != p.epoch
+	if !expired {
 		p.resting = append(p.resting, r)
 		if p.sweep == nil {
 			p.sweep = time.AfterFunc(p.idle, p.tidy)
@@ -99,19 +98,19 @@ func (p *readerPool) give(r *reader) {
 	p.inUse--
 	p.mu.Unlock()
 	release()
-	if over {
+	if expired {
 		r.end()
 	}
 }
 
-// drop ends a reader that cannot be trusted and gives what it said last.
+// drop stops a reader that must not be reused and returns the end of its stderr.
 func (p *readerPool) drop(r *reader) string {
-	said := r.end()
+	stderr := r.end()
 	p.leave(r.release)
-	return said
+	return stderr
 }
 
-// tidy ends the readers that rest too long.
+// tidy stops the readers that have been idle for too long.
 func (p *readerPool) tidy() {
 	p.mu.Lock()
 	n := 0
@@ -130,8 +129,8 @@ func (p *readerPool) tidy() {
 	}
 }
 
-// forget ends the resting readers of a scope, and those at work when they are
-// given back: they may have files open that are gone.
+// forget stops the idle readers of a scope, and those in use when they are
+// returned, because they may have removed files open.
 func (p *readerPool) forget(scope string) {
 	p.mu.Lock()
 	p.epoch++
@@ -152,19 +151,19 @@ func (p *readerPool) close() {
 	p.remove(func(*reader) bool { return true })
 }
 
-func (p *readerPool) remove(which func(*reader) bool) {
+func (p *readerPool) remove(match func(*reader) bool) {
 	p.mu.Lock()
-	var gone, kept []*reader
+	var removed, kept []*reader
 	for _, r := range p.resting {
-		if which(r) {
-			gone = append(gone, r)
+		if match(r) {
+			removed = append(removed, r)
 		} else {
 			kept = append(kept, r)
 		}
 	}
 	p.resting = kept
 	p.mu.Unlock()
-	for _, r := range gone {
+	for _, r := range removed {
 		r.end()
 	}
 }

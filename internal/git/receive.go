@@ -15,14 +15,13 @@ import (
 	"svc/internal/limit"
 )
 
-// ReceivePack receives a push. Over SSH it is the whole conversation; with
-// Stateless it answers one POST. No hook is run: the callbacks of the options
-// decide. Until they have, new objects are in a quarantine directory, which is
-// removed if the push is refused.
+// ReceivePack receives a push: the whole conversation over SSH, or one POST
+// request with Stateless. No hooks run; the callbacks in the options decide. Until
+// then new objects are in a quarantine, which is removed if the push is refused.
 //
-// The error is for the log: the client has got its own message if possible. A
-// push with refused changes is not an error; the Push shows which. It is nil if
-// the client requested nothing.
+// The error is for the log: the client has got its own message if possible. A push
+// with refused changes is not an error; the Push shows which. It is nil if the
+// client requested nothing.
 func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o PushOptions) (*Push, error) {
 	if !o.Stateless {
 		if err := r.advertise(ctx, out, o); err != nil {
@@ -33,7 +32,7 @@ func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o Pu
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	q, err := readRequest(buffered)
 	if err != nil {
-		_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the other side may be gone
+		_, _ = out.Write(pktline.Append(nil, "ERR "+pktline.ErrMalformed.Error()+"\n")) // the client may be gone
 		return nil, fmt.Errorf("receive push: %w", err)
 	}
 	if q == nil {
@@ -47,15 +46,15 @@ func (r Repo) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, o Pu
 	return push, nil
 }
 
-// receiver is one push on its way through.
+// receiver is the state of one push.
 type receiver struct {
 	repo    Repo
 	o       PushOptions
 	request *request
 	out     *lockedWriter
 	push    *Push
-	unseen  *unseen      // nil when no ref is hidden from the client
-	large   *limit.Share // slots of large packs; nil for an import, which has its place already
+	unseen  *unseen      // nil if no refs are hidden from the client
+	large   *limit.Share // slots for large packs; nil for an import, which has its own limit
 }
 
 func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
@@ -72,14 +71,14 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	}
 	defer q.discard()
 	p.push.Repo = q.view()
-	if err := p.lookUnseen(ctx); err != nil {
+	if err := p.findUnseen(ctx); err != nil {
 		p.refuseAll("internal error")
 		return p.push, errors.Join(err, p.report("the repository cannot take it now"))
 	}
 	if p.request.sendsPack() {
 		if err := p.unpack(ctx, q, in); err != nil {
 			if p.o.Stateless && errors.Is(err, ErrBusy) {
-				return p.push, err // nothing was sent: the caller can answer with a status
+				return p.push, err // nothing was sent, so the caller can respond with a status
 			}
 			p.refuseAll("unpacker error")
 			return p.push, errors.Join(err, p.report(p.unpackFailure(err)))
@@ -94,9 +93,9 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 	return p.push, errors.Join(err, p.report("ok"))
 }
 
-// checkChanges refuses names that cannot be, or that are not for clients, and
-// changes to refs that are elsewhere by now. The latter is checked again when
-// the ref is moved; to know it early keeps useless objects out.
+// checkChanges refuses invalid and hidden names, and changes of refs that have
+// moved. The latter is checked again when the ref is updated; checking early
+// avoids receiving useless objects.
 func (p *receiver) checkChanges(ctx context.Context) {
 	seen := map[string]bool{}
 	for _, c := range p.push.Changes {
@@ -120,7 +119,7 @@ func (p *receiver) checkChanges(ctx context.Context) {
 	}
 }
 
-// decide checks that the new history is whole and asks the feature.
+// decide checks that the new history is complete and calls the Check callback.
 func (p *receiver) decide(ctx context.Context, q *quarantine) error {
 	if err := p.connected(ctx, q); err != nil {
 		p.refuseAll(reason(err, "internal error"))
@@ -142,14 +141,13 @@ func (p *receiver) decide(ctx context.Context, q *quarantine) error {
 	return nil
 }
 
-// update takes the objects over and moves the refs.
+// update migrates the objects and updates the refs.
 func (p *receiver) update(ctx context.Context, q *quarantine) error {
 	changes := p.accepted()
 	if len(changes) == 0 {
 		return nil
 	}
-	// A client that leaves now does not stop what was decided: half of it
-	// may be done.
+	// From here on the push is completed even if the client disconnects.
 	ctx = context.WithoutCancel(ctx)
 	if err := q.migrate(); err != nil {
 		p.refuseAll(reason(err, "internal error"))
@@ -157,7 +155,7 @@ func (p *receiver) update(ctx context.Context, q *quarantine) error {
 	}
 	err := p.move(ctx, changes)
 	if err != nil && !p.push.Atomic && len(changes) > 1 {
-		// One transaction is quick; when it fails the good ones go alone.
+		// One transaction is fast; if it fails, the refs are updated one by one.
 		err = nil
 		for _, c := range changes {
 			err = errors.Join(err, p.move(ctx, []*RefChange{c}))
@@ -169,8 +167,8 @@ func (p *receiver) update(ctx context.Context, q *quarantine) error {
 	return err
 }
 
-// move moves refs together. What stands in the way is said in Refused and is
-// no error.
+// move updates refs in one transaction. Conflicts are stored in Refused and are
+// not an error.
 func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 	updates := make([]Update, len(changes))
 	for i, c := range changes {
@@ -208,7 +206,7 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 }
 
 // reason returns the message for the client: the text of an error that is meant
-// for callers, such as that the server is busy.
+// for callers, such as that the server is busy, or otherwise.
 func reason(err error, otherwise string) string {
 	if refused, ok := errs.As(err); ok && refused.Kind == errs.KindUnavailable && refused.Text != "" {
 		return refused.Text
@@ -232,12 +230,11 @@ func (p *receiver) refuseAll(why string) {
 	}
 }
 
-// missingObjects is the reason of a change whose history is not whole, in the
-// words of git.
+// missingObjects is the reason for refusing an incomplete history, in git's words.
 const missingObjects = "missing necessary objects"
 
-// connected refuses changes whose new history is not whole: what a pack left
-// out must be reachable from a ref that is there.
+// connected refuses changes whose history is incomplete: objects that are not in
+// the pack must be reachable from an existing ref.
 func (p *receiver) connected(ctx context.Context, q *quarantine) error {
 	whole, err := p.reaches(ctx, q, p.accepted())
 	if err != nil || whole {
@@ -277,7 +274,7 @@ func (p *receiver) reaches(ctx context.Context, q *quarantine, changes []*RefCha
 
 func (p *receiver) banded() bool { return p.request.capabilities["side-band-64k"] }
 
-// report sends the client the result of its push (report-status).
+// report sends the result of the push to the client (report-status).
 func (p *receiver) report(unpacked string) error {
 	if !p.request.capabilities["report-status"] && !p.request.capabilities["report-status-v2"] {
 		return nil
@@ -303,7 +300,7 @@ func (p *receiver) report(unpacked string) error {
 	return err
 }
 
-// shorten makes a reason fit on its own line.
+// shorten reduces a text to one line of limited length.
 func shorten(why string) string {
 	why = strings.Join(strings.Fields(why), " ")
 	if len(why) > 1000 {
@@ -312,8 +309,8 @@ func shorten(why string) string {
 	return strings.ToValidUTF8(why, "")
 }
 
-// keepAlive sends empty packets while the client waits, so that no one between
-// us takes the connection for dead. The function that it gives ends that.
+// keepAlive sends empty packets while the client waits, so that proxies do not
+// close the connection, until stop is called.
 func (p *receiver) keepAlive() (stop func()) {
 	if !p.banded() {
 		return func() {}
@@ -345,7 +342,7 @@ func flush(w io.Writer) {
 	}
 }
 
-// lockedWriter lets several write whole packets.
+// lockedWriter serializes writes of whole packets.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

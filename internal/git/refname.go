@@ -8,15 +8,15 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// CheckRef says whether name may be the full name of a ref ("refs/heads/x").
-// Beside the rules of git-check-ref-format it wants the name below refs/, no
-// part of it that git could take for an option or that a file system could
-// not hold, and no branch called HEAD. It returns ErrBadRef.
+// CheckRef checks the full name of a ref ("refs/heads/x"). In addition to the
+// rules of git-check-ref-format, the name must be below refs/, no component may
+// look like an option or be too long for a file name, and no branch may be called
+// HEAD. It returns ErrBadRef.
 func CheckRef(name string) error { return refstore.CheckRef(name) }
 
-// CheckBranch says whether name may be the short name of a new branch: CheckRef,
-// and git does not take it for HEAD, the full name of a ref or the ID of a commit.
-// It returns ErrBadRef.
+// CheckBranch checks the short name of a new branch: CheckRef, and that git does
+// not take it for HEAD, the full name of a ref or a commit ID. It returns
+// ErrBadRef.
 func CheckBranch(name string) error {
 	if err := CheckRef(Heads + name); err != nil {
 		return err
@@ -29,7 +29,7 @@ func CheckBranch(name string) error {
 
 var likeID = regexp.MustCompile(`^[0-9a-fA-F]{40}(-/|/|$)`)
 
-// LikeID reports whether a name could be taken for the ID of a commit.
+// LikeID reports whether a name could be taken for a commit ID.
 func LikeID(name string) bool { return likeID.MatchString(name) }
 
 // Ambiguous reports whether git takes the short name of a branch or tag for

@@ -11,36 +11,34 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// The places of refs.
+// Prefixes of refs.
 const (
 	Heads = refstore.Heads
 	Tags  = refstore.Tags
 )
 
-// Ref is a ref that leads to an object.
 type Ref struct {
-	Name   string // in full
-	ID     OID    // what it holds
-	Tag    OID    // the annotated tag that it holds, or empty
-	Target OID    // what it leads to when tags are followed
+	Name   string // full name
+	ID     OID    // the object it points to
+	Tag    OID    // the annotated tag it points to, or empty
+	Target OID    // the object after following tags
 }
 
-// Short is the name of a branch or tag as users know it.
+// Short returns the name of a branch or tag without its prefix.
 func (r Ref) Short() string {
-	for _, place := range []string{Heads, Tags} {
-		if s, ok := strings.CutPrefix(r.Name, place); ok {
+	for _, prefix := range []string{Heads, Tags} {
+		if s, ok := strings.CutPrefix(r.Name, prefix); ok {
 			return s
 		}
 	}
 	return r.Name
 }
 
-// RefOrder is how refs are sorted.
+// RefOrder is the order of refs.
 type RefOrder int
 
-// The orders. Time is that of the tag, or of the commit; refs of one time
-// are in the order of their names, as are those that lead to something else,
-// which come last.
+// The orders. The time is that of the tag or commit. Refs with the same time are
+// sorted by name. Refs to other objects come last.
 const (
 	ByName RefOrder = iota
 	ByNameDown
@@ -48,23 +46,21 @@ const (
 	NewestFirst
 )
 
-// RefOptions says which refs are wanted.
+// RefOptions selects refs.
 type RefOptions struct {
-	Place string // Heads, Tags or another that ends with a slash; empty is refs/
-	// Match is asked about the name behind the place; nil takes all.
+	Place string // Heads, Tags or another prefix that ends with a slash; empty means refs/
+	// Match gets the name without the prefix; nil matches all.
 	Match func(string) bool
 	Order RefOrder
-	After string // begin behind the ref of this full name; it need not exist, but by time it must
-	Limit int    // the most refs; 0 is all
+	After string // full name of the ref to start after; it must exist if the order is by time
+	Limit int    // 0 means no limit
 
-	plain bool // do not look where they lead: Tag and Target stay empty
+	plain bool // do not read the objects: Tag and Target stay empty
 }
 
-// Refs lists refs. A page by name costs no more than looking at the names; one
-// by time has to know every commit that is matched. A ref whose object is
-// missing is left out, as git does: one that is broken must not hide the
-// others. It returns ErrNotFound when After is needed for a place in time and
-// is not there.
+// Refs lists refs. By name, a page costs no more than listing the names; by time,
+// every matching commit is read. Refs to missing objects are skipped, as in git.
+// It returns ErrNotFound if the order is by time and After does not exist.
 func (r Repo) Refs(ctx context.Context, o RefOptions) ([]Ref, error) {
 	if o.Place == "" {
 		o.Place = "refs/"
@@ -97,7 +93,7 @@ func (r Repo) Refs(ctx context.Context, o RefOptions) ([]Ref, error) {
 	return list, nil
 }
 
-// Ref reads one ref by its full name. It returns ErrNotFound and ErrBadRef.
+// Ref returns a ref by its full name. It returns ErrNotFound and ErrBadRef.
 func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 	if err := CheckRef(name); err != nil {
 		return Ref{}, err
@@ -106,19 +102,19 @@ func (r Repo) Ref(ctx context.Context, name string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	ref, err := r.led(ctx, name, id)
+	ref, err := r.peelRef(ctx, name, id)
 	r.view.add(ref.ID, ref.Target)
 	return ref, err
 }
 
-// RefsNamed reads refs by their full names, which RefNames gave, in that order.
-// Refs that are gone, or whose object is missing, are left out.
+// RefsNamed returns refs by full names from RefNames, in the given order. Refs
+// that do not exist any more, or whose object is missing, are skipped.
 func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
 	ids, err := r.refs.All(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	// Most are commits, which are read together.
+	// Most refs are commits, which are read in one batch.
 	if _, err := r.readCommits(ctx, slices.DeleteFunc(slices.Clone(ids), func(id OID) bool { return id == "" }), true); err != nil {
 		return nil, err
 	}
@@ -127,7 +123,7 @@ func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
 		if ids[i] == "" {
 			continue
 		}
-		ref, err := r.led(ctx, name, ids[i])
+		ref, err := r.peelRef(ctx, name, ids[i])
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -140,8 +136,8 @@ func (r Repo) RefsNamed(ctx context.Context, names []string) ([]Ref, error) {
 	return list, nil
 }
 
-// HasRef reports whether there is a ref of the full name, whatever it holds. It
-// takes no process. It returns ErrBadRef and ErrNoRepository.
+// HasRef reports whether a ref exists. It takes no process. It returns ErrBadRef
+// and ErrNoRepository.
 func (r Repo) HasRef(ctx context.Context, name string) (bool, error) {
 	if err := CheckRef(name); err != nil {
 		return false, err
@@ -153,26 +149,26 @@ func (r Repo) HasRef(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// lookup finds the id of a ref by a name that passed WellFormedOneLevel: in
-// full or in short, a branch before a tag and both before all else. Refs that
-// the reader cannot name are not there. It returns ErrNotFound.
+// lookup resolves a full or short name that passed WellFormedOneLevel. Branches
+// take precedence over tags, and both over other refs. Refs that the view hides do
+// not exist. It returns ErrNotFound.
 func (r Repo) lookup(ctx context.Context, name string) (OID, error) {
-	places := []string{Heads, Tags, "refs/", "refs/remotes/"}
+	names := []string{Heads, Tags, "refs/", "refs/remotes/"}
 	switch {
 	case name == "@" || name == "HEAD":
-		name, places = "HEAD", []string{""}
+		name, names = "HEAD", []string{""}
 	case strings.HasPrefix(name, "refs/"):
-		places = []string{""}
+		names = []string{""}
 	}
-	for i := range places {
-		places[i] += name
+	for i := range names {
+		names[i] += name
 	}
 	if r.view != nil {
-		places = slices.DeleteFunc(places, func(full string) bool { return !r.view.names(full) })
+		names = slices.DeleteFunc(names, func(full string) bool { return !r.view.names(full) })
 	}
-	// No one pushes to the last one, so it is not asked for until it must be.
-	for _, some := range [][]string{places[:min(len(places), 3)], places[min(len(places), 3):]} {
-		if id, err := r.refs.First(ctx, some); !errors.Is(err, ErrNotFound) {
+	// refs/remotes/ is hardly ever used, so it is looked up last.
+	for _, batch := range [][]string{names[:min(len(names), 3)], names[min(len(names), 3):]} {
+		if id, err := r.refs.First(ctx, batch); !errors.Is(err, ErrNotFound) {
 			return id, err
 		}
 	}
@@ -182,12 +178,12 @@ func (r Repo) lookup(ctx context.Context, name string) (OID, error) {
 	return "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
 }
 
-// follow finds the id of a ref by its full name, through symbolic refs.
+// follow resolves a full ref name, following symbolic refs.
 func (r Repo) follow(ctx context.Context, name string) (OID, error) {
 	return r.refs.First(ctx, []string{name})
 }
 
-// list returns the refs that are wanted, in the order of their names.
+// list returns the names of the selected refs, sorted.
 func (r Repo) list(ctx context.Context, o RefOptions) (refstore.Listing, error) {
 	if !refstore.WellFormedOneLevel(strings.TrimSuffix(o.Place, "/")) {
 		return refstore.Listing{}, fmt.Errorf("%w: %.100q", ErrBadRef, o.Place)
@@ -200,7 +196,7 @@ func (r Repo) list(ctx context.Context, o RefOptions) (refstore.Listing, error) 
 	})
 }
 
-// addRef reads a ref that was listed. One that went meanwhile is left out.
+// addRef reads a listed ref. A ref that was deleted in the meantime is skipped.
 func (r Repo) addRef(ctx context.Context, list []Ref, name string, in refstore.Listing, plain bool) ([]Ref, error) {
 	at, err := in.Read(name)
 	ref := Ref{Name: name, ID: at.ID}
@@ -211,7 +207,7 @@ func (r Repo) addRef(ctx context.Context, list []Ref, name string, in refstore.L
 	case at.Known:
 		ref.Target = at.ID
 	case !plain:
-		ref, err = r.led(ctx, name, at.ID)
+		ref, err = r.peelRef(ctx, name, at.ID)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return list, nil
@@ -219,8 +215,8 @@ func (r Repo) addRef(ctx context.Context, list []Ref, name string, in refstore.L
 	return append(list, ref), err
 }
 
-// led finds out what a ref leads to.
-func (r Repo) led(ctx context.Context, name string, id OID) (Ref, error) {
+// peelRef determines the target of a ref.
+func (r Repo) peelRef(ctx context.Context, name string, id OID) (Ref, error) {
 	info, err := r.Info(ctx, id)
 	if err != nil {
 		return Ref{}, err
@@ -282,8 +278,8 @@ func (r Repo) refsByTime(ctx context.Context, o RefOptions, found refstore.Listi
 	return page, nil
 }
 
-// refTime is when the tag or commit of a ref was made; zero for a ref that
-// leads to something else.
+// refTime returns the time of the tag or commit of a ref, or the zero time for
+// other objects.
 func (r Repo) refTime(ctx context.Context, ref Ref) (time.Time, error) {
 	if ref.Tag != "" {
 		t, err := r.Tag(ctx, ref.Tag)
@@ -308,5 +304,5 @@ func (t *Tag) taggedAt() time.Time {
 	return t.Tagger.When
 }
 
-// DefaultBranch is the branch that HEAD names, whether it exists or not.
+// DefaultBranch returns the branch that HEAD refers to, which need not exist.
 func (r Repo) DefaultBranch(ctx context.Context) (string, error) { return r.refs.Head(ctx) }

@@ -10,26 +10,27 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// Update moves one ref.
+// Update is the update of one ref.
 type Update = refstore.Update
 
-// RefConflict says which ref could not be moved, and why in git's words. It is
-// an ErrConflict.
+// RefConflict is the reason why a ref could not be updated, in git's words. It
+// wraps ErrConflict.
 type RefConflict = refstore.RefConflict
 
-// git's words for a ref that is not as expected, or in the way of another.
+// lockFailure matches git's message for a ref that has an unexpected value or
+// conflicts with another name.
 var lockFailure = regexp.MustCompile(`(?m)cannot lock ref '([^']*)': (.*)$`)
 
-// UpdateRefs moves all refs, or none; they survive a crash when it returns. It
-// returns ErrBadRef, a *RefConflict when one is not at Old, is locked or is in
-// the way of another ref's name, and ErrNotFound for a New that is not there or
-// cannot stand in a branch.
+// UpdateRefs updates all refs or none. The update is durable when it returns. It
+// returns ErrBadRef, a *RefConflict if a ref is not at Old, is locked or conflicts
+// with the name of another ref, and ErrNotFound if New does not exist or is not
+// allowed in a branch.
 func (r Repo) UpdateRefs(ctx context.Context, updates []Update) error {
 	return r.UpdateRefsAs(ctx, "", updates)
 }
 
-// UpdateRefsAs is UpdateRefs with a mark, by which Happened finds the updates
-// in the logs of the refs. It is a word that is used once.
+// UpdateRefsAs is UpdateRefs with a unique mark, which Happened finds in the
+// reflogs.
 func (r Repo) UpdateRefsAs(ctx context.Context, mark string, updates []Update) error {
 	return r.refs.Update(ctx, mark, updates)
 }
@@ -49,7 +50,7 @@ func updateError(err error) error {
 		return &Error{Kind: ErrNotFound, Name: failure.Name, Exit: failure.Exit, Stderr: failure.Stderr}
 	}
 	if m := lockFailure.FindStringSubmatch(failure.Stderr); m != nil {
-		if strings.Contains(m[2], ".lock'") { // the words name files of this machine
+		if strings.Contains(m[2], ".lock'") { // the message contains paths of the server
 			return &RefConflict{Ref: m[1], Why: "it is being moved by someone else"}
 		}
 		return &RefConflict{Ref: m[1], Why: m[2]}
@@ -57,8 +58,8 @@ func updateError(err error) error {
 	return err
 }
 
-// SetDefaultBranch makes HEAD name a branch, which need not exist. It returns
-// ErrBadRef, and ErrConflict when someone else does the same just now.
+// SetDefaultBranch sets HEAD to a branch, which need not exist. It returns
+// ErrBadRef, and ErrConflict if HEAD is being changed concurrently.
 func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 	if err := CheckRef(Heads + branch); err != nil {
 		return fmt.Errorf("default branch: %w", err)
@@ -69,10 +70,10 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 	return r.refs.SetHead(ctx, branch)
 }
 
-// AdoptBranch sets the default branch after a push into a repository whose
-// default branch does not exist: to main or master if it was pushed, else to
-// the first branch in pushed, which holds full names of refs. It gives the
-// branch that is the default then, and whether that is a new one.
+// AdoptBranch sets the default branch after a push if the current default branch
+// does not exist: to main or master if pushed, otherwise to the first branch in
+// pushed, a list of full ref names. It returns the default branch and whether it
+// changed.
 func (r Repo) AdoptBranch(ctx context.Context, pushed []string) (branch string, changed bool, err error) {
 	branch, err = r.DefaultBranch(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (r Repo) AdoptBranch(ctx context.Context, pushed []string) (branch string, 
 			continue
 		}
 		if _, err := r.follow(ctx, name); err != nil {
-			continue // it was deleted by the same push
+			continue // deleted by the same push
 		}
 		if choice == "" || short == "main" || short == "master" && choice != "main" {
 			choice = short

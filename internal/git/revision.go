@@ -10,12 +10,12 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// suffixes are the steps from one object to another that callers may ask for.
-// What searches the history by text or reads reflogs is left out: it costs
-// without bound, or means nothing here.
+// suffixes matches the allowed suffixes of a revision. Text searches and reflogs
+// are not supported: they are expensive or meaningless here.
 var suffixes = regexp.MustCompile(`^(?:~[0-9]{0,6}|\^[0-9]{0,3}|\^\{(?:|commit|tree|blob|tag|object)\})*$`)
 
-// splitRevision takes "main~3^{tree}" apart. It returns ErrBadRevision.
+// splitRevision splits "main~3^{tree}" into base and suffix. It returns
+// ErrBadRevision.
 func splitRevision(rev string) (base, suffix string, err error) {
 	base = rev
 	if i := strings.IndexAny(rev, "~^"); i >= 0 {
@@ -27,31 +27,29 @@ func splitRevision(rev string) (base, suffix string, err error) {
 	return base, suffix, nil
 }
 
-// Resolve finds the object that a revision names: a full or short id, HEAD or
-// @, a ref in full or in short, each with ~n, ^n and ^{type} behind it. A tag
-// is not followed unless ^{} says so. Of a branch and a tag of the same name
-// the branch is taken, unlike git: anyone who may create tags must not decide
-// what the name of a branch means.
+// Resolve returns the object that a revision refers to: a full or abbreviated ID,
+// HEAD, @, or a full or short ref name, each optionally followed by ~n, ^n and
+// ^{type}. Tags are followed only with ^{}. If a branch and a tag have the same
+// name, the branch is used, unlike in git: users who may create tags must not be
+// able to redefine branch names.
 //
-// Ranges, searches of the history (^{/text}, :/text), reflogs (@{1}) and paths
-// (main:README) are refused. With a view the revision must lead there from a
-// visible ref.
+// Ranges, text searches (^{/text}, :/text), reflogs (@{1}) and paths (main:README)
+// are refused. With a view the object must be reachable from a visible ref.
 //
-// It returns ErrBadRevision for what can be no revision and ErrNotFound.
+// It returns ErrBadRevision for invalid syntax, and ErrNotFound.
 func (r Repo) Resolve(ctx context.Context, rev string) (OID, Type, error) {
 	info, err := r.resolve(ctx, rev, "")
 	return info.OID, info.Type, err
 }
 
-// ResolveCommit is Resolve for a revision that leads to a commit: tags are
-// followed. It returns ErrNotFound for one that leads to something else.
+// ResolveCommit is Resolve for commits; tags are followed. It returns ErrNotFound
+// if the revision does not refer to a commit.
 func (r Repo) ResolveCommit(ctx context.Context, rev string) (OID, error) {
 	info, err := r.resolve(ctx, rev, TypeCommit)
 	return info.OID, err
 }
 
-// ResolveTree is Resolve for a revision that leads to a tree: that of a
-// commit, also behind a tag, or the tree itself.
+// ResolveTree is Resolve for trees; tags and commits are followed.
 func (r Repo) ResolveTree(ctx context.Context, rev string) (OID, error) {
 	info, err := r.resolve(ctx, rev, TypeTree)
 	return info.OID, err
@@ -78,15 +76,15 @@ func (r Repo) resolve(ctx context.Context, rev string, want Type) (Info, error) 
 			return Info{}, err
 		}
 	}
-	info, err := r.lead(ctx, id, isID, suffix, want)
+	info, err := r.applySuffix(ctx, id, isID, suffix, want)
 	if err == nil {
 		r.view.add(id, info.OID)
 	}
 	return info, err
 }
 
-// expand finds the object of a short id. Where a commit is wanted, other
-// objects with the same beginning do not matter.
+// expand resolves an abbreviated ID. If a commit is wanted, other objects with the
+// same prefix do not make it ambiguous.
 func (r Repo) expand(ctx context.Context, short, suffix string, want Type) (OID, error) {
 	name := short
 	if suffix != "" || want == TypeCommit || want == TypeTree {
@@ -94,17 +92,17 @@ func (r Repo) expand(ctx context.Context, short, suffix string, want Type) (OID,
 	}
 	info, err := r.ask(ctx, name, false)
 	if errors.Is(err, ErrNotFound) && name != short {
-		info, err = r.ask(ctx, short, false) // a tree, perhaps
+		info, err = r.ask(ctx, short, false) // it may be a tree
 	}
 	return info.OID, err
 }
 
-// lead goes from an object by the steps of a suffix to the wanted type.
-func (r Repo) lead(ctx context.Context, id OID, named bool, suffix string, want Type) (Info, error) {
+// applySuffix follows the suffix from an object to the wanted type.
+func (r Repo) applySuffix(ctx context.Context, id OID, isID bool, suffix string, want Type) (Info, error) {
 	if suffix == "" {
-		// What a ref holds is most likely a commit, and is read at once.
+		// Most refs point to commits, so the commit is read at once.
 		_, known := r.engine.cache.get(cacheKey{r.scope(), kindInfo, string(id)})
-		if !named && !known && (want == TypeCommit || want == TypeTree) {
+		if !isID && !known && (want == TypeCommit || want == TypeTree) {
 			if _, err := r.commit(ctx, id); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrTooLarge) {
 				return Info{}, err
 			}
@@ -118,8 +116,8 @@ func (r Repo) lead(ctx context.Context, id OID, named bool, suffix string, want 
 	return r.ask(ctx, name, true)
 }
 
-// peel follows an object to the wanted type. Most need no asking: a commit is
-// itself, and its tree is in it.
+// peel follows an object to the wanted type. For commits and their trees the
+// cached commit is enough.
 func (r Repo) peel(ctx context.Context, id OID, want Type) (Info, error) {
 	info, err := r.Info(ctx, id)
 	if err != nil || want == "" || info.Type == want {
@@ -130,13 +128,13 @@ func (r Repo) peel(ctx context.Context, id OID, want Type) (Info, error) {
 		if err != nil {
 			return Info{}, err
 		}
-		return Info{OID: c.TreeID, Type: TypeTree}, nil // the size is known once it is read
+		return Info{OID: c.TreeID, Type: TypeTree}, nil // the size is not needed here
 	}
 	return r.ask(ctx, string(id)+"^{"+string(want)+"}", true)
 }
 
-// ask has git find an object by name. What is named from a full id is so
-// forever.
+// ask resolves a name with git. fixed means that the result never changes, because
+// the name starts with a full ID.
 func (r Repo) ask(ctx context.Context, name string, fixed bool) (Info, error) {
 	key := cacheKey{r.scope(), kindPeel, name}
 	if fixed {

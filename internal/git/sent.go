@@ -16,55 +16,54 @@ import (
 	"svc/internal/git/pack"
 )
 
-// The history of a push may hold objects that the client did not send, because
-// they are in the repository. Git asks only that they are there. The receiver
-// asks as well that the client may read them: anyone who knows an id could
-// otherwise make a branch of what only hidden refs lead to.
+// The history of a push may contain objects that the client did not send because
+// the repository has them. Git only requires that they exist. The receiver also
+// requires that the client can read them: otherwise anyone who knows an ID could
+// create a branch of objects that are reachable only from hidden refs.
 
 const (
-	// maxSent is how many objects a push can have whose client does not see all
-	// refs. Their ids are held in memory.
+	// maxSent is the maximum number of objects in a push if refs are hidden from the
+	// client. Their IDs are held in memory.
 	maxSent = 2_000_000
-	// maxUnsent is how many objects of its history such a push may leave out that
-	// no visible branch begins with.
+	// maxUnsent is the maximum number of objects in the history of such a push that
+	// are neither sent nor part of a visible branch tip.
 	maxUnsent = 20_000
 )
 
-// unseen is what the check of a push by a client who does not see all refs needs:
-// it is known before the pack comes, so that the pack is kept whole.
+// unseen is the state of the check for a client that cannot see all refs. It is
+// set up before the pack is received, because the pack must be kept as a whole.
 type unseen struct {
 	visible *tips
-	end     int64 // the length of the pack as it was sent, without its checksum
+	end     int64 // length of the received pack without its checksum
 }
 
-// lookUnseen finds out whether refs are hidden from the client.
-func (p *receiver) lookUnseen(ctx context.Context) error {
+// findUnseen checks whether refs are hidden from the client.
+func (p *receiver) findUnseen(ctx context.Context) error {
 	if len(p.o.Unseen) == 0 {
 		return nil
 	}
-	some := false
+	anyHidden := false
 	visible, err := p.repo.tips(ctx, func(ref string) bool {
 		hidden := below(ref, p.o.Unseen)
-		some = some || hidden
+		anyHidden = anyHidden || hidden
 		return hidden
 	})
 	if err != nil {
 		return err
 	}
-	if some {
+	if anyHidden {
 		p.unseen = &unseen{visible: visible}
 	}
 	return nil
 }
 
-// checkSeen refuses a push that leads to objects which the client neither sent
-// nor can read. For a client who sees all refs there is nothing to check.
+// checkSeen refuses a push with objects that the client neither sent nor can read.
 func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	if p.unseen == nil {
 		return nil
 	}
-	// Objects that the client cannot read are refused like objects that do not
-	// exist, so that a push does not tell the two apart.
+	// Unreadable objects are refused like missing ones, so that a push does not reveal
+	// whether they exist.
 	if slices.ContainsFunc(p.push.Changes, func(c *RefChange) bool { return c.Refused == missingObjects }) {
 		p.refuseAll(missingObjects)
 		return nil
@@ -90,8 +89,8 @@ func (p *receiver) checkSeen(ctx context.Context, q *quarantine) error {
 	return err
 }
 
-// unsent returns the objects that a push leads to, or that its pack builds on,
-// and that were not sent.
+// unsent returns the objects in the history of a push, and the delta bases of its
+// pack, that were not sent.
 func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChange) ([]OID, error) {
 	sent := map[OID]struct{}{}
 	var list []OID
@@ -103,7 +102,7 @@ func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChan
 		return nil
 	}
 	err := q.index(ctx, func(id OID, offset int64) error {
-		if offset >= p.unseen.end { // the base of a delta, which git added
+		if offset >= p.unseen.end { // a delta base that git appended
 			return add(id)
 		}
 		if len(sent) == maxSent {
@@ -142,14 +141,13 @@ func (p *receiver) unsent(ctx context.Context, q *quarantine, changes []*RefChan
 	return list, nil
 }
 
-// copyPack passes the pack on and notes its length. Where objects are hidden from
-// the client the pack is read by its entries, whatever the limit of one is.
+// copyPack copies the pack to git and records its length.
 func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error) error {
-	most := p.o.MaxObject
-	if most <= 0 {
-		most = math.MaxInt64 >> 2
+	maxObject := p.o.MaxObject
+	if maxObject <= 0 {
+		maxObject = math.MaxInt64 >> 2
 	}
-	f := &pack.Filter{In: in, Out: out, MaxObject: most, Large: large, Progress: p.o.Progress}
+	f := &pack.Filter{In: in, Out: out, MaxObject: maxObject, Large: large, Progress: p.o.Progress}
 	err := f.Run()
 	p.push.Pointers = f.Pointers
 	if p.unseen != nil {
@@ -158,7 +156,7 @@ func (p *receiver) copyPack(out io.Writer, in *bufio.Reader, large func() error)
 	return err
 }
 
-// index calls do for each object of the packs in the quarantine.
+// index calls do for each object in the packs of the quarantine.
 func (q *quarantine) index(ctx context.Context, do func(id OID, offset int64) error) error {
 	names, err := filepath.Glob(filepath.Join(q.dir, "pack", "*.idx"))
 	if err != nil {
@@ -185,7 +183,7 @@ func (q *quarantine) index(ctx context.Context, do func(id OID, offset int64) er
 			}
 			return lines.Err()
 		})
-		_ = f.Close() // it was only read
+		_ = f.Close() // opened for reading only
 		if err != nil {
 			return fmt.Errorf("read index of pack: %w", err)
 		}

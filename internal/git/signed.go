@@ -14,15 +14,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Signed is an object with a signature: what was signed, and the signature as
-// it stands there, in its armor.
+// Signed is the signature of an object, in its armor, and the signed content.
 type Signed struct {
 	Payload   []byte
 	Signature string
 }
 
-// SignedObject reads the signature of a commit or of an annotated tag. It
-// returns ErrNotFound, also when there is none.
+// SignedObject returns the signature of a commit or annotated tag. It returns
+// ErrNotFound, also if there is no signature.
 func (r Repo) SignedObject(ctx context.Context, id OID) (*Signed, error) {
 	o, err := r.Object(ctx, id)
 	if err != nil {
@@ -41,8 +40,8 @@ func (r Repo) SignedObject(ctx context.Context, id OID) (*Signed, error) {
 	return s, nil
 }
 
-// signedCommit takes the signature out of the head of a commit: the rest is
-// what was signed.
+// signedCommit extracts the signature from the header of a commit. The rest is the
+// signed content.
 func signedCommit(content []byte) *Signed {
 	s := &Signed{}
 	var text strings.Builder
@@ -50,18 +49,18 @@ func signedCommit(content []byte) *Signed {
 	if i := bytes.Index(content, []byte("\n\n")); i >= 0 {
 		head = i + 1
 	}
-	within := ""
+	header := ""
 	for line := range bytes.Lines(content[:head]) {
-		if line[0] == ' ' && within != "" {
-			if within == "gpgsig" {
+		if line[0] == ' ' && header != "" {
+			if header == "gpgsig" {
 				text.Write(line[1:])
 			}
 			continue
 		}
 		key, value, _ := bytes.Cut(line, []byte(" "))
-		if within = ""; string(key) == "gpgsig" || string(key) == "gpgsig-sha256" {
-			within = string(key)
-			if within == "gpgsig" {
+		if header = ""; string(key) == "gpgsig" || string(key) == "gpgsig-sha256" {
+			header = string(key)
+			if header == "gpgsig" {
 				text.Write(value)
 			}
 			continue
@@ -76,7 +75,7 @@ func signedCommit(content []byte) *Signed {
 	return s
 }
 
-// signedTag takes the signature from the end of a tag.
+// signedTag extracts the signature at the end of a tag.
 func signedTag(content []byte) *Signed {
 	at := signatureAt(content)
 	if at == len(content) {
@@ -85,9 +84,9 @@ func signedTag(content []byte) *Signed {
 	return &Signed{Payload: content[:at], Signature: string(content[at:])}
 }
 
-// signatureAt is where the signature of a tag begins, the length of the text
-// without one. As in git it is the last line that begins one: what stands
-// before it was signed, whatever it looks like.
+// signatureAt returns the start of the signature of a tag, or the length of the
+// text if there is none. As in git the last armor line counts: everything before
+// it is signed.
 func signatureAt(text []byte) int {
 	found, at := len(text), 0
 	for line := range bytes.Lines(text) {
@@ -99,7 +98,7 @@ func signatureAt(text []byte) int {
 	return found
 }
 
-// armors begin signatures.
+// armors are the first lines of signatures.
 var armors = []string{"-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", sshArmor, "-----BEGIN SIGNED MESSAGE-----"}
 
 const (
@@ -107,7 +106,7 @@ const (
 	sshMagic = "SSHSIG"
 )
 
-// Kind is SSH, PGP or X509.
+// Kind returns SSH, PGP or X509.
 func (s *Signed) Kind() string {
 	switch {
 	case strings.HasPrefix(s.Signature, sshArmor):
@@ -118,21 +117,20 @@ func (s *Signed) Kind() string {
 	return "PGP"
 }
 
-// errBadSignature says that a signature is not one of what was signed.
+// errBadSignature means that a signature is invalid.
 var errBadSignature = errors.New("bad signature")
 
-// VerifySSH checks an SSH signature, in the form of PROTOCOL.sshsig, and gives
-// the fingerprint of the key that made it. Whose key that is remains to be
-// asked: anyone can sign with their own key.
+// VerifySSH verifies an SSH signature (PROTOCOL.sshsig) and returns the
+// fingerprint of its key. The caller must check whose key it is.
 func (s *Signed) VerifySSH() (fingerprint string, err error) {
 	block, rest := pem.Decode([]byte(s.Signature))
 	if !strings.HasPrefix(s.Signature, sshArmor) || block == nil || len(block.Headers) > 0 || len(bytes.TrimSpace(rest)) > 0 {
-		return "", errBadSignature // nothing but the signature stands there
+		return "", errBadSignature // nothing may precede or follow the signature
 	}
 	if block.Type != "SSH SIGNATURE" || !bytes.HasPrefix(block.Bytes, []byte(sshMagic)) {
 		return "", errBadSignature
 	}
-	var form struct {
+	var sig struct {
 		Version   uint32
 		Key       []byte
 		Namespace string
@@ -140,15 +138,15 @@ func (s *Signed) VerifySSH() (fingerprint string, err error) {
 		Hash      string
 		Signature []byte
 	}
-	if err := ssh.Unmarshal(block.Bytes[len(sshMagic):], &form); err != nil || form.Version != 1 || form.Namespace != "git" {
+	if err := ssh.Unmarshal(block.Bytes[len(sshMagic):], &sig); err != nil || sig.Version != 1 || sig.Namespace != "git" {
 		return "", errBadSignature
 	}
-	key, err := ssh.ParsePublicKey(form.Key)
+	key, err := ssh.ParsePublicKey(sig.Key)
 	if err != nil {
 		return "", errBadSignature
 	}
 	var digest []byte
-	switch form.Hash {
+	switch sig.Hash {
 	case "sha256":
 		sum := sha256.Sum256(s.Payload)
 		digest = sum[:]
@@ -158,15 +156,15 @@ func (s *Signed) VerifySSH() (fingerprint string, err error) {
 	default:
 		return "", errBadSignature
 	}
-	var made ssh.Signature
-	if err := ssh.Unmarshal(form.Signature, &made); err != nil || made.Format == ssh.KeyAlgoRSA { // SHA-1
+	var inner ssh.Signature
+	if err := ssh.Unmarshal(sig.Signature, &inner); err != nil || inner.Format == ssh.KeyAlgoRSA { // uses SHA-1
 		return "", errBadSignature
 	}
 	data := append([]byte(sshMagic), ssh.Marshal(struct {
 		Namespace, Reserved, Hash string
 		Digest                    []byte
-	}{form.Namespace, form.Reserved, form.Hash, digest})...)
-	if key.Verify(data, &made) != nil {
+	}{sig.Namespace, sig.Reserved, sig.Hash, digest})...)
+	if key.Verify(data, &inner) != nil {
 		return "", errBadSignature
 	}
 	return ssh.FingerprintSHA256(key), nil

@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// SmallBlobs says which blobs are read.
+// SmallBlobs selects blobs.
 type SmallBlobs struct {
-	From []OID // commits; nil is all refs
-	Not  []OID // commits whose blobs are left out
-	// NotRefs leaves out what can be reached from any ref.
+	From []OID // commits; nil means all refs
+	Not  []OID // excludes blobs reachable from these commits
+	// NotRefs excludes blobs reachable from any ref.
 	NotRefs  bool
-	Min, Max int64 // bytes; those of Max bytes or more are left out
-	// Upkeep is for a search of the whole history in the background.
+	Min, Max int64 // minimum and exclusive maximum size in bytes
+	// Upkeep runs the search of the whole history in the background.
 	Upkeep bool
 }
 
-// EachSmallBlob calls do with the content of every blob of a size that can be
-// reached. It takes two processes, however many there are, and holds a few at a
-// time. An error of do ends it and is returned. It returns ErrNotFound for a commit
-// that is not there.
+// EachSmallBlob calls do with the content of every selected blob. It takes two
+// processes and holds one batch in memory. It stops at and returns an error of do.
+// It returns ErrNotFound if a commit does not exist.
 func (r Repo) EachSmallBlob(ctx context.Context, o SmallBlobs, do func(id OID, content []byte) error) error {
-	in, err := startOf(o.From)
+	in, err := revInput(o.From)
 	if err != nil {
 		return err
 	}
-	not, err := startOf(o.Not)
+	not, err := revInput(o.Not)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (r Repo) EachSmallBlob(ctx context.Context, o SmallBlobs, do func(id OID, c
 	case o.NotRefs:
 		args = append(args, "--not", "--all")
 	}
-	c := command{args: args, in: strings.NewReader(in), limit: r.engine.timeOf(writing)}
+	c := command{args: args, in: strings.NewReader(in), limit: r.engine.timeLimit(writing)}
 	if o.Upkeep {
 		c.work, c.limit = upkeep, 0
 	}
@@ -75,8 +74,8 @@ func (r Repo) EachSmallBlob(ctx context.Context, o SmallBlobs, do func(id OID, c
 	return err
 }
 
-// smallBlobs reads blobs of at least some bytes.
-func (r Repo) smallBlobs(ctx context.Context, ids []OID, least int64, do func(id OID, content []byte) error) error {
+// smallBlobs reads blobs of at least minSize bytes.
+func (r Repo) smallBlobs(ctx context.Context, ids []OID, minSize int64, do func(id OID, content []byte) error) error {
 	found := make([]*Object, 0, len(ids))
 	err := r.withReader(ctx, func(p *reader) error {
 		for _, id := range ids {
@@ -84,7 +83,7 @@ func (r Repo) smallBlobs(ctx context.Context, ids []OID, least int64, do func(id
 			if err != nil {
 				return err
 			}
-			if info.Type != TypeBlob || info.Size < least {
+			if info.Type != TypeBlob || info.Size < minSize {
 				continue
 			}
 			o, err := p.contents(info)

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// Stat counts the lines that a commit changed.
+// Stat is the number of lines that a commit changed.
 type Stat struct {
 	Added   int
 	Removed int
 }
 
-// Stats returns the counts of each commit against its first parent, in the
-// order of ids. Binary files count nothing. It returns ErrNotFound.
+// Stats returns the changes of each commit compared with its first parent, in the
+// order of ids. Binary files are not counted. It returns ErrNotFound.
 func (r Repo) Stats(ctx context.Context, ids []OID) ([]Stat, error) {
 	commits, err := r.commits(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	known := map[OID]Stat{}
-	var ask bytes.Buffer
+	var input bytes.Buffer
 	for _, c := range commits {
 		if v, ok := r.engine.cache.get(cacheKey{r.scope(), kindAnswer, "stat " + string(c.ID)}); ok {
 			known[c.ID] = v.(Stat)
 			continue
 		}
-		ask.WriteString(string(c.ID))
+		input.WriteString(string(c.ID))
 		if len(c.ParentIDs) > 0 {
-			ask.WriteString(" " + string(c.ParentIDs[0]))
+			input.WriteString(" " + string(c.ParentIDs[0]))
 		}
-		ask.WriteByte('\n')
+		input.WriteByte('\n')
 	}
-	if ask.Len() > 0 {
+	if input.Len() > 0 {
 		args := []string{"diff-tree", "--stdin", "-r", "--root", "--numstat", "--find-renames"}
 		var last OID
-		err = r.run(ctx, command{args: args, in: &ask}, func(out io.Reader) error {
+		err = r.run(ctx, command{args: args, in: &input}, func(out io.Reader) error {
 			return eachLine(out, func(line string) error {
 				if id, ok := ParseOID(line); ok {
 					last = id
@@ -60,7 +60,7 @@ func (r Repo) Stats(ctx context.Context, ids []OID) ([]Stat, error) {
 	}
 	stats := make([]Stat, len(ids))
 	for i, c := range commits {
-		stats[i] = known[c.ID] // a commit that changes nothing is not in the answer
+		stats[i] = known[c.ID] // zero for an empty commit, which git does not print
 		r.engine.cache.put(cacheKey{r.scope(), kindAnswer, "stat " + string(c.ID)}, stats[i], 0)
 	}
 	return stats, nil
@@ -68,8 +68,8 @@ func (r Repo) Stats(ctx context.Context, ids []OID) ([]Stat, error) {
 
 func (s Stat) plus(o Stat) Stat { return Stat{s.Added + o.Added, s.Removed + o.Removed} }
 
-// parseNumstat reads "<added>\t<removed>\t<path>"; both are "-" for a binary
-// file.
+// parseNumstat parses "<added>\t<removed>\t<path>"; both numbers are "-" for a
+// binary file.
 func parseNumstat(line string) (Stat, bool) {
 	added, rest, ok := strings.Cut(line, "\t")
 	removed, _, more := strings.Cut(rest, "\t")
@@ -82,7 +82,7 @@ func parseNumstat(line string) (Stat, bool) {
 	return s, true
 }
 
-// eachLine reads lines of any length; of a very long one the beginning.
+// eachLine calls do for each line. Very long lines are truncated.
 func eachLine(out io.Reader, do func(string) error) error {
 	in := bufio.NewReaderSize(out, 64<<10)
 	for {
@@ -106,33 +106,32 @@ func eachLine(out io.Reader, do func(string) error) error {
 	}
 }
 
-// Contributor is who wrote commits under one mail address.
+// Contributor is an author, identified by email address.
 type Contributor struct {
-	Name    string // in the newest commit
+	Name    string // name in the newest commit
 	Email   string
 	Commits int
 	Stat
-	// Weeks is how many commits are of each week, by the author's clock,
-	// counted from 1970. It must not be changed.
+	// Weeks is the number of commits by week since 1970, by author date. It must not
+	// be modified.
 	Weeks map[int64]int
 }
 
-// Week is what Weeks counts in.
+// Week is the unit of Weeks.
 const Week = 7 * 24 * time.Hour
 
-// contributions is the sum of a history.
+// contributions are the contributors of a history.
 type contributions struct {
 	tip   OID
-	by    map[string]Contributor // by mail in lower case
-	order []string               // the mails, the newest commit first
-	// partial: the oldest commits were not read.
+	by    map[string]Contributor // by lowercase email
+	order []string               // lowercase emails, by newest commit
+	// partial reports that the oldest commits were not read.
 	partial bool
 }
 
-// Contributors sums up the history of a revision without its merges, by mail
-// address, the author of the newest commit first. What a revision had before
-// is not counted again when it has moved on. It returns ErrBadRevision and
-// ErrNotFound.
+// Contributors returns the authors of a revision, without merges, by newest
+// commit. If the history of an earlier call is included, only new commits are
+// read. It returns ErrBadRevision and ErrNotFound.
 func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {
@@ -145,13 +144,13 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 	latest := cacheKey{r.scope(), kindAnswer, "contributors"}
 	var before *contributions
 	if v, ok := r.engine.cache.get(latest); ok && !v.(*contributions).partial {
-		known := v.(*contributions)
-		is, err := r.IsAncestor(ctx, string(known.tip), string(id))
+		previous := v.(*contributions)
+		isAncestor, err := r.IsAncestor(ctx, string(previous.tip), string(id))
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		if is {
-			before = known
+		if isAncestor {
+			before = previous
 		}
 	}
 	sum, err := r.sumContributions(ctx, id, before)
@@ -163,7 +162,7 @@ func (r Repo) Contributors(ctx context.Context, rev string) ([]Contributor, erro
 	return sum.list(), nil
 }
 
-// size is about how many bytes of memory it takes.
+// size returns the approximate size in bytes.
 func (s *contributions) size() int {
 	size := 200 * len(s.by)
 	for _, c := range s.by {
@@ -172,8 +171,8 @@ func (s *contributions) size() int {
 	return size
 }
 
-// logContributions are the arguments of git that give the authors of a history.
-// The zero byte can be in no header, so no author can forge a line.
+// logContributions returns the git command that lists the authors of a history.
+// Headers cannot contain NUL, so an author cannot forge a line.
 func logContributions(tip OID, before *contributions, more ...string) []string {
 	args := append([]string{"log", "--no-merges", "--encoding=UTF-8", "--format=%x00%at%x00%an%x00%ae"}, more...)
 	args = append(args, "--end-of-options", string(tip))
@@ -183,7 +182,7 @@ func logContributions(tip OID, before *contributions, more ...string) []string {
 	return append(args, "--")
 }
 
-// lineArgs makes git count the lines that commits change.
+// lineArgs makes git count changed lines.
 var lineArgs = []string{"--numstat", "--find-renames"}
 
 func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributions) (*contributions, error) {
@@ -204,8 +203,9 @@ func (r Repo) sumContributions(ctx context.Context, tip OID, before *contributio
 	return sum, nil
 }
 
-// readLine counts what a line of git says: a commit, or lines that the last one, of
-// the author with the mail address, changed in a file.
+// readLine parses a line of the output: a commit, or the changes to a file by the
+// author of the last commit, whose email is mail. It returns the email of the
+// current author.
 func (s *contributions) readLine(line, mail string) string {
 	if head, ok := strings.CutPrefix(line, "\x00"); ok {
 		return s.read(head)
@@ -218,14 +218,14 @@ func (s *contributions) readLine(line, mail string) string {
 	return mail
 }
 
-// read counts the commit of a line of git.
+// read parses a commit line.
 func (s *contributions) read(line string) (mail string) {
 	at, who, _ := strings.Cut(line, "\x00")
 	name, email, _ := strings.Cut(who, "\x00")
 	return s.add(decode([]byte(name), ""), decode([]byte(email), ""), at)
 }
 
-// add counts a commit.
+// add adds a commit.
 func (s *contributions) add(name, email, at string) (mail string) {
 	mail = strings.ToLower(email)
 	c, ok := s.by[mail]
@@ -241,7 +241,7 @@ func (s *contributions) add(name, email, at string) (mail string) {
 	return mail
 }
 
-// join adds an older part of the history.
+// join adds the contributions of an older part of the history.
 func (s *contributions) join(older *contributions) {
 	s.partial = s.partial || older.partial
 	for _, mail := range older.order {
@@ -268,9 +268,9 @@ func (s *contributions) list() []Contributor {
 	return list
 }
 
-// LastCommits finds, for names in a directory of a revision, the newest commit
-// that touched each of them or anything below. Names that are not there are
-// left out. It returns ErrBadRevision, ErrBadPath and ErrNotFound.
+// LastCommits returns the newest commit that changed each name in a directory.
+// Names that do not exist are left out. It returns ErrBadRevision, ErrBadPath and
+// ErrNotFound.
 func (r Repo) LastCommits(ctx context.Context, rev, dir string, names []string) (map[string]*Commit, error) {
 	id, err := r.ResolveCommit(ctx, rev)
 	if err != nil {
@@ -319,8 +319,8 @@ func (r Repo) LastCommits(ctx context.Context, rev, dir string, names []string) 
 	return last, nil
 }
 
-// lastTouched reads "\0<id>\0\n<path>\0<path>\0" for each commit until no name
-// is missing.
+// lastTouched parses "\0<id>\0\n<path>\0<path>\0" for each commit until all names
+// are found.
 func lastTouched(out io.Reader, prefix string, missing map[string]bool, found map[string]OID) error {
 	in := bufio.NewReaderSize(out, 64<<10)
 	var id OID

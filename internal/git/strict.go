@@ -15,25 +15,23 @@ import (
 	"strings"
 )
 
-// Rejected says that new objects did not pass the checks that a push has to
-// pass. Why is in git's words.
+// Rejected is the reason why git rejected new objects, in git's words.
 type Rejected struct{ Why string }
 
-// Error returns the text for the log.
 func (r *Rejected) Error() string { return "git rejects the objects: " + r.Why }
 
-// special reports whether a name may be one that git, or the file system of a
-// client, takes for a file of git's own (.git, .gitmodules, .mailmap), so that
-// the objects have to be checked. It may say so too often, but not too rarely:
-// file systems fold case, drop what is not ASCII (HFS+) and know short names
-// with a tilde, streams and backslashes (NTFS).
+// special reports whether git or the file system of a client could take a name for
+// one of git's own files (.git, .gitmodules, .mailmap), so that the objects must
+// be checked. False positives are fine, false negatives are not: file systems fold
+// case, ignore some non-ASCII characters (HFS+) and support short names with a
+// tilde, streams and backslashes (NTFS).
 func special(name string) bool {
 	lower := strings.ToLower(name)
 	return strings.HasPrefix(lower, ".git") || strings.HasPrefix(lower, ".mailmap") || strings.ContainsAny(name, `~:\`) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 })
 }
 
-// specialPath is special for the parts of a path.
+// specialPath reports whether a component of a path is special.
 func specialPath(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		if special(part) {
@@ -43,7 +41,7 @@ func specialPath(path string) bool {
 	return false
 }
 
-// hasSpecial reports whether a new tree has a special name in it.
+// hasSpecial reports whether a new tree contains a special name.
 func (q *quarantine) hasSpecial() (bool, error) {
 	found := false
 	err := q.eachLoose(func(kind Type, content []byte) error {
@@ -57,8 +55,8 @@ func (q *quarantine) hasSpecial() (bool, error) {
 	return found, err
 }
 
-// strict has git check the new objects as it checks those of a push. It returns
-// a *Rejected.
+// strict lets git check the new objects like those of a push. It returns a
+// *Rejected.
 func (q *quarantine) strict(ctx context.Context) error {
 	pack, err := q.pack()
 	if err != nil {
@@ -73,7 +71,7 @@ func (q *quarantine) strict(ctx context.Context) error {
 	return err
 }
 
-// rejection is the first thing that git says is wrong.
+// rejection returns the first error message of git.
 func rejection(said string) string {
 	for line := range strings.Lines(said) {
 		if why, ok := strings.CutPrefix(line, "error: "); ok {
@@ -86,11 +84,11 @@ func rejection(said string) string {
 	return "the objects are not well-formed"
 }
 
-// pack writes the new objects, which are loose, as a pack.
+// pack returns the new loose objects as a pack.
 func (q *quarantine) pack() ([]byte, error) {
 	kinds := map[Type]byte{TypeCommit: 1, TypeTree: 2, TypeBlob: 3, TypeTag: 4}
 	var b bytes.Buffer
-	b.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x00") // the number is written when it is known
+	b.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x00") // the number of objects is set below
 	n := uint32(0)
 	err := q.eachLoose(func(kind Type, content []byte) error {
 		n++
@@ -113,7 +111,7 @@ func (q *quarantine) pack() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// eachLoose reads the loose objects of the quarantine.
+// eachLoose calls do for the loose objects of the quarantine.
 func (q *quarantine) eachLoose(do func(kind Type, content []byte) error) error {
 	files, err := filepath.Glob(filepath.Join(q.dir, "[0-9a-f][0-9a-f]", "*"))
 	if err != nil {

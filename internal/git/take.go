@@ -13,10 +13,10 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// Take copies a commit with its history from another repository into r, as far
-// as no ref of r leads to it. No one sees it before UpdateRefs; it survives a
-// crash when Take returns. It returns ErrNotFound for a commit that is not
-// there.
+// Take copies a commit and its history from another repository, except for objects
+// reachable from refs of r. The commit is durable when Take returns, but not
+// reachable before UpdateRefs. It returns ErrNotFound if the commit does not
+// exist.
 func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 	if from.path == r.path {
 		return nil
@@ -45,9 +45,9 @@ func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 	return q.migrate()
 }
 
-// TakePack takes a pack and changes refs by it, checked as a push is: all of them,
-// or none. There is no client; the caller reads the pack from elsewhere. Refused
-// says in each change why it was not made. in is not read if all changes delete.
+// TakePack receives a pack that the caller reads from elsewhere, and updates refs,
+// with the checks of a push: all of them or none. Refused in each change is the
+// reason why it was not made. in is not read if all changes are deletions.
 func (r Repo) TakePack(ctx context.Context, in io.Reader, changes []*RefChange, o PushOptions) (*Push, error) {
 	if len(changes) > maxChanges {
 		return nil, fmt.Errorf("take a pack: %d refs: %w", len(changes), ErrTooLarge)
@@ -67,5 +67,5 @@ func (r Repo) TakePack(ctx context.Context, in io.Reader, changes []*RefChange, 
 	return push, fmt.Errorf("take a pack: %w", err)
 }
 
-// ErrPack says that a pack cannot be taken: it breaks off, or git refuses its objects.
+// ErrPack means that a pack is incomplete, or that git rejected its objects.
 var ErrPack = errors.New("the pack cannot be taken")

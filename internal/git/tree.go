@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// TreeOptions says which entries of a tree are wanted.
+// TreeOptions selects entries of a tree.
 type TreeOptions struct {
-	Rev       string // what leads to the tree
-	Path      string // a directory in it; empty is the root
-	Recursive bool   // also what is in the directories below
-	After     string // the Key of the entry after which to begin
-	Limit     int    // the most entries; 0 is all
+	Rev       string // revision
+	Path      string // directory; empty for the root
+	Recursive bool   // include subdirectories
+	After     string // Key of the entry to start after
+	Limit     int    // 0 means no limit
 }
 
-// Tree lists entries in git's order, which is that of Entry.Key. Paths start
-// at the root of the revision's tree. It returns ErrBadRevision, ErrBadPath,
-// and ErrNotFound when revision or directory is not there.
+// Tree lists entries in git's order, which is that of Entry.Key. Paths are
+// relative to the root. It returns ErrBadRevision, ErrBadPath, and ErrNotFound if
+// the revision or directory does not exist.
 func (r Repo) Tree(ctx context.Context, o TreeOptions) ([]Entry, error) {
 	o.Path = strings.Trim(o.Path, "/")
 	id, err := r.ResolveTree(ctx, o.Rev)
@@ -42,8 +42,8 @@ func (r Repo) Tree(ctx context.Context, o TreeOptions) ([]Entry, error) {
 	return w.found, nil
 }
 
-// Entry finds what a path names in the tree of a revision. It returns
-// ErrBadRevision, ErrBadPath and ErrNotFound.
+// Entry returns the entry at a path of a revision. It returns ErrBadRevision,
+// ErrBadPath and ErrNotFound.
 func (r Repo) Entry(ctx context.Context, rev, path string) (Entry, error) {
 	id, err := r.ResolveTree(ctx, rev)
 	if err != nil {
@@ -80,7 +80,8 @@ func (r Repo) entry(ctx context.Context, tree OID, path string) (Entry, error) {
 
 func noEntry(path string) error { return fmt.Errorf("path %.200q: %w", path, ErrNotFound) }
 
-// findEntry looks for a name, which is a tree or not: these sort apart.
+// findEntry returns the index of a name, or -1. Trees sort as if their names ended
+// with a slash.
 func findEntry(entries []Entry, name string) int {
 	for _, key := range []string{name, name + "/"} {
 		i := sort.Search(len(entries), func(i int) bool { return sortName(entries[i]) >= key })
@@ -98,7 +99,7 @@ func sortName(e Entry) string {
 	return e.Name
 }
 
-// entries returns the parsed tree, which must not be changed.
+// entries returns the entries of a tree. The result must not be modified.
 func (r Repo) entries(ctx context.Context, id OID) ([]Entry, error) {
 	key := cacheKey{r.scope(), kindTree, string(id)}
 	if v, ok := r.engine.cache.get(key); ok {
@@ -128,7 +129,7 @@ func (r Repo) entries(ctx context.Context, id OID) ([]Entry, error) {
 	return list, nil
 }
 
-// walk collects entries until there are enough.
+// walk collects entries up to a limit.
 type walk struct {
 	repo      Repo
 	recursive bool
@@ -137,7 +138,7 @@ type walk struct {
 	found     []Entry
 }
 
-// maxDepth bounds the directories in directories that a walk goes into.
+// maxDepth is the maximum depth of directories.
 const maxDepth = 512
 
 func (w *walk) tree(ctx context.Context, id OID, path string, depth int) error {
@@ -161,8 +162,7 @@ func (w *walk) tree(ctx context.Context, id OID, path string, depth int) error {
 		if key > w.after || w.after == "" {
 			w.found = append(w.found, e)
 		}
-		// Into a directory that lies before the start as a whole there is no
-		// need to look.
+		// Skip directories that come completely before the start.
 		if w.recursive && e.Type == TypeTree && (key > w.after || strings.HasPrefix(w.after, key)) {
 			if err := w.tree(ctx, e.OID, e.Path, depth+1); err != nil {
 				return err
@@ -172,7 +172,7 @@ func (w *walk) tree(ctx context.Context, id OID, path string, depth int) error {
 	return nil
 }
 
-// first is the place of the first entry that the walk must look at.
+// first returns the index of the first entry to visit.
 func (w *walk) first(entries []Entry, prefix string) int {
 	rest, ok := strings.CutPrefix(w.after, prefix)
 	if !ok {

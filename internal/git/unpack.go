@@ -15,12 +15,12 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// unpackLimit is the number of objects below which a pack is taken apart, as
-// git does: many tiny packs cost more than some files.
+// unpackLimit is the number of objects below which a pack is unpacked, as in git:
+// many small packs cost more than loose objects.
 const unpackLimit = 100
 
-// leniency names faults that old tools left in many histories and that do no
-// harm; all else that fsck calls an error is refused.
+// leniency are the faults that are common in old histories and harmless. All other
+// fsck errors are refused.
 const leniency = "missingspacebeforedate=ignore,badtimezone=ignore,zeropaddedfilemode=ignore,missingemail=ignore"
 
 // unpack reads the pack of a push into the quarantine.
@@ -37,21 +37,21 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		p.o.Flows()
 	}
 	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
-	// The index of a pack says which of its objects the client sent.
+	// The index of a pack tells which objects the client sent.
 	if count := binary.BigEndian.Uint32(head[8:]); count >= unpackLimit || count > 0 && p.unseen != nil {
 		args = []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + leniency}
 	}
 	if p.o.MaxSize > 0 {
 		args = append(args, "--max-input-size="+strconv.FormatInt(p.o.MaxSize, 10))
 	}
-	running, end := context.WithCancel(ctx) // until git has ended
+	running, end := context.WithCancel(ctx) // ends when git has exited
 	defer end()
 	f, err := p.feed(running, buffered)
 	if err != nil {
 		return err
 	}
 	err = p.repo.run(ctx, command{work: transfer, args: args, env: q.env(), in: f.file}, func(out io.Reader) error {
-		_, err := io.Copy(io.Discard, out) // the name of the pack
+		_, err := io.Copy(io.Discard, out) // index-pack prints the name of the pack
 		return err
 	})
 	f.stop()
@@ -60,8 +60,8 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	}
 	end()
 	if p.o.Stateless || p.unseen != nil || p.filters() && err == nil {
-		// The client reads the answer when it has sent all. What the filter noted of
-		// the pack is complete then, which git may have read before.
+		// An HTTP client reads the answer only after sending everything. Git may finish
+		// before the filter, whose results are needed.
 		select {
 		case <-f.ended:
 		case <-ctx.Done():
@@ -70,10 +70,10 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	return err
 }
 
-// feed passes the pack on to git, as far as its objects are not too large. A
-// large pack waits for a slot, which it holds until ctx ends. It has a slot of
-// the transfers by then; nothing that holds the slot of a large pack waits for
-// one of those.
+// feed copies the pack to git and checks the sizes of its objects. A large pack
+// waits for a slot and holds it until ctx ends. It already has a transfer slot;
+// this cannot deadlock, because no one who holds a large slot waits for a transfer
+// slot.
 func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 	if !p.filters() {
 		return newFeed(in)
@@ -91,12 +91,12 @@ func (p *receiver) feed(ctx context.Context, in *bufio.Reader) (*feed, error) {
 	return newFilteredFeed(in, func(out io.Writer) error { return p.copyPack(out, in, large) })
 }
 
-// filters reports whether the pack is read by its entries on its way to git. Such
-// a feed ends with the pack, even if the client keeps its side open.
+// filters reports whether the pack is parsed on its way to git. Such a feed ends
+// with the pack, even if the client keeps the connection open.
 func (p *receiver) filters() bool { return p.o.MaxObject > 0 || p.unseen != nil || p.o.Progress != nil }
 
-// unpackFailure says in a line why a pack was not taken, and shows what git
-// said in the user's terminal.
+// unpackFailure returns a one-line reason for the client, and prints git's
+// messages in the user's terminal.
 func (p *receiver) unpackFailure(err error) string {
 	var failed *Error
 	switch {

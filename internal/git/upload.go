@@ -11,21 +11,21 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// ServeOptions says how a client speaks to git.
+// ServeOptions are the protocol options of a client.
 type ServeOptions struct {
-	// Protocol is what the client sent as GIT_PROTOCOL or Git-Protocol
-	// ("version=2"). What does not look like that is not passed on.
+	// Protocol is the value of GIT_PROTOCOL or the Git-Protocol header ("version=2").
+	// Invalid values are ignored.
 	Protocol string
-	// Stateless is for HTTP, where each request is on its own.
+	// Stateless is set for HTTP.
 	Stateless bool
-	// Hide holds the beginnings of refs that clients do not see.
+	// Hide are the prefixes of hidden refs.
 	Hide []string
-	// Flows, if it is set, is called when the pack of a push has begun: a client
-	// computes before it, and sends it without pauses.
+	// Flows is called when the pack of a push starts to arrive; may be nil. Before
+	// that the client may need a long time to compute the pack.
 	Flows func()
 }
 
-// protocolText is what git's own server side accepts from HTTP.
+// protocolText matches the values that git http-backend accepts.
 var protocolText = regexp.MustCompile(`^[a-zA-Z0-9=.:_-]{1,200}$`)
 
 func (o ServeOptions) env() []string {
@@ -35,7 +35,7 @@ func (o ServeOptions) env() []string {
 	return []string{"GIT_PROTOCOL=" + o.Protocol}
 }
 
-// version is the protocol version that the client asked for.
+// version returns the protocol version that the client requested.
 func (o ServeOptions) version() string {
 	if o.env() == nil {
 		return "0"
@@ -48,8 +48,7 @@ func (o ServeOptions) version() string {
 	return "0"
 }
 
-// AdvertiseUpload answers a client that wants to know what it can fetch over
-// HTTP (GET info/refs).
+// AdvertiseUpload answers GET info/refs for a fetch over HTTP.
 func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions) error {
 	if o.version() == "2" {
 		if err := r.refs.Exists(); err != nil {
@@ -64,16 +63,16 @@ func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions
 	return r.upload(ctx, strings.NewReader(""), out, o, "--http-backend-info-refs")
 }
 
-// writeService writes what stands before the refs over HTTP.
+// writeService writes the service header of info/refs.
 func writeService(out io.Writer, name string) error {
 	_, err := out.Write(pktline.AppendFlush(pktline.Append(nil, "# service="+name+"\n")))
 	return err
 }
 
-// UploadPack serves a fetch or clone: the whole conversation, or for HTTP the
-// response to one POST. It ends with ctx; an error is for the log, the client
-// has got its own message. Hidden refs, and commits that are reachable only from
-// them, are not sent; concurrent clones of the same commits share a pack.
+// UploadPack serves a fetch or clone: the whole conversation, or the response to
+// one POST request over HTTP. It ends with ctx. The error is for the log; the
+// client has got its own message. Hidden refs, and commits that are reachable only
+// from them, are not sent. Concurrent clones of the same commits share a pack.
 func (r Repo) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	if o.version() == "2" {
 		return r.answerInquiries(ctx, in, out, o)
@@ -87,7 +86,7 @@ func (r Repo) upload(ctx context.Context, in io.Reader, out io.Writer, o ServeOp
 	})
 }
 
-// runUpload runs upload-pack at the pace of out.
+// runUpload runs git upload-pack at the speed of out.
 func (r Repo) runUpload(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions, more ...string) error {
 	var args []string
 	for _, prefix := range o.Hide {
@@ -110,11 +109,11 @@ func (r Repo) runUpload(ctx context.Context, in io.Reader, out io.Writer, o Serv
 	return r.run(ctx, c, func(p io.Reader) error { return copyFlushed(out, p) })
 }
 
-// flusher is a writer that holds back what it is given, as that of HTTP does.
+// flusher is a buffering writer, such as http.ResponseWriter.
 type flusher interface{ Flush() }
 
-// copyFlushed passes on what is read as soon as it is there: the client waits
-// for it before it says more.
+// copyFlushed copies and flushes immediately, because the client waits for the
+// answer before it sends more.
 func copyFlushed(out io.Writer, in io.Reader) error {
 	f, _ := out.(flusher)
 	buf := make([]byte, 64<<10)

@@ -14,15 +14,15 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// archiveOption is what a client may say to git archive: nothing that names a
-// file or a program here.
+// archiveOption matches the allowed options of git archive: none that refer to
+// files or programs of the server.
 var archiveOption = regexp.MustCompile(`^(--format=(tar|tgz|tar\.gz|zip)|--prefix=.*|-v|--verbose|-[0-9]|-l|--list|--mtime=.*)$`)
 
 const maxArchiveArgs = 64
 
-// UploadArchive serves git archive --remote. Archives are of branches and tags,
-// or of a path in them. It ends with ctx; an error is for the log, the client has
-// got its own message.
+// UploadArchive serves git archive --remote for branches and tags, or paths in
+// them. It ends with ctx. The error is for the log; the client has got its own
+// message.
 func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := r.refs.Exists(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) er
 		args, err = r.checkArguments(ctx, args)
 	}
 	if err != nil {
-		_, _ = out.Write(pktline.Append(nil, "NACK "+shorten(err.Error())+"\n")) // the other side may be gone
+		_, _ = out.Write(pktline.Append(nil, "NACK "+shorten(err.Error())+"\n")) // the client may be gone
 		return fmt.Errorf("serve archive: %w", err)
 	}
 	var request []byte
@@ -45,10 +45,10 @@ func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) er
 	})
 }
 
-// errArgument is what a client may not ask for.
+// errArgument means that an argument is not allowed.
 var errArgument = errors.New("not allowed here")
 
-// readArguments reads "argument <text>" up to a flush.
+// readArguments reads "argument <text>" lines up to a flush packet.
 func readArguments(in io.Reader) ([]string, error) {
 	var args []string
 	for {
@@ -67,12 +67,12 @@ func readArguments(in io.Reader) ([]string, error) {
 	}
 }
 
-// checkArguments wants options that are known, and then a branch or tag, whose
-// name it gives in full: git itself would take a tag before a branch.
+// checkArguments checks the options and replaces the branch or tag by its full
+// name, because git would prefer a tag to a branch.
 func (r Repo) checkArguments(ctx context.Context, args []string) ([]string, error) {
 	for i, arg := range args {
 		if arg == "-l" || arg == "--list" {
-			return args, nil // git says what it can and looks no further
+			return args, nil // git prints the formats and ignores other arguments
 		}
 		if arg == "--" {
 			break
@@ -100,16 +100,16 @@ func (r Repo) checkArguments(ctx context.Context, args []string) ([]string, erro
 
 // publicName returns the full name of a branch or tag.
 func (r Repo) publicName(ctx context.Context, name string) (string, error) {
-	places := []string{Heads, Tags}
+	prefixes := []string{Heads, Tags}
 	if name == "HEAD" || strings.HasPrefix(name, Heads) || strings.HasPrefix(name, Tags) {
-		places = []string{""}
+		prefixes = []string{""}
 	}
-	for _, place := range places {
-		if !refstore.WellFormedOneLevel(place + name) {
+	for _, prefix := range prefixes {
+		if !refstore.WellFormedOneLevel(prefix + name) {
 			continue
 		}
-		if _, err := r.follow(ctx, place+name); err == nil {
-			return place + name, nil
+		if _, err := r.follow(ctx, prefix+name); err == nil {
+			return prefix + name, nil
 		}
 	}
 	return "", fmt.Errorf("no such ref: %.100q", name)

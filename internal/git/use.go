@@ -7,24 +7,22 @@ import (
 	"time"
 )
 
-// uses knows in which repositories of this node git works just now, so that a
-// directory that was replaced by another is not taken away from someone who still
-// reads it.
+// uses counts the calls in progress by repository directory on this node, so that
+// a replaced directory is not removed while it is in use.
 type uses struct {
 	mu sync.Mutex
-	of map[string]*use // by directory; only while someone works or waits there
+	of map[string]*useCount // by directory; removed when unused
 }
 
-type use struct {
-	n     int       // calls under way
-	waits int       // how many wait for their end
-	last  time.Time // when the last one ended, while someone waits
+type useCount struct {
+	n     int       // calls in progress
+	waits int       // number of waiters
+	last  time.Time // when the last call ended; valid while there are waiters
 }
 
-func newUses() *uses { return &uses{of: map[string]*use{}} }
+func newUses() *uses { return &uses{of: map[string]*useCount{}} }
 
-// begin counts a call that works in the directories, until what it gives is
-// called.
+// begin counts a call that uses the directories until end is called.
 func (u *uses) begin(dirs []string) (end func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -35,49 +33,49 @@ func (u *uses) begin(dirs []string) (end func()) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		for _, dir := range dirs {
-			one := u.of[dir]
-			one.n--
-			one.last = time.Now()
-			u.drop(dir, one)
+			use := u.of[dir]
+			use.n--
+			use.last = time.Now()
+			u.drop(dir, use)
 		}
 	}
 }
 
-func (u *uses) at(dir string) *use {
-	one := u.of[dir]
-	if one == nil {
-		one = &use{}
-		u.of[dir] = one
+func (u *uses) at(dir string) *useCount {
+	use := u.of[dir]
+	if use == nil {
+		use = &useCount{}
+		u.of[dir] = use
 	}
-	return one
+	return use
 }
 
-func (u *uses) drop(dir string, one *use) {
-	if one.n == 0 && one.waits == 0 {
+func (u *uses) drop(dir string, use *useCount) {
+	if use.n == 0 && use.waits == 0 {
 		delete(u.of, dir)
 	}
 }
 
-// wait returns when no one has worked in the directory for a while.
+// wait waits until the directory has not been used for a while.
 func (u *uses) wait(ctx context.Context, dir string, quiet time.Duration) error {
 	u.mu.Lock()
-	one := u.at(dir)
-	one.waits++
-	one.last = time.Now()
+	use := u.at(dir)
+	use.waits++
+	use.last = time.Now()
 	u.mu.Unlock()
 	defer func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		one.waits--
-		u.drop(dir, one)
+		use.waits--
+		u.drop(dir, use)
 	}()
 	pause := time.NewTicker(max(quiet/10, 10*time.Millisecond))
 	defer pause.Stop()
 	for {
 		u.mu.Lock()
-		over := one.n == 0 && time.Since(one.last) >= quiet
+		unused := use.n == 0 && time.Since(use.last) >= quiet
 		u.mu.Unlock()
-		if over {
+		if unused {
 			return nil
 		}
 		select {
@@ -88,7 +86,7 @@ func (u *uses) wait(ctx context.Context, dir string, quiet time.Duration) error 
 	}
 }
 
-// dirs are the directories that a call on r works in.
+// dirs returns the directories that a call on r uses.
 func (r Repo) dirs() []string {
 	dirs := []string{r.path}
 	for _, objects := range r.borrowed {
@@ -97,12 +95,11 @@ func (r Repo) dirs() []string {
 	return dirs
 }
 
-// Leave returns when no call of this Engine has worked in the repository for
-// a while, and nothing of it is held open any more. It is for a directory
-// whose place another has taken: callers who were before that come to their
-// end. It says nothing of other nodes.
+// Leave waits until no call of this Engine has used the repository for a while,
+// and closes its files. It is called for a directory that was replaced, so that
+// earlier callers can finish. Other nodes are not considered.
 func (r Repo) Leave(ctx context.Context, quiet time.Duration) error {
-	r.Forget() // readers at rest would only hold files
+	r.Forget() // idle readers would keep files open
 	if err := r.engine.uses.wait(ctx, r.path, quiet); err != nil {
 		return err
 	}

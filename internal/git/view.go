@@ -12,26 +12,25 @@ import (
 	"sync"
 )
 
-// View says which refs of a repository a reader sees.
+// View defines which refs of a repository a reader can see.
 type View struct {
-	// Hide holds the prefixes of refs that do not exist for the reader: neither
-	// their names nor what only they lead to.
+	// Hide are the prefixes of refs that do not exist for the reader, including
+	// objects reachable only from them.
 	Hide []string
-	// Internal holds the prefixes of refs that the reader cannot name, although
-	// they may read what these refs lead to.
+	// Internal are the prefixes of refs that the reader cannot name. Objects reachable
+	// from them can be read.
 	Internal []string
 }
 
-// view is the View of one handle, with the ids that were found through it.
-// What leads from a visible ref to an object once need not be asked again by
-// the same handle.
+// view is the View of a handle with the IDs that are known to be visible, so that
+// a handle checks each only once.
 type view struct {
 	View
 	mu    sync.Mutex
 	found map[OID]struct{}
 }
 
-// maxFound is how many ids a handle remembers.
+// maxFound is the maximum number of remembered IDs.
 const maxFound = 1000
 
 func (v *view) add(ids ...OID) {
@@ -57,25 +56,25 @@ func (v *view) has(id OID) bool {
 	return ok
 }
 
-// names reports whether the reader may name a ref. A nil view names all.
+// names reports whether the reader may name a ref. A nil view allows all.
 func (v *view) names(ref string) bool {
 	return v == nil || !below(ref, v.Hide) && !below(ref, v.Internal)
 }
 
-// namesAll reports whether the reader may name every ref below a place, which
-// ends with a slash.
-func (v *view) namesAll(place string) bool {
+// namesAll reports whether the reader may name every ref below a prefix that ends
+// with a slash.
+func (v *view) namesAll(prefix string) bool {
 	if v == nil {
 		return true
 	}
-	related := func(prefix string) bool {
-		prefix = strings.TrimSuffix(prefix, "/") + "/"
-		return strings.HasPrefix(prefix, place) || strings.HasPrefix(place, prefix)
+	related := func(hidden string) bool {
+		hidden = strings.TrimSuffix(hidden, "/") + "/"
+		return strings.HasPrefix(hidden, prefix) || strings.HasPrefix(prefix, hidden)
 	}
 	return !slices.ContainsFunc(v.Hide, related) && !slices.ContainsFunc(v.Internal, related)
 }
 
-// below reports whether a ref is one of the prefixes or below it.
+// below reports whether a ref equals or is below one of the prefixes.
 func below(ref string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool {
 		prefix = strings.TrimSuffix(prefix, "/")
@@ -83,25 +82,24 @@ func below(ref string, prefixes []string) bool {
 	})
 }
 
-// As returns the repository as a reader sees it. Revisions that are resolved
-// through it name visible refs, or objects to which a visible ref leads; all
-// else is ErrNotFound. A branch or tag costs no more than without a view.
+// As returns the repository as a reader sees it. Revisions must refer to visible
+// refs or to objects reachable from them; everything else is ErrNotFound.
+// Resolving a branch or tag costs no more than without a view.
 //
-// The methods that take an OID ask nothing: ids from outside are resolved
-// first.
+// Methods that take an OID do not check it: IDs from users must be resolved first.
 func (r Repo) As(v View) Repo {
 	r.view = &view{View: v}
 	return r
 }
 
-// Whole returns the repository without a view, for ids that were found in it
-// and are not a caller's.
+// Whole returns the repository without a view, for IDs that do not come from
+// users.
 func (r Repo) Whole() Repo {
 	r.view = nil
 	return r
 }
 
-// see returns ErrNotFound for an object that the reader does not see.
+// see returns ErrNotFound for an object that the reader cannot see.
 func (r Repo) see(ctx context.Context, id OID) error {
 	if r.view == nil || r.view.has(id) {
 		return nil
@@ -112,11 +110,11 @@ func (r Repo) see(ctx context.Context, id OID) error {
 		return err
 	}
 	if info.Type == TypeCommit {
-		// Most ids that are asked for are those of the default branch.
+		// Most requested commits are on the default branch.
 		head, err := whole.lookup(ctx, "HEAD")
 		if err == nil {
-			var is bool
-			if is, err = whole.IsAncestor(ctx, string(id), string(head)); is {
+			var isAncestor bool
+			if isAncestor, err = whole.IsAncestor(ctx, string(id), string(head)); isAncestor {
 				r.view.add(id)
 				return nil
 			}
@@ -140,14 +138,14 @@ func (r Repo) see(ctx context.Context, id OID) error {
 	return nil
 }
 
-// tips are the objects that refs hold.
+// tips are the objects that refs point to.
 type tips struct {
 	ids  map[OID]bool
 	tags []string // "<id> <name>" of each tag
-	sum  string   // names the set
+	sum  string   // hash of the set
 }
 
-// tips reads the refs that are not hidden.
+// tips returns the objects of the refs that are not hidden.
 func (r Repo) tips(ctx context.Context, hidden func(ref string) bool) (*tips, error) {
 	refs, err := r.Refs(ctx, RefOptions{plain: true})
 	if err != nil {
@@ -180,12 +178,12 @@ func (t *tips) sorted() []OID {
 	return list
 }
 
-// unreachable returns those of the objects to which no tip leads. The answer
-// for one set of tips cannot change, so it is kept.
+// unreachable returns the objects that are not reachable from any tip. The result
+// for a set of tips never changes, so it is cached.
 //
-// A tag must be held by a ref itself. Commits take one walk that ends where
-// their history meets that of the tips. Files and directories are looked for
-// in the newest trees first, and then in all of the history.
+// Tags must be tips themselves. For commits, one walk stops where their history
+// meets that of the tips. Blobs and trees are searched first in the newest trees,
+// then in the whole history.
 func (r Repo) unreachable(ctx context.Context, objects []Info, t *tips) (left []OID, err error) {
 	key := func(id OID) cacheKey { return cacheKey{r.scope(), kindAnswer, "reach " + string(id) + t.sum} }
 	var commits, parts []OID
@@ -223,7 +221,7 @@ func (r Repo) unreachable(ctx context.Context, objects []Info, t *tips) (left []
 	return append(left, lost...), nil
 }
 
-// lostCommits returns those of the commits that are in no history of a tip.
+// lostCommits returns the commits that are not reachable from a tip.
 func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -240,7 +238,7 @@ func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error
 		wanted[id] = true
 	}
 	var lost []OID
-	// --ignore-missing: a broken ref must not hide what the others lead to.
+	// --ignore-missing: a broken ref must not hide objects of other refs.
 	args := []string{"rev-list", "--ignore-missing", "--stdin"}
 	if len(ids) == 1 {
 		args = append(args, "--max-count=1")
@@ -263,8 +261,7 @@ func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error
 	return lost, nil
 }
 
-// lostParts returns those of the blobs and trees that are in no history of a
-// tip.
+// lostParts returns the blobs and trees that are not reachable from a tip.
 func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -277,8 +274,9 @@ func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) 
 		without.WriteString("^" + string(id) + "\n")
 		with.WriteString(string(id) + "\n")
 	}
-	// A bitmap shows it immediately. Without one that step finds nothing and is
-	// cheap; then follow the trees of the tips, and at last the whole history.
+	// With a bitmap, the first step finds everything. Without one it is cheap and
+	// finds nothing; then the trees of the tips are searched, and finally the whole
+	// history.
 	left, err := r.listed(ctx, ids, wanted.String()+without.String(), "--use-bitmap-index")
 	for _, walk := range []string{"--no-walk=unsorted", "--do-walk"} {
 		if err != nil || len(left) == 0 {
@@ -292,8 +290,7 @@ func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) 
 	return left, err
 }
 
-// listed returns those of the ids that git lists among the objects of what is
-// read from the input.
+// listed returns the IDs that rev-list prints for the input.
 func (r Repo) listed(ctx context.Context, ids []OID, input, option string) ([]OID, error) {
 	wanted := make(map[OID]bool, len(ids))
 	for _, id := range ids {

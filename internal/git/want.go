@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// unknownWant is an object that a client must not have, or that is not there.
+// unknownWant is the error for an object that does not exist or that the client
+// cannot see.
 type unknownWant struct{ id OID }
 
 func (u *unknownWant) Error() string { return "not our ref " + string(u.id) }
 
-// checkWants lets a fetch have what the refs that the client sees lead to.
-// Git itself gives any object to a client of version 2. A partial clone asks
-// for files and directories by their ids, which are held to the same rule. It
-// returns an *unknownWant.
+// checkWants checks that the wanted objects of a fetch are reachable from visible
+// refs. Git itself gives any object to a client of protocol version 2. The same
+// rule applies to blobs and trees that a partial clone requests by ID. It returns
+// an *unknownWant.
 func (r Repo) checkWants(ctx context.Context, q *inquiry, o ServeOptions) (*tips, error) {
 	visible, err := r.tips(ctx, o.hidden)
 	if err != nil {
