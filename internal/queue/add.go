@@ -12,7 +12,7 @@ import (
 	"svc/internal/db"
 )
 
-// AddOption changes when and how often work is tried.
+// AddOption changes when and how often a job is tried.
 type AddOption func(*addition)
 
 type addition struct {
@@ -21,30 +21,28 @@ type addition struct {
 	unique bool
 }
 
-// Unique adds nothing when the same work, by kind and arguments, is waiting
-// already. Work that runs just now does not count: it may have begun before
-// the change that asks for it.
+// Unique adds nothing if a job with the same kind and arguments is waiting
+// already. A running job does not count: it may have started before the change
+// that needs the job.
 func Unique() AddOption { return func(a *addition) { a.unique = true } }
 
-// Delay has the work wait. It starts up to a few seconds late.
+// Delay delays the job. It starts up to a few seconds late.
 func Delay(d time.Duration) AddOption { return func(a *addition) { a.delay = d } }
 
-// At has the work wait until t. It starts up to a few seconds late.
+// At schedules the job for t. It starts up to a few seconds late.
 func At(t time.Time) AddOption { return func(a *addition) { a.opts.ScheduledAt = t } }
 
-// Priority is 1 for work that goes first, the default, to 4 for work that
-// goes last.
+// Priority sets the priority, from 1 (first, the default) to 4 (last).
 func Priority(p int) AddOption { return func(a *addition) { a.opts.Priority = p } }
 
-// Tries is how often the work is tried before it counts as failed.
+// Tries sets how often the job is tried before it has failed permanently.
 func Tries(n int) AddOption { return func(a *addition) { a.opts.MaxAttempts = n } }
 
-// In puts the work into a lane: see Lane.
+// In adds the job to a lane: see Lane.
 func In(lane string) AddOption { return func(a *addition) { a.opts.Queue = lane } }
 
-// Add adds work to what tx does: it runs once that is committed, and never if
-// it is undone. Work of a kind that has no handler is refused by a queue that
-// has been started.
+// Add adds a job in tx. It runs after tx is committed, and never if tx is rolled
+// back. Once the queue is started, a job of a kind without a handler is refused.
 func (q *Queue) Add(ctx context.Context, tx *db.Tx, work Work, opts ...AddOption) error {
 	a := addition{opts: river.InsertOpts{Queue: defaultLane, MaxAttempts: defaultTries}}
 	for _, opt := range opts {
@@ -71,13 +69,13 @@ func (q *Queue) Add(ctx context.Context, tx *db.Tx, work Work, opts ...AddOption
 
 func (q *Queue) check(kind string, args []byte, opts river.InsertOpts) error {
 	if len(args) == 0 || args[0] != '{' {
-		return errors.New("the arguments are no struct")
+		return errors.New("the arguments are not a struct")
 	}
 	if opts.MaxAttempts < 1 {
-		return errors.New("it could not be tried once")
+		return errors.New("the number of tries is less than 1")
 	}
 	if q.client.Load() == nil {
-		return nil // a program that only adds work knows neither
+		return nil // a program that only adds jobs has no handlers or lanes
 	}
 	if _, ok := q.handlers[kind]; !ok {
 		return errors.New("it has no handler")
@@ -90,7 +88,7 @@ func (q *Queue) check(kind string, args []byte, opts river.InsertOpts) error {
 
 func (q *Queue) insert(ctx context.Context, tx *db.Tx, it item, a addition) error {
 	if a.unique {
-		if waits, err := q.waits(ctx, tx, it, a.opts.Queue); err != nil || waits {
+		if waiting, err := q.isWaiting(ctx, tx, it, a.opts.Queue); err != nil || waiting {
 			return err
 		}
 	}
@@ -108,7 +106,7 @@ func (q *Queue) now() time.Time {
 	return time.Now().UTC()
 }
 
-// wake has the lane look for work now rather than at its next glance.
+// wake makes the lane look for jobs now instead of at its next poll.
 func (q *Queue) wake(lane string) {
 	if q.client.Load() != nil {
 		q.driver.pilot.wake(lane)

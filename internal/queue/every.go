@@ -15,30 +15,30 @@ import (
 	"svc/internal/db"
 )
 
-// periodic is work that comes back.
+// periodic is a periodic job.
 type periodic struct {
 	every time.Duration
 	do    func(ctx context.Context) error
 }
 
-// everyKind is the kind of all periodic work. There is one row for each name,
-// forever: after each run it waits for its next turn. So the turn survives
-// restarts, one that was missed is made up for, and no two nodes take it.
+// everyKind is the kind of all periodic jobs. There is one permanent row for each
+// name: after a run, it is scheduled again. The schedule therefore survives
+// restarts, a missed run is made up for, and only one node runs it.
 const everyKind = "queue.every"
 
-// everyRetry is when periodic work that failed is retried, unless its next turn
-// comes sooner.
+// everyRetry is the delay after which a failed periodic job is retried, unless its
+// next run is sooner.
 const everyRetry = time.Minute
 
 type everyArgs struct {
 	Name string `json:"name"`
 }
 
-// Every has do called about every d, on one node at a time, before Start. The
-// first turn comes d after the first start; a turn that fell into a time when
-// no node ran is made up for soon after the next start. An error is logged,
-// and do is called again after a minute at the latest. The bound of one run
-// is five minutes, or d if that is more.
+// Every registers a periodic job that runs about every d, on one node at a time.
+// It must be called before Start. The first run is d after the first start; a run
+// that was missed because no node was running is made up for soon after the next
+// start. An error is logged, and the job is retried after at most a minute. The
+// time limit of a run is five minutes, or d if that is longer.
 func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context) error) {
 	if q.client.Load() != nil {
 		panic("queue: " + name + " is registered as periodic after Start")
@@ -49,16 +49,15 @@ func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context)
 	q.every[name] = periodic{d, do}
 }
 
-// ensureEvery adds the rows that are missing, and brings those forward that wait
-// for longer than they should by now.
+// ensureEvery adds missing rows, and reschedules rows whose interval was
+// shortened.
 func (q *Queue) ensureEvery(ctx context.Context) error {
 	return q.DB.Tx(ctx, func(tx *db.Tx) error {
 		rows, err := q.everyRows(ctx, tx)
 		if err != nil {
 			return fmt.Errorf("list periodic jobs: %w", err)
 		}
-		// In the order of names: two nodes that start at once must not wait for
-		// each other.
+		// Sorted by name, so that two nodes that start at the same time do not deadlock.
 		var missing []river.InsertManyParams
 		for _, name := range slices.Sorted(maps.Keys(q.every)) {
 			at := q.now().Add(q.every[name].every)
@@ -91,10 +90,10 @@ var waitingOrRunning = []rivertype.JobState{
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-// everyRows returns the rows of periodic work by name.
+// everyRows returns the rows of periodic jobs by name.
 func (q *Queue) everyRows(ctx context.Context, tx *db.Tx) (map[string]*rivertype.JobRow, error) {
-	const many = 1000 // there is one row for each name
-	found, err := q.inserter.JobListTx(ctx, tx.SQL(), river.NewJobListParams().Kinds(everyKind).States(waitingOrRunning...).First(many))
+	const limit = 1000 // more than there can be: there is one row for each name
+	found, err := q.inserter.JobListTx(ctx, tx.SQL(), river.NewJobListParams().Kinds(everyKind).States(waitingOrRunning...).First(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -109,19 +108,19 @@ func (q *Queue) everyRows(ctx context.Context, tx *db.Tx) (map[string]*rivertype
 	return rows, nil
 }
 
-// everyJob returns the row of periodic work. A second one of the same name is not
-// inserted.
+// everyJob returns the row of a periodic job. A second row with the same name is
+// not inserted.
 func everyJob(name string, at time.Time) (river.InsertManyParams, error) {
 	args, err := json.Marshal(everyArgs{name})
 	return river.InsertManyParams{Args: item{everyKind, args}, InsertOpts: &river.InsertOpts{
-		MaxAttempts: math.MaxInt16, // it never ends by failing
+		MaxAttempts: math.MaxInt16, // never discarded
 		Queue:       defaultLane,
 		ScheduledAt: at,
 		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: waitingOrRunning},
 	}}, err
 }
 
-// everyWorker does all periodic work.
+// everyWorker runs all periodic jobs.
 type everyWorker struct {
 	river.WorkerDefaults[item]
 	q *Queue
@@ -132,11 +131,11 @@ func (w *everyWorker) Timeout(job *river.Job[item]) time.Duration {
 	return max(defaultTimeout, w.find(job).every)
 }
 
-// Work implements river.Worker. It always asks for another turn.
+// Work implements river.Worker. It always schedules the next run.
 func (w *everyWorker) Work(ctx context.Context, job *river.Job[item]) error {
 	p := w.find(job)
 	if p.do == nil {
-		return river.JobSnooze(time.Hour) // it is not taken
+		return river.JobSnooze(time.Hour) // this node does not take unknown names
 	}
 	if err := guard(func() error { return p.do(ctx) }); err != nil {
 		if stopped(ctx, err) {

@@ -12,22 +12,22 @@ import (
 	"svc/internal/errs"
 )
 
-// Item is a piece of work as those who look after the queue see it. What the
-// work is about is not told: it may hold secrets.
+// Item is a job as administrators see it. The arguments are left out, because they
+// may contain secrets.
 type Item struct {
 	ID      int64
 	Kind    string
 	Lane    string
 	State   State
-	Try     int // how often it was tried
-	Tries   int // how often it may be
+	Try     int // number of tries so far
+	Tries   int // maximum number of tries
 	AddedAt time.Time
 	DueAt   time.Time
-	Error   string // of the last try
+	Error   string // error of the last try
 }
 
-// List returns work that is not finished well, the newest first; an empty state
-// stands for all.
+// List returns the jobs that have not succeeded, newest first. An empty state
+// selects all.
 func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Item], error) {
 	list, err := q.find(ctx, state, p.Limit+1, p.Offset)
 	if err != nil {
@@ -40,11 +40,10 @@ func (q *Queue) List(ctx context.Context, state State, p db.Paging) (db.Page[Ite
 	return page, nil
 }
 
-// Again has work retried at once, also work that has failed for good, when tx
-// is committed. NotFound when there is no such work; Conflict while it runs or
-// after it was done.
+// Again retries a job immediately after tx is committed, even if it has failed
+// permanently. NotFound; Conflict if it is running or finished.
 func (q *Queue) Again(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
-	i, err := q.kept(ctx, tx, id)
+	i, err := q.editable(ctx, tx, id)
 	if err != nil {
 		return i, err
 	}
@@ -55,10 +54,10 @@ func (q *Queue) Again(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	return i, nil
 }
 
-// Drop takes work out of the queue undone. NotFound when there is no such
-// work; Conflict while it runs or after it was done.
+// Drop deletes a job from the queue. NotFound; Conflict if it is running or
+// finished.
 func (q *Queue) Drop(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
-	i, err := q.kept(ctx, tx, id)
+	i, err := q.editable(ctx, tx, id)
 	if err != nil {
 		return i, err
 	}
@@ -68,8 +67,8 @@ func (q *Queue) Drop(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	return i, nil
 }
 
-// kept is work that someone may meddle with.
-func (q *Queue) kept(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
+// editable returns a job that can be retried or deleted.
+func (q *Queue) editable(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	row, err := q.inserter.JobGetTx(ctx, tx.SQL(), id)
 	if errors.Is(err, rivertype.ErrNotFound) || err == nil && row.Kind == everyKind {
 		return Item{}, errs.NotFound("Work")

@@ -8,9 +8,9 @@ import (
 	"github.com/riverqueue/river/rivershared/startstop"
 )
 
-// leader is a maintenance service of River that does nothing but run: River
-// starts it when this node has been elected leader, which is the node that keeps
-// the queue in order, and stops it when another one is.
+// leader is a maintenance service of River that only records whether this node is
+// the leader, which maintains the queue. River starts it when this node is elected
+// and stops it when another one is.
 type leader struct {
 	startstop.BaseStartStop
 	active atomic.Bool
@@ -32,16 +32,16 @@ func (l *leader) Start(ctx context.Context) error {
 	return nil
 }
 
-// awaitElection waits until the client knows the result of an election, but not
-// forever: a database that is away elects no one. A client that is stopped while
-// it receives the result may never stop: River's elector holds a lock while it
-// waits for the listener to take the news, and the listener, who has seen the
-// end, waits for the lock.
+// awaitElection waits until the client knows the result of an election, up to a
+// limit: without the database no node is elected. Stopping a client while it
+// receives the result can deadlock: River's elector holds a lock while it waits
+// for the listener to receive the news, and the listener, which is stopping, waits
+// for the lock.
 func (q *Queue) awaitElection(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, electionGrace)
 	defer cancel()
 	for pause := time.Millisecond; !q.driver.pilot.leader.active.Load(); pause = min(2*pause, 50*time.Millisecond) {
-		if q.DB.Postgres() { // else there is no other node
+		if q.DB.Postgres() { // SQLite has only one node
 			if other, err := hasOtherLeader(ctx, q.DB, q.Node(), (clock{q.Now}).NowUTCOrNil()); err == nil && other {
 				return
 			}

@@ -381,9 +381,9 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		cases := []struct {
-			fault   error
-			minutes int
-			kept    bool
+			fault    error
+			minutes  int
+			editable bool
 		}{
 			{nil, 55, true},
 			{nil, 65, false},
@@ -409,7 +409,7 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 			if err := db.ExecOne(t.Context(), d, "UPDATE river_job SET finalized_at = "+ago+" WHERE id = ?", n+1); err != nil {
 				t.Fatal(err)
 			}
-			if c.kept {
+			if c.editable {
 				want = append(want, int64(n+1))
 			}
 		}

@@ -26,27 +26,26 @@ import (
 	"svc/internal/db"
 )
 
-// Work is the arguments of one piece of work: a struct that JSON can hold.
-// Its kind ("user.delete") is stored with it, so it must not change while
-// such work may be waiting.
+// Work is the arguments of a background job: a struct that can be encoded as JSON.
+// Its kind ("user.delete") is stored with it and must not change while such jobs
+// may be waiting.
 type Work interface{ Kind() string }
 
-// Deps are what the queue needs.
+// Deps are the dependencies of the queue.
 type Deps struct {
 	DB  *db.DB
 	Log *slog.Logger
-	// Workers is how much work runs at once on this node in the default lane;
-	// 0 means twice the number of processors.
+	// Workers is the number of concurrent jobs in the default lane on this node; 0
+	// means twice the number of CPUs.
 	Workers int
-	// Now is the clock; nil means that of the database.
+	// Now is the clock; nil means the clock of the database.
 	Now func() time.Time
-	// Pulse is how often nodes tell each other that they live; 0 is the usual
-	// time.
+	// Pulse is the interval of the heartbeats of nodes; 0 means the default.
 	Pulse time.Duration
 }
 
-// Queue keeps work and runs it. Its methods are safe for concurrent use, but
-// for Handle, Every and Lane, which come before Start.
+// Queue stores and runs background jobs. Its methods are safe for concurrent use,
+// except for Handle, Every and Lane, which must be called before Start.
 type Queue struct {
 	Deps
 	driver   *driver
@@ -56,16 +55,16 @@ type Queue struct {
 	every    map[string]periodic
 	pulse    time.Duration
 	poll     time.Duration
-	quick    bool // tests: no random pauses at the start
+	quick    bool // for tests: no random delays at startup
 
-	// client is there from Start to Stop; meanwhile the maps do not change.
+	// client is set from Start to Stop. The maps do not change while it is set.
 	client  atomic.Pointer[river.Client[*sql.Tx]]
-	life    sync.Mutex         // one Start or Stop at a time
-	stop    context.CancelFunc // ends tend
+	life    sync.Mutex         // serializes Start and Stop
+	stop    context.CancelFunc // stops tend
 	tending sync.WaitGroup
 }
 
-// handler is what Handle was given, without its type.
+// handler is a registered handler with untyped arguments.
 type handler struct {
 	do      func(ctx context.Context, args []byte) error
 	timeout time.Duration
@@ -73,19 +72,18 @@ type handler struct {
 }
 
 const (
-	// defaultLane is the name by which River knows the lane of all work that
-	// names none.
+	// defaultLane is River's name for the default lane.
 	defaultLane = river.QueueDefault
-	// defaultTimeout bounds one run of a handler that names no other bound.
+	// defaultTimeout is the default time limit of a run.
 	defaultTimeout = 5 * time.Minute
-	// poll is how soon a lane finds what it was not woken for.
+	// poll is the interval at which a lane looks for jobs that it was not woken for.
 	poll = time.Second
-	// defaultTries makes work fail for good about half a day after it was
-	// first tried: see backoff.
+	// defaultTries makes a job fail permanently about half a day after its first try:
+	// see backoff.
 	defaultTries = 12
 )
 
-// New returns a queue. Work can be added to it at once; it runs after Start.
+// New returns a queue. Jobs can be added immediately; they run after Start.
 func New(d Deps) *Queue {
 	q := &Queue{
 		Deps:     d,
@@ -101,26 +99,26 @@ func New(d Deps) *Queue {
 	}
 	inserter, err := river.NewClient(q.driver, &river.Config{Logger: riverLog(d.Log), Test: river.TestConfig{Time: clock{d.Now}}})
 	if err != nil {
-		panic(fmt.Sprintf("queue: %v", err)) // the configuration is fixed, so it is always right or always wrong
+		panic(fmt.Sprintf("queue: %v", err)) // the configuration is constant, so this is a programming error
 	}
 	q.inserter = inserter
 	return q
 }
 
-// Option changes how a kind of work is handled.
+// Option changes how a kind of job is handled.
 type Option func(*handler)
 
-// Timeout bounds one run; the context of the handler ends then. Without it a
-// run has five minutes.
+// Timeout sets the time limit of a run, at which the context of the handler ends.
+// The default is five minutes.
 func Timeout(d time.Duration) Option { return func(h *handler) { h.timeout = d } }
 
-// Handle says how work of the type W is done, before Start. When do returns nil
-// the work is finished. An error of the kinds errs.KindInvalid and
-// errs.KindNotFound says that trying again is in vain, and the work is given
-// up; after any other error, or a panic, it is retried later, with growing
-// pauses, until its tries are used up and it counts as failed.
+// Handle registers the handler for jobs with arguments of type W. It must be
+// called before Start. If do returns nil, the job is finished. An error of kind
+// errs.KindInvalid or errs.KindNotFound means that retrying is pointless, and the
+// job is discarded. After any other error, or a panic, the job is retried with
+// increasing delays until it has failed permanently.
 func Handle[W Work](q *Queue, do func(ctx context.Context, work W) error, opts ...Option) {
-	var zero W
+	var w W
 	h := handler{
 		args:    reflect.TypeFor[W](),
 		timeout: defaultTimeout,
@@ -135,11 +133,11 @@ func Handle[W Work](q *Queue, do func(ctx context.Context, work W) error, opts .
 	for _, opt := range opts {
 		opt(&h)
 	}
-	q.handle(zero.Kind(), h)
+	q.handle(w.Kind(), h)
 }
 
-// Arguments returns the types of the arguments of work by kind. Nodes of another
-// release may run the work, so a test checks that fields are only added.
+// Arguments returns the argument types of jobs by kind. Nodes of another release
+// may run a job, so a test checks that fields are only added.
 func (q *Queue) Arguments() map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for kind, h := range q.handlers {
@@ -158,9 +156,8 @@ func (q *Queue) handle(kind string, h handler) {
 	q.handlers[kind] = h
 }
 
-// Lane makes its own lane for work that must not keep other work waiting,
-// before Start: at most workers of it run at once on this node. Work gets there
-// by In.
+// Lane registers a lane with its own workers on this node, for jobs that must not
+// delay others. It must be called before Start. Use In to add jobs to a lane.
 func (q *Queue) Lane(name string, workers int) {
 	if q.client.Load() != nil {
 		panic("queue: the lane " + name + " is registered after Start")
@@ -168,16 +165,16 @@ func (q *Queue) Lane(name string, workers int) {
 	q.lanes[name] = workers
 }
 
-// Start takes up work, also what an earlier process left. ctx bounds the
-// start only. On SQLite this process must be the only one that has started a
-// queue on the file.
+// Start starts running jobs, including those left by an earlier process. ctx
+// applies to the start only. On SQLite this process must be the only one that has
+// started a queue on the file.
 func (q *Queue) Start(ctx context.Context) error {
 	q.life.Lock()
 	defer q.life.Unlock()
 	if q.client.Load() != nil {
 		return errors.New("start queue: it runs already")
 	}
-	if err := q.driver.pilot.know(q); err != nil {
+	if err := q.driver.pilot.setHandlers(q); err != nil {
 		return fmt.Errorf("start queue: %w", err)
 	}
 	client, err := river.NewClient(q.driver, q.config())
@@ -203,15 +200,16 @@ func (q *Queue) Start(ctx context.Context) error {
 }
 
 const (
-	// stopGrace is how long Stop waits for handlers whose context it has ended.
+	// stopGrace is how long Stop waits for handlers after it has canceled their
+	// contexts.
 	stopGrace = 5 * time.Second
 	// electionGrace is how long Stop waits for an election.
 	electionGrace = 5 * time.Second
 )
 
-// Stop takes up no more work, waits for the work that runs, and returns. When
-// ctx ends first, the contexts of the handlers end too, and their work will be
-// retried; Stop then returns ctx's error.
+// Stop stops taking jobs and waits for running ones. If ctx ends first, the
+// contexts of the handlers are canceled and their jobs will be retried; Stop then
+// returns the error of ctx.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.life.Lock()
 	defer q.life.Unlock()
@@ -226,14 +224,14 @@ func (q *Queue) Stop(ctx context.Context) error {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
 		if client.StopAndCancel(grace) != nil {
-			return err // a handler does not heed its context: the process ends with it
+			return err // a handler ignores its context; the process must end
 		}
 	}
 	q.stop()
 	q.tending.Wait()
 	q.client.Store(nil)
 	if left := q.leave(context.WithoutCancel(ctx), client.ID()); left != nil {
-		// The other nodes find out when this one no longer reports itself.
+		// The other nodes notice when the heartbeats stop.
 		q.Log.WarnContext(ctx, "the queue cannot remove this node from the list of nodes", "error", left)
 	}
 	return err

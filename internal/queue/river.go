@@ -29,7 +29,7 @@ import (
 	"svc/internal/errs"
 )
 
-// config is River's configuration for a client that works.
+// config returns River's configuration for a client that runs jobs.
 func (q *Queue) config() *river.Config {
 	workers := river.NewWorkers()
 	for kind, h := range q.handlers {
@@ -44,14 +44,14 @@ func (q *Queue) config() *river.Config {
 		TestOnly: q.quick,
 		Workers:  workers,
 
-		// Adding work wakes its lane at once; the poll finds what other nodes
-		// added and what has become due.
+		// Adding a job wakes its lane immediately. The poll finds jobs that other nodes
+		// added or that have become due.
 		FetchCooldown:     10 * time.Millisecond,
 		FetchPollInterval: q.poll,
 
 		JobTimeout: defaultTimeout,
-		// Work that a dead process left is taken over much sooner: see
-		// takeOver and tend. This catches what they miss.
+		// Jobs of a dead process are taken over much sooner by takeOver and tend. This is
+		// a fallback.
 		RescueStuckJobsAfter: time.Hour,
 		RetryPolicy:          backoff{q.now},
 
@@ -63,12 +63,12 @@ func (q *Queue) config() *river.Config {
 		c.Queues[lane] = river.QueueConfig{MaxWorkers: n}
 	}
 	if !q.DB.Postgres() {
-		c.ReindexerSchedule = river.NeverSchedule() // would only hold up the writer
+		c.ReindexerSchedule = river.NeverSchedule() // it would only block the writer
 	}
 	return c
 }
 
-// item is any work as River sees it.
+// item is the River representation of all jobs.
 type item struct {
 	kind string
 	args json.RawMessage
@@ -86,7 +86,7 @@ func (i *item) UnmarshalJSON(args []byte) error {
 	return nil
 }
 
-// worker does the work of one kind.
+// worker runs the jobs of one kind.
 type worker struct {
 	river.WorkerDefaults[item]
 	handler
@@ -121,23 +121,23 @@ func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
 	return err
 }
 
-// postponed is the error of work that is to be done later.
+// postponed is the error of a handler that postpones its job.
 type postponed time.Duration
 
 // Error implements error.
 func (p postponed) Error() string { return "postponed for " + time.Duration(p).String() }
 
-// Postpone returns the error of a handler that does its work later, for example
-// because others should have the worker. It does not count as a try.
+// Postpone returns an error for a handler that wants to run again later, for
+// example to let other jobs run. It does not count as a try.
 func Postpone(d time.Duration) error { return postponed(d) }
 
-// stopped reports whether the work failed because the queue is being stopped,
-// which does not count as a try: only then is the context of work canceled.
+// stopped reports whether a job failed because the queue is being stopped, which
+// does not count as a try. The context of a job is canceled only in this case.
 func stopped(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled)
 }
 
-// guard turns a panic of f into an error that tells where it was.
+// guard converts a panic of f to an error with a stack trace.
 func guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -147,8 +147,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// backoff spaces the tries: 1 s, 16 s, 81 s, … the fourth power of their
-// number, a tenth more or less, at most six hours.
+// backoff is the retry policy: the delay is the fourth power of the number of
+// tries in seconds (1 s, 16 s, 81 s, …), plus or minus 10 %, at most six hours.
 type backoff struct{ now func() time.Time }
 
 // NextRetry implements river.ClientRetryPolicy.
@@ -157,8 +157,8 @@ func (b backoff) NextRetry(job *rivertype.JobRow) time.Time {
 	return b.now().Add(time.Duration(seconds * (0.9 + 0.2*rand.Float64()) * float64(time.Second)))
 }
 
-// clock is River's clock. Its own gives local times where it says UTC, and
-// SQLite compares times as text.
+// clock is River's clock. The default one returns local times as UTC, and SQLite
+// compares times as text.
 type clock struct{ now func() time.Time }
 
 // NowUTC implements rivertype.TimeGenerator.
@@ -169,8 +169,8 @@ func (c clock) NowUTC() time.Time {
 	return time.Now().UTC()
 }
 
-// NowUTCOrNil implements rivertype.TimeGenerator; nil has River ask the
-// database, whose clock all nodes share.
+// NowUTCOrNil implements rivertype.TimeGenerator. nil makes River use the clock of
+// the database, which all nodes share.
 func (c clock) NowUTCOrNil() *time.Time {
 	if c.now == nil {
 		return nil
@@ -179,9 +179,9 @@ func (c clock) NowUTCOrNil() *time.Time {
 	return &now
 }
 
-// driver is River's driver for our database, with a pilot that can wake lanes.
-// River has no other way to be told of work that was added in a transaction
-// of ours, short of a connection that listens.
+// driver is River's driver with a pilot that can wake lanes. Otherwise River
+// notices jobs that were added in our transactions only with a listening
+// connection.
 type driver struct {
 	riverdriver.Driver[*sql.Tx]
 	pilot *pilot
@@ -194,30 +194,30 @@ func newDriver(d *db.DB) *driver {
 	return &driver{riversqlite.New(d.SQL()), &pilot{db: d, kinds: "[]", periodic: "[]"}}
 }
 
-// SupportsListenNotify says that no one listens, so that River need not notify.
+// SupportsListenNotify returns false, so that River does not send notifications.
 func (d *driver) SupportsListenNotify() bool { return false }
 
 // PluginInit is called by River before PluginPilot.
 func (d *driver) PluginInit(*baseservice.Archetype) {}
 
-// PluginPilot returns River our pilot.
+// PluginPilot returns the pilot to River.
 func (d *driver) PluginPilot() riverpilot.Pilot { return d.pilot }
 
-// pilot is River's own, with a way to wake a lane and a maintenance service that
-// shows whether this node is the leader.
+// pilot is River's standard pilot with a method to wake a lane, and a maintenance
+// service that records whether this node is the leader.
 type pilot struct {
 	riverpilot.StandardPilot
 	db *db.DB
-	// What this node has handlers for, as JSON arrays: kinds of work, and names of
-	// periodic work. They do not change while the queue runs.
+	// Kinds of jobs and names of periodic jobs that this node has handlers for, as
+	// JSON arrays. They do not change while the queue is running.
 	kinds, periodic string
 	notify          func(context.Context, []*rivertype.JobInsertResult)
 	leader          leader
 }
 
-// know notes what the queue has handlers for.
-func (p *pilot) know(q *Queue) error {
-	// Without any, the list is empty and not null.
+// setHandlers records the handlers of the queue.
+func (p *pilot) setHandlers(q *Queue) error {
+	// An empty list must be [] and not null.
 	kinds, err := json.Marshal(slices.AppendSeq([]string{}, maps.Keys(q.handlers)))
 	if err != nil {
 		return err
@@ -227,25 +227,24 @@ func (p *pilot) know(q *Queue) error {
 	return err
 }
 
-// PilotInit implements riverpilot.Pilot. It is called by each new client; the
-// last one is the client that works.
+// PilotInit implements riverpilot.Pilot. It is called by each new client; the last
+// one is the client that runs jobs.
 func (p *pilot) PilotInit(_ *baseservice.Archetype, params *riverpilot.PilotInitParams) {
 	p.notify = params.NotifyNonTxJobInsert
 }
 
-// PluginMaintenanceServices returns River the services that run only on the
-// leader.
+// PluginMaintenanceServices returns the services that run only on the leader.
 func (p *pilot) PluginMaintenanceServices() []startstop.Service {
 	return []startstop.Service{&p.leader}
 }
 
-// PluginServices returns River the services that run on every node.
+// PluginServices returns the services that run on every node.
 func (p *pilot) PluginServices() []startstop.Service { return nil }
 
-// JobGetAvailable implements riverpilot.Pilot. Work of kinds that this node has no
-// handler for stays for the nodes of a newer release. River takes work by an
-// update, for which SQLite needs its only writer even when no work waits; a read
-// does not hold up anyone.
+// JobGetAvailable implements riverpilot.Pilot. Jobs of kinds without a handler are
+// left to nodes of a newer release. River takes jobs with an UPDATE, for which
+// SQLite needs the write lock even if there are no jobs, so a read checks that
+// first.
 func (p *pilot) JobGetAvailable(ctx context.Context, exec riverdriver.Executor, _ riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
 	if !p.db.Postgres() {
 		if available, err := laneHasWork(ctx, p.db, params.Queue); err != nil || !available {
@@ -263,9 +262,9 @@ func (p *pilot) wake(lane string) {
 	p.notify(context.Background(), []*rivertype.JobInsertResult{{Job: &rivertype.JobRow{Queue: lane}}})
 }
 
-// riverLog is our log for River's messages: what it finds worth an info is
-// worth a debug to us, an error, which it tries again by itself, a warning. What
-// it says of single jobs we say ourselves.
+// riverLog returns a logger for River's messages with lower levels: info becomes
+// debug, and errors, which River retries, become warnings. Failures of jobs are
+// dropped, because the worker logs them.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(quiet{log.Handler()}) }
 
 type quiet struct{ slog.Handler }

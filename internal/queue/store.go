@@ -12,11 +12,11 @@ import (
 	"svc/internal/db"
 )
 
-// insertPlain writes the row that River would write for work that may begin at
-// once. River has SQLite read the text of its statement again each time, within
-// a savepoint, while no one else may write.
+// insertPlain inserts the row that River would insert for a job that can run
+// immediately. River's own statement is slower on SQLite: it is parsed each time,
+// within a savepoint, while the write lock is held.
 func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.InsertOpts) error {
-	var now *string // the database knows better, unless the time is not the real one
+	var now *string // nil means the clock of the database
 	if at := (clock{q.Now}).NowUTCOrNil(); at != nil {
 		text := at.Round(time.Millisecond).Format("2006-01-02 15:04:05.999")
 		now = &text
@@ -28,18 +28,18 @@ func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.Ins
 	return err
 }
 
-// waits reports whether the same work waits in the lane, and keeps it waiting
-// until tx has ended, so that it sees what tx does. River's own way would wait
-// for running work to be written off, and so could tx and River for each
-// other. Nothing is waited for here: of two transactions that ask at once both
-// may add the work, which is then done once too often.
-func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
+// isWaiting reports whether the same job is waiting in the lane, and keeps it from
+// starting until tx has ended, so that it sees the changes of tx. River's unique
+// jobs would wait for running jobs to be completed, which could deadlock. This
+// does not wait: two concurrent transactions may both add the job, which then runs
+// once more than necessary.
+func (q *Queue) isWaiting(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
 	query := `SELECT id FROM river_job
 		WHERE state IN ('available', 'retryable', 'scheduled') AND queue = ? AND kind = ? AND `
 	if q.DB.Postgres() {
 		query += "args = CAST(? AS jsonb) LIMIT 1 FOR UPDATE SKIP LOCKED"
 	} else {
-		query += "CAST(args AS text) = ? LIMIT 1" // River stores them as they come
+		query += "CAST(args AS text) = ? LIMIT 1" // River stores the text unchanged
 	}
 	var id int64
 	err := tx.QueryRowContext(ctx, query, lane, it.kind, string(it.args)).Scan(&id)
@@ -49,8 +49,8 @@ func (q *Queue) waits(ctx context.Context, tx *db.Tx, it item, lane string) (boo
 	return err == nil, err
 }
 
-// The conditions for work that this node has handlers for. Their arguments are the
-// kinds, everyKind and the names of periodic work; lists are JSON.
+// Conditions on jobs that this node has handlers for. Their arguments are the
+// kinds, everyKind and the names of periodic jobs; lists are JSON.
 const (
 	knownPostgres = `(kind IN (SELECT json_array_elements_text(CAST(? AS json)))
 		OR kind = ? AND args ->> 'name' IN (SELECT json_array_elements_text(CAST(? AS json))))`
@@ -58,9 +58,9 @@ const (
 		OR kind = ? AND json_extract(CAST(args AS TEXT), '$.name') IN (SELECT value FROM json_each(?)))`
 )
 
-// take marks available work of a lane as running on this node, if its kind is one
-// of kinds or it is one of the periodic jobs, and returns its IDs. It does what
-// River does, which takes work of every kind. Both lists are JSON.
+// take marks available jobs of a lane as running on this node if this node has a
+// handler for them, and returns their IDs. River's own query takes jobs of every
+// kind. kinds and periodic are JSON lists.
 func take(ctx context.Context, d *db.DB, p *riverdriver.JobGetAvailableParams, kinds, periodic string) ([]int64, error) {
 	if d.Postgres() {
 		var now *string
@@ -96,13 +96,13 @@ func take(ctx context.Context, d *db.DB, p *riverdriver.JobGetAvailableParams, k
 		now, p.MaxAttemptedBy, p.ClientID, p.Queue, now, kinds, everyKind, periodic, p.MaxToLock)
 }
 
-// laneHasWork reports whether work of the lane is available. Its time is not
-// compared: work whose time has not come yet is scheduled, not available.
+// laneHasWork reports whether the lane has available jobs. Jobs that are not due
+// yet have another state.
 func laneHasWork(ctx context.Context, d *db.DB, lane string) (bool, error) {
 	return db.Exists(ctx, d, "SELECT 1 FROM river_job WHERE priority >= 0 AND queue = ? AND state = 'available'", lane)
 }
 
-// stateCase names the state of a row, as State has it.
+// stateCase is the State of a row.
 const stateCase = `CASE
 			WHEN state = 'running' THEN 'running'
 			WHEN state = 'discarded' THEN 'failed'
@@ -118,7 +118,7 @@ func scanItem(s db.Scanner) (Item, error) {
 	return i, err
 }
 
-// find returns work that is not finished well, the newest first.
+// find returns the jobs that have not succeeded, newest first.
 func (q *Queue) find(ctx context.Context, state State, limit, offset int) ([]Item, error) {
 	seconds, fault := "unixepoch(%s)", "json_extract(errors, '$[#-1].error')"
 	if q.DB.Postgres() {
@@ -131,8 +131,7 @@ func (q *Queue) find(ctx context.Context, state State, limit, offset int) ([]Ite
 		ORDER BY id DESC LIMIT ? OFFSET ?`, everyKind, string(state), string(state), limit, offset)
 }
 
-// Stats counts the work that is not finished well, by kind and state, in that
-// order.
+// Stats counts the jobs that have not succeeded, sorted by kind and state.
 func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
 	return db.All(ctx, q.DB, func(s db.Scanner) (Count, error) {
 		var c Count

@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// left is work that is marked as running, and which try of it.
+// left is a job that is marked as running, with its number of tries.
 type left struct {
 	id       int64
 	kind     string
@@ -22,13 +22,13 @@ func scanLeft(s db.Scanner) (left, error) {
 
 const leftColumns = `id, kind, attempt, max_attempts`
 
-// findRunning returns all work that is marked as running.
+// findRunning returns all jobs that are marked as running.
 func findRunning(ctx context.Context, q db.Q) ([]left, error) {
 	return db.All(ctx, q, scanLeft, `SELECT `+leftColumns+` FROM river_job WHERE state = 'running'`)
 }
 
-// findLeft returns the work that is marked as running on nodes that have not sent
-// a heartbeat for some time.
+// findLeft returns the jobs that are marked as running on nodes without a recent
+// heartbeat.
 func findLeft(ctx context.Context, q db.Q, silent time.Duration) ([]left, error) {
 	return db.All(ctx, q, scanLeft, `
 		SELECT `+leftColumns+` FROM river_job
@@ -38,8 +38,8 @@ func findLeft(ctx context.Context, q db.Q, silent time.Duration) ([]left, error)
 		silent.Seconds())
 }
 
-// saveFreed has work retried, or gives it up if that was its last try. It
-// reports false if the work has ended meanwhile or another node freed it.
+// saveFreed makes a job available again, or discards it if that was its last try.
+// It returns false if the job has ended or was freed by another node.
 func saveFreed(ctx context.Context, q db.Q, l left) (bool, error) {
 	set := "state = 'available'"
 	if l.try >= l.max {
@@ -59,7 +59,7 @@ func saveNode(ctx context.Context, q db.Q, id string) error {
 	return err
 }
 
-// findNodes returns the nodes that have sent a heartbeat within some time.
+// findNodes returns the nodes with a recent heartbeat.
 func findNodes(ctx context.Context, q db.Q, within time.Duration) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT id FROM river_client WHERE updated_at > now() - make_interval(secs => ?) ORDER BY id`, within.Seconds())
 }
@@ -69,14 +69,14 @@ func deleteNode(ctx context.Context, q db.Q, id string) error {
 	return err
 }
 
-// deleteOldNodes deletes nodes that have sent no heartbeat for a day.
+// deleteOldNodes deletes nodes without a heartbeat for a day.
 func deleteOldNodes(ctx context.Context, q db.Q) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM river_client WHERE updated_at < now() - INTERVAL '1 day'`)
 	return err
 }
 
-// hasOtherLeader reports whether another node is the leader at a time; nil is
-// that of the database.
+// hasOtherLeader reports whether another node is the leader at a time; nil means
+// now.
 func hasOtherLeader(ctx context.Context, q db.Q, id string, now *time.Time) (bool, error) {
 	var at *string
 	if now != nil {

@@ -11,23 +11,22 @@ import (
 	"svc/internal/db"
 )
 
-// On PostgreSQL each node writes down that it lives, every pulse; the work of
-// one that has not done so for some pulses is taken over by the others. River
-// has a table for that and does not use it.
+// On PostgreSQL each node sends a heartbeat every pulse. The jobs of a node that
+// has missed several are taken over by the others. River creates a table for this
+// but does not use it.
 const (
 	pulse  = 3 * time.Second
 	pulses = 4
 )
 
-// nodeID tells this process from all others on the database, with the name of
-// the machine for those who read it.
+// nodeID returns a unique ID of this process, which starts with the host name.
 func nodeID() string {
 	host, _ := os.Hostname()
 	return host[:min(len(host), 60)] + "-" + strings.ToLower(rand.Text())
 }
 
-// takeOver readies the database for this node. On SQLite there is no other,
-// so work that is marked as running was left by a process that is gone.
+// takeOver prepares the database for this node. On SQLite there is no other node,
+// so jobs that are marked as running were left by a dead process.
 func (q *Queue) takeOver(ctx context.Context, id string) error {
 	if q.DB.Postgres() {
 		return q.beat(ctx, id)
@@ -49,8 +48,8 @@ func (q *Queue) takeOver(ctx context.Context, id string) error {
 	})
 }
 
-// free lets another try begin. Work that takes the process down with it must
-// come to an end too, so its tries count.
+// free lets a job be tried again. The interrupted try counts, so that a job that
+// crashes the process is not retried forever.
 func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 	freed, err := saveFreed(ctx, tx, l)
 	if err != nil || !freed {
@@ -62,7 +61,7 @@ func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 	return nil
 }
 
-// tend keeps this node alive in the eyes of the others, and looks after theirs.
+// tend sends the heartbeats of this node and takes over the jobs of dead nodes.
 func (q *Queue) tend(ctx context.Context, id string) {
 	ticker := time.NewTicker(q.pulse)
 	defer ticker.Stop()
@@ -90,20 +89,20 @@ func (q *Queue) beat(ctx context.Context, id string) error {
 	return nil
 }
 
-// sweep frees the work of nodes that are gone and returns what it suspects.
-// It frees only what was suspected one pulse ago as well: after a crash of the
-// database the table of nodes is empty until all have told again that they live.
+// sweep frees the jobs of dead nodes and returns the new suspects. It frees only
+// jobs that were already suspects one pulse ago: after a crash of the database,
+// the table of nodes is empty until all nodes have sent a heartbeat.
 func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]bool, error) {
-	now := map[left]bool{}
+	current := map[left]bool{}
 	err := q.DB.Tx(ctx, func(tx *db.Tx) error {
-		clear(now)
+		clear(current)
 		found, err := findLeft(ctx, tx, pulses*q.pulse)
 		if err != nil {
 			return err
 		}
 		for _, l := range found {
 			if !suspects[l] {
-				now[l] = true
+				current[l] = true
 				continue
 			}
 			if err := q.free(ctx, tx, l); err != nil {
@@ -112,10 +111,10 @@ func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]boo
 		}
 		return deleteOldNodes(ctx, tx)
 	})
-	return now, err
+	return current, err
 }
 
-// leave forgets this node.
+// leave removes this node from the list of nodes.
 func (q *Queue) leave(ctx context.Context, id string) error {
 	if !q.DB.Postgres() {
 		return nil
@@ -123,7 +122,7 @@ func (q *Queue) leave(ctx context.Context, id string) error {
 	return deleteNode(ctx, q.DB, id)
 }
 
-// Node is the name of this node among those that do work; empty before Start.
+// Node returns the ID of this node; empty before Start.
 func (q *Queue) Node() string {
 	if client := q.client.Load(); client != nil {
 		return client.ID()
@@ -131,7 +130,7 @@ func (q *Queue) Node() string {
 	return ""
 }
 
-// Nodes are the names of all nodes that live, as far as the others know.
+// Nodes returns the IDs of all live nodes.
 func (q *Queue) Nodes(ctx context.Context) ([]string, error) {
 	if !q.DB.Postgres() {
 		return []string{q.Node()}, nil
