@@ -1,6 +1,7 @@
 package app
 
 import (
+	"svc/internal/config"
 	"svc/internal/project"
 	"svc/internal/signin"
 )
@@ -14,10 +15,22 @@ func (a *App) providers() []signin.Provider {
 	var list []signin.Provider
 	for _, p := range a.Config.Providers {
 		one := signin.Provider{
-			Name: p.Name, Label: p.Label, Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: string(p.ClientSecret), Scopes: p.Scopes, CAFile: p.CAFile,
-			UsernameClaim: p.UsernameClaim, GroupsClaim: p.GroupsClaim, AutoCreate: p.AutoCreate, RequireApproval: p.RequireApproval,
+			Name: p.Name, Label: p.Label, CAFile: p.CAFile, AutoCreate: p.AutoCreate, RequireApproval: p.RequireApproval,
 			LinkByEmail: p.LinkByEmail, TrustEmail: p.TrustEmail, TrustTwoFactor: p.TrustTwoFactor,
 			RequiredGroups: p.RequiredGroups, AdminGroups: p.AdminGroups, AuditorGroups: p.AuditorGroups,
+		}
+		switch p.Kind {
+		case config.OIDC:
+			one.OpenID = &signin.OpenID{
+				Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: string(p.ClientSecret), Scopes: p.Scopes,
+				UsernameClaim: p.UsernameClaim, GroupsClaim: p.GroupsClaim,
+			}
+		case config.LDAP:
+			one.LDAP = &signin.LDAP{
+				URL: p.URL, StartTLS: p.StartTLS, BindDN: p.BindDN, BindPassword: string(p.BindPassword), Base: p.Base, UserFilter: p.UserFilter,
+				UsernameAttribute: p.UsernameAttribute, NameAttribute: p.NameAttribute, EmailAttribute: p.EmailAttribute,
+				GroupsAttribute: p.GroupsAttribute, GroupBase: p.GroupBase, GroupFilter: p.GroupFilter, GroupAttribute: p.GroupAttribute,
+			}
 		}
 		for _, m := range p.GroupSync {
 			one.GroupSync = append(one.GroupSync, signin.GroupSync{Claim: m.Claim, Group: m.Group, Level: levels[m.Role]})

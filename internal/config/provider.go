@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,17 +16,34 @@ import (
 type Provider struct {
 	Name  string `yaml:"name"`  // in URLs and in the identities of users
 	Label string `yaml:"label"` // on pages; empty: the name
-	Kind  string `yaml:"kind"`  // oidc
+	Kind  string `yaml:"kind"`  // oidc or ldap
 
+	// Of an OpenID provider.
 	Issuer           string   `yaml:"issuer"`
 	ClientID         string   `yaml:"client_id"`
 	ClientSecret     Secret   `yaml:"client_secret"`
 	ClientSecretFile string   `yaml:"client_secret_file"` // read at the start, instead of ClientSecret
 	Scopes           []string `yaml:"scopes"`
-	CAFile           string   `yaml:"ca_file"` // empty: the roots of the system
+	UsernameClaim    string   `yaml:"username_claim"`
+	GroupsClaim      string   `yaml:"groups_claim"`
 
-	UsernameClaim string `yaml:"username_claim"`
-	GroupsClaim   string `yaml:"groups_claim"`
+	// Of an LDAP directory.
+	URL               string `yaml:"url"` // ldap:// or ldaps://
+	StartTLS          bool   `yaml:"start_tls"`
+	BindDN            string `yaml:"bind_dn"` // of the account that searches; empty: anonymous
+	BindPassword      Secret `yaml:"bind_password"`
+	BindPasswordFile  string `yaml:"bind_password_file"` // read at the start, instead of BindPassword
+	Base              string `yaml:"base"`
+	UserFilter        string `yaml:"user_filter"`
+	UsernameAttribute string `yaml:"username_attribute"`
+	NameAttribute     string `yaml:"name_attribute"`
+	EmailAttribute    string `yaml:"email_attribute"`
+	GroupsAttribute   string `yaml:"groups_attribute"`
+	GroupBase         string `yaml:"group_base"` // set: groups are searched, instead of GroupsAttribute
+	GroupFilter       string `yaml:"group_filter"`
+	GroupAttribute    string `yaml:"group_attribute"`
+
+	CAFile string `yaml:"ca_file"` // empty: the roots of the system
 
 	AutoCreate      bool `yaml:"auto_create"`
 	RequireApproval bool `yaml:"require_approval"` // of users that were created
@@ -110,15 +128,45 @@ func parseProviders(text string) (Providers, error) {
 	return list, nil
 }
 
+// The kinds of providers.
+const (
+	OIDC = "oidc"
+	LDAP = "ldap"
+)
+
+// newProvider returns the defaults of a kind.
+func newProvider(kind string) Provider {
+	p := Provider{Kind: kind, AutoCreate: true, RequireApproval: true}
+	switch kind {
+	case OIDC:
+		p.Scopes, p.UsernameClaim, p.GroupsClaim = []string{"openid", "profile", "email"}, "preferred_username", "groups"
+		p.TrustTwoFactor = true
+	case LDAP:
+		p.StartTLS, p.UserFilter, p.UsernameAttribute, p.NameAttribute, p.EmailAttribute = true, "(objectClass=person)", "uid", "cn", "mail"
+		p.GroupsAttribute, p.GroupFilter, p.GroupAttribute = "memberOf", "(|(member={dn})(uniqueMember={dn}))", "cn"
+		// The directory belongs to the company, and has no second factor.
+		p.TrustEmail = true
+	}
+	return p
+}
+
+// kindOf returns the kind that a mapping names.
+func kindOf(node *yaml.Node) string {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == "kind" {
+			return node.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
 func parseProvider(node *yaml.Node) (Provider, error) {
-	p := Provider{
-		Scopes: []string{"openid", "profile", "email"}, UsernameClaim: "preferred_username", GroupsClaim: "groups",
-		AutoCreate: true, RequireApproval: true, TrustTwoFactor: true,
-	}
 	if node.Kind != yaml.MappingNode {
-		return p, errors.New("is not a mapping")
+		return Provider{}, errors.New("is not a mapping")
 	}
+	p := newProvider(kindOf(node))
 	known := providerKeys()
+	var misplaced []string
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		place, ok := known[key]
@@ -134,36 +182,67 @@ func parseProvider(node *yaml.Node) (Provider, error) {
 			}
 			return p, fmt.Errorf("unknown key %q%s", key, hint)
 		}
-		if err := value.Decode(place(&p)); err != nil {
+		if err := value.Decode(place.field(&p)); err != nil {
 			return p, fmt.Errorf("%s has a value of the wrong type", key)
 		}
+		if place.kind != "" && place.kind != p.Kind {
+			misplaced = append(misplaced, key)
+		}
 	}
-	return p, p.check()
+	if err := p.check(); err != nil {
+		return p, err
+	}
+	if len(misplaced) > 0 {
+		return p, fmt.Errorf("%s is not an option of the kind %s", strings.Join(misplaced, ", "), p.Kind)
+	}
+	return p, nil
+}
+
+// providerKey is a key of a provider.
+type providerKey struct {
+	kind  string // of the providers that have it; empty: all
+	field func(*Provider) any
 }
 
 // providerKeys are the keys of a provider and their fields.
-func providerKeys() map[string]func(*Provider) any {
-	return map[string]func(*Provider) any{
-		"name":               func(p *Provider) any { return &p.Name },
-		"label":              func(p *Provider) any { return &p.Label },
-		"kind":               func(p *Provider) any { return &p.Kind },
-		"issuer":             func(p *Provider) any { return &p.Issuer },
-		"client_id":          func(p *Provider) any { return &p.ClientID },
-		"client_secret":      func(p *Provider) any { return &p.ClientSecret },
-		"client_secret_file": func(p *Provider) any { return &p.ClientSecretFile },
-		"scopes":             func(p *Provider) any { return &p.Scopes },
-		"ca_file":            func(p *Provider) any { return &p.CAFile },
-		"username_claim":     func(p *Provider) any { return &p.UsernameClaim },
-		"groups_claim":       func(p *Provider) any { return &p.GroupsClaim },
-		"auto_create":        func(p *Provider) any { return &p.AutoCreate },
-		"require_approval":   func(p *Provider) any { return &p.RequireApproval },
-		"link_by_email":      func(p *Provider) any { return &p.LinkByEmail },
-		"trust_email":        func(p *Provider) any { return &p.TrustEmail },
-		"trust_two_factor":   func(p *Provider) any { return &p.TrustTwoFactor },
-		"required_groups":    func(p *Provider) any { return &p.RequiredGroups },
-		"admin_groups":       func(p *Provider) any { return &p.AdminGroups },
-		"auditor_groups":     func(p *Provider) any { return &p.AuditorGroups },
-		"group_sync":         func(p *Provider) any { return &p.GroupSync },
+func providerKeys() map[string]providerKey {
+	return map[string]providerKey{
+		"name":             {"", func(p *Provider) any { return &p.Name }},
+		"label":            {"", func(p *Provider) any { return &p.Label }},
+		"kind":             {"", func(p *Provider) any { return &p.Kind }},
+		"ca_file":          {"", func(p *Provider) any { return &p.CAFile }},
+		"auto_create":      {"", func(p *Provider) any { return &p.AutoCreate }},
+		"require_approval": {"", func(p *Provider) any { return &p.RequireApproval }},
+		"link_by_email":    {"", func(p *Provider) any { return &p.LinkByEmail }},
+		"trust_email":      {"", func(p *Provider) any { return &p.TrustEmail }},
+		"trust_two_factor": {"", func(p *Provider) any { return &p.TrustTwoFactor }},
+		"required_groups":  {"", func(p *Provider) any { return &p.RequiredGroups }},
+		"admin_groups":     {"", func(p *Provider) any { return &p.AdminGroups }},
+		"auditor_groups":   {"", func(p *Provider) any { return &p.AuditorGroups }},
+		"group_sync":       {"", func(p *Provider) any { return &p.GroupSync }},
+
+		"issuer":             {OIDC, func(p *Provider) any { return &p.Issuer }},
+		"client_id":          {OIDC, func(p *Provider) any { return &p.ClientID }},
+		"client_secret":      {OIDC, func(p *Provider) any { return &p.ClientSecret }},
+		"client_secret_file": {OIDC, func(p *Provider) any { return &p.ClientSecretFile }},
+		"scopes":             {OIDC, func(p *Provider) any { return &p.Scopes }},
+		"username_claim":     {OIDC, func(p *Provider) any { return &p.UsernameClaim }},
+		"groups_claim":       {OIDC, func(p *Provider) any { return &p.GroupsClaim }},
+
+		"url":                {LDAP, func(p *Provider) any { return &p.URL }},
+		"start_tls":          {LDAP, func(p *Provider) any { return &p.StartTLS }},
+		"bind_dn":            {LDAP, func(p *Provider) any { return &p.BindDN }},
+		"bind_password":      {LDAP, func(p *Provider) any { return &p.BindPassword }},
+		"bind_password_file": {LDAP, func(p *Provider) any { return &p.BindPasswordFile }},
+		"base":               {LDAP, func(p *Provider) any { return &p.Base }},
+		"user_filter":        {LDAP, func(p *Provider) any { return &p.UserFilter }},
+		"username_attribute": {LDAP, func(p *Provider) any { return &p.UsernameAttribute }},
+		"name_attribute":     {LDAP, func(p *Provider) any { return &p.NameAttribute }},
+		"email_attribute":    {LDAP, func(p *Provider) any { return &p.EmailAttribute }},
+		"groups_attribute":   {LDAP, func(p *Provider) any { return &p.GroupsAttribute }},
+		"group_base":         {LDAP, func(p *Provider) any { return &p.GroupBase }},
+		"group_filter":       {LDAP, func(p *Provider) any { return &p.GroupFilter }},
+		"group_attribute":    {LDAP, func(p *Provider) any { return &p.GroupAttribute }},
 	}
 }
 
@@ -175,31 +254,17 @@ func (p *Provider) check() error {
 	if p.Label == "" {
 		p.Label = p.Name
 	}
-	if p.Kind != "oidc" {
-		return fmt.Errorf("kind: %q is not one of oidc", p.Kind)
+	var err error
+	switch p.Kind {
+	case OIDC:
+		err = p.checkOIDC()
+	case LDAP:
+		err = p.checkLDAP()
+	default:
+		err = fmt.Errorf("kind: %q is not one of %s, %s", p.Kind, OIDC, LDAP)
 	}
-	u, err := url.Parse(p.Issuer)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("issuer is not a URL of the form https://host/path")
-	}
-	if p.ClientID == "" {
-		return errors.New("client_id is missing")
-	}
-	if p.ClientSecret != "" && p.ClientSecretFile != "" {
-		return errors.New("client_secret and client_secret_file exclude each other")
-	}
-	if p.ClientSecretFile != "" {
-		text, err := os.ReadFile(p.ClientSecretFile)
-		if err != nil {
-			return errors.New("client_secret_file cannot be read")
-		}
-		p.ClientSecret = Secret(strings.TrimSpace(string(text)))
-	}
-	if p.ClientSecret == "" {
-		return errors.New("client_secret or client_secret_file is missing")
-	}
-	if !slices.Contains(p.Scopes, "openid") {
-		return errors.New("scopes must include openid")
+	if err != nil {
+		return err
 	}
 	if max(len(p.RequiredGroups), len(p.AdminGroups), len(p.AuditorGroups), len(p.GroupSync)) > maxMappings {
 		return fmt.Errorf("a list of groups has more than %d entries", maxMappings)
@@ -210,5 +275,81 @@ func (p *Provider) check() error {
 			return fmt.Errorf("group_sync needs claim, group and role, which is one of %s", strings.Join(syncRoles(), ", "))
 		}
 	}
+	return nil
+}
+
+func (p *Provider) checkOIDC() error {
+	u, err := url.Parse(p.Issuer)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("issuer is not a URL of the form https://host/path")
+	}
+	if p.ClientID == "" {
+		return errors.New("client_id is missing")
+	}
+	if err := p.ClientSecret.fromFile("client_secret", p.ClientSecretFile); err != nil {
+		return err
+	}
+	if p.ClientSecret == "" {
+		return errors.New("client_secret or client_secret_file is missing")
+	}
+	if !slices.Contains(p.Scopes, "openid") {
+		return errors.New("scopes must include openid")
+	}
+	return nil
+}
+
+// attributeName is the name of an attribute of a directory.
+var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
+
+func (p *Provider) checkLDAP() error {
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Scheme != "ldap" && u.Scheme != "ldaps" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return errors.New("url is not of the form ldaps://host or ldap://host")
+	}
+	if u.Scheme == "ldaps" {
+		p.StartTLS = false
+	}
+	if p.Base == "" {
+		return errors.New("base is missing")
+	}
+	if err := p.BindPassword.fromFile("bind_password", p.BindPasswordFile); err != nil {
+		return err
+	}
+	if (p.BindDN == "") != (p.BindPassword == "") {
+		return errors.New("bind_dn needs bind_password or bind_password_file, and the other way around")
+	}
+	for _, a := range []struct{ key, value string }{
+		{"username_attribute", p.UsernameAttribute}, {"name_attribute", p.NameAttribute}, {"email_attribute", p.EmailAttribute},
+		{"groups_attribute", p.GroupsAttribute}, {"group_attribute", p.GroupAttribute},
+	} {
+		if !attributeName.MatchString(a.value) {
+			return fmt.Errorf("%s is not the name of an attribute", a.key)
+		}
+	}
+	for _, f := range []struct{ key, value string }{{"user_filter", p.UserFilter}, {"group_filter", p.GroupFilter}} {
+		if !strings.HasPrefix(f.value, "(") || !strings.HasSuffix(f.value, ")") {
+			return fmt.Errorf("%s is not a filter in parentheses", f.key)
+		}
+	}
+	if p.GroupBase != "" && !strings.Contains(p.GroupFilter, "{dn}") && !strings.Contains(p.GroupFilter, "{username}") {
+		return errors.New("group_filter must include {dn} or {username}")
+	}
+	return nil
+}
+
+// fromFile reads a secret from a file, if one is given. key is the name of its
+// option.
+func (s *Secret) fromFile(key, file string) error {
+	if file == "" {
+		return nil
+	}
+	if *s != "" {
+		return fmt.Errorf("%[1]s and %[1]s_file exclude each other", key)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("%s_file cannot be read", key)
+	}
+	*s = Secret(strings.TrimSpace(string(text)))
 	return nil
 }

@@ -44,6 +44,7 @@ providers:
 	}
 
 	const good = `"name":"a","kind":"oidc","issuer":"https://a.example","client_id":"c","client_secret":"hunter2"`
+	const directory = `"name":"a","kind":"ldap","url":"ldap://a.example","base":"dc=a"`
 	for text, want := range map[string]string{
 		`x`:                                      "is not a list",
 		`{"name":"a"}`:                           "is not a list",
@@ -52,7 +53,7 @@ providers:
 		`[{` + good + `},{` + good + `}]`:        "named twice",
 		`[{` + good + `,"auto_create":"no no"}]`: "auto_create has a value of the wrong type",
 		`[{"name":"A/b"}]`:                       "is not a name of 1 to 32",
-		`[{"name":"a","kind":"ldap9"}]`:          "is not one of oidc",
+		`[{"name":"a","kind":"ldap9"}]`:          "is not one of oidc, ldap",
 		`[{"name":"a","kind":"oidc","issuer":"id.example"}]`:                               "issuer is not a URL",
 		`[{"name":"a","kind":"oidc","issuer":"https://u:hunter2@a.example"}]`:              "issuer is not a URL",
 		`[{"name":"a","kind":"oidc","issuer":"https://a.example"}]`:                        "client_id is missing",
@@ -60,6 +61,16 @@ providers:
 		`[{` + good + `,"client_secret_file":"/x"}]`:                                       "exclude each other",
 		`[{` + good + `,"scopes":["email"]}]`:                                              "must include openid",
 		`[{` + good + `,"group_sync":[{"claim":"x","group":"g","role":"king"}]}]`:          "group_sync needs",
+		`[{` + directory + `,"url":"https://a.example"}]`:                                  "url is not of the form",
+		`[{` + directory + `,"url":"ldap://u:hunter2@a.example"}]`:                         "url is not of the form",
+		`[{` + directory + `,"bind_dn":"cn=x"}]`:                                           "bind_dn needs bind_password",
+		`[{` + directory + `,"bind_password":"hunter2"}]`:                                  "bind_dn needs bind_password",
+		`[{` + directory + `,"username_attribute":"uid)(x"}]`:                              "username_attribute is not the name of an attribute",
+		`[{` + directory + `,"user_filter":"objectClass=person"}]`:                         "user_filter is not a filter",
+		`[{` + directory + `,"group_base":"o=g","group_filter":"(cn=*)"}]`:                 "group_filter must include {dn}",
+		`[{` + directory + `,"client_secret":"hunter2"}]`:                                  "client_secret is not an option of the kind ldap",
+		`[{"name":"a","kind":"ldap","url":"ldaps://a.example"}]`:                           "base is missing",
+		`[{` + good + `,"bind_dn":"cn=x"}]`:                                                "bind_dn is not an option of the kind oidc",
 		`[` + strings.TrimSuffix(strings.Repeat(`{`+good+`},`, maxProviders+1), ",") + `]`: "more than 20",
 	} {
 		_, err := load(t, "", []string{"SVC_PROVIDERS=" + text}, nil)

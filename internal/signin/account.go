@@ -20,7 +20,7 @@ type pending struct{ error }
 
 // enter finds or creates the account of a person, applies their groups and opens a
 // session.
-func (s *Service) enter(ctx context.Context, c *client, p *person, r user.SignInRequest) (*user.Session, error) {
+func (s *Service) enter(ctx context.Context, c *Provider, p *person, r user.SignInRequest) (*user.Session, error) {
 	if err := c.admits(p); err != nil {
 		return nil, err
 	}
@@ -46,15 +46,15 @@ func (s *Service) enter(ctx context.Context, c *client, p *person, r user.SignIn
 }
 
 // link gives the identity to the user who asked for it in their settings.
-func (s *Service) link(ctx context.Context, c *client, in Answer, p *person) error {
+func (s *Service) link(ctx context.Context, c *Provider, by actor.Actor, p *person) error {
 	if err := c.admits(p); err != nil {
 		return err
 	}
-	return s.Users.LinkIdentity(ctx, in.By, in.By.ID, user.Identity{Provider: c.Name, ExternUID: p.uid})
+	return s.Users.LinkIdentity(ctx, by, by.ID, user.Identity{Provider: c.Name, ExternUID: p.uid})
 }
 
 // admits refuses a person who is in none of the required groups.
-func (c *client) admits(p *person) error {
+func (c *Provider) admits(p *person) error {
 	if len(c.RequiredGroups) > 0 && !p.inAny(c.RequiredGroups) {
 		return fmt.Errorf("%q is in none of the required groups", p.uid)
 	}
@@ -67,7 +67,7 @@ func (p *person) inAny(groups []string) bool {
 
 // newAccount links a person to an account with the same address, if the provider
 // may do that, or creates one.
-func (s *Service) newAccount(ctx context.Context, c *client, p *person, ip string) (*user.User, error) {
+func (s *Service) newAccount(ctx context.Context, c *Provider, p *person, ip string) (*user.User, error) {
 	identity := user.Identity{Provider: c.Name, ExternUID: p.uid}
 	if c.LinkByEmail && p.emailVerified && p.email != "" {
 		u, err := s.Users.FindByConfirmedEmail(ctx, p.email)

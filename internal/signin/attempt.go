@@ -113,24 +113,24 @@ func (s *Service) Finish(ctx context.Context, in Answer) (*Result, error) {
 	}
 	a, err := s.open(ctx, in)
 	if err != nil {
-		return nil, s.refuse(ctx, in, a, err)
+		return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 	}
 	p, err := c.exchange(ctx, a, in.Query)
 	if err != nil {
-		return nil, s.refuse(ctx, in, a, err)
+		return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 	}
 	if a.LinkUser != 0 {
-		if err := s.link(ctx, c, in, p); err != nil {
-			return nil, s.refuse(ctx, in, a, err)
+		if err := s.link(ctx, &c.Provider, in.By, p); err != nil {
+			return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 		}
 		return &Result{ReturnTo: a.ReturnTo, Label: c.Label}, nil
 	}
-	session, err := s.enter(ctx, c, p, user.SignInRequest{IP: in.IP, UserAgent: in.Agent})
+	session, err := s.enter(ctx, &c.Provider, p, user.SignInRequest{IP: in.IP, UserAgent: in.Agent})
 	if half, ok := errors.AsType[user.TwoFactorRequired](err); ok {
 		return &Result{ReturnTo: a.ReturnTo, Label: c.Label}, half
 	}
 	if err != nil {
-		return nil, s.refuse(ctx, in, a, err)
+		return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 	}
 	return &Result{Session: session, ReturnTo: a.ReturnTo, Label: c.Label}, nil
 }
@@ -168,12 +168,13 @@ func (s *Service) open(ctx context.Context, in Answer) (*attempt, error) {
 	return &a, nil
 }
 
-// refuse logs why a sign-in failed. Failures of the database stay what they are.
-func (s *Service) refuse(ctx context.Context, in Answer, a *attempt, reason error) error {
+// refuse logs why a sign-in failed, or a link. Failures of the database stay what
+// they are.
+func (s *Service) refuse(ctx context.Context, provider, ip string, link bool, reason error) error {
 	if errs.Is(reason, errs.KindUnavailable) {
-		return fmt.Errorf("sign in with %s: %w", in.Provider, reason)
+		return fmt.Errorf("sign in with %s: %w", provider, reason)
 	}
-	s.Log.WarnContext(ctx, "sign-in refused", "provider", in.Provider, "ip", in.IP, "reason", reason.Error())
+	s.Log.WarnContext(ctx, "sign-in refused", "provider", provider, "ip", ip, "reason", reason.Error())
 	var p pending
-	return &Refused{Link: a != nil && a.LinkUser != 0, Pending: errors.As(reason, &p), reason: reason}
+	return &Refused{Link: link, Pending: errors.As(reason, &p), reason: reason}
 }

@@ -12,7 +12,7 @@ import (
 
 // applyGroups sets what follows from the groups of a person at the provider: the
 // rights of administrators and auditors, and memberships.
-func (s *Service) applyGroups(ctx context.Context, c *client, u *user.User, p *person) error {
+func (s *Service) applyGroups(ctx context.Context, c *Provider, u *user.User, p *person) error {
 	var change user.Fields
 	if len(c.AdminGroups) > 0 && u.Admin != p.inAny(c.AdminGroups) {
 		admin := !u.Admin
@@ -45,7 +45,7 @@ func (s *Service) applyGroups(ctx context.Context, c *client, u *user.User, p *p
 // syncMembers gives a user the memberships that follow from their groups, and takes
 // those away that followed from groups that they have left. A membership that another
 // member gave is not lowered or removed, unless the provider raised it before.
-func (s *Service) syncMembers(ctx context.Context, c *client, u *user.User, p *person) error {
+func (s *Service) syncMembers(ctx context.Context, c *Provider, u *user.User, p *person) error {
 	want := make(map[int64]project.Level)
 	paths := make(map[int64]project.Ref)
 	for _, m := range c.GroupSync {
@@ -93,7 +93,7 @@ func (s *Service) syncMembers(ctx context.Context, c *client, u *user.User, p *p
 
 // giveRole adds a user to a group, or changes their role. synced says that the
 // membership came from the provider before.
-func (s *Service) giveRole(ctx context.Context, c *client, u *user.User, place project.Place, id int64, level project.Level, synced bool) error {
+func (s *Service) giveRole(ctx context.Context, c *Provider, u *user.User, place project.Place, id int64, level project.Level, synced bool) error {
 	by := actor.System()
 	m, err := s.Projects.Member(ctx, by, place, u.ID, false)
 	switch {

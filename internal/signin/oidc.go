@@ -34,6 +34,7 @@ const (
 // client talks to one OpenID provider.
 type client struct {
 	Provider
+	OpenID
 	settings *setting.Service
 	now      func() time.Time
 	roots    *x509.CertPool

@@ -1,5 +1,5 @@
 // Package signin signs users in with identity providers that the operator
-// configures: OpenID Connect. It finds or creates the account of an identity and
+// configures: OpenID Connect and LDAP. It finds or creates the account of an identity and
 // applies the groups of the provider.
 package signin
 
@@ -26,14 +26,9 @@ type Provider struct {
 	Name  string // in URLs and identities
 	Label string // on pages
 
-	Issuer       string
-	ClientID     string
-	ClientSecret string
-	Scopes       []string
-	CAFile       string // empty: the roots of the system
-
-	UsernameClaim string
-	GroupsClaim   string
+	OpenID *OpenID // one of these is set
+	LDAP   *LDAP
+	CAFile string // empty: the roots of the system
 
 	AutoCreate      bool
 	RequireApproval bool
@@ -45,6 +40,39 @@ type Provider struct {
 	AdminGroups    []string
 	AuditorGroups  []string
 	GroupSync      []GroupSync
+}
+
+// OpenID is how to reach an OpenID provider, and what to read from its claims.
+type OpenID struct {
+	Issuer        string
+	ClientID      string
+	ClientSecret  string
+	Scopes        []string
+	UsernameClaim string
+	GroupsClaim   string
+}
+
+// LDAP is how to reach an LDAP directory, and what to read from its entries.
+type LDAP struct {
+	URL      string
+	StartTLS bool
+	// BindDN is the account that searches; empty: anonymous.
+	BindDN       string
+	BindPassword string
+	Base         string
+	UserFilter   string
+
+	UsernameAttribute string
+	NameAttribute     string
+	EmailAttribute    string
+
+	// GroupsAttribute of a user has the DNs of their groups. If GroupBase is set,
+	// the groups below it are searched with GroupFilter instead, and named by their
+	// GroupAttribute.
+	GroupsAttribute string
+	GroupBase       string
+	GroupFilter     string
+	GroupAttribute  string
 }
 
 // GroupSync gives users with a value in their groups claim a role in a group.
@@ -72,29 +100,44 @@ type Deps struct {
 // Service signs users in with identity providers.
 type Service struct {
 	Deps
-	clients map[string]*client // by name
+	clients     map[string]*client    // by name
+	directories map[string]*directory // by name
 }
 
 // New returns the service and registers its background jobs. The providers are
 // not contacted: they may be away. It fails if a certificate file cannot be read.
 func New(d Deps) (*Service, error) {
-	s := &Service{Deps: d, clients: make(map[string]*client)}
+	s := &Service{Deps: d, clients: make(map[string]*client), directories: make(map[string]*directory)}
 	for _, p := range d.Providers {
-		c := &client{Provider: p, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name)}
-		if p.CAFile != "" {
-			text, err := os.ReadFile(p.CAFile)
-			if err != nil {
-				return nil, fmt.Errorf("identity provider %s: %w", p.Name, err)
-			}
-			c.roots = x509.NewCertPool()
-			if !c.roots.AppendCertsFromPEM(text) {
-				return nil, fmt.Errorf("identity provider %s: %s has no certificates", p.Name, p.CAFile)
-			}
+		roots, err := readRoots(p.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("identity provider %s: %w", p.Name, err)
 		}
-		s.clients[p.Name] = c
+		if p.LDAP != nil {
+			s.directories[p.Name] = newDirectory(p, roots)
+			continue
+		}
+		s.clients[p.Name] = &client{Provider: p, OpenID: *p.OpenID, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name), roots: roots}
 	}
 	d.Queue.Every("sign_in_purge", time.Hour, s.purge)
+	d.Queue.Every("sign_in_directories", time.Hour, s.SyncDirectories)
 	return s, nil
+}
+
+// readRoots reads root certificates; nil without a file.
+func readRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificates", file)
+	}
+	return roots, nil
 }
 
 // CallbackPath is where a provider sends the browser back to.
@@ -114,13 +157,14 @@ type Link struct {
 	Name, Label string
 	ExternUID   string // empty: not linked
 	Configured  bool
+	Form        bool // it takes a username and a password, instead of a button
 }
 
 // Buttons lists the providers for the sign-in page.
 func (s *Service) Buttons() []Link {
 	var links []Link
 	for _, p := range s.Providers {
-		links = append(links, Link{Name: p.Name, Label: p.Label, Configured: true})
+		links = append(links, Link{Name: p.Name, Label: p.Label, Configured: true, Form: p.LDAP != nil})
 	}
 	return links
 }

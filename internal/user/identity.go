@@ -284,3 +284,27 @@ func (s *Service) SignInIdentity(ctx context.Context, userID int64, provider str
 	}
 	return session, u, nil
 }
+
+// LinkedUser is a user with their UID at a provider.
+type LinkedUser struct {
+	User      *User
+	ExternUID string
+}
+
+// LinkedUsers lists the active users of a provider, by ID, from the one after an
+// ID on.
+func (s *Service) LinkedUsers(ctx context.Context, provider string, after int64, limit int) ([]LinkedUser, error) {
+	ids, uids, err := findLinked(ctx, s.DB, provider, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	var list []LinkedUser
+	for i, id := range ids {
+		u, err := findUser(ctx, s.DB, id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, LinkedUser{u, uids[i]})
+	}
+	return list, nil
+}

@@ -80,3 +80,22 @@ func otherAdmin(ctx context.Context, q db.Q, userID int64) (bool, error) {
 	return db.Exists(ctx, q, `
 		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ?`, userID)
 }
+
+func findLinked(ctx context.Context, q db.Q, provider string, after int64, limit int) (ids []int64, uids []string, err error) {
+	rows, err := q.QueryContext(ctx, `
+		SELECT u.id, i.extern_uid FROM identities i JOIN users u ON u.id = i.user_id
+		WHERE i.provider = ? AND u.id > ? AND u.state = 'active' AND u.kind = 'human' AND u.deleted_at IS NULL ORDER BY u.id LIMIT ?`, provider, after, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var uid string
+		if err := rows.Scan(&id, &uid); err != nil {
+			return nil, nil, err
+		}
+		ids, uids = append(ids, id), append(uids, uid)
+	}
+	return ids, uids, rows.Err()
+}

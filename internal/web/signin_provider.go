@@ -15,9 +15,11 @@ import (
 )
 
 func (w *Web) providerPages() {
+	w.page("GET /users/auth/{provider}", visitor, w.directoryForm)
 	w.page("POST /users/auth/{provider}", visitor, w.startProvider)
 	w.page("GET /users/auth/{provider}/callback", anyone, w.finishProvider)
 	w.page("GET "+identitiesPath, signedIn, w.identitiesPage)
+	w.page("GET "+identitiesPath+"/{provider}/link", signedIn, w.directoryForm)
 	w.page("POST "+identitiesPath+"/{provider}/link", signedIn, w.linkProvider)
 	w.page("POST "+identitiesPath+"/{provider}/unlink", signedIn, w.unlinkProvider)
 }
@@ -54,10 +56,16 @@ func (toProviderPage) view() string  { return "user/oauth_leaving" }
 func (toProviderPage) title() string { return "Sign in" }
 
 func (w *Web) startProvider(v *visit) error {
+	if w.SignIn.TakesForm(chi.URLParam(v.r, "provider")) {
+		return w.enterDirectory(v)
+	}
 	return w.toProvider(v, signin.StartRequest{ReturnTo: local(v.text("return_to"))}, "/users/sign_in")
 }
 
 func (w *Web) linkProvider(v *visit) error {
+	if w.SignIn.TakesForm(chi.URLParam(v.r, "provider")) {
+		return w.enterDirectory(v)
+	}
 	return w.toProvider(v, signin.StartRequest{ReturnTo: identitiesPath, By: v.actor, Session: v.session.ID}, identitiesPath)
 }
 
