@@ -191,6 +191,8 @@ func kindBody(e *errs.Error) (int, any) {
 		return http.StatusServiceUnavailable, messageJSON{reason("503 Service Unavailable", e.Text)}
 	case errs.KindGone:
 		return http.StatusGone, messageJSON{reason("410 Gone", e.Text)}
+	case errs.KindNotAcceptable:
+		return http.StatusNotAcceptable, messageJSON{e.Text}
 	}
 	return http.StatusInternalServerError, messageJSON{"500 Internal Server Error"}
 }

@@ -11,7 +11,7 @@ func (a *API) mergeAcceptRoutes() {
 	a.tag("Merge requests")
 	const one = "/projects/{id}/merge_requests/{merge_request_iid}"
 	handle(a, "PUT "+one+"/merge", writeAPI, a.acceptMergeRequest, notMergeable, summary("Merge a merge request"))
-	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, notMergeable, summary("Cancel auto-merge of a merge request"))
+	handle(a, "POST "+one+"/cancel_merge_when_pipeline_succeeds", writeAPI, a.cancelAutoMerge, notMergeable, notAutoMerged, summary("Cancel auto-merge of a merge request"))
 	handle(a, "PUT "+one+"/rebase", writeAPI, a.rebaseMergeRequest, status(http.StatusAccepted), notMergeable, summary("Rebase a merge request"))
 	handle(a, "GET "+one+"/pipelines", readAPI.orAnonymous(), a.listMergePipelines, summary("List merge request pipelines"))
 	handle(a, "POST "+one+"/pipelines", writeAPI, a.createMergePipeline, summary("Create a merge request pipeline"))
@@ -20,6 +20,9 @@ func (a *API) mergeAcceptRoutes() {
 
 // notMergeable is the response if the merge request is not open or not mergeable.
 var notMergeable = response(http.StatusMethodNotAllowed, "The state of the merge request does not allow this.", messagesJSON{})
+
+// notAutoMerged is the response if the merge request is not set to auto-merge.
+var notAutoMerged = response(http.StatusNotAcceptable, "The merge request is not set to auto-merge.", messagesJSON{})
 
 type acceptMergeParams struct {
 	mergeParams

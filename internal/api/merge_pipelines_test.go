@@ -40,7 +40,7 @@ func TestMergePipelines(t *testing.T) {
 			{Name: "when it succeeds", Do: "PUT " + work + "/merge", As: w.owner, JSON: `{"auto_merge":true,"merge_commit_message":"Later"}`, Status: 200, Want: `{"state":"opened","merge_when_pipeline_succeeds":true,"merge_user":{"username":"alice"}}`},
 			{Name: "not after all", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 201, Want: `{"status":"success"}`},
 			{Name: "canceled", Do: "GET " + work, As: w.owner, Status: 200, Want: `{"merge_when_pipeline_succeeds":false,"merge_user":null}`},
-			{Name: "twice", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 405},
+			{Name: "twice", Do: "POST " + work + "/cancel_merge_when_pipeline_succeeds", As: w.owner, Status: 406, Want: `{"message":"Can't cancel the automatic merge"}`},
 			{Name: "again", Do: "PUT " + work + "/merge", As: w.owner, JSON: `{"merge_when_pipeline_succeeds":true}`, Status: 200},
 		})
 		w.push("work", "more", map[string]string{"more.txt": "more\n"})

@@ -163,7 +163,7 @@ func TestMergeRoles(t *testing.T) {
 		{do: "POST {at}/pipelines", need: project.Developer, ok: 400},
 		{do: "PUT {at}", json: `{"description":"x"}`, need: project.Developer, mine: true, ok: 200},
 		{do: "PUT {at}/merge", need: project.Maintainer, refused: 401, ok: 405},
-		{do: "POST {at}/cancel_merge_when_pipeline_succeeds", need: project.Maintainer, mine: true, refused: 401, ok: 405},
+		{do: "POST {at}/cancel_merge_when_pipeline_succeeds", need: project.Maintainer, mine: true, refused: 401, ok: 406},
 		{do: "GET {at}/blocks", open: true, ok: 200},
 		{do: "GET {at}/context_commits", open: true, ok: 200},
 		{do: "POST {at}/context_commits", json: `{"commits":["0000000"]}`, need: project.Developer, mine: true, ok: 400},

@@ -18,19 +18,19 @@ func (a *API) pagesDomainRoutes() {
 	handle(a, "PUT "+at+"/{domain}/verify", writeAPI, a.verifyPagesDomain, summary("Verify a Pages domain"))
 }
 
-// verificationJSON is shown if domains require verification.
+// verificationJSON is the verification of a domain. Without the setting that
+// requires it, domains count as verified and are enabled for good.
 type verificationJSON struct {
-	Verified     *bool   `json:"verified,omitempty"`
-	Code         *string `json:"verification_code,omitempty"`
-	EnabledUntil *stamp  `json:"enabled_until,omitempty"`
+	Verified     bool   `json:"verified"`
+	Code         string `json:"verification_code"`
+	EnabledUntil *stamp `json:"enabled_until"`
 }
 
 func toVerification(d *pages.Domain) verificationJSON {
 	if !d.Verification {
-		return verificationJSON{}
+		return verificationJSON{Verified: true, Code: d.Code}
 	}
-	verified := d.Verified()
-	return verificationJSON{&verified, &d.Code, toStampOrNull(d.EnabledUntil)}
+	return verificationJSON{d.Verified(), d.Code, toStampOrNull(d.EnabledUntil)}
 }
 
 // allPagesDomainsJSON is a domain in the list of all domains.
@@ -39,7 +39,7 @@ type allPagesDomainsJSON struct {
 	URL       string `json:"url"`
 	ProjectID int64  `json:"project_id"`
 	verificationJSON
-	AutoSSL     *bool                      `json:"auto_ssl_enabled,omitempty"`
+	AutoSSL     bool                       `json:"auto_ssl_enabled"`
 	Certificate *certificateExpirationJSON `json:"certificate,omitempty"`
 }
 
@@ -48,16 +48,8 @@ type certificateExpirationJSON struct {
 	Expiration stamp `json:"expiration"`
 }
 
-// autoSSL is shown for domains with a certificate or with automatic certificates.
-func autoSSL(d *pages.Domain) *bool {
-	if d.Certificate == "" && !d.AutoSSL {
-		return nil
-	}
-	return &d.AutoSSL
-}
-
 func toAllPagesDomains(d *pages.Domain) allPagesDomainsJSON {
-	out := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	out := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: d.AutoSSL}
 	if d.ExpiresAt != nil {
 		out.Certificate = &certificateExpirationJSON{d.Expired, toStamp(*d.ExpiresAt)}
 	}
@@ -68,7 +60,7 @@ type pagesDomainJSON struct {
 	Domain string `json:"domain"`
 	URL    string `json:"url"`
 	verificationJSON
-	AutoSSL     *bool            `json:"auto_ssl_enabled,omitempty"`
+	AutoSSL     bool             `json:"auto_ssl_enabled"`
 	Certificate *certificateJSON `json:"certificate,omitempty"`
 }
 
@@ -80,7 +72,7 @@ type certificateJSON struct {
 }
 
 func toPagesDomain(d *pages.Domain) pagesDomainJSON {
-	out := pagesDomainJSON{Domain: d.Name, URL: d.URL(), verificationJSON: toVerification(d), AutoSSL: autoSSL(d)}
+	out := pagesDomainJSON{Domain: d.Name, URL: d.URL(), verificationJSON: toVerification(d), AutoSSL: d.AutoSSL}
 	if chain := d.Chain(); chain != nil {
 		leaf := chain.Leaf()
 		out.Certificate = &certificateJSON{cert.Subject(leaf.RawSubject), d.Expired, d.Certificate, cert.Text(leaf)}

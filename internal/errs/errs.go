@@ -32,6 +32,7 @@ const (
 	KindNotAllowed                    // the request is not supported for this thing
 	KindUnavailable                   // a part that is needed does not answer now
 	KindGone                          // this way of doing it is not open any more
+	KindNotAcceptable                 // there is nothing that the request could end
 )
 
 // Error is a refusal whose text may be shown to the caller.
@@ -209,6 +210,11 @@ func RetryAfter(err error) string {
 
 // Gone says that this way of doing things is not open any more.
 func Gone(format string, args ...any) *Error { return newError(KindGone, format, args) }
+
+// NotAcceptable is the error for a request to end what has not begun or is over.
+func NotAcceptable(format string, args ...any) *Error {
+	return newError(KindNotAcceptable, format, args)
+}
 
 // KindOf returns the kind of the first Error in err's chain, or 0 for a fault.
 func KindOf(err error) Kind {

@@ -261,6 +261,18 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 	})
 }
 
+// cancelable returns an error if a merge request has no auto-merge that could be
+// canceled.
+func (m *MergeRequest) cancelable() error {
+	switch {
+	case m.State != Opened:
+		return notReady()
+	case m.autoMerge == "":
+		return errs.NotAcceptable("Can't cancel the automatic merge")
+	}
+	return nil
+}
+
 // CancelAuto cancels the automatic merge of a merge request, for users who may
 // merge it and for its author. NotFound; Unauthorized; NotAllowed if it is not
 // open, not set to merge automatically, or being merged.
@@ -279,8 +291,8 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 	if !m.cancels(by, may) {
 		return nil, errs.Unauthorized("")
 	}
-	if m.State != Opened || m.autoMerge == "" {
-		return nil, notReady()
+	if err := m.cancelable(); err != nil {
+		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := lockRequest(ctx, tx, m.ID)
@@ -291,8 +303,11 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 		if err != nil {
 			return err
 		}
-		if merging || now.State != Opened || now.autoMerge == "" { // changed concurrently
+		if merging { // concurrently
 			return notReady()
+		}
+		if err := now.cancelable(); err != nil { // changed concurrently
+			return err
 		}
 		now.AutoMergeByID, now.autoMerge, now.UpdatedAt = nil, "", s.Now()
 		if err := saveRequest(ctx, tx, now); err != nil {

@@ -151,7 +151,7 @@ func (w *Web) actOn(v *visit, ref project.Ref, k issuableKind, done string, do f
 		return v.redirect(to)
 	case errs.Is(err, errs.KindUnauthorized): // the user is known, so a permission is missing
 		err = errs.Forbidden("You are not allowed to do that to this " + k.noun + ".")
-	case errs.Is(err, errs.KindNotAllowed):
+	case errs.Is(err, errs.KindNotAllowed), errs.Is(err, errs.KindNotAcceptable):
 		err = errs.Conflict("The state of the " + k.noun + " does not allow this. Reload the page.")
 	}
 	return v.redirectWithFlash(err, done, to)
