@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/merge"
 	"svc/internal/patch"
 	"svc/internal/project"
 )
@@ -10,14 +11,16 @@ func (a *API) approvalSettingRoutes() {
 	const at = "/projects/{id}/merge_request_approval_setting"
 	handle(a, "GET "+at, readAPI, a.getApprovalSetting, summary("Get merge request approval settings of a project"))
 	handle(a, "PUT "+at, writeAPI, a.changeApprovalSetting, summary("Update merge request approval settings of a project"))
+	const of = "/groups/{id}/merge_request_approval_setting"
+	handle(a, "GET "+of, readAPI, a.getGroupApprovalSetting, summary("Get merge request approval settings of a group"))
+	handle(a, "PUT "+of, writeAPI, a.changeGroupApprovalSetting, summary("Update merge request approval settings of a group"))
 }
 
-// approvalSettingJSON is one approval setting. Groups have none, so that it is
-// neither locked nor inherited.
+// approvalSettingJSON is one approval setting.
 type approvalSettingJSON struct {
 	Value         bool    `json:"value"`
-	Locked        bool    `json:"locked"`
-	InheritedFrom *string `json:"inherited_from"`
+	Locked        bool    `json:"locked"`         // a group enforces the value
+	InheritedFrom *string `json:"inherited_from"` // group, if it is locked
 }
 
 // approvalSettingsJSON are the settings of approvalConfigJSON in the words of a
@@ -32,12 +35,51 @@ type approvalSettingsJSON struct {
 	Reauthentication  approvalSettingJSON `json:"require_reauthentication_to_approve"`
 }
 
-func presentApprovalSettings(s project.ApprovalSettings, err error) (approvalSettingsJSON, error) {
-	is := func(value bool) approvalSettingJSON { return approvalSettingJSON{Value: value} }
+func presentApprovalSettings(s merge.ApprovalConfig, err error) (approvalSettingsJSON, error) {
+	is := func(value, locked bool) approvalSettingJSON {
+		out := approvalSettingJSON{Value: value, Locked: locked}
+		if locked {
+			group := "group"
+			out.InheritedFrom = &group
+		}
+		return out
+	}
+	l := s.Locked
 	return approvalSettingsJSON{
-		is(s.AuthorApproval), is(!s.DisableCommitters), is(!s.DisableOverriding), is(!s.ResetOnPush), is(s.SelectiveRemovals),
-		is(s.PasswordToApprove), is(s.PasswordToApprove),
+		is(s.AuthorApproval, l.PreventAuthor), is(!s.DisableCommitters, l.PreventCommitters), is(!s.DisableOverriding, l.PreventOverriding),
+		is(!s.ResetOnPush, l.ResetOnPush), is(s.SelectiveRemovals, l.SelectiveRemovals), is(s.PasswordToApprove, l.PasswordToApprove),
+		is(s.PasswordToApprove, l.PasswordToApprove),
 	}, err
+}
+
+// presentGroupApprovals presents the settings of a group: nothing is above it.
+func presentGroupApprovals(l project.ApprovalLimits, err error) (approvalSettingsJSON, error) {
+	return presentApprovalSettings(merge.ApprovalConfig{ApprovalSettings: project.ApprovalSettings{
+		AuthorApproval: !l.PreventAuthor, DisableCommitters: l.PreventCommitters, DisableOverriding: l.PreventOverriding, ResetOnPush: l.ResetOnPush,
+		SelectiveRemovals: l.SelectiveRemovals, PasswordToApprove: l.PasswordToApprove,
+	}}, err)
+}
+
+// getGroupApprovalSetting: https://docs.gitlab.com/api/merge_request_approval_settings/#get-group-mr-approval-settings
+func (a *API) getGroupApprovalSetting(c *call, p inGroupParams) (approvalSettingsJSON, error) {
+	return presentGroupApprovals(a.Projects.GroupApprovals(c, c.actor, p.Group))
+}
+
+type groupApprovalSettingParams struct {
+	inGroupParams
+	approvalSettingFields
+}
+
+// changeGroupApprovalSetting: https://docs.gitlab.com/api/merge_request_approval_settings/#update-group-mr-approval-settings
+func (a *API) changeGroupApprovalSetting(c *call, p groupApprovalSettingParams) (approvalSettingsJSON, error) {
+	return presentGroupApprovals(a.Projects.LimitApprovals(c, c.actor, p.Group, func(l *project.ApprovalLimits) {
+		patch.Set(&l.PreventAuthor, not(p.AuthorApproval))
+		patch.Set(&l.PreventCommitters, not(p.CommitterApproval))
+		patch.Set(&l.PreventOverriding, not(p.Overrides))
+		patch.Set(&l.ResetOnPush, not(p.RetainOnPush))
+		patch.Set(&l.SelectiveRemovals, p.SelectiveRemovals)
+		patch.Set(&l.PasswordToApprove, p.Password)
+	}))
 }
 
 // getApprovalSetting: https://docs.gitlab.com/api/merge_request_approval_settings/#get-project-mr-approval-settings
@@ -45,8 +87,8 @@ func (a *API) getApprovalSetting(c *call, p projectParams) (approvalSettingsJSON
 	return presentApprovalSettings(a.Merges.ApprovalConfig(c, c.actor, p.Project))
 }
 
-type approvalSettingParams struct {
-	projectParams
+// approvalSettingFields are the parameters to change approval settings.
+type approvalSettingFields struct {
 	AuthorApproval    *bool `param:"allow_author_approval"`
 	CommitterApproval *bool `param:"allow_committer_approval"`
 	Overrides         *bool `param:"allow_overrides_to_approver_list_per_merge_request"`
@@ -55,15 +97,22 @@ type approvalSettingParams struct {
 	Password          *bool `param:"require_reauthentication_to_approve" aliases:"require_password_to_approve"`
 }
 
+type approvalSettingParams struct {
+	projectParams
+	approvalSettingFields
+}
+
+// not negates a parameter if it was sent.
+func not(b *bool) *bool {
+	if b == nil {
+		return nil
+	}
+	other := !*b
+	return &other
+}
+
 // changeApprovalSetting: https://docs.gitlab.com/api/merge_request_approval_settings/#update-project-mr-approval-settings
 func (a *API) changeApprovalSetting(c *call, p approvalSettingParams) (approvalSettingsJSON, error) {
-	not := func(b *bool) *bool {
-		if b == nil {
-			return nil
-		}
-		other := !*b
-		return &other
-	}
 	return presentApprovalSettings(a.Merges.ConfigureApprovals(c, c.actor, p.Project, func(s *project.ApprovalSettings) {
 		patch.Set(&s.AuthorApproval, p.AuthorApproval)
 		patch.Set(&s.DisableCommitters, not(p.CommitterApproval))

@@ -58,7 +58,7 @@ type approverJSON struct {
 	ApprovedAt stamp          `json:"approved_at"`
 }
 
-func presentApprovalConfig(s project.ApprovalSettings, err error) (approvalConfigJSON, error) {
+func presentApprovalConfig(s merge.ApprovalConfig, err error) (approvalConfigJSON, error) {
 	return approvalConfigJSON{
 		Approvers: []approverJSON{}, ApproverGroups: []approverJSON{}, ApprovalGroups: []approverJSON{}, BeforeMerge: s.BeforeMerge,
 		ResetOnPush: s.ResetOnPush, SelectiveRemovals: s.SelectiveRemovals, DisableOverriding: s.DisableOverriding, AuthorApproval: s.AuthorApproval,

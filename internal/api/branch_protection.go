@@ -7,8 +7,6 @@ import (
 
 // groupFixedJSON is fields of features that do not exist here.
 type groupFixedJSON struct {
-	AllowMergeOnSkipped bool       `json:"allow_merge_on_skipped_pipeline"`
-	DiscussionsResolved bool       `json:"only_allow_merge_if_all_discussions_are_resolved"`
 	AllowedEmailDomains *string    `json:"allowed_email_domains_list"`
 	IPRestrictionRanges *string    `json:"ip_restriction_ranges"`
 	FileTemplateProject *int64     `json:"file_template_project_id"`

@@ -234,25 +234,28 @@ func (a *API) adoptProject(c *call, p adoptProjectParams) (groupDetailJSON, erro
 
 // groupFieldParams are the attributes for create and update.
 type groupFieldParams struct {
-	Description                    *string             `param:"description"`
-	Visibility                     *project.Visibility `param:"visibility" enum:"private,internal,public"`
-	ProjectCreationLevel           *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
-	SubgroupCreationLevel          *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
-	RequestAccessEnabled           *bool               `param:"request_access_enabled"`
-	RequireTwoFactorAuthentication *bool               `param:"require_two_factor_authentication"`
-	TwoFactorGracePeriod           *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
-	ShareWithGroupLock             *bool               `param:"share_with_group_lock"`
-	MembershipLock                 *bool               `param:"membership_lock"`
-	LFSEnabled                     *bool               `param:"lfs_enabled"`
-	EmailsEnabled                  *bool               `param:"emails_enabled"`
-	MentionsDisabled               *bool               `param:"mentions_disabled"`
-	AutoDevopsEnabled              *bool               `param:"auto_devops_enabled"`
-	DefaultBranch                  *string             `param:"default_branch"`
-	SharedRunnersSetting           *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
-	WikiAccessLevel                *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
-	EmailsDisabled                 *bool               `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
-	PreventForking                 *bool               `param:"prevent_forking_outside_group" doc:"Whether projects of the group can be forked only into the top-level group and its subgroups."`
-	BranchProtection               *int64              `param:"default_branch_protection" enum:"0,1,2,3,4" doc:"Deprecated: use default_branch_protection_defaults."`
+	Description                               *string             `param:"description"`
+	Visibility                                *project.Visibility `param:"visibility" enum:"private,internal,public"`
+	ProjectCreationLevel                      *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
+	SubgroupCreationLevel                     *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
+	RequestAccessEnabled                      *bool               `param:"request_access_enabled"`
+	RequireTwoFactorAuthentication            *bool               `param:"require_two_factor_authentication"`
+	TwoFactorGracePeriod                      *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
+	ShareWithGroupLock                        *bool               `param:"share_with_group_lock"`
+	MembershipLock                            *bool               `param:"membership_lock"`
+	LFSEnabled                                *bool               `param:"lfs_enabled"`
+	EmailsEnabled                             *bool               `param:"emails_enabled"`
+	MentionsDisabled                          *bool               `param:"mentions_disabled"`
+	AutoDevopsEnabled                         *bool               `param:"auto_devops_enabled"`
+	DefaultBranch                             *string             `param:"default_branch"`
+	SharedRunnersSetting                      *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
+	WikiAccessLevel                           *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
+	EmailsDisabled                            *bool               `param:"emails_disabled" doc:"Deprecated: use emails_enabled."`
+	PreventForking                            *bool               `param:"prevent_forking_outside_group" doc:"Whether projects of the group can be forked only into the top-level group and its subgroups."`
+	OnlyAllowMergeIfPipelineSucceeds          *bool               `param:"only_allow_merge_if_pipeline_succeeds" doc:"Whether merge requests of all projects of the group need a successful pipeline."`
+	AllowMergeOnSkippedPipeline               *bool               `param:"allow_merge_on_skipped_pipeline" doc:"Whether skipped pipelines count as successful in all projects of the group."`
+	OnlyAllowMergeIfAllDiscussionsAreResolved *bool               `param:"only_allow_merge_if_all_discussions_are_resolved" doc:"Whether merge requests of all projects of the group need all threads to be resolved."`
+	BranchProtection                          *int64              `param:"default_branch_protection" enum:"0,1,2,3,4" doc:"Deprecated: use default_branch_protection_defaults."`
 
 	BranchProtectionDefaults *branchProtectionParams `param:"default_branch_protection_defaults" doc:"Protection of the default branch of new projects."`
 	Avatar                   bind.Opt[*bind.Upload]  `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
@@ -263,6 +266,9 @@ func (p *groupFieldParams) apply(g *project.GroupSettings) {
 		g.EmailsEnabled = !*p.EmailsDisabled
 	}
 	patch.Set(&g.PreventForkingOutsideGroup, p.PreventForking)
+	patch.Set(&g.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
+	patch.Set(&g.AllowMergeOnSkippedPipeline, p.AllowMergeOnSkippedPipeline)
+	patch.Set(&g.OnlyAllowMergeIfAllDiscussionsAreResolved, p.OnlyAllowMergeIfAllDiscussionsAreResolved)
 	if p.BranchProtection != nil {
 		level := project.ProtectionOf(int(*p.BranchProtection))
 		g.BranchProtection = &level
@@ -373,6 +379,8 @@ type groupJSON struct {
 	SharedRunnersSetting             string  `json:"shared_runners_setting"`
 	WikiAccessLevel                  string  `json:"wiki_access_level"`
 	OnlyAllowMergeIfPipelineSucceeds bool    `json:"only_allow_merge_if_pipeline_succeeds"`
+	AllowMergeOnSkipped              bool    `json:"allow_merge_on_skipped_pipeline"`
+	DiscussionsResolved              bool    `json:"only_allow_merge_if_all_discussions_are_resolved"`
 	MarkedForDeletionOn              *day    `json:"marked_for_deletion_on"`
 	PreventForking                   bool    `json:"prevent_forking_outside_group"`
 
@@ -443,6 +451,7 @@ func toGroup(site *Site, n *project.Namespace) groupJSON {
 		LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled, EmailsDisabled: !g.EmailsEnabled, MentionsDisabled: g.MentionsDisabled,
 		AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: textOrNull(g.DefaultBranch), SharedRunnersSetting: g.SharedRunnersSetting,
 		WikiAccessLevel: string(g.WikiAccessLevel), OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds,
+		AllowMergeOnSkipped: g.AllowMergeOnSkippedPipeline, DiscussionsResolved: g.OnlyAllowMergeIfAllDiscussionsAreResolved,
 		MarkedForDeletionOn: dateOrNull(n.MarkedAt), PreventForking: g.PreventForkingOutsideGroup,
 		DefaultBranchProtection: int64(n.Protection().Level()), DefaultBranchProtectionDefaults: toBranchProtection(n.Protection()),
 		groupFixedJSON: groupFixedJSON{LDAPLinks: []struct{}{}, SAMLLinks: []struct{}{}},

@@ -22,6 +22,8 @@ var tokenRoles = map[string]role{
 	"POST /groups/{id}/service_accounts/{user_id}/personal_access_tokens":                   admin("POST /groups/{group}/service_accounts/99999/personal_access_tokens", `{"name":"t","scopes":["api"]}`, 404),
 	"DELETE /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}":      admin("DELETE /groups/{group}/service_accounts/99999/personal_access_tokens/1", "", 404),
 	"POST /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}/rotate": admin("POST /groups/{group}/service_accounts/99999/personal_access_tokens/1/rotate", "", 404),
+	"GET /groups/{id}/merge_request_approval_setting":                                       {"GET /groups/{group}/merge_request_approval_setting", "", 401, 403, 200, 200, 403},
+	"PUT /groups/{id}/merge_request_approval_setting":                                       admin("PUT /groups/{group}/merge_request_approval_setting", `{"allow_author_approval":true}`, 200),
 	"GET /groups/{id}/push_rule":                                                            {"GET /groups/{group}/push_rule", "", 401, 403, 404, 404, 403},
 	"POST /groups/{id}/push_rule":                                                           admin("POST /groups/{group}/push_rule", `{"max_file_size":1}`, 201),
 	"PUT /groups/{id}/push_rule":                                                            admin("PUT /groups/{group}/push_rule", `{"max_file_size":2}`, 404),

@@ -328,7 +328,7 @@ func (s *Service) entryRules(ctx context.Context, in *project.Project, entries [
 // nil means everybody.
 func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *MergeRequest, v *Version) ([]int64, error) {
 	none := []int64{}
-	if !in.Settings.Approvals.SelectiveRemovals || in.Settings.Approvals.ResetOnPush || v.was == "" || v.was == v.Head || v.Start == "" {
+	if !in.MergeSettings().Approvals.SelectiveRemovals || in.MergeSettings().Approvals.ResetOnPush || v.was == "" || v.was == v.Head || v.Start == "" {
 		return none, nil
 	}
 	f, err := s.ownersFile(ctx, in, git.OID(v.Start))

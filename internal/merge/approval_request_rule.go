@@ -22,7 +22,7 @@ func (m *MergeRequest) checkRules(by actor.Actor, in *project.Project) error {
 	if err := in.Enough(by, project.Developer); err != nil {
 		return err
 	}
-	if in.Settings.Approvals.DisableOverriding {
+	if in.MergeSettings().Approvals.DisableOverriding {
 		return errs.Forbidden("This project prevents editing approval rules in merge requests.")
 	}
 	if m.State != Opened {

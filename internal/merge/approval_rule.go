@@ -94,14 +94,24 @@ const (
 	maxRuleApprovers = 2000 // members of groups that are read for a rule
 )
 
+// ApprovalConfig are the approval settings that apply in a project.
+type ApprovalConfig struct {
+	project.ApprovalSettings
+	Locked project.ApprovalLimits // by the top-level group
+}
+
+func approvalConfig(in *project.Project) ApprovalConfig {
+	return ApprovalConfig{in.MergeSettings().Approvals, in.Inherited.Approvals}
+}
+
 // ApprovalConfig returns the approval settings of a project to users who can read
 // its merge requests. NotFound.
-func (s *Service) ApprovalConfig(ctx context.Context, by actor.Actor, ref project.Ref) (project.ApprovalSettings, error) {
+func (s *Service) ApprovalConfig(ctx context.Context, by actor.Actor, ref project.Ref) (ApprovalConfig, error) {
 	in, err := s.viewRules(ctx, by, ref)
 	if err != nil {
-		return project.ApprovalSettings{}, err
+		return ApprovalConfig{}, err
 	}
-	return in.Settings.Approvals, nil
+	return approvalConfig(in), nil
 }
 
 // viewRules returns a project to signed-in users who can read its merge
@@ -121,17 +131,18 @@ func (s *Service) manageRules(ctx context.Context, by actor.Actor, ref project.R
 }
 
 // ConfigureApprovals changes the approval settings of a project, for Maintainers
-// and above. NotFound; Forbidden; Invalid.
-func (s *Service) ConfigureApprovals(ctx context.Context, by actor.Actor, ref project.Ref, change func(*project.ApprovalSettings)) (project.ApprovalSettings, error) {
+// and above. Settings that the top-level group enforces are stored, but have no
+// effect while it does. NotFound; Forbidden; Invalid.
+func (s *Service) ConfigureApprovals(ctx context.Context, by actor.Actor, ref project.Ref, change func(*project.ApprovalSettings)) (ApprovalConfig, error) {
 	in, err := s.manageRules(ctx, by, ref)
 	if err != nil {
-		return project.ApprovalSettings{}, err
+		return ApprovalConfig{}, err
 	}
 	p, err := s.Projects.Update(ctx, by, project.RefTo(in.ID), project.Change{Fields: project.Fields{Settings: func(set *project.Settings) { change(&set.Approvals) }}})
 	if err != nil {
-		return project.ApprovalSettings{}, err
+		return ApprovalConfig{}, err
 	}
-	return p.Settings.Approvals, nil
+	return approvalConfig(p), nil
 }
 
 // ProjectRules lists the approval rules of a project for users who can read its
@@ -154,7 +165,7 @@ func (s *Service) ProjectRules(ctx context.Context, by actor.Actor, ref project.
 // the setting exists.
 func (s *Service) projectRules(ctx context.Context, in *project.Project) ([]*ApprovalRule, error) {
 	list, err := s.ownRules(ctx, s.DB, in)
-	if err != nil || in.Settings.Approvals.BeforeMerge == 0 || slices.ContainsFunc(list, isAny) {
+	if err != nil || in.MergeSettings().Approvals.BeforeMerge == 0 || slices.ContainsFunc(list, isAny) {
 		return list, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -164,7 +175,7 @@ func (s *Service) projectRules(ctx context.Context, in *project.Project) ([]*App
 		if list, err = s.ownRules(ctx, tx, in); err != nil || slices.ContainsFunc(list, isAny) {
 			return err
 		}
-		r := &ApprovalRule{ProjectID: in.ID, Type: AnyApprover, Name: freeName(list, anyName), Required: in.Settings.Approvals.BeforeMerge, CreatedAt: s.Now()}
+		r := &ApprovalRule{ProjectID: in.ID, Type: AnyApprover, Name: freeName(list, anyName), Required: in.MergeSettings().Approvals.BeforeMerge, CreatedAt: s.Now()}
 		list = append(list, r)
 		return insertRule(ctx, tx, r)
 	})
@@ -203,7 +214,7 @@ func (s *Service) ownRules(ctx context.Context, q db.Q, in *project.Project) ([]
 // adopt sets what a rule of a project has from its settings.
 func (r *ApprovalRule) adopt(in *project.Project) {
 	if r.Type == AnyApprover && r.RequestID == nil {
-		r.Required = in.Settings.Approvals.BeforeMerge
+		r.Required = in.MergeSettings().Approvals.BeforeMerge
 	}
 }
 
@@ -276,7 +287,7 @@ func (s *Service) CreateProjectRule(ctx context.Context, by actor.Actor, ref pro
 // savedRule saves the number of approvals of the rule for any approver as the
 // setting of the project, and returns the rule.
 func (s *Service) savedRule(ctx context.Context, by actor.Actor, in *project.Project, r *ApprovalRule) (*ApprovalRule, error) {
-	if r.Type == AnyApprover && r.Required != in.Settings.Approvals.BeforeMerge {
+	if r.Type == AnyApprover && r.Required != in.MergeSettings().Approvals.BeforeMerge {
 		_, err := s.ConfigureApprovals(ctx, by, project.RefTo(in.ID), func(a *project.ApprovalSettings) { a.BeforeMerge = r.Required })
 		if err != nil {
 			return nil, err

@@ -183,13 +183,13 @@ type approvalCase struct {
 // barred reports whether a user may not approve because they are the author or
 // have committed.
 func (c *approvalCase) barred(userID int64) bool {
-	set := c.in.Settings.Approvals
+	set := c.in.MergeSettings().Approvals
 	return !set.AuthorApproval && userID == c.m.AuthorID || set.DisableCommitters && slices.Contains(c.committers, userID)
 }
 
 // evaluate applies the rules of a merge request.
 func (b *eligibility) evaluate(c *approvalCase) *Approvals {
-	a := &Approvals{Overwritten: c.overwritten, Given: c.given, Password: c.in.Settings.Approvals.PasswordToApprove}
+	a := &Approvals{Overwritten: c.overwritten, Given: c.given, Password: c.in.MergeSettings().Approvals.PasswordToApprove}
 	for _, r := range c.rules {
 		st := &RuleState{ApprovalRule: r}
 		if r.Type != AnyApprover {
@@ -225,7 +225,7 @@ func (s *Service) approvalCases(ctx context.Context, list []*MergeRequest, proje
 			continue
 		}
 		ids, projectIDs = append(ids, m.ID), append(projectIDs, m.ProjectID)
-		if in.Settings.Approvals.DisableCommitters {
+		if in.MergeSettings().Approvals.DisableCommitters {
 			committed = append(committed, m.ID)
 		}
 	}
@@ -278,7 +278,7 @@ func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, 
 		case *r.RequestID != c.m.ID:
 		case r.Type == CodeOwner:
 			owners = append(owners, r)
-		case !c.in.Settings.Approvals.DisableOverriding:
+		case !c.in.MergeSettings().Approvals.DisableOverriding:
 			c.rules, c.overwritten = append(c.rules, r), true
 		}
 	}
@@ -290,7 +290,7 @@ func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, 
 				mine = append(mine, r)
 			}
 		}
-		if n := c.in.Settings.Approvals.BeforeMerge; n > 0 && !slices.ContainsFunc(mine, isAny) {
+		if n := c.in.MergeSettings().Approvals.BeforeMerge; n > 0 && !slices.ContainsFunc(mine, isAny) {
 			mine = append(mine, &ApprovalRule{ProjectID: c.m.ProjectID, Type: AnyApprover, Name: anyName, Required: n})
 		}
 	}

@@ -318,7 +318,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	}
 	var asked []*MergeRequest // whose pipeline is required
 	for _, m := range list {
-		if in := projects[m.ProjectID]; m.State == Opened && in != nil && in.Settings.OnlyAllowMergeIfPipelineSucceeds {
+		if in := projects[m.ProjectID]; m.State == Opened && in != nil && in.MergeSettings().OnlyAllowMergeIfPipelineSucceeds {
 			asked = append(asked, m)
 		}
 	}

@@ -184,7 +184,7 @@ func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) 
 	if m.State == Merged {
 		st.Git = "can_be_merged"
 	}
-	rules := in.Settings
+	rules := in.MergeSettings()
 	switch {
 	case m.State != Opened:
 		st.Detailed = NotOpen

@@ -46,14 +46,14 @@ func GroupIn(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
 	return n, db.NotFound(err, "Group")
 }
 
-// SettingsOf reads the settings of a project in a transaction of another
-// feature. NotFound.
+// SettingsOf reads the settings of a project, with the rules of its groups, in a
+// transaction of another feature. NotFound.
 func SettingsOf(ctx context.Context, q db.Q, projectID int64) (Settings, error) {
 	p, err := findProject(ctx, q, projectID)
 	if err != nil {
 		return Settings{}, err
 	}
-	return p.Settings, nil
+	return p.MergeSettings(), nil
 }
 
 // AccessOf returns the access of active users to a project, of those who have

@@ -214,6 +214,9 @@ func (s *Service) placeDraft(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	if err := moveBelow(ctx, tx, n.ID, was.FullPath, n.FullPath, was.FullName, n.FullName); err != nil {
 		return err
 	}
+	if err := inheritRules(ctx, tx, n.ID); err != nil {
+		return err
+	}
 	return dropRedirect(ctx, tx, n.FullPath)
 }
 

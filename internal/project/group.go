@@ -73,6 +73,9 @@ func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (
 		if err := insertGroup(ctx, tx, n); err != nil {
 			return err
 		}
+		if err := inheritRules(ctx, tx, n.ID); err != nil {
+			return err
+		}
 		if err := dropRedirect(ctx, tx, n.FullPath); err != nil {
 			return err
 		}
@@ -262,6 +265,11 @@ func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, by actor.Actor, was
 	if err := saveGroup(ctx, tx, n); err != nil {
 		return err
 	}
+	if was.rules() != n.rules() || !same(was.ParentID, n.ParentID) {
+		if err := inheritRules(ctx, tx, n.ID); err != nil {
+			return err
+		}
+	}
 	if was.FullPath == n.FullPath && was.FullName == n.FullName {
 		return nil
 	}
@@ -327,6 +335,22 @@ func (s *Service) recordGroupChanges(ctx context.Context, tx *db.Tx, by actor.Ac
 		{"group_project_creation_level_updated", "project_creation_level", was.Settings.ProjectCreationLevel, n.Settings.ProjectCreationLevel},
 		{"group_subgroup_creation_level_updated", "subgroup_creation_level", was.Settings.SubgroupCreationLevel, n.Settings.SubgroupCreationLevel},
 		{"group_share_with_group_lock_updated", "share_with_group_lock", fmt.Sprint(was.Settings.ShareWithGroupLock), fmt.Sprint(n.Settings.ShareWithGroupLock)},
+		{"group_only_allow_merge_if_pipeline_succeeds_updated", "only_allow_merge_if_pipeline_succeeds",
+			fmt.Sprint(was.Settings.OnlyAllowMergeIfPipelineSucceeds), fmt.Sprint(n.Settings.OnlyAllowMergeIfPipelineSucceeds)},
+		{"group_allow_merge_on_skipped_pipeline_updated", "allow_merge_on_skipped_pipeline",
+			fmt.Sprint(was.Settings.AllowMergeOnSkippedPipeline), fmt.Sprint(n.Settings.AllowMergeOnSkippedPipeline)},
+		{"group_only_allow_merge_if_all_discussions_are_resolved_updated", "only_allow_merge_if_all_discussions_are_resolved",
+			fmt.Sprint(was.Settings.OnlyAllowMergeIfAllDiscussionsAreResolved), fmt.Sprint(n.Settings.OnlyAllowMergeIfAllDiscussionsAreResolved)},
+		{"group_allow_author_approval_updated", "allow_author_approval", fmt.Sprint(!was.Settings.Approvals.PreventAuthor), fmt.Sprint(!n.Settings.Approvals.PreventAuthor)},
+		{"group_allow_committer_approval_updated", "allow_committer_approval",
+			fmt.Sprint(!was.Settings.Approvals.PreventCommitters), fmt.Sprint(!n.Settings.Approvals.PreventCommitters)},
+		{"group_allow_overrides_to_approver_list_updated", "allow_overrides_to_approver_list_per_merge_request",
+			fmt.Sprint(!was.Settings.Approvals.PreventOverriding), fmt.Sprint(!n.Settings.Approvals.PreventOverriding)},
+		{"group_retain_approvals_on_push_updated", "retain_approvals_on_push", fmt.Sprint(!was.Settings.Approvals.ResetOnPush), fmt.Sprint(!n.Settings.Approvals.ResetOnPush)},
+		{"group_selective_code_owner_removals_updated", "selective_code_owner_removals",
+			fmt.Sprint(was.Settings.Approvals.SelectiveRemovals), fmt.Sprint(n.Settings.Approvals.SelectiveRemovals)},
+		{"group_require_password_to_approve_updated", "require_password_to_approve",
+			fmt.Sprint(was.Settings.Approvals.PasswordToApprove), fmt.Sprint(n.Settings.Approvals.PasswordToApprove)},
 		{"group_membership_lock_updated", "membership_lock", fmt.Sprint(was.Settings.MembershipLock), fmt.Sprint(n.Settings.MembershipLock)},
 	} {
 		if c.from == c.to {

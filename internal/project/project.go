@@ -82,23 +82,26 @@ type Namespace struct {
 
 // GroupSettings are the settings of a group. They are stored as JSON.
 type GroupSettings struct {
-	ProjectCreationLevel             string // noone, owner, maintainer, developer or administrator
-	SubgroupCreationLevel            string // owner or maintainer
-	RequestAccessEnabled             bool
-	RequireTwoFactorAuthentication   bool
-	TwoFactorGracePeriod             int64 // hours
-	ShareWithGroupLock               bool
-	MembershipLock                   bool
-	LFSEnabled                       bool
-	EmailsEnabled                    bool
-	MentionsDisabled                 bool
-	AutoDevopsEnabled                bool
-	DefaultBranch                    string
-	SharedRunnersSetting             string
-	WikiAccessLevel                  Feature
-	OnlyAllowMergeIfPipelineSucceeds bool
-	PreventForkingOutsideGroup       bool
-	BranchProtection                 *BranchProtection // of default branches; nil: as in the group above, or the instance
+	ProjectCreationLevel                      string // noone, owner, maintainer, developer or administrator
+	SubgroupCreationLevel                     string // owner or maintainer
+	RequestAccessEnabled                      bool
+	RequireTwoFactorAuthentication            bool
+	TwoFactorGracePeriod                      int64 // hours
+	ShareWithGroupLock                        bool
+	MembershipLock                            bool
+	LFSEnabled                                bool
+	EmailsEnabled                             bool
+	MentionsDisabled                          bool
+	AutoDevopsEnabled                         bool
+	DefaultBranch                             string
+	SharedRunnersSetting                      string
+	WikiAccessLevel                           Feature
+	OnlyAllowMergeIfPipelineSucceeds          bool
+	AllowMergeOnSkippedPipeline               bool
+	OnlyAllowMergeIfAllDiscussionsAreResolved bool
+	Approvals                                 ApprovalLimits // only of top-level groups
+	PreventForkingOutsideGroup                bool
+	BranchProtection                          *BranchProtection // of default branches; nil: as in the group above, or the instance
 }
 
 func defaultGroupSettings() GroupSettings {
@@ -140,6 +143,7 @@ type Project struct {
 	MergeRequests Feature
 	Builds        Feature
 	Settings      Settings
+	Inherited     MergeRules // from its groups: see MergeSettings
 
 	LastActivityAt time.Time
 	CreatedAt      time.Time

@@ -165,6 +165,7 @@ func (g *GroupSettings) check(wrong errs.Fields) {
 	if g.DefaultBranch != "" && git.CheckBranch(g.DefaultBranch) != nil {
 		wrong.Set("default_branch", "is not a valid name of a branch")
 	}
+	g.Approvals.check(wrong)
 	if g.TwoFactorGracePeriod < 0 {
 		wrong.Set("two_factor_grace_period", "must be greater than or equal to 0")
 	}

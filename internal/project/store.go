@@ -217,24 +217,27 @@ const projectColumns = `p.id, p.namespace_id, p.path, p.name, p.full_path, p.des
 	p.avatar, p.creator_id, p.forked_from_id, p.star_count, p.storage, p.read_only, p.import_status, p.import_error, p.import_type, p.import_url,
 	p.issues_access_level, p.repository_access_level, p.merge_requests_access_level, p.builds_access_level, p.settings,
 	p.last_activity_at, p.created_at, p.updated_at, p.marked_for_deletion_at,
-	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar`
+	n.id, n.kind, n.parent_id, n.user_id, n.path, n.name, n.full_path, n.full_name, n.visibility, n.avatar, n.merge_rules`
 
 const projectTables = `projects p JOIN namespaces n ON n.id = p.namespace_id`
 
 func scanProject(s db.Scanner) (*Project, error) {
 	p := &Project{Settings: defaultSettings()}
 	n := &p.Namespace
-	var settings string
+	var settings, rules string
 	err := s.Scan(&p.ID, &p.NamespaceID, &p.Path, &p.Name, &p.FullPath, &p.Description, &p.Visibility, &p.DefaultBranch, &p.InitialBranch, &p.Readme, &p.Archived,
 		&p.Avatar, &p.CreatorID, &p.ForkedFromID, &p.Stars, &p.Storage, &p.ReadOnly, &p.Import, &p.ImportError, &p.ImportType, &p.ImportURL,
 		&p.Issues, &p.Repository, &p.MergeRequests, &p.Builds, &settings,
 		db.Time(&p.LastActivityAt), db.Time(&p.CreatedAt), db.Time(&p.UpdatedAt), db.NullTime(&p.MarkedAt),
-		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar)
+		&n.ID, &n.Kind, &n.ParentID, &n.UserID, &n.Path, &n.Name, &n.FullPath, &n.FullName, &n.Visibility, &n.Avatar, &rules)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal([]byte(settings), &p.Settings); err != nil {
 		return nil, fmt.Errorf("settings of project %d: %w", p.ID, err)
+	}
+	if p.Inherited, err = parseRules(rules); err != nil {
+		return nil, fmt.Errorf("project %d: %w", p.ID, err)
 	}
 	return p, nil
 }

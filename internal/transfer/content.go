@@ -94,7 +94,8 @@ func fromSettings(g *project.GroupSettings) archive.SettingsRow {
 		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock, LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled,
 		MentionsDisabled: g.MentionsDisabled, AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: g.DefaultBranch,
 		SharedRunnersSetting: g.SharedRunnersSetting, WikiAccessLevel: string(g.WikiAccessLevel),
-		OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds,
+		OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds, AllowMergeOnSkippedPipeline: g.AllowMergeOnSkippedPipeline,
+		OnlyAllowMergeIfAllDiscussionsAreResolved: g.OnlyAllowMergeIfAllDiscussionsAreResolved, Approvals: archive.ApprovalsRow(g.Approvals),
 	}
 }
 

@@ -194,7 +194,8 @@ func toSettings(r *archive.SettingsRow) project.GroupSettings {
 		ShareWithGroupLock: r.ShareWithGroupLock, MembershipLock: r.MembershipLock, LFSEnabled: r.LFSEnabled, EmailsEnabled: r.EmailsEnabled,
 		MentionsDisabled: r.MentionsDisabled, AutoDevopsEnabled: r.AutoDevopsEnabled, DefaultBranch: r.DefaultBranch,
 		SharedRunnersSetting: r.SharedRunnersSetting, WikiAccessLevel: project.Feature(r.WikiAccessLevel),
-		OnlyAllowMergeIfPipelineSucceeds: r.OnlyAllowMergeIfPipelineSucceeds,
+		OnlyAllowMergeIfPipelineSucceeds: r.OnlyAllowMergeIfPipelineSucceeds, AllowMergeOnSkippedPipeline: r.AllowMergeOnSkippedPipeline,
+		OnlyAllowMergeIfAllDiscussionsAreResolved: r.OnlyAllowMergeIfAllDiscussionsAreResolved, Approvals: project.ApprovalLimits(r.Approvals),
 	}
 }
 

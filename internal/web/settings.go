@@ -51,6 +51,7 @@ func (w *Web) settingsPages() {
 	w.protectedPages()
 	w.ciSettingsPages()
 	w.mergeSettingsPages()
+	w.groupMergeSettingsPages()
 	w.alertSettingsPages()
 	w.hookPages()
 	w.integrationPages()

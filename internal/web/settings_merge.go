@@ -28,6 +28,21 @@ type mergeSettingsPage struct {
 	OnPush   []option
 }
 
+// Enforced is the hint of a setting that a group of the project enforces.
+func (p mergeSettingsPage) Enforced(name, otherwise string) string {
+	r := p.P.Project.Inherited
+	enforced := map[string]bool{
+		"only_allow_merge_if_pipeline_succeeds": r.PipelineSucceeds, "allow_merge_on_skipped_pipeline": r.SkippedSucceeds,
+		"only_allow_merge_if_all_discussions_are_resolved": r.ThreadsResolved, "prevent_author": r.Approvals.PreventAuthor,
+		"prevent_committers": r.Approvals.PreventCommitters, "prevent_overriding": r.Approvals.PreventOverriding,
+		"require_password": r.Approvals.PasswordToApprove, "on_push": r.Approvals.ResetOnPush || r.Approvals.SelectiveRemovals,
+	}
+	if enforced[name] {
+		return "Enforced by a group, whatever is set here."
+	}
+	return otherwise
+}
+
 func (mergeSettingsPage) view() string    { return "project/settings_merge" }
 func (p mergeSettingsPage) title() string { return "Merge requests · " + p.Name() }
 

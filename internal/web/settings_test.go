@@ -96,7 +96,7 @@ func TestSettingsRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
-		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected", "push_rules"}
+		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected", "push_rules", "merge_requests"}
 		more := []string{"deploy_keys", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, []string{"/g/p/-/pages"}, 303, 303, 404, 403, 403, 403, 200, 200, 200)
@@ -124,7 +124,7 @@ func TestSettingsRoles(t *testing.T) {
 			}
 		}
 		// A Maintainer of the group is no Owner of it, nor of its projects.
-		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "push_rules", "push_rules/delete", "service_accounts", "service_accounts/1/tokens"} {
+		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "push_rules", "push_rules/delete", "merge_requests", "service_accounts", "service_accounts/1/tokens"} {
 			c.press(t, "maintainer", "/groups/g/-/settings/"+action, "confirm", "g").want(403)
 		}
 		c.press(t, "maintainer", "/g/p/-/settings/danger/delete", "confirm", "g/p").want(403)
@@ -417,6 +417,17 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(rules, rules, "branch_name_regex", "^feature/", "max_file_size", "3").leads(rules)
 		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`, "Delete push rules")
 
+		// What a group requires of merge requests is enforced in its projects.
+		const merging, merges = "/groups/g/-/settings/merge_requests", "/g/p/-/settings/merge_requests"
+		b.get(merges).want(200).not("Enforced by a group")
+		b.submit(merging, merging, "only_allow_merge_if_all_discussions_are_resolved", "1", "prevent_committers", "1", "on_push", "reset").leads(merging)
+		b.get(merging).want(200, "The settings were saved.", `name="prevent_committers" value="1" checked`, `value="reset" selected`).not(`name="prevent_author" value="1" checked`)
+		b.get(merges).want(200, "Enforced by a group")
+		s.Check(t, apptest.Call{Do: "GET /projects/g%2Fp/merge_request_approval_setting", As: apptest.RootToken, Status: 200,
+			Want: `{"allow_committer_approval":{"value":false,"locked":true},"retain_approvals_on_push":{"value":false,"locked":true}}`})
+		b.submit(merging, merging, "on_push", "project").leads(merging)
+		b.get(merges).want(200).not("Enforced by a group")
+
 		// Those of a group are copied to its new projects; empty ones as well, until they
 		// are deleted.
 		const of, sub = "/groups/g/-/settings/push_rules", "/groups/g/s/-/settings/push_rules"
@@ -433,6 +444,7 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(of, of, "branch_name_regex", "^topic/", "max_file_size", "3").leads(of)
 		b.get(of).want(200, "The push rules were saved.", "^topic/", `value="3"`, "Delete push rules").not(`name="prevent_secrets" value="1" checked`)
 		b.submit(sub, sub, "max_file_size", "0").leads(sub)
+		b.get("/groups/g/s/-/settings/merge_requests").want(200, "Approval settings are set in the top-level group.").not("prevent_author")
 		copied := func(name, want string) {
 			t.Helper()
 			var made struct{ ID int64 }

@@ -88,6 +88,7 @@ func settingsContents() []content {
 		pushRulesPage{in, bad, false}, pushRulesPage{of, bad, true}, pushRulesPage{setup: of},
 		ciSettingsPage{setup: in, Form: bad, Limited: true, Projects: []*project.Project{p, {ID: 7}}, Groups: []*project.Namespace{g}, Strategies: some, Roles: some}, ciSettingsPage{setup: in},
 		mergeSettingsPage{setup: in, ruleEditor: someRules(some), Settings: bad, Methods: some, Squash: some, OnPush: some}, mergeSettingsPage{setup: in},
+		groupMergeSettingsPage{setup: of, Form: bad, Top: true, OnPush: some}, groupMergeSettingsPage{setup: of},
 	}
 }
 

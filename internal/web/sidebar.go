@@ -169,6 +169,7 @@ func (h groupHead) sideBar() *sideBar {
 
 	b.group("settings", "Settings", "settings", false)
 	b.add(h.MaySet, "General", "settings/general")
+	b.add(h.MaySet, "Merge requests", "settings/merge_requests")
 	b.add(h.MaySet, "Badges", "settings/badges")
 	b.add(h.MaySet, "Integrations", "settings/integrations")
 	b.add(h.MaySet, "Webhooks", "settings/hooks")

@@ -125,21 +125,34 @@ type GroupRow struct {
 
 // SettingsRow are the settings of a group.
 type SettingsRow struct {
-	ProjectCreationLevel             string `json:"project_creation_level"`
-	SubgroupCreationLevel            string `json:"subgroup_creation_level"`
-	RequestAccessEnabled             bool   `json:"request_access_enabled"`
-	RequireTwoFactorAuthentication   bool   `json:"require_two_factor_authentication"`
-	TwoFactorGracePeriod             int64  `json:"two_factor_grace_period"`
-	ShareWithGroupLock               bool   `json:"share_with_group_lock"`
-	MembershipLock                   bool   `json:"membership_lock"`
-	LFSEnabled                       bool   `json:"lfs_enabled"`
-	EmailsEnabled                    bool   `json:"emails_enabled"`
-	MentionsDisabled                 bool   `json:"mentions_disabled"`
-	AutoDevopsEnabled                bool   `json:"auto_devops_enabled"`
-	DefaultBranch                    string `json:"default_branch"`
-	SharedRunnersSetting             string `json:"shared_runners_setting"`
-	WikiAccessLevel                  string `json:"wiki_access_level"`
-	OnlyAllowMergeIfPipelineSucceeds bool   `json:"only_allow_merge_if_pipeline_succeeds"`
+	ProjectCreationLevel                      string       `json:"project_creation_level"`
+	SubgroupCreationLevel                     string       `json:"subgroup_creation_level"`
+	RequestAccessEnabled                      bool         `json:"request_access_enabled"`
+	RequireTwoFactorAuthentication            bool         `json:"require_two_factor_authentication"`
+	TwoFactorGracePeriod                      int64        `json:"two_factor_grace_period"`
+	ShareWithGroupLock                        bool         `json:"share_with_group_lock"`
+	MembershipLock                            bool         `json:"membership_lock"`
+	LFSEnabled                                bool         `json:"lfs_enabled"`
+	EmailsEnabled                             bool         `json:"emails_enabled"`
+	MentionsDisabled                          bool         `json:"mentions_disabled"`
+	AutoDevopsEnabled                         bool         `json:"auto_devops_enabled"`
+	DefaultBranch                             string       `json:"default_branch"`
+	SharedRunnersSetting                      string       `json:"shared_runners_setting"`
+	WikiAccessLevel                           string       `json:"wiki_access_level"`
+	OnlyAllowMergeIfPipelineSucceeds          bool         `json:"only_allow_merge_if_pipeline_succeeds"`
+	AllowMergeOnSkippedPipeline               bool         `json:"allow_merge_on_skipped_pipeline"`
+	OnlyAllowMergeIfAllDiscussionsAreResolved bool         `json:"only_allow_merge_if_all_discussions_are_resolved"`
+	Approvals                                 ApprovalsRow `json:"approvals"`
+}
+
+// ApprovalsRow are the approval settings that a group enforces.
+type ApprovalsRow struct {
+	PreventAuthor     bool `json:"prevent_author"`
+	PreventCommitters bool `json:"prevent_committers"`
+	PreventOverriding bool `json:"prevent_overriding"`
+	ResetOnPush       bool `json:"reset_on_push"`
+	SelectiveRemovals bool `json:"selective_removals"`
+	PasswordToApprove bool `json:"password_to_approve"`
 }
 
 // LabelRow is a label.
