@@ -3,6 +3,7 @@ package api
 import (
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/duration"
 )
 
 func (a *API) timeTrackingRoutes() {
@@ -66,7 +67,7 @@ func timeRoutesOf[T timed](a *API, at, tag, what string) {
 func toTimeStats(i *plan.Issuable) timeStatsJSON {
 	return timeStatsJSON{
 		TimeEstimate: i.TimeEstimate, TotalTimeSpent: i.TimeSpent,
-		HumanTimeEstimate: textOrNull(plan.FormatDuration(i.TimeEstimate)), HumanTotalTimeSpent: textOrNull(plan.FormatDuration(i.TimeSpent)),
+		HumanTimeEstimate: textOrNull(duration.Format(i.TimeEstimate)), HumanTotalTimeSpent: textOrNull(duration.Format(i.TimeSpent)),
 	}
 }
 
@@ -81,7 +82,7 @@ type durationParams[T timed] struct {
 
 // seconds returns the duration. Invalid.
 func (p *durationParams[T]) seconds() (int64, error) {
-	seconds, ok := plan.ParseDuration(p.Duration)
+	seconds, ok := duration.Parse(p.Duration)
 	if !ok {
 		return 0, errs.InvalidField("duration", "is invalid")
 	}

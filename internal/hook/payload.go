@@ -12,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/plan"
+	"svc/internal/plan/duration"
 	"svc/internal/project"
 )
 
@@ -168,5 +169,5 @@ func human(seconds int64) any {
 	if seconds == 0 {
 		return nil
 	}
-	return plan.FormatDuration(seconds)
+	return duration.Format(seconds)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/plan/duration"
+	"svc/internal/plan/quickaction"
 	"svc/internal/project"
 )
 
@@ -129,7 +131,7 @@ func doTitle(r *commandRun, args string) (string, error) {
 }
 
 func doDue(r *commandRun, args string) (string, error) {
-	day, ok := parseDay(args, r.s.Now())
+	day, ok := quickaction.ParseDate(args, r.s.Now())
 	if !ok {
 		return "", refusal("Failed to set due date because the date format is invalid.")
 	}
@@ -143,85 +145,13 @@ func doRemoveDue(r *commandRun, _ string) (string, error) {
 	return "Removed the due date.", nil
 }
 
-// parseDay parses a date: 2026-12-31, December 31, Dec 31 2026, today, tomorrow,
-// in 2 days, Friday, next month.
-func parseDay(text string, now time.Time) (string, bool) {
-	now = now.UTC()
-	text = strings.ToLower(strings.Join(strings.Fields(strings.NewReplacer("<", "", ">", "", ",", " ").Replace(text)), " "))
-	for _, layout := range []string{time.DateOnly, "2006/01/02", "January 2 2006", "Jan 2 2006", "2 January 2006", "2 Jan 2006"} {
-		if at, err := time.Parse(layout, withoutOrdinal(text)); err == nil {
-			return at.Format(time.DateOnly), true
-		}
-	}
-	for _, layout := range []string{"January 2", "Jan 2", "2 January", "2 Jan"} {
-		if at, err := time.Parse(layout, withoutOrdinal(text)); err == nil {
-			at = at.AddDate(now.Year(), 0, 0)
-			if at.Before(now.AddDate(0, 0, -1)) {
-				at = at.AddDate(1, 0, 0)
-			}
-			return at.Format(time.DateOnly), true
-		}
-	}
-	fields := strings.Fields(strings.TrimPrefix(text, "in "))
-	switch text {
-	case "today":
-		return now.Format(time.DateOnly), true
-	case "tomorrow":
-		return now.AddDate(0, 0, 1).Format(time.DateOnly), true
-	case "next week":
-		return now.AddDate(0, 0, 7).Format(time.DateOnly), true
-	case "next month":
-		return now.AddDate(0, 1, 0).Format(time.DateOnly), true
-	}
-	if len(fields) == 2 {
-		n, err := strconv.Atoi(fields[0])
-		if fields[0] == "a" || fields[0] == "one" {
-			n, err = 1, nil
-		}
-		if err == nil && n >= 0 && n <= 10000 {
-			switch strings.TrimSuffix(fields[1], "s") {
-			case "day":
-				return now.AddDate(0, 0, n).Format(time.DateOnly), true
-			case "week":
-				return now.AddDate(0, 0, 7*n).Format(time.DateOnly), true
-			case "month":
-				return now.AddDate(0, n, 0).Format(time.DateOnly), true
-			case "year":
-				return now.AddDate(min(n, 1000), 0, 0).Format(time.DateOnly), true
-			}
-		}
-	}
-	last := strings.TrimPrefix(strings.TrimPrefix(text, "this "), "next ")
-	for d := 1; d <= 7; d++ {
-		at := now.AddDate(0, 0, d)
-		if name := strings.ToLower(at.Weekday().String()); last == name || last == name[:3] {
-			return at.Format(time.DateOnly), true
-		}
-	}
-	return "", false
-}
-
-// withoutOrdinal removes the ordinal suffix from a day of the month, as in
-// "december 31st". time.Parse ignores the case of month names.
-func withoutOrdinal(text string) string {
-	fields := strings.Fields(text)
-	for i, w := range fields {
-		if len(w) > 2 && w[0] >= '0' && w[0] <= '9' {
-			for _, end := range []string{"st", "nd", "rd", "th"} {
-				fields[i] = strings.TrimSuffix(fields[i], end)
-			}
-		}
-	}
-	return strings.Join(fields, " ")
-}
-
 func doEstimate(r *commandRun, args string) (string, error) {
-	seconds, ok := ParseDuration(args)
+	seconds, ok := duration.Parse(args)
 	if !ok || seconds < 0 {
 		return "", refusal("Could not apply estimate command. The duration is invalid.")
 	}
 	r.out.Time.Estimate, r.out.Changes["time_estimate"] = &seconds, seconds
-	return "Set the time estimate to " + choose(seconds == 0, "0h", FormatDuration(seconds)) + ".", nil
+	return "Set the time estimate to " + choose(seconds == 0, "0h", duration.Format(seconds)) + ".", nil
 }
 
 func doRemoveEstimate(r *commandRun, _ string) (string, error) {
@@ -237,7 +167,7 @@ func doSpend(r *commandRun, args string) (string, error) {
 			spent.At, args = &day, args[:at]
 		}
 	}
-	seconds, ok := ParseDuration(args)
+	seconds, ok := duration.Parse(args)
 	if spent.Seconds = seconds; !ok || seconds == 0 {
 		return "", refusal("Could not apply spend command. The duration is invalid.")
 	}
@@ -261,9 +191,9 @@ func doSpend(r *commandRun, args string) (string, error) {
 	}
 	r.out.Changes["spend_time"] = change
 	if seconds < 0 {
-		return "Subtracted " + FormatDuration(-seconds) + " of spent time.", nil
+		return "Subtracted " + duration.Format(-seconds) + " of spent time.", nil
 	}
-	return "Added " + FormatDuration(seconds) + " of spent time.", nil
+	return "Added " + duration.Format(seconds) + " of spent time.", nil
 }
 
 func doRemoveSpent(r *commandRun, _ string) (string, error) {
@@ -340,7 +270,7 @@ func doSubscribe(subscribe bool) func(*commandRun, string) (string, error) {
 func doLink(kind LinkKind) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, args string) (string, error) {
 		var named []string
-		for _, text := range names(args, 0) {
+		for _, text := range quickaction.Names(args, 0) {
 			proj, other, err := r.issueAt(text)
 			if err != nil {
 				return "", err

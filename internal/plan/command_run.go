@@ -11,6 +11,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/quickaction"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -165,7 +166,7 @@ func sentenceOf(e *errs.Error) string {
 // users returns the users that the arguments name: @user or "me".
 func (r *commandRun) users(args string) ([]*user.User, error) {
 	var list []*user.User
-	for _, name := range names(args, '@') {
+	for _, name := range quickaction.Names(args, '@') {
 		ref := user.Ref(name)
 		if name == "me" || name == "self" {
 			ref = user.Ref(strconv.FormatInt(r.by.ID, 10))
@@ -259,7 +260,7 @@ func (r *commandRun) removeRelated(as Relation, args string) ([]*user.User, erro
 // labels returns the labels of the project that the arguments name.
 func (r *commandRun) labels(command, args string) ([]*Label, error) {
 	var list []*Label
-	for _, name := range names(args, '~') {
+	for _, name := range quickaction.Names(args, '~') {
 		l, err := findLabelNamed(r.ctx, r.s.DB, place{project: r.proj}, name)
 		if hiddenError(db.NotFound(err, "Label")) {
 			continue

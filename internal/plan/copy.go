@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/color"
 	"svc/internal/project"
 )
 
@@ -74,7 +75,7 @@ func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]
 func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Label) error {
 	for _, l := range list {
 		if l.Color == "" {
-			l.Color = defaultColor
+			l.Color = color.Default
 		}
 		if err := l.apply(LabelFields{Color: &l.Color}); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/notify"
+	"svc/internal/plan/color"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -245,9 +246,9 @@ func (s *Service) labelsNamed(ctx context.Context, tx *db.Tx, by actor.Actor, pr
 			if !mayPlan(by, proj) {
 				continue
 			}
-			now, color := s.Now(), defaultColor
+			now, defaultColor := s.Now(), color.Default
 			l = &Label{ProjectID: &proj.ID, CreatedAt: now, UpdatedAt: now}
-			if err := l.apply(LabelFields{Name: &name, Color: &color}); err != nil {
+			if err := l.apply(LabelFields{Name: &name, Color: &defaultColor}); err != nil {
 				return nil, err
 			}
 			err = insertLabel(ctx, tx, l)

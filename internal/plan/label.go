@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/patch"
+	"svc/internal/plan/color"
 	"svc/internal/project"
 )
 
@@ -31,6 +32,9 @@ type Label struct {
 	OpenIssues   int64 // only if requested; counts issues that the actor can see
 	ClosedIssues int64
 }
+
+// TextColor returns a text color that is readable on the color of the label.
+func (l *Label) TextColor() string { return color.TextOn(l.Color) }
 
 // LabelFilter selects labels. Zero values select those of the project or group
 // itself.
@@ -157,7 +161,7 @@ func (l *Label) apply(f LabelFields) error {
 	}
 	if f.Color != nil {
 		var ok bool
-		if l.Color, ok = parseColor(*f.Color); !ok {
+		if l.Color, ok = color.Parse(*f.Color); !ok {
 			wrong.Set("color", "must be a valid color code")
 		}
 	}

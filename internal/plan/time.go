@@ -7,6 +7,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/duration"
 	"svc/internal/project"
 )
 
@@ -37,11 +38,11 @@ func (s *Service) changeTime(ctx context.Context, tx *db.Tx, by actor.Actor, i *
 		return nil, nil
 	}
 	if c.Estimate != nil && *c.Estimate != i.TimeEstimate {
-		if *c.Estimate < 0 || *c.Estimate > MaxDuration {
+		if *c.Estimate < 0 || *c.Estimate > duration.Max {
 			return nil, errs.InvalidField("time_estimate", "must have a valid format and be greater than or equal to zero.")
 		}
 		i.TimeEstimate = *c.Estimate
-		texts = append(texts, choose(i.TimeEstimate == 0, "removed time estimate", "changed time estimate to "+FormatDuration(i.TimeEstimate)))
+		texts = append(texts, choose(i.TimeEstimate == 0, "removed time estimate", "changed time estimate to "+duration.Format(i.TimeEstimate)))
 	}
 	if c.Reset && i.TimeSpent != 0 {
 		if err := deleteTimelogs(ctx, tx, i.Kind, []int64{i.ID}); err != nil {
@@ -56,14 +57,14 @@ func (s *Service) changeTime(ctx context.Context, tx *db.Tx, by actor.Actor, i *
 			return nil, errs.InvalidField("time_spent", "can't be blank")
 		case total < 0:
 			return nil, errs.InvalidField("time_spent", "to subtract exceeds the total time spent")
-		case spent.Seconds > MaxDuration || total > MaxDuration:
+		case spent.Seconds > duration.Max || total > duration.Max:
 			return nil, errs.InvalidField("time_spent", "is too long")
 		case len(spent.Summary) > maxSummary:
 			return nil, errs.InvalidField("summary", "is too long (maximum is %d characters)", maxSummary)
 		}
-		text := "added " + FormatDuration(spent.Seconds) + " of time spent"
+		text := "added " + duration.Format(spent.Seconds) + " of time spent"
 		if spent.Seconds < 0 {
-			text = "subtracted " + FormatDuration(-spent.Seconds) + " of time spent"
+			text = "subtracted " + duration.Format(-spent.Seconds) + " of time spent"
 		}
 		at := s.Now()
 		if spent.At != nil {

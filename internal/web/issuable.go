@@ -14,6 +14,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/duration"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -291,7 +292,7 @@ func (w *Web) editPart(k issuableKind) func(*visit, project.Ref) error {
 		if err != nil {
 			return err
 		}
-		f := filled("due_date", i.DueDate, "weight", numberOrEmpty(i.Weight), "estimate", plan.FormatDuration(i.TimeEstimate))
+		f := filled("due_date", i.DueDate, "weight", numberOrEmpty(i.Weight), "estimate", duration.Format(i.TimeEstimate))
 		fillPlan(f, i.Issuable)
 		return w.showPart(v, p, f, i.Milestone)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/internal/plan"
+	"svc/internal/plan/duration"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -230,7 +231,7 @@ func (v *visit) readPlan(f *form, to *planChange, parts ...string) {
 func (v *visit) readTime(f *form, to *plan.TimeChange) {
 	read := func(name string) int64 {
 		text := v.text(name)
-		seconds, ok := plan.ParseDuration(text)
+		seconds, ok := duration.Parse(text)
 		if text != "" && !ok {
 			f.wrong(name, "is not a duration such as 1h 30m")
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"svc/internal/db"
-	"svc/internal/plan"
+	"svc/internal/plan/duration"
 	"svc/internal/project"
 	"svc/internal/todo"
 	"svc/internal/user"
@@ -252,7 +252,7 @@ func (w *Web) funcs() template.FuncMap {
 		"portrait": drawFace,
 		"counter":  counter, "issuerows": w.drawIssues, "mergerows": w.drawMerges,
 		"plural":   plural,
-		"duration": plan.FormatDuration,
+		"duration": duration.Format,
 		"words":    words,
 		"state":    newState, "took": tookText, "until": w.until, "percent": percent, "weblink": webAddress, "pair": newPair, "refs": newRefs,
 		"bytes":        byteSize,

@@ -1,16 +1,17 @@
-package plan
+// Package color parses the colors of labels.
+package color
 
 import (
 	"strconv"
 	"strings"
 )
 
-// defaultColor is the color of a label that is created implicitly, by assigning an
+// Default is the color of a label that is created implicitly, by assigning an
 // unknown name.
-const defaultColor = "#428bca"
+const Default = "#428bca"
 
-// colorNames maps the supported CSS color names to their values.
-func colorNames() map[string]string {
+// names maps the supported CSS color names to their values.
+func names() map[string]string {
 	return map[string]string{
 		"black": "#000000", "silver": "#c0c0c0", "gray": "#808080", "grey": "#808080", "white": "#ffffff", "maroon": "#800000", "red": "#ff0000",
 		"purple": "#800080", "fuchsia": "#ff00ff", "magenta": "#ff00ff", "green": "#008000", "lime": "#00ff00", "olive": "#808000",
@@ -20,10 +21,10 @@ func colorNames() map[string]string {
 	}
 }
 
-// parseColor returns a color in the form #rrggbb.
-func parseColor(text string) (string, bool) {
+// Parse returns a color, given as #rgb, #rrggbb or a CSS name, in the form #rrggbb.
+func Parse(text string) (string, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
-	if hex, ok := colorNames()[text]; ok {
+	if hex, ok := names()[text]; ok {
 		return hex, true
 	}
 	digits, ok := strings.CutPrefix(text, "#")
@@ -39,9 +40,9 @@ func parseColor(text string) (string, bool) {
 	return "", false
 }
 
-// TextColor returns a text color that is readable on the color of the label.
-func (l *Label) TextColor() string {
-	n, err := strconv.ParseUint(strings.TrimPrefix(l.Color, "#"), 16, 32)
+// TextOn returns a text color that is readable on a background color.
+func TextOn(color string) string {
+	n, err := strconv.ParseUint(strings.TrimPrefix(color, "#"), 16, 32)
 	if err != nil {
 		return "#FFFFFF"
 	}

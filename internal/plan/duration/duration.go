@@ -1,4 +1,6 @@
-package plan
+// Package duration parses and formats the durations of time tracking, such as
+// "1w 2d 3h 30m".
+package duration
 
 import (
 	"regexp"
@@ -16,12 +18,12 @@ const (
 	month  = 4 * week
 )
 
-// MaxDuration is the longest duration in seconds: 1000 years of working time.
-const MaxDuration = 1000 * 12 * month
+// Max is the longest duration in seconds: 1000 years of working time.
+const Max = 1000 * 12 * month
 
 var (
-	durationPattern = regexp.MustCompile(`^[+-]?(?:\s*\d{1,12}(?:\.\d{1,6})?\s*[a-z]*,?)+$`)
-	partPattern     = regexp.MustCompile(`(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)`)
+	pattern     = regexp.MustCompile(`^[+-]?(?:\s*\d{1,12}(?:\.\d{1,6})?\s*[a-z]*,?)+$`)
+	partPattern = regexp.MustCompile(`(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)`)
 )
 
 // unit returns the length of a unit in seconds, or 0 if it is unknown. The default
@@ -44,11 +46,11 @@ func unit(name string) float64 {
 	return 0
 }
 
-// ParseDuration parses a duration such as "1w 2d 3h 30m" and returns it in
+// Parse parses a duration such as "1w 2d 3h 30m" and returns it in
 // seconds. It may be negative.
-func ParseDuration(text string) (seconds int64, ok bool) {
+func Parse(text string) (seconds int64, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
-	if len(text) > 100 || !durationPattern.MatchString(text) {
+	if len(text) > 100 || !pattern.MatchString(text) {
 		return 0, false
 	}
 	total := 0.0
@@ -60,7 +62,7 @@ func ParseDuration(text string) (seconds int64, ok bool) {
 		}
 		total += n * size
 	}
-	if total > MaxDuration {
+	if total > Max {
 		return 0, false
 	}
 	if strings.HasPrefix(text, "-") {
@@ -69,9 +71,9 @@ func ParseDuration(text string) (seconds int64, ok bool) {
 	return int64(total), true
 }
 
-// FormatDuration formats a duration in seconds for ParseDuration. It returns an
+// Format formats a duration in seconds for Parse. It returns an
 // empty string for 0.
-func FormatDuration(seconds int64) string {
+func Format(seconds int64) string {
 	sign := ""
 	if seconds < 0 {
 		sign, seconds = "-", -seconds
