@@ -1,21 +1,26 @@
-// Command racelist prints a regular expression for the tests of packages that do
-// several things at once, or wait for what the server does in the background.
-// scripts/test runs these under the race detector in packages whose
-// tests start whole servers: the other tests there send one request after the
-// other, and would take minutes under it.
+// Command racelist selects what runs under the race detector: everything that is
+// concurrent. It decides from the source, so that there is no list to maintain.
+// scripts/test uses it in two ways.
 //
-// The choice is made from the source, so that no list has to be kept: a test is
-// chosen if it, or a function of its package's tests that it calls, starts a
-// goroutine, uses a channel, a lock or a wait group, or waits for a condition.
+// In packages whose tests start whole servers it selects tests, and prints a regular
+// expression for them. A test is selected if it, or a function of its package's tests
+// that it calls, starts a goroutine, uses a channel, a lock or a wait group, or waits
+// for a condition. The other tests there send requests in sequence, and would take
+// minutes under the race detector.
 //
-// usage: racelist DIRECTORY...
+// Of other packages it selects, with -packages, those whose code or tests start
+// goroutines or use channels, locks or atomic values, and prints their directories.
+//
+// usage: racelist [-packages] DIRECTORY...
 package main
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,31 +29,76 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: racelist DIRECTORY...")
+	whole := flag.Bool("packages", false, "select packages instead of tests")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: racelist [-packages] DIRECTORY...")
 		os.Exit(2)
 	}
-	var tests []string
-	for _, dir := range os.Args[1:] {
-		files, err := parse(dir)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "racelist: %v\n", err)
-			os.Exit(1)
-		}
-		tests = append(tests, choose(files)...)
+	if err := list(os.Stdout, *whole, flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "racelist: %v\n", err)
+		os.Exit(1)
 	}
-	slices.Sort(tests)
-	fmt.Printf("^(%s)$\n", strings.Join(slices.Compact(tests), "|"))
 }
 
-// parse reads the tests of a package.
-func parse(dir string) ([]*ast.File, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+// list prints what it selects from the packages in some directories.
+func list(out io.Writer, packages bool, dirs []string) error {
+	var tests []string
+	for _, dir := range dirs {
+		pattern := "*_test.go"
+		if packages {
+			pattern = "*.go"
+		}
+		files, err := parse(dir, pattern)
+		if err != nil {
+			return err
+		}
+		if !packages {
+			tests = append(tests, choose(files)...)
+		} else if slices.ContainsFunc(files, concurrent) {
+			fmt.Fprintln(out, dir)
+		}
+	}
+	if !packages {
+		slices.Sort(tests)
+		fmt.Fprintf(out, "^(%s)$\n", strings.Join(slices.Compact(tests), "|"))
+	}
+	return nil
+}
+
+// concurrent reports whether anything in a file is concurrent.
+func concurrent(file *ast.File) bool {
+	found := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		found = found || concurrentNode(n)
+		return !found
+	})
+	return found
+}
+
+// concurrentNode reports whether a node starts a goroutine, or uses a channel, a
+// lock, an atomic value or a wait group.
+func concurrentNode(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:
+		return true
+	case *ast.UnaryExpr:
+		return n.Op == token.ARROW
+	case *ast.SelectorExpr:
+		x, _ := n.X.(*ast.Ident)
+		return x != nil && (x.Name == "sync" || x.Name == "atomic" || x.Name == "waittest" || x.Name == "errgroup") || n.Sel.Name == "Go"
+	}
+	return false
+}
+
+// parse reads the files of a package that match a pattern.
+func parse(dir, pattern string) ([]*ast.File, error) {
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no tests in %s", dir)
+		return nil, fmt.Errorf("no %s in %s", pattern, dir)
 	}
 	var files []*ast.File
 	for _, name := range names {
@@ -113,11 +163,8 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 		known[name] = f
 	}
 	ast.Inspect(d, func(n ast.Node) bool {
+		f.concurrent = f.concurrent || concurrentNode(n)
 		switch n := n.(type) {
-		case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:
-			f.concurrent = true
-		case *ast.UnaryExpr:
-			f.concurrent = f.concurrent || n.Op == token.ARROW
 		case *ast.CallExpr:
 			f.use(n.Fun)
 			f.use(n.Args...)
@@ -132,13 +179,7 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 		case *ast.ReturnStmt:
 			f.use(n.Results...)
 		case *ast.SelectorExpr:
-			x, _ := n.X.(*ast.Ident)
-			switch {
-			case x != nil && (x.Name == "sync" || x.Name == "atomic" || x.Name == "waittest"):
-				f.concurrent = true
-			case n.Sel.Name == "Go" || n.Sel.Name == "Idle": // a wait group, the queue
-				f.concurrent = true
-			}
+			f.concurrent = f.concurrent || n.Sel.Name == "Idle" // waits for the queue
 		}
 		return true
 	})

@@ -42,3 +42,29 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
+
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]bool{
+		`func a() { b() }`:                     false,
+		`func a() { go b() }`:                  true,
+		`type a struct{ mu sync.Mutex }`:       true,
+		`type a struct{ n atomic.Int64 }`:      true,
+		`var c chan int`:                       true,
+		`func a() { <-c }`:                     true,
+		`func a(g *group) { g.Go(b) }`:         true,
+		`type sync struct{}; func a() { b() }`: false,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := concurrent(f); got != want {
+			t.Errorf("%s: %v", src, got)
+		}
+	}
+	var out strings.Builder
+	if err := list(&out, true, []string{"../../internal/queue", "../../internal/errs"}); err != nil || out.String() != "../../internal/queue\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
