@@ -213,7 +213,7 @@ func New(d Deps) *API {
 		a.groupImportExportRoutes, a.projectImportRoutes,
 		a.memberRoutes,
 		a.namespaceRoutes,
-		a.settingRoutes, a.planLimitRoutes, a.projectAliasRoutes,
+		a.settingRoutes, a.planLimitRoutes, a.projectAliasRoutes, a.remoteMirrorRoutes,
 		a.instanceVariableRoutes,
 		a.auditEventRoutes,
 		a.eventRoutes,

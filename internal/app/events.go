@@ -32,7 +32,7 @@ func (a *App) subscribe() {
 	projects.Recorded.Subscribe(a.Hooks.PlaceRecorded)
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
-	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed, a.Code.Pushed)
+	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed, a.Code.Pushed, a.Mirrors.Pushed)
 	a.Repos.Events.Commented.Subscribe(a.Plan.CommitCommented, a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Releases.Events.Created.Subscribe(a.Catalog.ReleaseCreated)

@@ -31,6 +31,7 @@ func (a *App) sealed() []sealedColumn {
 		{"feature_flag_clients", "sealed"},
 		{"secure_files", "sealed_key"},
 		{"project_imports", "credentials"},
+		{"mirrors", "secrets"},
 	}
 }
 

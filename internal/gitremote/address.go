@@ -2,6 +2,7 @@ package gitremote
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"svc/internal/errs"
@@ -14,14 +15,31 @@ type Address struct {
 	Password string
 }
 
+// SSH reports whether the repository is reached over SSH.
+func (a Address) SSH() bool { return strings.HasPrefix(a.URL, "ssh://") }
+
 const (
 	maxURL        = 2048
 	maxCredential = 1024
 )
 
-// ParseAddress reads the URL of a repository, which may contain credentials. The
-// errors are texts for the user, and contain nothing of the URL.
+// ParseAddress reads the URL of a repository over HTTP, which may contain
+// credentials. The errors are texts for the user, and contain nothing of the URL.
 func ParseAddress(text string) (Address, error) {
+	return parse(text, "must be a URL that starts with http:// or https://", "http", "https")
+}
+
+// ParseMirror reads the URL of a repository over any of the supported protocols. It
+// is otherwise like ParseAddress.
+func ParseMirror(text string) (Address, error) {
+	a, err := parse(text, "must be a URL that starts with http://, https://, ssh:// or git://", "http", "https", "ssh", "git")
+	if err == nil && strings.HasPrefix(a.URL, "git://") && (a.User != "" || a.Password != "") {
+		return Address{}, errs.Invalid("must not contain credentials: the git protocol has none")
+	}
+	return a, err
+}
+
+func parse(text, otherwise string, schemes ...string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxURL+2*maxCredential {
 		return Address{}, errs.Invalid("is too long (maximum is %d characters)", maxURL)
@@ -30,11 +48,11 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, errs.Invalid("must not contain spaces or control characters")
 	}
 	if strings.HasPrefix(text, "-") {
-		return Address{}, errs.Invalid("must be a URL that starts with http:// or https://")
+		return Address{}, errs.Invalid("%s", otherwise)
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
-		return Address{}, errs.Invalid("must be a URL that starts with http:// or https://")
+	if err != nil || !slices.Contains(schemes, u.Scheme) || u.Opaque != "" {
+		return Address{}, errs.Invalid("%s", otherwise)
 	}
 	a := Address{User: u.User.Username()}
 	a.Password, _ = u.User.Password()

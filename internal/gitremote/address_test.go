@@ -33,6 +33,50 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
+func TestParseMirror(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Address{
+		"https://me:p%40ss@example.org/a":      {URL: "https://example.org/a", User: "me", Password: "p@ss"},
+		"ssh://git@example.org:2222/a/b.git":   {URL: "ssh://example.org:2222/a/b.git", User: "git"},
+		"git://example.org/a.git":              {URL: "git://example.org/a.git"},
+		"ssh://me:secret@[2001:db8::1]/~me/a/": {URL: "ssh://[2001:db8::1]/~me/a", User: "me", Password: "secret"},
+	} {
+		if got, err := ParseMirror(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "git@example.org:a", "file:///etc", "ext::sh -c id", "ssh://-oProxyCommand=x/a", "ssh://example.org", "git://me@example.org/a", "ssh://u%0a@example.org/a"} {
+		if got, err := ParseMirror(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a/b.git": "'/a/b.git'", "/a'; id #": `'/a'\''; id #'`, "/a!b": `'/a'\!'b'`} {
+		if got := quote(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestParseHostKey reads keys as users copy them.
+func TestParseHostKey(t *testing.T) {
+	t.Parallel()
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+	for _, text := range []string{key, key + " comment", "example.org " + key, "[example.org]:2222,10.0.0.1 " + key, "  " + key + "\n"} {
+		if got, ok := ParseHostKey(text); !ok || got != key {
+			t.Errorf("%q: %q, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "x", "ssh-ed25519 AAAA", "@revoked example.org " + key, "@cert-authority example.org " + key, key + "\n" + key} {
+		if got, ok := ParseHostKey(text); ok {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 func FuzzParseAddress(f *testing.F) {
 	f.Add("https://me:p%40ss@example.org:80/a.git")
 	f.Add("http://[::1]/a%2fb")

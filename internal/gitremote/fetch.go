@@ -27,18 +27,31 @@ type Refs struct {
 	List []git.Ref // full names; tags are not peeled
 	Head string    // full name of the default branch; empty if unknown
 
-	v2 bool
+	v2           bool
+	capabilities map[string]bool // of a server of version 0 or 1
 }
 
 // Refs lists the branches and tags. Other refs, such as those of merge requests, are
 // left out.
-func (r *Remote) Refs(ctx context.Context) (*Refs, error) {
-	answer, err := r.discover(ctx, uploadPack)
+func (r *Remote) Refs(ctx context.Context) (*Refs, error) { return r.refs(ctx, uploadPack) }
+
+func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
+	if r.streams() {
+		if err := r.connect(ctx, service); err != nil {
+			return nil, err
+		}
+		line, kind, err := pktline.ReadLine(r.stream.in)
+		if err != nil {
+			return nil, r.stream.ended(ctx, err)
+		}
+		return readAdvertised(ctx, r.stream.in, line, kind)
+	}
+	answer, err := r.discover(ctx, service)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if kind := answer.Header.Get("Content-Type"); kind != "application/x-"+uploadPack+"-advertisement" {
+	if kind := answer.Header.Get("Content-Type"); kind != "application/x-"+service+"-advertisement" {
 		return nil, fail("There is no Git repository at this URL, or its server supports only the dumb HTTP protocol.")
 	}
 	in := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
@@ -111,7 +124,7 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 
 // readAdvertised reads the refs of a server that knows version 0 or 1 only.
 func readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
-	refs := &Refs{}
+	refs := &Refs{capabilities: map[string]bool{}}
 	var head string
 	for first := true; kind == pktline.Data; first = false {
 		if line == "version 1" {
@@ -120,6 +133,7 @@ func readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline
 			name, capabilities, _ := strings.Cut(line, "\x00")
 			if first || capabilities != "" {
 				for c := range strings.FieldsSeq(capabilities) {
+					refs.capabilities[c] = true
 					if target, ok := strings.CutPrefix(c, "symref=HEAD:"); ok {
 						refs.Head = target
 					}
@@ -174,9 +188,12 @@ func (r *Refs) add(id, name string) error {
 	return nil
 }
 
-// Pack requests a pack with all that the wanted objects lead to, which must be
-// closed.
-func (r *Remote) Pack(ctx context.Context, refs *Refs, want []git.OID) (io.ReadCloser, error) {
+// maxHave is how many commits a server is told that we have.
+const maxHave = 1000
+
+// Pack requests a pack with all that the wanted objects lead to, as far as those that
+// we have do not lead to it. The pack must be closed.
+func (r *Remote) Pack(ctx context.Context, refs *Refs, want, have []git.OID) (io.ReadCloser, error) {
 	var b []byte
 	if refs.v2 {
 		b = pktline.Append(b, "command=fetch\n")
@@ -199,9 +216,21 @@ func (r *Remote) Pack(ctx context.Context, refs *Refs, want []git.OID) (io.ReadC
 	if !refs.v2 {
 		b = pktline.AppendFlush(b)
 	}
+	for _, id := range have[:min(len(have), maxHave)] {
+		b = pktline.Append(b, "have "+string(id)+"\n")
+	}
 	b = pktline.Append(b, "done\n")
 	if refs.v2 {
 		b = pktline.AppendFlush(b)
+	}
+	if r.streams() {
+		if _, err := r.stream.out.Write(b); err != nil {
+			return nil, r.stream.ended(ctx, err)
+		}
+		if err := skipToPack(r.stream.in, false); err != nil {
+			return nil, r.stream.ended(ctx, err)
+		}
+		return &packReader{ctx: ctx, in: r.stream.in, close: r.stream}, nil
 	}
 	answer, err := r.post(ctx, uploadPack, bytes.NewReader(b))
 	if err != nil {
@@ -292,5 +321,5 @@ func broken(ctx context.Context, err error) error {
 	case errors.Is(err, pktline.ErrMalformed):
 		return malformed()
 	}
-	return &Failure{Text: "The connection to the server was interrupted.", cause: err}
+	return &Failure{Text: "The connection to the server was interrupted.", Temporary: true, cause: err}
 }

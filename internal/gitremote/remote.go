@@ -1,8 +1,9 @@
-// Package gitremote reads Git repositories of other servers over HTTP: their refs,
-// packs and LFS objects. It is a client of the smart HTTP protocol
-// (gitprotocol-http(5), gitprotocol-v2(5)) that runs in this process, so that the
-// rules of package outbound hold for each connection, and credentials are in no
-// argument, environment or file of another process.
+// Package gitremote reads Git repositories of other servers, and pushes to them: their
+// refs, packs and LFS objects. It is a client of the smart HTTP protocol and of the
+// protocols over SSH and TCP (gitprotocol-http(5), gitprotocol-v2(5),
+// gitprotocol-pack(5)) that runs in this process, so that the rules of package
+// outbound hold for each connection, and credentials are in no argument, environment
+// or file of another process.
 package gitremote
 
 import (
@@ -31,6 +32,11 @@ type Options struct {
 	Policy outbound.Policy
 	// Stall is how long a server may send nothing; 0 is the usual time.
 	Stall time.Duration
+	// Key is the private key for SSH, in PEM; empty for a password.
+	Key []byte
+	// HostKeys are the public keys that a server may have over SSH, as lines of
+	// authorized_keys files.
+	HostKeys []string
 }
 
 // Remote is a repository on another server. It is for one goroutine; Close ends its
@@ -41,15 +47,19 @@ type Remote struct {
 	password  string
 	stall     time.Duration
 	policy    outbound.Policy
+	key       []byte
+	hostKeys  []string
 	transport *http.Transport
 	client    *http.Client
+	stream    *stream // of SSH and TCP, from Refs to the end of the transfer
 }
 
 // Failure is an error of the other server or of the way to it. Its text is for the
 // user, and contains neither credentials nor addresses.
 type Failure struct {
-	Text  string
-	cause error
+	Text      string
+	Temporary bool // another attempt may succeed
+	cause     error
 }
 
 // Error implements error.
@@ -63,10 +73,10 @@ func fail(format string, args ...any) *Failure { return &Failure{Text: fmt.Sprin
 // Open returns a remote. It does not connect yet.
 func Open(a Address, o Options) (*Remote, error) {
 	u, err := url.Parse(a.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil {
 		return nil, fail("The URL of the repository is not valid.")
 	}
-	r := &Remote{base: u, user: a.User, password: a.Password, stall: o.Stall, policy: o.Policy, transport: o.Policy.Transport(connectTime)}
+	r := &Remote{base: u, user: a.User, password: a.Password, stall: o.Stall, policy: o.Policy, key: o.Key, hostKeys: o.HostKeys, transport: o.Policy.Transport(connectTime)}
 	if r.stall == 0 {
 		r.stall = time.Minute
 	}
@@ -77,7 +87,15 @@ func Open(a Address, o Options) (*Remote, error) {
 }
 
 // Close ends the connections.
-func (r *Remote) Close() { r.transport.CloseIdleConnections() }
+func (r *Remote) Close() {
+	r.transport.CloseIdleConnections()
+	if r.stream != nil {
+		_ = r.stream.Close()
+	}
+}
+
+// streams reports whether the protocol is one of a single connection.
+func (r *Remote) streams() bool { return r.base.Scheme == "ssh" || r.base.Scheme == "git" }
 
 // authorize adds the credentials to a request to the server of the repository.
 func (r *Remote) authorize(q *http.Request) {
@@ -111,7 +129,7 @@ func (r *Remote) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, outbound.ErrLocal) {
 		return &Failure{Text: "The URL leads to an address of the local network, which is not allowed.", cause: err}
 	}
-	return &Failure{Text: "The server cannot be reached: " + outbound.Plain(err).Error() + ".", cause: outbound.Plain(err)}
+	return &Failure{Text: "The server cannot be reached: " + outbound.Plain(err).Error() + ".", Temporary: true, cause: outbound.Plain(err)}
 }
 
 // refused closes a response that is not OK and says what it means.
@@ -125,7 +143,7 @@ func refused(answer *http.Response) error {
 	case code >= 300 && code < 400:
 		return fail("The server sent an unexpected redirect (HTTP %d).", code)
 	default:
-		return &Failure{Text: fmt.Sprintf("The server answered with HTTP %d.", code)}
+		return &Failure{Text: fmt.Sprintf("The server answered with HTTP %d.", code), Temporary: code >= 500 || code == http.StatusTooManyRequests}
 	}
 }
 
@@ -216,11 +234,11 @@ func (s *stalling) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if !timer.Stop() {
 		<-fired
-		return n, &Failure{Text: "The server stopped sending data."}
+		return n, &Failure{Text: "The server stopped sending data.", Temporary: true}
 	}
 	s.received += int64(n)
 	if took := s.now().Sub(s.began); err == nil && took > s.after && float64(s.received) < minRate*took.Seconds() {
-		return n, &Failure{Text: "The server sends data too slowly."}
+		return n, &Failure{Text: "The server sends data too slowly.", Temporary: true}
 	}
 	return n, err
 }

@@ -1,4 +1,5 @@
-// Package mirror copies repositories from other servers: imports by URL.
+// Package mirror copies repositories from and to other servers: imports by URL, and
+// mirrors that are updated again and again.
 package mirror
 
 import (
@@ -35,7 +36,7 @@ type Deps struct {
 	Stall time.Duration
 }
 
-// Service imports repositories.
+// Service imports and mirrors repositories.
 type Service struct {
 	Deps
 
@@ -48,6 +49,8 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d, running: map[int64]int{}}
 	s.Queue.Lane(lane, workers)
 	queue.Handle(s.Queue, s.work, queue.Timeout(maxTime))
+	queue.Handle(s.Queue, s.updateMirror, queue.Timeout(maxUpdate))
+	s.Queue.Every("mirror_updates", dueInterval, s.UpdateDue)
 	return s
 }
 

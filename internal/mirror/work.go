@@ -171,7 +171,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	return s.Repos.Import(ctx, by, p, repo.Incoming{
 		Refs: refs.List, Head: refs.Head, MaxSize: int64(settings.RepositoryMegabytes) << 20,
 		Pack: func(ctx context.Context, want []git.OID) (io.ReadCloser, error) {
-			pack, err := remote.Pack(ctx, refs, want)
+			pack, err := remote.Pack(ctx, refs, want, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -55,7 +55,7 @@ func (p Policy) allowsAddress(at netip.AddrPort) bool {
 func (p Policy) MayReach(u *url.URL) bool {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}[u.Scheme]
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if p.Local || p.allowsName(host, port) {
@@ -103,6 +103,11 @@ func (p Policy) Transport(timeout time.Duration) *http.Transport {
 		MaxIdleConnsPerHost:    1,
 		ForceAttemptHTTP2:      true,
 	}
+}
+
+// Dial connects to an allowed address, for protocols other than HTTP.
+func (p Policy) Dial(ctx context.Context, address string, timeout time.Duration) (net.Conn, error) {
+	return p.dialer(timeout)(ctx, "tcp", address)
 }
 
 // dialer connects to allowed addresses.

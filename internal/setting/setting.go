@@ -91,6 +91,10 @@ type Settings struct {
 	OutboundAllowlist     []string // names, addresses and networks that requests may go to in any case
 	WebhookCalls          int      // per webhook and minute; 0: no limit
 
+	// Mirrors allows Maintainers to set up mirrors of repositories; administrators may
+	// in any case.
+	Mirrors bool
+
 	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
 
 	// Repositories.

@@ -54,6 +54,7 @@ func (w *Web) settingsPages() {
 	w.groupMergeSettingsPages()
 	w.alertSettingsPages()
 	w.hookPages()
+	w.mirrorPages()
 	w.integrationPages()
 	w.settingsPage("GET hooks", func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "hooks")) })
 	w.joinPages()

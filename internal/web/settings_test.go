@@ -97,7 +97,7 @@ func TestSettingsRoles(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
 		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected", "push_rules", "merge_requests"}
-		more := []string{"deploy_keys", "ci_cd"}
+		more := []string{"deploy_keys", "mirrors", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, []string{"/g/p/-/pages"}, 303, 303, 404, 403, 403, 403, 200, 200, 200)
 		c.check(t, below("/g/open/-/settings/", "general", "variables", "danger"), 303, 303, 403, 403, 403, 403, 200, 200, 200)
@@ -113,7 +113,7 @@ func TestSettingsRoles(t *testing.T) {
 			for action, pairs := range map[string][]string{
 				"general": {"name", "X"}, "avatar/delete": nil, "members": {"username", "outsider", "access_level", "50"}, "members/1/delete": nil, "members/1": {"access_level", "50"},
 				"access_tokens": {"name", "x", "scopes", "api", "access_level", "40"}, "access_tokens/1/revoke": nil, "deploy_tokens": {"name", "x", "scopes", "read_repository"},
-				"deploy_tokens/1/delete": nil, "deploy_keys": {"title", "x"}, "deploy_keys/1/delete": nil, "variables": {"key", "X"}, "variables/update": {"key", "X"}, "variables/delete": {"key", "X"},
+				"deploy_tokens/1/delete": nil, "deploy_keys": {"title", "x"}, "deploy_keys/1/delete": nil, "mirrors": {"url", "x"}, "mirrors/1/delete": nil, "variables": {"key", "X"}, "variables/update": {"key", "X"}, "variables/delete": {"key", "X"},
 				"runners": {"description", "x"}, "protected": {"kind", "branch", "branch", "x"}, "protected/delete": {"kind", "branch", "name", "main"}, "push_rules": nil,
 				"ci_cd": {"build_timeout", "60"}, "ci_cd/limit": nil, "danger/path": {"path", "x"}, "danger/transfer": {"namespace_id", "1"}, "danger/archive": nil,
 				"danger/delete": {"confirm", "g/p"}, "housekeeping": nil, "requests/1/approve": {"access_level", "50"}, "requests/1/deny": nil, "shares": {"group", "g", "group_access", "50"}, "shares/1/delete": nil,
@@ -495,7 +495,7 @@ func TestSettingsMarkup(t *testing.T) {
 				see(b, base+page)
 			}
 		}
-		for _, page := range []string{"deploy_keys", "protected", "ci_cd"} {
+		for _, page := range []string{"deploy_keys", "mirrors", "protected", "ci_cd"} {
 			see(b, "/g/p/-/settings/"+page)
 		}
 		for _, page := range []string{"", "/users", "/users/" + strconv.FormatInt(c.ids["developer"], 10), "/users?search=" + url.QueryEscape(bad), "/projects?search=" + url.QueryEscape(bad), "/groups", "/projects",

@@ -125,6 +125,7 @@ func (h head) sideBar() *sideBar {
 	b.add(h.MaySet, "Access tokens", "settings/access_tokens")
 	b.add(h.MaySet, "Deploy tokens", "settings/deploy_tokens")
 	b.add(h.MaySet, "Deploy keys", "settings/deploy_keys")
+	b.add(h.MaySet, "Mirrors", "settings/mirrors")
 	b.add(h.MaySet, "Protected branches and tags", "settings/protected")
 	b.add(h.MaySet, "Push rules", "settings/push_rules")
 	b.add(h.MaySet, "CI/CD", "settings/ci_cd")

@@ -1,0 +1,186 @@
+package gitremote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"svc/internal/git"
+	"svc/internal/git/pktline"
+)
+
+const receivePack = "git-receive-pack"
+
+// Command is a change of one ref of a remote.
+type Command struct {
+	Ref string
+	Old git.OID // git.ZeroOID if the ref is created
+	New git.OID // git.ZeroOID if it is deleted
+	// Refused is why the server did not do it; empty if it did. It is a text of the
+	// server.
+	Refused string
+}
+
+// PushRefs lists the branches and tags of a repository that is to be pushed to.
+func (r *Remote) PushRefs(ctx context.Context) (*Refs, error) {
+	refs, err := r.refs(ctx, receivePack)
+	if err == nil && refs.v2 {
+		return nil, malformed()
+	}
+	return refs, err
+}
+
+// Push changes refs, each for itself, and notes in the commands which were refused.
+// refs are those of PushRefs. pack writes a pack with what the new refs lead to and the
+// server does not have; it is not called if all commands delete.
+func (r *Remote) Push(ctx context.Context, refs *Refs, commands []*Command, pack func(ctx context.Context, w io.Writer) error) error {
+	if !refs.capabilities["report-status"] {
+		return fail("The server does not report the result of a push.")
+	}
+	chosen := []string{"report-status"}
+	for _, name := range []string{"side-band-64k", "ofs-delta", "delete-refs", "quiet"} {
+		if refs.capabilities[name] {
+			chosen = append(chosen, name)
+		}
+	}
+	first := "\x00 " + strings.Join(append(chosen, "agent=git/svc"), " ")
+	var head []byte
+	sends := false
+	for _, c := range commands {
+		if c.New == git.ZeroOID && !refs.capabilities["delete-refs"] {
+			c.Refused = "the server does not allow deletions"
+			continue
+		}
+		sends = sends || c.New != git.ZeroOID
+		head = pktline.Append(head, string(c.Old)+" "+string(c.New)+" "+c.Ref+first+"\n")
+		first = ""
+	}
+	if len(head) == 0 {
+		return nil
+	}
+	head = pktline.AppendFlush(head)
+	whole := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	produced := make(chan error, 1)
+	produce := func(w io.Writer) {
+		_, err := w.Write(head)
+		if err == nil && sends {
+			err = pack(ctx, w)
+		}
+		produced <- err
+		if p, ok := w.(*io.PipeWriter); ok {
+			_ = p.CloseWithError(err)
+		}
+	}
+	body, done, err := r.sendPush(ctx, produce)
+	if err == nil {
+		err = readReport(ctx, body, refs.capabilities["side-band-64k"], commands)
+		done()
+	}
+	cancel()
+	own := <-produced
+	if err == nil || own == nil || errors.Is(own, io.ErrClosedPipe) || isNetwork(own) || whole.Err() == nil && errors.Is(own, context.Canceled) {
+		return err
+	}
+	return own // what went wrong here is the reason of what the server reports
+}
+
+// sendPush sends a push, and returns the response.
+func (r *Remote) sendPush(ctx context.Context, produce func(io.Writer)) (body io.Reader, done func(), err error) {
+	if r.streams() {
+		go produce(streamWriter{r.stream.out})
+		return r.stream.in, func() { _ = r.stream.Close() }, nil
+	}
+	in, out := io.Pipe()
+	go produce(out)
+	answer, err := r.post(ctx, receivePack, in)
+	if err != nil {
+		in.CloseWithError(io.ErrClosedPipe) // ends the producer
+		return nil, nil, err
+	}
+	return bufio.NewReaderSize(answer.Body, 64<<10), func() {
+		answer.Body.Close()
+		in.CloseWithError(io.ErrClosedPipe)
+	}, nil
+}
+
+// networkError is an error of writing to a connection.
+type networkError struct{ error }
+
+func (e networkError) Unwrap() error { return e.error }
+
+func isNetwork(err error) bool {
+	var n networkError
+	return errors.As(err, &n)
+}
+
+// streamWriter marks the errors of a connection.
+type streamWriter struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (s streamWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		err = networkError{err}
+	}
+	return n, err
+}
+
+// maxReport bounds the result of a push, in bytes.
+const maxReport = 16 << 20
+
+// readReport reads the result of a push (report-status).
+func readReport(ctx context.Context, in io.Reader, banded bool, commands []*Command) error {
+	if banded {
+		var whole bytes.Buffer
+		p := &packReader{ctx: ctx, in: in}
+		if _, err := io.Copy(&whole, io.LimitReader(p, maxReport)); err != nil {
+			return err
+		}
+		in = &whole
+	}
+	results := map[string]string{}
+	unpacked := false
+	for {
+		line, kind, err := pktline.ReadLine(in)
+		if err != nil && !(err == io.EOF && unpacked) {
+			return broken(ctx, err)
+		}
+		if err == io.EOF || kind != pktline.Data {
+			break
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "unpack":
+			if rest != "ok" {
+				return &Failure{Text: "The server could not read the objects of the push.", cause: errors.New(rest)}
+			}
+			unpacked = true
+		case "ok":
+			results[rest] = ""
+		case "ng":
+			name, why, _ := strings.Cut(rest, " ")
+			if why == "" {
+				why = "refused"
+			}
+			results[name] = why
+		case "ERR":
+			return said(line)
+		}
+	}
+	for _, c := range commands {
+		if c.Refused != "" {
+			continue
+		}
+		why, found := results[c.Ref]
+		if !found {
+			why = "the server did not report a result"
+		}
+		c.Refused = why
+	}
+	return nil
+}
