@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app"
+	"svc/internal/board"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -76,7 +77,7 @@ func fillPlan(b *testing.B, s *app.Server) int64 {
 	}
 	in := project.Place{Ref: project.RefTo(p.ID)}
 	name := "Work"
-	board, err := s.Plan.CreateBoard(b.Context(), by, in, plan.BoardFields{Name: &name})
+	board, err := s.Boards.Create(b.Context(), by, in, board.Fields{Name: &name})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func fillPlan(b *testing.B, s *app.Server) int64 {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Plan.AddList(b.Context(), by, in, board.ID, &l.ID, nil, nil); err != nil {
+		if _, err := s.Boards.AddList(b.Context(), by, in, board.ID, &l.ID, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 		labels = append(labels, name)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"svc/internal/bind"
+	"svc/internal/board"
 	"svc/internal/plan"
 )
 
@@ -60,7 +61,7 @@ type boardListJSON struct {
 	Iteration      *struct{}        `json:"iteration"` // there are none
 }
 
-func toBoardList(site *Site, l *plan.BoardList, now time.Time) boardListJSON {
+func toBoardList(site *Site, l *board.List, now time.Time) boardListJSON {
 	out := boardListJSON{ID: l.ID, Position: l.Position, ListType: "label", Assignee: toUserOrNull(site, l.Assignee, now), Milestone: toMilestoneOrNull(site, l.Milestone, now)}
 	switch {
 	case l.Label != nil:
@@ -82,11 +83,11 @@ func toMilestoneOrNull(site *Site, m *plan.Milestone, now time.Time) *milestoneJ
 	return &out
 }
 
-func toBoard(site *Site, b *plan.Board, now time.Time) boardJSON {
+func toBoard(site *Site, b *board.Board, now time.Time) boardJSON {
 	out := boardJSON{
 		ID: b.ID, Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Milestone: toMilestoneOrNull(site, b.Milestone, now),
 		Assignee: toUserOrNull(site, b.Assignee, now), Labels: mapped(b.Labels, toLabelDetail), Weight: b.Weight,
-		Lists: mapped(b.Lists, func(l *plan.BoardList) boardListJSON { return toBoardList(site, l, now) }),
+		Lists: mapped(b.Lists, func(l *board.List) boardListJSON { return toBoardList(site, l, now) }),
 	}
 	if b.Project != nil {
 		name := toProjectName(b.Project)
@@ -98,7 +99,7 @@ func toBoard(site *Site, b *plan.Board, now time.Time) boardJSON {
 	return out
 }
 
-func (a *API) presentBoard(c *call, b *plan.Board, err error) (boardJSON, error) {
+func (a *API) presentBoard(c *call, b *board.Board, err error) (boardJSON, error) {
 	if err != nil {
 		return boardJSON{}, err
 	}
@@ -112,12 +113,12 @@ type listBoardsParams struct {
 
 // listBoards: https://docs.gitlab.com/api/boards/#list-project-issue-boards
 func (m parentEndpoints) listBoards(c *call, p listBoardsParams) (page[boardJSON], error) {
-	list, err := m.api.Plan.Boards(c, c.actor, m.at(p.Ref), p.paging())
+	list, err := m.api.Boards.Boards(c, c.actor, m.at(p.Ref), p.paging())
 	if err != nil {
 		return page[boardJSON]{}, err
 	}
 	now := m.api.Now()
-	return offsetPage(p.pageParams, list, func(b *plan.Board) boardJSON { return toBoard(c.site, b, now) }), nil
+	return offsetPage(p.pageParams, list, func(b *board.Board) boardJSON { return toBoard(c.site, b, now) }), nil
 }
 
 type boardParams struct {
@@ -127,7 +128,7 @@ type boardParams struct {
 
 // getBoard: https://docs.gitlab.com/api/boards/#show-a-single-issue-board
 func (m parentEndpoints) getBoard(c *call, p boardParams) (boardJSON, error) {
-	b, err := m.api.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+	b, err := m.api.Boards.Board(c, c.actor, m.at(p.Ref), p.Board)
 	return m.api.presentBoard(c, b, err)
 }
 
@@ -138,7 +139,7 @@ type createBoardParams struct {
 
 // createBoard: https://docs.gitlab.com/api/boards/#create-an-issue-board
 func (m parentEndpoints) createBoard(c *call, p createBoardParams) (boardJSON, error) {
-	b, err := m.api.Plan.CreateBoard(c, c.actor, m.at(p.Ref), plan.BoardFields{Name: &p.Name})
+	b, err := m.api.Boards.Create(c, c.actor, m.at(p.Ref), board.Fields{Name: &p.Name})
 	return m.api.presentBoard(c, b, err)
 }
 
@@ -155,32 +156,32 @@ type updateBoardParams struct {
 
 // updateBoard: https://docs.gitlab.com/api/boards/#update-an-issue-board
 func (m parentEndpoints) updateBoard(c *call, p updateBoardParams) (boardJSON, error) {
-	f := plan.BoardFields{
+	f := board.Fields{
 		Name: p.Name, HideBacklog: p.HideBacklog, HideClosed: p.HideClosed, Assignee: sent(&p.AssigneeID), Milestone: sent(&p.MilestoneID),
 		Labels: sent(&p.Labels), SetWeight: p.Weight.Set,
 	}
 	if p.Weight.Set && !p.Weight.Null {
 		f.Weight = &p.Weight.Value
 	}
-	b, err := m.api.Plan.UpdateBoard(c, c.actor, m.at(p.Ref), p.Board, f)
+	b, err := m.api.Boards.Update(c, c.actor, m.at(p.Ref), p.Board, f)
 	return m.api.presentBoard(c, b, err)
 }
 
 // deleteBoard: https://docs.gitlab.com/api/boards/#delete-an-issue-board
 func (m parentEndpoints) deleteBoard(c *call, p boardParams) (none, error) {
-	return none{}, m.api.Plan.DeleteBoard(c, c.actor, m.at(p.Ref), p.Board)
+	return none{}, m.api.Boards.Delete(c, c.actor, m.at(p.Ref), p.Board)
 }
 
 // listBoardLists: https://docs.gitlab.com/api/boards/#list-board-lists-in-a-project-issue-board
 func (m parentEndpoints) listBoardLists(c *call, p boardParams) ([]boardListJSON, error) {
-	b, err := m.api.Plan.Board(c, c.actor, m.at(p.Ref), p.Board)
+	b, err := m.api.Boards.Board(c, c.actor, m.at(p.Ref), p.Board)
 	if err != nil {
 		return nil, err
 	}
 	return toBoard(c.site, b, m.api.Now()).Lists, nil
 }
 
-func (a *API) presentBoardList(c *call, l *plan.BoardList, err error) (boardListJSON, error) {
+func (a *API) presentBoardList(c *call, l *board.List, err error) (boardListJSON, error) {
 	if err != nil {
 		return boardListJSON{}, err
 	}
@@ -200,7 +201,7 @@ func (createBoardListParams) ParamRules() []bind.Rule {
 
 // createBoardList: https://docs.gitlab.com/api/boards/#create-a-board-list
 func (m parentEndpoints) createBoardList(c *call, p createBoardListParams) (boardListJSON, error) {
-	l, err := m.api.Plan.AddList(c, c.actor, m.at(p.Ref), p.Board, p.LabelID, p.AssigneeID, p.MilestoneID)
+	l, err := m.api.Boards.AddList(c, c.actor, m.at(p.Ref), p.Board, p.LabelID, p.AssigneeID, p.MilestoneID)
 	return m.api.presentBoardList(c, l, err)
 }
 
@@ -211,7 +212,7 @@ type boardListParams struct {
 
 // getBoardList: https://docs.gitlab.com/api/boards/#show-a-single-board-list
 func (m parentEndpoints) getBoardList(c *call, p boardListParams) (boardListJSON, error) {
-	l, err := m.api.Plan.List(c, c.actor, m.at(p.Ref), p.Board, p.List)
+	l, err := m.api.Boards.List(c, c.actor, m.at(p.Ref), p.Board, p.List)
 	return m.api.presentBoardList(c, l, err)
 }
 
@@ -222,11 +223,11 @@ type moveBoardListParams struct {
 
 // moveBoardList: https://docs.gitlab.com/api/boards/#reorder-a-list-in-a-board
 func (m parentEndpoints) moveBoardList(c *call, p moveBoardListParams) (boardListJSON, error) {
-	l, err := m.api.Plan.MoveList(c, c.actor, m.at(p.Ref), p.Board, p.List, p.Position)
+	l, err := m.api.Boards.MoveList(c, c.actor, m.at(p.Ref), p.Board, p.List, p.Position)
 	return m.api.presentBoardList(c, l, err)
 }
 
 // deleteBoardList: https://docs.gitlab.com/api/boards/#delete-a-board-list-from-a-board
 func (m parentEndpoints) deleteBoardList(c *call, p boardListParams) (none, error) {
-	return none{}, m.api.Plan.DeleteList(c, c.actor, m.at(p.Ref), p.Board, p.List)
+	return none{}, m.api.Boards.DeleteList(c, c.actor, m.at(p.Ref), p.Board, p.List)
 }

@@ -21,6 +21,9 @@ func TestLabels(t *testing.T) {
 		enlist(t, s, id, bobID, project.Guest)
 		made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", own), `{"name":"x","color":"red"}`)
 		at, above := fmt.Sprintf("/projects/%d/labels", id), fmt.Sprintf("/groups/%d/labels", top)
+		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", twin), `{"name":"bug","color":"red"}`)
+		board := fmt.Sprintf("/projects/%d/boards/%d", twin, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", twin), `{"name":"b"}`))
+		made(t, s, alice, "POST "+board+"/lists", fmt.Sprintf(`{"label_id":%d}`, same))
 		s.Table(t, []apptest.Call{
 			{Name: "of a group", Do: "POST " + above, As: alice, JSON: `{"name":"area","color":"yellow","description":"<b>"}`, Status: 201,
 				Want: `{"name":"area","color":"#ffff00","text_color":"#1F1E24","description":"<b>","description_html":"&lt;b&gt;","is_project_label":false,"priority":null,"subscribed":false}`},
@@ -58,6 +61,7 @@ func TestLabels(t *testing.T) {
 			{Do: fmt.Sprintf("POST /projects/%d/labels/bug/subscribe", twin), As: bob, Status: 201},
 			{Name: "promote", Do: "PUT " + at + "/bug/promote", As: alice, Status: 200, Want: `{"name":"bug","is_project_label":false}`},
 			{Name: "with the same name", Do: fmt.Sprintf("GET /groups/%d/issues?labels=bug&confidential=false", sub), Status: 200, Want: `[{"title":"z"},{"title":"x"}]`},
+			{Name: "in lists of boards", Do: "GET " + board, Status: 200, Want: `{"lists":[{"label":{"name":"bug","color":"#ff0000"}}]}`},
 			{Name: "and who wants to hear of it", Do: fmt.Sprintf("GET /groups/%d/labels/bug", sub), As: bob, Status: 200, Want: `{"subscribed":true}`},
 			{Name: "delete", Do: fmt.Sprintf("DELETE /groups/%d/labels/bug", sub), As: alice, Status: 204},
 			{Name: "named in the query", Do: "DELETE " + above + "?name=area", As: alice, Status: 204},

@@ -16,6 +16,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/badge"
+	"svc/internal/board"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
@@ -70,6 +71,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Moves    *storagemove.Service
 	Plan     *plan.Service
+	Boards   *board.Service
 	Uploads  *upload.Service
 	Badges   *badge.Service
 	Merges   *merge.Service

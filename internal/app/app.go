@@ -25,6 +25,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/badge"
 	"svc/internal/blob"
+	"svc/internal/board"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
@@ -107,6 +108,7 @@ type App struct {
 	Images   *imageproxy.Service
 	Markup   *markup.Renderer
 	Plan     *plan.Service
+	Boards   *board.Service
 	Uploads  *upload.Service
 	Badges   *badge.Service
 	Merges   *merge.Service
@@ -299,6 +301,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos,
 		Notify: a.Notify, Markup: a.Markup, Now: a.now,
 	})
+	a.Boards = board.New(board.Deps{DB: a.DB, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Now: a.now})
 	a.Merges = merge.New(merge.Deps{
 		DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Notify: a.Notify,
 		URL: a.Config.ExternalURL, Now: a.now,
@@ -389,7 +392,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		return err
 	}
 	a.Transfer = transfer.New(transfer.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Badges: a.Badges, Wikis: a.Wikis,
+		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Boards: a.Boards, Badges: a.Badges, Wikis: a.Wikis,
 		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	a.Mirrors = mirror.New(mirror.Deps{
@@ -481,7 +484,7 @@ func (a *App) Close() error {
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
@@ -494,7 +497,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,

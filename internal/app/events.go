@@ -2,6 +2,7 @@ package app
 
 import (
 	"svc/internal/activity"
+	"svc/internal/board"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/runners"
 	"svc/internal/markup"
@@ -42,6 +43,8 @@ func (a *App) subscribe() {
 	a.Plan.Events.NoteSaved.Subscribe(a.Hooks.NoteSaved)
 	a.Plan.Events.Awarded.Subscribe(a.Hooks.Awarded)
 	a.Plan.Events.MilestoneSaved.Subscribe(a.Hooks.MilestoneSaved)
+	a.Plan.Events.LabelsMerged.Subscribe(board.LabelsMerged)
+	a.Plan.Events.MilestonesMerged.Subscribe(board.MilestonesMerged)
 	a.Wikis.Events.PageChanged.Subscribe(a.Hooks.PageChanged)
 	a.Releases.Events.Created.Subscribe(a.Hooks.ReleaseCreated)
 	a.Releases.Events.Updated.Subscribe(a.Hooks.ReleaseUpdated)

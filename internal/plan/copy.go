@@ -15,8 +15,8 @@ import (
 // group for exports and imports. They do not check permissions: the caller
 // requires Owner for exports, and imports into a draft.
 
-// Sizes are the numbers of labels, milestones and boards.
-type Sizes struct{ Labels, Milestones, Boards int64 }
+// Sizes are the numbers of labels and milestones.
+type Sizes struct{ Labels, Milestones int64 }
 
 // GroupSizes counts the objects of a group and its subgroups.
 func (s *Service) GroupSizes(ctx context.Context, g *project.Namespace) (Sizes, error) {
@@ -43,32 +43,6 @@ func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f fun
 		return fmt.Errorf("milestones of group %d: %w", g.ID, err)
 	}
 	return nil
-}
-
-// EachBoard calls f with the boards of a group and their lists, in batches, in
-// order of creation.
-func (s *Service) EachBoard(ctx context.Context, g *project.Namespace, f func([]*Board) error) error {
-	in := place{group: g}
-	paging := db.Paging{Limit: 100, Keyset: true}
-	for {
-		page, err := listBoards(ctx, s.DB, in, paging)
-		if err != nil {
-			return fmt.Errorf("boards of group %d: %w", g.ID, err)
-		}
-		if len(page.Items) == 0 {
-			return nil
-		}
-		if err := s.fillBoards(ctx, in, page.Items...); err != nil {
-			return err
-		}
-		if err := f(page.Items); err != nil {
-			return err
-		}
-		if !page.More {
-			return nil
-		}
-		paging.After = page.Last
-	}
 }
 
 // PutLabels inserts labels into a draft group. Invalid; Conflict.
@@ -131,25 +105,6 @@ func (m *Milestone) checkCopy() error {
 		}
 	}
 	return wrong.Err()
-}
-
-// PutBoard inserts a board with its lists into a draft group. The caller has
-// resolved its references with FindLabel and FindMilestone. Invalid.
-func (s *Service) PutBoard(ctx context.Context, tx *db.Tx, d *project.Draft, b *Board) error {
-	if err := b.checkFields(); err != nil {
-		return err
-	}
-	b.GroupID = &d.ID
-	if err := insertBoard(ctx, tx, b); err != nil {
-		return err
-	}
-	for i, l := range b.Lists {
-		l.BoardID, l.Position = b.ID, int64(i)
-		if err := insertListAt(ctx, tx, l); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // FindLabel returns the ID of the label of a group with this name, or 0. With

@@ -68,7 +68,7 @@ func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Iss
 	if err != nil {
 		return nil, db.NotFound(err, "Issue")
 	}
-	if err := s.fillIssues(ctx, i); err != nil {
+	if err := s.FillIssues(ctx, i); err != nil {
 		return nil, err
 	}
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
@@ -85,7 +85,7 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	if err != nil {
 		return nil, nil, db.NotFound(err, "Issue")
 	}
-	if err := s.fillIssues(ctx, i); err != nil {
+	if err := s.FillIssues(ctx, i); err != nil {
 		return nil, nil, err
 	}
 	if !i.visibleTo(by, proj) {
@@ -104,8 +104,8 @@ func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.
 	return s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
 }
 
-// fillIssues reads the related objects of issues.
-func (s *Service) fillIssues(ctx context.Context, list ...*Issue) error {
+// FillIssues reads the related objects of issues.
+func (s *Service) FillIssues(ctx context.Context, list ...*Issue) error {
 	shared := make([]*Issuable, len(list))
 	for n, i := range list {
 		shared[n] = &i.Issuable

@@ -81,7 +81,7 @@ func (s *Service) visibleLinks(ctx context.Context, by actor.Actor, i *Issue, li
 	if err != nil {
 		return nil, fmt.Errorf("linked issues of issue %d: %w", i.ID, err)
 	}
-	if err := s.fillIssues(ctx, slices.Collect(maps.Values(issues))...); err != nil {
+	if err := s.FillIssues(ctx, slices.Collect(maps.Values(issues))...); err != nil {
 		return nil, err
 	}
 	for _, l := range list {

@@ -107,7 +107,7 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 	if err != nil {
 		return page, fmt.Errorf("list issues: %w", err)
 	}
-	return page, s.fillIssues(ctx, page.Items...)
+	return page, s.FillIssues(ctx, page.Items...)
 }
 
 // Counts is the number of issues or merge requests in each state.
@@ -187,7 +187,7 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	if err != nil {
 		return nil, fmt.Errorf("find issues: %w", err)
 	}
-	return page.Items, s.fillIssues(ctx, page.Items...)
+	return page.Items, s.FillIssues(ctx, page.Items...)
 }
 
 // OpenCounts counts the open issues of projects that the actor can see, each up to

@@ -84,7 +84,7 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 			return err
 		}
 		if n.Time.Set() {
-			if err := s.changeIssue(ctx, tx, by, proj, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
+			if err := s.ChangeIssue(ctx, tx, by, proj, i.ID, IssueFields{Fields: Fields{Time: n.Time}}); err != nil {
 				return err
 			}
 		}
@@ -251,7 +251,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 		return nil, err
 	}
 	err = s.Update(ctx, &i.Issuable, &f.Fields, func(tx *db.Tx) error {
-		if err := s.changeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
+		if err := s.ChangeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
 			return err
 		}
 		if err := s.CrossReference(ctx, tx, by, Source{Kind: IssueKind, ID: i.ID, IID: i.IID, In: proj}, crossed); err != nil {
@@ -270,14 +270,16 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
 		return nil, db.NotFound(err, "Issue")
 	}
-	if err := s.fillIssues(ctx, i); err != nil {
+	if err := s.FillIssues(ctx, i); err != nil {
 		return nil, err
 	}
 	i.Commands = out
 	return i, s.FillSubscribed(ctx, by, &i.Issuable)
 }
 
-func (s *Service) changeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, id int64, f IssueFields) error {
+// ChangeIssue changes an issue in the transaction of the caller, which has checked
+// permissions. NotFound; Invalid.
+func (s *Service) ChangeIssue(ctx context.Context, tx *db.Tx, by actor.Actor, proj *project.Project, id int64, f IssueFields) error {
 	if err := tx.Lock(ctx, "issues", id); err != nil {
 		return err
 	}

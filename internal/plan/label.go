@@ -252,6 +252,13 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 		if taken, err := hasLabel(ctx, tx, place{group: group}, l.Name, l.ID); err != nil || taken {
 			return labelExists(err)
 		}
+		merged, err := findNamesakes(ctx, tx, l, group.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.Events.LabelsMerged.Publish(ctx, tx, Merging{From: merged, Into: l.ID}); err != nil {
+			return err
+		}
 		return promoteLabel(ctx, tx, l, group.ID, s.Now())
 	})
 	if err != nil {
@@ -279,4 +286,34 @@ func (s *Service) SubscribeLabel(ctx context.Context, by actor.Actor, at project
 		l.Subscribed = subscribe
 	}
 	return l, changed, err
+}
+
+// LabelsByID returns the labels that exist, for features that store their IDs. The
+// caller checks permissions.
+func (s *Service) LabelsByID(ctx context.Context, ids []int64) (map[int64]*Label, error) {
+	found, err := findLabels(ctx, s.DB, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find labels: %w", err)
+	}
+	return found, nil
+}
+
+// LabelNamed returns the label of an owner or an ancestor group with this name, or
+// nil. The caller checks permissions.
+func (s *Service) LabelNamed(ctx context.Context, o Owner, name string) (*Label, error) {
+	l, err := findLabelNamed(ctx, s.DB, o.place(), name)
+	if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
+		return nil, nil
+	}
+	return l, err
+}
+
+// UsableLabel reports whether a label belongs to an owner or an ancestor group. The
+// caller checks permissions.
+func (s *Service) UsableLabel(ctx context.Context, o Owner, id int64) (bool, error) {
+	found, err := findUsableLabels(ctx, s.DB, o.place(), []int64{id})
+	if err != nil {
+		return false, fmt.Errorf("find label %d: %w", id, err)
+	}
+	return found[id] != nil, nil
 }

@@ -297,6 +297,13 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 		if err := checkTitle(ctx, tx, to, m); err != nil {
 			return err
 		}
+		merged, err := findMilestoneNamesakes(ctx, tx, m)
+		if err != nil {
+			return err
+		}
+		if err := s.Events.MilestonesMerged.Publish(ctx, tx, Merging{From: merged, Into: m.ID}); err != nil {
+			return err
+		}
 		gone, err := promoteMilestone(ctx, tx, m)
 		if err != nil {
 			return err

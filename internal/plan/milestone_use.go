@@ -27,10 +27,10 @@ func (s *Service) MilestoneTitled(ctx context.Context, proj *project.Project, ti
 	return id, nil
 }
 
-// UsableMilestone reports whether a milestone belongs to a project or an ancestor
+// UsableMilestone reports whether a milestone belongs to an owner or an ancestor
 // group. The caller checks permissions.
-func (s *Service) UsableMilestone(ctx context.Context, proj *project.Project, id int64) (bool, error) {
-	ok, err := usableMilestone(ctx, s.DB, place{project: proj}, id)
+func (s *Service) UsableMilestone(ctx context.Context, o Owner, id int64) (bool, error) {
+	ok, err := usableMilestone(ctx, s.DB, o.place(), id)
 	if err != nil {
 		return false, fmt.Errorf("find milestone %d: %w", id, err)
 	}

@@ -122,7 +122,7 @@ func (s *Service) commandTarget(by actor.Actor, proj *project.Project, i *Issue)
 			return nil, err
 		}
 		return func(ctx context.Context, tx *db.Tx) error {
-			if err := s.changeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
+			if err := s.ChangeIssue(ctx, tx, by, proj, i.ID, f); err != nil {
 				return err
 			}
 			return out.InTx(ctx, tx, &i.Issuable)

@@ -80,7 +80,7 @@ func (n notifications) Recipients(ctx context.Context, e *notify.Event) (notify.
 	if err != nil {
 		return notify.Recipients{}, db.NotFound(err, "Issue")
 	}
-	if err := n.s.fillIssues(ctx, i); err != nil {
+	if err := n.s.FillIssues(ctx, i); err != nil {
 		return notify.Recipients{}, err
 	}
 	return n.s.Recipients(ctx, e, &i.Issuable)

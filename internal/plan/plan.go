@@ -1,5 +1,5 @@
-// Package plan implements issues, labels, milestones and boards, and the notes,
-// reactions, subscriptions and quick actions of issues and merge requests.
+// Package plan implements issues, labels and milestones, and the notes, reactions,
+// subscriptions and quick actions of issues and merge requests.
 package plan
 
 import (
@@ -32,7 +32,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service implements the operations on issues, labels, milestones, boards and notes.
+// Service implements the operations on issues, labels, milestones and notes.
 type Service struct {
 	Deps
 	Events Events
@@ -57,6 +57,12 @@ type Events struct {
 	// MilestoneSaved is published when a milestone is created, closed, reopened or
 	// deleted.
 	MilestoneSaved event.Event[MilestoneSaving]
+	// LabelsMerged is published when labels of projects are merged into a group label,
+	// before they are deleted.
+	LabelsMerged event.Event[Merging]
+	// MilestonesMerged is published when milestones of projects are merged into a group
+	// milestone, before they are deleted.
+	MilestonesMerged event.Event[Merging]
 }
 
 // IssueSaving is a new issue or a change to one.
@@ -86,6 +92,12 @@ type MilestoneSaving struct {
 	Milestone *Milestone
 	Done      activity.Action
 	By        int64
+}
+
+// Merging is a set of labels or milestones that are merged into one.
+type Merging struct {
+	From []int64 // may be empty
+	Into int64
 }
 
 // Replanned describes the changes to the labels and users of an issue or merge
@@ -119,7 +131,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// place is a project or a group that owns labels, milestones and boards. The zero
+// place is a project or a group that owns labels and milestones. The zero
 // value stands for all projects.
 type place struct {
 	project *project.Project

@@ -11,7 +11,7 @@ func countGroupObjects(ctx context.Context, q db.Q, groupID int64) (n Sizes, err
 	for _, c := range []struct {
 		table string
 		to    *int64
-	}{{"labels", &n.Labels}, {"milestones", &n.Milestones}, {"boards", &n.Boards}} {
+	}{{"labels", &n.Labels}, {"milestones", &n.Milestones}} {
 		if err := q.QueryRowContext(ctx, `SELECT count(*) FROM `+c.table+` WHERE namespace_id IN `+below, groupID).Scan(c.to); err != nil {
 			return n, err
 		}
@@ -34,11 +34,6 @@ func raiseGroupNumber(ctx context.Context, q db.Q, groupID int64, kind string, v
 		INSERT INTO group_counters (namespace_id, kind, value) VALUES (?, ?, ?)
 		ON CONFLICT (namespace_id, kind) DO UPDATE SET value = excluded.value WHERE group_counters.value < excluded.value`, groupID, kind, value)
 	return err
-}
-
-func insertListAt(ctx context.Context, q db.Q, l *BoardList) error {
-	return q.QueryRowContext(ctx, `INSERT INTO board_lists (board_id, position, label_id, assignee_id, milestone_id) VALUES (?, ?, ?, ?, ?) RETURNING id`,
-		l.BoardID, l.Position, l.LabelID, l.AssigneeID, l.MilestoneID).Scan(&l.ID)
 }
 
 // findNamed returns the ID of an object of a group by name, or 0. With inherited,

@@ -98,8 +98,11 @@ func (f Filter) columns(alias string) (list []string) {
 
 // Not returns a function that adds negated conditions to w.
 func Not(w *db.Where) func(cond string, args ...any) {
-	return func(cond string, args ...any) { w.And(`NOT COALESCE((`+cond+`), FALSE)`, args...) }
+	return func(cond string, args ...any) { w.And(negated(cond), args...) }
 }
+
+// negated returns a condition that is true if cond is false or NULL.
+func negated(cond string) string { return `NOT COALESCE((` + cond + `), FALSE)` }
 
 // relatedTo returns the condition on issues or merge requests i with a given
 // assignee or reviewer.

@@ -122,6 +122,13 @@ func deleteLabel(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
+// findNamesakes returns the IDs of the other labels of the same name in the projects
+// of a group.
+func findNamesakes(ctx context.Context, q db.Q, l *Label, groupID int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT o.id FROM labels o JOIN projects p ON p.id = o.project_id WHERE o.name = ? AND o.id <> ? AND p.namespace_id IN `+below+` ORDER BY o.id`, l.Name, l.ID, groupID)
+}
+
 // promoteLabel moves a label to a group, and merges the labels of the same name in
 // the projects of the group into it.
 func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at time.Time) error {
@@ -133,7 +140,6 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 		`INSERT INTO issue_labels (issue_id, label_id) SELECT x.issue_id, CAST(? AS BIGINT) FROM issue_labels x WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
 		`INSERT INTO label_priorities (project_id, label_id, priority) SELECT x.project_id, CAST(? AS BIGINT), x.priority FROM label_priorities x
 			WHERE x.label_id IN ` + same + ` ON CONFLICT DO NOTHING`,
-		`UPDATE board_lists SET label_id = ? WHERE label_id IN ` + same,
 		`UPDATE resource_events SET label_id = ? WHERE label_id IN ` + same,
 		`INSERT INTO subscriptions (kind, thing_id, user_id, subscribed, created_at) SELECT 'Label', CAST(? AS BIGINT), x.user_id, TRUE, min(x.created_at) FROM subscriptions x
 			WHERE x.kind = 'Label' AND x.subscribed AND x.thing_id IN ` + same + ` GROUP BY x.user_id ON CONFLICT (kind, thing_id, user_id) DO UPDATE SET subscribed = TRUE`,
@@ -164,4 +170,16 @@ func countByLabel(ctx context.Context, d *db.DB, w db.Where, labels map[int64]*L
 		}
 	}
 	return nil
+}
+
+func findLabels(ctx context.Context, q db.Q, ids []int64) (map[int64]*Label, error) {
+	found := map[int64]*Label{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := db.All(ctx, q, scanLabel, `SELECT `+labelColumns+` FROM labels l`+labelJoin+` WHERE l.id IN `+db.In(len(ids)), append([]any{0}, db.Any(ids)...)...)
+	for _, l := range list {
+		found[l.ID] = l
+	}
+	return found, err
 }

@@ -133,13 +133,20 @@ func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
+// findMilestoneNamesakes returns the IDs of the other milestones of the same title in
+// the projects of its group.
+func findMilestoneNamesakes(ctx context.Context, q db.Q, m *Milestone) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN `+below+` ORDER BY o.id`, m.Title, m.ID, *m.GroupID)
+}
+
 // promoteMilestone saves a milestone that now belongs to a group, and merges the
 // milestones of the same title in the projects of the group into it. It returns
 // the IDs of the deleted milestones.
 func promoteMilestone(ctx context.Context, tx *db.Tx, m *Milestone) ([]int64, error) {
 	same := `(SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN ` + below + `)`
 	args := []any{m.Title, m.ID, *m.GroupID}
-	for _, table := range []string{"issues", "merge_requests", "boards", "board_lists", "release_milestones", "resource_events"} {
+	for _, table := range []string{"issues", "merge_requests", "release_milestones", "resource_events"} {
 		if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET milestone_id = ? WHERE milestone_id IN `+same, append([]any{m.ID}, args...)...); err != nil {
 			return nil, err
 		}

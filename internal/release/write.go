@@ -14,6 +14,7 @@ import (
 	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/patch"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -175,7 +176,7 @@ func (s *Service) milestones(ctx context.Context, p *project.Project, f Fields) 
 		return nil, errs.InvalidField("milestone_ids", "are too many (maximum is %d)", MaxMilestones)
 	}
 	for _, id := range *f.MilestoneIDs {
-		ok, err := s.Plan.UsableMilestone(ctx, p, id)
+		ok, err := s.Plan.UsableMilestone(ctx, plan.Owner{Project: p}, id)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/badge"
+	"svc/internal/board"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -162,7 +163,7 @@ func (s *source) person(p user.Person) *archive.PersonRow {
 
 func (s *source) writeBoards(ctx context.Context, g *project.Namespace) error {
 	return s.each(archive.BoardPart, func(add func(any) error) error {
-		return s.Plan.EachBoard(ctx, g, func(list []*plan.Board) error {
+		return s.Boards.Each(ctx, g, func(list []*board.Board) error {
 			var ids []int64
 			for _, b := range list {
 				ids = appendID(ids, b.AssigneeID)
@@ -193,7 +194,7 @@ func appendID(ids []int64, id *int64) []int64 {
 
 // board returns the row of a board, without lists whose label, milestone or
 // assignee was deleted in the meantime.
-func (s *source) board(b *plan.Board, people map[int64]user.Person) archive.BoardRow {
+func (s *source) board(b *board.Board, people map[int64]user.Person) archive.BoardRow {
 	row := archive.BoardRow{
 		Name: b.Name, HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Weight: b.Weight, Labels: b.LabelNames, CreatedAt: b.CreatedAt.UTC(),
 		Milestone: s.milestone(b.Milestone), Assignee: s.pick(people, b.AssigneeID),

@@ -225,12 +225,16 @@ func (s *Service) countRows(ctx context.Context, top *project.Namespace, groups 
 	if err != nil {
 		return 0, err
 	}
+	boards, err := s.Boards.Count(ctx, top)
+	if err != nil {
+		return 0, err
+	}
 	badges, err := s.Badges.Count(ctx, top)
 	if err != nil {
 		return 0, err
 	}
 	members, err := s.Projects.CountMembers(ctx, top)
-	return int64(groups) + sizes.Labels + sizes.Milestones + sizes.Boards + badges + members, err
+	return int64(groups) + sizes.Labels + sizes.Milestones + boards + badges + members, err
 }
 
 func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g *project.Namespace) error {

@@ -10,6 +10,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/badge"
+	"svc/internal/board"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/picture"
@@ -125,7 +126,7 @@ func (f *filling) flush(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := f.Plan.PutBoard(ctx, tx, d, b); err != nil {
+			if err := f.Boards.Put(ctx, tx, d, b); err != nil {
 				return err
 			}
 		}
@@ -275,13 +276,13 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 
 // board makes a board of a row, without what does not find its place here, which
 // it adds to lost.
-func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow, lost *Report) (*plan.Board, error) {
-	b := &plan.Board{
+func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow, lost *Report) (*board.Board, error) {
+	b := &board.Board{
 		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: f.past(row.CreatedAt),
 	}
 	// resolve finds one of the three that a list, or the board itself, is about.
-	resolve := func(what string, label, milestone *archive.Reference, person *archive.PersonRow) (*plan.BoardList, error) {
-		l := &plan.BoardList{}
+	resolve := func(what string, label, milestone *archive.Reference, person *archive.PersonRow) (*board.List, error) {
+		l := &board.List{}
 		var name, why string
 		var err error
 		switch {

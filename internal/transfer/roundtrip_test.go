@@ -19,6 +19,7 @@ import (
 	"svc/internal/app/apptest"
 	"svc/internal/badge"
 	"svc/internal/blob"
+	"svc/internal/board"
 	"svc/internal/picture"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -169,20 +170,20 @@ func (st *fixture) board(at project.Place, name string, b thing, labels, goals [
 	t, ctx := st.t, st.t.Context()
 	name = strings.TrimSpace(name)
 	hide := b.n > 1
-	f := plan.BoardFields{Name: &name, HideBacklog: &hide}
+	f := board.Fields{Name: &name, HideBacklog: &hide}
 	if b.n == 1 && len(goals) > 0 {
 		f.Milestone, f.Assignee, f.SetWeight, f.Weight = &goals[0], &st.people[0], true, &b.number
 	}
-	board := must(st.Plan.CreateBoard(ctx, st.by, at, f))(t)
+	board := must(st.Boards.Create(ctx, st.by, at, f))(t)
 	for _, n := range b.numbers {
 		// The same list again is refused, and not drawn again.
 		switch {
 		case n < 2 && len(labels) > n:
-			_, _ = st.Plan.AddList(ctx, st.by, at, board.ID, &labels[n], nil, nil)
+			_, _ = st.Boards.AddList(ctx, st.by, at, board.ID, &labels[n], nil, nil)
 		case n < 4 && len(goals) > n-2:
-			_, _ = st.Plan.AddList(ctx, st.by, at, board.ID, nil, nil, &goals[n-2])
+			_, _ = st.Boards.AddList(ctx, st.by, at, board.ID, nil, nil, &goals[n-2])
 		case n >= 4:
-			_, _ = st.Plan.AddList(ctx, st.by, at, board.ID, nil, &st.people[n-4], nil)
+			_, _ = st.Boards.AddList(ctx, st.by, at, board.ID, nil, &st.people[n-4], nil)
 		}
 	}
 }

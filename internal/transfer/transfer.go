@@ -14,6 +14,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/badge"
 	"svc/internal/blob"
+	"svc/internal/board"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/mail"
@@ -34,6 +35,7 @@ type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
 	Plan     *plan.Service
+	Boards   *board.Service
 	Badges   *badge.Service
 	Wikis    *wiki.Service
 	Mail     *mail.Sender

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"svc/internal/board"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
@@ -36,7 +37,7 @@ func (w *Web) askCard(v *visit, in project.Place) error {
 	}
 	c := cardPage{boardPage: p, Card: id, From: v.param("from")}
 	f := plan.IssueFilter{IDs: []int64{id}}
-	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: 1}, c.From)
+	_, columns, err := w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: 1}, c.From)
 	if err != nil {
 		return err
 	}
@@ -45,8 +46,8 @@ func (w *Web) askCard(v *visit, in project.Place) error {
 	}
 	c.Title = columns[0].Issues[0].Title
 	for _, key := range p.Board.Columns() {
-		list := slices.IndexFunc(p.Board.Lists, func(l *plan.BoardList) bool { return strconv.FormatInt(l.ID, 10) == key })
-		var of *plan.BoardList
+		list := slices.IndexFunc(p.Board.Lists, func(l *board.List) bool { return strconv.FormatInt(l.ID, 10) == key })
+		var of *board.List
 		if list >= 0 {
 			of = p.Board.Lists[list]
 		}
@@ -64,7 +65,7 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	m := plan.CardMove{Issue: id, From: v.text("from"), To: v.text("to")}
+	m := board.CardMove{Issue: id, From: v.text("from"), To: v.text("to")}
 	for name, to := range map[string]*int64{"after": &m.After, "before": &m.Before} {
 		*to, _ = strconv.ParseInt(v.text(name), 10, 64) // what is none does not count
 	}
@@ -73,7 +74,7 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 			return err
 		}
 	}
-	_, err = w.Plan.MoveCard(v, v.actor, p.Place, p.Board.ID, m)
+	_, err = w.Boards.MoveCard(v, v.actor, p.Place, p.Board.ID, m)
 	if v.r.Header.Get("Accept") == "application/json" { // the script
 		if err != nil {
 			return err
@@ -86,10 +87,10 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 
 // columnEnd finds the card that one is put before at the top of a column, or
 // after at its bottom.
-func (w *Web) columnEnd(v *visit, p boardPage, m plan.CardMove, end string) (after, before int64, err error) {
+func (w *Web) columnEnd(v *visit, p boardPage, m board.CardMove, end string) (after, before int64, err error) {
 	f := plan.IssueFilter{NotIDs: []int64{m.Issue}}
 	paging := db.Paging{Limit: 1}
-	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To)
+	_, columns, err := w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To)
 	if err != nil || len(columns[0].Issues) == 0 {
 		return 0, 0, err
 	}
@@ -100,7 +101,7 @@ func (w *Web) columnEnd(v *visit, p boardPage, m plan.CardMove, end string) (aft
 		return 0, 0, nil // it stays where it stands among so many
 	}
 	paging.Offset = columns[0].Total - 1
-	if _, columns, err = w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To); err != nil || len(columns[0].Issues) == 0 {
+	if _, columns, err = w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To); err != nil || len(columns[0].Issues) == 0 {
 		return 0, 0, err
 	}
 	return columns[0].Issues[0].ID, 0, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"svc/internal/board"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -12,7 +13,7 @@ import (
 // boardFormPage changes a board and its lists, or makes one.
 type boardFormPage struct {
 	planHead
-	Board  *plan.Board
+	Board  *board.Board
 	Form   form
 	Labels []option
 	Users  []option
@@ -26,7 +27,7 @@ func (p boardFormPage) title() string { return "Boards · " + p.Name() }
 func (p boardFormPage) At() string { return fmt.Sprintf("%sboards/%d", p.Base, p.Board.ID) }
 
 // Title is what stands above a list.
-func (boardFormPage) Title(l *plan.BoardList) string { return columnName("", l) }
+func (boardFormPage) Title(l *board.List) string { return columnName("", l) }
 
 func (w *Web) editBoard(v *visit, in project.Place) error {
 	p, err := w.boardHead(v, in)
@@ -69,7 +70,7 @@ func (w *Web) updateBoard(v *visit, in project.Place) error {
 		return err
 	}
 	name, backlog, closed := v.text("name"), v.ticked("hide_backlog"), v.ticked("hide_closed")
-	if _, err := w.Plan.UpdateBoard(v, v.actor, p.Place, p.Board.ID, plan.BoardFields{Name: &name, HideBacklog: &backlog, HideClosed: &closed}); err != nil {
+	if _, err := w.Boards.Update(v, v.actor, p.Place, p.Board.ID, board.Fields{Name: &name, HideBacklog: &backlog, HideClosed: &closed}); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
 			return err
@@ -84,7 +85,7 @@ func (w *Web) deleteBoard(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectWithFlash(w.Plan.DeleteBoard(v, v.actor, p.Place, p.Board.ID), "The board was deleted. Its issues were kept.", p.Base+"boards")
+	return v.redirectWithFlash(w.Boards.Delete(v, v.actor, p.Place, p.Board.ID), "The board was deleted. Its issues were kept.", p.Base+"boards")
 }
 
 func (w *Web) addList(v *visit, in project.Place) error {
@@ -102,7 +103,7 @@ func (w *Web) addList(v *visit, in project.Place) error {
 	if given == [3]*int64{} {
 		return v.redirectWithFlash(errs.Invalid("Select a label, assignee or milestone."), "", p.At()+"/edit")
 	}
-	_, err = w.Plan.AddList(v, v.actor, p.Place, p.Board.ID, given[0], given[1], given[2])
+	_, err = w.Boards.AddList(v, v.actor, p.Place, p.Board.ID, given[0], given[1], given[2])
 	return v.redirectWithFlash(err, "The list was added.", p.At()+"/edit")
 }
 
@@ -125,14 +126,14 @@ func (w *Web) moveList(v *visit, in project.Place) error {
 		if err != nil {
 			return errs.Invalid("The position is not valid.")
 		}
-		_, err = w.Plan.MoveList(v, v.actor, p.Place, p.Board.ID, id, position)
+		_, err = w.Boards.MoveList(v, v.actor, p.Place, p.Board.ID, id, position)
 		return err
 	})
 }
 
 func (w *Web) deleteList(v *visit, in project.Place) error {
 	return w.onList(v, in, "The list was removed. Its issues were kept.", func(p boardPage, id int64) error {
-		return w.Plan.DeleteList(v, v.actor, p.Place, p.Board.ID, id)
+		return w.Boards.DeleteList(v, v.actor, p.Place, p.Board.ID, id)
 	})
 }
 

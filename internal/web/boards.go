@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/board"
 	"svc/internal/db"
-	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -30,8 +30,8 @@ func (w *Web) boardPages() {
 // boardPage is a board with the first issues of each column.
 type boardPage struct {
 	planHead
-	Board   *plan.Board
-	Boards  []*plan.Board
+	Board   *board.Board
+	Boards  []*board.Board
 	Columns []columnView
 	Query   issuableQuery
 	Only    bool // one column alone
@@ -40,7 +40,7 @@ type boardPage struct {
 
 // columnView is a column as it is shown.
 type columnView struct {
-	*plan.Column
+	*board.Column
 	Cards []issueRow
 	Name  string
 	At    string // address of the column alone
@@ -63,7 +63,7 @@ const perColumn = 20
 
 // boards shows the first board; where there is none, how to make one.
 func (w *Web) boards(v *visit, in project.Place) error {
-	page, err := w.Plan.Boards(v, v.actor, in, db.Paging{Limit: 1})
+	page, err := w.Boards.Boards(v, v.actor, in, db.Paging{Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func (w *Web) showNoBoard(v *visit, in project.Place, f form) error {
 	if err != nil {
 		return err
 	}
-	return v.showForm(boardFormPage{planHead: h, Board: &plan.Board{}, Form: f}, f)
+	return v.showForm(boardFormPage{planHead: h, Board: &board.Board{}, Form: f}, f)
 }
 
 func (w *Web) createBoard(v *visit, in project.Place) error {
 	f, name := v.sent(), v.text("name")
-	b, err := w.Plan.CreateBoard(v, v.actor, in, plan.BoardFields{Name: &name})
+	b, err := w.Boards.Create(v, v.actor, in, board.Fields{Name: &name})
 	if err != nil {
 		if err := f.refused(err); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (w *Web) board(v *visit, in project.Place) error {
 	}
 	f := p.Query.issueFilter()
 	f.State = ""
-	b, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: perColumn})
+	b, columns, err := w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, db.Paging{Limit: perColumn})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *Web) board(v *visit, in project.Place) error {
 	for _, c := range columns {
 		p.Columns = append(p.Columns, w.columnView(p, c, 1))
 	}
-	page, err := w.Plan.Boards(v, v.actor, p.Place, allOf())
+	page, err := w.Boards.Boards(v, v.actor, p.Place, allOf())
 	if err != nil {
 		return err
 	}
@@ -126,18 +126,18 @@ func (w *Web) boardHead(v *visit, in project.Place) (boardPage, error) {
 	if err != nil {
 		return boardPage{}, err
 	}
-	b, err := w.Plan.Board(v, v.actor, h.Place, id)
+	b, err := w.Boards.Board(v, v.actor, h.Place, id)
 	return boardPage{planHead: h, Board: b, Query: v.issueQuery()}, err
 }
 
-func (w *Web) columnView(p boardPage, c *plan.Column, page int) columnView {
+func (w *Web) columnView(p boardPage, c *board.Column, page int) columnView {
 	view := columnView{
 		Column: c, Cards: w.issueRows(c.Issues, p.G != nil), Name: columnName(c.Key, c.List), Plans: p.Plans, Base: p.At(), At: p.At() + "/columns/" + c.Key,
 	}
 	if c.More {
 		view.Next = view.At + p.Query.With("page", strconv.Itoa(page+1))
 	}
-	if p.Adds && c.Key != plan.Done {
+	if p.Adds && c.Key != board.Done {
 		view.Adds = p.Base + "issues/new"
 		switch l := c.List; {
 		case l == nil:
@@ -151,11 +151,11 @@ func (w *Web) columnView(p boardPage, c *plan.Column, page int) columnView {
 }
 
 // columnName is what stands above a column.
-func columnName(key string, l *plan.BoardList) string {
+func columnName(key string, l *board.List) string {
 	switch {
-	case key == plan.Backlog:
+	case key == board.Backlog:
 		return "Open"
-	case key == plan.Done:
+	case key == board.Done:
 		return "Closed"
 	case l.Label != nil:
 		return l.Label.Name
@@ -176,7 +176,7 @@ func (w *Web) column(v *visit, in project.Place) error {
 	}
 	f := p.Query.issueFilter()
 	f.State = ""
-	_, columns, err := w.Plan.BoardIssues(v, v.actor, p.Place, p.Board.ID, f, v.pagingBy(perColumn), chi.URLParam(v.r, "key"))
+	_, columns, err := w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, v.pagingBy(perColumn), chi.URLParam(v.r, "key"))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"svc/internal/badge"
+	"svc/internal/board"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -35,8 +36,8 @@ func planContents() []content {
 	comments := discussions{At: "/g/p/-/issues/1", Base: "/g/p/-/", Noun: "issue", May: true, Settles: true, Insider: true, Locked: true, Event: "close"}
 	bad := form{Errors: map[string][]string{"title": {"is wrong"}, "name": {"is wrong"}}, Error: "no"}
 	boxes, goals := []choice{{Value: "1", Label: "x", On: true, Chip: label}, {Value: "2", Label: "Ada", User: ada}}, []option{{"0", "None"}, {"1", "1.0"}}
-	board := &plan.Board{ID: 1, Name: "Development", Lists: []*plan.BoardList{{ID: 1, Label: label}}}
-	columns := []columnView{{Column: &plan.Column{}, Cards: rows, Name: "Open", At: "/x", Base: "/y", Adds: "/z", Next: "/m", Plans: true}, {Column: &plan.Column{}, Name: "Closed"}}
+	development := &board.Board{ID: 1, Name: "Development", Lists: []*board.List{{ID: 1, Label: label}}}
+	columns := []columnView{{Column: &board.Column{}, Cards: rows, Name: "Open", At: "/x", Base: "/y", Adds: "/z", Next: "/m", Plans: true}, {Column: &board.Column{}, Name: "Closed"}}
 	reached := goalRow{Milestone: goal, Counts: plan.Counts{All: 2, Opened: 1, Closed: 1}, Page: "/g/p/-/milestones/1", Late: true, Own: true}
 	return []content{
 		issuesPage{issuableList: issuableList{planHead: at("issues"), Query: issuableQuery{State: "opened", Labels: []string{"bug"}}, Counts: plan.Counts{All: 2}, Labels: []string{"bug"}, Milestones: []string{"1.0"}}, Rows: rows},
@@ -56,9 +57,9 @@ func planContents() []content {
 		milestonesPage{planHead: at("milestones"), State: "active", Rows: []goalRow{reached}}, milestonesPage{planHead: above, State: "closed"},
 		milestonePage{planHead: at("milestones"), goalRow: reached, Text: "<p>x</p>", Shown: "opened", Issues: rows, Merges: requests, More: true, Promotes: true}, milestonePage{planHead: at("milestones"), goalRow: goalRow{Milestone: goal}, Shown: "closed"},
 		milestoneForm{planHead: at("milestones"), Form: bad, Look: "<p>x</p>"}, milestoneForm{planHead: at("milestones"), IID: 1, Form: filled("title", "1.0")},
-		boardPage{planHead: at("boards"), Board: board, Boards: []*plan.Board{board, {ID: 2, Name: "Other"}}, Columns: columns}, boardPage{planHead: at("boards"), Board: board, Columns: columns[:1], Only: true},
-		boardFormPage{planHead: at("boards"), Board: board, Form: bad, Labels: goals, Users: goals, Goals: goals},
-		cardPage{boardPage: boardPage{planHead: at("boards"), Board: board}, Card: 1, Title: "T", From: "open", Targets: goals},
+		boardPage{planHead: at("boards"), Board: development, Boards: []*board.Board{development, {ID: 2, Name: "Other"}}, Columns: columns}, boardPage{planHead: at("boards"), Board: development, Columns: columns[:1], Only: true},
+		boardFormPage{planHead: at("boards"), Board: development, Form: bad, Labels: goals, Users: goals, Goals: goals},
+		cardPage{boardPage: boardPage{planHead: at("boards"), Board: development}, Card: 1, Title: "T", From: "open", Targets: goals},
 		activityPage{P: &head{Project: in}, Kind: "issue"}, activityPage{G: group}, activityPage{},
 		badgesPage{setup: setup{P: &head{Project: in}, Base: "/g/p/-/"}, Form: bad, Badges: []badgeView{{Badge: &badge.Badge{ID: 1, Name: "build"}, Own: true}, {Badge: &badge.Badge{ID: 2}, Picture: "/x.svg"}}},
 	}

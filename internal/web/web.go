@@ -18,6 +18,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/audit"
 	"svc/internal/badge"
+	"svc/internal/board"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
@@ -67,6 +68,7 @@ type Deps struct {
 	Markup   *markup.Renderer
 	Images   *imageproxy.Service
 	Plan     *plan.Service
+	Boards   *board.Service
 	Uploads  *upload.Service
 	Badges   *badge.Service
 	Snippets *snippet.Service

@@ -7,25 +7,25 @@ import (
 	"svc/internal/db"
 )
 
-// where returns the condition on issues i in the list.
-func (l *BoardList) where() (string, []any) {
+// where returns the condition on issues i with the trait.
+func (t Trait) where() (string, []any) {
 	switch {
-	case l.LabelID != nil:
-		return `EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id AND x.label_id = ?)`, []any{*l.LabelID}
-	case l.AssigneeID != nil:
-		return relatedTo(IssueKind, Assignees), []any{*l.AssigneeID}
+	case t.LabelID != nil:
+		return `EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id AND x.label_id = ?)`, []any{*t.LabelID}
+	case t.AssigneeID != nil:
+		return relatedTo(IssueKind, Assignees), []any{*t.AssigneeID}
 	}
-	return `i.milestone_id = ?`, []any{*l.MilestoneID}
+	return `i.milestone_id = ?`, []any{*t.MilestoneID}
 }
 
-func inColumn(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {
+func inSet(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {
 	w.And(`i.id = ?`, id)
 	return db.Exists(ctx, q, `SELECT 1 FROM `+issueTables+w.SQL(), w.Args()...)
 }
 
-// placeCard moves an issue between two others of its column. If there is no gap
+// moveInSet moves an issue between two others of a set. If there is no gap
 // between them, the following issues are moved.
-func placeCard(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int64) error {
+func moveInSet(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int64) error {
 	position := func(issueID int64) (int64, bool, error) {
 		if issueID == 0 {
 			return 0, false, nil
@@ -64,7 +64,7 @@ func placeCard(ctx context.Context, tx *db.Tx, w db.Where, id, after, before int
 	return savePosition(ctx, tx, id, low+(high-low)/2)
 }
 
-// makeRoom increases the positions of the issues of a column after low, starting
+// makeRoom increases the positions of the issues of a set after low, starting
 // with the issue from.
 func makeRoom(ctx context.Context, tx *db.Tx, w db.Where, movedID, low, from int64) error {
 	w.And(`i.id <> ? AND (`+positionSQL()+` > ? OR `+positionSQL()+` = ? AND i.id >= ?)`, movedID, low, low, from)

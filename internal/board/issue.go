@@ -1,4 +1,4 @@
-package plan
+package board
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan"
 	"svc/internal/project"
 )
 
@@ -21,9 +22,9 @@ const (
 
 // Column is a column of a board with a page of its issues.
 type Column struct {
-	Key    string     // Backlog, Done or the ID of a list
-	List   *BoardList // nil for Backlog and Done
-	Issues []*Issue
+	Key    string // Backlog, Done or the ID of a list
+	List   *List  // nil for Backlog and Done
+	Issues []*plan.Issue
 	Total  int  // number of issues on all pages
 	Over   bool // Total is a lower bound: there are more issues than are counted
 	More   bool
@@ -46,7 +47,7 @@ func (b *Board) Columns() []string {
 
 // list returns the list with a key, nil for Backlog and Done. It returns false if
 // the board has no such column.
-func (b *Board) list(key string) (*BoardList, bool) {
+func (b *Board) list(key string) (*List, bool) {
 	if key == Backlog || key == Done {
 		return nil, true
 	}
@@ -59,26 +60,26 @@ func (b *Board) list(key string) (*BoardList, bool) {
 }
 
 // scope returns the filter for the issues that a board shows.
-func (b *Board) scope() IssueFilter {
-	m := Match{Labels: b.LabelNames}
+func (b *Board) scope() plan.IssueFilter {
 	format := func(n *int64) string {
 		if n == nil {
 			return ""
 		}
 		return strconv.FormatInt(*n, 10)
 	}
-	m.MilestoneID, m.AssigneeID, m.Weight = format(b.MilestoneID), format(b.AssigneeID), format(b.Weight)
-	return IssueFilter{Match: m}
+	return plan.IssueFilter{Match: plan.Match{
+		Labels: b.LabelNames, MilestoneID: format(b.MilestoneID), AssigneeID: format(b.AssigneeID), Weight: format(b.Weight),
+	}}
 }
 
-// BoardIssues returns a board with a page of the issues of the given columns, or
+// Issues returns a board with a page of the issues of the given columns, or
 // of all columns without keys. Requires read access to issues. NotFound.
-func (s *Service) BoardIssues(ctx context.Context, by actor.Actor, at project.Place, boardID int64, f IssueFilter, p db.Paging, keys ...string) (*Board, []*Column, error) {
-	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+func (s *Service) Issues(ctx context.Context, by actor.Actor, at project.Place, boardID int64, f plan.IssueFilter, p db.Paging, keys ...string) (*Board, []*Column, error) {
+	o, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := s.board(ctx, in, boardID)
+	b, err := s.board(ctx, o, boardID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,34 +87,33 @@ func (s *Service) BoardIssues(ctx context.Context, by actor.Actor, at project.Pl
 		keys = b.Columns()
 	}
 	var columns []*Column
-	var all []*Issue
+	var all []*plan.Issue
 	for _, key := range keys {
-		c, err := s.column(ctx, by, in, b, key, f, p)
+		c, err := s.column(ctx, by, o, b, key, f, p)
 		if err != nil {
 			return nil, nil, err
 		}
 		columns, all = append(columns, c), append(all, c.Issues...)
 	}
-	return b, columns, s.fillIssues(ctx, all...)
+	return b, columns, s.Plan.FillIssues(ctx, all...)
 }
 
-func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board, key string, f IssueFilter, p db.Paging) (*Column, error) {
-	w, err := s.columnWhere(by, in, b, key)
+func (s *Service) column(ctx context.Context, by actor.Actor, o plan.Owner, b *Board, key string, f plan.IssueFilter, p db.Paging) (*Column, error) {
+	set, err := s.columnIssues(by, o, b, key, f)
 	if err != nil {
 		return nil, err
 	}
-	s.narrow(&w, by, f)
-	order := Sort{By: "relative_position"}
+	order := plan.Sort{By: "relative_position"}
 	if key == Done {
-		order = Sort{By: "updated_at", Desc: true}
+		order = plan.Sort{By: "updated_at", Desc: true}
 	}
-	page, err := listIssues(ctx, s.DB, w, Selection{}, order, p)
+	page, err := s.Plan.ListSet(ctx, set, order, p)
 	if err != nil {
 		return nil, fmt.Errorf("list board %d: %w", b.ID, err)
 	}
 	c := &Column{Key: key, Issues: page.Items, Total: p.Offset + len(page.Items), More: page.More}
 	if page.More || len(page.Items) == 0 && p.Offset > 0 {
-		if c.Total, c.Over, err = totalIssues(ctx, s.DB, w); err != nil {
+		if c.Total, c.Over, err = s.Plan.CountSet(ctx, set); err != nil {
 			return nil, fmt.Errorf("count board %d: %w", b.ID, err)
 		}
 	}
@@ -121,30 +121,32 @@ func (s *Service) column(ctx context.Context, by actor.Actor, in place, b *Board
 	return c, nil
 }
 
-// columnWhere returns the conditions on issues i of projects p in a column.
-func (s *Service) columnWhere(by actor.Actor, in place, b *Board, key string) (db.Where, error) {
+// columnIssues returns the issues in a column that match the filters. NotFound.
+func (s *Service) columnIssues(by actor.Actor, o plan.Owner, b *Board, key string, filters ...plan.IssueFilter) (plan.IssueSet, error) {
 	l, ok := b.list(key)
 	if !ok {
-		return db.Where{}, errs.NotFound("List")
+		return plan.IssueSet{}, errs.NotFound("List")
 	}
-	w := s.issuesIn(by, in)
 	f := b.scope()
-	f.State, f.Live = Opened, in.group != nil
+	f.State, f.Live = plan.Opened, o.Group != nil
 	if key == Done {
-		f.State = Closed
+		f.State = plan.Closed
 	}
-	s.narrow(&w, by, f)
+	set := s.Plan.IssueSet(by, o, append([]plan.IssueFilter{f}, filters...)...)
 	switch {
 	case l != nil:
-		cond, args := l.where()
-		w.And(cond, args...)
+		set = set.With(l.trait())
 	case key == Backlog:
 		for _, l := range b.Lists {
-			cond, args := l.where()
-			Not(&w)(cond, args...)
+			set = set.Without(l.trait())
 		}
 	}
-	return w, nil
+	return set, nil
+}
+
+// trait returns what the issues of a list have in common.
+func (l *List) trait() plan.Trait {
+	return plan.Trait{LabelID: l.LabelID, AssigneeID: l.AssigneeID, MilestoneID: l.MilestoneID}
 }
 
 // CardMove moves an issue on a board. After and Before are its new neighbors; a
@@ -159,12 +161,12 @@ type CardMove struct {
 // labels, assignees, milestone and state of the issue change with its list.
 // Requires Planner in the project of the issue. NotFound; Forbidden; Conflict if
 // the issue is no longer in the From column.
-func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place, boardID int64, m CardMove) (*Issue, error) {
-	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place, boardID int64, m CardMove) (*plan.Issue, error) {
+	o, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.board(ctx, in, boardID)
+	b, err := s.board(ctx, o, boardID)
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +175,7 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 	if !fromOK || !toOK {
 		return nil, errs.NotFound("List")
 	}
-	found, err := findIssueByID(ctx, s.DB, m.Issue)
-	if err != nil {
-		return nil, db.NotFound(err, "Issue")
-	}
-	proj, i, err := s.issue(ctx, by, project.RefTo(found.ProjectID), found.IID)
+	proj, i, err := s.Plan.Seen(ctx, by, m.Issue)
 	if err != nil {
 		return nil, err
 	}
@@ -185,33 +183,31 @@ func (s *Service) MoveCard(ctx context.Context, by actor.Actor, at project.Place
 		return nil, err
 	}
 	if to != nil && to.AssigneeID != nil {
-		f := IssueFields{Fields: Fields{Assignees: &[]int64{*to.AssigneeID}}}
-		if err := s.checkPlan(ctx, proj, &f); err != nil {
+		able, err := s.Plan.Able(ctx, proj, "assignees", []int64{*to.AssigneeID}, project.IssuePart)
+		if err != nil {
 			return nil, err
 		}
-		if len(*f.Assignees) == 0 {
+		if len(able) == 0 {
 			return nil, errs.Invalid("@%s does not see this issue.", to.Assignee.Username)
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.moveCard(ctx, tx, by, in, proj, b, i.ID, m, from, to) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.moveCard(ctx, tx, by, o, proj, b, i.ID, m, from, to) })
 	if err != nil {
 		return nil, fmt.Errorf("move issue %d on board %d: %w", i.ID, boardID, err)
 	}
-	return s.Issue(ctx, by, project.RefTo(proj.ID), i.IID)
+	return s.Plan.Issue(ctx, by, project.RefTo(proj.ID), i.IID)
 }
 
-func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in place, proj *project.Project, b *Board, id int64, m CardMove, from, to *BoardList) error {
-	if err := tx.Lock(ctx, "issues", id); err != nil {
-		return err
-	}
-	w, err := s.columnWhere(by, in, b, m.From)
+func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, o plan.Owner, proj *project.Project, b *Board, id int64, m CardMove, from, to *List) error {
+	set, err := s.columnIssues(by, o, b, m.From)
 	if err != nil {
 		return err
 	}
-	if there, err := inColumn(ctx, tx, w, id); err != nil || !there {
-		if err != nil {
-			return err
-		}
+	found, err := set.Lock(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if !found {
 		return errs.Conflict("This issue was moved in the meantime.")
 	}
 	if m.From != m.To {
@@ -219,28 +215,28 @@ func (s *Service) moveCard(ctx context.Context, tx *db.Tx, by actor.Actor, in pl
 		if err != nil {
 			return err
 		}
-		if err := s.changeIssue(ctx, tx, by, proj, id, f); err != nil {
+		if err := s.Plan.ChangeIssue(ctx, tx, by, proj, id, f); err != nil {
 			return err
 		}
 	}
 	if m.To == Done {
 		return nil // closed issues are sorted by time
 	}
-	if w, err = s.columnWhere(by, in, b, m.To); err != nil {
+	if set, err = s.columnIssues(by, o, b, m.To); err != nil {
 		return err
 	}
-	return placeCard(ctx, tx, w, id, m.After, m.Before)
+	return set.Move(ctx, tx, id, m.After, m.Before)
 }
 
 // cardFields returns the changes to an issue that is moved from one list to
 // another.
-func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *BoardList) (IssueFields, error) {
-	var f IssueFields
-	assignees, err := findRelated(ctx, tx, IssueKind, Assignees, []int64{id})
+func cardFields(ctx context.Context, tx *db.Tx, id int64, m CardMove, from, to *List) (plan.IssueFields, error) {
+	var f plan.IssueFields
+	var none int64
+	userIDs, err := plan.Related(ctx, tx, plan.Target{Kind: plan.IssueKind, ID: id}, plan.Assignees)
 	if err != nil {
 		return f, err
 	}
-	userIDs, none := assignees[id], int64(0)
 	switch {
 	case m.To == Done:
 		f.Event = "close"

@@ -1,11 +1,29 @@
-package plan
+package board
 
 import (
 	"context"
 	"strings"
 
 	"svc/internal/db"
+	"svc/internal/plan"
 )
+
+// ids returns the values of the columns project_id and namespace_id. One of them
+// is NULL.
+func ids(o plan.Owner) (projectID, namespaceID *int64) {
+	if o.Project != nil {
+		return &o.Project.ID, nil
+	}
+	return nil, &o.Group.ID
+}
+
+// column returns the column that refers to the owner, and its value.
+func column(o plan.Owner) (name string, id int64) {
+	if o.Project != nil {
+		return "project_id", o.Project.ID
+	}
+	return "namespace_id", o.Group.ID
+}
 
 const boardColumns = `b.id, b.project_id, b.namespace_id, b.name, b.hide_backlog_list, b.hide_closed_list, b.milestone_id, b.assignee_id, b.weight, b.labels, b.created_at`
 
@@ -19,9 +37,9 @@ func scanBoard(s db.Scanner) (*Board, error) {
 	return &b, err
 }
 
-func listBoards(ctx context.Context, d *db.DB, in place, p db.Paging) (db.Page[*Board], error) {
+func listBoards(ctx context.Context, d *db.DB, o plan.Owner, p db.Paging) (db.Page[*Board], error) {
 	var w db.Where
-	column, id := in.column()
+	column, id := column(o)
 	w.And("b."+column+" = ?", id)
 	return db.List(ctx, d, db.Query[*Board]{
 		Columns: boardColumns, From: "boards b", Where: w, Order: []db.Order{{Name: "b.id"}}, Scan: scanBoard,
@@ -29,8 +47,8 @@ func listBoards(ctx context.Context, d *db.DB, in place, p db.Paging) (db.Page[*
 	}, p)
 }
 
-func findBoard(ctx context.Context, q db.Q, in place, id int64) (*Board, error) {
-	column, owner := in.column()
+func findBoard(ctx context.Context, q db.Q, o plan.Owner, id int64) (*Board, error) {
+	column, owner := column(o)
 	return scanBoard(q.QueryRowContext(ctx, `SELECT `+boardColumns+` FROM boards b WHERE b.id = ? AND b.`+column+` = ?`, id, owner))
 }
 
@@ -47,24 +65,24 @@ func saveBoard(ctx context.Context, q db.Q, b *Board) error {
 		b.Name, b.HideBacklog, b.HideClosed, b.MilestoneID, b.AssigneeID, b.Weight, strings.Join(b.LabelNames, ","), b.ID), "Board")
 }
 
-func deleteBoard(ctx context.Context, q db.Q, in place, id int64) error {
-	column, owner := in.column()
+func deleteBoard(ctx context.Context, q db.Q, o plan.Owner, id int64) error {
+	column, owner := column(o)
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM boards WHERE id = ? AND `+column+` = ?`, id, owner), "Board")
 }
 
-const boardListColumns = `l.id, l.board_id, l.position, l.label_id, l.assignee_id, l.milestone_id`
+const listColumns = `l.id, l.board_id, l.position, l.label_id, l.assignee_id, l.milestone_id`
 
-func scanBoardList(s db.Scanner) (*BoardList, error) {
-	var l BoardList
+func scanList(s db.Scanner) (*List, error) {
+	var l List
 	err := s.Scan(&l.ID, &l.BoardID, &l.Position, &l.LabelID, &l.AssigneeID, &l.MilestoneID)
 	return &l, err
 }
 
-func findBoardLists(ctx context.Context, q db.Q, boards []int64) ([]*BoardList, error) {
-	return db.All(ctx, q, scanBoardList, `SELECT `+boardListColumns+` FROM board_lists l WHERE l.board_id IN `+db.In(len(boards))+` ORDER BY l.board_id, l.position, l.id`, db.Any(boards)...)
+func findLists(ctx context.Context, q db.Q, boards []int64) ([]*List, error) {
+	return db.All(ctx, q, scanList, `SELECT `+listColumns+` FROM board_lists l WHERE l.board_id IN `+db.In(len(boards))+` ORDER BY l.board_id, l.position, l.id`, db.Any(boards)...)
 }
 
-func insertBoardList(ctx context.Context, tx *db.Tx, l *BoardList) error {
+func insertList(ctx context.Context, tx *db.Tx, l *List) error {
 	if err := tx.Lock(ctx, "boards", l.BoardID); err != nil {
 		return err
 	}
@@ -74,7 +92,7 @@ func insertBoardList(ctx context.Context, tx *db.Tx, l *BoardList) error {
 		RETURNING id, position`, l.BoardID, l.LabelID, l.AssigneeID, l.MilestoneID, l.BoardID).Scan(&l.ID, &l.Position)
 }
 
-func saveListOrder(ctx context.Context, tx *db.Tx, order []*BoardList) error {
+func saveListOrder(ctx context.Context, tx *db.Tx, order []*List) error {
 	for position, l := range order {
 		if _, err := tx.ExecContext(ctx, `UPDATE board_lists SET position = ? WHERE id = ?`, int64(position), l.ID); err != nil {
 			return err
@@ -83,18 +101,23 @@ func saveListOrder(ctx context.Context, tx *db.Tx, order []*BoardList) error {
 	return nil
 }
 
-func deleteBoardList(ctx context.Context, q db.Q, id int64) error {
+func deleteList(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM board_lists WHERE id = ?`, id), "List")
 }
 
-func findLabels(ctx context.Context, q db.Q, ids []int64) (map[int64]*Label, error) {
-	found := map[int64]*Label{}
-	if len(ids) == 0 {
-		return found, nil
-	}
-	list, err := db.All(ctx, q, scanLabel, `SELECT `+labelColumns+` FROM labels l`+labelJoin+` WHERE l.id IN `+db.In(len(ids)), append([]any{0}, db.Any(ids)...)...)
-	for _, l := range list {
-		found[l.ID] = l
-	}
-	return found, err
+func insertListAt(ctx context.Context, q db.Q, l *List) error {
+	return q.QueryRowContext(ctx, `INSERT INTO board_lists (board_id, position, label_id, assignee_id, milestone_id) VALUES (?, ?, ?, ?, ?) RETURNING id`,
+		l.BoardID, l.Position, l.LabelID, l.AssigneeID, l.MilestoneID).Scan(&l.ID)
+}
+
+func countBoards(ctx context.Context, q db.Q, groupID int64) (n int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM boards WHERE namespace_id IN (SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`, groupID).Scan(&n)
+	return n, err
+}
+
+// replaceReference replaces references to labels or milestones in a column.
+func replaceReference(ctx context.Context, tx *db.Tx, table, column string, from []int64, to int64) error {
+	_, err := tx.ExecContext(ctx, `UPDATE `+table+` SET `+column+` = ? WHERE `+column+` IN `+db.In(len(from)), append([]any{to}, db.Any(from)...)...)
+	return err
 }

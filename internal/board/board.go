@@ -1,4 +1,5 @@
-package plan
+// Package board implements the issue boards of projects and groups.
+package board
 
 import (
 	"context"
@@ -12,9 +13,25 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/patch"
+	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
 )
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Users    *user.Service
+	Projects *project.Service
+	Plan     *plan.Service
+	Now      func() time.Time
+}
+
+// Service implements the operations on boards.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
 
 // Board is an issue board.
 type Board struct {
@@ -32,15 +49,15 @@ type Board struct {
 
 	Project   *project.Project
 	Group     *project.Namespace
-	Milestone *Milestone
+	Milestone *plan.Milestone
 	Assignee  *user.User
-	Labels    []*Label
-	Lists     []*BoardList // in display order
+	Labels    []*plan.Label
+	Lists     []*List // in display order
 }
 
-// BoardList is a list of a board: the issues with a label, an assignee or a
+// List is a list of a board: the issues with a label, an assignee or a
 // milestone.
-type BoardList struct {
+type List struct {
 	ID          int64
 	BoardID     int64
 	Position    int64
@@ -48,54 +65,60 @@ type BoardList struct {
 	AssigneeID  *int64
 	MilestoneID *int64
 
-	Label     *Label
+	Label     *plan.Label
 	Assignee  *user.User
-	Milestone *Milestone
+	Milestone *plan.Milestone
 }
 
-// boardsAt checks access to the boards of a project or group. Reading boards
-// requires read access to issues; a level above NoAccess is required to change
-// them.
-func (s *Service) boardsAt(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (place, error) {
-	in, err := s.issuesAt(ctx, by, at)
-	if err != nil || level == project.NoAccess {
-		return in, err
+// require returns the owner of boards. Reading boards requires read access to
+// issues; a level above NoAccess is required to change them.
+func (s *Service) require(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (plan.Owner, error) {
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, level)
+		return plan.Owner{Group: g}, err
 	}
-	return s.at(ctx, by, at, level)
+	p, err := s.Projects.Require(ctx, by, at.Ref, project.NoAccess)
+	if err == nil && !p.MayRead(by, project.IssuePart) {
+		err = errs.NotFound("")
+	}
+	if err == nil && level > project.NoAccess {
+		err = p.Change(by, project.WholePart, level)
+	}
+	return plan.Owner{Project: p}, err
 }
 
 // Boards lists the boards of a project or group. Requires read access to issues.
 func (s *Service) Boards(ctx context.Context, by actor.Actor, at project.Place, p db.Paging) (db.Page[*Board], error) {
-	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	o, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return db.Page[*Board]{}, err
 	}
-	page, err := listBoards(ctx, s.DB, in, p)
+	page, err := listBoards(ctx, s.DB, o, p)
 	if err != nil {
 		return page, fmt.Errorf("list boards: %w", err)
 	}
-	return page, s.fillBoards(ctx, in, page.Items...)
+	return page, s.fill(ctx, o, page.Items...)
 }
 
 // Board returns a board. Requires read access to issues. NotFound.
 func (s *Service) Board(ctx context.Context, by actor.Actor, at project.Place, id int64) (*Board, error) {
-	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+	o, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return nil, err
 	}
-	return s.board(ctx, in, id)
+	return s.board(ctx, o, id)
 }
 
-func (s *Service) board(ctx context.Context, in place, id int64) (*Board, error) {
-	b, err := findBoard(ctx, s.DB, in, id)
+func (s *Service) board(ctx context.Context, o plan.Owner, id int64) (*Board, error) {
+	b, err := findBoard(ctx, s.DB, o, id)
 	if err != nil {
 		return nil, db.NotFound(err, "Board")
 	}
-	return b, s.fillBoards(ctx, in, b)
+	return b, s.fill(ctx, o, b)
 }
 
-// fillBoards reads the lists and other related objects of boards.
-func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) error {
+// fill reads the lists and other related objects of boards.
+func (s *Service) fill(ctx context.Context, o plan.Owner, list ...*Board) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -107,12 +130,12 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 		}
 	}
 	for _, b := range list {
-		ids, byID[b.ID], b.Lists = append(ids, b.ID), b, []*BoardList{}
-		b.Project, b.Group = in.project, in.group
+		ids, byID[b.ID], b.Lists = append(ids, b.ID), b, []*List{}
+		b.Project, b.Group = o.Project, o.Group
 		collect(&userIDs, b.AssigneeID)
 		collect(&milestoneIDs, b.MilestoneID)
 	}
-	lists, err := findBoardLists(ctx, s.DB, ids)
+	lists, err := findLists(ctx, s.DB, ids)
 	if err != nil {
 		return fmt.Errorf("lists of boards: %w", err)
 	}
@@ -126,25 +149,24 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	if err != nil {
 		return fmt.Errorf("users of boards: %w", err)
 	}
-	milestones, err := findMilestones(ctx, s.DB, milestoneIDs)
+	milestones, err := s.Plan.MilestonesByID(ctx, milestoneIDs)
 	if err != nil {
 		return fmt.Errorf("milestones of boards: %w", err)
 	}
-	labels, err := findLabels(ctx, s.DB, labelIDs)
+	labels, err := s.Plan.LabelsByID(ctx, labelIDs)
 	if err != nil {
 		return fmt.Errorf("labels of boards: %w", err)
 	}
 	for _, b := range list {
-		b.Milestone, b.Assignee, b.Labels = pick(milestones, b.MilestoneID), pick(users, b.AssigneeID), []*Label{}
+		b.Milestone, b.Assignee, b.Labels = pick(milestones, b.MilestoneID), pick(users, b.AssigneeID), []*plan.Label{}
 		for _, name := range b.LabelNames {
-			l, err := findLabelNamed(ctx, s.DB, in, name)
-			if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
-				continue
-			}
+			l, err := s.Plan.LabelNamed(ctx, o, name)
 			if err != nil {
 				return fmt.Errorf("labels of boards: %w", err)
 			}
-			b.Labels = append(b.Labels, l)
+			if l != nil {
+				b.Labels = append(b.Labels, l)
+			}
 		}
 	}
 	for _, l := range lists {
@@ -153,6 +175,8 @@ func (s *Service) fillBoards(ctx context.Context, in place, list ...*Board) erro
 	return nil
 }
 
+func same(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
 func pick[T any](from map[int64]*T, id *int64) *T {
 	if id == nil {
 		return nil
@@ -160,9 +184,9 @@ func pick[T any](from map[int64]*T, id *int64) *T {
 	return from[*id]
 }
 
-// BoardFields are changes to a board. A nil field keeps the current value; 0
+// Fields are changes to a board. A nil field keeps the current value; 0
 // removes a reference.
-type BoardFields struct {
+type Fields struct {
 	Name        *string
 	HideBacklog *bool
 	HideClosed  *bool
@@ -173,7 +197,7 @@ type BoardFields struct {
 	Labels      *[]string
 }
 
-func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFields) error {
+func (s *Service) apply(ctx context.Context, o plan.Owner, b *Board, f Fields) error {
 	patch.Set(&b.Name, f.Name)
 	b.Name = strings.TrimSpace(b.Name)
 	patch.Set(&b.HideBacklog, f.HideBacklog)
@@ -195,7 +219,7 @@ func (s *Service) applyBoard(ctx context.Context, in place, b *Board, f BoardFie
 	if err := b.checkFields(); err != nil {
 		return err
 	}
-	return s.checkReferences(ctx, in, nil, b.AssigneeID, b.MilestoneID)
+	return s.checkReferences(ctx, o, nil, b.AssigneeID, b.MilestoneID)
 }
 
 // checkFields validates the name and the label names; references are checked by
@@ -214,18 +238,18 @@ func (b *Board) checkFields() error {
 
 // checkReferences returns Invalid if the label, assignee or milestone does not
 // exist or is not available in the project or group.
-func (s *Service) checkReferences(ctx context.Context, in place, label, assignee, milestone *int64) error {
+func (s *Service) checkReferences(ctx context.Context, o plan.Owner, label, assignee, milestone *int64) error {
 	if label != nil {
-		l, err := findLabel(ctx, s.DB, in, fmt.Sprint(*label), true)
-		if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) || err == nil && l.ID != *label {
-			return errs.Refused("Label not found!")
-		}
+		ok, err := s.Plan.UsableLabel(ctx, o, *label)
 		if err != nil {
 			return err
 		}
+		if !ok {
+			return errs.Refused("Label not found!")
+		}
 	}
 	if milestone != nil {
-		ok, err := usableMilestone(ctx, s.DB, in, *milestone)
+		ok, err := s.Plan.UsableMilestone(ctx, o, *milestone)
 		if err != nil {
 			return err
 		}
@@ -245,49 +269,49 @@ func (s *Service) checkReferences(ctx context.Context, in place, label, assignee
 	return nil
 }
 
-// CreateBoard creates a board. Requires Planner. Invalid.
-func (s *Service) CreateBoard(ctx context.Context, by actor.Actor, at project.Place, f BoardFields) (*Board, error) {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+// Create creates a board. Requires Planner. Invalid.
+func (s *Service) Create(ctx context.Context, by actor.Actor, at project.Place, f Fields) (*Board, error) {
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
 	b := &Board{CreatedAt: s.Now()}
-	b.ProjectID, b.GroupID = in.ids()
-	if err := s.applyBoard(ctx, in, b, f); err != nil {
+	b.ProjectID, b.GroupID = ids(o)
+	if err := s.apply(ctx, o, b, f); err != nil {
 		return nil, err
 	}
 	if err := insertBoard(ctx, s.DB, b); err != nil {
 		return nil, fmt.Errorf("create board: %w", err)
 	}
-	return b, s.fillBoards(ctx, in, b)
+	return b, s.fill(ctx, o, b)
 }
 
-// UpdateBoard changes a board. Requires Planner. NotFound; Invalid.
-func (s *Service) UpdateBoard(ctx context.Context, by actor.Actor, at project.Place, id int64, f BoardFields) (*Board, error) {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+// Update changes a board. Requires Planner. NotFound; Invalid.
+func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, id int64, f Fields) (*Board, error) {
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.board(ctx, in, id)
+	b, err := s.board(ctx, o, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.applyBoard(ctx, in, b, f); err != nil {
+	if err := s.apply(ctx, o, b, f); err != nil {
 		return nil, err
 	}
 	if err := saveBoard(ctx, s.DB, b); err != nil {
 		return nil, fmt.Errorf("update board %d: %w", id, err)
 	}
-	return b, s.fillBoards(ctx, in, b)
+	return b, s.fill(ctx, o, b)
 }
 
-// DeleteBoard deletes a board and its lists. Requires Planner. NotFound.
-func (s *Service) DeleteBoard(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+// Delete deletes a board and its lists. Requires Planner. NotFound.
+func (s *Service) Delete(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return err
 	}
-	if err := deleteBoard(ctx, s.DB, in, id); err != nil {
+	if err := deleteBoard(ctx, s.DB, o, id); err != nil {
 		return fmt.Errorf("delete board %d: %w", id, err)
 	}
 	return nil
@@ -295,33 +319,33 @@ func (s *Service) DeleteBoard(ctx context.Context, by actor.Actor, at project.Pl
 
 // AddList appends a list to a board. Requires Planner. Exactly one of label,
 // assignee and milestone must be set. NotFound; Invalid.
-func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place, boardID int64, label, assignee, milestone *int64) (*BoardList, error) {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place, boardID int64, label, assignee, milestone *int64) (*List, error) {
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.board(ctx, in, boardID)
+	b, err := s.board(ctx, o, boardID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkReferences(ctx, in, label, assignee, milestone); err != nil {
+	if err := s.checkReferences(ctx, o, label, assignee, milestone); err != nil {
 		return nil, err
 	}
-	l := &BoardList{BoardID: b.ID, LabelID: label, AssigneeID: assignee, MilestoneID: milestone}
+	l := &List{BoardID: b.ID, LabelID: label, AssigneeID: assignee, MilestoneID: milestone}
 	for _, other := range b.Lists {
 		if label != nil && same(other.LabelID, label) || assignee != nil && same(other.AssigneeID, assignee) || milestone != nil && same(other.MilestoneID, milestone) {
 			return nil, errs.Refused("The board already has such a list")
 		}
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertBoardList(ctx, tx, l) })
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertList(ctx, tx, l) })
 	if err != nil {
 		return nil, fmt.Errorf("add list to board %d: %w", boardID, err)
 	}
-	return s.list(ctx, in, boardID, l.ID)
+	return s.list(ctx, o, boardID, l.ID)
 }
 
-func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*BoardList, error) {
-	b, err := s.board(ctx, in, boardID)
+func (s *Service) list(ctx context.Context, o plan.Owner, boardID, id int64) (*List, error) {
+	b, err := s.board(ctx, o, boardID)
 	if err != nil {
 		return nil, err
 	}
@@ -334,26 +358,26 @@ func (s *Service) list(ctx context.Context, in place, boardID, id int64) (*Board
 }
 
 // List returns a list of a board. Requires read access to issues. NotFound.
-func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) (*BoardList, error) {
-	in, err := s.boardsAt(ctx, by, at, project.NoAccess)
+func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) (*List, error) {
+	o, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, in, boardID, id)
+	return s.list(ctx, o, boardID, id)
 }
 
 // MoveList moves a list to another position in its board, counted from 0. Requires
 // Planner. NotFound.
-func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place, boardID, id, position int64) (*BoardList, error) {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place, boardID, id, position int64) (*List, error) {
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.board(ctx, in, boardID)
+	b, err := s.board(ctx, o, boardID)
 	if err != nil {
 		return nil, err
 	}
-	from := slices.IndexFunc(b.Lists, func(l *BoardList) bool { return l.ID == id })
+	from := slices.IndexFunc(b.Lists, func(l *List) bool { return l.ID == id })
 	if from < 0 {
 		return nil, errs.NotFound("List")
 	}
@@ -364,19 +388,19 @@ func (s *Service) MoveList(ctx context.Context, by actor.Actor, at project.Place
 	if err != nil {
 		return nil, fmt.Errorf("move list %d: %w", id, err)
 	}
-	return s.list(ctx, in, boardID, id)
+	return s.list(ctx, o, boardID, id)
 }
 
 // DeleteList deletes a list of a board. Requires Planner. NotFound.
 func (s *Service) DeleteList(ctx context.Context, by actor.Actor, at project.Place, boardID, id int64) error {
-	in, err := s.boardsAt(ctx, by, at, project.Planner)
+	o, err := s.require(ctx, by, at, project.Planner)
 	if err != nil {
 		return err
 	}
-	if _, err := s.list(ctx, in, boardID, id); err != nil {
+	if _, err := s.list(ctx, o, boardID, id); err != nil {
 		return err
 	}
-	if err := deleteBoardList(ctx, s.DB, id); err != nil {
+	if err := deleteList(ctx, s.DB, id); err != nil {
 		return fmt.Errorf("delete list %d: %w", id, err)
 	}
 	return nil
