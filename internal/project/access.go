@@ -13,8 +13,8 @@ import (
 // Level is an access level, the numeric value of a role.
 type Level int64
 
-// The levels, each with all of the one before. A Minimal member of a group
-// sees that group and nothing in it.
+// The levels in ascending order; each includes the permissions of the one before.
+// A member with Minimal access to a group can see the group but nothing in it.
 const (
 	NoAccess   Level = 0
 	Minimal    Level = 5
@@ -26,7 +26,7 @@ const (
 	Owner      Level = 50
 )
 
-// String is the display name of the role.
+// String returns the name of the role.
 func (l Level) String() string {
 	switch l {
 	case Minimal:
@@ -47,26 +47,26 @@ func (l Level) String() string {
 	return "No access"
 }
 
-// Valid reports whether the level can be given to a member.
+// Valid reports whether the level can be granted to a member.
 func (l Level) Valid() bool {
 	return slices.Contains([]Level{Minimal, Guest, Planner, Reporter, Developer, Maintainer, Owner}, l)
 }
 
-// Granted reports whether the level gives access at all.
+// Granted reports whether the level gives any access.
 func (l Level) Granted() bool { return l != NoAccess }
 
 // Access is the access of a user to a project or group.
 type Access struct {
-	Direct Level // by their own membership in the project
-	Group  Level // by groups: those above, and those that it is shared with
+	Direct Level // direct membership in the project
+	Group  Level // membership in ancestor groups and in groups that it is shared with
 }
 
-// Level is the effective level.
+// Level returns the effective level.
 func (a Access) Level() Level { return max(a.Direct, a.Group) }
 
-// Require returns a project to an actor who has at least the level there;
-// NoAccess asks only that they see it. NotFound when they do not see it,
-// Forbidden when they see it and has less. An old path is answered with Moved.
+// Require returns a project in which the actor has at least a level; NoAccess only
+// requires that they can see it. NotFound if they cannot see it; Forbidden if they
+// can, but have a lower level. An old path returns Moved.
 func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
 	return s.require(ctx, s.DB, by, ref, level)
 }
@@ -82,7 +82,7 @@ func (s *Service) require(ctx context.Context, q db.Q, by actor.Actor, ref Ref, 
 	return admit(by, p, moved, ref, level)
 }
 
-// admit returns a project to an actor who sees it and has the level there.
+// admit returns a project if the actor can see it and has the level.
 func admit(by actor.Actor, p *Project, moved bool, ref Ref, level Level) (*Project, error) {
 	if !visible(by, p.Visibility, p.Access.Level()) {
 		return nil, errs.NotFound("Project")
@@ -96,8 +96,8 @@ func admit(by actor.Actor, p *Project, moved bool, ref Ref, level Level) (*Proje
 	return p, nil
 }
 
-// RequireGroup is Require for groups. Who is a member of something inside a
-// private group sees the group as well.
+// RequireGroup is Require for groups. Members of a subgroup or project of a
+// private group can see the group as well.
 func (s *Service) RequireGroup(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Namespace, error) {
 	n, _, err := s.requireGroup(ctx, s.DB, by, ref, level)
 	return n, err
@@ -127,7 +127,8 @@ func (s *Service) requireGroup(ctx context.Context, q db.Q, by actor.Actor, ref 
 	return n, have, enough(by, have, level)
 }
 
-// visible says who sees a thing of this visibility.
+// visible reports whether the actor can see an object with a visibility, given
+// their level.
 func visible(by actor.Actor, v Visibility, have Level) bool {
 	switch {
 	case v == Public, by.Admin, by.Auditor, have > NoAccess:
@@ -138,7 +139,8 @@ func visible(by actor.Actor, v Visibility, have Level) bool {
 	return false
 }
 
-// enough refuses one who sees a thing but has too little there.
+// enough returns Forbidden or Unauthorized if the actor, who can see the object,
+// has less than the level.
 func enough(by actor.Actor, have, want Level) error {
 	switch {
 	case by.Admin || have >= want:
@@ -149,16 +151,16 @@ func enough(by actor.Actor, have, want Level) error {
 	return errs.Forbidden("")
 }
 
-// access is what the actor is in a project.
+// access returns the access of the actor to a project.
 func (s *Service) access(ctx context.Context, q db.Q, by actor.Actor, p *Project) (Access, error) {
 	all, err := s.accesses(ctx, q, by, []*Project{p})
 	return all[p.ID], err
 }
 
-// accesses is access for several projects at once.
+// accesses returns the access of the actor to several projects.
 func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*Project) (map[int64]Access, error) {
 	found := make(map[int64]Access, len(list))
-	if by.Anonymous() || by.ID == actor.SystemID || len(list) == 0 { // who is a member of nothing
+	if by.Anonymous() || by.ID == actor.SystemID || len(list) == 0 { // not a member of anything
 		return found, nil
 	}
 	var ids, places []int64
@@ -186,8 +188,8 @@ func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*
 	return found, nil
 }
 
-// GroupLevel is the effective level of the actor in a group, whether they see
-// it or not.
+// GroupLevel returns the effective level of the actor in a group, even if they
+// cannot see it.
 func (s *Service) GroupLevel(ctx context.Context, by actor.Actor, groupID int64) (Level, error) {
 	return s.groupLevel(ctx, s.DB, by, groupID)
 }

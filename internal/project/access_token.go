@@ -14,11 +14,11 @@ import (
 	"svc/internal/user"
 )
 
-// AccessToken is a project or group access token. It
-// acts as a bot, a member that was made for it.
+// AccessToken is a project or group access token. It acts as a bot user, which is
+// a member of the project or group.
 type AccessToken struct {
 	user.Token
-	Level Level // of the bot
+	Level Level // level of the bot user
 }
 
 // NewAccessToken has the fields of a new project or group access token.
@@ -27,9 +27,8 @@ type NewAccessToken struct {
 	Level Level
 }
 
-// AccessTokens lists the access tokens of a group or project itself, also
-// those that ended lately. Maintainers of a project and Owners of a group
-// only.
+// AccessTokens lists the access tokens of a project or group, including those that
+// ended recently. Requires Maintainer of a project or Owner of a group.
 func (s *Service) AccessTokens(ctx context.Context, by actor.Actor, place Place, f user.TokenFilter, p db.Paging) (db.Page[AccessToken], error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -44,14 +43,14 @@ func (s *Service) AccessTokens(ctx context.Context, by actor.Actor, place Place,
 	return page, err
 }
 
-// bots names the bots that work for the source.
+// bots returns the filter for the bot users of the source.
 func (in source) bots() user.BotOf {
 	namespaceID, projectID := in.ids()
 	return user.BotOf{ProjectID: projectID, NamespaceID: namespaceID}
 }
 
-// withLevels adds what the bots are now; one that has left is shown as what
-// it was.
+// withLevels adds the current levels of the bot users. For one that is no longer a
+// member, the last level is shown.
 func (s *Service) withLevels(ctx context.Context, in source, list []user.BotToken) ([]AccessToken, error) {
 	tokens := make([]AccessToken, len(list))
 	if len(list) == 0 {
@@ -76,8 +75,8 @@ func (s *Service) withLevels(ctx context.Context, in source, list []user.BotToke
 	return tokens, nil
 }
 
-// AccessToken gives one access token. Maintainers of a project and Owners of a
-// group only; NotFound when it has no such token.
+// AccessToken returns an access token. Requires Maintainer of a project or Owner
+// of a group. NotFound.
 func (s *Service) AccessToken(ctx context.Context, by actor.Actor, place Place, id int64) (*AccessToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -98,9 +97,10 @@ func (s *Service) findAccessToken(ctx context.Context, in source, id int64) (*Ac
 	return &list[0], nil
 }
 
-// CreateAccessToken makes an access token, with its own bot that is a member as
-// long as the token works. Maintainers of a project and Owners of a group only,
-// up to their own level: Invalid above. Bots make none: Forbidden.
+// CreateAccessToken creates an access token and its bot user, which is a member as
+// long as the token is valid. Requires Maintainer of a project or Owner of a
+// group. Invalid if the level is higher than that of the actor; Forbidden for bot
+// users.
 func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place Place, n NewAccessToken) (*AccessToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 	return &AccessToken{Token: *t, Level: n.Level}, nil
 }
 
-// newBot is the account of a bot, with a name that no one else has.
+// newBot returns a new bot user with a unique name.
 func (s *Service) newBot(in source, level Level) user.NewBot {
 	_, id := in.column()
 	kind := "project"
@@ -155,10 +155,10 @@ func (s *Service) newBot(in source, level Level) user.NewBot {
 	return user.NewBot{Of: in.bots(), Username: username, Email: username + "@noreply." + host, Level: int64(level)}
 }
 
-// RevokeAccessToken ends an access token, and its bot with the membership and
-// all other credentials; the account of the bot is deleted some weeks later.
-// Maintainers of a project and Owners of a group only; NotFound when it has no
-// such token. That it had ended before is no error.
+// RevokeAccessToken revokes an access token and removes the membership and all
+// other credentials of its bot user, which is deleted some weeks later. Requires
+// Maintainer of a project or Owner of a group. NotFound. It is not an error if the
+// token has ended already.
 func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, unmodifiedSince *time.Time) error {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -187,11 +187,11 @@ func (s *Service) RevokeAccessToken(ctx context.Context, by actor.Actor, place P
 	return nil
 }
 
-// RotateAccessToken ends an access token and gives a new one for the same bot.
-// Maintainers of a project and Owners of a group only, up to their own level.
-// Invalid when the token had been revoked before; then what came out of it
-// ends as well. Unauthorized when it has expired, and for bots: see
-// RotateSelfAccessToken.
+// RotateAccessToken revokes an access token and creates a new one for the same bot
+// user. Requires Maintainer of a project or Owner of a group, and at least the
+// level of the token. Invalid if the token was revoked before; then tokens created
+// by rotating it are revoked too. Unauthorized if it has expired, and for bot
+// users: see RotateSelfAccessToken.
 func (s *Service) RotateAccessToken(ctx context.Context, by actor.Actor, place Place, id int64, expiresAt string) (*AccessToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -210,9 +210,9 @@ func (s *Service) RotateAccessToken(ctx context.Context, by actor.Actor, place P
 	return s.rotate(ctx, by, in, t, expiresAt)
 }
 
-// RotateSelfAccessToken is RotateAccessToken for the token that the actor
-// uses: Unauthorized unless it belongs to this group or project, NotAllowed
-// when it is that of a person.
+// RotateSelfAccessToken rotates the token that the actor uses. Unauthorized if it
+// does not belong to this project or group; NotAllowed for a personal access
+// token.
 func (s *Service) RotateSelfAccessToken(ctx context.Context, by actor.Actor, place Place, expiresAt string) (*AccessToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)
 	if err != nil {
@@ -236,10 +236,10 @@ func (s *Service) RotateSelfAccessToken(ctx context.Context, by actor.Actor, pla
 
 func (s *Service) rotate(ctx context.Context, by actor.Actor, in source, old *AccessToken, expiresAt string) (*AccessToken, error) {
 	if old.RevokedAt == nil && !old.Active(s.Now()) {
-		return nil, errs.Unauthorized("Token is expired.") // its bot has left
+		return nil, errs.Unauthorized("Token is expired.") // the bot user is no longer a member
 	}
 	t, err := s.Users.RotateBotToken(ctx, &old.Token, expiresAt, func(tx *db.Tx, t *user.Token) error {
-		// The bot stays a member as long as its new token works.
+		// The bot user stays a member as long as the new token is valid.
 		if err := saveExpiry(ctx, tx, in, t.UserID, t.ExpiresAt); err != nil {
 			return err
 		}
@@ -255,8 +255,8 @@ func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return s.record(ctx, tx, by, in.kind("access_token_"+what), in.entity(), audit.Target{Type: "PersonalAccessToken", ID: t.ID, Details: t.Name}, d)
 }
 
-// retire ends a bot and its memberships, unless another of its access tokens of
-// the group or project works.
+// retire deactivates a bot user and removes its memberships, unless another of its
+// access tokens for the project or group is valid.
 func (s *Service) retire(ctx context.Context, tx *db.Tx, userID int64) error {
 	retired, err := s.Users.RetireBot(ctx, tx, userID)
 	if err != nil || !retired {
@@ -265,8 +265,8 @@ func (s *Service) retire(ctx context.Context, tx *db.Tx, userID int64) error {
 	return deleteMemberships(ctx, tx, userID)
 }
 
-// retireBots retires bots whose tokens have ended by themselves, or by other
-// means than RevokeAccessToken. That their tokens ended has been recorded.
+// retireBots retires the bot users of tokens that expired or were revoked by other
+// means than RevokeAccessToken.
 func (s *Service) retireBots(ctx context.Context) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		idle, err := s.Users.IdleBots(ctx, tx, 1000)

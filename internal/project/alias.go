@@ -19,7 +19,7 @@ type Alias struct {
 	Name      string
 }
 
-// Aliases lists the project aliases, for administrators. Forbidden.
+// Aliases lists the project aliases. Requires an administrator. Forbidden.
 func (s *Service) Aliases(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Alias], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*Alias]{}, err
@@ -27,7 +27,7 @@ func (s *Service) Aliases(ctx context.Context, by actor.Actor, p db.Paging) (db.
 	return listAliases(ctx, s.DB, p)
 }
 
-// Alias returns a project alias by its name, for administrators. Forbidden;
+// Alias returns a project alias by name. Requires an administrator. Forbidden;
 // NotFound.
 func (s *Service) Alias(ctx context.Context, by actor.Actor, name string) (*Alias, error) {
 	if err := by.RequireAdmin(); err != nil {
@@ -37,7 +37,7 @@ func (s *Service) Alias(ctx context.Context, by actor.Actor, name string) (*Alia
 	return a, db.NotFound(err, "Project Alias")
 }
 
-// CreateAlias gives a project another name, for administrators. Forbidden;
+// CreateAlias adds an alias to a project. Requires an administrator. Forbidden;
 // NotFound; Invalid, also if the name is taken.
 func (s *Service) CreateAlias(ctx context.Context, by actor.Actor, ref Ref, name string) (*Alias, error) {
 	if err := by.RequireAdmin(); err != nil {
@@ -67,7 +67,8 @@ func (s *Service) CreateAlias(ctx context.Context, by actor.Actor, ref Ref, name
 	return a, nil
 }
 
-// DeleteAlias deletes a project alias, for administrators. Forbidden; NotFound.
+// DeleteAlias deletes a project alias. Requires an administrator. Forbidden;
+// NotFound.
 func (s *Service) DeleteAlias(ctx context.Context, by actor.Actor, name string) error {
 	a, err := s.Alias(ctx, by, name)
 	if err != nil {
@@ -93,8 +94,8 @@ func (a *Alias) target() audit.Target {
 	return audit.Target{Type: "ProjectAlias", ID: a.ID, Details: a.Name}
 }
 
-// Aliased returns the project of an alias, for Git clients; empty if there is none.
-// The caller must check access to the project.
+// Aliased returns the project of an alias, for Git clients, or an empty Ref. The
+// caller must check access to the project.
 func (s *Service) Aliased(ctx context.Context, name string) (Ref, error) {
 	a, err := findAlias(ctx, s.DB, name)
 	if errors.Is(err, db.ErrNoRows) {

@@ -56,8 +56,8 @@ func SettingsOf(ctx context.Context, q db.Q, projectID int64) (Settings, error) 
 	return p.MergeSettings(), nil
 }
 
-// AccessOf returns the access of active users to a project, of those who have
-// any. Administrators have none of their own.
+// AccessOf returns the access of active users to a project, if they have any.
+// Administrators are not treated specially.
 func (s *Service) AccessOf(ctx context.Context, p *Project, userIDs []int64) (map[int64]Access, error) {
 	found := map[int64]Access{}
 	sql, args := s.grants(actor.System(), source{project: p, have: Owner})
@@ -80,8 +80,8 @@ func (s *Service) AccessOf(ctx context.Context, p *Project, userIDs []int64) (ma
 	return found, nil
 }
 
-// DirectMembers returns the direct members of groups by group, up to a limit for
-// all, and always those among some users.
+// DirectMembers returns the direct members of groups by group, up to a total
+// limit. Users in always are included regardless of the limit.
 func (s *Service) DirectMembers(ctx context.Context, groupIDs, always []int64, limit int) (map[int64][]int64, error) {
 	if len(groupIDs) == 0 {
 		return nil, nil
@@ -98,7 +98,7 @@ func (s *Service) DirectMembers(ctx context.Context, groupIDs, always []int64, l
 	return found, nil
 }
 
-// RoleMembers returns the direct members of a project with exactly a level.
+// RoleMembers returns the direct members of a project with exactly this level.
 func (s *Service) RoleMembers(ctx context.Context, projectID int64, level Level, limit int) ([]int64, error) {
 	ids, err := findRoleMembers(ctx, s.DB, s.today(), projectID, level, limit)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *Service) RoleMembers(ctx context.Context, projectID int64, level Level,
 	return ids, nil
 }
 
-// NamedOwners returns the users and groups with some usernames or full paths, by
-// the name in lower case.
+// NamedOwners returns the users and groups with the given usernames or full paths,
+// by lowercase name.
 func (s *Service) NamedOwners(ctx context.Context, names []string) (users, groups map[string]int64, err error) {
 	users, groups = map[string]int64{}, map[string]int64{}
 	for part := range slices.Chunk(names, 300) {
@@ -128,11 +128,12 @@ func (s *Service) NamedOwners(ctx context.Context, names []string) (users, group
 	return users, groups, nil
 }
 
-// maxGroupsAmong bounds the work of GroupsAmong: each group takes some queries.
+// maxGroupsAmong is the maximum number of groups that GroupsAmong checks. Each
+// takes several queries.
 const maxGroupsAmong = 200
 
-// GroupsAmong returns those of the groups that the actor sees, by ID. Groups beyond
-// the first maxGroupsAmong are left out.
+// GroupsAmong returns the groups among ids that the actor can see, by ID. At most
+// maxGroupsAmong are checked.
 func (s *Service) GroupsAmong(ctx context.Context, by actor.Actor, ids []int64) (map[int64]*Namespace, error) {
 	found := map[int64]*Namespace{}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))

@@ -15,16 +15,17 @@ import (
 // Attribute is a custom attribute of a project or group.
 type Attribute = user.Attribute
 
-const maxAttributes = 1000 // of a project or group
+const maxAttributes = 1000 // per project or group
 
-// noted is the place of custom attributes.
+// noted is a project or group with custom attributes.
 type noted struct {
 	attributeTable
 	id     int64
 	entity audit.Entity
 }
 
-// attributed returns a place to administrators. Forbidden, NotFound.
+// attributed returns a project or group. Requires an administrator. Forbidden;
+// NotFound.
 func (s *Service) attributed(ctx context.Context, by actor.Actor, at Place) (noted, error) {
 	if at.Group {
 		g, err := s.RequireGroup(ctx, by, at.Ref, NoAccess)
@@ -46,8 +47,8 @@ func (s *Service) attributed(ctx context.Context, by actor.Actor, at Place) (not
 	return noted{projectAttributes, p.ID, audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}}, nil
 }
 
-// Attributes lists the custom attributes of a project or group by key.
-// Administrators only. Forbidden, NotFound.
+// Attributes lists the custom attributes of a project or group by key. Requires an
+// administrator. Forbidden; NotFound.
 func (s *Service) Attributes(ctx context.Context, by actor.Actor, at Place) ([]Attribute, error) {
 	in, err := s.attributed(ctx, by, at)
 	if err != nil {
@@ -60,8 +61,8 @@ func (s *Service) Attributes(ctx context.Context, by actor.Actor, at Place) ([]A
 	return list, nil
 }
 
-// AttributesOf returns the custom attributes of projects, or of groups, by ID for
-// administrators. Others get none.
+// AttributesOf returns the custom attributes of projects or groups by ID. It
+// returns none if the actor is not an administrator.
 func (s *Service) AttributesOf(ctx context.Context, by actor.Actor, group bool, ids []int64) (map[int64][]Attribute, error) {
 	if !by.Admin {
 		return nil, nil
@@ -79,7 +80,7 @@ func (s *Service) AttributesOf(ctx context.Context, by actor.Actor, group bool, 
 	return found, nil
 }
 
-// Attribute returns one custom attribute. Administrators only. Forbidden,
+// Attribute returns a custom attribute. Requires an administrator. Forbidden;
 // NotFound.
 func (s *Service) Attribute(ctx context.Context, by actor.Actor, at Place, key string) (Attribute, error) {
 	in, err := s.attributed(ctx, by, at)
@@ -90,8 +91,8 @@ func (s *Service) Attribute(ctx context.Context, by actor.Actor, at Place, key s
 	return a, db.NotFound(err, "Custom Attribute")
 }
 
-// SetAttribute adds a custom attribute or changes its value. Administrators only.
-// Forbidden, NotFound, Invalid.
+// SetAttribute adds or changes a custom attribute. Requires an administrator.
+// Forbidden; NotFound; Invalid.
 func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, at Place, a Attribute) (Attribute, error) {
 	in, err := s.attributed(ctx, by, at)
 	if err != nil {
@@ -121,8 +122,8 @@ func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, at Place, a 
 	return a, nil
 }
 
-// DeleteAttribute removes a custom attribute. Administrators only. Forbidden,
-// NotFound.
+// DeleteAttribute deletes a custom attribute. Requires an administrator.
+// Forbidden; NotFound.
 func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, at Place, key string) error {
 	in, err := s.attributed(ctx, by, at)
 	if err != nil {

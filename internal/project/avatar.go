@@ -11,8 +11,8 @@ import (
 	"svc/internal/picture"
 )
 
-// Avatar opens the picture of a group or project for those who see it; the
-// caller closes it. NotFound when it has none.
+// Avatar opens the avatar of a project or group that the actor can see. The caller
+// must close it. NotFound if there is none.
 func (s *Service) Avatar(ctx context.Context, by actor.Actor, place Place) (*blob.Object, error) {
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)
 	if err != nil {
@@ -33,9 +33,9 @@ func (in source) avatar() string {
 	return in.project.Avatar
 }
 
-// OpenAvatar opens the picture of a group or project for anyone who knows its
-// name, which no one guesses; the caller closes it. NotFound unless the name is
-// that of the present picture.
+// OpenAvatar opens the avatar of a project or group by its random name, without
+// checking access. The caller must close it. NotFound unless the name is that of
+// the current avatar.
 func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name string) (*blob.Object, error) {
 	have, err := findAvatar(ctx, s.DB, group, id)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) OpenAvatar(ctx context.Context, group bool, id int64, name str
 	return s.avatars(group).Open(ctx, id, name)
 }
 
-// avatars is where the pictures of groups or of projects are stored.
+// avatars returns the store for the avatars of groups or projects.
 func (s *Service) avatars(group bool) picture.Store {
 	if group {
 		return picture.Store{Blobs: s.Blobs, Owner: "group"}
@@ -55,8 +55,7 @@ func (s *Service) avatars(group bool) picture.Store {
 	return picture.Store{Blobs: s.Blobs, Owner: "project"}
 }
 
-// setAvatar gives a project a picture that has been checked, or takes away the
-// one that it has.
+// setAvatar sets the avatar of a project to a checked file, or removes it.
 func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *picture.File, remove bool) error {
 	return s.replaceAvatar(ctx, s.avatars(false), id, f, remove, func(name string) (was string, err error) {
 		_, err = s.change(ctx, id, func(tx *db.Tx, p *Project) error {
@@ -67,7 +66,7 @@ func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *pi
 	})
 }
 
-// setGroupAvatar is setAvatar for a group; it gives the group as it is then.
+// setGroupAvatar is setAvatar for a group. It returns the updated group.
 func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespace, f *picture.File, remove bool) (*Namespace, error) {
 	err := s.replaceAvatar(ctx, s.avatars(true), n.ID, f, remove, func(name string) (was string, err error) {
 		n, err = s.changeGroup(ctx, by, n.ID, func(tx *db.Tx, n *Namespace) error {
@@ -79,16 +78,16 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 	return n, err
 }
 
-// replaceAvatar stores a picture and has its name saved, which gives the name
-// of the one before.
+// replaceAvatar stores an avatar and calls save with its name. save returns the
+// name of the previous avatar, which is deleted.
 func (s *Service) replaceAvatar(ctx context.Context, store picture.Store, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
 	if f == nil && !remove {
 		return nil
 	}
 	name := ""
 	if f != nil {
-		// The file goes first: a row promises that its picture exists. A crash
-		// between the two leaves a file that nothing refers to.
+		// The file is stored first, because a row must refer to an existing file. A crash
+		// in between leaves an unused file.
 		var err error
 		if name, err = store.Put(ctx, id, f); err != nil {
 			return err

@@ -8,25 +8,24 @@ import (
 	"svc/internal/db"
 )
 
-// BranchProtection is how the default branch of new projects is protected.
+// BranchProtection is the protection of the default branch of new projects.
 type BranchProtection struct {
-	Push, Merge       []Level // roles that can; NoAccess is no one
+	Push, Merge       []Level // allowed roles; NoAccess means no one
 	ForcePush         bool
-	InitialPush       bool // Developers can make the first push
+	InitialPush       bool // Developers may make the first push
 	CodeOwnerApproval bool
 }
 
-// The levels of protection, as the deprecated parameter default_branch_protection
-// has them.
+// The values of the deprecated parameter default_branch_protection.
 const (
 	NoProtection      = 0
-	PartialProtection = 1 // Developers can push
+	PartialProtection = 1 // Developers may push
 	FullProtection    = 2
-	PushProtection    = 3 // Developers can merge
-	LaterProtection   = 4 // full after the first push
+	PushProtection    = 3 // Developers may merge
+	LaterProtection   = 4 // full protection after the first push
 )
 
-// ProtectionOf returns the protection of a level.
+// ProtectionOf returns the protection of a deprecated level.
 func ProtectionOf(level int) BranchProtection {
 	b := BranchProtection{Push: []Level{Maintainer}, Merge: []Level{Maintainer}}
 	switch level {
@@ -42,7 +41,7 @@ func ProtectionOf(level int) BranchProtection {
 	return b
 }
 
-// Level returns the level that comes nearest to the protection.
+// Level returns the deprecated level that is closest to the protection.
 func (b BranchProtection) Level() int {
 	push, merge := slices.Contains(b.Push, Developer), slices.Contains(b.Merge, Developer)
 	switch {
@@ -58,17 +57,17 @@ func (b BranchProtection) Level() int {
 	return FullProtection
 }
 
-// None reports whether the branch is not protected at all.
+// None reports whether the branch is not protected.
 func (b BranchProtection) None() bool {
 	return b.ForcePush && slices.Contains(b.Push, Developer) && slices.Contains(b.Merge, Developer)
 }
 
-// DevelopersStart reports whether Developers can make the first push.
+// DevelopersStart reports whether Developers may make the first push.
 func (b BranchProtection) DevelopersStart() bool {
 	return b.InitialPush || slices.Contains(b.Push, Developer)
 }
 
-// Protection is the protection that a group has set, or the usual one.
+// Protection returns the protection that a group has set, or the default.
 func (n *Namespace) Protection() BranchProtection {
 	if n.Settings.BranchProtection != nil {
 		return *n.Settings.BranchProtection

@@ -8,15 +8,16 @@ import (
 	"svc/internal/errs"
 )
 
-// Can is what an actor may do in a project, for interfaces that offer it. Each
-// answer comes from the rule that the operation asks.
+// Can is what an actor may do in a project. Interfaces use it to decide what to
+// show; the operations apply the same rules.
 type Can struct {
-	Configure       bool // open the settings
-	Administer      bool // change what only Owners change: path, visibility, archive
-	Push            bool // write to the repository, as far as protected refs allow it
+	Configure       bool // see the settings
+	Administer      bool // change path, visibility and archived state
+	Push            bool // push to branches that are not protected
 	SeeStatistics   bool
-	RegisterRunners bool // and see the token for that
-	// CreateMergeRequests from here or from a fork, into this project.
+	RegisterRunners bool // and see the registration token
+	// CreateMergeRequests is permission to create merge requests into this project,
+	// from it or from a fork.
 	CreateMergeRequests bool
 }
 
@@ -32,15 +33,15 @@ func (p *Project) Can(by actor.Actor) Can {
 
 // Setup is what an actor may do on the settings pages of a project or group.
 type Setup struct {
-	Owner         bool // change what only Owners change
-	ChangeMembers bool // add, change and remove them; approve access requests
-	Share         bool // invite groups
+	Owner         bool // may change settings that require Owner
+	ChangeMembers bool // may manage members and access requests
+	Share         bool // may invite groups
 	by            actor.Actor
 	in            source
 }
 
-// Setup returns the settings of a project to its Maintainers and those of a
-// group to its Owners. NotFound, Forbidden.
+// Setup returns the permissions on the settings pages. Requires Maintainer of a
+// project or Owner of a group. NotFound; Forbidden.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, at Place) (Setup, error) {
 	in, err := s.source(ctx, s.DB, by, at, at.managerLevel())
 	if err != nil {
@@ -58,8 +59,8 @@ func (s *Service) Setup(ctx context.Context, by actor.Actor, at Place) (Setup, e
 	return u, nil
 }
 
-// OverrideRoles are the values of ci_pipeline_variables_minimum_override_role
-// that the actor may save in the project, the present one among them.
+// OverrideRoles returns the values of ci_pipeline_variables_minimum_override_role
+// that the actor may save in the project, including the current one.
 func (u Setup) OverrideRoles() []string {
 	return slices.DeleteFunc(slices.Clone(overrideRoles), func(role string) bool {
 		next := u.in.project.Settings
@@ -68,12 +69,12 @@ func (u Setup) OverrideRoles() []string {
 	})
 }
 
-// Levels are those that the actor may grant to a member, lowest first. Minimal
-// access is not offered.
+// Levels returns the levels that the actor may grant to a member, lowest first,
+// without Minimal.
 func (u Setup) Levels() []Level {
 	return slices.DeleteFunc([]Level{Guest, Planner, Reporter, Developer, Maintainer, Owner}, func(l Level) bool { return !u.Grants(l) })
 }
 
-// Grants reports whether the actor may grant a level, and change members who
-// have it.
+// Grants reports whether the actor may grant a level, and change members who have
+// it.
 func (u Setup) Grants(l Level) bool { return u.in.mayGive(u.by, l) == nil }

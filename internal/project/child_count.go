@@ -7,11 +7,11 @@ import (
 	"svc/internal/actor"
 )
 
-// ChildCounts has the number of subgroups and projects directly in a group.
+// ChildCounts is the number of direct subgroups and projects of a group.
 type ChildCounts struct{ Groups, Projects int64 }
 
-// CountChildren counts the subgroups and projects directly in groups, by the ids
-// of the groups, as far as the actor sees them.
+// CountChildren counts the direct subgroups and projects of groups that the actor
+// can see, by group ID.
 func (s *Service) CountChildren(ctx context.Context, by actor.Actor, ids []int64) (map[int64]ChildCounts, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// clear takes away what a project whose row is about to go leaves behind: the
-// accounts of its bots, keys that open nothing else, its picture.
+// clear removes the bot users, the deploy keys used nowhere else and the avatar of
+// a project that is about to be deleted.
 func (s *Service) clear(ctx context.Context, tx *db.Tx, id int64) error {
 	bots, err := projectBots(ctx, tx, id)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Service) clear(ctx context.Context, tx *db.Tx, id int64) error {
 	return nil
 }
 
-// clearGroups is clear for a group and all below it, without their projects.
+// clearGroups is clear for a group and its subgroups, without their projects.
 func (s *Service) clearGroups(ctx context.Context, tx *db.Tx, id int64) error {
 	bots, err := groupBots(ctx, tx, id)
 	if err != nil {
@@ -54,7 +54,8 @@ func (s *Service) deleteBots(ctx context.Context, tx *db.Tx, bots []int64) error
 	return nil
 }
 
-// dropAvatars removes pictures once the rows that refer to them are gone.
+// dropAvatars deletes avatar files after the transaction has deleted the rows that
+// refer to them.
 func (s *Service) dropAvatars(ctx context.Context, tx *db.Tx, group bool, list []avatarOf) {
 	if len(list) == 0 {
 		return

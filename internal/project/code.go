@@ -9,10 +9,11 @@ import (
 	"svc/internal/errs"
 )
 
-// ReadCode returns a project to an actor who may read its repository: in a
-// private project, or where the repository is for members, Reporters and above,
-// elsewhere everyone who sees the project. NotFound when they do not see it,
-// Forbidden when they see it and may not read. Moved for an old path.
+// ReadCode returns a project whose repository the actor may read. That requires
+// Reporter if the project is private or the repository is limited to members;
+// otherwise everyone who can see the project may. NotFound if they cannot see the
+// project; Forbidden if they can, but may not read the repository. An old path
+// returns Moved.
 func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.codeByDeploy(ctx, by, ref)
 	if err != nil || opened.read {
@@ -28,10 +29,10 @@ func (s *Service) ReadCode(ctx context.Context, by actor.Actor, ref Ref) (*Proje
 	return p, p.readable(by)
 }
 
-// WriteCode returns a project to an actor who may push to its repository:
-// Developers and above. Who may write to which branch is asked apart. The
-// errors are those of ReadCode, and Forbidden for a project that is archived or
-// whose repository is read-only.
+// WriteCode returns a project to whose repository the actor may push. Requires
+// Developer. Branch protection is checked separately. The errors are those of
+// ReadCode, and Forbidden if the project is archived or the repository is
+// read-only.
 func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.codeByDeploy(ctx, by, ref)
 	if err != nil {
@@ -49,8 +50,7 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	return p, p.pushable(by)
 }
 
-// pushable refuses an actor with access to the project who may not write to its
-// repository.
+// pushable returns an error if the actor may not write to the repository.
 func (p *Project) pushable(by actor.Actor) error {
 	if err := p.readable(by); err != nil {
 		return err
@@ -72,15 +72,15 @@ func (p *Project) readable(by actor.Actor) error {
 	return enough(by, p.Access.Level(), Reporter)
 }
 
-// ErrMoving is behind every refusal to write to a repository that goes to another
-// storage. Work in the background that meets it is to come again.
+// ErrMoving is wrapped by errors about writing to a repository that is being moved
+// to another storage. Background jobs should be retried.
 var ErrMoving = errors.New("it is being moved")
 
-// BeingMoved is the message for all callers meanwhile.
+// BeingMoved is the message for users while a repository is being moved.
 const BeingMoved = "The repository is temporarily read-only: it is being moved to another storage. Please try again later."
 
-// Writable refuses who would write to the repository of a project that is
-// archived, or while it is moved to another storage: Forbidden.
+// Writable returns Forbidden if the project is archived or its repository is being
+// moved to another storage.
 func (p *Project) Writable() error {
 	if p.ReadOnly && !p.Archived {
 		return errs.Forbidden(BeingMoved).Because(ErrMoving)
@@ -88,18 +88,18 @@ func (p *Project) Writable() error {
 	return p.changeable()
 }
 
-// opening is what a deploy token or key opens.
+// opening is the access that a deploy token or key grants.
 type opening struct{ read, write bool }
 
-// codeByDeploy finds what a deploy token or key opens; without one it opens
-// nothing, and the actor stands for themselves.
+// codeByDeploy returns the access that a deploy token or key grants to a project.
+// For other actors it returns no access.
 func (s *Service) codeByDeploy(ctx context.Context, by actor.Actor, ref Ref) (*Project, opening, error) {
 	if by.Deploy == nil {
 		return nil, opening{}, nil
 	}
 	p, moved, err := findByRef(ctx, s.DB, ref)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil, opening{}, nil // Require says so in its own words
+		return nil, opening{}, nil // Require returns the error
 	}
 	if err != nil {
 		return nil, opening{}, fmt.Errorf("find project: %w", err)

@@ -14,20 +14,20 @@ import (
 	"svc/internal/user"
 )
 
-// NewProject has the fields of a new project. One of Name and Path is enough.
+// NewProject has the fields of a new project. Either Name or Path is required.
 type NewProject struct {
 	Name        string
 	Path        string
-	NamespaceID *int64 // that of the maker unless given
-	For         *int64 // a user whose it shall be; administrators only
+	NamespaceID *int64 // default: that of the actor
+	For         *int64 // user in whose namespace it is created; administrators only
 	Visibility  *Visibility
-	// Branch is what the repository begins with; the groups above, or the usual
-	// one, say so unless it is given.
+	// Branch is the initial default branch. The default is that of the nearest
+	// ancestor group or of the instance.
 	Branch string
 	Fields
 
-	// ForkOf is the project whose repository it gets a copy of, by a user who may
-	// read that. Begin adds the work of copying in the transaction that makes the
+	// ForkOf is the project to fork, which the actor may read. Begin adds the
+	// background job that copies the repository, in the transaction that creates the
 	// project.
 	ForkOf *int64
 	// ImportURL is the URL of the repository that is copied, without credentials.
@@ -35,8 +35,8 @@ type NewProject struct {
 	Begin     func(ctx context.Context, tx *db.Tx, made *Project) error
 }
 
-// Fields are the attributes that both creation and change may set; nil leaves
-// the default or the present value.
+// Fields are attributes that can be set when a project is created or changed. A
+// nil field keeps the current value or the default.
 type Fields struct {
 	Description   *string
 	DefaultBranch *string
@@ -51,12 +51,13 @@ type Fields struct {
 	Settings func(*Settings)
 
 	Avatar       *picture.File
-	RemoveAvatar bool // when there is no new one
+	RemoveAvatar bool // only if Avatar is nil
 }
 
-// Create makes a project in a group, whose rules say who may, or in one's own
-// namespace up to one's limit. NotFound when the namespace is not seen,
-// Forbidden when it is, and in the namespace of an external user; Invalid when the path is taken.
+// Create creates a project in a group, subject to its project creation level, or
+// in the actor's own namespace, up to their project limit. NotFound if the actor
+// cannot see the namespace; Forbidden if they may not create projects there, and
+// in the namespace of an external user; Invalid, also if the path is taken.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Project, error) {
 	if err := s.forUser(ctx, by, &n); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 		return nil, err
 	}
 	p := s.newProject(by, n)
-	p.Settings.LFSEnabled = place.Kind == UserNamespace || place.Settings.LFSEnabled // unless the fields say otherwise
+	p.Settings.LFSEnabled = place.Kind == UserNamespace || place.Settings.LFSEnabled // default, may be overridden by the fields
 	if err := s.apply(by, p, n.Fields); err != nil {
 		return nil, err
 	}
@@ -126,8 +127,8 @@ func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	return p
 }
 
-// forUser puts a project that an administrator makes for someone else into the
-// namespace of that user, unless another one is named.
+// forUser sets the namespace of a project that an administrator creates for
+// another user, unless it is given.
 func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) error {
 	if n.For == nil {
 		return nil
@@ -142,7 +143,7 @@ func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) er
 	return err
 }
 
-// defaultStorage is the storage that every instance has.
+// defaultStorage is a storage that always exists.
 const defaultStorage = "default"
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project, namespaceID int64, v *Visibility) error {
@@ -196,7 +197,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 	return s.record(ctx, tx, by, "project_created", p.Entity(), audit.Target{}, audit.Details{Add: "project"})
 }
 
-// placeFor finds the namespace of a new project and asks its rules.
+// placeFor returns the namespace of a new project and checks permissions.
 func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Namespace, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (s *Service) placeFor(ctx context.Context, by actor.Actor, id *int64) (*Nam
 	return n, s.mayAddTo(ctx, by, n)
 }
 
-// mayAddTo asks the rule of a group about new projects in it.
+// mayAddTo checks whether the actor may create projects in a group.
 func (s *Service) mayAddTo(ctx context.Context, by actor.Actor, n *Namespace) error {
 	_, have, err := s.requireGroup(ctx, s.DB, by, RefTo(n.ID), NoAccess)
 	if err != nil {
@@ -227,18 +228,18 @@ func (s *Service) mayAddTo(ctx context.Context, by actor.Actor, n *Namespace) er
 	return n.mayHoldProjectOf(by, have)
 }
 
-// mayHoldProjectOf is the rule of a group about new projects of a user who has
-// the level there.
+// mayHoldProjectOf checks the project creation level of a group for an actor with
+// the level have.
 func (n *Namespace) mayHoldProjectOf(by actor.Actor, have Level) error {
 	need := map[string]Level{"owner": Owner, "maintainer": Maintainer, "developer": Developer}[n.Settings.ProjectCreationLevel]
 	if need == NoAccess && !by.Admin {
-		return errs.Forbidden("") // noone, administrator
+		return errs.Forbidden("") // noone or administrator
 	}
 	return enough(by, have, need)
 }
 
-// underLimit refuses one project too many in a user's namespace, and any in
-// that of an external user.
+// underLimit returns an error if the project limit of a user is reached, or the
+// user is external.
 func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) error {
 	if place.UserID == nil {
 		return nil
@@ -259,7 +260,8 @@ func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) erro
 	return errs.InvalidField("limit_reached", "Your project limit is %d projects! Please contact your administrator to increase it", limit)
 }
 
-// putInto gives a project its place and a visibility that fits there.
+// putInto sets the namespace and the visibility of a project. Invalid if the
+// project would be more visible than its group.
 func (p *Project) putInto(place *Namespace, v *Visibility) error {
 	p.NamespaceID, p.Namespace, p.FullPath = place.ID, *place, place.FullPath+"/"+p.Path
 	if v != nil {
@@ -271,7 +273,7 @@ func (p *Project) putInto(place *Namespace, v *Visibility) error {
 	return nil
 }
 
-// apply sets the given attributes.
+// apply sets the given fields.
 func (s *Service) apply(by actor.Actor, p *Project, f Fields) error {
 	patch.Set(&p.Description, f.Description)
 	patch.Set(&p.Issues, f.Issues)
@@ -297,7 +299,7 @@ func (s *Service) hasStorage(name string) bool {
 	return len(s.Storages) == 0 || slices.Contains(s.Storages, name)
 }
 
-// check holds the rules of the attributes themselves.
+// check validates the fields of a project.
 func (p *Project) check(wrong errs.Fields) {
 	checkDescription(wrong, p.Description, 2000)
 	p.Settings.check(wrong)
@@ -316,7 +318,7 @@ func (p *Project) check(wrong errs.Fields) {
 		}
 	}
 	p.Visibility.check(wrong)
-	// A part that stands on the repository is not more open than it.
+	// Features that depend on the repository must not be more visible than it.
 	for name, f := range map[string]Feature{"merge_requests_access_level": p.MergeRequests, "builds_access_level": p.Builds} {
 		if f.width() > p.Repository.width() {
 			wrong.Set(name, "cannot have higher visibility level than repository access level")

@@ -14,7 +14,7 @@ import (
 	"svc/internal/user"
 )
 
-// deleteWork finishes the deletion of a project in the background.
+// deleteWork is the background job that deletes a project.
 type deleteWork struct {
 	ProjectID int64 `json:"project_id"`
 }
@@ -22,7 +22,7 @@ type deleteWork struct {
 // Kind implements queue.Work.
 func (deleteWork) Kind() string { return "project_delete" }
 
-// deleteGroupWork finishes the deletion of a group in the background.
+// deleteGroupWork is the background job that deletes a group.
 type deleteGroupWork struct {
 	GroupID int64 `json:"group_id"`
 }
@@ -30,21 +30,21 @@ type deleteGroupWork struct {
 // Kind implements queue.Work.
 func (deleteGroupWork) Kind() string { return "group_delete" }
 
-// Deletion says how a project or group is deleted.
+// Deletion are the options for deleting a project or group.
 type Deletion struct {
-	// Permanently deletes at once what is marked for deletion. FullPath confirms
-	// it: the path that the project or group has now, or had before it was marked.
+	// Permanently deletes a project or group that is marked for deletion immediately.
+	// FullPath is a confirmation: the current path, or that before it was marked.
 	Permanently bool
 	FullPath    string
 
 	UnmodifiedSince *time.Time
 }
 
-// Delete marks a project for deletion: it is hidden from everyone but its Owners,
+// Delete marks a project for deletion. It is hidden from everyone but its Owners,
 // who can restore it, and deleted permanently after deletion_adjourned_period
-// days, or at once if that is 0. Its path is free at once. Owners only;
-// Precondition when it has changed since, Invalid if it is marked already and
-// not to be deleted permanently.
+// days, or immediately if that is 0. Its path becomes available at once. Requires
+// Owner. Precondition if it was modified since; Invalid if it is marked already
+// and Permanently is not set.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletion) error {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if errs.Is(err, errs.KindNotFound) {
@@ -73,7 +73,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletio
 	if d.Permanently {
 		return errs.Refused("Project must be marked for deletion first.")
 	}
-	if found.ReadOnly { // it would stay so when it is restored
+	if found.ReadOnly { // a restored project would stay read-only
 		return errs.Conflict(beingMoved)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -90,8 +90,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletio
 
 const beingMoved = "A repository is being moved to another storage. Try again when that is done."
 
-// confirm refuses to delete something that is marked for deletion, unless the
-// caller says so and names it.
+// confirm returns an error unless the permanent deletion of an object that is
+// marked for deletion was confirmed.
 func (d Deletion) confirm(thing, word, fullPath string, id int64) error {
 	switch {
 	case !d.Permanently:
@@ -109,15 +109,13 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// delaysDeletion reports whether projects and groups are marked before they are
-// deleted.
+// delaysDeletion reports whether deleted projects and groups can be restored.
 func (s *Service) delaysDeletion(ctx context.Context) (bool, error) {
 	settings, err := s.Settings.Current(ctx)
 	return settings.DeletionDays > 0, err
 }
 
-// deleteNow hides a project, if it is not hidden yet, and leaves the rest to the
-// background.
+// deleteNow hides a project and adds the background job that deletes it.
 func (s *Service) deleteNow(ctx context.Context, by actor.Actor, p *Project) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		var err error
@@ -142,7 +140,7 @@ func (s *Service) deleteNow(ctx context.Context, by actor.Actor, p *Project) err
 
 func deletedSuffix(id int64) string { return fmt.Sprintf("-deleted-%d", id) }
 
-// finishDelete removes the rows of a project; what refers to them goes along.
+// finishDelete deletes the rows of a project.
 func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.remove(ctx, tx, hiddenProject, w.ProjectID); err != nil {
@@ -162,7 +160,7 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	for _, r := range gone { // from here on none goes to another storage
+	for _, r := range gone { // locked, so that none is moved to another storage
 		if err := tx.Lock(ctx, "projects", r.ID); err != nil {
 			return err
 		}
@@ -181,7 +179,7 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 	return s.Events.Deleted.Publish(ctx, tx, gone)
 }
 
-// DeleteGroup is Delete for a group with all groups and projects in it.
+// DeleteGroup is Delete for a group with all its subgroups and projects.
 func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, d Deletion) error {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
 	if errs.Is(err, errs.KindNotFound) {
@@ -230,8 +228,8 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, d De
 	return nil
 }
 
-// deleteGroup hides a group with all that is in it, frees its path, and
-// leaves the rest to the background.
+// deleteGroup hides a group and everything in it, frees its path, and adds the
+// background job that deletes it.
 func (s *Service) deleteGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
 	suffix := deletedSuffix(n.ID)
 	if err := hideGroups(ctx, tx, n.ID, suffix, s.Now()); err != nil {
@@ -250,7 +248,7 @@ func (s *Service) queueDeleteGroup(ctx context.Context, tx *db.Tx, by actor.Acto
 	return s.Queue.Add(ctx, tx, deleteGroupWork{n.ID})
 }
 
-// finishDeleteGroup removes the rows of a group and of all below it.
+// finishDeleteGroup deletes the rows of a group and its subgroups.
 func (s *Service) finishDeleteGroup(ctx context.Context, w deleteGroupWork) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.remove(ctx, tx, hiddenGroupProjects, w.GroupID); err != nil {
@@ -283,10 +281,10 @@ func (s *Service) UserDeleting(ctx context.Context, tx *db.Tx, d user.Deletion) 
 	return nil
 }
 
-// UserDeleted makes the ghost user the creator of what a deleted user created
-// in the groups and projects of others, and deletes the projects in their
-// namespace. A hard deletion deletes the groups too that they alone owned.
-// Their namespace and memberships are deleted with the account.
+// UserDeleted reassigns what a deleted user created in the groups and projects of
+// others to the ghost user, and deletes the projects in their namespace. A hard
+// deletion also deletes the groups that they alone owned. Their namespace and
+// memberships are deleted with the account.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if d.Hard {
 		groups, err := solelyOwned(ctx, tx, d.UserID, s.today())
@@ -296,7 +294,7 @@ func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) e
 		for _, n := range groups {
 			again, err := findNamespace(ctx, tx, n.ID)
 			if errs.Is(err, errs.KindNotFound) {
-				continue // it went with a group above it
+				continue // deleted with an ancestor group
 			}
 			if err != nil {
 				return err
@@ -309,7 +307,7 @@ func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) e
 	if err := s.remove(ctx, tx, userProjects, d.UserID); err != nil {
 		return err
 	}
-	// Stars go with the account; the counts must follow.
+	// Stars are deleted with the account, so the counts must be updated.
 	if err := deleteStars(ctx, tx, d.UserID); err != nil {
 		return err
 	}

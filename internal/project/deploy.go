@@ -7,9 +7,9 @@ import (
 	"svc/internal/db"
 )
 
-// deployOpens says what a deploy token or key opens of a project's code, by
-// what is stored now: a credential that was taken back or has expired since
-// the actor came in opens nothing.
+// deployOpens reports the access that a deploy token or key grants to the code of
+// a project. It is read from the database, so that a credential that was revoked
+// or has expired grants nothing.
 func (s *Service) deployOpens(ctx context.Context, q db.Q, d actor.Deploy, p *Project) (read, write bool, err error) {
 	if d.Kind == actor.DeployKey {
 		return s.keyOpens(ctx, q, d.ID, p)

@@ -17,17 +17,17 @@ import (
 type DeployKey struct {
 	ID          int64
 	Title       string
-	Key         string // the authorized-keys line, with its comment
-	Fingerprint string // MD5, sixteen bytes in hex with colons
+	Key         string // line for authorized_keys, with its comment
+	Fingerprint string // MD5 in hex with colons
 	SHA256      string // "SHA256:" and base64
-	Public      bool   // everyone may enable it in their projects
+	Public      bool   // can be enabled in any project
 	CreatedBy   *int64
 	CreatedAt   time.Time
 	ExpiresAt   *time.Time
 	LastUsedAt  *time.Time
 
-	CanPush  bool        // in the project that was asked for
-	Projects []KeyOpened // by AllDeployKeys only
+	CanPush  bool        // in the requested project
+	Projects []KeyOpened // set by AllDeployKeys only
 }
 
 // KeyOpened is a project in which a key is enabled.
@@ -41,7 +41,7 @@ type NewDeployKey struct {
 	Title     string
 	Key       string
 	ExpiresAt *time.Time
-	CanPush   bool // with a project only
+	CanPush   bool // ignored without a project
 }
 
 func (n *NewDeployKey) check(by actor.Actor, public bool, now time.Time) (*DeployKey, error) {
@@ -59,9 +59,8 @@ func (n *NewDeployKey) check(by actor.Actor, public bool, now time.Time) (*Deplo
 	return made, nil
 }
 
-// AllDeployKeys lists the deploy keys of the instance with the projects in
-// which they are enabled, only those for everyone when public. Administrators
-// only.
+// AllDeployKeys lists the deploy keys of the instance, or only public ones, with
+// the projects in which they are enabled. Requires an administrator.
 func (s *Service) AllDeployKeys(ctx context.Context, by actor.Actor, public bool, p db.Paging) (db.Page[DeployKey], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployKey]{}, err
@@ -109,8 +108,8 @@ func (s *Service) addOpened(ctx context.Context, list []DeployKey) error {
 	return nil
 }
 
-// CreatePublicDeployKey makes a key that everyone may enable in their projects.
-// Administrators only. Invalid when it cannot be used or is known already.
+// CreatePublicDeployKey creates a public deploy key. Requires an administrator.
+// Invalid, also if the key exists.
 func (s *Service) CreatePublicDeployKey(ctx context.Context, by actor.Actor, n NewDeployKey) (*DeployKey, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -131,9 +130,9 @@ func (s *Service) CreatePublicDeployKey(ctx context.Context, by actor.Actor, n N
 	return k, nil
 }
 
-// UserDeployKeys lists the keys of the projects in which both the actor and the
-// user are Maintainers. NotFound when they do not see the user, Forbidden when
-// they have no such project in common.
+// UserDeployKeys lists the deploy keys of the projects in which both the actor and
+// the user are Maintainers. NotFound if they cannot see the user; Forbidden if
+// there is no such project.
 func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Ref, p db.Paging) (db.Page[DeployKey], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[DeployKey]{}, err
@@ -153,9 +152,9 @@ func (s *Service) UserDeployKeys(ctx context.Context, by actor.Actor, of user.Re
 	return s.listDeployKeys(ctx, keysEnabledIn(common, args), p)
 }
 
-// AuthenticateDeployKey returns the actor behind a deploy key with this
-// fingerprint, "SHA256:" and base64, for git over SSH. Unauthorized when there
-// is none or it has expired. What it opens is asked later: see ReadCode.
+// AuthenticateDeployKey returns the actor for a deploy key with this SHA-256
+// fingerprint, for Git over SSH. Unauthorized if there is none or it has expired.
+// What it grants is checked later: see ReadCode.
 func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 string) (actor.Actor, error) {
 	k, err := findDeployKey(ctx, s.DB, fingerprintSHA256)
 	if errors.Is(err, db.ErrNoRows) {
@@ -168,7 +167,7 @@ func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 s
 	if k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
 		return actor.Actor{}, errs.Unauthorized("")
 	}
-	// Coalesced, so that reads do not become writes.
+	// Updated rarely, so that reads do not cause writes.
 	if k.LastUsedAt == nil || now.Sub(*k.LastUsedAt) >= keyTouch {
 		if err := touchDeployKey(ctx, s.DB, k.ID, now); err != nil {
 			return actor.Actor{}, fmt.Errorf("authenticate deploy key: %w", err)
@@ -177,7 +176,7 @@ func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 s
 	return actor.Actor{Deploy: &actor.Deploy{Kind: actor.DeployKey, ID: k.ID, Name: k.Title, UserID: orZero(k.CreatedBy)}}, nil
 }
 
-// keyTouch is how exact the last use of a key is known.
+// keyTouch is the precision of the last use of a key.
 const keyTouch = 10 * time.Minute
 
 func (k *DeployKey) target() audit.Target {
@@ -193,9 +192,9 @@ type DeployKeyProject struct {
 	CreatedAt time.Time
 }
 
-// DeployKeyByFingerprint returns the deploy key with a fingerprint, MD5 or SHA256, and
-// the projects in which it is enabled. Administrators only; Invalid when it is no
-// fingerprint, NotFound.
+// DeployKeyByFingerprint returns the deploy key with an MD5 or SHA-256
+// fingerprint, and the projects in which it is enabled. Requires an administrator.
+// Invalid; NotFound.
 func (s *Service) DeployKeyByFingerprint(ctx context.Context, by actor.Actor, fingerprint string) (*DeployKey, []DeployKeyProject, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err

@@ -11,7 +11,7 @@ import (
 	"svc/internal/patch"
 )
 
-// DeployKeys lists the keys that are enabled in a project. Maintainers only.
+// DeployKeys lists the keys that are enabled in a project. Requires Maintainer.
 func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.Paging) (db.Page[DeployKey], error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -24,11 +24,11 @@ func (s *Service) DeployKeys(ctx context.Context, by actor.Actor, ref Ref, p db.
 	return page, nil
 }
 
-// offered is how many keys a page offers.
+// offered is the maximum number of keys that a page offers.
 const offered = 100
 
-// OfferedDeployKeys lists the keys for everyone that are not enabled in a
-// project yet. Maintainers only.
+// OfferedDeployKeys lists the public keys that are not enabled in a project.
+// Requires Maintainer.
 func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref) ([]DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Service) OfferedDeployKeys(ctx context.Context, by actor.Actor, ref Ref
 	return page.Items, err
 }
 
-// DeployKey returns a key that is enabled in a project. Maintainers only;
-// NotFound when there is no such key.
+// DeployKey returns a key that is enabled in a project. Requires Maintainer.
+// NotFound.
 func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Service) DeployKey(ctx context.Context, by actor.Actor, ref Ref, id int
 }
 
 // AddDeployKey enables a key in a project: a new one, or one that the actor may
-// enable, see EnableDeployKey. Maintainers only. One that is enabled there
-// stays as it is. Invalid when the key cannot be used, or someone else has it.
+// enable, see EnableDeployKey. A key that is enabled already is not changed.
+// Requires Maintainer. Invalid, also if the key belongs to someone else.
 func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n NewDeployKey) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -82,10 +82,9 @@ func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n N
 	return findEnabledKey(ctx, s.DB, in.ID, id)
 }
 
-// EnableDeployKey enables a key in one more project: one for everyone, or one
-// of a project that the actor is a member of; administrators may take any.
-// Maintainers only; NotFound when there is no such key. One that is enabled
-// there stays as it is.
+// EnableDeployKey enables an existing key in a project: a public one, or one of a
+// project that the actor is a member of; administrators may enable any. A key that
+// is enabled already is not changed. Requires Maintainer. NotFound.
 func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -119,14 +118,14 @@ func pushWord(canPush bool) string {
 	return "read"
 }
 
-// DeployKeyChange lists changes to a key; nil leaves a field as it is.
+// DeployKeyChange are changes to a key. A nil field keeps the current value.
 type DeployKeyChange struct {
-	Title   *string // for all projects in which it is enabled
-	CanPush *bool   // in this one
+	Title   *string // in all projects
+	CanPush *bool   // in this project
 }
 
-// UpdateDeployKey changes a key that is enabled in a project. Maintainers only;
-// the title of a key that is for everyone is for administrators.
+// UpdateDeployKey changes a key that is enabled in a project. Requires Maintainer,
+// and an administrator to change the title of a public key.
 func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64, c DeployKeyChange) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -181,9 +180,8 @@ func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *
 	return nil
 }
 
-// RemoveDeployKey disables a key in a project; one that was for no other
-// project is deleted permanently. Maintainers only; NotFound when it is not
-// enabled there.
+// RemoveDeployKey disables a key in a project. A private key that is enabled in no
+// other project is deleted. Requires Maintainer. NotFound.
 func (s *Service) RemoveDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) error {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 	"svc/internal/secret"
 )
 
-// Scopes of deploy tokens: ReadRepository opens repositories, the others the
-// package registry.
+// Scopes of deploy tokens: ReadRepository is for repositories, the others are for
+// the package registry.
 const (
 	ReadRepository       = "read_repository"
 	ReadPackageRegistry  = "read_package_registry"
 	WritePackageRegistry = "write_package_registry"
 )
 
-// DeployScopes are all scopes that a deploy token may have.
+// DeployScopes returns all scopes of deploy tokens.
 func DeployScopes() []string {
 	return []string{
 		ReadRepository, "read_registry", "write_registry", ReadPackageRegistry, WritePackageRegistry,
@@ -32,8 +32,8 @@ func DeployScopes() []string {
 	}
 }
 
-// DeployToken is a password for git over HTTP that belongs to a project, or
-// to a group and all projects in it. One that is taken back is gone.
+// DeployToken is a password for Git over HTTP. It belongs to a project, or to a
+// group and all projects in it. A revoked token is deleted.
 type DeployToken struct {
 	ID        int64
 	Name      string
@@ -41,12 +41,12 @@ type DeployToken struct {
 	Scopes    []string
 	CreatedBy *int64
 	CreatedAt time.Time
-	ExpiresAt *time.Time // nil: never
+	ExpiresAt *time.Time // nil means never
 
-	Secret string // set by CreateDeployToken, and only there
+	Secret string // set by CreateDeployToken only
 }
 
-// Expired reports whether the time of the token is over.
+// Expired reports whether the token has expired.
 func (t *DeployToken) Expired(now time.Time) bool {
 	return t.ExpiresAt != nil && !now.Before(*t.ExpiresAt)
 }
@@ -54,13 +54,13 @@ func (t *DeployToken) Expired(now time.Time) bool {
 // NewDeployToken has the fields of a new deploy token.
 type NewDeployToken struct {
 	Name      string
-	Username  string // made from the id unless given
+	Username  string // default: derived from the ID
 	Scopes    []string
 	ExpiresAt *time.Time
 }
 
-// AllDeployTokens lists the deploy tokens of the instance, those that work or
-// those that do not when active is given. Administrators only.
+// AllDeployTokens lists the deploy tokens of the instance, optionally only active
+// or inactive ones. Requires an administrator.
 func (s *Service) AllDeployTokens(ctx context.Context, by actor.Actor, active *bool, p db.Paging) (db.Page[DeployToken], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[DeployToken]{}, err
@@ -68,8 +68,8 @@ func (s *Service) AllDeployTokens(ctx context.Context, by actor.Actor, active *b
 	return s.listDeployTokens(ctx, nil, active, p)
 }
 
-// DeployTokens lists the deploy tokens of a group or project itself, those
-// that work or those that do not when active is given. Maintainers only.
+// DeployTokens lists the deploy tokens of a project or group, optionally only
+// active or inactive ones. Requires Maintainer.
 func (s *Service) DeployTokens(ctx context.Context, by actor.Actor, place Place, active *bool, p db.Paging) (db.Page[DeployToken], error) {
 	in, err := s.source(ctx, s.DB, by, place, Maintainer)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Service) DeployTokens(ctx context.Context, by actor.Actor, place Place,
 	return s.listDeployTokens(ctx, &in, active, p)
 }
 
-// DeployToken returns one deploy token of a group or project. Maintainers only;
-// NotFound when it has no such token.
+// DeployToken returns a deploy token of a project or group. Requires Maintainer.
+// NotFound.
 func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, id int64) (*DeployToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, Maintainer)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *Service) DeployToken(ctx context.Context, by actor.Actor, place Place, 
 	return findDeployToken(ctx, s.DB, in, id)
 }
 
-// CreateDeployToken makes a deploy token. Maintainers of a project and Owners
-// of a group only.
+// CreateDeployToken creates a deploy token. Requires Maintainer of a project or
+// Owner of a group.
 func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place Place, n NewDeployToken) (*DeployToken, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place P
 	return t, nil
 }
 
-// A name is sent as the user of basic authentication, which ends at a colon.
+// The name is the user of HTTP basic authentication, which cannot contain a colon.
 var deployNamePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func (n *NewDeployToken) check() error {
@@ -142,13 +142,13 @@ func (n *NewDeployToken) check() error {
 	return wrong.Err()
 }
 
-// scopes are those asked for, in the order of the list and each once.
+// scopes returns the requested scopes in a fixed order without duplicates.
 func (n *NewDeployToken) scopes() []string {
 	return slices.DeleteFunc(DeployScopes(), func(scope string) bool { return !slices.Contains(n.Scopes, scope) })
 }
 
-// DeleteDeployToken takes a deploy token back for good. Maintainers of a
-// project and Owners of a group only; NotFound when it has no such token.
+// DeleteDeployToken deletes a deploy token. Requires Maintainer of a project or
+// Owner of a group. NotFound.
 func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place Place, id int64) error {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -170,15 +170,15 @@ func (s *Service) DeleteDeployToken(ctx context.Context, by actor.Actor, place P
 	return nil
 }
 
-// AuthenticateDeployToken returns the actor behind a deploy token, for git over
-// HTTP. Unauthorized when there is no such token, it has expired, or it has
-// another username. What it opens is asked later: see ReadCode.
+// AuthenticateDeployToken returns the actor for a deploy token, for Git over HTTP.
+// Unauthorized if there is no such token, it has expired, or the username is
+// wrong. What it grants is checked later: see ReadCode.
 func (s *Service) AuthenticateDeployToken(ctx context.Context, username, token string) (actor.Actor, error) {
 	return s.authenticateDeployToken(ctx, &username, token)
 }
 
-// AuthenticateDeployTokenAlone is AuthenticateDeployToken for a token that came
-// without a username, in a header.
+// AuthenticateDeployTokenAlone is AuthenticateDeployToken for a token without a
+// username, in a header.
 func (s *Service) AuthenticateDeployTokenAlone(ctx context.Context, token string) (actor.Actor, error) {
 	return s.authenticateDeployToken(ctx, nil, token)
 }

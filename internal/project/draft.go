@@ -14,18 +14,18 @@ import (
 	"svc/internal/picture"
 )
 
-// Draft is a group that is being put together, with groups below it, where no
-// one sees it: to all others it is as if it had been deleted.
+// Draft is a group that is being imported, with its subgroups. No one can see it:
+// for others it does not exist.
 type Draft struct {
 	ID   int64
-	Path string // from the draft at the top; empty for that itself
+	Path string // path relative to the top-level draft; empty for the draft itself
 
-	full, name string // as they are until it is shown
+	full, name string // temporary values, until it is shown
 	depth      int
 }
 
-// CheckGroup reports whether an actor may make such a group now, and it is what
-// CreateGroup would say: Forbidden, NotFound, Invalid.
+// CheckGroup returns the error that CreateGroup would return. Forbidden; NotFound;
+// Invalid.
 func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) error {
 	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
 		return err
@@ -50,27 +50,27 @@ func (s *Service) CheckGroup(ctx context.Context, by actor.Actor, g NewGroup) er
 	return requireFree(ctx, s.DB, n.FullPath)
 }
 
-// DraftGroup has the fields of a group of a draft.
+// DraftGroup has the fields of a group in a draft.
 type DraftGroup struct {
-	Path        string // from the draft at the top, which has none
+	Path        string // relative to the top-level draft, for which it is empty
 	Name        string
 	Description string
 	CreatedAt   time.Time
 	Settings    GroupSettings
 }
 
-// DraftSettings are the default settings of a group of a draft.
+// DraftSettings returns the default settings of a group in a draft.
 func DraftSettings() GroupSettings { return defaultGroupSettings() }
 
-// BeginDraft makes the draft at the top, for an actor whom CheckGroup lets. It
-// gets its name and place when it is shown. Invalid.
+// BeginDraft creates the top-level draft. The caller has called CheckGroup. It
+// gets its name and parent when it is shown. Invalid.
 func (s *Service) BeginDraft(ctx context.Context, tx *db.Tx, by actor.Actor, mark string, g DraftGroup) (*Draft, error) {
-	// No group of anyone's can have such a path.
+	// This is not a valid path for other groups.
 	g.Path, g.Name = "-import-"+mark, "Import"
 	return s.addDraft(ctx, tx, by, nil, &Draft{}, g)
 }
 
-// AddDraft makes a group below a draft. Invalid.
+// AddDraft creates a group below a draft. Invalid.
 func (s *Service) AddDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above *Draft, g DraftGroup) (*Draft, error) {
 	d := &Draft{Path: g.Path, depth: above.depth + 1}
 	parent := above.Path
@@ -123,8 +123,8 @@ func (s *Service) addDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above
 
 func (f Feature) ofWiki() bool { return f == Disabled || f == MembersOnly || f == Enabled }
 
-// PaintDraft gives a group of a draft its picture: Invalid for a file that is
-// none.
+// PaintDraft sets the avatar of a group in a draft. Invalid if the file is not an
+// image.
 func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) error {
 	if err := f.Check(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) err
 	})
 }
 
-// AddDraftMembers makes users members of a group of a draft. Invalid, Conflict.
+// AddDraftMembers adds members to a group in a draft. Invalid; Conflict.
 func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list []*Member) error {
 	in := source{group: &Namespace{ID: d.ID}}
 	for _, m := range list {
@@ -148,10 +148,9 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 	return nil
 }
 
-// ShowDraft gives a draft its name and place, and shows it to all who may see it:
-// private at the top, else as visible as the group above, with all that is in it.
-// Who put it together is an Owner. Whether they may is asked again: NotFound,
-// Forbidden, Invalid.
+// ShowDraft gives a draft its name and parent and makes it visible: private at the
+// top level, otherwise with the visibility of the parent. The actor becomes an
+// Owner. Permissions are checked again. NotFound; Forbidden; Invalid.
 func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, message string) (*Namespace, error) {
 	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
@@ -220,11 +219,11 @@ func (s *Service) placeDraft(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	return dropRedirect(ctx, tx, n.FullPath)
 }
 
-// DropDraft removes a draft with all that is in it, in the background.
+// DropDraft deletes a draft and everything in it, in the background.
 func (s *Service) DropDraft(ctx context.Context, tx *db.Tx, id int64) error {
 	_, err := findDraft(ctx, tx, id)
 	if errors.Is(err, db.ErrNoRows) {
-		return nil // it has gone already
+		return nil // deleted already
 	}
 	if err == nil {
 		err = s.Queue.Add(ctx, tx, deleteGroupWork{id})

@@ -11,7 +11,8 @@ import (
 	"svc/internal/errs"
 )
 
-// origins reads what projects were forked from, as far as the actor sees it.
+// origins reads the projects that projects were forked from, if the actor can see
+// them.
 func (s *Service) origins(ctx context.Context, by actor.Actor, list ...*Project) error {
 	var ids []int64
 	for _, p := range list {
@@ -49,8 +50,8 @@ func (s *Service) origins(ctx context.Context, by actor.Actor, list ...*Project)
 	return nil
 }
 
-// CodeVisibility is who may read the code of a project without being a member.
-// A fork is never wider than that of its source.
+// CodeVisibility returns the visibility of the code of a project. A fork must not
+// be more visible.
 func (p *Project) CodeVisibility() Visibility {
 	if p.Repository != Enabled {
 		return Private
@@ -58,9 +59,9 @@ func (p *Project) CodeVisibility() Visibility {
 	return p.Visibility
 }
 
-// underOrigin refuses a fork that would be more visible than its source. The
-// source stays locked until the end of the transaction: it cannot become less
-// visible meanwhile without seeing this fork.
+// underOrigin returns an error if a fork would be more visible than its source. It
+// locks the source, so that a concurrent change of its visibility takes the fork
+// into account.
 func (s *Service) underOrigin(ctx context.Context, tx *db.Tx, p *Project, originID *int64) error {
 	if originID == nil {
 		return nil
@@ -70,7 +71,7 @@ func (s *Service) underOrigin(ctx context.Context, tx *db.Tx, p *Project, origin
 	}
 	limit, err := findCodeVisibility(ctx, tx, *originID)
 	if errors.Is(err, db.ErrNoRows) {
-		return nil // it is gone
+		return nil // the source was deleted
 	}
 	if err != nil {
 		return err
@@ -81,8 +82,8 @@ func (s *Service) underOrigin(ctx context.Context, tx *db.Tx, p *Project, origin
 	return nil
 }
 
-// lowerForks makes the forks of a project, and theirs, no more visible than its
-// code is now.
+// lowerForks reduces the visibility of the forks of a project, recursively, to
+// that of its code.
 func (s *Service) lowerForks(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project) error {
 	limit := p.CodeVisibility()
 	forks, err := findWiderForks(ctx, tx, p.ID, limit)
@@ -101,10 +102,11 @@ func (s *Service) lowerForks(ctx context.Context, tx *db.Tx, by actor.Actor, p *
 	return nil
 }
 
-// SetOrigin makes a project a fork of another one that its Owner sees, or of
-// none when from is nil. Owners only, and administrators to make one. Conflict
-// when it is a fork already, Invalid when it is more visible than the other; a
-// project that is none stays as it is.
+// SetOrigin makes a project a fork of another one that the actor can see, or
+// removes the fork relationship if from is nil. Requires Owner, and an
+// administrator to add a relationship. Conflict if it is a fork already; Invalid
+// if it is more visible than the other. Removing a missing relationship is not an
+// error.
 func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *Ref) (p *Project, changed bool, err error) {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if err != nil {
@@ -160,7 +162,7 @@ func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *
 	return p, changed, err
 }
 
-// SameNetwork reports whether two projects come from the same original.
+// SameNetwork reports whether two projects are in the same fork network.
 func (s *Service) SameNetwork(ctx context.Context, a, b *Project) (bool, error) {
 	one, err := s.root(ctx, a)
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Service) SameNetwork(ctx context.Context, a, b *Project) (bool, error) 
 	return one == other, err
 }
 
-// root is the original at the end of the line.
+// root returns the root of the fork network.
 func (s *Service) root(ctx context.Context, p *Project) (int64, error) {
 	seen := map[int64]bool{}
 	id, from := p.ID, p.ForkedFromID
@@ -186,8 +188,9 @@ func (s *Service) root(ctx context.Context, p *Project) (int64, error) {
 	return id, nil
 }
 
-// RequireForkPlace refuses a namespace for a fork if the top-level group of the
-// project keeps forks inside: Forbidden. Nil is the namespace of the actor.
+// RequireForkPlace returns Forbidden if the top-level group of the project
+// prevents forking outside the group. into is the namespace of the fork; nil is
+// that of the actor.
 func (s *Service) RequireForkPlace(ctx context.Context, by actor.Actor, from *Project, into *int64) error {
 	above, err := findAbove(ctx, s.DB, from.NamespaceID)
 	if err != nil || len(above) == 0 {

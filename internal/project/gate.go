@@ -7,10 +7,9 @@ import (
 	"svc/internal/errs"
 )
 
-// RequireView returns a project to an actor who may read a part of it: they see
-// the project, the part is switched on, and it is open to their role. NotFound
-// when they do not see the project; View says how a part is refused. An old path
-// is answered with Moved.
+// RequireView returns a project of which the actor may read a part: they can see
+// the project, the feature is enabled, and their role allows it. NotFound if they
+// cannot see the project; for other errors see View. An old path returns Moved.
 func (s *Service) RequireView(ctx context.Context, by actor.Actor, ref Ref, part Part) (*Project, error) {
 	p, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -19,10 +18,10 @@ func (s *Service) RequireView(ctx context.Context, by actor.Actor, ref Ref, part
 	return admitted(p, p.View(by, part))
 }
 
-// RequireChange returns a project to an actor who may change a part of it: they
-// see the project, have at least the level there, the part is switched on, and
-// the project is not archived. NotFound when they do not see the project,
-// Forbidden in the other cases. An old path is answered with Moved.
+// RequireChange returns a project of which the actor may change a part: they can
+// see the project, have at least the level, the feature is enabled, and the
+// project is not archived. NotFound if they cannot see the project; Forbidden in
+// the other cases. An old path returns Moved.
 func (s *Service) RequireChange(ctx context.Context, by actor.Actor, ref Ref, part Part, level Level) (*Project, error) {
 	p, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -38,10 +37,10 @@ func admitted(p *Project, refusal error) (*Project, error) {
 	return p, nil
 }
 
-// View refuses an actor with access to the project who may not read a part of it.
-// That code, builds, environments, packages, alerts and settings exist is no secret:
-// Forbidden, Unauthorized without signing in. Other parts are then as if they
-// were not there: NotFound.
+// View returns an error if the actor may not read a part of a project that they
+// can see. The existence of code, builds, environments, packages, alerts and
+// settings is not secret: Forbidden, or Unauthorized for anonymous users. Other
+// parts are NotFound.
 func (p *Project) View(by actor.Actor, part Part) error {
 	switch part {
 	case WholePart:
@@ -76,8 +75,8 @@ func (p *Project) View(by actor.Actor, part Part) error {
 	return nil
 }
 
-// developerPart refuses those below Developers, and everyone if the part is
-// switched off.
+// developerPart returns an error if the feature is disabled or the actor has less
+// than Developer.
 func (p *Project) developerPart(by actor.Actor, part Feature) error {
 	if err := enough(by, p.Access.Level(), Developer); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (p *Project) developerPart(by actor.Actor, part Feature) error {
 	return nil
 }
 
-// Change refuses an actor with access to the project who may not change a part
-// of it: the rule is that of RequireChange.
+// Change returns an error if the actor may not change a part of a project that
+// they can see. The rules are those of RequireChange.
 func (p *Project) Change(by actor.Actor, part Part, level Level) error {
 	if err := p.View(by, part); err != nil {
 		return err
@@ -100,13 +99,13 @@ func (p *Project) Change(by actor.Actor, part Part, level Level) error {
 	return p.changeable()
 }
 
-// MayChange is Change as a question.
+// MayChange reports whether Change returns no error.
 func (p *Project) MayChange(by actor.Actor, part Part, level Level) bool {
 	return p.Change(by, part, level) == nil
 }
 
-// buildsReadable refuses those who may not see pipelines and jobs: Reporters
-// and above may, others where pipelines are public.
+// buildsReadable returns an error if the actor may not read pipelines and jobs.
+// That requires Reporter unless pipelines are public.
 func (p *Project) buildsReadable(by actor.Actor) error {
 	level := p.levelOf(by)
 	open := p.Settings.PublicJobs && (p.Builds != MembersOnly || level >= Guest)
@@ -116,8 +115,8 @@ func (p *Project) buildsReadable(by actor.Actor) error {
 	return hidden(by)
 }
 
-// levelOf is the level of an actor for reading: administrators and auditors
-// read everything.
+// levelOf returns the level of an actor for reading. Administrators and auditors
+// can read everything.
 func (p *Project) levelOf(by actor.Actor) Level {
 	if by.Admin || by.Auditor {
 		return Owner
@@ -125,7 +124,7 @@ func (p *Project) levelOf(by actor.Actor) Level {
 	return p.Access.Level()
 }
 
-// hidden is the answer to an actor who sees the project and not the part.
+// hidden returns the error for an actor who can see the project but not the part.
 func hidden(by actor.Actor) error {
 	if by.Anonymous() {
 		return errs.Unauthorized("")

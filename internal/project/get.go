@@ -8,8 +8,8 @@ import (
 	"svc/internal/actor"
 )
 
-// Get returns a project to those who see it: NotFound otherwise, Moved for an
-// old path.
+// Get returns a project that the actor can see. NotFound; an old path returns
+// Moved.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref Ref) (*Project, e
 	return p, err
 }
 
-// complete reads the related rows of projects.
+// complete reads the related objects of projects.
 func (s *Service) complete(ctx context.Context, by actor.Actor, list ...*Project) error {
 	if err := s.origins(ctx, by, list...); err != nil {
 		return err

@@ -19,18 +19,18 @@ type NewGroup struct {
 	Path        string
 	ParentID    *int64
 	Description string
-	Visibility  *Visibility // that of the parent unless given, private at the top
+	Visibility  *Visibility // default: that of the parent, or private at the top level
 	Change      func(*GroupSettings)
 	Avatar      *picture.File
 }
 
-// maxDepth is how many groups may stand one below the other.
+// maxDepth is the maximum depth of nested groups.
 const maxDepth = 20
 
-// CreateGroup makes a group, whose Owner its maker becomes. At the top those
-// may who may create groups; below another group its Owners, and its
-// Maintainers where the group says so. Forbidden otherwise; Invalid when the
-// path is taken.
+// CreateGroup creates a group; the actor becomes its Owner. A top-level group
+// requires permission to create groups; a subgroup requires Owner of the parent,
+// or Maintainer if the parent allows it. Forbidden; Invalid, also if the path is
+// taken.
 func (s *Service) CreateGroup(ctx context.Context, by actor.Actor, g NewGroup) (*Namespace, error) {
 	if err := s.mayCreateGroup(ctx, by, g.ParentID); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ func (s *Service) mayCreateGroup(ctx context.Context, by actor.Actor, parentID *
 	return nil
 }
 
-// mayHoldGroupOf is the rule of a group about new groups of a user who has the
-// level there.
+// mayHoldGroupOf checks the subgroup creation level of a group for an actor with
+// the level have.
 func (n *Namespace) mayHoldGroupOf(by actor.Actor, have Level) error {
 	need := Owner
 	if n.Settings.SubgroupCreationLevel == "maintainer" {
@@ -126,8 +126,8 @@ func (n *Namespace) mayHoldGroupOf(by actor.Actor, have Level) error {
 	return enough(by, have, need)
 }
 
-// above reads the parent of a group under a lock, so that nothing else comes
-// into or out of it meanwhile; nil at the top.
+// above locks and returns the parent of a group, so that nothing is moved into or
+// out of it; nil at the top level.
 func (s *Service) above(ctx context.Context, tx *db.Tx, parentID *int64) (*Namespace, error) {
 	if parentID == nil {
 		return nil, nil
@@ -142,7 +142,8 @@ func (s *Service) above(ctx context.Context, tx *db.Tx, parentID *int64) (*Names
 	return parent, err
 }
 
-// putBelow gives a group its place and a visibility that fits there.
+// putBelow sets the parent and the visibility of a group. Invalid if the group
+// would be more visible than its parent.
 func (n *Namespace) putBelow(parent *Namespace, v *Visibility) error {
 	n.ParentID, n.FullPath, n.FullName = nil, n.Path, n.Name
 	patch.Set(&n.Visibility, v)
@@ -162,8 +163,8 @@ func (n *Namespace) putBelow(parent *Namespace, v *Visibility) error {
 	return nil
 }
 
-// Group returns a group to those who see it: NotFound otherwise, Moved for an
-// old path.
+// Group returns a group that the actor can see. NotFound; an old path returns
+// Moved.
 func (s *Service) Group(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	n, have, err := s.requireGroup(ctx, s.DB, by, ref, NoAccess)
 	if err != nil {
@@ -173,7 +174,7 @@ func (s *Service) Group(ctx context.Context, by actor.Actor, ref Ref) (*Namespac
 	return n, err
 }
 
-// GroupChange lists changes to a group; nil leaves a field as it is.
+// GroupChange are changes to a group. A nil field keeps the current value.
 type GroupChange struct {
 	Name        *string
 	Path        *string
@@ -182,11 +183,11 @@ type GroupChange struct {
 	Settings    func(*GroupSettings)
 
 	Avatar       *picture.File
-	RemoveAvatar bool // when there is no new one
+	RemoveAvatar bool // only if Avatar is nil
 }
 
-// UpdateGroup changes a group. Owners only. A new path leads all that is in
-// the group to new paths; the old ones are remembered.
+// UpdateGroup changes a group. A new path changes the paths of everything in the
+// group; the old ones are redirected. Requires Owner.
 func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c GroupChange) (*Namespace, error) {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -219,8 +220,8 @@ func (s *Service) UpdateGroup(ctx context.Context, by actor.Actor, ref Ref, c Gr
 	return n, err
 }
 
-// changeGroup runs f on a group in a transaction and saves what f did to it,
-// with the paths that follow from it.
+// changeGroup calls f with a group in a transaction and saves the group, with the
+// paths that depend on it.
 func (s *Service) changeGroup(ctx context.Context, by actor.Actor, id int64, f func(tx *db.Tx, n *Namespace) error) (*Namespace, error) {
 	var n *Namespace
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -251,8 +252,8 @@ func (s *Service) changeGroup(ctx context.Context, by actor.Actor, id int64, f f
 	return n, nil
 }
 
-// placeGroup saves a group and, when its place has changed, leads everything
-// in it there.
+// placeGroup saves a group and, if its path has changed, the paths of everything
+// in it.
 func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, by actor.Actor, was, n *Namespace) error {
 	if !strings.EqualFold(was.FullPath, n.FullPath) {
 		if err := requireFree(ctx, tx, n.FullPath); err != nil {
@@ -282,10 +283,10 @@ func (s *Service) placeGroup(ctx context.Context, tx *db.Tx, by actor.Actor, was
 	return dropRedirect(ctx, tx, n.FullPath)
 }
 
-// publishMoved lets others know of the projects that have moved with a namespace.
+// publishMoved publishes the projects that were moved with a namespace.
 func (s *Service) publishMoved(ctx context.Context, tx *db.Tx, userID, namespaceID int64, was, is string) error {
 	if was == is {
-		return nil // it has another name
+		return nil // only the name has changed
 	}
 	list, err := findPlacesBelow(ctx, tx, namespaceID)
 	if err != nil {
@@ -299,7 +300,7 @@ func (s *Service) publishMoved(ctx context.Context, tx *db.Tx, userID, namespace
 	return nil
 }
 
-// checkGroup holds the rules of a changed group, also against what is in it.
+// checkGroup validates a changed group, also with regard to its content.
 func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) error {
 	wrong := errs.Fields{}
 	if n.Path != was.Path {
@@ -308,7 +309,7 @@ func (s *Service) checkGroup(ctx context.Context, tx *db.Tx, was, n *Namespace) 
 	checkName(wrong, n.Name)
 	checkDescription(wrong, n.Description, 500)
 	n.Settings.check(wrong)
-	if n.Settings.DefaultBranch == was.Settings.DefaultBranch { // it may be older than the rule
+	if n.Settings.DefaultBranch == was.Settings.DefaultBranch { // the value may be older than the rule
 		delete(wrong, "default_branch")
 	}
 	n.Visibility.check(wrong)

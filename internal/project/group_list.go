@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// GroupsFilter selects groups; zero values choose all.
+// GroupsFilter selects groups. Zero values match everything.
 type GroupsFilter struct {
 	Search       string
 	Skip         []int64
@@ -16,23 +16,22 @@ type GroupsFilter struct {
 	MinLevel     Level
 	TopLevelOnly bool
 	Visibility   Visibility
-	// AllAvailable shows everything that the actor sees; otherwise only what they
-	// are a member of.
+	// AllAvailable includes all groups that the actor can see; otherwise only those
+	// that they are a member of.
 	AllAvailable bool
 	Attributes   map[string]string // custom attributes, administrators only
 
 	Marked   Marked
-	MarkedOn *time.Time // the day on which it was marked for deletion
+	MarkedOn *time.Time // date on which it was marked for deletion
 }
 
-// Groups returns the groups that the actor sees, also to a user who has not
-// signed in.
+// Groups lists the groups that the actor can see. The actor may be anonymous.
 func (s *Service) Groups(ctx context.Context, by actor.Actor, f GroupsFilter, order Sort, p db.Paging) (db.Page[*Namespace], error) {
 	return s.listGroups(ctx, s.groupsWhere(by, f), order, p)
 }
 
-// Subgroups returns the groups directly below a group, or all below it, that
-// the actor sees; NotFound when they do not see the group itself.
+// Subgroups lists the direct subgroups of a group, or all descendants, that the
+// actor can see. NotFound.
 func (s *Service) Subgroups(ctx context.Context, by actor.Actor, ref Ref, descendants bool, f GroupsFilter, order Sort, p db.Paging) (db.Page[*Namespace], error) {
 	n, err := s.RequireGroup(ctx, by, ref, NoAccess)
 	if err != nil {

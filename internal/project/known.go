@@ -9,42 +9,43 @@ import (
 	"svc/internal/notice"
 )
 
-// topic is the notice that something has changed by which projects are found
-// and opened. It concerns all of them: a group opens what is below it.
+// topic is the topic of notices about changes that affect how projects are found
+// or who can access them. A notice applies to all projects, because a change to a
+// group affects everything in it.
 const topic = "project"
 
 const (
-	// knownTTL bounds how long a known project is believed even if no notice
-	// of a change arrives.
+	// knownTTL is how long a cached project is used if no notice arrives.
 	knownTTL = time.Minute
-	// knownMax bounds what is known: about 2 KiB each.
+	// knownMax is the maximum number of cached projects, of about 2 KiB each.
 	knownMax = 4000
 )
 
-// knownKey is who asked for what, on a day: memberships end with one.
+// knownKey is the key of a cached project: the actor, the project and the day,
+// because memberships expire at the end of a day.
 type knownKey struct {
 	user  int64
 	ref   Ref
 	day   string
-	whole bool // with what stands beside the row
+	whole bool // with topics and forks
 }
 
-// watchProjects makes the cache of projects, and drops it when a row changes that
-// they came from, no matter who changes it.
+// watchProjects creates the cache of projects, and clears it when a table that
+// they are read from changes.
 func (s *Service) watchProjects() {
 	s.known = notice.NewCache[knownKey](notice.CacheOptions[*Project]{Bus: s.Notices, TTL: knownTTL, Now: s.Now, Max: knownMax})
 	s.Notices.Subscribe(topic, func(string) { s.known.Drop() })
 	s.Notices.SendOnWrite(topic, "projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics")
 }
 
-// OnChange has f called when something may have changed by which projects are
-// found and opened, on this node or another; f must be quick. It is called at
-// start-up.
+// OnChange registers a function that is called when a change may affect how
+// projects are found or who can access them, on any node. It must be fast.
+// OnChange is called at startup.
 func (s *Service) OnChange(f func()) { s.Notices.Subscribe(topic, func(string) { f() }) }
 
 // Summary returns a project with its topics and number of forks, but without the
-// other fields that Get reads. The result is shared and must not be changed.
-// The errors are those of Get.
+// other fields that Get reads. The result is shared and must not be modified. The
+// errors are those of Get.
 func (s *Service) Summary(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, moved, err := s.recall(ctx, by, ref, true)
 	if err != nil {
@@ -53,9 +54,8 @@ func (s *Service) Summary(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 	return admit(by, p, moved, ref, NoAccess)
 }
 
-// recall is findByRef and access for a project that is only to be read, with
-// topics and forks if it is wanted whole. Whether the actor may read it is
-// checked each time. The result is a copy.
+// recall returns a cached project with the access of the actor, with topics and
+// forks if whole is set. The caller checks access. The result is a copy.
 func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
 	key := knownKey{by.ID, ref, s.today(), whole}
 	known, err := s.known.Get(key, func() (*Project, bool, error) {

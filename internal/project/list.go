@@ -11,19 +11,19 @@ import (
 	"svc/internal/user"
 )
 
-// Filter chooses projects; zero values choose all.
+// Filter selects projects. Zero values match everything.
 type Filter struct {
 	Archived   *bool
 	Visibility Visibility
-	Search     string // in name, path and description, and in the full path when Deep
+	Search     string // in name, path and description; with Deep also in the full path
 	Deep       bool
 	Membership bool
 	Owned      bool
 	Starred    bool
 	MinLevel   Level
-	Topics     []string // all of them
-	TopicID    int64    // of a topic that they have
-	Language   string   // among those of the default branch
+	Topics     []string // all of these
+	TopicID    int64    // ID of a topic
+	Language   string   // a language of the default branch
 	ActiveAt   [2]*time.Time
 	UpdatedAt  [2]*time.Time
 	IDAfter    int64
@@ -36,7 +36,7 @@ type Filter struct {
 	Attributes map[string]string // custom attributes, administrators only
 
 	Marked   Marked
-	MarkedOn *time.Time // the day on which it was marked for deletion
+	MarkedOn *time.Time // date on which it was marked for deletion
 	Active   *bool      // neither archived nor marked for deletion
 }
 
@@ -46,21 +46,19 @@ type Sort struct {
 	Desc bool
 }
 
-// List returns the projects that the actor sees, also to a user who has not
-// signed in.
+// List lists the projects that the actor can see. The actor may be anonymous.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	return s.list(ctx, by, s.where(by, f), order, p)
 }
 
-// GroupFilter selects projects of a group beside Filter.
+// GroupFilter selects projects of a group, in addition to Filter.
 type GroupFilter struct {
 	Subgroups  bool
 	WithShared bool
-	OnlyShared bool // what is shared with the group, and nothing that is in it
+	OnlyShared bool // only projects that are shared with the group
 }
 
-// GroupProjects returns the projects of a group that the actor sees; NotFound
-// when they do not see the group.
+// GroupProjects lists the projects of a group that the actor can see. NotFound.
 func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g GroupFilter, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	n, err := s.RequireGroup(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -71,8 +69,8 @@ func (s *Service) GroupProjects(ctx context.Context, by actor.Actor, ref Ref, g 
 	return s.list(ctx, by, w, order, p)
 }
 
-// UserProjects returns the projects in the namespace of a user that the actor
-// sees; NotFound when they do not see the user.
+// UserProjects lists the projects in the namespace of a user that the actor can
+// see. NotFound.
 func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
 	if err != nil {
@@ -83,9 +81,8 @@ func (s *Service) UserProjects(ctx context.Context, by actor.Actor, ref user.Ref
 	return s.list(ctx, by, w, order, p)
 }
 
-// StarredProjects returns the projects that a user has starred and the actor
-// sees. NotFound when they do not see the user, or the user keeps their profile
-// to themselves.
+// StarredProjects lists the projects that a user has starred and the actor can
+// see. NotFound, also if the profile of the user is private.
 func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
 	if err != nil {
@@ -99,8 +96,8 @@ func (s *Service) StarredProjects(ctx context.Context, by actor.Actor, ref user.
 	return s.list(ctx, by, w, order, p)
 }
 
-// ContributedProjects returns those of the projects, to which a user has
-// contributed, that the actor sees. NotFound as in StarredProjects.
+// ContributedProjects lists the projects that a user has contributed to and the
+// actor can see. NotFound, also if the profile of the user is private.
 func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref user.Ref, among func(userID int64) ([]int64, error), f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	u, err := s.Users.Find(ctx, by, ref)
 	if err != nil {
@@ -118,8 +115,7 @@ func (s *Service) ContributedProjects(ctx context.Context, by actor.Actor, ref u
 	return s.list(ctx, by, w, order, p)
 }
 
-// Forks returns the forks of a project that the actor sees; NotFound when they
-// do not see the project itself.
+// Forks lists the forks of a project that the actor can see. NotFound.
 func (s *Service) Forks(ctx context.Context, by actor.Actor, ref Ref, f Filter, order Sort, p db.Paging) (db.Page[*Project], error) {
 	of, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {

@@ -14,34 +14,35 @@ import (
 	"svc/internal/user"
 )
 
-// Member is a user who belongs to a group or project.
+// Member is a member of a project or group.
 type Member struct {
 	ID          int64
 	UserID      int64
 	Level       Level
-	ExpiresAt   string // YYYY-MM-DD, empty for never
+	ExpiresAt   string // YYYY-MM-DD; empty for never
 	CreatedBy   *int64
 	CreatedAt   time.Time
-	RequestedAt *time.Time // of one who requested access
+	RequestedAt *time.Time // set for an access request
 
 	User    *user.User
-	Creator *user.User // if they are still there
+	Creator *user.User // nil if deleted
 }
 
-// Place names a group or a project, whose members are meant.
+// Place identifies a project or group.
 type Place struct {
 	Ref   Ref
 	Group bool
 }
 
-// source is the group or project that members belong to.
+// source is the project or group that members belong to.
 type source struct {
 	group   *Namespace
 	project *Project
-	have    Level // what the one who asks is there
+	have    Level // level of the actor
 }
 
-// ids are the columns of members and shares: one of them is null.
+// ids returns the values of the columns namespace_id and project_id of members and
+// shares. One of them is NULL.
 func (in source) ids() (namespaceID, projectID *int64) {
 	if in.group != nil {
 		return &in.group.ID, nil
@@ -49,7 +50,8 @@ func (in source) ids() (namespaceID, projectID *int64) {
 	return nil, &in.project.ID
 }
 
-// tree is the namespace whose ancestors count, and the project, or 0.
+// tree returns the namespace whose ancestors members are inherited from, and the
+// project ID or 0.
 func (in source) tree() (namespaceID, projectID int64) {
 	if in.group != nil {
 		return in.group.ID, 0
@@ -76,17 +78,16 @@ func (s *Service) source(ctx context.Context, q db.Q, by actor.Actor, p Place, l
 	return source{project: found, have: found.Access.Level()}, nil
 }
 
-// NewMember is a user to be added.
+// NewMember is a member to add.
 type NewMember struct {
 	UserID    int64
 	Level     Level
 	ExpiresAt string
 }
 
-// AddMember adds a user: Maintainers of a project and Owners of a group may, and
-// give no more than they have. Conflict when they are a member already;
-// NotFound when there is no such user; Forbidden when the group keeps its
-// members to itself.
+// AddMember adds a member. Requires Maintainer of a project or Owner of a group,
+// and at least the granted level. Conflict if the user is a member already;
+// NotFound; Forbidden, also if the group locks the membership of its projects.
 func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n NewMember) (*Member, error) {
 	in, err := s.keep(ctx, s.DB, by, place)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 	return s.findMember(ctx, in, u.ID)
 }
 
-// keep is the source for one who may change its members.
+// keep returns the source if the actor may change its members.
 func (s *Service) keep(ctx context.Context, q db.Q, by actor.Actor, place Place) (source, error) {
 	in, err := s.source(ctx, q, by, place, place.managerLevel())
 	if err != nil {
@@ -136,8 +137,8 @@ func (s *Service) keep(ctx context.Context, q db.Q, by actor.Actor, place Place)
 	return in, s.membersLocked(ctx, q, by, in)
 }
 
-// membersLocked refuses changes of the members of a project whose group locks
-// them: Forbidden, except for administrators.
+// membersLocked returns Forbidden if the group of a project locks its membership,
+// except for administrators.
 func (s *Service) membersLocked(ctx context.Context, q db.Q, by actor.Actor, in source) error {
 	if in.project == nil || by.Admin || in.project.Namespace.Kind != GroupNamespace {
 		return nil
@@ -152,7 +153,7 @@ func (s *Service) membersLocked(ctx context.Context, q db.Q, by actor.Actor, in 
 	return nil
 }
 
-// mayGive refuses to give, or to touch, more than one has.
+// mayGive returns Forbidden if the level is higher than that of the actor.
 func (in source) mayGive(by actor.Actor, level Level) error {
 	if by.Admin || level <= in.have {
 		return nil
@@ -171,7 +172,7 @@ func (s *Service) checkMember(in source, level Level, expiresAt string) error {
 	return wrong.Err()
 }
 
-// atLeastInherited refuses a membership that would say less than one above.
+// atLeastInherited returns an error if the level is lower than the inherited one.
 func (s *Service) atLeastInherited(ctx context.Context, q db.Q, in source, userID int64, level Level) error {
 	have, name, err := inheritedLevel(ctx, q, in, userID, s.today())
 	if errors.Is(err, db.ErrNoRows) {
@@ -186,21 +187,21 @@ func (s *Service) atLeastInherited(ctx context.Context, q db.Q, in source, userI
 	return nil
 }
 
-// addOwner makes the maker of a group, or the user whose namespace a project
-// is in, its first member.
+// addOwner adds the creator of a group, or the owner of the namespace of a
+// project, as the first member.
 func (s *Service) addOwner(ctx context.Context, tx *db.Tx, by actor.Actor, in source) error {
 	return insertMember(ctx, tx, in, &Member{UserID: by.ID, Level: Owner, CreatedBy: &by.ID, CreatedAt: s.Now()})
 }
 
-// MemberChange lists changes to a membership; nil leaves a field as it is.
+// MemberChange are changes to a member. A nil field keeps the current value.
 type MemberChange struct {
 	Level     *Level
-	ExpiresAt *string // empty takes the day away
+	ExpiresAt *string // empty removes the date
 }
 
-// UpdateMember changes a direct member: Maintainers of a project and Owners of
-// a group may, up to their own level. Forbidden for the last Owner of a group
-// and for the one whose namespace the project is in.
+// UpdateMember changes a direct member. Requires Maintainer of a project or Owner
+// of a group, and at least the old and new levels. Forbidden for the last Owner of
+// a group and the owner of the namespace of a project.
 func (s *Service) UpdateMember(ctx context.Context, by actor.Actor, place Place, userID int64, c MemberChange) (*Member, error) {
 	in, err := s.keep(ctx, s.DB, by, place)
 	if err != nil {
@@ -243,9 +244,9 @@ func (s *Service) UpdateMember(ctx context.Context, by actor.Actor, place Place,
 	return s.findMember(ctx, in, userID)
 }
 
-// RemoveMember takes a direct member away, in a group also from all that is in
-// it unless only there. Maintainers of a project and Owners of a group may, and
-// everyone may leave. Forbidden for the last Owner.
+// RemoveMember removes a direct member, for a group also from its subgroups and
+// projects unless onlyThere is set. Requires Maintainer of a project or Owner of a
+// group; members may remove themselves. Forbidden for the last Owner.
 func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place, userID int64, onlyThere bool) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -290,8 +291,8 @@ func (s *Service) RemoveMember(ctx context.Context, by actor.Actor, place Place,
 	return nil
 }
 
-// keepsOwner refuses what would leave a group without an Owner, or a project
-// in a user's namespace without that user.
+// keepsOwner returns an error if a group would be left without an Owner, or a
+// project without the owner of its namespace.
 func (s *Service) keepsOwner(ctx context.Context, tx *db.Tx, in source, userID int64) error {
 	if in.project != nil {
 		if owner := in.project.Namespace.UserID; owner != nil && *owner == userID {
@@ -317,7 +318,7 @@ func (s *Service) recordMember(ctx context.Context, tx *db.Tx, by actor.Actor, i
 }
 
 // CountNewMembers counts the direct members of a group who joined after a time, up
-// to a limit. The caller has checked the access.
+// to a limit. The caller has checked access.
 func (s *Service) CountNewMembers(ctx context.Context, g *Namespace, since time.Time, limit int) (int64, error) {
 	n, err := countNewMembers(ctx, s.DB, g.ID, since, limit)
 	if err != nil {

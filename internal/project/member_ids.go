@@ -7,14 +7,13 @@ import (
 	"svc/internal/actor"
 )
 
-// MemberIDs returns the users who are members of a project or group, by
-// themselves, by a group above or by a share, for features that write to them.
-// NotFound when there is no such place.
+// MemberIDs returns the IDs of all members of a project or group: direct,
+// inherited or invited with a group. It is used for notifications. NotFound.
 func (s *Service) MemberIDs(ctx context.Context, place Place) ([]int64, error) {
 	return s.MembersFrom(ctx, place, NoAccess)
 }
 
-// MembersFrom is MemberIDs of those who have at least the level there.
+// MembersFrom returns the IDs of members with at least a level.
 func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]int64, error) {
 	by := actor.System()
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)
@@ -29,8 +28,8 @@ func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]
 	return ids, nil
 }
 
-// MaySendMail reports whether emails are sent about a project: unless it, or a
-// group above it, has turned them off.
+// MaySendMail reports whether emails are enabled for a project and its ancestor
+// groups.
 func (s *Service) MaySendMail(ctx context.Context, p *Project) (bool, error) {
 	if !p.Settings.EmailsEnabled {
 		return false, nil

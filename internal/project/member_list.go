@@ -9,17 +9,17 @@ import (
 	"svc/internal/errs"
 )
 
-// MemberFilter selects members; zero values choose all.
+// MemberFilter selects members. Zero values match everything.
 type MemberFilter struct {
-	All   bool   // also those by groups above and by shares
-	Query string // in name and username; an address must be whole
+	All   bool   // include inherited members and those of invited groups
+	Query string // substring of name or username, or a full email address
 	Users []int64
 	Skip  []int64
 }
 
-// Members lists the members of a group or project for anyone who has signed in
-// and sees it: Unauthorized or NotFound otherwise. Those who came by a share
-// are shown to members.
+// Members lists the members of a project or group that the signed-in actor can
+// see. Members of invited groups are shown only to members. Unauthorized;
+// NotFound.
 func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f MemberFilter, p db.Paging) (db.Page[*Member], error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Service) Members(ctx context.Context, by actor.Actor, place Place, f Me
 	return page, s.name(ctx, page.Items...)
 }
 
-// Member returns one member, direct ones only unless all. Who may: see Members.
-// NotFound when the user is none.
+// Member returns a direct member or, with all, any member. Permissions are those
+// of Members. NotFound.
 func (s *Service) Member(ctx context.Context, by actor.Actor, place Place, userID int64, all bool) (*Member, error) {
 	page, err := s.Members(ctx, by, place, MemberFilter{All: all, Users: []int64{userID}}, db.Paging{Limit: 1})
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Service) membersOf(ctx context.Context, by actor.Actor, place Place) (s
 	return in, by.RequireUser()
 }
 
-// raise gives members the level that they have in the source, which may be
-// less than what they have where they come from.
+// raise sets the effective level of members in the source, which may differ from
+// the level of their membership.
 func (s *Service) raise(ctx context.Context, by actor.Actor, in source, list []*Member) error {
 	if len(list) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (s *Service) raise(ctx context.Context, by actor.Actor, in source, list []*
 	return nil
 }
 
-// name reads who the members are and who added them.
+// name reads the users of members and of those who added them.
 func (s *Service) name(ctx context.Context, list ...*Member) error {
 	var ids []int64
 	for _, m := range list {
@@ -96,7 +96,7 @@ func (s *Service) name(ctx context.Context, list ...*Member) error {
 	return nil
 }
 
-// findMember reads a direct member after a change.
+// findMember returns a direct member after a change.
 func (s *Service) findMember(ctx context.Context, in source, userID int64) (*Member, error) {
 	m, err := findMember(ctx, s.DB, in, userID)
 	if err != nil {

@@ -10,18 +10,17 @@ import (
 	"svc/internal/user"
 )
 
-// Membership is a group or project that a user is a direct member of.
+// Membership is a direct membership of a user in a project or group.
 type Membership struct {
 	ID      int64
 	Source  int64
 	Name    string
-	Project bool // else a group
+	Project bool // otherwise a group
 	Level   Level
 }
 
-// Memberships lists the direct memberships of a user, of projects or groups
-// alone when kind is "Project" or "Namespace". Administrators only; NotFound
-// when there is no such user.
+// Memberships lists the direct memberships of a user, optionally only of kind
+// "Project" or "Namespace". Requires an administrator. NotFound.
 func (s *Service) Memberships(ctx context.Context, by actor.Actor, userID int64, kind string, p db.Paging) (db.Page[Membership], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[Membership]{}, err
@@ -36,9 +35,9 @@ func (s *Service) Memberships(ctx context.Context, by actor.Actor, userID int64,
 	return page, nil
 }
 
-// AuditEvents lists the events of a group or project, newest first: all of them
-// for Owners of a group and Maintainers of a project, those of their own
-// actions for a Developer. Forbidden below.
+// AuditEvents lists the audit events of a project or group, newest first: all for
+// Owners of a group and Maintainers of a project, and their own for Developers.
+// Forbidden.
 func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, f audit.Filter, p db.Paging) (db.Page[audit.Event], error) {
 	in, err := s.source(ctx, s.DB, by, place, Developer)
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Service) AuditEvents(ctx context.Context, by actor.Actor, place Place, 
 	return s.Audit.Of(ctx, in.entity(), in.author(by, place), f, p)
 }
 
-// author narrows events to those of the actor, unless they may see all: 0.
+// author returns the actor if they may only see their own events, otherwise 0.
 func (in source) author(by actor.Actor, place Place) int64 {
 	if by.Admin || in.have >= place.managerLevel() {
 		return 0
@@ -55,8 +54,8 @@ func (in source) author(by actor.Actor, place Place) int64 {
 	return by.ID
 }
 
-// AuditEvent returns one event of a group or project to Owners of the group and
-// Maintainers of the project. NotFound when it is not of that.
+// AuditEvent returns an audit event of a project or group. Requires Maintainer of
+// a project or Owner of a group. NotFound.
 func (s *Service) AuditEvent(ctx context.Context, by actor.Actor, place Place, id int64) (audit.Event, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {

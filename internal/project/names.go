@@ -12,20 +12,20 @@ import (
 	"svc/internal/user"
 )
 
-// A path is part of URLs and of file names, so it is plain.
+// pathPattern matches a path, which is part of URLs and file names.
 var pathPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 const pathRule = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-', end in '.git' or end in '.atom'"
 
-// reservedInside are segments that stand in URLs below a project or a group.
+// reservedInside are path segments that are used in URLs below a project or group.
 var reservedInside = map[string]bool{
 	"-": true, "badges": true, "blame": true, "blob": true, "builds": true, "commits": true, "create": true, "create_dir": true,
 	"edit": true, "files": true, "find_file": true, "info": true, "new": true, "preview": true, "raw": true, "refs": true,
 	"tree": true, "update": true, "wikis": true, "alerts": true, "prometheus": true,
 }
 
-// checkPath holds the rules of one segment; top is for a group without a
-// parent, which stands beside our own URLs and the names of users.
+// checkPath validates one path segment. top is set for a top-level group, which
+// shares its namespace with our own URLs and with usernames.
 func checkPath(wrong errs.Fields, path string, top bool) {
 	lower := strings.ToLower(path)
 	switch {
@@ -37,9 +37,9 @@ func checkPath(wrong errs.Fields, path string, top bool) {
 		strings.Contains(path, ".."):
 		wrong.Set("path", pathRule)
 	case top && strings.Trim(path, "0123456789") == "":
-		// Everywhere a number names a group by its id.
+		// A number would be taken for an ID.
 		wrong.Set("path", "must contain something other than digits")
-	// Behind ".wiki" is the repository of a wiki.
+	// The suffix ".wiki" refers to the repository of a wiki.
 	case strings.HasSuffix(lower, ".wiki"), reservedInside[lower], top && user.Reserved(path):
 		wrong.Set("path", path+" is a reserved name")
 	}
@@ -56,7 +56,7 @@ func checkName(wrong errs.Fields, name string) {
 	}
 }
 
-// checkText holds the rules of a text that names a thing to users.
+// checkText validates a display name.
 func checkText(wrong errs.Fields, field, text string) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -72,14 +72,13 @@ func checkDescription(wrong errs.Fields, text string, limit int) {
 	}
 }
 
-// latinLetters are letters that are not a letter of ASCII with a mark, and how
-// they are written in paths.
+// latinLetters maps letters that do not decompose to ASCII to their
+// transliterations.
 var latinLetters = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "ł", "l", "Ł", "l",
 	"đ", "d", "Đ", "d", "ð", "d", "Ð", "d", "þ", "th", "Þ", "th", "ħ", "h", "Ħ", "h", "ı", "i", "ŧ", "t", "Ŧ", "t", "ŋ", "ng", "Ŋ", "ng")
 
-// PathFrom derives a path from a name, for a project that was given a name
-// alone: Latin letters lose their marks, other characters become dashes. The
-// script of the pages does the same.
+// PathFrom derives a path from a name: accents are removed, other characters
+// become dashes. The script of the pages does the same.
 func PathFrom(name string) string {
 	name = latinLetters.Replace(norm.NFKD.String(strings.TrimSpace(name)))
 	path := strings.Map(func(r rune) rune {
@@ -100,7 +99,7 @@ func PathFrom(name string) string {
 	return path
 }
 
-// cleanTopics takes out blanks and repetitions.
+// cleanTopics removes blank and duplicate topics.
 func cleanTopics(list []string) []string {
 	topics := []string{}
 	seen := map[string]bool{}

@@ -11,15 +11,15 @@ import (
 	"svc/internal/errs"
 )
 
-// NamespaceFilter selects namespaces; zero values choose all.
+// NamespaceFilter selects namespaces. Zero values match everything.
 type NamespaceFilter struct {
 	Search       string
 	OwnedOnly    bool
 	TopLevelOnly bool
 }
 
-// Namespaces lists the actor's own namespace and the groups in which they have
-// a level; administrators get all.
+// Namespaces lists the actor's own namespace and the groups that they are a member
+// of. Administrators get all.
 func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFilter, p db.Paging) (db.Page[*Namespace], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Namespace]{}, err
@@ -31,8 +31,8 @@ func (s *Service) Namespaces(ctx context.Context, by actor.Actor, f NamespaceFil
 	return page, nil
 }
 
-// Namespace returns a namespace to administrators, to the user whose it is and
-// to those who see the group. NotFound otherwise.
+// Namespace returns a namespace to administrators, to its user, and to everyone
+// who can see the group. NotFound.
 func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func (s *Service) Namespace(ctx context.Context, by actor.Actor, ref Ref) (*Name
 	return n, nil
 }
 
-// maxSuggestions is how many other paths are tried.
+// maxSuggestions is the maximum number of paths that are tried.
 const maxSuggestions = 50
 
 // NamespaceExists reports whether a path is taken, at the top level or in a group,
-// and suggests free ones. Users who have signed in may call it.
+// and suggests free ones. Requires a signed-in user.
 func (s *Service) NamespaceExists(ctx context.Context, by actor.Actor, path string, parentID *int64) (taken bool, suggests []string, err error) {
 	if err := by.RequireUser(); err != nil {
 		return false, nil, err

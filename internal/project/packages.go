@@ -9,11 +9,11 @@ import (
 	"svc/internal/errs"
 )
 
-// ReadPackages returns a project to an actor who may read its packages: those who
-// may view the package registry, deploy tokens with the scope
-// read_package_registry, and everyone where the registry is public. NotFound when
-// they do not see the project or the registry is disabled, Forbidden when they see
-// it and may not read. Moved for an old path.
+// ReadPackages returns a project whose packages the actor may read: users with
+// access to the package registry, deploy tokens with the scope
+// read_package_registry, and everyone if the registry is public. NotFound if they
+// cannot see the project or the registry is disabled; Forbidden. An old path
+// returns Moved.
 func (s *Service) ReadPackages(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.packagesByDeploy(ctx, by, ref, ReadPackageRegistry)
 	if err != nil || opened {
@@ -30,10 +30,10 @@ func (s *Service) ReadPackages(ctx context.Context, by actor.Actor, ref Ref) (*P
 	return nil, err
 }
 
-// WritePackages returns a project to an actor who may publish packages in it:
-// Developers and above, and deploy tokens with the scope write_package_registry.
-// NotFound when they do not see the project or the registry is disabled, Forbidden
-// in the other cases and if the project is archived.
+// WritePackages returns a project in which the actor may publish packages.
+// Requires Developer, or a deploy token with the scope write_package_registry.
+// NotFound if they cannot see the project or the registry is disabled; Forbidden,
+// also if the project is archived.
 func (s *Service) WritePackages(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, opened, err := s.packagesByDeploy(ctx, by, ref, WritePackageRegistry)
 	if err != nil {
@@ -45,16 +45,15 @@ func (s *Service) WritePackages(ctx context.Context, by actor.Actor, ref Ref) (*
 	return s.RequireChange(ctx, by, ref, PackagePart, Developer)
 }
 
-// packagesByDeploy finds what a deploy token opens. A token of the project that
-// lacks the scope is Forbidden; one of another project opens nothing, and its
-// holder is anonymous.
+// packagesByDeploy checks the access of a deploy token. Forbidden if a token of
+// the project lacks the scope. A token of another project is treated as anonymous.
 func (s *Service) packagesByDeploy(ctx context.Context, by actor.Actor, ref Ref, scope string) (*Project, bool, error) {
 	if by.Deploy == nil || by.Deploy.Kind != actor.DeployToken {
 		return nil, false, nil
 	}
 	p, moved, err := findByRef(ctx, s.DB, ref)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil, false, nil // Require says so in its own words
+		return nil, false, nil // Require returns the error
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("find project: %w", err)
@@ -73,13 +72,14 @@ func (s *Service) packagesByDeploy(ctx context.Context, by actor.Actor, ref Ref,
 	case slices.Contains(scopes, scope):
 		return p, true, nil
 	case p.Visibility == Public && scope == ReadPackageRegistry:
-		return nil, false, nil // as everyone
+		return nil, false, nil // treated as anonymous
 	}
 	return nil, false, errs.Forbidden("This deploy token does not have the scope %s.", scope)
 }
 
-// packagesReadable refuses those who may not read packages. Reporters and above
-// may, others where the project is not private and the registry is for everyone.
+// packagesReadable returns an error if the actor may not read packages. Reporters
+// may, and others if the project is not private and the registry is not limited to
+// members.
 func (p *Project) packagesReadable(by actor.Actor) error {
 	switch p.Settings.PackageRegistry {
 	case Disabled:

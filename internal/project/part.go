@@ -8,7 +8,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Part is a part of a project that not everyone reads who sees the project.
+// Part is a part of a project with its own access rules.
 type Part int
 
 // The parts.
@@ -17,26 +17,26 @@ const (
 	IssuePart              // issues, milestones, boards
 	ConfidentialPart       // confidential issues of others, internal notes
 	MergePart              // merge requests
-	SnippetPart            // snippets that are not for members alone
+	SnippetPart            // snippets that are not limited to members
 	MemberSnippetPart      // all snippets
 	WikiPart
-	ReleasePart     // releases; what they say of the repository is CodePart
+	ReleasePart     // releases; their source code is CodePart
 	BuildsPart      // pipelines, jobs, artifacts, schedules
 	EnvironmentPart // environments and deployments
-	PagesPart       // the settings and domains of the site
+	PagesPart       // settings and domains of the site
 	PackagePart     // the package registry
 	AlertPart
-	ErrorPart          // errors that programs report
+	ErrorPart          // error tracking
 	InfrastructurePart // Terraform states
 	FeatureFlagPart    // feature flags and their user lists
-	SettingsPart       // what Maintainers set up: variables, runners, triggers, agents, tokens
-	WholePart          // what belongs to no part alone, like labels and uploads: all read it who see the project
+	SettingsPart       // settings for Maintainers: variables, runners, triggers, agents, tokens
+	WholePart          // everything else, such as labels and uploads, which everyone who can see the project may read
 )
 
-// MayRead reports whether an actor with access to the project may read a part of
-// it: Guests and above read issues, wiki and snippets, Reporters and above code
-// and merge requests, Planners and above what is confidential. Everyone who sees a
-// project that is not private reads what is for everyone.
+// MayRead reports whether the actor may read a part of a project that they can
+// see. Guests can read issues, wiki and snippets, Planners confidential issues,
+// and Reporters code and merge requests. If the project is not private, everyone
+// can read the parts that are not limited to members.
 func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	level := p.levelOf(by)
 	switch part {
@@ -67,16 +67,15 @@ func (p *Project) MayRead(by actor.Actor, part Part) bool {
 	return false
 }
 
-// MayReadMergeRefs reports whether an actor with access to the project sees what
-// was made of the refs of merge requests, like pipelines: who may read the merge
-// requests, and Reporters and above also where merge requests are switched off.
-// A fork has the pipelines of merge requests of another project.
+// MayReadMergeRefs reports whether the actor may see objects of merge request
+// refs, such as pipelines. That requires access to merge requests, or Reporter if
+// merge requests are disabled: a fork has pipelines for merge requests in another
+// project.
 func (p *Project) MayReadMergeRefs(by actor.Actor) bool {
 	return p.MayRead(by, MergePart) || p.levelOf(by) >= Reporter
 }
 
-// changeable refuses what would change something in a project that is
-// archived.
+// changeable returns Forbidden if the project is archived.
 func (p *Project) changeable() error {
 	if p.Archived {
 		return errs.Forbidden("The project is archived: nothing in it can be changed.")
@@ -84,13 +83,14 @@ func (p *Project) changeable() error {
 	return nil
 }
 
-// Enough refuses one who sees the project and has less than the level there.
+// Enough returns an error if the actor, who can see the project, has less than the
+// level.
 func (p *Project) Enough(by actor.Actor, level Level) error {
 	return enough(by, p.Access.Level(), level)
 }
 
-// Joined returns the projects that the actor is a member of, with what they are
-// in each: by themselves, by a group or by a share.
+// Joined returns the projects that the actor is a member of, directly, by a group
+// or by a share, with their access.
 func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error) {
 	list, err := findJoined(ctx, s.DB, by.ID, s.today())
 	if err != nil {
@@ -99,13 +99,12 @@ func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error
 	return list, s.fillAccess(ctx, by, list)
 }
 
-// Among returns those of the projects that the actor sees, with what they are
-// in each.
+// Among returns the projects among ids that the actor can see, with their access.
 func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Project, error) {
-	const most = 500 // placeholders of one statement
+	const batch = 500 // number of placeholders in a statement
 	var seen []*Project
 	for len(ids) > 0 {
-		part := ids[:min(most, len(ids))]
+		part := ids[:min(batch, len(ids))]
 		ids = ids[len(part):]
 		list, err := findProjects(ctx, s.DB, part)
 		if err != nil {
@@ -134,8 +133,8 @@ func (s *Service) fillAccess(ctx context.Context, by actor.Actor, list []*Projec
 	return nil
 }
 
-// Readable is a condition on projects p, for lists of other features: those of
-// which the actor may read the part. It says in SQL what MayRead says.
+// Readable returns the condition on projects p of which the actor may read a part,
+// for lists of other features. It must agree with MayRead.
 func (s *Service) Readable(by actor.Actor, part Part) (cond string, args []any) {
 	return readable(by, s.today(), part)
 }

@@ -22,8 +22,8 @@ import (
 // Visibility is who can see a project or group without being a member.
 type Visibility string
 
-// The visibilities, each wider than the one before. Internal is for everyone
-// who has signed in and is not external.
+// The visibilities, each wider than the one before. Internal is visible to
+// signed-in users who are not external.
 const (
 	Private  Visibility = "private"
 	Internal Visibility = "internal"
@@ -36,7 +36,7 @@ func (v Visibility) check(wrong errs.Fields) {
 	}
 }
 
-// width orders the visibilities.
+// width returns the order of visibilities.
 func (v Visibility) width() int {
 	switch v {
 	case Public:
@@ -56,16 +56,15 @@ const (
 	GroupNamespace NamespaceKind = "group"
 )
 
-// Namespace is a place for projects: a group, or what each user has of their
-// own.
+// Namespace is the owner of projects: a group, or the namespace of a user.
 type Namespace struct {
 	ID          int64
 	Kind        NamespaceKind
 	ParentID    *int64
-	UserID      *int64 // of a user's namespace
+	UserID      *int64 // only for the namespace of a user
 	Path        string
 	Name        string
-	FullPath    string // with the paths of all above it
+	FullPath    string // with the paths of its ancestors
 	FullName    string
 	Description string
 	Visibility  Visibility
@@ -101,7 +100,7 @@ type GroupSettings struct {
 	OnlyAllowMergeIfAllDiscussionsAreResolved bool
 	Approvals                                 ApprovalLimits // only of top-level groups
 	PreventForkingOutsideGroup                bool
-	BranchProtection                          *BranchProtection // of default branches; nil: as in the group above, or the instance
+	BranchProtection                          *BranchProtection // of default branches; nil: inherited from the parent or the instance
 }
 
 func defaultGroupSettings() GroupSettings {
@@ -120,12 +119,12 @@ type Project struct {
 	FullPath      string
 	Description   string
 	Visibility    Visibility
-	DefaultBranch string // empty until something has been pushed
-	// Edition is another number each time that Summary finds the project again, also
-	// for another actor: what is made from one holds as long as that.
+	DefaultBranch string // empty before the first push
+	// Edition changes each time Summary reads the project from the database, also for
+	// another actor. Data derived from a project can be cached by it.
 	Edition       int64
-	InitialBranch string // chosen for the first push; empty is the usual one
-	Readme        string // its path in the default branch; empty without one
+	InitialBranch string // default branch for the first push; empty for the default
+	Readme        string // path in the default branch; empty if there is none
 	Archived      bool
 	Avatar        string
 	CreatorID     *int64
@@ -150,17 +149,17 @@ type Project struct {
 	UpdatedAt      time.Time
 	MarkedAt       *time.Time // when it was marked for deletion
 
-	Namespace Namespace // what is shown of it
+	Namespace Namespace // only the fields for display
 
-	// Read by Service.Get, List and the like.
+	// Set by Service.Get, List and similar methods.
 	Topics []string
 	Forks  int64
-	Access Access     // of the one who asks
-	Owner  *user.User // of a project in a user's namespace
-	Shares []Share    // by Service.Get only
+	Access Access     // access of the actor
+	Owner  *user.User // only for a project in the namespace of a user
+	Shares []Share    // set by Service.Get only
 
 	Statistics Statistics
-	ForkedFrom *Project // if the one who asks sees it
+	ForkedFrom *Project // nil if the actor cannot see it
 }
 
 // ImportStatus is the state of a fork or import.
@@ -181,15 +180,15 @@ func (s ImportStatus) Pending() bool { return s == ImportScheduled || s == Impor
 // FromGit is the type of an import by URL.
 const FromGit = "git"
 
-// FullName is the name with the names of all namespaces above.
+// FullName returns the name with the names of all ancestors.
 func (p *Project) FullName() string { return p.Namespace.FullName + " / " + p.Name }
 
-// Entity is the project in audit events.
+// Entity returns the project for audit events.
 func (p *Project) Entity() audit.Entity {
 	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
-// Entity is the group in audit events.
+// Entity returns the group for audit events.
 func (n *Namespace) Entity() audit.Entity {
 	return audit.Entity{Type: audit.GroupEntity, ID: n.ID, Path: n.FullPath}
 }
@@ -205,8 +204,8 @@ type Deps struct {
 	Settings *setting.Service
 	Now      func() time.Time
 
-	Host     string   // of the addresses that bots get
-	Storages []string // that a project may be on; empty: not asked
+	Host     string   // host of the email addresses of bot users
+	Storages []string // valid storages; empty disables the check
 }
 
 // Service manages the groups and projects of the instance.
@@ -216,8 +215,8 @@ type Service struct {
 
 	branch   BranchSetter
 	storage  StorageSetter
-	known    *notice.Cache[knownKey, *Project] // with what the user of the key is in it
-	editions atomic.Int64                      // of projects that were read: see Project.Edition
+	known    *notice.Cache[knownKey, *Project] // with the access of the user in the key
+	editions atomic.Int64                      // last Project.Edition
 }
 
 // Deleted is a project that is deleted permanently.
@@ -226,7 +225,7 @@ type Deleted struct {
 	Storage string
 }
 
-// Events is what happens to projects.
+// Events are the events of projects.
 type Events struct {
 	// Changed is published when a project is created, renamed or moved, and when a member
 	// joins, leaves or expires.
@@ -245,10 +244,10 @@ type Events struct {
 
 // AccessRequest is the request of a user to become a member of a project or group.
 type AccessRequest struct {
-	ProjectID int64 // one of these
-	GroupID   int64 // likewise
+	ProjectID int64 // one of ProjectID and GroupID is set
+	GroupID   int64
 	UserID    int64
-	Settled   bool // it was approved, denied or withdrawn
+	Settled   bool // approved, denied or withdrawn
 }
 
 // Place returns the project or group.
@@ -273,8 +272,8 @@ type Event struct {
 	Kind      EventKind
 	ProjectID int64
 	UserID    int64
-	Name      string // of the project
-	From      string // the path of one that moved, before
+	Name      string // name of the project
+	From      string // previous path of a moved project
 }
 
 // EventKind is the kind of an Event.
@@ -287,10 +286,11 @@ const (
 	MemberJoined
 	MemberLeft
 	MemberExpired
-	ProjectMoved // it has another path, and so has everything below it
+	ProjectMoved // the path has changed
 )
 
-// publishMember publishes an event about a member. Groups have no such events.
+// publishMember publishes an event about a project member. There are no such
+// events for groups.
 func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, in source, userID int64) error {
 	if in.project == nil {
 		return nil
@@ -298,18 +298,18 @@ func (s *Service) publishMember(ctx context.Context, tx *db.Tx, kind EventKind, 
 	return s.Events.Changed.Publish(ctx, tx, Event{Kind: kind, ProjectID: in.project.ID, UserID: userID})
 }
 
-// BranchSetter makes a branch of the repository the default one. It is asked
-// before the project is saved: InvalidField when there is no such branch.
+// BranchSetter changes the default branch of the repository. It is called before
+// the project is saved. InvalidField if the branch does not exist.
 type BranchSetter func(ctx context.Context, p *Project, branch string) error
 
-// OnDefaultBranch registers who knows the repository; it is called at start-up.
+// OnDefaultBranch registers the BranchSetter. It is called at startup.
 func (s *Service) OnDefaultBranch(b BranchSetter) { s.branch = b }
 
-// StorageSetter has the repository of a project brought to another storage, in
-// the background, for administrators. InvalidField when it cannot go there.
+// StorageSetter moves the repository of a project to another storage in the
+// background. Requires an administrator. InvalidField if that is not possible.
 type StorageSetter func(ctx context.Context, by actor.Actor, p *Project, storage string) error
 
-// OnStorage registers who moves repositories; it is called at start-up.
+// OnStorage registers the StorageSetter. It is called at startup.
 func (s *Service) OnStorage(m StorageSetter) { s.storage = m }
 
 // New returns the service and registers its background jobs.
@@ -320,10 +320,10 @@ func New(d Deps) *Service {
 	return s
 }
 
-// today is the day by which memberships expire.
+// today returns the current date, by which memberships expire.
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// record writes an audit event about a group or project.
+// record adds an audit event about a project or group.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, kind string, in audit.Entity, target audit.Target, d audit.Details) error {
 	if err := audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: in, Target: target, Details: d}); err != nil {
 		return err

@@ -8,13 +8,13 @@ import (
 	"svc/internal/errs"
 )
 
-// Ref names a project or a group by id or full path. All digits are an id.
+// Ref identifies a project or group by ID or full path. A number is an ID.
 type Ref string
 
-// RefTo names a thing by its id.
+// RefTo returns a Ref by ID.
 func RefTo(id int64) Ref { return Ref(strconv.FormatInt(id, 10)) }
 
-// UnmarshalParam reads a Ref from a request.
+// UnmarshalParam parses a Ref in a request.
 func (r *Ref) UnmarshalParam(text string) error {
 	if text == "" || len(text) > 2048 {
 		return errs.Invalid("not a project")
@@ -23,29 +23,29 @@ func (r *Ref) UnmarshalParam(text string) error {
 	return nil
 }
 
-// id is the number that the Ref is, if it is one.
+// id returns the ID if the Ref is a number.
 func (r Ref) id() (int64, bool) {
 	if strings.Trim(string(r), "0123456789") != "" {
 		return 0, false
 	}
 	id, err := strconv.ParseInt(string(r), 10, 64)
 	if err != nil {
-		return 0, true // too large to be anyone's
+		return 0, true // too large for an ID
 	}
 	return id, true
 }
 
-// Moved says that a thing was named by a path that it no longer has. The one
-// who asks may see it.
+// Moved is the error for a project or group that was requested by an old path and
+// that the actor can see.
 type Moved struct {
 	Thing string // "Project" or "Group"
 	From  Ref
 	ID    int64
-	Path  string // where it is now
+	Path  string // current path
 }
 
-// Error returns the reason for users.
+// Error returns the message for users.
 func (m *Moved) Error() string { return fmt.Sprintf("%s has moved to %s", m.Thing, m.Path) }
 
-// Unwrap makes it NotFound for those who do not know the type.
+// Unwrap returns NotFound.
 func (m *Moved) Unwrap() error { return errs.NotFound(m.Thing) }

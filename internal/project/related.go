@@ -12,13 +12,12 @@ import (
 type RelatedFilter struct {
 	Search    string
 	Skip      []int64
-	Shared    bool  // also those that it is shared with
-	SharedMin Level // of the shares
+	Shared    bool  // include groups that it is shared with
+	SharedMin Level // minimum level of shares
 }
 
-// RelatedGroups returns the groups above a project, and those that it is shared
-// with if asked for, as far as the actor sees them; NotFound when they do not
-// see the project.
+// RelatedGroups lists the ancestor groups of a project and, if requested, the
+// groups that it is shared with, that the actor can see. NotFound.
 func (s *Service) RelatedGroups(ctx context.Context, by actor.Actor, ref Ref, f RelatedFilter, p db.Paging) (db.Page[*Namespace], error) {
 	of, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {
@@ -29,17 +28,15 @@ func (s *Service) RelatedGroups(ctx context.Context, by actor.Actor, ref Ref, f 
 	return s.listGroups(ctx, w, Sort{}, p)
 }
 
-// InvitedFilter selects groups that something is shared with; zero values
-// choose all.
+// InvitedFilter selects invited groups. Zero values match everything.
 type InvitedFilter struct {
 	Search   string
 	MinLevel Level
 	Relation []string // direct, inherited
 }
 
-// InvitedGroups returns the groups that a group or project is shared with,
-// there or above, as far as the actor sees them; NotFound when they do not see
-// the thing itself.
+// InvitedGroups lists the groups that a project or group is shared with, directly
+// or by inheritance, that the actor can see. NotFound.
 func (s *Service) InvitedGroups(ctx context.Context, by actor.Actor, place Place, f InvitedFilter, p db.Paging) (db.Page[*Namespace], error) {
 	in, err := s.source(ctx, s.DB, by, place, NoAccess)
 	if err != nil {
@@ -54,11 +51,11 @@ func (s *Service) InvitedGroups(ctx context.Context, by actor.Actor, place Place
 	return s.listGroups(ctx, w, Sort{}, p)
 }
 
-// shownProjects is how many projects a group shows with itself.
+// shownProjects is the maximum number of projects in the details of a group.
 const shownProjects = 100
 
-// GroupWithProjects is Group with the newest of its projects, and of those
-// that are shared with it, that the actor sees.
+// GroupWithProjects is Group with its newest projects, and the newest projects
+// that are shared with it, that the actor can see.
 func (s *Service) GroupWithProjects(ctx context.Context, by actor.Actor, ref Ref) (n *Namespace, own, shared []*Project, err error) {
 	if n, err = s.Group(ctx, by, ref); err != nil {
 		return nil, nil, nil, err

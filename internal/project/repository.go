@@ -9,18 +9,18 @@ import (
 	"svc/internal/db"
 )
 
-// Statistics are sizes that are shown with a project.
+// Statistics are the storage statistics of a project.
 type Statistics struct {
 	RepositorySize int64 // bytes
 	CommitCount    int64 // of the default branch
 	WikiSize       int64 // bytes
 	SnippetsSize   int64 // bytes
-	PackagesSize   int64 // bytes; only where a user asks for it: see packages
-	ArtifactsSize  int64 // bytes; only where a user asks for it: see ci
-	LFSSize        int64 // bytes; only where a user asks for it: see lfs
+	PackagesSize   int64 // bytes; set on request only, see packages
+	ArtifactsSize  int64 // bytes; set on request only, see ci
+	LFSSize        int64 // bytes; set on request only, see lfs
 }
 
-// Storage is all that they take up, in bytes.
+// Storage returns the total size in bytes.
 func (s Statistics) Storage() int64 {
 	return s.RepositorySize + s.WikiSize + s.SnippetsSize + s.ArtifactsSize + s.PackagesSize + s.LFSSize
 }
@@ -35,8 +35,8 @@ func (s *Service) RepositorySize(ctx context.Context, id int64) (int64, error) {
 	return found[id].RepositorySize, nil
 }
 
-// GroupStatistics returns the statistics of groups, including their subgroups, to
-// administrators; nothing to others. Commits are not counted.
+// GroupStatistics returns the statistics of groups, including their subgroups,
+// without commit counts. It returns nothing if the actor is not an administrator.
 func (s *Service) GroupStatistics(ctx context.Context, by actor.Actor, ids []int64) (map[int64]Statistics, error) {
 	if !by.Admin || len(ids) == 0 {
 		return nil, nil
@@ -46,16 +46,16 @@ func (s *Service) GroupStatistics(ctx context.Context, by actor.Actor, ids []int
 		return nil, fmt.Errorf("statistics of groups: %w", err)
 	}
 	for _, id := range ids {
-		if _, ok := found[id]; !ok { // without projects it has some too
+		if _, ok := found[id]; !ok { // a group without projects has statistics too
 			found[id] = Statistics{}
 		}
 	}
 	return found, nil
 }
 
-// Pushed notes in the transaction of a push that something happened in the
-// project. A branch that is not empty is the default one from now on, unless
-// there is one already. readme is the README of that, if it was changed.
+// Pushed updates the last activity of a project in the transaction of a push. If
+// branch is not empty, it becomes the default branch unless there is one. readme
+// is the path of the README, if it has changed.
 func (s *Service) Pushed(ctx context.Context, tx *db.Tx, id int64, branch string, readme *string, at time.Time) error {
 	err := savePushed(ctx, tx, id, branch, at)
 	if err == nil && readme != nil {
@@ -67,8 +67,8 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, id int64, branch string
 	return nil
 }
 
-// Imported notes the end of the copying of a repository: the default branch
-// of what was copied, or why it was not.
+// Imported records the end of copying a repository: its default branch, or the
+// failure.
 func (s *Service) Imported(ctx context.Context, id int64, branch, failure string) error {
 	status := ImportFinished
 	if failure != "" {
@@ -80,7 +80,7 @@ func (s *Service) Imported(ctx context.Context, id int64, branch, failure string
 	return nil
 }
 
-// ImportChanged notes the state of an import by URL in the transaction of its
+// ImportChanged records the state of an import by URL in the transaction of the
 // change. failure is the message for the user.
 func (s *Service) ImportChanged(ctx context.Context, tx *db.Tx, id int64, status ImportStatus, failure string) error {
 	if err := saveImportStatus(ctx, tx, id, status, failure); err != nil {
@@ -89,13 +89,13 @@ func (s *Service) ImportChanged(ctx context.Context, tx *db.Tx, id int64, status
 	return nil
 }
 
-// ImportState reads a project with the state of its import, in a transaction that
-// has locked it. NotFound.
+// ImportState returns a project with the state of its import, in a transaction
+// that has locked it. NotFound.
 func (s *Service) ImportState(ctx context.Context, tx *db.Tx, id int64) (*Project, error) {
 	return findProject(ctx, tx, id)
 }
 
-// ImportAgain notes that an import by URL begins again, from a URL without
+// ImportAgain records that an import by URL is restarted. The URL has no
 // credentials.
 func (s *Service) ImportAgain(ctx context.Context, tx *db.Tx, id int64, url string) error {
 	if err := saveImportAgain(ctx, tx, id, url); err != nil {
@@ -104,13 +104,13 @@ func (s *Service) ImportAgain(ctx context.Context, tx *db.Tx, id int64, url stri
 	return nil
 }
 
-// Contents is what is stored about the files of the default branch.
+// Contents describes the files of the default branch.
 type Contents struct {
-	Readme    string             // its path
-	Languages map[string]float64 // their shares, in percent
+	Readme    string             // path of the README
+	Languages map[string]float64 // shares in percent
 }
 
-// Measured keeps the statistics of a project, and what was found in it.
+// Measured saves the statistics and contents of a project.
 func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Contents) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", id); err != nil {
@@ -130,7 +130,7 @@ func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Co
 	return nil
 }
 
-// MeasuredAuxRepos keeps the sizes of the wiki and the snippets of a project.
+// MeasuredAuxRepos saves the sizes of the wiki and the snippets of a project.
 func (s *Service) MeasuredAuxRepos(ctx context.Context, id, wiki, snippets int64) error {
 	if err := saveAuxRepoSizes(ctx, s.DB, id, wiki, snippets, s.Now()); err != nil {
 		return fmt.Errorf("statistics of project %d: %w", id, err)
@@ -138,8 +138,8 @@ func (s *Service) MeasuredAuxRepos(ctx context.Context, id, wiki, snippets int64
 	return nil
 }
 
-// ActiveSince returns the ids of projects in which something happened since
-// then, in their order, after one of them.
+// ActiveSince returns the IDs of projects with activity since a time, in ascending
+// order, after one of them.
 func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64, limit int) ([]int64, error) {
 	ids, err := findActive(ctx, s.DB, since, after, limit)
 	if err != nil {
@@ -148,8 +148,8 @@ func (s *Service) ActiveSince(ctx context.Context, since time.Time, after int64,
 	return ids, nil
 }
 
-// Placed notes the storage of the repository of a project, and whether no one
-// may write to it because it is being moved. NotFound.
+// Placed records the storage of the repository of a project, and whether it is
+// read-only because it is being moved. NotFound.
 func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage string, readOnly bool) error {
 	if err := savePlace(ctx, tx, id, storage, readOnly); err != nil {
 		return fmt.Errorf("place of project %d: %w", id, err)
@@ -157,8 +157,7 @@ func (s *Service) Placed(ctx context.Context, tx *db.Tx, id int64, storage strin
 	return nil
 }
 
-// Importing reports whether the repository of a project is still being copied
-// from elsewhere.
+// Importing reports whether the repository of a project is still being imported.
 func (s *Service) Importing(ctx context.Context, q db.Q, id int64) (bool, error) {
 	p, err := findProject(ctx, q, id)
 	if err != nil {

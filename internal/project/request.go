@@ -10,9 +10,9 @@ import (
 	"svc/internal/errs"
 )
 
-// RequestAccess requests membership: anyone may who has signed in, sees the group
-// or project and is no member. Forbidden where requests are not wanted;
-// Conflict when they have asked already.
+// RequestAccess requests membership. Requires a signed-in user who can see the
+// project or group and is not a member. Forbidden if requests are disabled;
+// Conflict if there is a request already.
 func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place) (*Member, error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	return m, s.name(ctx, m)
 }
 
-// publishRequest publishes that a user has requested access, or that their request
-// is settled.
+// publishRequest publishes that a user has requested access, or that the request
+// was decided or withdrawn.
 func (s *Service) publishRequest(ctx context.Context, tx *db.Tx, in source, userID int64, settled bool) error {
 	r := AccessRequest{UserID: userID, Settled: settled}
 	if in.group != nil {
@@ -48,12 +48,12 @@ func (s *Service) publishRequest(ctx context.Context, tx *db.Tx, in source, user
 }
 
 // Managers returns the users who decide on access requests: Maintainers and Owners
-// of a project, Owners of a group. The caller has checked the access.
+// of a project, or Owners of a group. The caller has checked access.
 func (s *Service) Managers(ctx context.Context, place Place) ([]int64, error) {
 	return s.MembersFrom(ctx, place, place.managerLevel())
 }
 
-// wantsRequests reports whether users may ask for access.
+// wantsRequests reports whether access requests are enabled.
 func (in source) wantsRequests() bool {
 	if in.group != nil {
 		return in.group.Settings.RequestAccessEnabled
@@ -68,8 +68,8 @@ type MembershipState struct {
 	MayLeave bool
 }
 
-// MembershipState returns what the actor can do about their membership in a group
-// or project. NotFound without access; Unauthorized if not signed in.
+// MembershipState returns what the actor can do about their membership in a
+// project or group. NotFound; Unauthorized if not signed in.
 func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Place) (MembershipState, error) {
 	in, err := s.membersOf(ctx, by, place)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Pla
 	}, nil
 }
 
-// Requests lists who has requested access. Maintainers of a project and Owners
-// of a group only.
+// Requests lists the access requests. Requires Maintainer of a project or Owner of
+// a group.
 func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p db.Paging) (db.Page[*Member], error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) Requests(ctx context.Context, by actor.Actor, place Place, p d
 	return page, s.name(ctx, page.Items...)
 }
 
-// managerLevel is the role that may change members.
+// managerLevel returns the level required to manage members.
 func (p Place) managerLevel() Level {
 	if p.Group {
 		return Owner
@@ -108,9 +108,8 @@ func (p Place) managerLevel() Level {
 	return Maintainer
 }
 
-// Approve lets a user in who has asked, with a level that the approver has.
-// Maintainers of a project and Owners of a group only; NotFound when they have
-// not asked.
+// Approve approves an access request, with a level up to that of the actor.
+// Requires Maintainer of a project or Owner of a group. NotFound.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, userID int64, level Level) (*Member, error) {
 	in, err := s.keep(ctx, s.DB, by, place)
 	if err != nil {
@@ -152,8 +151,8 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, place Place, user
 	return s.findMember(ctx, in, userID)
 }
 
-// Deny takes a request away. Maintainers of a project and Owners of a group
-// may, and they who asked; NotFound when they have not.
+// Deny denies or withdraws an access request. Requires Maintainer of a project,
+// Owner of a group, or the user who made the request. NotFound.
 func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID int64) error {
 	level := place.managerLevel()
 	if by.Is(userID) {

@@ -13,25 +13,25 @@ import (
 	"svc/internal/errs"
 )
 
-// markedSuffix is added to the path and name of what is marked for deletion, so
-// that both are free.
+// markedSuffix is appended to the path and name of an object that is marked for
+// deletion, so that both become available.
 func markedSuffix(id int64) string { return fmt.Sprintf("-deletion_scheduled-%d", id) }
 
-// DeletionDays is how many days a deleted project or group can be restored; 0 if
-// it is deleted at once.
+// DeletionDays returns how many days a deleted project or group can be restored,
+// or 0 if it is deleted immediately.
 func (s *Service) DeletionDays(ctx context.Context) (int, error) {
 	settings, err := s.Settings.Current(ctx)
 	return settings.DeletionDays, err
 }
 
-// DeletionDate is the day on which something that was marked for deletion is
+// DeletionDate returns the date on which an object that was marked for deletion is
 // deleted permanently.
 func (s *Service) DeletionDate(ctx context.Context, markedAt time.Time) (time.Time, error) {
 	settings, err := s.Settings.Current(ctx)
 	return markedAt.AddDate(0, 0, settings.DeletionDays), err
 }
 
-// GetMarked is Get, and also returns a project that is marked for deletion to its
+// GetMarked is Get, but also returns a project that is marked for deletion to its
 // Owners.
 func (s *Service) GetMarked(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, err := s.Get(ctx, by, ref)
@@ -49,7 +49,7 @@ func (s *Service) GetMarked(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	return marked, err
 }
 
-// GroupMarked is Group, and also returns a group that is marked for deletion to
+// GroupMarked is Group, but also returns a group that is marked for deletion to
 // its Owners.
 func (s *Service) GroupMarked(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	n, err := s.Group(ctx, by, ref)
@@ -63,8 +63,8 @@ func (s *Service) GroupMarked(ctx context.Context, by actor.Actor, ref Ref) (*Na
 	return marked, nil
 }
 
-// markedProject returns a project that is marked for deletion, and not in a group
-// that is, to its Owners. NotFound.
+// markedProject returns a project that is marked for deletion and not in a group
+// that is. Requires Owner. NotFound.
 func (s *Service) markedProject(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	p, err := findMarkedProject(ctx, s.DB, ref)
 	if err != nil {
@@ -95,9 +95,8 @@ func (s *Service) markedGroup(ctx context.Context, by actor.Actor, ref Ref) (*Na
 	return n, nil
 }
 
-// Restore brings back a project that is marked for deletion. Owners only. If its
-// path was taken in the meantime, the project gets another one. Invalid if it is
-// not marked.
+// Restore restores a project that is marked for deletion. If its path is taken, it
+// gets another one. Requires Owner. Invalid if it is not marked.
 func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	marked, err := s.markedProject(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {
@@ -140,8 +139,8 @@ func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 	return s.Get(ctx, by, RefTo(marked.ID))
 }
 
-// RestoreGroup brings back a group that is marked for deletion, with all that was
-// hidden with it. Owners only; Invalid if it is not marked.
+// RestoreGroup restores a group that is marked for deletion, with everything that
+// was hidden with it. Requires Owner. Invalid if it is not marked.
 func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	marked, err := s.markedGroup(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {
@@ -189,8 +188,8 @@ func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*N
 	return s.Group(ctx, by, RefTo(marked.ID))
 }
 
-// restoredPath is the path and name of what is restored: those from before, or
-// with a suffix if something else has the path now.
+// restoredPath returns the path and name of a restored object: the original ones,
+// or with a suffix if the path is taken.
 func restoredPath(ctx context.Context, tx *db.Tx, above string, id int64, path, name string) (string, string, error) {
 	path, name = strings.TrimSuffix(path, markedSuffix(id)), strings.TrimSuffix(name, markedSuffix(id))
 	err := requireFree(ctx, tx, above+path)
@@ -201,7 +200,7 @@ func restoredPath(ctx context.Context, tx *db.Tx, above string, id int64, path, 
 	return path + suffix, name + suffix, requireFree(ctx, tx, above+path+suffix)
 }
 
-// markGroup hides a group with all that is in it until it is restored or deleted
+// markGroup hides a group and everything in it until it is restored or deleted
 // permanently.
 func (s *Service) markGroup(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace) error {
 	moving, err := hasReadOnly(ctx, tx, n.ID)
@@ -228,8 +227,8 @@ func (s *Service) deleteMarkedGroup(ctx context.Context, tx *db.Tx, by actor.Act
 	return s.queueDeleteGroup(ctx, tx, by, n)
 }
 
-// DeleteMarked deletes permanently what was marked for deletion long enough ago.
-// The queue calls it regularly.
+// DeleteMarked permanently deletes objects that were marked for deletion long
+// enough ago. It is a periodic job.
 func (s *Service) DeleteMarked(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// serviceAccounts returns the service accounts of a group to its Owners. NotFound,
-// Forbidden.
+// serviceAccounts returns the service accounts of a group. Requires Owner.
+// NotFound; Forbidden.
 func (s *Service) serviceAccounts(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, user.ServiceAccountList, error) {
 	g, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -20,10 +20,11 @@ func (s *Service) serviceAccounts(ctx context.Context, by actor.Actor, ref Ref) 
 	return g, s.Users.ServiceAccountsIn(user.ServiceAccountOwner{GroupID: &g.ID, Entity: g.Entity()}), nil
 }
 
-// managedAccount returns a service account of a group to Owners who may manage it.
-// Bots may not: a token that a bot made would outlive the token of the bot. An
-// account that an administrator has promoted is for administrators: a token of it
-// would make its holder one. NotFound, Forbidden.
+// managedAccount returns a service account of a group that the actor may manage.
+// Requires Owner. Bot users may not: a token created by a bot user would outlive
+// the token of the bot user. Accounts that were promoted to administrator require
+// an administrator, because their tokens would grant that role. NotFound;
+// Forbidden.
 func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, user.ServiceAccountList, error) {
 	_, list, err := s.serviceAccounts(ctx, by, ref)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref Ref, i
 	return u, list, nil
 }
 
-// ServiceAccounts lists the service accounts of a group. Owners only. NotFound,
+// ServiceAccounts lists the service accounts of a group. Requires Owner. NotFound;
 // Forbidden.
 func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, ref Ref, order user.Sort, p db.Paging) (db.Page[*user.User], error) {
 	_, list, err := s.serviceAccounts(ctx, by, ref)
@@ -52,7 +53,7 @@ func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, ref Ref, 
 	return list.List(ctx, order, p)
 }
 
-// ServiceAccount returns a service account of a group. Owners only. NotFound,
+// ServiceAccount returns a service account of a group. Requires Owner. NotFound;
 // Forbidden.
 func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, error) {
 	_, list, err := s.serviceAccounts(ctx, by, ref)
@@ -62,9 +63,9 @@ func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, ref Ref, i
 	return list.Get(ctx, id)
 }
 
-// MayCreateServiceAccounts returns nil if an Owner may add service accounts to a
-// group: administrators, and others if the settings allow it. Forbidden; Invalid
-// for groups below others.
+// MayCreateServiceAccounts checks whether an Owner may add service accounts to a
+// group: administrators may, and others if the settings allow it. Forbidden;
+// Invalid for subgroups.
 func (s *Service) MayCreateServiceAccounts(ctx context.Context, by actor.Actor, g *Namespace) error {
 	if err := by.RequireHuman("create service accounts"); err != nil {
 		return err
@@ -81,8 +82,8 @@ func (s *Service) MayCreateServiceAccounts(ctx context.Context, by actor.Actor, 
 	return nil
 }
 
-// onlyAdminsChoose refuses an address that someone else than an administrator
-// chose: it is not confirmed, and commits are attributed by it.
+// onlyAdminsChoose returns an error if a user other than an administrator sets an
+// email address: it is not confirmed, and commits are attributed by it.
 func onlyAdminsChoose(by actor.Actor, email string) error {
 	if email != "" && !by.Admin {
 		return errs.InvalidField("email", "can be set by administrators only")
@@ -90,8 +91,9 @@ func onlyAdminsChoose(by actor.Actor, email string) error {
 	return nil
 }
 
-// CreateServiceAccount adds a service account to a top-level group. Owners only, if
-// the settings allow it, and administrators. NotFound, Forbidden, Invalid.
+// CreateServiceAccount adds a service account to a top-level group. Requires
+// Owner, if the settings allow it, or an administrator. NotFound; Forbidden;
+// Invalid.
 func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, n user.NewServiceAccount) (*user.User, error) {
 	g, list, err := s.serviceAccounts(ctx, by, ref)
 	if err != nil {
@@ -106,8 +108,8 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, ref 
 	return list.Create(ctx, by, n)
 }
 
-// UpdateServiceAccount changes a service account of a group. Owners only. NotFound,
-// Forbidden, Invalid.
+// UpdateServiceAccount changes a service account of a group. Requires Owner.
+// NotFound; Forbidden; Invalid.
 func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, c user.ServiceAccountChange) (*user.User, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
@@ -122,7 +124,8 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, ref 
 }
 
 // DeleteServiceAccount deletes a service account of a group. Its contributions are
-// moved to the ghost user, or deleted if hard. Owners only. NotFound, Forbidden.
+// moved to the ghost user, or deleted if hard is set. Requires Owner. NotFound;
+// Forbidden.
 func (s *Service) DeleteServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, hard bool) error {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
@@ -132,7 +135,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, by actor.Actor, ref 
 }
 
 // ServiceAccountTokens lists the personal access tokens of a service account of a
-// group. Owners only. NotFound, Forbidden.
+// group. Requires Owner. NotFound; Forbidden.
 func (s *Service) ServiceAccountTokens(ctx context.Context, by actor.Actor, ref Ref, id int64, f user.TokenFilter, p db.Paging) (db.Page[user.Token], error) {
 	_, list, err := s.serviceAccounts(ctx, by, ref)
 	if err != nil {
@@ -145,8 +148,8 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, by actor.Actor, ref 
 	return list.Tokens(ctx, u, f, p)
 }
 
-// CreateServiceAccountToken makes a personal access token for a service account of
-// a group. Owners only. NotFound, Forbidden, Invalid.
+// CreateServiceAccountToken creates a personal access token for a service account
+// of a group. Requires Owner. NotFound; Forbidden; Invalid.
 func (s *Service) CreateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id int64, n user.NewToken) (*user.Token, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
@@ -155,8 +158,8 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, by actor.Actor,
 	return list.CreateToken(ctx, by, u, n)
 }
 
-// RevokeServiceAccountToken revokes a personal access token of a service account of
-// a group. Owners only. NotFound, Forbidden.
+// RevokeServiceAccountToken revokes a personal access token of a service account
+// of a group. Requires Owner. NotFound; Forbidden.
 func (s *Service) RevokeServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, unmodifiedSince *time.Time) error {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
@@ -165,8 +168,8 @@ func (s *Service) RevokeServiceAccountToken(ctx context.Context, by actor.Actor,
 	return list.RevokeToken(ctx, by, u, tokenID, unmodifiedSince)
 }
 
-// RotateServiceAccountToken replaces a personal access token of a service account
-// of a group. Owners only. NotFound, Forbidden, Invalid.
+// RotateServiceAccountToken rotates a personal access token of a service account
+// of a group. Requires Owner. NotFound; Forbidden; Invalid.
 func (s *Service) RotateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, expiresAt string) (*user.Token, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {

@@ -7,18 +7,19 @@ import (
 	"svc/internal/git"
 )
 
-// Feature is the access level of a part of a project: disabled, private or enabled.
+// Feature is the access level of a feature of a project: disabled, private or
+// enabled.
 type Feature string
 
-// The values of a Feature. Everyone is for Pages and the package registry alone.
+// The values of a Feature. Everyone is only for Pages and the package registry.
 const (
 	Disabled    Feature = "disabled"
 	MembersOnly Feature = "private"
-	Enabled     Feature = "enabled" // for everyone who sees the project
+	Enabled     Feature = "enabled" // everyone who can see the project
 	Everyone    Feature = "public"
 )
 
-// Settings are how a project works. They are stored as JSON, and read with
+// Settings are the settings of a project. They are stored as JSON and read with
 // the project.
 type Settings struct {
 	Forking               Feature
@@ -54,7 +55,7 @@ type Settings struct {
 	SuggestionCommitMessage                   string
 	IssuesTemplate                            string
 	MergeRequestsTemplate                     string
-	IssueBranchTemplate                       string // of branch names; empty is %{id}-%{title}
+	IssueBranchTemplate                       string // template of branch names; empty means %{id}-%{title}
 	Approvals                                 ApprovalSettings
 
 	LFSEnabled           bool
@@ -73,7 +74,7 @@ type Settings struct {
 	CIDefaultGitDepth                        int64
 	CIForwardDeploymentEnabled               bool
 	CIForwardDeploymentRollbackAllowed       bool
-	CITriggererMayApprove                    bool // who starts a pipeline may approve its deployments
+	CITriggererMayApprove                    bool // the user who starts a pipeline may approve its deployments
 	CISeparatedCaches                        bool
 	CIAllowForkPipelinesToRunInParentProject bool
 	CIJobTokenScopeEnabled                   bool
@@ -104,15 +105,15 @@ func defaultSettings() Settings {
 // overrideRoles are the values of ci_pipeline_variables_minimum_override_role.
 var overrideRoles = []string{"developer", "maintainer", "owner", "no_one_allowed"}
 
-// overrideRoleForOwners reports whether the change to the next settings moves the
-// role that overrides variables of pipelines to or from a value above Maintainer.
+// overrideRoleForOwners reports whether a change moves the role that may override
+// pipeline variables to or from a value above Maintainer.
 func (s *Settings) overrideRoleForOwners(next *Settings) bool {
 	was, is := s.CIPipelineVariablesMinimumOverrideRole, next.CIPipelineVariablesMinimumOverrideRole
 	above := []string{"owner", "no_one_allowed"}
 	return was != is && (slices.Contains(above, was) || slices.Contains(above, is))
 }
 
-// check says what of the settings cannot be.
+// check validates the settings.
 func (s *Settings) check(wrong errs.Fields) {
 	for name, c := range map[string]struct {
 		value string
@@ -146,7 +147,7 @@ func (s *Settings) check(wrong errs.Fields) {
 	}
 }
 
-// maxTemplate is the size of a template in bytes.
+// maxTemplate is the maximum length of a template in bytes.
 const maxTemplate = 500
 
 func (g *GroupSettings) check(wrong errs.Fields) {

@@ -13,24 +13,24 @@ import (
 // Share gives the members of a group access to another group or a project.
 type Share struct {
 	ID        int64
-	SourceID  int64 // the group or project that is shared
-	GroupID   int64 // the group that was invited
+	SourceID  int64 // shared project or group
+	GroupID   int64 // invited group
 	GroupName string
 	GroupPath string // full path
-	Level     Level  // at most
-	ExpiresAt string // YYYY-MM-DD, empty for never
+	Level     Level  // maximum level
+	ExpiresAt string // YYYY-MM-DD; empty for never
 }
 
-// NewShare has the fields of an invitation of a group.
+// NewShare has the fields of a new share.
 type NewShare struct {
 	GroupID   int64
 	Level     Level
 	ExpiresAt string
 }
 
-// ShareWith invites a group that the actor sees: Maintainers of a project and
-// Owners of a group may, and give no more than they have. Conflict when it is
-// invited already; Forbidden where the group does not allow it.
+// ShareWith invites a group that the actor can see. Requires Maintainer of a
+// project or Owner of a group, and at least the granted level. Conflict if it is
+// invited already; Forbidden, also if the group does not allow sharing.
 func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n NewShare) (*Share, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n 
 	return share, nil
 }
 
-// mayShare asks the group, or the group of the project, whether it allows it.
+// mayShare checks whether the group, or the group of the project, allows sharing.
 func (s *Service) mayShare(ctx context.Context, by actor.Actor, in source) error {
 	if by.Admin {
 		return nil
@@ -96,8 +96,8 @@ func (s *Service) checkShare(in source, n NewShare) error {
 	return wrong.Err()
 }
 
-// Unshare takes an invitation back. Maintainers of a project and Owners of a
-// group only; NotFound when the group is not invited.
+// Unshare removes an invited group. Requires Maintainer of a project or Owner of a
+// group. NotFound.
 func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, groupID int64) error {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, grou
 	return nil
 }
 
-// kind is the name of an event of a group or a project.
+// kind returns the name of an audit event for a group or a project.
 func (in source) kind(name string) string {
 	if in.group != nil {
 		return "group_" + name
@@ -131,8 +131,8 @@ func groupTarget(id int64, path string) audit.Target {
 	return audit.Target{Type: "Group", ID: id, Details: path}
 }
 
-// shares lists the groups that are invited now, for members: the others need
-// not know of groups that may be private.
+// shares lists the invited groups. Only members get them, because invited groups
+// may be private.
 func (s *Service) shares(ctx context.Context, by actor.Actor, in source) ([]Share, error) {
 	if in.have == NoAccess && !by.Admin && !by.Auditor {
 		return []Share{}, nil

@@ -10,13 +10,13 @@ import (
 	"svc/internal/user"
 )
 
-// Star marks a project for the actor, who has signed in and sees it; changed is
-// false when they have marked it before.
+// Star stars a project that the signed-in actor can see. changed is false if it
+// was starred already.
 func (s *Service) Star(ctx context.Context, by actor.Actor, ref Ref) (p *Project, changed bool, err error) {
 	return s.star(ctx, by, ref, func(tx *db.Tx, projectID int64) (bool, error) { return insertStar(ctx, tx, projectID, by.ID, s.Now()) })
 }
 
-// Unstar takes the mark away; changed is false when there was none.
+// Unstar removes the star. changed is false if there was none.
 func (s *Service) Unstar(ctx context.Context, by actor.Actor, ref Ref) (p *Project, changed bool, err error) {
 	return s.star(ctx, by, ref, func(tx *db.Tx, projectID int64) (bool, error) { return deleteStar(ctx, tx, projectID, by.ID) })
 }
@@ -47,8 +47,8 @@ type Starrer struct {
 	User  *user.User
 }
 
-// Starrers lists who has starred a project, for those who see it. Who keeps
-// their profile to themselves is left out.
+// Starrers lists the users who have starred a project that the actor can see.
+// Users with private profiles are left out.
 func (s *Service) Starrers(ctx context.Context, by actor.Actor, ref Ref, search string, p db.Paging) (db.Page[Starrer], error) {
 	found, err := s.Require(ctx, by, ref, NoAccess)
 	if err != nil {

@@ -24,7 +24,7 @@ func scanNamespace(s db.Scanner) (*Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is not stored has its default: a setting may be younger than the row.
+	// Missing settings have their defaults: a setting may be newer than the row.
 	if err := json.Unmarshal([]byte(settings), &n.Settings); err != nil {
 		return nil, fmt.Errorf("settings of namespace %d: %w", n.ID, err)
 	}
@@ -42,7 +42,7 @@ func findNamespaceByPath(ctx context.Context, q db.Q, path string) (*Namespace, 
 	return n, db.NotFound(err, "Namespace")
 }
 
-// findGroupByRef finds a group by id, by path, or by a path that it had.
+// findGroupByRef finds a group by ID, path or old path.
 func findGroupByRef(ctx context.Context, q db.Q, ref Ref) (n *Namespace, moved bool, err error) {
 	if id, ok := ref.id(); ok {
 		n, err = findNamespace(ctx, q, id)
@@ -59,7 +59,7 @@ func findGroupByRef(ctx context.Context, q db.Q, ref Ref) (n *Namespace, moved b
 	return n, moved, err
 }
 
-// insertGroup writes a group below its parent, and its place in the tree.
+// insertGroup inserts a group below its parent, and its rows in the tree.
 func insertGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	settings, err := json.Marshal(n.Settings)
 	if err != nil {
@@ -82,7 +82,7 @@ func insertGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	return joinTree(ctx, q, *n.ParentID, n.ID)
 }
 
-// joinTree puts a part of the tree below a parent. It must be apart from it.
+// joinTree attaches a subtree to a parent. The subtree must be detached.
 func joinTree(ctx context.Context, q db.Q, parentID, id int64) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO namespace_tree (ancestor_id, descendant_id, depth)
@@ -91,8 +91,7 @@ func joinTree(ctx context.Context, q db.Q, parentID, id int64) error {
 	return err
 }
 
-// leaveTree takes a namespace, with all below it, out from under its
-// ancestors.
+// leaveTree detaches a namespace and its descendants from its ancestors.
 func leaveTree(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `
 		DELETE FROM namespace_tree
@@ -101,7 +100,7 @@ func leaveTree(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// saveGroup writes a group without its place: see place.
+// saveGroup saves a group without its path: see place.
 func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	settings, err := json.Marshal(n.Settings)
 	if err != nil {
@@ -114,11 +113,11 @@ func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	return taken(db.NotFound(err, "Group"))
 }
 
-// below are the ids of a namespace and of all below it.
+// below selects a namespace and its descendants.
 const below = `(SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ?)`
 
-// moveBelow returns a namespace, all below it and all their projects the full
-// paths and names that follow from its own new ones.
+// moveBelow updates the full paths and names of a namespace, its descendants and
+// their projects after the namespace was renamed or moved.
 func moveBelow(ctx context.Context, q db.Q, id int64, fromPath, toPath, fromName, toName string) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE namespaces SET full_path = CAST(? AS TEXT) || substr(full_path, ?), full_name = CAST(? AS TEXT) || substr(full_name, ?)
@@ -132,7 +131,7 @@ func moveBelow(ctx context.Context, q db.Q, id int64, fromPath, toPath, fromName
 	return moveProjects(ctx, q, id, fromPath, toPath)
 }
 
-// moveProjects is moveBelow for the projects alone.
+// moveProjects is moveBelow for projects only.
 func moveProjects(ctx context.Context, q db.Q, id int64, fromPath, toPath string) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE projects SET full_path = CAST(? AS TEXT) || substr(full_path, ?) WHERE namespace_id IN `+below,
@@ -140,13 +139,13 @@ func moveProjects(ctx context.Context, q db.Q, id int64, fromPath, toPath string
 	return taken(err)
 }
 
-// placed is a project with where it is.
+// placed is a project with its path.
 type placed struct {
 	id         int64
 	name, path string
 }
 
-// findPlacesBelow returns the projects of a group and of those below it.
+// findPlacesBelow returns the projects of a group and its descendants.
 func findPlacesBelow(ctx context.Context, q db.Q, id int64) ([]placed, error) {
 	return db.All(ctx, q, func(s db.Scanner) (p placed, err error) {
 		err = s.Scan(&p.id, &p.name, &p.path)
@@ -154,8 +153,8 @@ func findPlacesBelow(ctx context.Context, q db.Q, id int64) ([]placed, error) {
 	}, `SELECT id, name, full_path FROM projects WHERE deleted_at IS NULL AND namespace_id IN `+below+` ORDER BY id`, id)
 }
 
-// keepPaths writes down where a namespace, all below it and all their
-// projects are now, so that they are found there after they have moved.
+// keepPaths records the current paths of a namespace, its descendants and their
+// projects as redirects, before they are moved.
 func keepPaths(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO path_redirects (path, namespace_id, created_at)
@@ -180,14 +179,14 @@ func keepPath(ctx context.Context, q db.Q, p *Project, now time.Time) error {
 	return err
 }
 
-// dropRedirect forgets what was at a path, now that something else is.
+// dropRedirect deletes the redirect of a path that is used again.
 func dropRedirect(ctx context.Context, q db.Q, path string) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM path_redirects WHERE lower(path) = lower(?)`, path)
 	return err
 }
 
-// requireFree refuses a path that a group or project has. The caller has
-// locked the namespace above, so that the answer stays true.
+// requireFree returns an error if a path is taken. The caller has locked the
+// parent namespace, so that the result stays valid.
 func requireFree(ctx context.Context, q db.Q, fullPath string) error {
 	for _, table := range []string{"namespaces", "projects"} {
 		there, err := db.Exists(ctx, q, `SELECT 1 FROM `+table+` WHERE lower(full_path) = lower(?)`, fullPath)
@@ -203,7 +202,7 @@ func requireFree(ctx context.Context, q db.Q, fullPath string) error {
 
 const hasBeenTaken = "has already been taken"
 
-// taken turns a broken unique index into the model's error.
+// taken converts a violation of a unique index to a validation error.
 func taken(err error) error {
 	for _, index := range []string{"namespaces_path", "namespaces_full_path", "projects_path", "projects_full_path"} {
 		if db.IsUnique(err, index) {
@@ -252,7 +251,7 @@ func findProjects(ctx context.Context, q db.Q, ids []int64) ([]*Project, error) 
 		WHERE p.deleted_at IS NULL AND p.id IN `+db.In(len(ids))+` ORDER BY p.id`, db.Any(ids)...)
 }
 
-// findByRef finds a project by id, by path, or by a path that it had.
+// findByRef finds a project by ID, path or old path.
 func findByRef(ctx context.Context, q db.Q, ref Ref) (p *Project, moved bool, err error) {
 	if id, ok := ref.id(); ok {
 		p, err = findProject(ctx, q, id)
@@ -311,7 +310,7 @@ func saveProject(ctx context.Context, q db.Q, p *Project) error {
 	return taken(db.NotFound(err, "Project"))
 }
 
-// findRemoved reads the projects that Deleted is published for.
+// findRemoved returns the projects for which Deleted is published.
 func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Deleted, error) {
 	return db.All(ctx, q, func(s db.Scanner) (Deleted, error) {
 		var r Deleted
@@ -320,14 +319,14 @@ func findRemoved(ctx context.Context, q db.Q, which string, args ...any) ([]Dele
 	}, `SELECT p.id, p.storage FROM projects p WHERE `+which+` ORDER BY p.id`, args...)
 }
 
-// findAbove returns a namespace and all above it, the nearest first.
+// findAbove returns a namespace and its ancestors, nearest first.
 func findAbove(ctx context.Context, q db.Q, namespaceID int64) ([]*Namespace, error) {
 	return db.All(ctx, q, scanNamespace, `
 		SELECT `+namespaceColumns+` FROM namespace_tree t JOIN namespaces n ON n.id = t.ancestor_id WHERE t.descendant_id = ? ORDER BY t.depth`, namespaceID)
 }
 
-// branchOf is the branch that the nearest group above chose for new projects;
-// empty when none did.
+// branchOf returns the default branch for new projects that the nearest ancestor
+// group has set, or an empty string.
 func branchOf(ctx context.Context, q db.Q, namespaceID int64) (string, error) {
 	above, err := findAbove(ctx, q, namespaceID)
 	if err != nil {
@@ -345,8 +344,8 @@ func findUserNamespace(ctx context.Context, q db.Q, userID int64) (*Namespace, e
 	return scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.user_id = ?`, userID))
 }
 
-// projectLimit returns how many projects a user may have in their namespace, and
-// how many they have.
+// projectLimit returns the project limit of a user, and the number of projects in
+// their namespace.
 func projectLimit(ctx context.Context, q db.Q, userID, namespaceID int64) (external bool, limit, have int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT u.external, u.projects_limit, (SELECT count(*) FROM projects p WHERE p.namespace_id = ? AND p.deleted_at IS NULL)

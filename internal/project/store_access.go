@@ -9,20 +9,20 @@ import (
 	"svc/internal/db"
 )
 
-// A membership, and a share, counts until the day on which it expires. Each
-// of these takes that day as its argument.
+// Conditions on memberships and shares that have not expired. Each takes the
+// current date as its argument.
 const (
 	activeMember = `m.requested_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)`
 	activeShare  = `(s.expires_at IS NULL OR s.expires_at > ?)`
 )
 
-// lesser is the level that a share gives: no more than the share says, and no
-// more than the member has in the invited group.
+// lesser is the level that a share grants: the minimum of the level of the share
+// and of the member in the invited group.
 const lesser = `CASE WHEN s.access_level < m.access_level THEN s.access_level ELSE m.access_level END`
 
-// namespaceLevels returns the effective level of a user in each namespace: by
-// membership there or above, by shares there or above with groups that they are
-// a member of, and as the owner of their own. Minimal is not inherited.
+// namespaceLevels returns the effective level of a user in namespaces: by
+// membership in them or their ancestors, by shares with groups that they are a
+// member of, and as the owner of their own namespace. Minimal is not inherited.
 func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Level, error) {
 	in := db.In(len(ids))
 	var args []any
@@ -57,8 +57,8 @@ func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, id
 	return found, err
 }
 
-// projectLevels returns the levels that a user has in projects by membership
-// and by shares of the projects themselves.
+// projectLevels returns the levels of a user in projects by membership in and
+// shares of the projects themselves.
 func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Access, error) {
 	in := db.In(len(ids))
 	var args []any
@@ -93,11 +93,11 @@ func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids 
 	return found, err
 }
 
-// memberProjects is a condition on projects p: those in which the user has at
-// least the level. It goes from their memberships to the projects, so that it
-// costs by what they have and not by what there is.
-func memberProjects(userID int64, today string, least Level) (string, []any) {
-	level := int64(max(least, Guest))
+// memberProjects returns the condition on projects p in which the user has at
+// least a level. It starts from the memberships, so its cost depends on their
+// number and not on the number of projects.
+func memberProjects(userID int64, today string, minLevel Level) (string, []any) {
+	level := int64(max(minLevel, Guest))
 	return `
 		p.id IN (SELECT m.project_id FROM members m
 			WHERE m.user_id = ? AND m.project_id IS NOT NULL AND m.access_level >= ? AND ` + activeMember + `)
@@ -119,10 +119,10 @@ func memberProjects(userID int64, today string, least Level) (string, []any) {
 		}
 }
 
-// memberGroups is a condition on groups n: those in which the user has at
-// least the level, by membership or share, there or above.
-func memberGroups(userID int64, today string, least Level) (string, []any) {
-	level := int64(least)
+// memberGroups returns the condition on groups n in which the user has at least a
+// level, by membership or share, direct or inherited.
+func memberGroups(userID int64, today string, minLevel Level) (string, []any) {
+	level := int64(minLevel)
 	return `
 		n.id IN (SELECT t.descendant_id FROM members m JOIN namespace_tree t ON t.ancestor_id = m.namespace_id
 			WHERE m.user_id = ? AND m.access_level >= ? AND (m.access_level > 5 OR t.depth = 0) AND ` + activeMember + `)
@@ -135,7 +135,7 @@ func memberGroups(userID int64, today string, least Level) (string, []any) {
 		}
 }
 
-// insideGroups is a condition on groups n: those that hold a group or project
+// insideGroups returns the condition on groups n that contain a group or project
 // that the user is a member of.
 func insideGroups(userID int64, today string) (string, []any) {
 	return `
@@ -146,10 +146,11 @@ func insideGroups(userID int64, today string) (string, []any) {
 			WHERE m.user_id = ? AND ` + activeMember + `)`, []any{userID, today, userID, today}
 }
 
-// anyOf joins conditions that each suffice.
+// anyOf joins conditions with OR.
 func anyOf(conds ...string) string { return "(" + strings.Join(conds, ") OR (") + ")" }
 
-// ownMembership reports whether a user is a direct member, or has asked to be.
+// ownMembership reports whether a user is a direct member, or has requested
+// access.
 func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member, asked bool, err error) {
 	column, id := in.column()
 	err = q.QueryRowContext(ctx, `SELECT m.requested_at IS NOT NULL FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID).Scan(&asked)
@@ -160,8 +161,8 @@ func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member
 }
 
 // findGranted returns the users to whom a query for grants gives at least a level.
-func findGranted(ctx context.Context, q db.Q, grants string, args []any, least Level) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT g.user_id FROM (`+grants+`) g GROUP BY g.user_id HAVING max(g.level) >= ? ORDER BY 1`, append(args, int64(least))...)
+func findGranted(ctx context.Context, q db.Q, grants string, args []any, minLevel Level) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT g.user_id FROM (`+grants+`) g GROUP BY g.user_id HAVING max(g.level) >= ? ORDER BY 1`, append(args, int64(minLevel))...)
 }
 
 // insideOf reports whether the actor is a member of something in a group.

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// findAccess reads the access that a query for grants gives to some users, if
-// they are active.
+// findAccess reads the access that a query for grants gives to active users among
+// ids.
 func findAccess(ctx context.Context, q db.Q, grants string, args []any, ids []int64, found map[int64]Access) error {
 	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
 		var id, direct, any int64
@@ -27,8 +27,8 @@ func isActive(ctx context.Context, q db.Q, userID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM users u WHERE u.id = ? AND u.state = 'active' AND u.deleted_at IS NULL`, userID)
 }
 
-// findDirectMembers reads the members of groups by group, up to a limit for
-// all, and those among some users.
+// findDirectMembers reads the members of groups by group, up to a total limit.
+// Users in always are included regardless of the limit.
 func findDirectMembers(ctx context.Context, q db.Q, today string, groupIDs, always []int64, limit int, found map[int64][]int64) error {
 	seen := map[[2]int64]bool{}
 	read := func(more string, args ...any) error {

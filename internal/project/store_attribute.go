@@ -48,8 +48,8 @@ func readAttributes(ctx context.Context, q db.Q, in attributeTable, ids []int64,
 	return err
 }
 
-// having adds the condition that a column of IDs has all these attributes, for
-// administrators.
+// having adds the condition that an object has all these attributes. It is ignored
+// if the actor is not an administrator.
 func (in attributeTable) having(w *db.Where, by actor.Actor, column string, attributes map[string]string) {
 	if !by.Admin {
 		return

@@ -6,7 +6,7 @@ import (
 	"svc/internal/db"
 )
 
-// findAvatar returns the name of the picture of a group or project.
+// findAvatar returns the name of the avatar of a project or group.
 func findAvatar(ctx context.Context, q db.Q, group bool, id int64) (name string, err error) {
 	table := "projects"
 	if group {
@@ -16,7 +16,7 @@ func findAvatar(ctx context.Context, q db.Q, group bool, id int64) (name string,
 	return name, err
 }
 
-// avatarOf is a picture and the group or project that has it.
+// avatarOf is an avatar and the project or group that it belongs to.
 type avatarOf struct {
 	id   int64
 	name string
@@ -26,8 +26,7 @@ func projectAvatar(ctx context.Context, q db.Q, id int64) ([]avatarOf, error) {
 	return findAvatars(ctx, q, `projects WHERE id = ?`, id)
 }
 
-// deletedGroupAvatars returns the pictures of a deleted group and of those below
-// it.
+// deletedGroupAvatars returns the avatars of a deleted group and its descendants.
 func deletedGroupAvatars(ctx context.Context, q db.Q, id int64) ([]avatarOf, error) {
 	return findAvatars(ctx, q, `namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, id)
 }

@@ -6,8 +6,8 @@ import (
 	"svc/internal/db"
 )
 
-// countChildren counts the groups n and projects p that meet the conditions, by
-// the namespaces that they are in.
+// countChildren counts the groups n and projects p that match the conditions, by
+// their namespaces.
 func countChildren(ctx context.Context, q db.Q, groups, projects db.Where, ids []int64) (map[int64]ChildCounts, error) {
 	type row struct{ parent, count int64 }
 	scan := func(s db.Scanner) (r row, err error) {

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// soleOwner is a condition on groups n: those that one user owns and no one
-// else, neither there nor above.
+// soleOwner is the condition on groups n that have only one Owner, directly or
+// inherited.
 const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
 	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
 	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
@@ -19,14 +19,15 @@ func projectBots(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE project_id = ? ORDER BY user_id`, id)
 }
 
-// groupBots returns the bots and service accounts of a group and of those below it.
+// groupBots returns the bot users and service accounts of a group and its
+// descendants.
 func groupBots(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE namespace_id IN `+below+`
 		UNION SELECT user_id FROM service_accounts WHERE namespace_id IN `+below+` ORDER BY user_id`, id, id)
 }
 
-// deleteOnlyKeys deletes the private deploy keys that are enabled in one project
-// alone.
+// deleteOnlyKeys deletes the private deploy keys that are enabled only in this
+// project.
 func deleteOnlyKeys(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM deploy_keys WHERE NOT public
 		AND id IN (SELECT e.deploy_key_id FROM deploy_key_projects e WHERE e.project_id = ?)
@@ -34,22 +35,22 @@ func deleteOnlyKeys(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// hideProject marks a project as deleted. The suffix keeps its path apart from
-// that of a project to come. ErrNoRows when it was deleted before.
+// hideProject marks a project as deleted. The suffix frees its path. ErrNoRows if
+// it was deleted already.
 func hideProject(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE projects SET deleted_at = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NULL`, now, suffix, suffix, id)
 }
 
-// deleteProject deletes the row of a hidden project; what refers to it goes
-// along.
+// deleteProject deletes the row of a hidden project and, by foreign keys, all its
+// data.
 func deleteProject(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM projects WHERE id = ? AND deleted_at IS NOT NULL`, id)
 	return err
 }
 
-// hideGroups marks a group, all groups below it and their projects as deleted,
-// and adds a suffix to the path of the group itself.
+// hideGroups marks a group, its descendants and their projects as deleted, and
+// adds a suffix to the path of the group.
 func hideGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
 	for _, table := range []string{"namespaces SET deleted_at = ? WHERE id IN ", "projects SET deleted_at = ? WHERE namespace_id IN "} {
 		if _, err := q.ExecContext(ctx, `UPDATE `+table+below+` AND deleted_at IS NULL`, now, id); err != nil {
@@ -60,15 +61,15 @@ func hideGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.T
 	return err
 }
 
-// deleteGroups deletes the rows of a hidden group and of all below it in one
-// statement, so that parents and children go together.
+// deleteGroups deletes the rows of a hidden group and its descendants in one
+// statement, because of the foreign keys between them.
 func deleteGroups(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM namespaces WHERE deleted_at IS NOT NULL AND id IN `+below, id)
 	return err
 }
 
-// The projects that are deleted with a project, a group or a user: conditions
-// for findRemoved.
+// Conditions for findRemoved: the projects that are deleted with a project, a
+// group or a user.
 const (
 	hiddenProject       = `p.id = ? AND p.deleted_at IS NOT NULL`
 	hiddenGroupProjects = `p.namespace_id IN (SELECT n.id FROM namespaces n WHERE n.deleted_at IS NOT NULL AND n.id IN ` + below + `)`
@@ -80,13 +81,13 @@ func isSoleOwner(ctx context.Context, q db.Q, userID int64, today string) (bool,
 	return db.Exists(ctx, q, `SELECT 1 FROM namespaces n WHERE `+soleOwner+` LIMIT 1`, userID, today, userID, today)
 }
 
-// solelyOwned returns the groups of which a user is the only owner.
+// solelyOwned returns the groups of which a user is the only Owner.
 func solelyOwned(ctx context.Context, q db.Q, userID int64, today string) ([]*Namespace, error) {
 	return db.All(ctx, q, scanNamespace, `SELECT `+namespaceColumns+` FROM namespaces n WHERE `+soleOwner+` ORDER BY n.full_path`,
 		userID, today, userID, today)
 }
 
-// deleteStars deletes the stars of a user, and counts the projects' stars down.
+// deleteStars deletes the stars of a user and updates the star counts.
 func deleteStars(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE projects SET star_count = star_count - 1 WHERE id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, userID)
 	if err != nil {
@@ -96,8 +97,8 @@ func deleteStars(ctx context.Context, q db.Q, userID int64) error {
 	return err
 }
 
-// replaceCreator puts another user in the place of the one who created projects,
-// groups, memberships and deploy credentials.
+// replaceCreator replaces the creator of projects, groups, memberships and deploy
+// credentials.
 func replaceCreator(ctx context.Context, q db.Q, userID, by int64) error {
 	for _, query := range []string{
 		`UPDATE projects SET creator_id = ? WHERE creator_id = ?`,

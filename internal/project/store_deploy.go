@@ -14,7 +14,7 @@ import (
 	"svc/internal/secret"
 )
 
-// deployKeyColumns are followed by whether it may push.
+// deployKeyColumns are followed by can_push.
 const deployKeyColumns = `k.id, k.title, k.key, k.fingerprint, k.sha256, k.public, k.created_by, k.created_at, k.expires_at, k.last_used_at`
 
 func scanDeployKey(s db.Scanner) (DeployKey, error) {
@@ -24,7 +24,8 @@ func scanDeployKey(s db.Scanner) (DeployKey, error) {
 	return k, err
 }
 
-// insertDeployKey writes a key that neither a user nor a project has.
+// insertDeployKey inserts a key. It returns an error if a user or project has the
+// key.
 func (s *Service) insertDeployKey(ctx context.Context, tx *db.Tx, k *DeployKey) error {
 	if err := s.Users.RequireNoKey(ctx, tx, k.SHA256); err != nil {
 		return err
@@ -85,7 +86,7 @@ func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) 
 	return db.NotFound(err, noDeployKey)
 }
 
-// keyOpens asks whether a key is enabled in the project.
+// keyOpens reports the access that a deploy key grants to a project.
 func (s *Service) keyOpens(ctx context.Context, q db.Q, id int64, p *Project) (read, write bool, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT e.can_push FROM deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id
@@ -117,8 +118,8 @@ func findDeployToken(ctx context.Context, q db.Q, in source, id int64) (*DeployT
 	return &t, nil
 }
 
-// insertDeployToken writes a token; one without a username gets the stem and
-// its id.
+// insertDeployToken inserts a token. The default username is the stem followed by
+// the ID.
 func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, stem string) error {
 	namespaceID, projectID := in.ids()
 	err := q.QueryRowContext(ctx, `
@@ -132,8 +133,7 @@ func insertDeployToken(ctx context.Context, q db.Q, in source, t *DeployToken, s
 	return db.ExecOne(ctx, q, `UPDATE deploy_tokens SET username = ? WHERE id = ?`, t.Username, t.ID)
 }
 
-// listDeployTokens lists the tokens of a source, or of the instance when it is
-// nil.
+// listDeployTokens lists the tokens of a source, or of the instance if it is nil.
 func (s *Service) listDeployTokens(ctx context.Context, in *source, active *bool, p db.Paging) (db.Page[DeployToken], error) {
 	var w db.Where
 	if in != nil {
@@ -157,14 +157,15 @@ func (s *Service) listDeployTokens(ctx context.Context, in *source, active *bool
 	return page, nil
 }
 
-// tokenOpens reports whether a deploy token opens the repository of a project.
+// tokenOpens reports whether a deploy token grants access to the repository of a
+// project.
 func (s *Service) tokenOpens(ctx context.Context, q db.Q, id int64, p *Project) (bool, error) {
 	scopes, err := s.tokenScopes(ctx, q, id, p)
 	return slices.Contains(scopes, ReadRepository), err
 }
 
-// tokenScopes returns the scopes of a token of the project, or of a group above
-// it; none for any other token.
+// tokenScopes returns the scopes of a token of the project or an ancestor group.
+// Other tokens have none.
 func (s *Service) tokenScopes(ctx context.Context, q db.Q, id int64, p *Project) ([]string, error) {
 	var scopes string
 	err := q.QueryRowContext(ctx, `
@@ -219,7 +220,7 @@ func listEnabledKeys(ctx context.Context, d *db.DB, projectID int64, p db.Paging
 	}, p)
 }
 
-// allKeys selects all keys, or the public ones.
+// allKeys selects all keys, or only public ones.
 func allKeys(public bool) (w db.Where) {
 	if public {
 		w.And("k.public")
@@ -233,13 +234,13 @@ func publicKeysNotIn(projectID int64) (w db.Where) {
 	return w
 }
 
-// keysEnabledIn selects the keys that are enabled in the projects of a query.
+// keysEnabledIn selects the keys that are enabled in the projects of a subquery.
 func keysEnabledIn(projects string, args []any) (w db.Where) {
 	w.And(`k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e WHERE e.project_id IN (`+projects+`))`, args...)
 	return w
 }
 
-// maintainedByBoth is a query for the projects in which both users are
+// maintainedByBoth returns a query for the projects in which both users are
 // Maintainers.
 func maintainedByBoth(first, second int64, today string) (query string, args []any) {
 	query = `SELECT p.id FROM projects p WHERE p.deleted_at IS NULL`
@@ -269,15 +270,16 @@ func findOpened(ctx context.Context, q db.Q, keys []int64) ([]openedBy, error) {
 	}, `SELECT deploy_key_id, project_id, can_push FROM deploy_key_projects WHERE deploy_key_id IN `+db.In(len(keys))+` ORDER BY deploy_key_id, project_id`, db.Any(keys)...)
 }
 
-// enableKey enables a key in a project, and reports whether it was not before.
+// enableKey enables a key in a project. It returns false if it was enabled
+// already.
 func enableKey(ctx context.Context, q db.Q, projectID, keyID int64, canPush bool, now time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		INSERT INTO deploy_key_projects (deploy_key_id, project_id, can_push, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		keyID, projectID, canPush, now)
 }
 
-// disableKey disables a key in a project, and deletes a private one that is
-// enabled in no other. NotFound when it is not enabled there.
+// disableKey disables a key in a project, and deletes a private key that is
+// enabled in no other. NotFound.
 func disableKey(ctx context.Context, q db.Q, projectID, keyID int64) error {
 	if err := db.ExecOne(ctx, q, `DELETE FROM deploy_key_projects WHERE project_id = ? AND deploy_key_id = ?`, projectID, keyID); err != nil {
 		return db.NotFound(err, noDeployKey)

@@ -78,7 +78,8 @@ func (s *Service) listGroups(ctx context.Context, w db.Where, order Sort, p db.P
 	return page, nil
 }
 
-// where are the conditions of a filter and of what the actor sees.
+// where returns the conditions of a filter, limited to projects that the actor can
+// see.
 func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	var w db.Where
 	owned, ownedArgs := "", []any(nil)
@@ -132,8 +133,8 @@ func (s *Service) where(by actor.Actor, f Filter) db.Where {
 	return w
 }
 
-// seen keeps to what the actor sees, and to what they are a member of where the
-// filter asks for that.
+// seen limits w to projects that the actor can see or, if requested, is a member
+// of.
 func (s *Service) seen(w *db.Where, by actor.Actor, f Filter) {
 	least := f.MinLevel
 	if f.Owned {
@@ -159,8 +160,8 @@ func (s *Service) seen(w *db.Where, by actor.Actor, f Filter) {
 	}
 }
 
-// listProjects returns a page of the projects. Invalid for an order that is
-// unknown, NotAllowed for one that has no keyset pages.
+// listProjects returns a page of projects. Invalid for an unknown order;
+// NotAllowed for an order without keyset pagination.
 func listProjects(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Paging) (db.Page[*Project], error) {
 	id := db.Order{Name: "p.id"}
 	q := db.Query[*Project]{
@@ -182,7 +183,7 @@ func listProjects(ctx context.Context, d *db.DB, w db.Where, order Sort, p db.Pa
 	return db.List(ctx, d, q, p)
 }
 
-// onlyBelow keeps to the groups directly below a group, or to all below it.
+// onlyBelow limits w to the direct subgroups of a group, or to all descendants.
 func onlyBelow(w *db.Where, id int64, descendants bool) {
 	if descendants {
 		w.And(`n.id <> ? AND n.id IN `+below, id, id)
@@ -191,7 +192,7 @@ func onlyBelow(w *db.Where, id int64, descendants bool) {
 	w.And(`n.parent_id = ?`, id)
 }
 
-// onlyInGroup keeps to the projects of a group.
+// onlyInGroup limits w to the projects of a group.
 func onlyInGroup(w *db.Where, id int64, g GroupFilter, today string) {
 	cond, args := `p.namespace_id = ?`, []any{id}
 	if g.Subgroups {
@@ -209,14 +210,14 @@ func onlyInGroup(w *db.Where, id int64, g GroupFilter, today string) {
 
 func onlyInNamespace(w *db.Where, id int64) { w.And(`p.namespace_id = ?`, id) }
 
-// onlyStarred keeps to the projects that a user has starred.
+// onlyStarred limits w to the projects that a user has starred.
 func onlyStarred(w *db.Where, userID int64) {
 	w.And(`p.id IN (SELECT s.project_id FROM stars s WHERE s.user_id = ?)`, userID)
 }
 
 func onlyIDs(w *db.Where, ids []int64) { w.And(`p.id IN `+db.In(len(ids)), db.Any(ids)...) }
 
-// onlyForks keeps to the forks of a project.
+// onlyForks limits w to the forks of a project.
 func onlyForks(w *db.Where, id int64) { w.And(`p.forked_from_id = ?`, id) }
 
 // listNamespaces returns the namespaces in which the actor is a member.

@@ -11,7 +11,7 @@ import (
 	"svc/internal/user"
 )
 
-// column is the column of members that names the source, and its value.
+// column returns the column that refers to the source, and its value.
 func (in source) column() (string, int64) {
 	if in.group != nil {
 		return "m.namespace_id", in.group.ID
@@ -33,8 +33,7 @@ func listMembers(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Pag
 	}, p)
 }
 
-// lockMember reads a membership, or a request to become a member, that the
-// transaction will change.
+// lockMember locks and returns a membership or an access request.
 func lockMember(ctx context.Context, tx *db.Tx, in source, userID int64, request bool) (*Member, error) {
 	column, id := in.column()
 	state := "IS NULL"
@@ -65,7 +64,8 @@ func insertMember(ctx context.Context, q db.Q, in source, m *Member) error {
 	return err
 }
 
-// saveOwner makes a user an Owner of a project for good, whatever they were there.
+// saveOwner makes a user an Owner of a project without expiration, replacing any
+// other membership.
 func saveOwner(ctx context.Context, q db.Q, projectID, userID int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO members (project_id, user_id, access_level, created_by, created_at) VALUES (?, ?, ?, ?, ?)
@@ -92,8 +92,9 @@ func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere b
 	return err
 }
 
-// grants is a query for all that gives a user a level in the source: id of the
-// membership, user, level, and how far away it is. Shares are shown to members.
+// grants returns a query for everything that gives a user a level in the source:
+// ID of the membership, user, level, and distance. Shares are included for members
+// only.
 func (s *Service) grants(by actor.Actor, in source) (string, []any) {
 	place, project := in.tree()
 	sharePlace, shareProject := int64(0), int64(0)
@@ -117,14 +118,14 @@ func (s *Service) grants(by actor.Actor, in source) (string, []any) {
 		[]any{project, today, place, project, today, shareProject, today, today, sharePlace, today, today}
 }
 
-// userOf reads who a member is, for the record.
+// userOf returns the user of a member, for audit events.
 func (s *Service) userOf(ctx context.Context, tx *db.Tx, id int64) (*user.User, error) {
 	u := &user.User{ID: id}
 	err := tx.QueryRowContext(ctx, `SELECT username, name FROM users WHERE id = ?`, id).Scan(&u.Username, &u.Name)
 	return u, db.NotFound(err, "User")
 }
 
-// findMembers returns the direct members of the source among some users.
+// findMembers returns the direct members of the source among ids.
 func findMembers(ctx context.Context, q db.Q, in source, ids []int64) ([]*Member, error) {
 	column, id := in.column()
 	return db.All(ctx, q, scanMember, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id IN `+db.In(len(ids)),
@@ -136,7 +137,7 @@ func findMember(ctx context.Context, q db.Q, in source, userID int64) (*Member, 
 	return scanMember(q.QueryRowContext(ctx, `SELECT `+memberColumns+` FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID))
 }
 
-// saveExpiry sets the day on which a membership ends; an empty day is never.
+// saveExpiry sets the expiration date of a membership; empty means never.
 func saveExpiry(ctx context.Context, q db.Q, in source, userID int64, day string) error {
 	column, id := in.column()
 	_, err := q.ExecContext(ctx, `UPDATE members SET expires_at = ? WHERE `+column[2:]+` = ? AND user_id = ?`, db.NullText(day), id, userID)
@@ -174,7 +175,7 @@ func (s *Service) membersWhere(by actor.Actor, in source, f MemberFilter) db.Whe
 	return w
 }
 
-// grantedLevels returns the levels that members have in the source.
+// grantedLevels returns the effective levels of members in the source.
 func (s *Service) grantedLevels(ctx context.Context, by actor.Actor, in source, list []*Member) (map[int64]Level, error) {
 	sql, args := s.grants(by, in)
 	for _, m := range list {
@@ -196,7 +197,7 @@ func (s *Service) grantedLevels(ctx context.Context, by actor.Actor, in source, 
 	return levels, err
 }
 
-// listRequests lists those who have requested access.
+// listRequests lists the access requests.
 func listRequests(ctx context.Context, d *db.DB, in source, p db.Paging) (db.Page[*Member], error) {
 	column, id := in.column()
 	var w db.Where
@@ -205,8 +206,8 @@ func listRequests(ctx context.Context, d *db.DB, in source, p db.Paging) (db.Pag
 	return listMembers(ctx, d, w, p)
 }
 
-// inheritedLevel returns the highest level that a user has by a group above the
-// source, and the name of that group; ErrNoRows without one.
+// inheritedLevel returns the highest level of a user in an ancestor group, and the
+// name of that group. ErrNoRows if there is none.
 func inheritedLevel(ctx context.Context, q db.Q, in source, userID int64, today string) (level Level, group string, err error) {
 	place, _ := in.tree()
 	err = q.QueryRowContext(ctx, `
@@ -216,14 +217,15 @@ func inheritedLevel(ctx context.Context, q db.Q, in source, userID int64, today 
 	return level, group, err
 }
 
-// hasOtherOwner reports whether another user owns a group, there or above.
+// hasOtherOwner reports whether another user is an Owner of a group, directly or
+// inherited.
 func hasOtherOwner(ctx context.Context, q db.Q, groupID, userID int64, today string) (bool, error) {
 	return db.Exists(ctx, q, `
 		SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
 		WHERE t.descendant_id = ? AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND `+activeMember+` LIMIT 1`, groupID, userID, today)
 }
 
-// listMemberships lists the direct memberships of a user; Invalid for an unknown
+// listMemberships lists the direct memberships of a user. Invalid for an unknown
 // kind.
 func listMemberships(ctx context.Context, d *db.DB, userID int64, kind, today string, p db.Paging) (db.Page[Membership], error) {
 	var w db.Where
@@ -252,14 +254,14 @@ func listMemberships(ctx context.Context, d *db.DB, userID int64, kind, today st
 	}, p)
 }
 
-// expired is a membership whose day has come.
+// expired is an expired membership.
 type expired struct {
 	id   int64
 	user audit.Target
 	in   audit.Entity
 }
 
-// findExpired returns some of the memberships that have expired.
+// findExpired returns a batch of expired memberships.
 func findExpired(ctx context.Context, q db.Q, today string) ([]expired, error) {
 	return db.All(ctx, q, func(sc db.Scanner) (expired, error) {
 		var e expired

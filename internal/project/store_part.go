@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// readable is MayRead as a condition on projects p, which are not deleted.
+// readable returns the condition of MayRead on projects p that are not deleted.
 func readable(by actor.Actor, today string, part Part) (string, []any) {
 	column, least := "p.issues_access_level", Guest
 	switch part {
@@ -26,7 +26,7 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 		column, least = "p.package_registry_access_level", Reporter
 	}
 	there := "p.deleted_at IS NULL AND " + column + " <> 'disabled'"
-	if part == MergePart { // which shows code
+	if part == MergePart { // merge requests show code
 		there += " AND p.repository_access_level <> 'disabled'"
 	}
 	if by.Admin || by.Auditor {
@@ -36,7 +36,7 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	if by.Anonymous() || by.External {
 		open = "p.visibility = 'public'"
 	}
-	if part == PackagePart { // lists show no private project to those who see its packages alone
+	if part == PackagePart { // lists do not include private projects of which the actor can only see the packages
 		open += " AND " + column + " IN ('enabled', 'public')"
 	} else {
 		open += " AND " + column + " = 'enabled'"
@@ -54,8 +54,8 @@ func readable(by actor.Actor, today string, part Part) (string, []any) {
 	return there + " AND (" + anyOf(open, member) + ")", args
 }
 
-// MemberProjects is a condition on projects p, for lists of other features:
-// those in which the actor has at least the level, by whatever way.
+// MemberProjects returns the condition on projects p in which the actor has at
+// least a level, for lists of other features.
 func (s *Service) MemberProjects(by actor.Actor, least Level) (cond string, args []any) {
 	return memberProjects(by.ID, s.today(), least)
 }
@@ -70,8 +70,9 @@ func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Pro
 	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)
 }
 
-// NextNumber returns a number of a kind within a project, in the transaction
-// that uses it: there are no gaps, and the next one waits for it.
+// NextNumber returns the next number of a kind of object in a project, in the
+// transaction that uses it. There are no gaps; concurrent transactions wait for
+// each other.
 func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 1)
@@ -79,8 +80,8 @@ func NextNumber(ctx context.Context, tx *db.Tx, projectID int64, kind string) (n
 	return n, err
 }
 
-// HoldNumbers makes everyone else wait who wants a number of a kind within a
-// project, or holds them too, until tx ends.
+// HoldNumbers blocks NextNumber and HoldNumbers of other transactions for a kind
+// of object in a project until tx ends.
 func HoldNumbers(ctx context.Context, tx *db.Tx, projectID int64, kind string) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO project_counters (project_id, kind, value) VALUES (?, ?, 0)
@@ -88,11 +89,11 @@ func HoldNumbers(ctx context.Context, tx *db.Tx, projectID int64, kind string) e
 	return err
 }
 
-// touchEvery is how exact it is known when something was done last in a project,
-// so that not each note becomes a change of the project.
+// touchEvery is the precision of the last activity of a project. It is limited, so
+// that not every note updates the project.
 const touchEvery = 10 * time.Minute
 
-// Touch notes that something was done in a project just now.
+// Touch updates the last activity of a project.
 func Touch(ctx context.Context, tx *db.Tx, p *Project, at time.Time) error {
 	if at.Sub(p.LastActivityAt) < touchEvery {
 		return nil

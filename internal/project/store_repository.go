@@ -22,7 +22,7 @@ func saveReadme(ctx context.Context, q db.Q, id int64, path string) error {
 	return err
 }
 
-// saveLanguages replaces the languages of a project, which may be gone by now.
+// saveLanguages replaces the languages of a project, unless it was deleted.
 func saveLanguages(ctx context.Context, q db.Q, id int64, shares map[string]float64) error {
 	if _, err := q.ExecContext(ctx, `DELETE FROM project_languages WHERE project_id = ?`, id); err != nil {
 		return err
@@ -57,7 +57,7 @@ func saveImportAgain(ctx context.Context, q db.Q, id int64, url string) error {
 }
 
 func saveStatistics(ctx context.Context, q db.Q, id int64, m Statistics, at time.Time) error {
-	// The project may be gone by now.
+	// The project may have been deleted.
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO project_statistics (project_id, repository_size, commit_count, updated_at)
 		SELECT p.id, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM projects p WHERE p.id = ?
@@ -76,7 +76,8 @@ func saveAuxRepoSizes(ctx context.Context, q db.Q, id, wiki, snippets int64, at 
 	return err
 }
 
-// sumStatistics adds up the statistics of all projects in groups and below them.
+// sumStatistics adds up the statistics of all projects in groups and their
+// descendants.
 func sumStatistics(ctx context.Context, q db.Q, groups []int64) (map[int64]Statistics, error) {
 	type row struct {
 		id int64
@@ -96,7 +97,8 @@ func sumStatistics(ctx context.Context, q db.Q, groups []int64) (map[int64]Stati
 	return found, err
 }
 
-// findStatistics reads the statistics of projects; one without has no entry.
+// findStatistics returns the statistics of projects. Projects without statistics
+// are missing.
 func findStatistics(ctx context.Context, q db.Q, ids []int64) (map[int64]Statistics, error) {
 	type row struct {
 		id int64
@@ -118,7 +120,7 @@ func saveOrigin(ctx context.Context, q db.Q, id int64, from *int64, at time.Time
 	return db.ExecOne(ctx, q, `UPDATE projects SET forked_from_id = ?, updated_at = ? WHERE id = ? AND deleted_at IS NULL`, from, at, id)
 }
 
-// findWiderForks finds the forks of a project, and theirs, that are more
+// findWiderForks returns the forks of a project, recursively, that are more
 // visible than a limit.
 func findWiderForks(ctx context.Context, q db.Q, id int64, limit Visibility) ([]*Project, error) {
 	var wider []string
@@ -139,8 +141,8 @@ func findWiderForks(ctx context.Context, q db.Q, id int64, limit Visibility) ([]
 		append([]any{id}, db.Any(wider)...)...)
 }
 
-// findCodeVisibility reads who sees the code of a project, also of one that is
-// being deleted. It returns db.ErrNoRows.
+// findCodeVisibility returns the visibility of the code of a project, even if it
+// is being deleted. ErrNoRows.
 func findCodeVisibility(ctx context.Context, q db.Q, id int64) (Visibility, error) {
 	var p Project
 	err := q.QueryRowContext(ctx, `SELECT visibility, repository_access_level FROM projects WHERE id = ?`, id).Scan(&p.Visibility, &p.Repository)
@@ -151,8 +153,8 @@ func saveVisibility(ctx context.Context, q db.Q, id int64, v Visibility, at time
 	return db.ExecOne(ctx, q, `UPDATE projects SET visibility = ?, updated_at = ? WHERE id = ?`, string(v), at, id)
 }
 
-// findOrigin reads what a project was forked from, also of one that is being
-// deleted: its forks still belong together.
+// findOrigin returns the project that a project was forked from, even if it is
+// being deleted: its forks remain in the same network.
 func findOrigin(ctx context.Context, q db.Q, id int64) (*int64, error) {
 	var from *int64
 	err := q.QueryRowContext(ctx, `SELECT forked_from_id FROM projects WHERE id = ?`, id).Scan(&from)

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// Conditions on projects p and groups n that are marked for deletion, and not
-// within a group that is hidden.
+// Conditions on projects p and groups n that are marked for deletion and not in a
+// group that is hidden.
 const (
 	projectMarked = `p.marked_for_deletion_at IS NOT NULL
 		AND EXISTS (SELECT 1 FROM namespaces o WHERE o.id = p.namespace_id AND o.deleted_at IS NULL)`
@@ -16,8 +16,8 @@ const (
 		AND (n.parent_id IS NULL OR EXISTS (SELECT 1 FROM namespaces o WHERE o.id = n.parent_id AND o.deleted_at IS NULL))`
 )
 
-// maxDue is the number of projects, and of groups, that one run of DeleteMarked
-// deletes.
+// maxDue is the maximum number of projects, and of groups, that one run of
+// DeleteMarked deletes.
 const maxDue = 500
 
 func findMarkedProject(ctx context.Context, q db.Q, ref Ref) (*Project, error) {
@@ -48,14 +48,15 @@ func findMarkedGroupsBefore(ctx context.Context, q db.Q, before time.Time) ([]*N
 		WHERE n.marked_for_deletion_at <= ? ORDER BY n.marked_for_deletion_at, n.id LIMIT ?`, before, maxDue)
 }
 
-// markProject hides a project and frees its path. ErrNoRows when it is hidden.
+// markProject hides a project and frees its path. ErrNoRows if it is hidden
+// already.
 func markProject(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE projects SET deleted_at = ?, marked_for_deletion_at = ?, updated_at = ?, path = path || ?, full_path = full_path || ?, name = name || ?
 		WHERE id = ? AND deleted_at IS NULL`, now, now, now, suffix, suffix, suffix, id)
 }
 
-// unmarkProject makes sure that a project, which stays hidden, is not restored.
+// unmarkProject prevents that a hidden project is restored.
 func unmarkProject(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `UPDATE projects SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
 }
@@ -66,14 +67,14 @@ func restoreProject(ctx context.Context, q db.Q, id int64, path, name, fullPath 
 		WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, now, path, name, fullPath, id))
 }
 
-// hasReadOnly reports whether a project of a group, or of those below it, is
-// read-only because its repository is being moved.
+// hasReadOnly reports whether a project in a group or its descendants is read-only
+// because its repository is being moved.
 func hasReadOnly(ctx context.Context, q db.Q, id int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM projects p WHERE p.read_only AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` LIMIT 1`, id)
 }
 
-// markGroups hides a group and all in it that is not hidden already, and renames
-// the group. ErrNoRows when it is hidden.
+// markGroups hides a group and everything in it that is not hidden already, and
+// renames the group. ErrNoRows if it is hidden already.
 func markGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.Time) error {
 	err := db.ExecOne(ctx, q, `
 		UPDATE namespaces SET deleted_at = ?, marked_for_deletion_at = ?, updated_at = ?, path = path || ?, name = name || ?
@@ -89,12 +90,13 @@ func markGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.T
 	return nil
 }
 
-// unmarkGroup makes sure that a group, which stays hidden, is not restored.
+// unmarkGroup prevents that a hidden group is restored.
 func unmarkGroup(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `UPDATE namespaces SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
 }
 
-// restoreGroups shows a group again, with all that was hidden with it.
+// restoreGroups makes a group, and everything that was hidden with it, visible
+// again.
 func restoreGroups(ctx context.Context, q db.Q, id int64, path, name string, now time.Time) error {
 	err := db.ExecOne(ctx, q, `
 		UPDATE namespaces SET deleted_at = NULL, marked_for_deletion_at = NULL, updated_at = ?, path = ?, name = ?
@@ -110,18 +112,17 @@ func restoreGroups(ctx context.Context, q db.Q, id int64, path, name string, now
 	return nil
 }
 
-// Marked selects by the state of deletion.
+// Marked is a filter on the deletion state.
 type Marked int
 
 // The states of deletion.
 const (
 	NotMarked  Marked = iota
-	WithMarked        // also what is marked for deletion, for Owners
-	OnlyMarked        // only what is marked for deletion, for Owners
+	WithMarked        // include objects that are marked for deletion, for Owners
+	OnlyMarked        // only objects that are marked for deletion, for Owners
 )
 
-// present are the conditions on projects p: those that are there, those that are
-// marked for deletion, or both.
+// present adds the condition on the deletion state of projects p.
 func (f Filter) present(w *db.Where, member string, args []any) {
 	marked := projectMarked
 	if member != "" {
@@ -147,7 +148,7 @@ func (f Filter) present(w *db.Where, member string, args []any) {
 	}
 }
 
-// present is the same for groups n.
+// present adds the condition on the deletion state of groups n.
 func (f GroupsFilter) present(w *db.Where, member string, args []any) {
 	marked := groupMarked
 	if member != "" {

@@ -8,8 +8,7 @@ import (
 	"svc/internal/errs"
 )
 
-// insertShare stores an invitation of a group; Conflict when it is invited
-// already.
+// insertShare inserts a share. Conflict if the group is invited already.
 func insertShare(ctx context.Context, q db.Q, in source, h *Share, now time.Time) error {
 	namespaceID, projectID := in.ids()
 	err := q.QueryRowContext(ctx, `
@@ -21,8 +20,8 @@ func insertShare(ctx context.Context, q db.Q, in source, h *Share, now time.Time
 	return err
 }
 
-// findShare returns the share of a source with a group, and the path of the
-// group.
+// findShare returns the ID of the share of a source with a group, and the path of
+// the group.
 func findShare(ctx context.Context, q db.Q, in source, groupID int64) (id int64, path string, err error) {
 	column, sourceID := in.column()
 	err = q.QueryRowContext(ctx, `SELECT s.id, n.full_path FROM group_shares s JOIN namespaces n ON n.id = s.group_id
@@ -51,8 +50,8 @@ func deleteExpiredShares(ctx context.Context, q db.Q, today string) error {
 	return err
 }
 
-// onlyRelated keeps to the groups above a project, and to those that it is shared
-// with if the filter says so.
+// onlyRelated limits w to the ancestor groups of a project and, if requested, the
+// groups that it is shared with.
 func onlyRelated(w *db.Where, p *Project, f RelatedFilter, today string) {
 	cond, args := `n.id IN (SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)`, []any{p.NamespaceID}
 	if f.Shared {
@@ -62,8 +61,8 @@ func onlyRelated(w *db.Where, p *Project, f RelatedFilter, today string) {
 	w.And(cond, args...)
 }
 
-// onlyInvited keeps to the groups that the source is shared with, directly, by a
-// group above it, or both.
+// onlyInvited limits w to the groups that the source is shared with, directly, by
+// inheritance, or both.
 func onlyInvited(w *db.Where, in source, least Level, direct, inherited bool, today string) {
 	var conds []string
 	var args []any

@@ -9,8 +9,8 @@ import (
 	"svc/internal/user"
 )
 
-// insertStar stars a project for a user and counts it; false when they have
-// starred it before.
+// insertStar stars a project and updates its count. It returns false if it was
+// starred already.
 func insertStar(ctx context.Context, q db.Q, projectID, userID int64, now time.Time) (bool, error) {
 	added, err := db.ExecAny(ctx, q, `INSERT INTO stars (project_id, user_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, projectID, userID, now)
 	if err != nil || !added {
@@ -19,7 +19,8 @@ func insertStar(ctx context.Context, q db.Q, projectID, userID int64, now time.T
 	return true, countStar(ctx, q, projectID, 1)
 }
 
-// deleteStar removes a star and counts it; false when there was none.
+// deleteStar removes a star and updates the count. It returns false if there was
+// none.
 func deleteStar(ctx context.Context, q db.Q, projectID, userID int64) (bool, error) {
 	removed, err := db.ExecAny(ctx, q, `DELETE FROM stars WHERE project_id = ? AND user_id = ?`, projectID, userID)
 	if err != nil || !removed {
@@ -37,7 +38,7 @@ func hasStar(ctx context.Context, q db.Q, projectID, userID int64) (bool, error)
 	return db.Exists(ctx, q, `SELECT 1 FROM stars WHERE project_id = ? AND user_id = ?`, projectID, userID)
 }
 
-// listStarrers returns who has starred a project, with the IDs of their users.
+// listStarrers lists the users who have starred a project, by ID only.
 func listStarrers(ctx context.Context, d *db.DB, by actor.Actor, projectID int64, search string, p db.Paging) (db.Page[Starrer], error) {
 	var w db.Where
 	w.And("s.project_id = ?", projectID)

@@ -24,7 +24,7 @@ func findTopic(ctx context.Context, q db.Q, id int64) (*Topic, error) {
 	return t, db.NotFound(err, "Topic")
 }
 
-// lockTopic reads a topic that no one else can change until tx ends.
+// lockTopic locks and returns a topic.
 func lockTopic(ctx context.Context, tx *db.Tx, id int64) (*Topic, error) {
 	if err := tx.Lock(ctx, "topics", id); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func saveTopicAvatar(ctx context.Context, q db.Q, id int64, name string) error {
 	return db.ExecOne(ctx, q, `UPDATE topics SET avatar = ? WHERE id = ?`, name, id)
 }
 
-// deleteTopic removes a topic, from its projects too.
+// deleteTopic deletes a topic and removes it from its projects.
 func deleteTopic(ctx context.Context, q db.Q, t *Topic) error {
 	if _, err := q.ExecContext(ctx, `DELETE FROM project_topics WHERE lower(name) = lower(?)`, t.Name); err != nil {
 		return err
@@ -77,8 +77,7 @@ func deleteTopic(ctx context.Context, q db.Q, t *Topic) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM topics WHERE id = ?`, t.ID), "Topic")
 }
 
-// moveTopic gives the projects of one topic to another and removes the first. A
-// project that has both keeps the one.
+// moveTopic moves the projects of one topic to another and deletes the first.
 func moveTopic(ctx context.Context, q db.Q, from, to *Topic) error {
 	_, err := q.ExecContext(ctx, `
 		DELETE FROM project_topics WHERE lower(name) = lower(?) AND project_id IN (SELECT o.project_id FROM project_topics o WHERE lower(o.name) = lower(?))`,
@@ -95,14 +94,14 @@ func moveTopic(ctx context.Context, q db.Q, from, to *Topic) error {
 	return countTopics(ctx, q, to.Name)
 }
 
-// renameTopic gives the projects of a topic another name for it.
+// renameTopic renames a topic in its projects.
 func renameTopic(ctx context.Context, q db.Q, from, to string) error {
 	_, err := q.ExecContext(ctx, `UPDATE project_topics SET name = ? WHERE lower(name) = lower(?)`, to, from)
 	return err
 }
 
-// saveTopics replaces the topics of a project. One that no one had is made;
-// others keep the name that they have.
+// saveTopics replaces the topics of a project. Unknown topics are created;
+// existing ones keep their spelling.
 func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, at time.Time) error {
 	touched, err := db.All(ctx, q, db.Value[string], `SELECT name FROM project_topics WHERE project_id = ?`, projectID)
 	if err != nil {
@@ -126,10 +125,10 @@ func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, a
 	return countTopics(ctx, q, append(touched, topics...)...)
 }
 
-// countTopics counts the projects of topics again. What is the same name in
-// another case is for the database to say: not all of them fold all letters.
+// countTopics updates the number of projects of topics. Names are compared by the
+// database, because not every database folds the case of all letters.
 func countTopics(ctx context.Context, q db.Q, names ...string) error {
-	// Two that count the same topics lock them in the same order.
+	// Sorted, so that concurrent transactions lock topics in the same order.
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 	})
@@ -149,7 +148,7 @@ type topicOf struct {
 	name      string
 }
 
-// topicsOf returns the topics of projects, in the order in which they were given.
+// topicsOf returns the topics of projects in their original order.
 func topicsOf(ctx context.Context, q db.Q, projects []int64) ([]topicOf, error) {
 	return db.All(ctx, q, func(s db.Scanner) (topicOf, error) {
 		var t topicOf

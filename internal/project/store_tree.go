@@ -7,7 +7,7 @@ import (
 	"svc/internal/user"
 )
 
-// findTree returns a group and all below it, with their full paths.
+// findTree returns a group and its descendants with their full paths.
 func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	return db.All(ctx, q, func(s db.Scanner) (b Branch, err error) {
 		err = s.Scan(&b.ID, &b.Path)
@@ -15,7 +15,7 @@ func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	}, `SELECT n.id, n.full_path FROM namespaces n WHERE n.deleted_at IS NULL AND n.id IN `+below, id)
 }
 
-// lasting are the members m of groups, users u, who count today.
+// lasting selects the members m of groups, users u, that have not expired.
 const lasting = `members m JOIN users u ON u.id = m.user_id WHERE u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember
 
 func eachMember(ctx context.Context, q db.Q, groupID int64, today string, f func(*Member) error) error {
@@ -33,7 +33,7 @@ func countMembers(ctx context.Context, q db.Q, id int64, today string) (n int64,
 	return n, err
 }
 
-// hideGroup takes a group that was just made out of everyone's sight.
+// hideGroup hides a group that was just created.
 func hideGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	return db.ExecOne(ctx, q, `UPDATE namespaces SET deleted_at = ? WHERE id = ?`, n.CreatedAt, n.ID)
 }
@@ -46,13 +46,13 @@ func findDraft(ctx context.Context, q db.Q, id int64) (*Namespace, error) {
 	return scanNamespace(q.QueryRowContext(ctx, `SELECT `+namespaceColumns+` FROM namespaces n WHERE n.id = ? AND n.deleted_at IS NOT NULL`, id))
 }
 
-// draftDepth is how many groups stand one below the other in a draft.
+// draftDepth returns the depth of the groups in a draft.
 func draftDepth(ctx context.Context, q db.Q, id int64) (depth int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT max(t.depth) FROM namespace_tree t WHERE t.ancestor_id = ?`, id).Scan(&depth)
 	return depth, err
 }
 
-// showDraft makes a draft and all below it groups that can be seen.
+// showDraft makes a draft and its descendants visible.
 func showDraft(ctx context.Context, q db.Q, n *Namespace) error {
 	err := db.ExecOne(ctx, q, `UPDATE namespaces SET parent_id = ?, path = ?, name = ?, updated_at = ? WHERE id = ? AND deleted_at IS NOT NULL`,
 		n.ParentID, n.Path, n.Name, n.UpdatedAt, n.ID)
@@ -63,8 +63,8 @@ func showDraft(ctx context.Context, q db.Q, n *Namespace) error {
 	return err
 }
 
-// saveGroupOwner makes a user an Owner of a group for good, whatever they were
-// there.
+// saveGroupOwner makes a user an Owner of a group without expiration, replacing
+// any other membership.
 func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO members (namespace_id, user_id, access_level, created_by, created_at) VALUES (?, ?, ?, ?, ?)
@@ -73,8 +73,7 @@ func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error
 	return err
 }
 
-// widerBelow reports whether something in a group is more visible than the
-// group.
+// widerBelow reports whether something in a group is more visible than the group.
 func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
 	wider := map[Visibility]string{Private: `('internal', 'public')`, Internal: `('public')`}[n.Visibility]
 	if wider == "" {
@@ -87,13 +86,13 @@ func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
 		n.ID, n.ID, n.ID)
 }
 
-// isBelow reports whether a namespace is another one, or below it.
+// isBelow reports whether a namespace is equal to or below another one.
 func isBelow(ctx context.Context, q db.Q, id, above int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM namespace_tree t WHERE t.ancestor_id = ? AND t.descendant_id = ?`, above, id)
 }
 
-// depthBelow is the depth of the tree below a group plus the depth of its parent
-// to be.
+// depthBelow returns the depth of a group's subtree plus the depth of its new
+// parent.
 func depthBelow(ctx context.Context, q db.Q, id, parentID int64) (depth int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(MAX(t.depth), 0) + (SELECT COALESCE(MAX(a.depth), 0) FROM namespace_tree a WHERE a.descendant_id = ?)
 		FROM namespace_tree t WHERE t.ancestor_id = ?`, parentID, id).Scan(&depth)

@@ -15,15 +15,15 @@ import (
 	"svc/internal/picture"
 )
 
-// Topic is a subject that projects have. One is made when the first project
-// names it; administrators say more about it.
+// Topic is a topic of projects. It is created when a project uses it for the first
+// time; administrators can add details.
 type Topic struct {
 	ID          int64
-	Name        string // what projects name it by, whatever its case
+	Name        string // name in projects, ignoring case
 	Title       string
 	Description string
 	Avatar      string
-	Projects    int64 // how many have it
+	Projects    int64 // number of projects
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -31,10 +31,11 @@ type Topic struct {
 // TopicFilter selects topics.
 type TopicFilter struct {
 	Search string // in the name
-	Unused bool   // only those that no project has
+	Unused bool   // only topics without projects
 }
 
-// ListTopics returns topics to everyone, those that most projects have first.
+// ListTopics lists topics by number of projects, largest first. No permissions are
+// required.
 func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
 	page, err := listTopics(ctx, s.DB, f, p)
 	if err != nil {
@@ -43,21 +44,22 @@ func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (d
 	return page, nil
 }
 
-// Topic returns one topic to everyone; NotFound.
+// Topic returns a topic. No permissions are required. NotFound.
 func (s *Service) Topic(ctx context.Context, id int64) (*Topic, error) {
 	return findTopic(ctx, s.DB, id)
 }
 
-// TopicFields are the attributes of a topic; nil leaves what there is.
+// TopicFields are changes to a topic. A nil field keeps the current value.
 type TopicFields struct {
 	Name         *string
 	Title        *string
 	Description  *string
 	Avatar       *picture.File
-	RemoveAvatar bool // when there is no new one
+	RemoveAvatar bool // only if Avatar is nil
 }
 
-// CreateTopic lets administrators make a topic. Invalid when the name is taken.
+// CreateTopic creates a topic. Requires an administrator. Invalid, also if the
+// name is taken.
 func (s *Service) CreateTopic(ctx context.Context, by actor.Actor, f TopicFields) (*Topic, error) {
 	t := &Topic{CreatedAt: s.Now(), UpdatedAt: s.Now()}
 	if err := s.checkTopic(by, t, f); err != nil {
@@ -75,8 +77,8 @@ func (s *Service) CreateTopic(ctx context.Context, by actor.Actor, f TopicFields
 	return s.setTopicAvatar(ctx, t.ID, f)
 }
 
-// UpdateTopic lets administrators change a topic; its projects have the new
-// name at once. NotFound; Invalid when the name is taken.
+// UpdateTopic changes a topic, including its name in all projects. Requires an
+// administrator. NotFound; Invalid, also if the name is taken.
 func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f TopicFields) (*Topic, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f T
 	return s.setTopicAvatar(ctx, id, f)
 }
 
-// checkTopic applies fields to a topic.
+// checkTopic validates and sets the fields of a topic.
 func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -137,8 +139,8 @@ func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
 	return f.Avatar.Check()
 }
 
-// DeleteTopic lets administrators remove a topic, from its projects too.
-// NotFound; Precondition when it has changed since.
+// DeleteTopic deletes a topic and removes it from its projects. Requires an
+// administrator. NotFound; Precondition if it was modified since.
 func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -163,8 +165,8 @@ func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unm
 	return nil
 }
 
-// MergeTopics lets administrators give the projects of one topic to another,
-// and remove the first. NotFound; Invalid for one and the same.
+// MergeTopics moves the projects of one topic to another and deletes the first.
+// Requires an administrator. NotFound; Invalid if they are the same.
 func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int64) (*Topic, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 	}
 	var source *Topic
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		// Two that merge the same topics lock them in the same order.
+		// Locked in a fixed order, to avoid deadlocks.
 		both := map[int64]*Topic{}
 		for _, id := range []int64{min(from, to), max(from, to)} {
 			if both[id], err = lockTopic(ctx, tx, id); err != nil {
@@ -195,8 +197,8 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 	return findTopic(ctx, s.DB, to)
 }
 
-// setTopicAvatar gives a topic a picture that has been checked, or takes away
-// the one that it has, and gives the topic as it is then.
+// setTopicAvatar sets the avatar of a topic to a checked file, or removes it, and
+// returns the updated topic.
 func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (*Topic, error) {
 	err := s.replaceAvatar(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -215,8 +217,8 @@ func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (
 	return findTopic(ctx, s.DB, id)
 }
 
-// OpenTopicAvatar opens the picture of a topic for anyone who knows its name;
-// the caller closes it. NotFound unless the name is that of the present one.
+// OpenTopicAvatar opens the avatar of a topic by its random name. The caller must
+// close it. NotFound unless the name is that of the current avatar.
 func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*blob.Object, error) {
 	t, err := findTopic(ctx, s.DB, id)
 	if err != nil {

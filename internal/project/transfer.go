@@ -10,8 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// Transfer moves a project into another namespace. Its Owners may, if they
-// may make projects there. Invalid when the path is taken there, or the
+// Transfer moves a project to another namespace. Requires Owner, and permission to
+// create projects in the namespace. Invalid if the path is taken there, or the
 // project would be more visible than its new group.
 func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Owner)
@@ -35,7 +35,7 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 		from := p.Namespace.FullPath
 		p.NamespaceID = into.ID
 		if into.UserID != nil {
-			// As in a project that was made there, its owner is a member.
+			// As for a new project, the owner of the namespace is a member.
 			if err := saveOwner(ctx, tx, p.ID, *into.UserID, s.Now()); err != nil {
 				return err
 			}
@@ -51,8 +51,8 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 	return s.Get(ctx, by, RefTo(found.ID))
 }
 
-// Adopt moves a project into a group and gives the group. Administrators only;
-// the errors are those of Transfer.
+// Adopt moves a project into a group and returns the group. Requires an
+// administrator. The errors are those of Transfer.
 func (s *Service) Adopt(ctx context.Context, by actor.Actor, group, ref Ref) (*Namespace, error) {
 	into, err := s.RequireGroup(ctx, by, group, NoAccess)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Service) findNamespaceRef(ctx context.Context, ref Ref) (*Namespace, er
 	return findNamespaceByPath(ctx, s.DB, string(ref))
 }
 
-// TransferGroup moves a group with all that is in it below another one, or to
-// the top when parentID is nil. Its Owners may, if they may make groups there.
+// TransferGroup moves a group below another one, or to the top level if parentID
+// is nil. Requires Owner, and permission to create groups there.
 func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, parentID *int64) (*Namespace, error) {
 	found, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -117,8 +117,8 @@ func same(a, b *int64) bool {
 	return *a == *b
 }
 
-// mayHold refuses a parent that is in the group itself, and one below which
-// the tree would become too deep.
+// mayHold returns an error if the new parent is in the group itself, or the groups
+// would be nested too deeply.
 func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *int64) error {
 	if parentID == nil {
 		return nil
@@ -140,8 +140,7 @@ func (s *Service) mayHold(ctx context.Context, tx *db.Tx, id int64, parentID *in
 	return nil
 }
 
-// UserRenamed moves the projects of a renamed user to the paths below their new
-// username.
+// UserRenamed updates the paths of the projects of a renamed user.
 func (s *Service) UserRenamed(ctx context.Context, tx *db.Tx, r user.Renaming) error {
 	if err := keepPaths(ctx, tx, r.NamespaceID, s.Now()); err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	"svc/internal/blob"
 )
 
-// Branch is a group of a tree of groups.
+// Branch is a group in a tree of groups.
 type Branch struct {
 	ID   int64
-	Path string // from the group at the top of the tree; empty for that itself
+	Path string // path relative to the top of the tree; empty for the top itself
 }
 
-// Tree returns a group and all groups below it, each before those below it.
-// Owners only; NotFound, Forbidden.
+// Tree returns a group and its descendants, parents first. Requires Owner.
+// NotFound; Forbidden.
 func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, []Branch, error) {
 	top, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -36,14 +36,14 @@ func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace
 	return top, list, nil
 }
 
-// Leaf returns a group of a tree, to whom Tree gave that. NotFound when it has
-// gone since.
+// Leaf returns a group of a tree; the caller has it from Tree. NotFound if it was
+// deleted since.
 func (s *Service) Leaf(ctx context.Context, b Branch) (*Namespace, error) {
 	return findNamespace(ctx, s.DB, b.ID)
 }
 
-// EachMember returns the direct members of a group, to whom Tree gave it, in
-// the order in which they came. Bots work nowhere else, so they are left out.
+// EachMember calls f for the direct members of a group, in the order in which they
+// joined, without bot users. The caller has the group from Tree.
 func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) error) error {
 	if err := eachMember(ctx, s.DB, n.ID, s.today(), f); err != nil {
 		return fmt.Errorf("members of group %d: %w", n.ID, err)
@@ -51,7 +51,8 @@ func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) 
 	return nil
 }
 
-// CountMembers counts what EachMember gives, for a group and all below it.
+// CountMembers counts the members that EachMember returns, for a group and its
+// descendants.
 func (s *Service) CountMembers(ctx context.Context, n *Namespace) (int64, error) {
 	count, err := countMembers(ctx, s.DB, n.ID, s.today())
 	if err != nil {
@@ -60,8 +61,8 @@ func (s *Service) CountMembers(ctx context.Context, n *Namespace) (int64, error)
 	return count, nil
 }
 
-// Picture opens the picture of a group, to whom Tree gave it; the caller closes
-// it. NotFound when it has none.
+// Picture opens the avatar of a group; the caller has the group from Tree and must
+// close the avatar. NotFound if there is none.
 func (s *Service) Picture(ctx context.Context, n *Namespace) (*blob.Object, error) {
 	return s.avatars(true).Open(ctx, n.ID, n.Avatar)
 }

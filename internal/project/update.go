@@ -12,22 +12,22 @@ import (
 	"svc/internal/patch"
 )
 
-// Change lists changes to a project; nil leaves a field as it is.
+// Change are changes to a project. A nil field keeps the current value.
 type Change struct {
 	Name       *string
 	Path       *string
 	Visibility *Visibility
 	Fields
 
-	// Narrow has merge requests follow a repository that becomes less open
-	// than they are, where that is refused otherwise. It opens nothing.
+	// Narrow limits the access level of merge requests if the repository becomes less
+	// visible than they are, which is an error otherwise.
 	Narrow bool
 }
 
-// Update changes a project: Maintainers may, but its name, path and
-// visibility are for Owners, and so is the role that overrides variables of
-// pipelines where Maintainers do not have it or would lose it. A project that had another path is still found
-// by that one. Forks of a project that becomes less visible become so as well.
+// Update changes a project. Requires Maintainer, and Owner to change the name,
+// path and visibility, or the role that may override pipeline variables to or from
+// a value above Maintainer. An old path is redirected. If the project becomes less
+// visible, so do its forks.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -46,7 +46,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	if err := s.setBranch(ctx, found, c.DefaultBranch); err != nil {
 		return nil, err
 	}
-	// To another storage it goes in the background, when all else is said.
+	// The repository is moved to another storage in the background, after all other
+	// changes.
 	storage := c.Storage
 	if storage != nil && (!by.Admin || *storage == found.Storage || s.storage == nil) {
 		storage = nil
@@ -132,9 +133,8 @@ func (s *Service) setBranch(ctx context.Context, p *Project, branch *string) err
 	return s.branch(ctx, p, *branch)
 }
 
-// change runs f on a project in a transaction and saves what f did to it. The
-// namespaces that it is in and goes to are locked, so that no other thing
-// takes its path meanwhile.
+// change calls f with a project in a transaction and saves the project. Its old
+// and new namespaces are locked, so that its path cannot be taken concurrently.
 func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, p *Project) error) (*Project, error) {
 	var p *Project
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -161,7 +161,7 @@ func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, p *Pro
 	return p, nil
 }
 
-// place saves a project at a new place, or with a new visibility.
+// place saves a project with a new path or visibility.
 func (s *Service) place(ctx context.Context, tx *db.Tx, was, p *Project) error {
 	if err := tx.Lock(ctx, "namespaces", p.NamespaceID); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (s *Service) place(ctx context.Context, tx *db.Tx, was, p *Project) error {
 	return saveProject(ctx, tx, p)
 }
 
-// recordChanges writes an audit event for each attribute that matters.
+// recordChanges adds an audit event for each important attribute that changed.
 func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, was, p *Project) error {
 	for _, c := range []struct{ kind, what, from, to string }{
 		{"project_name_updated", "name", was.Name, p.Name},
@@ -228,8 +228,8 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	return nil
 }
 
-// SetArchived puts a project aside, where no one changes it, or brings it back.
-// Owners only; a project that is so already stays as it is.
+// SetArchived archives or unarchives a project. Requires Owner. It is not an error
+// if the state does not change.
 func (s *Service) SetArchived(ctx context.Context, by actor.Actor, ref Ref, archived bool) (*Project, error) {
 	found, err := s.Require(ctx, by, ref, Owner)
 	if err != nil {

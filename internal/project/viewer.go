@@ -7,8 +7,7 @@ import (
 	"svc/internal/actor"
 )
 
-// HasStarred reports whether the actor themselves has starred a project that
-// they were shown.
+// HasStarred reports whether the actor has starred a project that they can see.
 func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int64) (bool, error) {
 	if by.Anonymous() {
 		return false, nil
@@ -20,15 +19,15 @@ func (s *Service) HasStarred(ctx context.Context, by actor.Actor, projectID int6
 	return starred, nil
 }
 
-// Rights are what a user may do in a group, for pages that offer it. What they do
-// is checked again.
+// Rights are what a user may do in a group. Pages use them to decide what to show;
+// the operations check permissions again.
 type Rights struct {
-	Level                                  Level // the role of the actor
+	Level                                  Level // level of the actor
 	AddProjects, AddGroups, ChangeSettings bool
 	Plan                                   bool // change labels, milestones and boards
 }
 
-// RightsIn returns what the actor may do in a group that they were shown.
+// RightsIn returns what the actor may do in a group that they can see.
 func (s *Service) RightsIn(ctx context.Context, by actor.Actor, n *Namespace) (Rights, error) {
 	if by.Anonymous() {
 		return Rights{}, nil

@@ -11,7 +11,7 @@ import (
 	"svc/internal/queue"
 )
 
-// handleWork takes on the background work of this feature.
+// handleWork registers the background jobs.
 func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
 	queue.Handle(s.Queue, s.finishDeleteGroup)
@@ -20,8 +20,8 @@ func (s *Service) handleWork() {
 	s.Queue.Every("project_retire_bots", time.Hour, s.retireBots)
 }
 
-// expireMembers removes memberships and shares whose day has come. They have
-// counted as none since its start; this tidies up, and records it.
+// expireMembers deletes expired memberships and shares, which are already ignored,
+// and records audit events.
 func (s *Service) expireMembers(ctx context.Context) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		gone, err := findExpired(ctx, tx, s.today())
