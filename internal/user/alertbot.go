@@ -13,10 +13,10 @@ import (
 	"svc/internal/setting"
 )
 
-// AlertBot returns the account in whose name alerts open and close issues. It
-// is made when it is needed first; no one signs in with it.
+// AlertBot returns the account that opens and closes issues for alerts. It is
+// created on first use and cannot sign in.
 func (s *Service) AlertBot(ctx context.Context) (*User, error) {
-	const tries = 20 // names that users may have taken
+	const tries = 20 // usernames to try, as users may have taken some
 	for n := range tries {
 		id, err := alertBotID(ctx, s.DB)
 		if err == nil {
@@ -30,7 +30,7 @@ func (s *Service) AlertBot(ctx context.Context) (*User, error) {
 			username = fmt.Sprintf("alert-bot%d", n)
 		}
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertAlertBot(ctx, tx, username) })
-		// Either a person has the name, or another node was faster.
+		// The username is taken, or another node has created the account.
 		if err != nil && !errs.Is(err, errs.KindConflict) {
 			return nil, fmt.Errorf("make the alert bot: %w", err)
 		}
@@ -43,7 +43,7 @@ func (s *Service) insertAlertBot(ctx context.Context, tx *db.Tx, username string
 	name := strings.ToUpper(s.ServiceName[:1]) + s.ServiceName[1:] + " Alert Bot"
 	u := s.newUser(by, NewUser{Username: username, Name: name, Email: username + "@localhost", SkipConfirmation: true}, setting.Default())
 	u.Kind, u.ProjectsLimit, u.CanCreateGroup = AlertBot, 0, false
-	if err := insertUser(ctx, tx, u, ""); err != nil { // no password opens it
+	if err := insertUser(ctx, tx, u, ""); err != nil { // no password
 		return err
 	}
 	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {

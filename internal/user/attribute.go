@@ -11,19 +11,19 @@ import (
 	"svc/internal/errs"
 )
 
-// Attribute is something that administrators note about a user, project or group
-// under a key of their choice.
+// Attribute is a custom attribute that administrators set on a user, project or
+// group.
 type Attribute struct {
 	Key   string
 	Value string
 }
 
-// maxAttribute is the length of a key and of a value in characters: both are
-// columns of one index, and PostgreSQL bounds the size of its rows.
+// maxAttribute is the maximum length of a key and of a value in characters. Both
+// are columns of one index, and PostgreSQL limits the size of index rows.
 const maxAttribute = 255
 
-// Attributes lists the custom attributes of a user by key. Administrators
-// only; NotFound when there is no such user.
+// Attributes lists the custom attributes of a user by key. Requires an
+// administrator. NotFound.
 func (s *Service) Attributes(ctx context.Context, by actor.Actor, userID int64) ([]Attribute, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -34,8 +34,7 @@ func (s *Service) Attributes(ctx context.Context, by actor.Actor, userID int64) 
 	return attributesOf(ctx, s.DB, userID)
 }
 
-// Attribute returns one custom attribute. Administrators only; NotFound when
-// the user is not there or has none of that key.
+// Attribute returns a custom attribute. Requires an administrator. NotFound.
 func (s *Service) Attribute(ctx context.Context, by actor.Actor, userID int64, key string) (Attribute, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Attribute{}, err
@@ -46,8 +45,8 @@ func (s *Service) Attribute(ctx context.Context, by actor.Actor, userID int64, k
 	return findAttribute(ctx, s.DB, userID, key)
 }
 
-// SetAttribute adds a custom attribute or changes its value. Administrators
-// only; NotFound when there is no such user.
+// SetAttribute adds or changes a custom attribute. Requires an administrator.
+// NotFound.
 func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, userID int64, a Attribute) (Attribute, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Attribute{}, err
@@ -71,8 +70,7 @@ func (s *Service) SetAttribute(ctx context.Context, by actor.Actor, userID int64
 	return a, nil
 }
 
-// DeleteAttribute removes a custom attribute. Administrators only; NotFound
-// when the user is not there or has none of that key.
+// DeleteAttribute deletes a custom attribute. Requires an administrator. NotFound.
 func (s *Service) DeleteAttribute(ctx context.Context, by actor.Actor, userID int64, key string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

@@ -14,21 +14,20 @@ import (
 	"svc/internal/secret"
 )
 
-// topic is the notice that a user, or one of their credentials, has changed;
-// its key is the user's id.
+// topic is the topic of notices that a user or one of their credentials has
+// changed. The key is the user ID.
 const topic = "user"
 
 const (
-	// tokenTouch is how exact the last use of a token is known.
+	// tokenTouch is the precision of the last use of a token.
 	tokenTouch = 10 * time.Minute
-	// actorTTL bounds how long a cached actor is believed even if no notice
-	// of a change arrives.
+	// actorTTL is how long a cached actor is used if no notice arrives.
 	actorTTL = time.Minute
-	// actorsMax bounds the cache: about 1 KiB each.
+	// actorsMax is the maximum number of cached actors, of about 1 KiB each.
 	actorsMax = 20_000
 )
 
-// credential is an access token as stored in the database, with its account.
+// credential is a stored access token with its account.
 type credential struct {
 	token  Token
 	oauth  *OAuthToken // instead of token
@@ -39,32 +38,31 @@ type credential struct {
 
 // OAuthToken is an access token with which an OAuth application acts for a user.
 type OAuthToken struct {
-	ID        int64 // becomes the OAuthTokenID of the actor
+	ID        int64 // OAuthTokenID of the actor
 	UserID    int64
 	Scopes    []string
 	ExpiresAt time.Time
 	Revoked   bool
 }
 
-// TokenSource finds an OAuth access token by its digest: ErrNoRows if there is
-// none. The feature that owns the tokens calls Forget in the transaction that
-// revokes one.
+// TokenSource finds an OAuth access token by its digest. ErrNoRows. The feature
+// that owns the tokens calls Forget in the transaction that revokes one.
 type TokenSource func(ctx context.Context, q db.Q, digest string) (*OAuthToken, error)
 
-// OnToken registers a TokenSource. It is called at start-up.
+// OnToken registers a TokenSource. It is called at startup.
 func (s *Service) OnToken(l TokenSource) { s.tokenSources = append(s.tokenSources, l) }
 
-// Forget makes every node forget what it knows of the user's credentials once
-// the transaction is committed.
+// Forget drops the cached credentials of a user on all nodes when the transaction
+// is committed.
 func (s *Service) Forget(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.dropActor(ctx, tx, userID)
 }
 
-// Authenticate returns the actor behind a personal or impersonation token, or
-// one of another feature. Unauthorized when the token is unknown, revoked,
-// expired or not accepted by the settings; Forbidden when the account may not
-// be used; limit.Refused instead of Unauthorized when too many tokens of the
-// address were wrong.
+// Authenticate returns the actor for a personal access token, an impersonation
+// token, or a token of another feature. Unauthorized if the token is unknown,
+// revoked, expired or not allowed by the settings; Forbidden if the account may
+// not be used; limit.Refused instead of Unauthorized if there were too many
+// failures from the IP address.
 func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Actor, error) {
 	by, err := s.TryToken(ctx, token, ip)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -73,8 +71,8 @@ func (s *Service) Authenticate(ctx context.Context, token, ip string) (actor.Act
 	return by, err
 }
 
-// TryToken is Authenticate for what may be a credential of another kind: it
-// counts no failure. The caller does, when nothing else fits.
+// TryToken is Authenticate for a string that may be another kind of credential. It
+// does not count failures; the caller does if nothing matches.
 func (s *Service) TryToken(ctx context.Context, token, ip string) (actor.Actor, error) {
 	now := s.Now()
 	c, err := s.credential(ctx, secret.Digest(token))
@@ -107,7 +105,7 @@ func (s *Service) TryToken(ctx context.Context, token, ip string) (actor.Actor, 
 	return by, nil
 }
 
-// usable refuses a token that has ended.
+// usable returns an error if the token has expired or was revoked.
 func (c *credential) usable(now time.Time) error {
 	active, revoked := c.token.Active(now), c.token.RevokedAt != nil
 	if c.oauth != nil {
@@ -122,7 +120,7 @@ func (c *credential) usable(now time.Time) error {
 	return errs.Unauthorized("Token is expired.")
 }
 
-// refusal is the error that credentials of an account in this state get.
+// refusal returns the error for credentials of an account in this state.
 func (s State) refusal() error {
 	switch s {
 	case Blocked, Banned:
@@ -135,9 +133,8 @@ func (s State) refusal() error {
 	return nil
 }
 
-// Become returns the actor for another account, on behalf of an administrator:
-// the rules of sudo. Forbidden for anyone else; NotFound with the text of the
-// API when there is no such user.
+// Become returns the actor for another account, for sudo. Requires an
+// administrator. Forbidden; NotFound.
 func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Actor, error) {
 	if !by.Admin {
 		return actor.Actor{}, errs.Forbidden("Must be admin to use sudo")
@@ -157,8 +154,8 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 	return as, nil
 }
 
-// As returns the actor for a user in whose name the program does work: NotFound
-// when they are gone, Forbidden when their account may not be used.
+// As returns the actor for a user on whose behalf a background job runs. NotFound;
+// Forbidden if the account may not be used.
 func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
 	by, err := s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
 	by.Impersonator = nil
@@ -172,8 +169,8 @@ func (s *Service) toActor(u *User, ip string) actor.Actor {
 	}
 }
 
-// touch notes that the user was active today, and the token used just now.
-// Both are coalesced, so that reads do not become writes.
+// touch records the activity of the user and the use of the token. Both are
+// updated rarely, so that reads do not cause writes.
 func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error {
 	if err := s.noteActivity(ctx, c.actor.ID, c.active, now); err != nil {
 		return err
@@ -184,22 +181,22 @@ func (s *Service) touch(ctx context.Context, c *credential, now time.Time) error
 	if err := touchToken(ctx, s.DB, c.token.ID, now); err != nil {
 		return err
 	}
-	s.actors.DropGroup(c.actor.ID) // read again, with the times just written
+	s.actors.DropGroup(c.actor.ID) // read again with the new times
 	return nil
 }
 
-// noteActivity writes the day of the last activity, at most once a day.
+// noteActivity records the date of the last activity, at most once a day.
 func (s *Service) noteActivity(ctx context.Context, userID int64, last string, now time.Time) error {
 	var room [len(time.DateOnly)]byte
 	today := now.AppendFormat(room[:0], time.DateOnly)
-	if last >= string(today) { // as in nearly every request: nothing is allocated for it
+	if last >= string(today) { // the common case; avoids an allocation
 		return nil
 	}
 	s.actors.DropGroup(userID)
 	return saveActivity(ctx, s.DB, userID, string(today), now)
 }
 
-// credential reads a token and its account, from memory when it can.
+// credential returns a token with its account, from the cache if possible.
 func (s *Service) credential(ctx context.Context, digest string) (*credential, error) {
 	return s.actors.Get(digest, func() (*credential, bool, error) {
 		c, err := s.findCredential(ctx, digest)
@@ -207,7 +204,8 @@ func (s *Service) credential(ctx context.Context, digest string) (*credential, e
 	})
 }
 
-// findCredential looks among our own tokens, then among those of others.
+// findCredential searches personal access tokens, then the tokens of other
+// features.
 func (s *Service) findCredential(ctx context.Context, digest string) (*credential, error) {
 	c, err := s.readCredential(ctx, digest)
 	for i := 0; i < len(s.tokenSources) && errors.Is(err, db.ErrNoRows); i++ {
@@ -219,15 +217,15 @@ func (s *Service) findCredential(ctx context.Context, digest string) (*credentia
 	return c, err
 }
 
-// dropActor makes every node forget what it knows of the user's credentials
-// once the transaction is committed.
+// dropActor drops the cached credentials of a user on all nodes when the
+// transaction is committed.
 func (s *Service) dropActor(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.Notices.Send(ctx, tx, topic, strconv.FormatInt(userID, 10))
 }
 
-// OnChange has f called with the id of a user when their account or one of their
-// credentials or sessions has changed, after this node has dropped what it knew
-// of them; 0 stands for all users. f must be quick. It is called at start-up.
+// OnChange registers a function that is called with a user ID when the account,
+// credentials or sessions of the user have changed, after the caches of this node
+// were cleared; 0 means all users. It must be fast. OnChange is called at startup.
 func (s *Service) OnChange(f func(userID int64)) {
 	s.Notices.Subscribe(topic, func(key string) {
 		id, err := strconv.ParseInt(key, 10, 64)
@@ -238,9 +236,9 @@ func (s *Service) OnChange(f func(userID int64)) {
 	})
 }
 
-// watchNotices makes the cache of credentials by the digests of their tokens,
-// and drops those of a user when a notice says so. The cache holds no secret: a
-// digest is not accepted as a token.
+// watchNotices creates the cache of credentials, by token digest, and drops those
+// of a user when a notice arrives. The cache holds no secrets: a digest is not
+// accepted as a token.
 func (s *Service) watchNotices() {
 	s.actors = notice.NewCache[string](notice.CacheOptions[*credential]{
 		Bus: s.Notices, TTL: actorTTL, Now: s.Now, Max: actorsMax,
@@ -248,7 +246,7 @@ func (s *Service) watchNotices() {
 	})
 	s.Notices.Subscribe(topic, func(key string) {
 		id, err := strconv.ParseInt(key, 10, 64)
-		if err != nil { // messages were lost: nothing known can be believed
+		if err != nil { // notices were lost, so drop everything
 			s.actors.Drop()
 			return
 		}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// FindByEmails returns the accounts that have confirmed the addresses, with
-// what their public form shows, by the address in lower case: for features that
-// name the authors of commits. Whose address is unknown is left out.
+// FindByEmails returns the users who have confirmed the addresses, by lowercase
+// address, with their public fields. It is used to show the authors of commits.
+// Unknown addresses are left out.
 func (s *Service) FindByEmails(ctx context.Context, addresses []string) (map[string]*User, error) {
 	const batch = 500
 	found := map[string]*User{}

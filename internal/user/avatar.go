@@ -11,8 +11,8 @@ import (
 	"svc/internal/picture"
 )
 
-// SetAvatar gives a user a new picture: they and administrators may. Invalid
-// when it is not an image that browsers show, or is too big.
+// SetAvatar sets the avatar of a user. Requires the user or an administrator.
+// Invalid if the file is not a supported image or is too large.
 func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) (*User, error) {
 	if err := by.RequireSelf(userID, "User"); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (s *Service) SetAvatar(ctx context.Context, by actor.Actor, userID int64, f
 	return findUser(ctx, s.DB, userID)
 }
 
-// RemoveAvatar takes the picture of a user away: they and administrators may.
-// That there is none is no error.
+// RemoveAvatar removes the avatar of a user. Requires the user or an
+// administrator. It is not an error if there is none.
 func (s *Service) RemoveAvatar(ctx context.Context, by actor.Actor, userID int64) (*User, error) {
 	if err := by.RequireSelf(userID, "User"); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (s *Service) RemoveAvatar(ctx context.Context, by actor.Actor, userID int64
 	return findUser(ctx, s.DB, userID)
 }
 
-// OpenAvatar opens the picture of a user for anyone; the caller closes it.
-// NotFound unless the name is that of their present picture.
+// OpenAvatar opens the avatar of a user. No permissions are required. The caller
+// must close it. NotFound unless the name is that of the current avatar.
 func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*blob.Object, error) {
 	u, err := findUser(ctx, s.DB, userID)
 	if err != nil {
@@ -51,13 +51,13 @@ func (s *Service) OpenAvatar(ctx context.Context, userID int64, name string) (*b
 	return s.avatars().Open(ctx, userID, name)
 }
 
-// avatars is where the pictures of users are stored.
+// avatars returns the store for avatars.
 func (s *Service) avatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "user"} }
 
-// storeAvatar stores a picture that has been checked.
+// storeAvatar stores a checked file as the avatar.
 func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64, f *picture.File) error {
-	// The file goes first: a row promises that its picture exists. A crash
-	// between the two leaves a file that nothing refers to.
+	// The file is stored first, because a row must refer to an existing file. A crash
+	// in between leaves an unused file.
 	name, err := s.avatars().Put(ctx, userID, f)
 	if err != nil {
 		return err
@@ -69,14 +69,14 @@ func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64,
 	return nil
 }
 
-// replaceAvatar writes the name of a picture, and removes the file of the one
-// before when nothing refers to it any more.
+// replaceAvatar saves the name of an avatar, and deletes the previous file when
+// the transaction is committed.
 func (s *Service) replaceAvatar(ctx context.Context, by actor.Actor, userID int64, name string) error {
 	var was string
 	_, err := s.change(ctx, userID, func(tx *db.Tx, u *User) error {
 		was, u.Avatar = u.Avatar, name
 		if by.Is(userID) || was == name {
-			return nil // what a user does with their own picture is their affair
+			return nil // changes by the user themselves are not audited
 		}
 		return s.record(ctx, tx, by, u, "user_avatar_updated", audit.Details{Change: "avatar", From: was, To: name})
 	})

@@ -16,16 +16,16 @@ import (
 // RootName is the username of the first administrator.
 const RootName = "root"
 
-// Root are the first administrator's credentials. An empty value was given by
-// the operator and is not repeated.
+// Root are the credentials of the first administrator. A value that the operator
+// has given is empty.
 type Root struct {
 	Password string
 	Token    string
 }
 
-// Bootstrap makes the first administrator and the ghost user in an empty
-// instance, with the given password and token or random ones. It returns the
-// random ones, to be shown once, or nil when the instance had users.
+// Bootstrap creates the first administrator and the ghost user in an empty
+// instance. An empty password or token is generated and returned, to be shown
+// once. It returns nil if there are users.
 func (s *Service) Bootstrap(ctx context.Context, password, token string) (*Root, error) {
 	empty, err := noUsers(ctx, s.DB)
 	if err != nil || !empty {
@@ -46,7 +46,7 @@ func (s *Service) Bootstrap(ctx context.Context, password, token string) (*Root,
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.insertFirst(ctx, tx, hash, token) })
 	if errs.Is(err, errs.KindConflict) {
-		return nil, nil // another node was faster
+		return nil, nil // another node has done it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
@@ -63,7 +63,7 @@ func (s *Service) insertFirst(ctx context.Context, tx *db.Tx, hash, token string
 		u := s.newUser(by, NewUser{Username: n.username, Name: n.name, Email: n.username + "@localhost", SkipConfirmation: true}, setting.Default())
 		u.Kind, u.Admin = n.kind, n.kind == Human
 		if n.kind != Human {
-			hash = "" // no one signs in as the ghost
+			hash = "" // the ghost user cannot sign in
 		}
 		if err := insertUser(ctx, tx, u, hash); err != nil {
 			return err
@@ -89,8 +89,8 @@ func (s *Service) insertFirst(ctx context.Context, tx *db.Tx, hash, token string
 	return nil
 }
 
-// firstExpiry lets root's first token work as long as the default settings
-// allow.
+// firstExpiry returns the latest expiration date of root's first token that the
+// default settings allow.
 func firstExpiry(now time.Time) string {
 	return now.UTC().AddDate(0, 0, setting.Default().MaxTokenLifetimeDays).Format(time.DateOnly)
 }

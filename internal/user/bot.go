@@ -14,17 +14,17 @@ import (
 	"svc/internal/setting"
 )
 
-// A bot is the account behind a project or group access token. The operations
-// here are for the feature that owns projects and groups: it checks permissions
-// and records audit events.
+// A bot user is the account of a project or group access token. The functions here
+// are called by the feature that owns projects and groups, which checks
+// permissions and records audit events.
 
-// BotOf names the group or project that a bot works for: one of the two.
+// BotOf identifies the project or group of a bot user. One field is set.
 type BotOf struct {
 	ProjectID   *int64
 	NamespaceID *int64
 }
 
-// BotScopes are the scopes that the token of a bot may have: none that reads
+// BotScopes returns the scopes that tokens of bot users may have: none that reads
 // personal data or allows sudo.
 func BotScopes() []string {
 	return slices.DeleteFunc(Scopes(), func(scope string) bool {
@@ -32,13 +32,13 @@ func BotScopes() []string {
 	})
 }
 
-// BotToken is an access token of a bot.
+// BotToken is an access token of a bot user.
 type BotToken struct {
 	Token
-	Level int64 // that the bot was given when it was made
+	Level int64 // level that the bot user was created with
 }
 
-// NewBot is what the account of a bot is made of.
+// NewBot has the fields of a new bot user.
 type NewBot struct {
 	Of       BotOf
 	Username string
@@ -46,8 +46,8 @@ type NewBot struct {
 	Level    int64
 }
 
-// NewBotToken checks what is asked for of a bot's token and makes its secret:
-// Invalid when it cannot be. Nothing is stored yet.
+// NewBotToken validates a new token of a bot user and generates its secret.
+// Nothing is stored yet. Invalid.
 func (s *Service) NewBotToken(ctx context.Context, n NewToken) (*Token, error) {
 	for _, scope := range n.Scopes {
 		if !slices.Contains(BotScopes(), scope) {
@@ -57,14 +57,14 @@ func (s *Service) NewBotToken(ctx context.Context, n NewToken) (*Token, error) {
 	return s.newToken(ctx, OfBot, n)
 }
 
-// AddBot stores a bot, called like its token, and the token.
+// AddBot inserts a bot user, named like its token, and the token.
 func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBot, t *Token) (*User, error) {
 	u := s.newUser(by, NewUser{Username: n.Username, Name: t.Name, Email: n.Email, SkipConfirmation: true}, setting.Default())
 	u.Kind, u.External, u.ProjectsLimit, u.CanCreateGroup = ProjectBot, by.External, 0, false
 	if n.Of.NamespaceID != nil {
 		u.Kind = GroupBot
 	}
-	if err := insertUser(ctx, tx, u, ""); err != nil { // no password opens it
+	if err := insertUser(ctx, tx, u, ""); err != nil { // no password
 		return nil, err
 	}
 	if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {
@@ -80,14 +80,13 @@ func (s *Service) AddBot(ctx context.Context, tx *db.Tx, by actor.Actor, n NewBo
 	return u, insertToken(ctx, tx, t, secret.Digest(t.Secret), 0)
 }
 
-// BotTokens lists the tokens of the bots of a group or project, also those
-// that have ended as long as their bots are kept.
+// BotTokens lists the tokens of the bot users of a project or group, including
+// inactive ones of bot users that still exist.
 func (s *Service) BotTokens(ctx context.Context, of BotOf, f TokenFilter, p db.Paging) (db.Page[BotToken], error) {
 	return listBotTokens(ctx, s.DB, of, f, s.Now(), p)
 }
 
-// BotToken returns one token of a bot of the group or project; NotFound when it
-// has no such token.
+// BotToken returns a token of a bot user of a project or group. NotFound.
 func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, error) {
 	t, err := findBotToken(ctx, s.DB, of, id)
 	if err != nil {
@@ -96,8 +95,8 @@ func (s *Service) BotToken(ctx context.Context, of BotOf, id int64) (*BotToken, 
 	return &t, nil
 }
 
-// RevokeBotToken ends a token of a bot; changed is false when it had ended
-// before.
+// RevokeBotToken revokes a token of a bot user. changed is false if it was
+// inactive already.
 func (s *Service) RevokeBotToken(ctx context.Context, tx *db.Tx, t *Token) (changed bool, err error) {
 	err = revokeToken(ctx, tx, t.ID, s.Now())
 	if errors.Is(err, db.ErrNoRows) {
@@ -109,9 +108,9 @@ func (s *Service) RevokeBotToken(ctx context.Context, tx *db.Tx, t *Token) (chan
 	return true, s.dropActor(ctx, tx, t.UserID)
 }
 
-// RotateBotToken ends a token of a bot and gives the one that takes its place;
-// record runs in the transaction. A token that had ended before is Invalid,
-// and what came out of it ends as well: see RotateToken. Then ended runs in the
+// RotateBotToken revokes a token of a bot user and returns its replacement; record
+// runs in the transaction. If the token was revoked before, it is Invalid, and the
+// tokens derived from it are revoked too, see RotateToken; then ended runs in the
 // transaction instead.
 func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt string, record func(*db.Tx, *Token) error, ended func(*db.Tx) error) (*Token, error) {
 	t, err := s.successor(ctx, old, expiresAt)
@@ -137,17 +136,17 @@ func (s *Service) RotateBotToken(ctx context.Context, old *Token, expiresAt stri
 	return t, nil
 }
 
-// IdleBots gives some of the bots none of whose access tokens of the group or
-// project works any more and that have not been retired yet.
+// IdleBots returns a batch of bot users that have no active access token of their
+// project or group and are not retired yet.
 func (s *Service) IdleBots(ctx context.Context, q db.Q, limit int) ([]int64, error) {
 	return idleBots(ctx, q, s.today(), limit)
 }
 
 func (s *Service) today() string { return s.Now().UTC().Format(time.DateOnly) }
 
-// RetireBot ends a bot, unless one of its access tokens of the group or project
-// still works: then retired is false. Its account is blocked, its other tokens
-// and its keys end with it. The account is deleted some weeks later.
+// RetireBot blocks a bot user and revokes its other tokens and keys, unless one of
+// its access tokens of the project or group is active: then retired is false. The
+// account is deleted some weeks later.
 func (s *Service) RetireBot(ctx context.Context, tx *db.Tx, userID int64) (retired bool, err error) {
 	if retired, err = retireBot(ctx, tx, userID, s.Now(), s.today()); err != nil || !retired {
 		return false, err
@@ -172,12 +171,12 @@ func (s *Service) blockBot(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.dropActor(ctx, tx, userID)
 }
 
-// botDays is how long the account of a retired bot is kept, so that users find
-// in the list of tokens what has ended.
+// botDays is how long a retired bot user is kept, so that its tokens remain
+// visible in lists.
 const botDays = 30
 
-// deleteBots removes the accounts of bots that were retired long ago. What
-// they made goes to the ghost user.
+// deleteBots deletes bot users that were retired long ago. Their contributions are
+// moved to the ghost user.
 func (s *Service) deleteBots(ctx context.Context) error {
 	old, err := retiredBots(ctx, s.DB, s.Now().AddDate(0, 0, -botDays), 1000)
 	if err != nil {
@@ -192,8 +191,8 @@ func (s *Service) deleteBots(ctx context.Context) error {
 	return nil
 }
 
-// DeleteBot removes the account of a bot whose group or project goes. One that
-// is gone already is no error.
+// DeleteBot deletes a bot user whose project or group is deleted. It is not an
+// error if it does not exist.
 func (s *Service) DeleteBot(ctx context.Context, tx *db.Tx, userID int64) error {
 	u, err := findUser(ctx, tx, userID)
 	if errs.Is(err, errs.KindNotFound) {

@@ -24,17 +24,17 @@ type NewUser struct {
 	Name     string
 	Username string
 
-	// One of these gives the password; the flags win over Password.
+	// Exactly one of these sets the password; the flags take precedence over Password.
 	Password            string
-	ResetPassword       bool // a random one, and the user is asked to set their own
+	ResetPassword       bool // a random password; the user gets an email to set their own
 	ForceRandomPassword bool
 
 	SkipConfirmation bool
 	Fields
 }
 
-// Fields are the attributes that both creation and change may set; nil leaves
-// the default or the present value.
+// Fields are attributes that can be set when an account is created or changed. A
+// nil field keeps the current value or the default.
 type Fields struct {
 	Admin, Auditor, External *bool
 
@@ -45,18 +45,18 @@ type Fields struct {
 	CanCreateGroup, PrivateProfile, ViewDiffsFileByFile *bool
 	ProjectsLimit, ThemeID, ColorSchemeID               *int64
 
-	// A pointer to nil takes the limit away.
+	// A pointer to nil removes the limit.
 	CIMinutesLimit, ExtraCIMinutesLimit **int64
 
-	Provider, ExternUID string // an identity to add, both or none
-	SAMLProviderID      *int64 // with an identity of a group's provider
+	Provider, ExternUID string // identity to add; both or neither
+	SAMLProviderID      *int64 // for an identity of the provider of a group
 
 	Avatar       *picture.File
-	RemoveAvatar bool // when there is no new one
+	RemoveAvatar bool // only if Avatar is nil
 }
 
-// Create makes an account. Administrators only. Conflict when the email or
-// the username is taken.
+// Create creates an account. Requires an administrator. Conflict if the email or
+// username is taken.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewUser) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewUser) (*User,
 	return s.profile(ctx, by, u.ID)
 }
 
-// newUser is the account before it is stored.
+// newUser returns the account to insert.
 func (s *Service) newUser(by actor.Actor, n NewUser, settings setting.Settings) *User {
 	now := s.Now()
 	u := &User{
@@ -114,8 +114,8 @@ func (s *Service) newUser(by actor.Actor, n NewUser, settings setting.Settings) 
 }
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string, n NewUser) error {
-	// Of two faults clients expect to hear of the address; the indexes hold
-	// both rules.
+	// If both are taken, clients expect the error about the email. The unique indexes
+	// enforce both rules.
 	if _, _, _, err := findAddress(ctx, tx, u.Email); err == nil {
 		return emailTaken()
 	} else if !errors.Is(err, db.ErrNoRows) {
@@ -144,8 +144,8 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 	return s.record(ctx, tx, by, u, "user_created", audit.Details{Add: "user", Message: "User " + u.Username + " created"})
 }
 
-// welcome sends a new user an email with a link to set their password, which
-// confirms the address as well, or to confirm the address.
+// welcome sends a new user an email with a link to set their password, which also
+// confirms the address, or to confirm the address.
 func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string, reset bool) error {
 	switch {
 	case reset:
@@ -157,7 +157,7 @@ func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string,
 	return nil
 }
 
-// apply sets the given attributes and checks them against what the user has.
+// apply sets and validates the given fields.
 func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error {
 	patch.Set(&u.Admin, f.Admin)
 	patch.Set(&u.Auditor, f.Auditor)
@@ -204,11 +204,11 @@ func (s *Service) apply(ctx context.Context, tx *db.Tx, u *User, f Fields) error
 	return nil
 }
 
-// PrivateCommitEmail is a setting: commits get an address that does not reveal
-// the real one.
+// PrivateCommitEmail is a value of the commit email: commits get an address that
+// does not reveal the real one.
 const PrivateCommitEmail = "_private"
 
-// CommitAddress is the address that commits made on the web carry.
+// CommitAddress returns the email address for commits made on the web.
 func (u *User) CommitAddress(host string) string {
 	switch u.CommitEmail {
 	case "":
@@ -219,7 +219,8 @@ func (u *User) CommitAddress(host string) string {
 	return u.CommitEmail
 }
 
-// requireVerified accepts an empty address or one that the user has confirmed.
+// requireVerified returns an error unless the address is empty or confirmed by the
+// user.
 func (s *Service) requireVerified(ctx context.Context, tx *db.Tx, u *User, field, address string) error {
 	if address == "" {
 		return nil
@@ -247,7 +248,7 @@ func (n *NewUser) check(settings setting.Settings) error {
 	return wrong.Err()
 }
 
-// A username is part of URLs and of file names, so it is plain.
+// usernamePattern matches a username, which is part of URLs and file names.
 var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
 
 func checkUsername(wrong errs.Fields, username string) {
@@ -262,14 +263,14 @@ func checkUsername(wrong errs.Fields, username string) {
 	case !usernamePattern.MatchString(username), strings.HasSuffix(username, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"):
 		wrong.Set("username", "can contain only letters, digits, '_', '-' and '.'. It must not start with '-' or end in '.', '.git' or '.atom'.")
 	case allDigits(username):
-		// Everywhere a number names an account by its id.
+		// A number would be taken for an ID.
 		wrong.Set("username", "must contain something other than digits")
 	case reservedNames[lower]:
 		wrong.Set("username", username+" is a reserved name")
 	}
 }
 
-// reservedNames are the first segments of our own URLs.
+// reservedNames are the first path segments of our own URLs.
 var reservedNames = map[string]bool{
 	"-": true, ".": true, "..": true, ".well-known": true, "admin": true, "api": true, "assets": true, "avatar": true,
 	"dashboard": true, "explore": true, "favicon.ico": true, "files": true, "groups": true, "health_check": true,
@@ -302,7 +303,7 @@ func checkPassword(wrong errs.Fields, password string, shortest int) {
 	}
 }
 
-// check holds the rules of the attributes themselves.
+// check validates the fields of an account.
 func (u *User) check() error {
 	wrong := errs.Fields{}
 	for name, text := range map[string]string{
@@ -331,6 +332,6 @@ func (u *User) check() error {
 	return wrong.Err()
 }
 
-// Reserved reports whether a name is the first segment of one of our own
-// URLs, so that nothing else can stand there.
+// Reserved reports whether a name is the first path segment of one of our own
+// URLs.
 func Reserved(name string) bool { return reservedNames[strings.ToLower(name)] }

@@ -12,10 +12,10 @@ import (
 	"svc/internal/errs"
 )
 
-// Delete deletes an account. It is hidden immediately; a background job removes
+// Delete deletes an account. It is hidden immediately; a background job deletes
 // everything that belongs to it. Contributions are moved to the ghost user, or
-// deleted if hard. Administrators only; Conflict if the account cannot be
-// deleted.
+// deleted if hard is set. Requires an administrator. Conflict if the account
+// cannot be deleted.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard bool, unmodifiedSince *time.Time) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, hard boo
 	return s.delete(ctx, by, u, hard, "user_deleted")
 }
 
-// deleteWork finishes a deletion in the background.
+// deleteWork is the background job that deletes an account.
 type deleteWork struct {
 	UserID int64 `json:"user_id"`
 	Hard   bool  `json:"hard"`
@@ -50,7 +50,7 @@ func (s *Service) delete(ctx context.Context, by actor.Actor, u *User, hard bool
 	return nil
 }
 
-// beginDelete hides an account and leaves the rest to the background.
+// beginDelete hides an account and adds the background job that deletes it.
 func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hard bool, event string) error {
 	if u.Admin {
 		if err := requireOtherAdmin(ctx, tx, u.ID); err != nil {
@@ -75,8 +75,7 @@ func (s *Service) beginDelete(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 	return s.Queue.Add(ctx, tx, deleteWork{UserID: u.ID, Hard: hard})
 }
 
-// requireOtherAdmin keeps the last administrator: without one, no one could
-// make another.
+// requireOtherAdmin returns an error if the user is the last administrator.
 func requireOtherAdmin(ctx context.Context, q db.Q, id int64) error {
 	ok, err := hasOtherAdmin(ctx, q, id)
 	if err != nil {
@@ -97,7 +96,7 @@ func (s *Service) finishDelete(ctx context.Context, w deleteWork) error {
 		var err error
 		avatar, err = findHiddenAvatar(ctx, tx, w.UserID)
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // an earlier try got this far
+			return nil // done by an earlier try
 		}
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 	"svc/internal/secret"
 )
 
-// Email is an address of a user beside their primary one.
+// Email is a secondary email address of a user.
 type Email struct {
 	ID          int64
 	UserID      int64
@@ -24,18 +24,18 @@ type Email struct {
 	ConfirmedAt *time.Time
 	CreatedAt   time.Time
 
-	// Token is what ConfirmEmail takes. Only the adding gives it, for the
-	// message to the address; the database holds its digest.
+	// Token is the token for ConfirmEmail, which is sent to the address. It is only
+	// set when the address is added; the database stores its digest.
 	Token string
 }
 
 // NewEmail is an address to add.
 type NewEmail struct {
 	Address          string
-	SkipConfirmation bool // take it for confirmed
+	SkipConfirmation bool // treat it as confirmed
 }
 
-// OwnEmails lists the actor's own secondary addresses, oldest first.
+// OwnEmails lists the secondary addresses of the actor, oldest first.
 func (s *Service) OwnEmails(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[Email], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[Email]{}, err
@@ -43,8 +43,7 @@ func (s *Service) OwnEmails(ctx context.Context, by actor.Actor, p db.Paging) (d
 	return listEmails(ctx, s.DB, by.ID, p)
 }
 
-// OwnEmail gives one of the actor's own secondary addresses; NotFound when they
-// have no such address.
+// OwnEmail returns a secondary address of the actor. NotFound.
 func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Email, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -52,9 +51,9 @@ func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Emai
 	return findEmail(ctx, s.DB, by.ID, id)
 }
 
-// AddOwnEmail adds a secondary address to the actor's own account. It counts
-// once ConfirmEmail has seen its token. Invalid when it is no address or is
-// taken, Forbidden for bots.
+// AddOwnEmail adds a secondary address to the actor's account. It must be
+// confirmed with ConfirmEmail. Invalid, also if the address is taken; Forbidden
+// for bot users.
 func (s *Service) AddOwnEmail(ctx context.Context, by actor.Actor, address string) (*Email, error) {
 	if err := by.RequireHuman("add email addresses"); err != nil {
 		return nil, err
@@ -62,8 +61,7 @@ func (s *Service) AddOwnEmail(ctx context.Context, by actor.Actor, address strin
 	return s.addEmail(ctx, by, by.ID, NewEmail{Address: address})
 }
 
-// DeleteOwnEmail removes one of the actor's own secondary addresses; see
-// DeleteEmail.
+// DeleteOwnEmail deletes a secondary address of the actor; see DeleteEmail.
 func (s *Service) DeleteOwnEmail(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -71,8 +69,8 @@ func (s *Service) DeleteOwnEmail(ctx context.Context, by actor.Actor, id int64) 
 	return s.deleteEmail(ctx, by, by.ID, id)
 }
 
-// Emails lists the secondary addresses of a user, oldest first.
-// Administrators only; NotFound when there is no such user.
+// Emails lists the secondary addresses of a user, oldest first. Requires an
+// administrator. NotFound.
 func (s *Service) Emails(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[Email], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[Email]{}, err
@@ -83,8 +81,8 @@ func (s *Service) Emails(ctx context.Context, by actor.Actor, userID int64, p db
 	return listEmails(ctx, s.DB, userID, p)
 }
 
-// AddEmail adds a secondary address to a user. Administrators only; NotFound
-// when there is no such user, Invalid when it is no address or is taken.
+// AddEmail adds a secondary address to a user. Requires an administrator.
+// NotFound; Invalid, also if the address is taken.
 func (s *Service) AddEmail(ctx context.Context, by actor.Actor, userID int64, n NewEmail) (*Email, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -92,9 +90,8 @@ func (s *Service) AddEmail(ctx context.Context, by actor.Actor, userID int64, n 
 	return s.addEmail(ctx, by, userID, n)
 }
 
-// DeleteEmail removes a secondary address of a user, and the profile stops
-// naming it. Administrators only; NotFound when there is no such address. The
-// primary one cannot be removed and is NotFound too.
+// DeleteEmail deletes a secondary address of a user, also from the profile.
+// Requires an administrator. NotFound, also for the primary address.
 func (s *Service) DeleteEmail(ctx context.Context, by actor.Actor, userID, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -159,14 +156,13 @@ func (s *Service) deleteEmail(ctx context.Context, by actor.Actor, userID, id in
 	return err
 }
 
-// HasConfirmed reports whether an address is a user's own and confirmed, for
-// features that write to them.
+// HasConfirmed reports whether a user has confirmed an address.
 func (s *Service) HasConfirmed(ctx context.Context, userID int64, address string) (bool, error) {
 	return hasConfirmed(ctx, s.DB, userID, address)
 }
 
-// ByPublicEmail returns the user with this public email. Anyone may call it.
-// NotFound if there is none that the actor may see.
+// ByPublicEmail returns the user with this public email. No permissions are
+// required. NotFound.
 func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address string) (*User, error) {
 	u, err := findByPublicEmail(ctx, s.DB, address)
 	if err != nil {
@@ -178,7 +174,7 @@ func (s *Service) ByPublicEmail(ctx context.Context, by actor.Actor, address str
 	return u, nil
 }
 
-// ConfirmEmail confirms the address that the token was sent to. The token is the
+// ConfirmEmail confirms the address that a token was sent to. The token is the
 // permission. Invalid if it is unknown or was used before.
 func (s *Service) ConfirmEmail(ctx context.Context, token string) (*User, error) {
 	e, err := findUnconfirmed(ctx, s.DB, secret.Digest(token))
@@ -208,7 +204,7 @@ func (e *Email) target() audit.Target {
 	return audit.Target{Type: "Email", ID: e.ID, Details: e.Address}
 }
 
-// recordOf writes an audit event about a thing that belongs to a user.
+// recordOf adds an audit event about an object that belongs to a user.
 func (s *Service) recordOf(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, of audit.Target, d audit.Details) error {
 	if err := audit.Record(ctx, tx, by, s.Now(), audit.Event{Type: kind, Entity: u.entity(), Target: of, Details: d}); err != nil {
 		return err
@@ -216,11 +212,12 @@ func (s *Service) recordOf(ctx context.Context, tx *db.Tx, by actor.Actor, u *Us
 	return s.Events.Recorded.Publish(ctx, tx, Recorded{User: u, Kind: kind, Target: of, Detail: d})
 }
 
-// maxEmail is the longest address that a mail server takes.
+// maxEmail is the maximum length of an email address.
 const maxEmail = 254
 
-// validEmail accepts a bare address: no display name, no comment. A host
-// without a dot is fine, instances are often inside one network.
+// validEmail reports whether a string is an address without display name or
+// comment. A host without a dot is allowed, because instances may be in a private
+// network.
 func validEmail(address string) bool {
 	if len(address) > maxEmail || strings.ContainsFunc(address, unicode.IsControl) {
 		return false

@@ -5,14 +5,14 @@ import (
 	"svc/internal/event"
 )
 
-// Events is what happens to users.
+// Events are the events of users.
 type Events struct {
 	// Deleting is published before a deletion begins. A subscriber can refuse it
 	// with errs.Conflict.
 	Deleting event.Event[Deletion]
-	// Deleted is published in the background, in the transaction that removes the
-	// account. A subscriber hands what the user created over to the ghost user. A
-	// hard deletion deletes it instead.
+	// Deleted is published in the background, in the transaction that deletes the
+	// account. A subscriber reassigns the contributions of the user to the ghost user,
+	// or deletes them if the deletion is hard.
 	Deleted event.Event[Deletion]
 	// Renamed is published when a username changes; the paths in the user's
 	// namespace change with it.
@@ -36,8 +36,8 @@ type Recorded struct {
 // Deletion is the deletion of a user.
 type Deletion struct {
 	UserID  int64
-	GhostID int64 // the user who gets what stays; zero while the deletion begins
-	Hard    bool  // nothing stays
+	GhostID int64 // the ghost user; 0 for Deleting
+	Hard    bool  // contributions are deleted
 }
 
 // Renaming is a change of a username.

@@ -10,8 +10,8 @@ import (
 )
 
 // Follow makes the actor follow a user, and returns that user. changed is false if
-// the actor already follows them, or is that user. Users who have signed in may
-// call it; NotFound if they cannot see the user.
+// the actor follows them already, or is that user. Requires a signed-in user.
+// NotFound.
 func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, false, err
@@ -37,7 +37,7 @@ func (s *Service) Follow(ctx context.Context, by actor.Actor, userID int64) (u *
 	return u, changed, nil
 }
 
-// Unfollow ends what Follow began; the rest is alike.
+// Unfollow is the reverse of Follow.
 func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u *User, changed bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, false, err
@@ -57,8 +57,8 @@ func (s *Service) Unfollow(ctx context.Context, by actor.Actor, userID int64) (u
 	return u, changed, nil
 }
 
-// Followers lists the followers of a user, by ID. Users who have signed in may
-// call it; NotFound if there is no user whose profile they may read.
+// Followers lists the followers of a user by ID. Requires a signed-in user.
+// NotFound, also if the profile is private.
 func (s *Service) Followers(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
 	if err := s.requireProfile(ctx, by, userID); err != nil {
 		return db.Page[*User]{}, err
@@ -66,7 +66,8 @@ func (s *Service) Followers(ctx context.Context, by actor.Actor, userID int64, p
 	return listFollows(ctx, s.DB, by, "f.follower_id", "f.followed_id", userID, p)
 }
 
-// Following lists whom a user follows; the rest is as for Followers.
+// Following lists the users that a user follows. Permissions are those of
+// Followers.
 func (s *Service) Following(ctx context.Context, by actor.Actor, userID int64, p db.Paging) (db.Page[*User], error) {
 	if err := s.requireProfile(ctx, by, userID); err != nil {
 		return db.Page[*User]{}, err

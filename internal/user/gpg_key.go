@@ -19,11 +19,11 @@ type GPGKey struct {
 	ID          int64
 	UserID      int64
 	Key         string // armored
-	Fingerprint string // of the primary key, in upper-case hex
+	Fingerprint string // of the primary key, in uppercase hex
 	CreatedAt   time.Time
 }
 
-// Parse reads the key.
+// Parse parses the key.
 func (k *GPGKey) Parse() (*pgp.Key, error) { return pgp.ParseKey(k.Key) }
 
 // maxGPGKeys is the maximum number of GPG keys of a user.
@@ -45,8 +45,7 @@ func (s *Service) OwnGPGKey(ctx context.Context, by actor.Actor, id int64) (*GPG
 	return findUserGPGKey(ctx, s.DB, by.ID, id)
 }
 
-// GPGKeysOf lists the GPG keys of a user, oldest first, to anyone: they are
-// public. NotFound when there is no user that the actor may see.
+// GPGKeysOf lists the GPG keys of a user, oldest first. They are public. NotFound.
 func (s *Service) GPGKeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Paging) (db.Page[GPGKey], error) {
 	u, err := s.Find(ctx, by, of)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Service) GPGKeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Pa
 	return listGPGKeys(ctx, s.DB, u.ID, p)
 }
 
-// GPGKeyOf returns one GPG key of a user to anyone. NotFound.
+// GPGKeyOf returns a GPG key of a user. No permissions are required. NotFound.
 func (s *Service) GPGKeyOf(ctx context.Context, by actor.Actor, of Ref, id int64) (*GPGKey, error) {
 	u, err := s.Find(ctx, by, of)
 	if err != nil {
@@ -64,8 +63,8 @@ func (s *Service) GPGKeyOf(ctx context.Context, by actor.Actor, of Ref, id int64
 	return findUserGPGKey(ctx, s.DB, u.ID, id)
 }
 
-// AddOwnGPGKey adds a GPG key to the actor's own account. Invalid when it is not
-// a public key or anyone has it already; Forbidden for bots.
+// AddOwnGPGKey adds a GPG key to the actor's account. Invalid, also if another
+// user has the key; Forbidden for bot users.
 func (s *Service) AddOwnGPGKey(ctx context.Context, by actor.Actor, key string) (*GPGKey, error) {
 	if err := by.RequireHuman("add GPG keys"); err != nil {
 		return nil, err
@@ -73,8 +72,8 @@ func (s *Service) AddOwnGPGKey(ctx context.Context, by actor.Actor, key string) 
 	return s.addGPGKey(ctx, by, by.ID, key)
 }
 
-// AddGPGKey adds a GPG key to a user. Administrators only; NotFound when there is
-// no such user, otherwise as AddOwnGPGKey.
+// AddGPGKey adds a GPG key to a user. Requires an administrator. NotFound;
+// otherwise like AddOwnGPGKey.
 func (s *Service) AddGPGKey(ctx context.Context, by actor.Actor, userID int64, key string) (*GPGKey, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (k *GPGKey) target() audit.Target {
 	return audit.Target{Type: "GpgKey", ID: k.ID, Details: k.Fingerprint}
 }
 
-// DeleteOwnGPGKey removes one of the actor's own GPG keys. NotFound.
+// DeleteOwnGPGKey deletes a GPG key of the actor. NotFound.
 func (s *Service) DeleteOwnGPGKey(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (s *Service) DeleteOwnGPGKey(ctx context.Context, by actor.Actor, id int64)
 	return s.deleteGPGKey(ctx, by, by.ID, id)
 }
 
-// DeleteGPGKey removes a GPG key of a user. Administrators only; NotFound.
+// DeleteGPGKey deletes a GPG key of a user. Requires an administrator. NotFound.
 func (s *Service) DeleteGPGKey(ctx context.Context, by actor.Actor, userID, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -164,8 +163,7 @@ func (s *Service) deleteGPGKey(ctx context.Context, by actor.Actor, userID, id i
 }
 
 // SigningGPGKeys returns the keys that may have made a signature: those with its
-// fingerprint or, if it has none, with its key ID. It is for features that check
-// signatures.
+// fingerprint or, if it has none, with its key ID.
 func (s *Service) SigningGPGKeys(ctx context.Context, sig *pgp.Signature) ([]GPGKey, error) {
 	found, err := findSigningGPGKeys(ctx, s.DB, sig.Fingerprint, sig.ID)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"svc/internal/limit"
 )
 
-// Failed credentials are counted for each address (for IPv6, its /64 network),
-// whichever interface they come by. Passwords and one-time codes can be guessed:
-// an address over its limit is refused before they are checked. Tokens are too
-// long to be guessed, so a valid one always works; the limit is on the work that
-// invalid ones cause.
+// Failed credentials are counted by IP address (for IPv6, by /64 network) across
+// all interfaces. Passwords and one-time codes can be guessed, so an address that
+// has reached its limit is refused before they are checked. Tokens are too long to
+// be guessed, so a valid one always works; the limit bounds the work caused by
+// invalid ones.
 
-// mayGuess refuses an address that has given too many wrong passwords, for the
-// login or for all logins, with limit.Refused.
+// mayGuess returns limit.Refused if there were too many wrong passwords from an IP
+// address, for the login or in total.
 func (s *Service) mayGuess(ctx context.Context, login, ip string) error {
 	rates, err := s.guessRates(ctx, login, ip)
 	if err != nil {
@@ -41,9 +41,8 @@ func (s *Service) guessed(ctx context.Context, login, ip string) error {
 	return nil
 }
 
-// FailedGuess counts a token that was given in place of a password and opened
-// nothing. It returns limit.Refused when there were too many, else the given
-// refusal.
+// FailedGuess counts an invalid token that was sent as a password. It returns
+// limit.Refused if there were too many, otherwise refusal.
 func (s *Service) FailedGuess(ctx context.Context, login, ip string, refusal error) error {
 	if err := s.mayGuess(ctx, login, ip); err != nil {
 		return err
@@ -71,9 +70,8 @@ func (s *Service) guessRates(ctx context.Context, login, ip string) ([]guessRate
 	}, nil
 }
 
-// FailedToken counts a token, code or link of an address that opened nothing. It
-// returns limit.Refused when there were too many, else the given refusal.
-// Features that have tokens of their own call it.
+// FailedToken counts an invalid token, code or link. It returns limit.Refused if
+// there were too many, otherwise refusal. Features with their own tokens call it.
 func (s *Service) FailedToken(ctx context.Context, ip string, refusal error) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

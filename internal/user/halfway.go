@@ -10,14 +10,14 @@ import (
 	"svc/internal/secret"
 )
 
-// halfwayLife is how long a user may look for their authenticator.
+// halfwayLife is how long the second step of a sign-in is possible.
 const halfwayLife = 10 * time.Minute
 
-// halfwayPlace ties the sealed ticket to its use.
+// halfwayPlace binds the sealed ticket to its purpose.
 const halfwayPlace = "sign_in/halfway"
 
-// halfwayTicket is a user whose password was right. It is bound to that password:
-// when it changes, they begin again.
+// halfwayTicket is a user who has entered the correct password. It is bound to
+// that password and becomes invalid if the password changes.
 type halfwayTicket struct {
 	UserID   int64     `json:"user"`
 	Password string    `json:"password"` // digest of the hash
@@ -26,13 +26,13 @@ type halfwayTicket struct {
 }
 
 func (s *Service) halfway(a *account, r SignInRequest) string {
-	// Numbers, texts and times always encode.
+	// Marshaling these types cannot fail.
 	text, _ := json.Marshal(halfwayTicket{a.user.ID, secret.Digest(a.hash), r.Remember, s.Now().Add(halfwayLife)})
 	return s.Keys.Seal(text, halfwayPlace)
 }
 
-// FinishSignIn is the second step of SignIn, with the ticket of TwoFactorRequired;
-// only the code of the request is used. Gone if the user must start again,
+// FinishSignIn is the second step of SignIn, with the ticket of TwoFactorRequired.
+// Only the code of the request is used. Gone if the user must start again;
 // Unauthorized if the code is wrong, which counts like a wrong password.
 func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)

@@ -11,15 +11,15 @@ import (
 	"svc/internal/errs"
 )
 
-// Identity is the name of a user at a provider of sign-in.
+// Identity is the identity of a user at an identity provider.
 type Identity struct {
 	Provider       string
 	ExternUID      string
-	SAMLProviderID *int64 // of a group's own provider
+	SAMLProviderID *int64 // for the provider of a group
 }
 
-// DeleteIdentity takes an identity from a user. Administrators only; NotFound
-// when there is no such user or they have none at the provider.
+// DeleteIdentity deletes an identity of a user. Requires an administrator.
+// NotFound.
 func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int64, provider string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int
 	return nil
 }
 
-// setIdentity gives a user their identity at a provider, instead of the one
-// they had there. Conflict when it belongs to someone else.
+// setIdentity sets the identity of a user at a provider, replacing an existing
+// one. Conflict if it belongs to another user.
 func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error {
 	if len(i.Provider) > 255 {
 		return errs.InvalidField("provider", "is too long (maximum is 255 characters)")
@@ -52,9 +52,8 @@ func setIdentity(ctx context.Context, tx *db.Tx, userID int64, i Identity) error
 	return taken(saveIdentity(ctx, tx, userID, i))
 }
 
-// FindIdentity returns the user of an identity, for the feature that
-// authenticates identities. The UID is compared exactly: many providers
-// distinguish upper and lower case. NotFound.
+// FindIdentity returns the user of an identity. The UID is case-sensitive, as it
+// is at many providers. NotFound.
 func (s *Service) FindIdentity(ctx context.Context, provider, externUID string) (*User, error) {
 	u, stored, err := findByIdentity(ctx, s.DB, provider, externUID)
 	if err != nil {
@@ -71,20 +70,20 @@ func (s *Service) FindByConfirmedEmail(ctx context.Context, address string) (*Us
 	return findByEmail(ctx, s.DB, address)
 }
 
-// NewIdentityUser is an account that is created at the first sign-in with a
-// provider. It has no password.
+// NewIdentityUser is an account that is created at the first sign-in with an
+// identity provider. It has no password.
 type NewIdentityUser struct {
 	Identity      Identity
-	Usernames     []string // candidates, the best first; those that are invalid or taken are skipped
+	Usernames     []string // candidates in order of preference; invalid and taken ones are skipped
 	Name          string
 	Email         string
 	EmailVerified bool
-	Approval      bool // the account waits for approval
+	Approval      bool // the account is pending approval
 	IP            string
 }
 
-// CreateFromIdentity creates an account for an identity. Invalid if a value is
-// not accepted, Conflict if the address, the identity or all usernames are taken.
+// CreateFromIdentity creates an account for an identity. Invalid; Conflict if the
+// address, the identity or all usernames are taken.
 func (s *Service) CreateFromIdentity(ctx context.Context, n NewIdentityUser) (*User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -127,9 +126,9 @@ func (s *Service) CreateFromIdentity(ctx context.Context, n NewIdentityUser) (*U
 	return nil, errs.Conflict("Username has already been taken")
 }
 
-// LinkIdentity gives a user an identity. Users link their own, the system that
-// of others. Conflict if it belongs to another user, or if the user has another
-// identity at the provider.
+// LinkIdentity adds an identity to a user. Users link their own identities, the
+// system those of others. Conflict if it belongs to another user, or if the user
+// has another identity at the provider.
 func (s *Service) LinkIdentity(ctx context.Context, by actor.Actor, userID int64, i Identity) error {
 	if by.ID != actor.SystemID {
 		if err := by.RequireSession(); err != nil {
@@ -171,9 +170,9 @@ func (s *Service) link(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, 
 	return s.record(ctx, tx, by, u, "user_identity_added", audit.Details{Add: "identity", Message: "Identity at " + i.Provider + " added"})
 }
 
-// UnlinkIdentity takes an identity from the actor, in their own session. ways are
+// UnlinkIdentity removes an identity of the actor. Requires a session. ways are
 // the providers that users can sign in with. Forbidden if it is the last way to
-// sign in, NotFound if there is no such identity.
+// sign in; NotFound.
 func (s *Service) UnlinkIdentity(ctx context.Context, by actor.Actor, provider string, ways []string) error {
 	if err := by.RequireSession(); err != nil {
 		return err
@@ -213,8 +212,8 @@ func (s *Service) UnlinkIdentity(ctx context.Context, by actor.Actor, provider s
 	return nil
 }
 
-// HasPassword reports whether the actor has a password: users who were created
-// at their first sign-in with a provider have none until they set one.
+// HasPassword reports whether the actor has a password. Users who were created at
+// their first sign-in with an identity provider have none until they set one.
 func (s *Service) HasPassword(ctx context.Context, by actor.Actor) (bool, error) {
 	if err := by.RequireUser(); err != nil {
 		return false, err
@@ -232,14 +231,14 @@ func (s *Service) AdminWithIdentity(ctx context.Context, q db.Q, providers []str
 	return adminWithIdentity(ctx, q, providers)
 }
 
-// OtherAdmin reports whether there is an active administrator besides a user.
+// OtherAdmin reports whether there is another active administrator.
 func (s *Service) OtherAdmin(ctx context.Context, userID int64) (bool, error) {
 	return otherAdmin(ctx, s.DB, userID)
 }
 
-// SignInIdentity opens a session for a user whose identity a provider has
-// confirmed. It refuses like SignIn; TwoFactorRequired if the user has two-factor
-// authentication and the provider is not trusted with it.
+// SignInIdentity creates a session for a user whose identity a provider has
+// authenticated. The errors are those of SignIn; TwoFactorRequired if the user has
+// two-factor authentication and the provider is not trusted with it.
 func (s *Service) SignInIdentity(ctx context.Context, userID int64, provider string, trustTwoFactor bool, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -291,8 +290,7 @@ type LinkedUser struct {
 	ExternUID string
 }
 
-// LinkedUsers lists the active users of a provider, by ID, from the one after an
-// ID on.
+// LinkedUsers lists the active users of a provider by ID, starting after an ID.
 func (s *Service) LinkedUsers(ctx context.Context, provider string, after int64, limit int) ([]LinkedUser, error) {
 	ids, uids, err := findLinked(ctx, s.DB, provider, after, limit)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"svc/internal/secret"
 )
 
-// Impersonate has the session of an administrator act as another user, until
-// StopImpersonating or its end. Administrators only, by their own session.
-// Forbidden where the settings do not allow it, for oneself, for accounts of
-// programs and for those that may not be used; NotFound.
+// Impersonate makes the session of an administrator act as another user, until
+// StopImpersonating or the end of the session. Requires an administrator with a
+// session. Forbidden if the settings do not allow it, for oneself, for bot users
+// and for accounts that may not be used; NotFound.
 func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Session, userID int64) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 	return u, s.setActing(ctx, by, session, u, &u.ID, "Started Impersonation")
 }
 
-// StopImpersonating makes a session the administrator's own again, and gives
-// whom it acted as. Conflict when it acts as no one.
+// StopImpersonating ends the impersonation of a session and returns the
+// impersonated user. Conflict if there is none.
 func (s *Service) StopImpersonating(ctx context.Context, by actor.Actor, session *Session) (*User, error) {
 	if by.Impersonator == nil || session.Impersonator == nil {
 		return nil, errs.Conflict("You are not impersonating a user.")
@@ -70,10 +70,10 @@ func (s *Service) setActing(ctx context.Context, by actor.Actor, session *Sessio
 	return nil
 }
 
-// actAs turns the session of an administrator into that of the user whom they
-// acts as. When they may no longer, it is their own. The CSRF token differs
-// from their own: a form that was loaded as one of the two does nothing as the
-// other.
+// actAs turns the session of an administrator into that of the impersonated user.
+// If impersonation is no longer allowed, it ends. The CSRF token differs from that
+// of the administrator, so that a form loaded as one of the two cannot be
+// submitted as the other.
 func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
 	owner := session.User
 	by := s.toActor(owner, ip)
@@ -98,12 +98,12 @@ func (s *Service) actAs(ctx context.Context, session *Session, ip string) (actor
 	return as, nil
 }
 
-// endActing makes a session its owner's own for good: what was refused once
-// must not come back by itself.
+// endActing ends the impersonation of a session permanently, so that it does not
+// resume when it is allowed again.
 func (s *Service) endActing(ctx context.Context, session *Session) error {
 	session.actingAs = nil
 	err := saveActingAs(ctx, s.DB, session.ID, nil)
-	if err != nil && !errors.Is(err, db.ErrNoRows) { // it may have been revoked
+	if err != nil && !errors.Is(err, db.ErrNoRows) { // the session may have been revoked
 		return fmt.Errorf("end impersonation: %w", err)
 	}
 	return nil

@@ -25,8 +25,8 @@ type Key struct {
 	ID          int64
 	UserID      int64
 	Title       string
-	Key         string // the authorized-keys line, with its comment
-	Fingerprint string // MD5, sixteen bytes in hex with colons
+	Key         string // line for authorized_keys, with its comment
+	Fingerprint string // MD5 in hex with colons
 	SHA256      string // "SHA256:" and base64
 	Usage       KeyUsage
 	CreatedAt   time.Time
@@ -34,7 +34,7 @@ type Key struct {
 	LastUsedAt  *time.Time
 }
 
-// KeyUsage says what a key is good for.
+// KeyUsage is the usage type of a key.
 type KeyUsage string
 
 // The usages.
@@ -48,11 +48,11 @@ const (
 type NewKey struct {
 	Title     string
 	Key       string
-	Usage     KeyUsage // empty: for both
+	Usage     KeyUsage // empty for both
 	ExpiresAt *time.Time
 }
 
-// OwnKeys lists the actor's own keys, oldest first.
+// OwnKeys lists the keys of the actor, oldest first.
 func (s *Service) OwnKeys(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[Key], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[Key]{}, err
@@ -60,7 +60,7 @@ func (s *Service) OwnKeys(ctx context.Context, by actor.Actor, p db.Paging) (db.
 	return listKeys(ctx, s.DB, by.ID, p)
 }
 
-// OwnKey gives one of the actor's own keys; NotFound when they have no such key.
+// OwnKey returns a key of the actor. NotFound.
 func (s *Service) OwnKey(ctx context.Context, by actor.Actor, id int64) (*Key, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -68,8 +68,7 @@ func (s *Service) OwnKey(ctx context.Context, by actor.Actor, id int64) (*Key, e
 	return findUserKey(ctx, s.DB, by.ID, id)
 }
 
-// KeysOf lists the keys of a user, oldest first, to anyone: they are public.
-// NotFound when there is no user that the actor may see.
+// KeysOf lists the keys of a user, oldest first. They are public. NotFound.
 func (s *Service) KeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Paging) (db.Page[Key], error) {
 	u, err := s.Find(ctx, by, of)
 	if err != nil {
@@ -82,8 +81,7 @@ func (s *Service) KeysOf(ctx context.Context, by actor.Actor, of Ref, p db.Pagin
 	return page, err
 }
 
-// KeyOf returns one key of a user to anyone. NotFound when there is none that
-// the actor may see.
+// KeyOf returns a key of a user. No permissions are required. NotFound.
 func (s *Service) KeyOf(ctx context.Context, by actor.Actor, of Ref, id int64) (*Key, error) {
 	u, err := s.Find(ctx, by, of)
 	if err != nil {
@@ -97,8 +95,8 @@ func (s *Service) KeyOf(ctx context.Context, by actor.Actor, of Ref, id int64) (
 	return k, nil
 }
 
-// hideComment leaves the comment to the owner and to administrators: it is
-// most times an address or the name of a machine.
+// hideComment removes the comment unless the actor is the owner or an
+// administrator: it is often an email address or a host name.
 func (k *Key) hideComment(by actor.Actor) {
 	if by.Admin || by.Is(k.UserID) {
 		return
@@ -108,8 +106,7 @@ func (k *Key) hideComment(by actor.Actor) {
 	}
 }
 
-// KeyWithUser returns a key and its owner. Administrators only; NotFound when
-// there is no such key.
+// KeyWithUser returns a key and its owner. Requires an administrator. NotFound.
 func (s *Service) KeyWithUser(ctx context.Context, by actor.Actor, id int64) (*Key, *User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
@@ -127,9 +124,8 @@ var (
 	sha256Pattern = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
 )
 
-// KeyByFingerprint returns the key with this fingerprint, MD5 or SHA256, and
-// its owner. Administrators only; Invalid when it is no fingerprint, NotFound
-// when there is no such key.
+// KeyByFingerprint returns the key with an MD5 or SHA-256 fingerprint, and its
+// owner. Requires an administrator. Invalid; NotFound.
 func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerprint string) (*Key, *User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, nil, err
@@ -150,8 +146,8 @@ func (s *Service) KeyByFingerprint(ctx context.Context, by actor.Actor, fingerpr
 	return k, u, err
 }
 
-// ParseFingerprint reads a fingerprint of a key, MD5 or SHA256; the other one is
-// empty. Invalid when it is neither.
+// ParseFingerprint parses an MD5 or SHA-256 fingerprint. The other result is
+// empty. Invalid.
 func ParseFingerprint(text string) (md5, sha256 string, err error) {
 	if md5 := strings.ToLower(strings.TrimPrefix(text, "MD5:")); md5Pattern.MatchString(md5) {
 		return md5, "", nil
@@ -162,8 +158,8 @@ func ParseFingerprint(text string) (md5, sha256 string, err error) {
 	return "", text, nil
 }
 
-// AddOwnKey adds a key to the actor's own account. Invalid when the key cannot
-// be used or anyone has it already, Forbidden for bots.
+// AddOwnKey adds a key to the actor's account. Invalid, also if the key is in use;
+// Forbidden for bot users.
 func (s *Service) AddOwnKey(ctx context.Context, by actor.Actor, n NewKey) (*Key, error) {
 	if err := by.RequireHuman("add SSH keys"); err != nil {
 		return nil, err
@@ -171,8 +167,8 @@ func (s *Service) AddOwnKey(ctx context.Context, by actor.Actor, n NewKey) (*Key
 	return s.addKey(ctx, by, by.ID, n)
 }
 
-// AddKey adds a key to a user. Administrators only; NotFound when there is no
-// such user, otherwise as AddOwnKey.
+// AddKey adds a key to a user. Requires an administrator. NotFound; otherwise like
+// AddOwnKey.
 func (s *Service) AddKey(ctx context.Context, by actor.Actor, userID int64, n NewKey) (*Key, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -180,8 +176,7 @@ func (s *Service) AddKey(ctx context.Context, by actor.Actor, userID int64, n Ne
 	return s.addKey(ctx, by, userID, n)
 }
 
-// DeleteOwnKey removes one of the actor's own keys. NotFound when they have no
-// such key.
+// DeleteOwnKey deletes a key of the actor. NotFound.
 func (s *Service) DeleteOwnKey(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -189,8 +184,7 @@ func (s *Service) DeleteOwnKey(ctx context.Context, by actor.Actor, id int64) er
 	return s.deleteKey(ctx, by, by.ID, id)
 }
 
-// DeleteKey removes a key of a user. Administrators only; NotFound when the
-// user is not there or has no such key.
+// DeleteKey deletes a key of a user. Requires an administrator. NotFound.
 func (s *Service) DeleteKey(ctx context.Context, by actor.Actor, userID, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -242,7 +236,7 @@ func (s *Service) deleteKey(ctx context.Context, by actor.Actor, userID, id int6
 		if err != nil {
 			return err
 		}
-		// Recorded first: subscribers read the key.
+		// Recorded before the deletion, because subscribers read the key.
 		if err := s.recordOf(ctx, tx, by, u, "remove_ssh_key", k.target(), audit.Details{Remove: "ssh_key", Message: "Removed SSH key"}); err != nil {
 			return err
 		}
@@ -258,8 +252,8 @@ func (k *Key) target() audit.Target {
 	return audit.Target{Type: "Key", ID: k.ID, Details: k.Title}
 }
 
-// Check makes the key that n describes, also for features that keep keys of
-// their own. Invalid when it cannot be used.
+// Check validates a new key and returns it. It is also used by features with their
+// own keys. Invalid.
 func (n NewKey) Check(now time.Time) (*Key, error) {
 	wrong := errs.Fields{}
 	switch {
@@ -292,14 +286,12 @@ func (n NewKey) Check(now time.Time) (*Key, error) {
 }
 
 const (
-	maxKeyText = 5000 // an RSA key of 16384 bits, the largest, has 2800
+	maxKeyText = 5000 // the largest RSA key, of 16384 bits, has 2800
 	minRSABits = 2048
 )
 
-// parseKey reads one authorized-keys line: type, base64, comment. It gives the
-// line as it is stored, and says what is wrong with one that cannot be
-// accepted. Options have no place here: the line would end up in front of
-// whatever the server itself has to say about the key.
+// parseKey parses a line of authorized_keys: type, base64 and comment. It returns
+// the line to store, or a message about the problem. Options are not allowed.
 func parseKey(text string) (line string, key ssh.PublicKey, problem string) {
 	const malformed = "is invalid"
 	text = strings.TrimSpace(text)
@@ -313,7 +305,7 @@ func parseKey(text string) (line string, key ssh.PublicKey, problem string) {
 		return "", nil, malformed
 	}
 	key, err = ssh.ParsePublicKey(raw)
-	// A second spelling of the same key would have its own fingerprint.
+	// A different encoding of the same key would have another fingerprint.
 	if err != nil || key.Type() != kind || !bytes.Equal(key.Marshal(), raw) {
 		return "", nil, malformed
 	}

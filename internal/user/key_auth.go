@@ -11,9 +11,9 @@ import (
 	"svc/internal/errs"
 )
 
-// AuthenticateKey returns the actor whose SSH key has this fingerprint,
-// "SHA256:" and base64. Unauthorized when no person has such a key, it has
-// expired or is for signing only; Forbidden when the account may not be used.
+// AuthenticateKey returns the actor for the SSH key with this SHA-256 fingerprint.
+// Unauthorized if no user has the key, or it has expired or is for signing only;
+// Forbidden if the account may not be used.
 func (s *Service) AuthenticateKey(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
 	now := s.Now()
 	c, err := findKeyCredential(ctx, s.DB, fingerprint)
@@ -41,7 +41,7 @@ func (s *Service) AuthenticateKey(ctx context.Context, fingerprint, ip string) (
 	return c.actor, nil
 }
 
-// keyCredential is an SSH key with the account that it opens.
+// keyCredential is an SSH key with its account.
 type keyCredential struct {
 	id                    int64
 	usage                 KeyUsage
@@ -51,8 +51,8 @@ type keyCredential struct {
 	active                string // last_activity_on
 }
 
-// requireNoDeployKey refuses a key that opens projects by itself: whose key a
-// connection comes with must be clear.
+// requireNoDeployKey returns an error if the key is a deploy key, because a key
+// must identify its owner.
 func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {
 	there, err := hasDeployKey(ctx, q, fingerprint)
 	if err != nil {
@@ -64,8 +64,8 @@ func requireNoDeployKey(ctx context.Context, q db.Q, fingerprint string) error {
 	return nil
 }
 
-// RequireNoKey refuses a key that a user has, for features that keep keys of
-// their own. It is asked in the transaction that adds the key.
+// RequireNoKey returns an error if a user has the key. Features with their own
+// keys call it in the transaction that adds a key.
 func (s *Service) RequireNoKey(ctx context.Context, q db.Q, fingerprint string) error {
 	there, err := hasKey(ctx, q, fingerprint)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"svc/internal/errs"
 )
 
-// Filter chooses accounts; zero values choose all. The fields below Admin are
-// for administrators and ignored for others.
+// Filter selects accounts. Zero values match everything. The fields below Admin
+// are ignored if the actor is not an administrator.
 type Filter struct {
 	Username        string // exact, case-insensitive
-	Search          string // in name and username; an address must be whole
+	Search          string // substring of name or username, or a full email address
 	PublicEmail     string // exact
 	Active          bool
 	ExcludeActive   bool
@@ -31,7 +31,7 @@ type Filter struct {
 	Admin AdminFilter
 }
 
-// AdminFilter is what administrators may also choose by.
+// AdminFilter has the conditions for administrators.
 type AdminFilter struct {
 	ExternUID       string
 	Provider        string
@@ -43,7 +43,7 @@ type AdminFilter struct {
 	Auditors        bool
 	SkipLDAP        bool
 	Attributes      map[string]string
-	WithAttributes  bool // read the attributes as well
+	WithAttributes  bool // also read the custom attributes
 }
 
 // Sort is the order of a list.
@@ -52,8 +52,8 @@ type Sort struct {
 	Desc bool
 }
 
-// List returns accounts. Anonymous callers must give a username, so that they
-// cannot list all accounts: Forbidden otherwise.
+// List lists accounts. An anonymous caller must give a username, so that they
+// cannot list all accounts: Forbidden.
 func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort, p db.Paging) (db.Page[*User], error) {
 	if by.Anonymous() && f.Username == "" {
 		return db.Page[*User]{}, errs.Forbidden("Not authorized to access /api/v4/users")
@@ -91,15 +91,15 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order Sort
 	return page, s.addCreators(ctx, page.Items...)
 }
 
-// Activity is the day on which a user was last active.
+// Activity is the date on which a user was last active.
 type Activity struct {
 	UserID   int64
 	Username string
 	On       string // YYYY-MM-DD
 }
 
-// Activities lists the users who were active since a day, the least recently
-// active first. Administrators only.
+// Activities lists the users who were active since a date, least recently active
+// first. Requires an administrator.
 func (s *Service) Activities(ctx context.Context, by actor.Actor, from string, p db.Paging) (db.Page[Activity], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[Activity]{}, err

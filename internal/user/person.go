@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Person is a user as the export of another instance names them, without their
-// address. It is mapped to the account with the same confirmed address.
+// Person is a user in an export from an instance, without their email address. It
+// is mapped to the account with the same confirmed address.
 type Person struct {
 	Username string
 	Name     string
-	Digest   string // of their primary address; empty while that is not confirmed
+	Digest   string // digest of the primary address; empty if it is not confirmed
 }
 
-// Person is how a file that leaves this instance names the user.
+// Person returns the user for an export.
 func (u *User) Person() Person {
 	p := Person{Username: u.Username, Name: u.Name}
 	if u.ConfirmedAt != nil {
@@ -26,13 +26,13 @@ func (u *User) Person() Person {
 	return p
 }
 
-// addressDigest stands for an address where the address is not to be read.
+// addressDigest returns the digest of an email address.
 func addressDigest(address string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.ToLower(address)))
 }
 
-// Persons names several accounts, by id. Who is not there, or is not human, is
-// left out.
+// Persons returns users for an export by ID. Deleted users and those that are not
+// human are left out.
 func (s *Service) Persons(ctx context.Context, ids []int64) (map[int64]Person, error) {
 	found := map[int64]Person{}
 	if len(ids) == 0 {
@@ -48,9 +48,8 @@ func (s *Service) Persons(ctx context.Context, ids []int64) (map[int64]Person, e
 	return found, nil
 }
 
-// Recognise finds the users with a confirmed address that has one of the digests,
-// and sets their IDs. It reads all addresses, so callers pass all digests at
-// once.
+// Recognise finds the users who have confirmed an address with one of the digests,
+// and sets their IDs. It reads all addresses, so callers pass all digests at once.
 func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]int64) error {
 	if len(digests) == 0 {
 		return nil

@@ -13,27 +13,27 @@ import (
 
 // Appearance are preferences that only pages use. Empty values are the defaults.
 type Appearance struct {
-	Theme     string `json:"theme,omitempty"`      // light or dark; empty: that of the system
-	StartPage string `json:"start_page,omitempty"` // one of StartPages; empty: projects
+	Theme     string `json:"theme,omitempty"`      // light or dark; empty means that of the system
+	StartPage string `json:"start_page,omitempty"` // one of StartPages; empty means projects
 	DiffView  string `json:"diff_view,omitempty"`  // inline or parallel
-	TabWidth  int    `json:"tab_width,omitempty"`  // one of TabWidths; 0: 4
-	FirstDay  int    `json:"first_day,omitempty"`  // of the week: 1 Sunday, 2 Monday, 7 Saturday; 0: Monday
+	TabWidth  int    `json:"tab_width,omitempty"`  // one of TabWidths; 0 means 4
+	FirstDay  int    `json:"first_day,omitempty"`  // of the week: 1 Sunday, 2 Monday, 7 Saturday; 0 means Monday
 	// PassIdentities adds the identities of the user to ID tokens of jobs.
 	PassIdentities bool `json:"pass_identities,omitempty"`
 }
 
-// StartPages are the pages that can be the first one.
+// StartPages returns the pages that can be the start page.
 func StartPages() []string {
 	return []string{"projects", "starred", "groups", "issues", "merge_requests", "todos", "activity"}
 }
 
-// TabWidths are the widths that a tab can have.
+// TabWidths returns the possible tab widths.
 func TabWidths() []int { return []int{2, 4, 8} }
 
-// FirstDays are the days that a week can begin with: see Appearance.
+// FirstDays returns the possible first days of the week: see Appearance.
 func FirstDays() []int { return []int{0, 1, 2, 7} }
 
-// Sunday returns how many days after Sunday the week begins.
+// Sunday returns the number of days between Sunday and the first day of the week.
 func (a Appearance) Sunday() int {
 	if a.FirstDay == 0 {
 		return 1
@@ -41,7 +41,8 @@ func (a Appearance) Sunday() int {
 	return a.FirstDay - 1
 }
 
-// PreferenceChange lists changes to preferences; nil leaves a value.
+// PreferenceChange are changes to preferences. A nil field keeps the current
+// value.
 type PreferenceChange struct {
 	Timezone              *string
 	Theme                 *string
@@ -54,7 +55,8 @@ type PreferenceChange struct {
 	PassIdentities        *bool
 }
 
-// SetPreferences changes the preferences of the actor. Forbidden for bots; Invalid.
+// SetPreferences changes the preferences of the actor. Forbidden for bot users;
+// Invalid.
 func (s *Service) SetPreferences(ctx context.Context, by actor.Actor, c PreferenceChange) (*User, error) {
 	if err := by.RequireHuman("change their preferences"); err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ type SignIn struct {
 	At        time.Time
 }
 
-// maxSignIns is how many sign-ins of a user are stored.
+// maxSignIns is the maximum number of stored sign-ins of a user.
 const maxSignIns = 100
 
 // SignIns lists the latest sign-ins of the actor, newest first.

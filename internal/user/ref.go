@@ -9,10 +9,10 @@ import (
 	"svc/internal/errs"
 )
 
-// Ref names an account by id or username.
+// Ref identifies an account by ID or username.
 type Ref string
 
-// UnmarshalParam reads a Ref from a request.
+// UnmarshalParam parses a Ref in a request.
 func (r *Ref) UnmarshalParam(text string) error {
 	if text == "" || len(text) > 255 {
 		return errs.Invalid("not a user")
@@ -21,9 +21,8 @@ func (r *Ref) UnmarshalParam(text string) error {
 	return nil
 }
 
-// FindAll returns several accounts by id, with what their public form shows,
-// for features that name users beside their own things. Who is not there is
-// left out.
+// FindAll returns users by ID, with their public fields, for features that refer
+// to users. Users that do not exist are left out.
 func (s *Service) FindAll(ctx context.Context, ids []int64) (map[int64]*User, error) {
 	if len(ids) == 0 {
 		return map[int64]*User{}, nil
@@ -31,8 +30,8 @@ func (s *Service) FindAll(ctx context.Context, ids []int64) (map[int64]*User, er
 	return findUsers(ctx, s.DB, ids)
 }
 
-// CommitAddress returns the email address of a user for commits; empty if there is
-// no such user.
+// CommitAddress returns the email address of a user for commits, or an empty
+// string if there is no such user.
 func (s *Service) CommitAddress(ctx context.Context, id int64) (string, error) {
 	u, err := findCommitAddress(ctx, s.DB, id)
 	if errors.Is(err, db.ErrNoRows) {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/patch"
 )
 
-// SelfChange is what a user changes of what they say of themselves; nil leaves
-// it.
+// SelfChange are changes of a user to their own profile. A nil field keeps the
+// current value.
 type SelfChange struct {
 	Name *string
 
@@ -23,8 +23,7 @@ type SelfChange struct {
 	PrivateProfile                          *bool
 }
 
-// UpdateSelf lets the actor change what they say of themselves. Invalid when a
-// value is refused.
+// UpdateSelf changes the profile of the actor. Invalid.
 func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) (*User, error) {
 	if err := by.RequireHuman("change their profile"); err != nil {
 		return nil, err
@@ -51,9 +50,8 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 	})
 }
 
-// SetOwnPrimary makes one of the actor's confirmed addresses the one that
-// emails go to. NotFound when they have no such address, Invalid when it is
-// not confirmed.
+// SetOwnPrimary makes a confirmed address of the actor the primary one. NotFound;
+// Invalid if it is not confirmed.
 func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
 	if err := by.RequireHuman("change their email address"); err != nil {
 		return nil, err
@@ -72,10 +70,9 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 	})
 }
 
-// ChangePassword changes the actor's password. It requires the current one. The
-// actor's other sessions end; the given one continues. Invalid if the current
-// password is wrong, which counts like a failed sign-in, or the new one is not
-// accepted.
+// ChangePassword changes the password of the actor. It requires the current one.
+// All other sessions of the actor end. Invalid if the current password is wrong,
+// which counts like a failed sign-in, or the new one is not accepted.
 func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, password string, keepSession int64) error {
 	if err := by.RequireHuman("change their password"); err != nil {
 		return err
@@ -115,7 +112,7 @@ func (s *Service) ChangePassword(ctx context.Context, by actor.Actor, present, p
 	return err
 }
 
-// checkOwn asks the actor for their password again. Invalid when it is wrong.
+// checkOwn checks the password of the actor. Invalid.
 func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string) error {
 	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
 	if errs.Is(err, errs.KindUnauthorized) {
@@ -124,8 +121,8 @@ func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string)
 	return err
 }
 
-// Reauthenticate checks the password of the actor again before an operation that
-// requires it. Unauthorized when it is wrong; failures count as failed sign-ins.
+// Reauthenticate checks the password of the actor before a sensitive operation.
+// Unauthorized; failures count as failed sign-ins.
 func (s *Service) Reauthenticate(ctx context.Context, by actor.Actor, password string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -134,7 +131,7 @@ func (s *Service) Reauthenticate(ctx context.Context, by actor.Actor, password s
 	return err
 }
 
-// RevokeOtherSessions ends all sessions of the actor but one.
+// RevokeOtherSessions ends all sessions of the actor except one.
 func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -142,11 +139,11 @@ func (s *Service) RevokeOtherSessions(ctx context.Context, by actor.Actor, keep 
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.revokeSessions(ctx, tx, by.ID, keep) })
 }
 
-// adminScopes are the scopes that only administrators may request: they have no
+// adminScopes are the scopes that only administrators may request. They have no
 // effect for others.
 func adminScopes() []string { return []string{"sudo", "admin_mode"} }
 
-// OwnScopes are the scopes that the actor's tokens may carry.
+// OwnScopes returns the scopes that tokens of the actor may have.
 func OwnScopes(by actor.Actor) []string {
 	if by.Admin {
 		return Scopes()
@@ -154,9 +151,8 @@ func OwnScopes(by actor.Actor) []string {
 	return slices.DeleteFunc(Scopes(), func(scope string) bool { return slices.Contains(adminScopes(), scope) })
 }
 
-// CreatePersonalToken creates a token for the actor. It requires a session: a
-// token cannot create another one (Forbidden). Invalid if the actor may not use
-// a scope.
+// CreatePersonalToken creates a token for the actor. It requires a session:
+// Forbidden with a token. Invalid if the actor may not use a scope.
 func (s *Service) CreatePersonalToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireSession(); err != nil {
 		return nil, err

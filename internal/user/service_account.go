@@ -17,12 +17,13 @@ import (
 	"svc/internal/setting"
 )
 
-// A service account is the account of a program. It has personal access tokens,
-// becomes a member of groups and projects like a human user, and never signs in.
-// It belongs to the instance or to a top-level group. For those of groups, the
-// feature that owns groups checks the permissions: see ServiceAccountsIn.
+// A service account is an account for a program. It has personal access tokens and
+// can be a member of groups and projects, but it cannot sign in. It belongs to the
+// instance or to a top-level group. For those of groups, the feature that owns
+// groups checks permissions: see ServiceAccountsIn.
 
-// ServiceAccounts lists the service accounts of the instance. Administrators only.
+// ServiceAccounts lists the service accounts of the instance. Requires an
+// administrator.
 func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, order Sort, p db.Paging) (db.Page[*User], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*User]{}, err
@@ -30,8 +31,8 @@ func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, order Sor
 	return s.ServiceAccountsIn(ofInstance()).List(ctx, order, p)
 }
 
-// ServiceAccount returns a service account of the instance. Administrators only.
-// NotFound.
+// ServiceAccount returns a service account of the instance. Requires an
+// administrator. NotFound.
 func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, id int64) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -39,8 +40,8 @@ func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, id int64) 
 	return s.ServiceAccountsIn(ofInstance()).Get(ctx, id)
 }
 
-// CreateServiceAccount adds a service account to the instance. Administrators only.
-// Invalid.
+// CreateServiceAccount adds a service account to the instance. Requires an
+// administrator. Invalid.
 func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, n NewServiceAccount) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -48,8 +49,8 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, n Ne
 	return s.ServiceAccountsIn(ofInstance()).Create(ctx, by, n)
 }
 
-// UpdateServiceAccount changes a service account of the instance. Administrators
-// only. NotFound, Invalid.
+// UpdateServiceAccount changes a service account of the instance. Requires an
+// administrator. NotFound; Invalid.
 func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, id int64, c ServiceAccountChange) (*User, error) {
 	u, err := s.ServiceAccount(ctx, by, id)
 	if err != nil {
@@ -58,15 +59,15 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, id i
 	return s.ServiceAccountsIn(ofInstance()).Update(ctx, by, u, c)
 }
 
-// ServiceAccountOwner is the group of service accounts, or the instance.
+// ServiceAccountOwner is the owner of service accounts: a group or the instance.
 type ServiceAccountOwner struct {
-	GroupID *int64 // nil: the instance
+	GroupID *int64 // nil for the instance
 	Entity  audit.Entity
 }
 
 func ofInstance() ServiceAccountOwner { return ServiceAccountOwner{Entity: audit.Instance()} }
 
-// ServiceAccountsIn returns the service accounts of an owner. The caller checks the
+// ServiceAccountsIn returns the service accounts of an owner. The caller checks
 // permissions.
 func (s *Service) ServiceAccountsIn(of ServiceAccountOwner) ServiceAccountList {
 	return ServiceAccountList{s, of}
@@ -82,10 +83,11 @@ type ServiceAccountList struct {
 // generated.
 type NewServiceAccount struct{ Name, Username, Email string }
 
-// ServiceAccountChange is what is to change; nil leaves the present value.
+// ServiceAccountChange are changes to a service account. A nil field keeps the
+// current value.
 type ServiceAccountChange struct{ Name, Username, Email *string }
 
-// maxServiceAccounts is how many service accounts an owner has.
+// maxServiceAccounts is the maximum number of service accounts of an owner.
 const maxServiceAccounts = 1000
 
 // List lists the accounts.
@@ -109,9 +111,8 @@ func (l ServiceAccountList) Get(ctx context.Context, id int64) (*User, error) {
 	return findUser(ctx, l.service.DB, id)
 }
 
-// Create adds an account. Its address needs no confirmation: the caller decides
-// who may choose one. Invalid if the username or the address is taken or not
-// valid.
+// Create adds an account. Its email address is not confirmed: the caller decides
+// who may choose one. Invalid, also if the username or address is taken.
 func (l ServiceAccountList) Create(ctx context.Context, by actor.Actor, n NewServiceAccount) (*User, error) {
 	s := l.service
 	made := "service_account_"
@@ -140,7 +141,7 @@ func (l ServiceAccountList) Create(ctx context.Context, by actor.Actor, n NewSer
 		if count >= maxServiceAccounts {
 			return errs.Invalid("There are at most %d service accounts: delete one first", maxServiceAccounts)
 		}
-		if err := insertUser(ctx, tx, u, ""); err != nil { // no password opens it
+		if err := insertUser(ctx, tx, u, ""); err != nil { // no password
 			return err
 		}
 		if _, err := insertEmail(ctx, tx, u.ID, u.Email, u.ConfirmedAt, "", u.CreatedAt); err != nil {
@@ -160,7 +161,7 @@ func (l ServiceAccountList) Create(ctx context.Context, by actor.Actor, n NewSer
 	return u, nil
 }
 
-// refuseTaken makes a conflict an invalid field: clients expect 400.
+// refuseTaken converts a conflict to a validation error: clients expect 400.
 func refuseTaken(err error) error {
 	if e, ok := errs.As(err); ok && e.Kind == errs.KindConflict {
 		return errs.Invalid("%s", e.Text).Because(err)
@@ -224,8 +225,8 @@ func (l ServiceAccountList) Tokens(ctx context.Context, u *User, f TokenFilter, 
 	return listTokens(ctx, l.service.DB, Personal, f, l.service.Now(), p)
 }
 
-// CreateToken makes a personal access token. Only administrators give the scopes
-// sudo and admin_mode. Invalid.
+// CreateToken creates a personal access token. The scopes sudo and admin_mode
+// require an administrator. Invalid.
 func (l ServiceAccountList) CreateToken(ctx context.Context, by actor.Actor, u *User, n NewToken) (*Token, error) {
 	s := l.service
 	if !by.Admin && (slices.Contains(n.Scopes, "sudo") || slices.Contains(n.Scopes, "admin_mode")) {

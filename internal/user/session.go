@@ -12,47 +12,45 @@ import (
 	"svc/internal/secret"
 )
 
-// Session is a browser in which a user has signed in.
+// Session is a session of a user in a browser.
 type Session struct {
 	ID         int64
 	UserID     int64
-	CSRF       string // what a write by cookie must repeat
-	IP         string // of the last use
+	CSRF       string // CSRF token
+	IP         string // of the last request
 	UserAgent  string
 	CreatedAt  time.Time
-	LastSeenAt time.Time // exact to sessionTouch
-	ExpiresAt  time.Time // moves on with each use
+	LastSeenAt time.Time // precise to sessionTouch
+	ExpiresAt  time.Time // extended by each use
 
-	// Token is the value of the cookie. Only SignIn gives it; the database
-	// holds its digest.
+	// Token is the value of the cookie. It is set by SignIn only; the database stores
+	// its digest.
 	Token string
-	// Remember says that the cookie is to outlive the browser. Only SignIn
-	// gives it.
+	// Remember makes the cookie persistent. It is set by SignIn only.
 	Remember bool
-	// User is whose session it is. Only Service.Session gives it.
+	// User is the owner of the session. It is set by Service.Session only.
 	User *User
-	// Impersonator is the administrator who acts as the User; nil for none. Only
-	// Service.Session sets it.
+	// Impersonator is the administrator who impersonates the User; may be nil. It is
+	// set by Service.Session only.
 	Impersonator *User
 
 	actingAs *int64
 }
 
 const (
-	// rememberFor is how long an unused session lives that is to outlive the
-	// browser.
+	// rememberFor is the lifetime of an unused session with a persistent cookie.
 	rememberFor = 14 * 24 * time.Hour
-	// sessionTouch is how exact the last use of a session is known, so that
-	// reads do not become writes.
+	// sessionTouch is the precision of the last use of a session. It is limited, so
+	// that reads do not cause writes.
 	sessionTouch = 10 * time.Minute
-	// maxCookie is far more than a token of ours has.
+	// maxCookie is longer than any valid token.
 	maxCookie = 255
 )
 
 // Session returns the actor of a session cookie, and the session, which it
-// extends. For an administrator who impersonates a user it returns that user,
-// with Impersonator set. Unauthorized if there is no such session or it has
-// ended, Forbidden if the account may not be used.
+// extends. If an administrator impersonates a user, it returns that user, with
+// Impersonator set. Unauthorized if the session does not exist or has ended;
+// Forbidden if the account may not be used.
 func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *Session, error) {
 	if token == "" || len(token) > maxCookie {
 		return actor.Actor{}, nil, errs.Unauthorized("")
@@ -69,8 +67,8 @@ func (s *Service) Session(ctx context.Context, token, ip string) (actor.Actor, *
 	return by, session, err
 }
 
-// RecheckSession is Session for a request that Session admitted and that goes
-// on: it gives the actor as they are now and does not prolong the session.
+// RecheckSession checks a session again during a long request. It returns the
+// current actor and does not extend the session.
 func (s *Service) RecheckSession(ctx context.Context, token, ip string) (actor.Actor, error) {
 	session, err := s.liveSession(ctx, token, s.Now())
 	if err != nil {
@@ -79,7 +77,7 @@ func (s *Service) RecheckSession(ctx context.Context, token, ip string) (actor.A
 	return s.sessionActor(ctx, session, ip)
 }
 
-// liveSession reads a session that has not ended, with its user.
+// liveSession returns a session that has not ended, with its user.
 func (s *Service) liveSession(ctx context.Context, token string, now time.Time) (*Session, error) {
 	session, u, err := findSession(ctx, s.DB, secret.Digest(token))
 	if errors.Is(err, db.ErrNoRows) || err == nil && !now.Before(session.ExpiresAt) {
@@ -95,7 +93,7 @@ func (s *Service) liveSession(ctx context.Context, token string, now time.Time) 
 	return session, nil
 }
 
-// sessionActor returns the actor of a session: its user, or the user whom they
+// sessionActor returns the actor of a session: its user, or the user they
 // impersonate.
 func (s *Service) sessionActor(ctx context.Context, session *Session, ip string) (actor.Actor, error) {
 	if session.actingAs != nil {
@@ -104,11 +102,11 @@ func (s *Service) sessionActor(ctx context.Context, session *Session, ip string)
 	return s.toActor(session.User, ip), nil
 }
 
-// Visited notes that the user of a session was active today. Not every use of
-// a session is activity: the interfaces decide which is.
+// Visited records the activity of the user of a session. Interfaces decide which
+// requests are activity.
 func (s *Service) Visited(ctx context.Context, session *Session) error {
 	who := session.User
-	if session.Impersonator != nil { // it is they who sit there
+	if session.Impersonator != nil { // the administrator is active, not the user
 		who = session.Impersonator
 	}
 	if err := s.noteActivity(ctx, who.ID, who.LastActivityOn, s.Now()); err != nil {
@@ -117,11 +115,11 @@ func (s *Service) Visited(ctx context.Context, session *Session) error {
 	return nil
 }
 
-// touchSession prolongs a session by the life it was given: the time between
-// its last use and its end.
+// touchSession extends a session by its lifetime, which is the time between its
+// last use and its end.
 func (s *Service) touchSession(ctx context.Context, session *Session, ip string, now time.Time) error {
 	life := session.ExpiresAt.Sub(session.LastSeenAt)
-	// A short life must not end between two touches.
+	// A session with a short lifetime must not end between two updates.
 	if now.Sub(session.LastSeenAt) < min(sessionTouch, life/4) {
 		return nil
 	}
@@ -130,7 +128,8 @@ func (s *Service) touchSession(ctx context.Context, session *Session, ip string,
 	return saveSeen(ctx, s.DB, session, was)
 }
 
-// SignOut ends the session of a cookie. One that has ended is no error.
+// SignOut ends the session of a cookie. It is not an error if it has ended
+// already.
 func (s *Service) SignOut(ctx context.Context, token string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		userID, err := deleteSession(ctx, tx, secret.Digest(token))
@@ -145,7 +144,7 @@ func (s *Service) SignOut(ctx context.Context, token string) error {
 	return nil
 }
 
-// Sessions lists the actor's own sessions, the newest first.
+// Sessions lists the sessions of the actor, newest first.
 func (s *Service) Sessions(ctx context.Context, by actor.Actor) ([]Session, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -153,8 +152,7 @@ func (s *Service) Sessions(ctx context.Context, by actor.Actor) ([]Session, erro
 	return listSessions(ctx, s.DB, by.ID, s.Now())
 }
 
-// RevokeSession ends one of the actor's own sessions. NotFound when they have
-// no such session.
+// RevokeSession ends a session of the actor. NotFound.
 func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -167,7 +165,7 @@ func (s *Service) RevokeSession(ctx context.Context, by actor.Actor, id int64) e
 	})
 }
 
-// revokeSessions ends every session of a user but one, 0 for none.
+// revokeSessions ends all sessions of a user except keep; 0 means none.
 func (s *Service) revokeSessions(ctx context.Context, tx *db.Tx, userID, keep int64) error {
 	if err := deleteOtherSessions(ctx, tx, userID, keep); err != nil {
 		return err
@@ -175,10 +173,10 @@ func (s *Service) revokeSessions(ctx context.Context, tx *db.Tx, userID, keep in
 	return s.dropActor(ctx, tx, userID)
 }
 
-// sessionBatch is how many rows one statement of purgeSessions removes.
+// sessionBatch is the number of rows that one statement of purgeSessions deletes.
 const sessionBatch = 1000
 
-// purgeSessions removes the sessions that have ended.
+// purgeSessions deletes expired sessions.
 func (s *Service) purgeSessions(ctx context.Context) error {
 	for {
 		more, err := deleteEnded(ctx, s.DB, s.Now(), sessionBatch)

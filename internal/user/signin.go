@@ -18,38 +18,37 @@ import (
 
 // SignInRequest is the input of SignIn.
 type SignInRequest struct {
-	Login    string // username or confirmed address
+	Login    string // username or confirmed email address
 	Password string
-	Code     string // of the authenticator, or a recovery code
+	Code     string // one-time code or recovery code
 
 	IP        string
 	UserAgent string
-	Remember  bool // a session that outlives the browser
+	Remember  bool // persistent cookie
 }
 
-// TwoFactorRequired says that the password was right and a code is needed.
+// TwoFactorRequired is the error if the password is correct but a code is needed.
 type TwoFactorRequired struct {
-	// Ticket is what FinishSignIn takes with the code, instead of login and
-	// password. Only SignIn gives it.
+	// Ticket is passed to FinishSignIn with the code, instead of login and password.
+	// It is set by SignIn only.
 	Ticket string
 }
 
-// Error returns the text for logs.
 func (TwoFactorRequired) Error() string { return "two-factor code required" }
 
-// Unwrap makes it a refusal for interfaces that have no second step.
+// Unwrap returns a refusal, for interfaces without a second step.
 func (TwoFactorRequired) Unwrap() error {
 	return errs.Unauthorized("Two-factor authentication code is required.")
 }
 
-// badLogin is the one answer to everything that is wrong with a login, so that
-// no one learns which accounts there are.
+// badLogin is the error for all failed sign-ins, so that it does not reveal which
+// accounts exist.
 func badLogin() *errs.Error { return errs.Unauthorized("Invalid login or password.") }
 
-// SignIn opens a session; its Token goes into the cookie. Unauthorized when
-// login, password or code is wrong or the account is locked, which are not
-// distinguished; TwoFactorRequired when a code is needed; Forbidden when the
-// account may not be used. A deactivated account becomes active again.
+// SignIn creates a session; its Token is the value of the cookie. Unauthorized if
+// the login, password or code is wrong or the account is locked, without
+// distinction; TwoFactorRequired if a code is needed; Forbidden if the account may
+// not be used. A deactivated account is activated.
 func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 	return s.openSession(ctx, settings, a, r)
 }
 
-// openSession is the part of signing in that follows the password.
+// openSession continues a sign-in after the password was checked.
 func (s *Service) openSession(ctx context.Context, settings setting.Settings, a *account, r SignInRequest) (*Session, *User, error) {
 	if err := s.mayGuess(ctx, r.Login, r.IP); err != nil {
 		return nil, nil, err
@@ -93,8 +92,7 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 				return err
 			}
 			if wrongCode = !ok; wrongCode {
-				// In this transaction, so that no second guess slips by
-				// before the first is counted.
+				// In this transaction, so that concurrent guesses are counted.
 				return s.countFailure(ctx, tx, settings, u, r.Login, r.IP)
 			}
 		}
@@ -112,10 +110,10 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 	return session, u, nil
 }
 
-// PasswordUse is what a password is given for. Each has its own setting.
+// PasswordUse is the purpose of a password check. Each has its own setting.
 type PasswordUse int
 
-// The uses: programs that act like the web interface, and git over HTTP.
+// The purposes: OAuth password grants and similar API access, and Git over HTTP.
 const (
 	ForWeb PasswordUse = iota
 	ForGit
@@ -125,11 +123,11 @@ func passwordsOff() error {
 	return errs.Forbidden("Password authentication is disabled on this instance. Sign in with an identity provider, or use an access token.")
 }
 
-// CheckPassword returns the actor behind a login and password, for protocols
-// without sessions. It refuses like SignIn; an account with two-factor
-// authentication is always TwoFactorRequired, and a deactivated one Forbidden,
-// like one whose user has to choose their own password first. Where passwords are
-// disabled for the use it is Forbidden for everyone.
+// CheckPassword returns the actor for a login and password, for protocols without
+// sessions. The errors are those of SignIn, but an account with two-factor
+// authentication is always TwoFactorRequired, and a deactivated account or one
+// that must change its password is Forbidden. It is also Forbidden if the settings
+// disable passwords for the purpose.
 func (s *Service) CheckPassword(ctx context.Context, use PasswordUse, login, password, ip string) (actor.Actor, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -148,13 +146,13 @@ func (s *Service) CheckPassword(ctx context.Context, use PasswordUse, login, pas
 	if err := a.user.unconfirmed(settings.Confirmation, s.Now()); err != nil {
 		return actor.Actor{}, err
 	}
-	if a.user.MustChangePassword { // someone else knows it, and there is no page here to change it on
+	if a.user.MustChangePassword { // an administrator knows the password, and it cannot be changed here
 		return actor.Actor{}, errs.Forbidden("You must change your password first: sign in with a browser.")
 	}
 	if a.user.TwoFactorEnabled {
 		return actor.Actor{}, TwoFactorRequired{}
 	}
-	// Only what has changed is written: git asks for each of its requests.
+	// Only changes are saved, because git sends the password with each request.
 	if a.failed > 0 {
 		if err := forgiveFailures(ctx, s.DB, a.user.ID); err != nil {
 			return actor.Actor{}, fmt.Errorf("check password: %w", err)
@@ -174,15 +172,15 @@ func (s *Service) CheckPassword(ctx context.Context, use PasswordUse, login, pas
 // account is a user with their password.
 type account struct {
 	user     *User
-	hash     string // of the password, as stored
-	rehashed string // as it should be stored; the same most times
-	failed   int64  // sign-ins in a row
+	hash     string // stored password hash
+	rehashed string // hash to store; usually the same
+	failed   int64  // number of consecutive failed sign-ins
 }
 
-// checkLogin finds the account of a login and checks its password. Whatever
-// is wrong, the answer is the same and takes the time of one hash. An address
-// with too many failures gets limit.Refused, whether the password was right or
-// not.
+// checkLogin finds the account of a login and checks its password. All failures
+// return the same error and take the time of one hash. If there were too many
+// failures from the IP address, it returns limit.Refused, even if the password is
+// correct.
 func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*account, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -204,7 +202,7 @@ func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*
 	if err != nil {
 		return nil, fmt.Errorf("check login: %w", err)
 	}
-	// Others may have failed meanwhile: guesses at the same time are not free.
+	// Checked again, so that concurrent guesses are counted.
 	if err := s.mayGuess(ctx, login, ip); err != nil {
 		return nil, err
 	}
@@ -227,16 +225,16 @@ func (s *Service) checkLogin(ctx context.Context, login, password, ip string) (*
 	return &a, nil
 }
 
-// mayEnter refuses accounts that cannot be signed in to.
+// mayEnter returns an error if the account cannot sign in.
 func (u *User) mayEnter() error {
 	if u.State == Deactivated {
-		return nil // signing in is how they come back
+		return nil // signing in activates the account
 	}
 	return u.State.refusal()
 }
 
-// unconfirmed refuses an account whose address is not confirmed, where the
-// settings demand that.
+// unconfirmed returns an error if the address is not confirmed and the settings
+// require that.
 func (u *User) unconfirmed(demand setting.Confirmation, now time.Time) error {
 	if u.ConfirmedAt != nil || demand == setting.ConfirmOff ||
 		demand == setting.ConfirmSoft && now.Before(u.CreatedAt.AddDate(0, 0, setting.SoftDays)) {
@@ -245,8 +243,8 @@ func (u *User) unconfirmed(demand setting.Confirmation, now time.Time) error {
 	return errs.Forbidden("You have to confirm your email address before you can sign in.")
 }
 
-// enter looks at the account again, now that no one else can change it: it may
-// have been locked or blocked, or lost its password, while we computed.
+// enter locks the account and checks it again: it may have been locked or blocked,
+// or its password may have been changed, while the hash was computed.
 func (s *Service) enter(ctx context.Context, tx *db.Tx, a *account, r SignInRequest) (*User, error) {
 	u, err := lockUser(ctx, tx, a.user.ID)
 	if errs.Is(err, errs.KindNotFound) {
@@ -267,7 +265,7 @@ func (s *Service) enter(ctx context.Context, tx *db.Tx, a *account, r SignInRequ
 	return u, nil
 }
 
-// signedIn writes the sign-in and its session.
+// signedIn saves the sign-in and its session.
 func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, session *Session) error {
 	now := session.CreatedAt
 	err := saveSignIn(ctx, tx, a, session.IP, now)
@@ -304,8 +302,8 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 	return s.dropActor(ctx, tx, u.ID)
 }
 
-// countFailure records a failed sign-in and locks the account when there were
-// too many; u is nil when no one has the login.
+// countFailure records a failed sign-in and locks the account if there were too
+// many. u is nil if there is no such account.
 func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, login, ip string) error {
 	target := audit.Target{Type: "User", Details: strings.ToLower(clip(login, 255))}
 	if u != nil {
@@ -321,8 +319,8 @@ func (s *Service) countFailure(ctx context.Context, tx *db.Tx, settings setting.
 	return s.lockAfter(ctx, tx, settings, u, ip)
 }
 
-// lockAfter counts one more failure, and locks the account at the last one that
-// the settings allow. A lock that is over starts the count again.
+// lockAfter increments the number of failures and locks the account at the limit
+// of the settings. An expired lock resets the count.
 func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Settings, u *User, ip string) error {
 	if err := tx.Lock(ctx, "users", u.ID); err != nil {
 		return err
@@ -334,7 +332,7 @@ func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Set
 	now := s.Now()
 	if until != nil {
 		if now.Before(*until) {
-			return nil // someone else's failure has locked it just now
+			return nil // locked concurrently
 		}
 		failed, until = 0, nil
 	}
@@ -354,8 +352,8 @@ func (s *Service) lockAfter(ctx context.Context, tx *db.Tx, settings setting.Set
 	return saveFailures(ctx, tx, u.ID, failed, until)
 }
 
-// PurgeFailedLogins removes old audit events of failed sign-ins, as the settings
-// say. The queue calls it each hour.
+// PurgeFailedLogins deletes old audit events of failed sign-ins according to the
+// settings. It is an hourly job.
 func (s *Service) PurgeFailedLogins(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil || settings.FailedLoginDays == 0 {
@@ -364,7 +362,7 @@ func (s *Service) PurgeFailedLogins(ctx context.Context) error {
 	return audit.PurgeFailedLogins(ctx, s.DB, s.Now().AddDate(0, 0, -settings.FailedLoginDays))
 }
 
-// clip keeps the first n bytes of outside text that is only shown.
+// clip returns the first n bytes of an untrusted text for display.
 func clip(text string, n int) string {
 	if len(text) > n {
 		text = text[:n]
@@ -372,7 +370,7 @@ func clip(text string, n int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
 }
 
-// lockUser reads an account that no one else can change until tx ends.
+// lockUser locks and returns an account.
 func lockUser(ctx context.Context, tx *db.Tx, id int64) (*User, error) {
 	if err := tx.Lock(ctx, "users", id); err != nil {
 		return nil, err
@@ -380,7 +378,7 @@ func lockUser(ctx context.Context, tx *db.Tx, id int64) (*User, error) {
 	return findUser(ctx, tx, id)
 }
 
-// newSession is the session before it is stored.
+// newSession returns the session to insert.
 func newSession(userID int64, r SignInRequest, settings setting.Settings, now time.Time) *Session {
 	life := time.Duration(settings.SessionMinutes) * time.Minute
 	if r.Remember {

@@ -20,7 +20,7 @@ func (s *Service) SignUp(ctx context.Context, n NewUser, ip string) (*User, erro
 	if !settings.SignUpEnabled || !settings.PasswordForWeb {
 		return nil, errs.NotFound("")
 	}
-	// Only these come from the person: all else is for administrators.
+	// Other fields are for administrators only.
 	n = NewUser{Email: n.Email, Name: n.Name, Username: n.Username, Password: n.Password}
 	if err := n.check(settings); err != nil {
 		return nil, err

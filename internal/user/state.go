@@ -10,7 +10,7 @@ import (
 	"svc/internal/errs"
 )
 
-// next are the moves between states; a move that is not here is refused.
+// next are the allowed transitions between states.
 var next = map[State][]State{
 	Active:          {Blocked, Banned, Deactivated},
 	Blocked:         {Active},
@@ -19,12 +19,12 @@ var next = map[State][]State{
 	PendingApproval: {Active, Blocked},
 }
 
-// dormantDays is how long a user must have been away before they may be
+// dormantDays is how long a user must have been inactive before they can be
 // deactivated.
 const dormantDays = 90
 
-// Block keeps a user out and reports whether the user was not blocked before.
-// Administrators only; Forbidden for internal users and for oneself.
+// Block blocks a user. changed is false if they were blocked already. Requires an
+// administrator. Forbidden for internal users and for oneself.
 func (s *Service) Block(ctx context.Context, by actor.Actor, id int64) (changed bool, err error) {
 	err = s.move(ctx, by, id, Blocked, "user_blocked", func(u *User) error {
 		if u.Internal() {
@@ -39,7 +39,7 @@ func (s *Service) Block(ctx context.Context, by actor.Actor, id int64) (changed 
 	return changed && err == nil, err
 }
 
-// Unblock lets a blocked user in again. Administrators only.
+// Unblock unblocks a user. Requires an administrator.
 func (s *Service) Unblock(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_unblocked", func(u *User) error {
 		switch u.State {
@@ -54,8 +54,8 @@ func (s *Service) Unblock(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Deactivate sets a dormant user aside until they sign in again. Administrators
-// only; Forbidden for internal, blocked and active users.
+// Deactivate deactivates a dormant user until they sign in again. Requires an
+// administrator. Forbidden for internal, blocked and recently active users.
 func (s *Service) Deactivate(ctx context.Context, by actor.Actor, id int64) error {
 	since := s.Now().UTC().AddDate(0, 0, -dormantDays)
 	return s.move(ctx, by, id, Deactivated, "user_deactivated", func(u *User) error {
@@ -71,7 +71,7 @@ func (s *Service) Deactivate(ctx context.Context, by actor.Actor, id int64) erro
 	})
 }
 
-// Activate brings a deactivated user back. Administrators only.
+// Activate activates a deactivated user. Requires an administrator.
 func (s *Service) Activate(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_activated", func(u *User) error {
 		if u.State == Blocked || u.State == Banned || u.State == PendingApproval {
@@ -81,7 +81,7 @@ func (s *Service) Activate(ctx context.Context, by actor.Actor, id int64) error 
 	})
 }
 
-// Ban keeps a user out and hides them from others. Administrators only.
+// Ban blocks a user and hides them from others. Requires an administrator.
 func (s *Service) Ban(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Banned, "user_banned", func(u *User) error {
 		switch {
@@ -94,7 +94,7 @@ func (s *Service) Ban(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Unban takes a ban back. Administrators only.
+// Unban reverts a ban. Requires an administrator.
 func (s *Service) Unban(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_unbanned", func(u *User) error {
 		if u.State != Banned {
@@ -104,8 +104,8 @@ func (s *Service) Unban(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Approve approves a user who is pending approval. Administrators only; Conflict
-// if they are not pending.
+// Approve approves a user who is pending approval. Requires an administrator.
+// Conflict if they are not pending.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	return s.move(ctx, by, id, Active, "user_approved", func(u *User) error {
 		switch u.State {
@@ -118,8 +118,8 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, id int64) error {
 	})
 }
 
-// Reject deletes a user who is pending approval. Administrators only; Conflict if
-// they are not pending.
+// Reject deletes a user who is pending approval. Requires an administrator.
+// Conflict if they are not pending.
 func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -134,8 +134,8 @@ func (s *Service) Reject(ctx context.Context, by actor.Actor, id int64) error {
 	return s.delete(ctx, by, u, true, "user_rejected")
 }
 
-// Unlock lets a user try to sign in again at once whom too many wrong
-// passwords have locked out. Administrators only; NotFound.
+// Unlock unlocks an account that was locked after too many failed sign-ins.
+// Requires an administrator. NotFound.
 func (s *Service) Unlock(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (s *Service) Unlock(ctx context.Context, by actor.Actor, id int64) error {
 	return err
 }
 
-// Confirm takes the word of an administrator that the primary address of a user
-// is theirs. Administrators only; NotFound.
+// Confirm confirms the primary address of a user. Requires an administrator.
+// NotFound.
 func (s *Service) Confirm(ctx context.Context, by actor.Actor, id int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (s *Service) Confirm(ctx context.Context, by actor.Actor, id int64) error {
 	return err
 }
 
-// move brings an account into a state, after the rule of the operation has
-// agreed. An account that is there already stays as it is.
+// move changes the state of an account if rule allows it. It is not an error if
+// the account already has the state.
 func (s *Service) move(ctx context.Context, by actor.Actor, id int64, to State, event string, rule func(*User) error) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

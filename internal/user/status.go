@@ -13,7 +13,7 @@ import (
 	"svc/internal/patch"
 )
 
-// Availability says whether a user wants to be asked.
+// Availability is whether a user is busy.
 type Availability string
 
 // The availabilities.
@@ -22,15 +22,15 @@ const (
 	Busy   Availability = "busy"
 )
 
-// Status is what a user says they are doing just now.
+// Status is the status of a user.
 type Status struct {
 	Emoji        string
 	Message      string
 	Availability Availability
-	ClearAt      *time.Time // when the status ends, nil: never
+	ClearAt      *time.Time // expiration; nil means never
 }
 
-// StatusAt returns the status as it reads at a time: one that has ended is empty.
+// StatusAt returns the status at a time. An expired status is empty.
 func (st Status) StatusAt(now time.Time) Status {
 	if st.ClearAt != nil && !now.Before(*st.ClearAt) {
 		return Status{Availability: NotSet}
@@ -42,10 +42,10 @@ func (st Status) empty() bool {
 	return st.Emoji == "" && st.Message == "" && st.Availability == NotSet
 }
 
-// ClearAfter says how long a status stays; empty is forever.
+// ClearAfter is the duration of a status; empty means no expiration.
 type ClearAfter string
 
-// clearAfter are the lengths that can be chosen.
+// clearAfter are the possible durations.
 var clearAfter = map[ClearAfter]time.Duration{
 	"30_minutes": 30 * time.Minute,
 	"3_hours":    3 * time.Hour,
@@ -56,7 +56,7 @@ var clearAfter = map[ClearAfter]time.Duration{
 	"30_days":    30 * 24 * time.Hour,
 }
 
-// StatusChange is what to set of a status.
+// StatusChange are changes to a status.
 type StatusChange struct {
 	Emoji        *string
 	Message      *string
@@ -64,16 +64,15 @@ type StatusChange struct {
 	ClearAfter   *ClearAfter
 }
 
-// defaultEmoji stands beside a status that was given without one.
+// defaultEmoji is the emoji of a status without one.
 const defaultEmoji = "speech_balloon"
 
-// maxStatus is the length of a message in characters.
+// maxStatus is the maximum length of a message in characters.
 const maxStatus = 100
 
 var emojiPattern = regexp.MustCompile(`^[a-z0-9_+-]{1,100}$`)
 
-// StatusOf returns the status of a user to anyone. NotFound when there is no
-// user that the actor may see.
+// StatusOf returns the status of a user. No permissions are required. NotFound.
 func (s *Service) StatusOf(ctx context.Context, by actor.Actor, of Ref) (Status, error) {
 	u, err := s.Find(ctx, by, of)
 	if err != nil {
@@ -82,12 +81,12 @@ func (s *Service) StatusOf(ctx context.Context, by actor.Actor, of Ref) (Status,
 	return u.StatusAt(s.Now()), nil
 }
 
-// SetStatus replaces the actor's own status: what is not given is empty.
+// SetStatus replaces the status of the actor. Missing fields are cleared.
 func (s *Service) SetStatus(ctx context.Context, by actor.Actor, c StatusChange) (Status, error) {
 	return s.setStatus(ctx, by, c, func(Status) Status { return Status{Availability: NotSet} })
 }
 
-// UpdateStatus changes the actor's own status: what is not given stays.
+// UpdateStatus changes the status of the actor. Missing fields are kept.
 func (s *Service) UpdateStatus(ctx context.Context, by actor.Actor, c StatusChange) (Status, error) {
 	return s.setStatus(ctx, by, c, func(now Status) Status { return now })
 }
@@ -148,7 +147,7 @@ func (c StatusChange) apply(st Status, now time.Time) Status {
 	return st
 }
 
-// statusBatch is how many rows one statement of clearStatuses touches.
+// statusBatch is the number of rows that one statement of clearStatuses updates.
 const statusBatch = 500
 
 // clearStatuses clears the statuses that have expired. It only frees space:
@@ -156,7 +155,7 @@ const statusBatch = 500
 func (s *Service) clearStatuses(ctx context.Context) error {
 	for {
 		now := s.Now()
-		// They are found outside the write: readers do not stand in a queue.
+		// They are selected outside of the transaction, to keep it short.
 		ids, err := endedStatuses(ctx, s.DB, now, statusBatch)
 		if err != nil {
 			return fmt.Errorf("clear statuses: %w", err)

@@ -23,7 +23,7 @@ const userColumns = `u.id, u.kind, u.username, u.name, u.email, u.confirmed_at, 
 
 const userTables = `users u`
 
-// columns are where the values of userColumns go.
+// columns returns the destinations of userColumns for Scan.
 func (u *User) columns() []any {
 	return []any{&u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, db.NullTime(&u.ConfirmedAt), &u.State, &u.Admin, &u.Auditor, &u.External,
 		&u.MustChangePassword, db.NullTime(&u.LockedUntil), &u.TwoFactorEnabled,
@@ -36,17 +36,17 @@ func (u *User) columns() []any {
 		&u.LastActivityOn, &u.Followers, &u.Following, &u.CreatedBy, db.Time(&u.CreatedAt), db.Time(&u.UpdatedAt), &u.NamespaceID}
 }
 
-// row is an account into which one row after the other is read: to name the
-// places of all columns takes longer than to copy an account.
+// row is an account that is reused to scan many rows: preparing the destinations
+// takes longer than copying an account.
 type row struct {
 	user     User
 	identity Identity
 
-	account []any // the places of userColumns
-	profile []any // those of profileColumns
-	whole   []any // those of an identity after them
+	account []any // destinations of userColumns
+	profile []any // destinations of profileColumns
+	whole   []any // destinations of profileColumns and an identity
 
-	zones map[string]zone // to load one takes longer than to read the row
+	zones map[string]zone // loading a time zone takes longer than reading a row
 }
 
 var rows = sync.Pool{New: func() any {
@@ -57,7 +57,7 @@ var rows = sync.Pool{New: func() any {
 	return r
 }}
 
-// copy is the account that was read.
+// copy returns the scanned account.
 func (r *row) copy() *User {
 	u := r.user
 	var known bool
@@ -71,10 +71,10 @@ func (r *row) copy() *User {
 	return &u
 }
 
-// maxZones is more than there are, for names that no one knows.
+// maxZones is the maximum number of cached time zones, which may be unknown names.
 const maxZones = 1000
 
-// each scans into some places, for lists.
+// each returns a scan function for lists.
 func (r *row) each(places []any) func(db.Scanner) (*User, error) {
 	return func(s db.Scanner) (*User, error) {
 		if err := s.Scan(places...); err != nil {
@@ -98,7 +98,8 @@ func findUser(ctx context.Context, q db.Q, id int64) (*User, error) {
 		WHERE u.id = ? AND u.deleted_at IS NULL`, id))
 }
 
-// findUsers reads of several accounts what their public form shows, by id.
+// findCommitAddress returns the fields of an account that determine its commit
+// address.
 func findCommitAddress(ctx context.Context, q db.Q, id int64) (*User, error) {
 	u := &User{ID: id}
 	return u, q.QueryRowContext(ctx, `SELECT username, email, commit_email FROM users WHERE id = ? AND deleted_at IS NULL`, id).Scan(&u.Username, &u.Email, &u.CommitEmail)
@@ -141,8 +142,8 @@ const (
 	profileTables  = userTables + ` LEFT JOIN follows f ON f.follower_id = ? AND f.followed_id = u.id`
 )
 
-// findProfile reads an account with its identities, in one query: it stands
-// behind GET /user, which clients ask most of all.
+// findProfile returns an account with its identities in one query. It is used by
+// GET /user, the most frequent request of clients.
 func findProfile(ctx context.Context, q db.Q, viewer, id int64) (*User, error) {
 	found, err := q.QueryContext(ctx, `
 		SELECT `+profileColumns+`, COALESCE(i.provider, ''), COALESCE(i.extern_uid, ''), i.saml_provider_id
@@ -155,7 +156,7 @@ func findProfile(ctx context.Context, q db.Q, viewer, id int64) (*User, error) {
 	r := rows.Get().(*row)
 	defer rows.Put(r)
 	var u *User
-	for found.Next() { // once for each identity
+	for found.Next() { // one row for each identity
 		if err := found.Scan(r.whole...); err != nil {
 			return nil, err
 		}
@@ -200,8 +201,8 @@ func insertUser(ctx context.Context, q db.Q, u *User, passwordHash string) error
 	return err
 }
 
-// saveUser writes what the operations of this package change. Sign-ins,
-// activity, passwords and two-factor secrets have statements of their own.
+// saveUser saves the fields that operations of this package change. Sign-ins,
+// activity, passwords and two-factor secrets have their own statements.
 func saveUser(ctx context.Context, q db.Q, u *User) error {
 	err := db.ExecOne(ctx, q, `
 		UPDATE users SET username = ?, name = ?, email = ?, confirmed_at = ?, state = ?, admin = ?, auditor = ?, external = ?,
@@ -235,19 +236,18 @@ func savePassword(ctx context.Context, q db.Q, id int64, hash string) error {
 	return err
 }
 
-// hasOtherAdmin reports whether someone else can administrate.
+// hasOtherAdmin reports whether there is another active administrator.
 func hasOtherAdmin(ctx context.Context, q db.Q, id int64) (bool, error) {
 	return db.Exists(ctx, q, `
 		SELECT 1 FROM users WHERE admin AND state = 'active' AND kind = 'human' AND deleted_at IS NULL AND id <> ? LIMIT 1`, id)
 }
 
-// hideUser makes an account as if it were not there. It gives ErrNoRows when
-// it is not.
+// hideUser hides an account that is being deleted. ErrNoRows.
 func hideUser(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE users SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL`, now, id)
 }
 
-// findHiddenAvatar returns the picture of an account that is to be deleted, or
+// findHiddenAvatar returns the avatar of an account that is being deleted.
 // ErrNoRows.
 func findHiddenAvatar(ctx context.Context, q db.Q, id int64) (avatar string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT avatar FROM users WHERE id = ? AND deleted_at IS NOT NULL`, id).Scan(&avatar)
@@ -270,7 +270,7 @@ func alertBotID(ctx context.Context, q db.Q) (id int64, err error) {
 	return id, err
 }
 
-// taken turns a broken unique index into a Conflict that names the attribute.
+// taken converts a violation of a unique index to a Conflict about the attribute.
 func taken(err error) error {
 	switch {
 	case db.IsUnique(err, "users_username"), db.IsUnique(err, "namespaces_path"), db.IsUnique(err, "namespaces_full_path"):
@@ -283,9 +283,9 @@ func taken(err error) error {
 	return err
 }
 
-// ofAll reads what several users, at least one, have; those without any have an
-// empty list. The query begins with the owner and is ordered by them; places
-// are where its other columns go.
+// ofAll returns rows that belong to users, by user ID; users without rows have an
+// empty list. ids must not be empty. The query must select the user ID first and
+// be sorted by it; places returns the destinations of its other columns.
 func ofAll[T any](ctx context.Context, q db.Q, ids []int64, places func(*T) []any, query string) (map[int64][]T, error) {
 	of := make(map[int64][]T, len(ids))
 	for _, id := range ids {
@@ -306,7 +306,7 @@ func ofAll[T any](ctx context.Context, q db.Q, ids []int64, places func(*T) []an
 		}
 		items, owners = append(items, item), append(owners, owner)
 	}
-	for start := 0; start < len(items); { // all of an owner at once
+	for start := 0; start < len(items); { // all rows of a user
 		end := start + 1
 		for end < len(items) && owners[end] == owners[start] {
 			end++

@@ -26,9 +26,9 @@ func scanBotToken(s db.Scanner) (BotToken, error) {
 	return t, err
 }
 
-// workingToken finds an access token of the group or project, of a row of bots,
-// that works on a day. Other tokens of the bot do not count: those who manage
-// the group or project cannot see or revoke them.
+// workingToken selects the active access tokens of a bot user for its project or
+// group. Its other tokens do not count, because managers of the project or group
+// can neither see nor revoke them.
 const workingToken = `SELECT 1 FROM access_tokens t WHERE t.user_id = bots.user_id AND t.kind = 'bot' AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)`
 
 func insertBot(ctx context.Context, q db.Q, userID int64, of BotOf, level int64) error {
@@ -58,8 +58,8 @@ func idleBots(ctx context.Context, q db.Q, today string, limit int) ([]int64, er
 		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, today, limit)
 }
 
-// retireBot reports whether the bot had no working token and was not retired
-// before.
+// retireBot returns false if the bot user has an active token or is retired
+// already.
 func retireBot(ctx context.Context, q db.Q, userID int64, now time.Time, today string) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		UPDATE bots SET retired_at = ? WHERE user_id = ? AND retired_at IS NULL AND NOT EXISTS (`+workingToken+`)`, now, userID, today)

@@ -7,10 +7,10 @@ import (
 	"svc/internal/db"
 )
 
-// accountColumns are what is read of an account with a credential of it.
+// accountColumns are the columns of the account of a credential.
 const accountColumns = `u.id, u.kind, u.username, u.name, u.email, u.commit_email, u.admin, u.auditor, u.external, u.state, COALESCE(u.last_activity_on, '')`
 
-// account reads accountColumns by scan into the actor of a credential.
+// account scans accountColumns into the actor of a credential.
 func (s *Service) account(c *credential, scan func(into ...any) error) error {
 	var u User
 	if err := scan(&u.ID, &u.Kind, &u.Username, &u.Name, &u.Email, &u.CommitEmail, &u.Admin, &u.Auditor, &u.External, &c.state, &c.active); err != nil {

@@ -10,8 +10,8 @@ import (
 
 const emailColumns = `e.id, e.user_id, e.email, e.confirmed_at, e.created_at`
 
-// Every address is a row, the primary among them; users see the others as their
-// emails.
+// Every address has a row, including the primary one. Users see only secondary
+// addresses as their emails.
 const (
 	emailTables    = `emails e JOIN users u ON u.id = e.user_id`
 	secondaryEmail = `lower(e.email) <> lower(u.email)`
@@ -42,23 +42,23 @@ func findEmail(ctx context.Context, q db.Q, userID, id int64) (*Email, error) {
 	return &e, nil
 }
 
-// findByPublicEmail goes by the addresses, which have an index: only their own
-// address can stand in a profile.
+// findByPublicEmail searches the addresses, which have an index: a public email is
+// always one of them.
 func findByPublicEmail(ctx context.Context, q db.Q, address string) (*User, error) {
 	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
 		WHERE lower(e.email) = lower(?) AND lower(u.public_email) = lower(e.email) AND u.deleted_at IS NULL`, address))
 }
 
-// findUnconfirmed returns ErrNoRows for a digest that no one waits for. The
-// second condition is that of the index.
+// findUnconfirmed returns ErrNoRows for an unknown digest. The second condition
+// makes the index applicable.
 func findUnconfirmed(ctx context.Context, q db.Q, digest string) (Email, error) {
 	return scanEmail(q.QueryRowContext(ctx, `
 		SELECT `+emailColumns+` FROM `+emailTables+`
 		WHERE e.confirmation_digest = ? AND e.confirmation_digest <> '' AND u.deleted_at IS NULL`, digest))
 }
 
-// findAddress returns the owner of an address, how they wrote it, and when they
-// confirmed it; ErrNoRows when no one has it.
+// findAddress returns the user with an address, the stored spelling, and when it
+// was confirmed. ErrNoRows.
 func findAddress(ctx context.Context, q db.Q, address string) (owner int64, stored string, confirmed *time.Time, err error) {
 	err = q.QueryRowContext(ctx, `SELECT user_id, email, confirmed_at FROM emails WHERE lower(email) = lower(?)`, address).
 		Scan(&owner, &stored, db.NullTime(&confirmed))
@@ -75,7 +75,7 @@ func confirmAddress(ctx context.Context, q db.Q, address string, now time.Time) 
 	return err
 }
 
-// insertEmail writes an address; a taken one breaks the index emails_email.
+// insertEmail inserts an address. A duplicate violates the index emails_email.
 func insertEmail(ctx context.Context, q db.Q, userID int64, address string, confirmedAt *time.Time, confirmationDigest string, now time.Time) (int64, error) {
 	var id int64
 	err := q.QueryRowContext(ctx, `
@@ -93,7 +93,7 @@ func deleteEmail(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM emails WHERE id = ?`, id)
 }
 
-// eachConfirmed reads all confirmed addresses of users.
+// eachConfirmed calls f for all confirmed addresses.
 func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
 	type row struct {
 		id      int64

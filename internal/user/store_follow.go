@@ -8,12 +8,12 @@ import (
 	"svc/internal/db"
 )
 
-// listFollows lists the users in one column of follows by the other one.
+// listFollows selects the users in one column of follows by the other one.
 func listFollows(ctx context.Context, d *db.DB, by actor.Actor, list, of string, userID int64, p db.Paging) (db.Page[*User], error) {
 	var where db.Where
 	where.And(of+" = ?", userID)
 	where.And("u.deleted_at IS NULL")
-	if !by.Admin { // the rule of visible
+	if !by.Admin { // see visible
 		where.And("u.state NOT IN (?, ?) OR u.id = ?", string(Banned), string(PendingApproval), by.ID)
 	}
 	return db.List(ctx, d, db.Query[*User]{
@@ -32,9 +32,8 @@ func deleteFollow(ctx context.Context, q db.Q, follower, followed int64) (bool, 
 	return db.ExecAny(ctx, q, `DELETE FROM follows WHERE follower_id = ? AND followed_id = ?`, follower, followed)
 }
 
-// countFollow updates the counts that profiles show. The rows are written in the
-// order of IDs, so that two users who follow each other concurrently do not
-// deadlock.
+// countFollow updates the follower counts. Rows are updated in the order of IDs,
+// so that two users who follow each other concurrently do not deadlock.
 func countFollow(ctx context.Context, q db.Q, follower, followed, n int64) error {
 	for _, id := range []int64{min(follower, followed), max(follower, followed)} {
 		query := `UPDATE users SET followers = followers + ? WHERE id = ?`
@@ -50,7 +49,7 @@ func countFollow(ctx context.Context, q db.Q, follower, followed, n int64) error
 
 // dropFollows removes a deleted user from the counts of others; the rows are
 // deleted with the account. The caller has locked the account, so that no follow
-// is added meanwhile.
+// is added concurrently.
 func dropFollows(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE users SET followers = followers - 1 WHERE id IN (SELECT f.followed_id FROM follows f WHERE f.follower_id = ?)`, userID)

@@ -50,7 +50,7 @@ func deleteKey(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM ssh_keys WHERE id = ?`, id)
 }
 
-// deleteKeys removes all SSH keys of a user.
+// deleteKeys deletes all SSH keys of a user.
 func deleteKeys(ctx context.Context, q db.Q, userID int64) error {
 	_, err := q.ExecContext(ctx, `DELETE FROM ssh_keys WHERE user_id = ?`, userID)
 	return err

@@ -44,9 +44,9 @@ func listUsers(ctx context.Context, d *db.DB, by actor.Actor, f Filter, order So
 	return db.List(ctx, d, q, p)
 }
 
-// Both leave deleted accounts out. The first is the condition of the indexes
-// for lists; behind a sign SQLite does not look for an index, which would be a
-// detour to rows that are wanted in their own order.
+// Both conditions exclude deleted accounts. The first matches the indexes for
+// lists. The second, with a unary plus, prevents SQLite from using an index, which
+// would be slower than reading rows in their own order.
 const (
 	alive    = "u.deleted_at IS NULL"
 	aliveRow = "+u.deleted_at IS NULL"
@@ -100,10 +100,10 @@ func (f *Filter) where(by actor.Actor, alive string) db.Where {
 	return w
 }
 
-// search looks into name and username. An address is found whole only: the
-// public one for everyone, any for administrators.
+// search adds the condition for name and username. An email address must match
+// completely: the public one, or any for administrators.
 func (f *Filter) search(w *db.Where, by actor.Actor) {
-	if !strings.Contains(f.Search, "@") { // no address
+	if !strings.Contains(f.Search, "@") { // not an email address
 		w.Text("users", f.Search, "u.name", "u.username")
 		return
 	}
@@ -165,8 +165,8 @@ func listActivities(ctx context.Context, d *db.DB, from string, p db.Paging) (db
 	}, p)
 }
 
-// findUsersFrom returns users in the order of their usernames, from a text on. The
-// collation of the database may put others between those that start with it.
-func findUsersFrom(ctx context.Context, q db.Q, text string, most int) ([]*User, error) {
-	return db.All(ctx, q, scanUser, `SELECT `+userColumns+` FROM `+userTables+` WHERE lower(u.username) >= ? AND `+alive+` ORDER BY lower(u.username) LIMIT ?`, text, most)
+// findUsersFrom returns users by username, starting with a text. Depending on the
+// collation, other usernames may be in between.
+func findUsersFrom(ctx context.Context, q db.Q, text string, limit int) ([]*User, error) {
+	return db.All(ctx, q, scanUser, `SELECT `+userColumns+` FROM `+userTables+` WHERE lower(u.username) >= ? AND `+alive+` ORDER BY lower(u.username) LIMIT ?`, text, limit)
 }

@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// Scan implements sql.Scanner: the column is JSON, empty for the defaults.
+// Scan implements sql.Scanner. The column is JSON, or empty for the defaults.
 func (a *Appearance) Scan(value any) error {
 	*a = Appearance{}
 	switch text := value.(type) {
@@ -28,14 +28,14 @@ func (a *Appearance) Scan(value any) error {
 	return fmt.Errorf("preferences are a %T", value)
 }
 
-// text is the value of the column.
+// text returns the value of the column.
 func (a Appearance) text() string {
 	if a == (Appearance{}) {
 		return ""
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
-		return "" // texts and numbers can be written
+		return "" // marshaling these types cannot fail
 	}
 	return string(text)
 }

@@ -8,7 +8,7 @@ import (
 
 const serviceAccountTables = `service_accounts a JOIN users u ON u.id = a.user_id`
 
-// ownedBy is a condition on service accounts a: those of a group, or of the
+// ownedBy returns the condition on service accounts a of a group or of the
 // instance.
 func ownedBy(groupID *int64) (string, []any) {
 	if groupID == nil {
@@ -17,8 +17,8 @@ func ownedBy(groupID *int64) (string, []any) {
 	return `a.namespace_id = ?`, []any{*groupID}
 }
 
-// listServiceAccounts reads one page. An owner has at most maxServiceAccounts, so
-// the order by username needs no index.
+// listServiceAccounts returns a page. An owner has at most maxServiceAccounts, so
+// no index is needed for the order by username.
 func listServiceAccounts(ctx context.Context, d *db.DB, groupID *int64, order Sort, p db.Paging) (db.Page[*User], error) {
 	r := rows.Get().(*row)
 	defer rows.Put(r)

@@ -20,7 +20,7 @@ func scanSession(sc db.Scanner) (Session, error) {
 	return s, err
 }
 
-// findSession returns ErrNoRows when there is none, or its user is gone.
+// findSession returns ErrNoRows if the session or its user does not exist.
 func findSession(ctx context.Context, q db.Q, digest string) (*Session, *User, error) {
 	s, u := &Session{}, &User{}
 	err := q.QueryRowContext(ctx, `
@@ -44,7 +44,7 @@ func insertSession(ctx context.Context, q db.Q, s *Session) error {
 		secret.Digest(s.Token), s.UserID, s.CSRF, s.IP, s.UserAgent, s.CreatedAt, s.LastSeenAt, s.ExpiresAt).Scan(&s.ID)
 }
 
-// saveSeen writes a use, unless another request has written a later one.
+// saveSeen saves the last use, unless a concurrent request has saved a later one.
 func saveSeen(ctx context.Context, q db.Q, s *Session, was time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE sessions SET ip = ?, last_seen_at = ?, expires_at = ? WHERE id = ? AND last_seen_at = ?`,
@@ -56,7 +56,7 @@ func saveActingAs(ctx context.Context, q db.Q, id int64, userID *int64) error {
 	return db.ExecOne(ctx, q, `UPDATE sessions SET acting_as = ? WHERE id = ?`, userID, id)
 }
 
-// deleteSession returns whose session it was; ErrNoRows when there is none.
+// deleteSession returns the user of the session. ErrNoRows.
 func deleteSession(ctx context.Context, q db.Q, digest string) (userID int64, err error) {
 	err = q.QueryRowContext(ctx, `DELETE FROM sessions WHERE digest = ? RETURNING user_id`, digest).Scan(&userID)
 	return userID, err
@@ -71,7 +71,7 @@ func deleteOtherSessions(ctx context.Context, q db.Q, userID, keep int64) error 
 	return err
 }
 
-// deleteEnded removes up to limit rows and reports whether there may be more.
+// deleteEnded deletes up to limit rows and reports whether there may be more.
 func deleteEnded(ctx context.Context, q db.Q, now time.Time, limit int) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, now, limit)

@@ -9,8 +9,8 @@ import (
 	"svc/internal/errs"
 )
 
-// findLogin finds an account by username or confirmed address. Without one
-// the account has no user, and the error is NotFound.
+// findLogin finds an account by username or confirmed address. If there is none,
+// the account has no user and the error is NotFound.
 func findLogin(ctx context.Context, q db.Q, login string) (account, error) {
 	if login != clip(login, maxEmail+1) {
 		return account{}, errs.NotFound("User")
@@ -31,7 +31,7 @@ func findLogin(ctx context.Context, q db.Q, login string) (account, error) {
 	return a, nil
 }
 
-// saveSignIn returns ErrNoRows when the password is not the one that was checked.
+// saveSignIn returns ErrNoRows if the password has changed since it was checked.
 func saveSignIn(ctx context.Context, q db.Q, a *account, ip string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE users SET sign_in_count = sign_in_count + 1,

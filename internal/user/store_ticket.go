@@ -22,7 +22,7 @@ func (s *Service) ticketOwner(ctx context.Context, q db.Q, p purpose, token stri
 	return id, nil
 }
 
-// useTicket uses a ticket up, and with it the others for the same purpose.
+// useTicket deletes a ticket and the others of the user for the same purpose.
 func (s *Service) useTicket(ctx context.Context, tx *db.Tx, p purpose, token string, userID int64) error {
 	err := db.ExecOne(ctx, tx, `DELETE FROM user_tickets WHERE digest = ? AND purpose = ? AND user_id = ?`, secret.Digest(token), string(p), userID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -34,8 +34,8 @@ func (s *Service) useTicket(ctx context.Context, tx *db.Tx, p purpose, token str
 	return dropTickets(ctx, tx, userID, p)
 }
 
-// addTicket makes a ticket. Earlier ones stay valid: emails may arrive
-// in another order than they were sent.
+// addTicket creates a ticket. Earlier ones stay valid, because emails may arrive
+// out of order.
 func (s *Service) addTicket(ctx context.Context, tx *db.Tx, userID int64, p purpose) (string, error) {
 	token := secret.Token("")
 	_, err := tx.ExecContext(ctx, `INSERT INTO user_tickets (digest, user_id, purpose, created_at) VALUES (?, ?, ?, ?)`,
@@ -48,7 +48,7 @@ func dropTickets(ctx context.Context, q db.Q, userID int64, p purpose) error {
 	return err
 }
 
-// purgeTickets removes those that do not work any more.
+// purgeTickets deletes expired tickets.
 func (s *Service) purgeTickets(ctx context.Context) error {
 	_, err := s.DB.ExecContext(ctx, `DELETE FROM user_tickets WHERE created_at <= ?`, s.Now().Add(-ticketLife))
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Service) purgeTickets(ctx context.Context) error {
 	return nil
 }
 
-// findByAnyEmail also takes an address that is not confirmed, if it is the
-// primary one: a reset email is a way to confirm it.
+// findByAnyEmail also finds an unconfirmed address if it is the primary one: a
+// reset email confirms it.
 func findByAnyEmail(ctx context.Context, q db.Q, email string) (*User, error) {
 	return scanUser(q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM `+userTables+` JOIN emails e ON e.user_id = u.id
 		WHERE lower(e.email) = lower(?) AND (e.confirmed_at IS NOT NULL OR lower(u.email) = lower(e.email)) AND u.deleted_at IS NULL`, email))

@@ -10,7 +10,7 @@ import (
 
 const tokenColumns = `t.id, t.user_id, t.kind, t.name, t.description, t.scopes, t.created_at, COALESCE(t.expires_at, ''), t.revoked_at, t.last_used_at`
 
-// scanTokenInto reads the token columns and whatever columns follow them.
+// scanTokenInto scans the token columns and further ones.
 func scanTokenInto(s db.Scanner, t *Token, more ...any) error {
 	var scopes string
 	dest := append([]any{&t.ID, &t.UserID, &t.Kind, &t.Name, &t.Description, &scopes, db.Time(&t.CreatedAt), &t.ExpiresAt,
@@ -51,7 +51,7 @@ func revokeToken(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE access_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
 
-// revokeDescendants ends every token that came out of this one by rotation.
+// revokeDescendants revokes all tokens that were created by rotating this one.
 func revokeDescendants(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		WITH RECURSIVE family (id) AS (
@@ -110,8 +110,8 @@ func (f *TokenFilter) where(kind TokenKind, now time.Time) db.Where {
 	return where
 }
 
-// columns are what the list is sorted by; tokens that were never used, or
-// never expire, come first in both databases.
+// columns returns the columns of the order. Tokens that were never used, or never
+// expire, come first in both databases.
 func (s TokenSort) columns() []db.Order {
 	id := db.Order{Name: "t.id"}
 	switch s.By {
@@ -125,8 +125,8 @@ func (s TokenSort) columns() []db.Order {
 	return []db.Order{id}
 }
 
-// revokeNonBotTokens ends the tokens of a bot that its group or project did not
-// make. Those that it made have ended and keep their state, such as expired.
+// revokeNonBotTokens revokes the tokens of a bot user that were not created by its
+// project or group. The others are inactive and keep their state, such as expired.
 func revokeNonBotTokens(ctx context.Context, q db.Q, userID int64, now time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE access_tokens SET revoked_at = ? WHERE user_id = ? AND kind <> ? AND revoked_at IS NULL`, now, userID, string(OfBot))
 	return err
@@ -138,7 +138,7 @@ func blockUser(ctx context.Context, q db.Q, userID int64, now time.Time) error {
 	return err
 }
 
-// splitScopes reads the scopes column.
+// splitScopes parses the scopes column.
 func splitScopes(text string) []string {
 	if text == "" {
 		return []string{}

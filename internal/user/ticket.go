@@ -16,7 +16,7 @@ import (
 	"svc/internal/secret"
 )
 
-// purpose is what a ticket can be used for.
+// purpose is the purpose of a ticket.
 type purpose string
 
 const (
@@ -28,20 +28,20 @@ const (
 const ticketLife = 6 * time.Hour
 
 // AskPasswordReset sends the owner of a login an email with a link to set a new
-// password. Anyone may call it; neither the result nor the response time shows
-// whether there is such an account.
+// password. No permissions are required; neither the result nor the response time
+// reveals whether the account exists.
 func (s *Service) AskPasswordReset(ctx context.Context, login string) error {
 	return s.ask(ctx, emailWork{Login: login, About: string(setPasswordTicket)})
 }
 
-// AskUnlock sends the owner of a locked account an email with a link to unlock
-// it. Like AskPasswordReset it does not show whether there is such an account.
+// AskUnlock sends the owner of a locked account an email with a link to unlock it.
+// Like AskPasswordReset it does not reveal whether the account exists.
 func (s *Service) AskUnlock(ctx context.Context, login string) error {
 	return s.ask(ctx, emailWork{Login: login, About: string(unlockTicket)})
 }
 
-// AskConfirmation sends another confirmation email to an unconfirmed address.
-// Like AskPasswordReset it does not show whether there is such an account.
+// AskConfirmation sends another confirmation email to an unconfirmed address. Like
+// AskPasswordReset it does not reveal whether the account exists.
 func (s *Service) AskConfirmation(ctx context.Context, address string) error {
 	return s.ask(ctx, emailWork{Login: address, About: confirmation})
 }
@@ -154,15 +154,16 @@ func (s *Service) confirmAgain(ctx context.Context, address string) error {
 }
 
 // TakeReset sets the password of the account that a reset email was sent to. The
-// token is the permission; it can be used once. All sessions end, the account
-// is unlocked, and the address that received the email is confirmed. Invalid if
-// the token has expired or the password is not accepted.
+// token is the permission and can be used once. All sessions end, the account is
+// unlocked, and the address is confirmed. Invalid if the token has expired or the
+// password is not accepted.
 func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The token first: a hash is dear, and strangers may send anything.
+	// The token is checked before the password is hashed, because hashing is
+	// expensive.
 	id, err := s.ticketOwner(ctx, s.DB, setPasswordTicket, token)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 	})
 }
 
-// confirmPrimary records that the user receives email at their address.
+// confirmPrimary confirms the primary address of a user.
 func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor, u *User) error {
 	if u.ConfirmedAt != nil {
 		return nil
@@ -206,7 +207,7 @@ func (s *Service) confirmPrimary(ctx context.Context, tx *db.Tx, by actor.Actor,
 }
 
 // TakeUnlock unlocks the account that an unlock email was sent to. The token is
-// the permission; it can be used once. Invalid if it has expired.
+// the permission and can be used once. Invalid if it has expired.
 func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	id, err := s.ticketOwner(ctx, s.DB, unlockTicket, token)
 	if err != nil {
@@ -224,8 +225,7 @@ func (s *Service) TakeUnlock(ctx context.Context, token, ip string) error {
 	return err
 }
 
-// CheckReset reports whether the token of a password reset email is still valid: Invalid
-// when it is not.
+// CheckReset returns Invalid if the token of a password reset email is not valid.
 func (s *Service) CheckReset(ctx context.Context, token string) error {
 	_, err := s.ticketOwner(ctx, s.DB, setPasswordTicket, token)
 	return err

@@ -16,17 +16,17 @@ import (
 	"svc/internal/secret"
 )
 
-// TokenKind says how a token came to be.
+// TokenKind is the kind of an access token.
 type TokenKind string
 
 // The kinds of access tokens.
 const (
 	Personal      TokenKind = "personal"
-	Impersonation TokenKind = "impersonation" // made by an administrator, to act as the user
-	OfBot         TokenKind = "bot"           // made by a group or project, see AddBot
+	Impersonation TokenKind = "impersonation" // created by an administrator to act as the user
+	OfBot         TokenKind = "bot"           // created by a project or group, see AddBot
 )
 
-// Scopes are all scopes that an access token may carry.
+// Scopes returns all scopes of access tokens.
 func Scopes() []string {
 	return []string{
 		"api", "read_api", "read_user", "create_runner", "manage_runner", "k8s_proxy",
@@ -34,7 +34,7 @@ func Scopes() []string {
 	}
 }
 
-// Token is an access token. Its secret is known only when it is made.
+// Token is an access token. Its secret is only known when it is created.
 type Token struct {
 	ID          int64
 	UserID      int64
@@ -43,14 +43,14 @@ type Token struct {
 	Description string
 	Scopes      []string
 	CreatedAt   time.Time
-	ExpiresAt   string // the day at whose start it stops to work, YYYY-MM-DD; empty: never
+	ExpiresAt   string // first day on which it is invalid, YYYY-MM-DD; empty means never
 	RevokedAt   *time.Time
 	LastUsedAt  *time.Time
 
-	Secret string // set by the operations that make a token, and only there
+	Secret string // set by operations that create a token
 }
 
-// Active reports whether the token works.
+// Active reports whether the token is valid.
 func (t *Token) Active(now time.Time) bool {
 	return t.RevokedAt == nil && (t.ExpiresAt == "" || now.UTC().Format(time.DateOnly) < t.ExpiresAt)
 }
@@ -60,10 +60,11 @@ type NewToken struct {
 	Name        string
 	Description string
 	Scopes      []string
-	ExpiresAt   string // a day; empty: as late as the settings allow
+	ExpiresAt   string // date; empty means the latest that the settings allow
 }
 
-// CreateToken makes a personal access token for a user. Administrators only.
+// CreateToken creates a personal access token for a user. Requires an
+// administrator.
 func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64, n NewToken) (*Token, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (s *Service) CreateToken(ctx context.Context, by actor.Actor, userID int64,
 }
 
 // CreateOwnToken creates a token for the actor, with the scope k8s_proxy only. It
-// expires at the end of the day by default. Forbidden for bots.
+// expires at the end of the day by default. Forbidden for bot users.
 func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken) (*Token, error) {
 	if err := by.RequireHuman("create personal access tokens"); err != nil {
 		return nil, err
@@ -88,8 +89,8 @@ func (s *Service) CreateOwnToken(ctx context.Context, by actor.Actor, n NewToken
 	return s.createToken(ctx, by, by.ID, Personal, n)
 }
 
-// CreateImpersonationToken makes a token that acts as the user. Administrators
-// only, and only while the settings allow impersonation.
+// CreateImpersonationToken creates an impersonation token. Requires an
+// administrator, and that the settings allow impersonation.
 func (s *Service) CreateImpersonationToken(ctx context.Context, by actor.Actor, userID int64, n NewToken) (*Token, error) {
 	if err := s.requireImpersonation(ctx, by); err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (s *Service) createToken(ctx context.Context, by actor.Actor, userID int64,
 	return t, nil
 }
 
-// newToken checks what is asked for and makes the secret.
+// newToken validates a new token and generates its secret.
 func (s *Service) newToken(ctx context.Context, kind TokenKind, n NewToken) (*Token, error) {
 	if strings.TrimSpace(n.Name) == "" {
 		return nil, errs.InvalidField("name", "can't be blank")
@@ -155,7 +156,7 @@ func (s *Service) newToken(ctx context.Context, kind TokenKind, n NewToken) (*To
 	}, nil
 }
 
-// tokenExpiry checks a day of expiry, or gives the last one allowed.
+// tokenExpiry validates an expiration date, or returns the latest one allowed.
 func (s *Service) tokenExpiry(ctx context.Context, day string) (string, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -174,7 +175,7 @@ func (s *Service) tokenExpiry(ctx context.Context, day string) (string, error) {
 	return day, nil
 }
 
-// addToken writes a token that newToken made, and its audit event.
+// addToken inserts a token and adds an audit event.
 func (s *Service) addToken(ctx context.Context, tx *db.Tx, by actor.Actor, t *Token) error {
 	if err := insertToken(ctx, tx, t, secret.Digest(t.Secret), 0); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (s *Service) recordToken(ctx context.Context, tx *db.Tx, by actor.Actor, t 
 	})
 }
 
-// TokenFilter selects tokens; zero values choose all.
+// TokenFilter selects tokens. Zero values match everything.
 type TokenFilter struct {
 	UserID         int64
 	State          string // active or inactive
@@ -217,16 +218,14 @@ type TokenFilter struct {
 	Sort           TokenSort
 }
 
-// TokenSort is the order of a list of tokens; the zero value is the oldest
-// first.
+// TokenSort is the order of a list of tokens. The default is oldest first.
 type TokenSort struct {
 	By   string // created, expires, last_used or name
 	Desc bool
 }
 
-// Tokens lists personal access tokens, oldest first: all of them to
-// administrators, their own to anyone else; Forbidden when a user asks for
-// another user's.
+// Tokens lists personal access tokens, oldest first. Administrators can list all
+// tokens, other users their own: Forbidden otherwise.
 func (s *Service) Tokens(ctx context.Context, by actor.Actor, f TokenFilter, p db.Paging) (db.Page[Token], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[Token]{}, err
@@ -240,8 +239,8 @@ func (s *Service) Tokens(ctx context.Context, by actor.Actor, f TokenFilter, p d
 	return listTokens(ctx, s.DB, Personal, f, s.Now(), p)
 }
 
-// ImpersonationTokens lists the impersonation tokens of a user. Administrators
-// only.
+// ImpersonationTokens lists the impersonation tokens of a user. Requires an
+// administrator.
 func (s *Service) ImpersonationTokens(ctx context.Context, by actor.Actor, userID int64, state string, p db.Paging) (db.Page[Token], error) {
 	if err := s.requireImpersonation(ctx, by); err != nil {
 		return db.Page[Token]{}, err
@@ -252,7 +251,7 @@ func (s *Service) ImpersonationTokens(ctx context.Context, by actor.Actor, userI
 	return listTokens(ctx, s.DB, Impersonation, TokenFilter{UserID: userID, State: state}, s.Now(), p)
 }
 
-// ImpersonationToken returns one impersonation token. Administrators only.
+// ImpersonationToken returns an impersonation token. Requires an administrator.
 func (s *Service) ImpersonationToken(ctx context.Context, by actor.Actor, userID, id int64) (*Token, error) {
 	if err := s.requireImpersonation(ctx, by); err != nil {
 		return nil, err
@@ -270,7 +269,8 @@ func (s *Service) ImpersonationToken(ctx context.Context, by actor.Actor, userID
 	return t, nil
 }
 
-// RevokeImpersonationToken ends an impersonation token. Administrators only.
+// RevokeImpersonationToken revokes an impersonation token. Requires an
+// administrator.
 func (s *Service) RevokeImpersonationToken(ctx context.Context, by actor.Actor, userID, id int64, unmodifiedSince *time.Time) error {
 	t, err := s.ImpersonationToken(ctx, by, userID, id)
 	if err != nil {
@@ -279,8 +279,8 @@ func (s *Service) RevokeImpersonationToken(ctx context.Context, by actor.Actor, 
 	return s.revoke(ctx, by, t, unmodifiedSince)
 }
 
-// Token returns a personal access token to its owner and to administrators;
-// NotFound for others.
+// Token returns a personal access token. Requires its owner or an administrator.
+// NotFound.
 func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (s *Service) Token(ctx context.Context, by actor.Actor, id int64) (*Token, 
 	return t, nil
 }
 
-// SelfToken returns the token that the actor uses: Unauthorized without one.
+// SelfToken returns the token that the actor uses. Unauthorized if there is none.
 func (s *Service) SelfToken(ctx context.Context, by actor.Actor) (*Token, error) {
 	if by.TokenID == 0 {
 		return nil, errs.Unauthorized("")
@@ -303,7 +303,8 @@ func (s *Service) SelfToken(ctx context.Context, by actor.Actor) (*Token, error)
 	return findToken(ctx, s.DB, by.TokenID)
 }
 
-// RevokeToken ends a personal access token: its owner and administrators may.
+// RevokeToken revokes a personal access token. Requires its owner or an
+// administrator.
 func (s *Service) RevokeToken(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
 	t, err := s.Token(ctx, by, id)
 	if err != nil {
@@ -312,7 +313,7 @@ func (s *Service) RevokeToken(ctx context.Context, by actor.Actor, id int64, unm
 	return s.revoke(ctx, by, t, unmodifiedSince)
 }
 
-// RevokeSelfToken ends the token that the actor uses.
+// RevokeSelfToken revokes the token that the actor uses.
 func (s *Service) RevokeSelfToken(ctx context.Context, by actor.Actor) error {
 	t, err := s.SelfToken(ctx, by)
 	if err != nil {
@@ -328,7 +329,7 @@ func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifi
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := revokeToken(ctx, tx, t.ID, s.Now())
 		if errors.Is(err, db.ErrNoRows) {
-			return nil // a user was faster; the wish is fulfilled
+			return nil // revoked concurrently
 		}
 		if err != nil {
 			return err
@@ -344,5 +345,5 @@ func (s *Service) revoke(ctx context.Context, by actor.Actor, t *Token, unmodifi
 	return nil
 }
 
-// TokenStart is what the tokens of the instance start with.
+// TokenStart returns the prefix of the tokens of the instance.
 func (s *Service) TokenStart() string { return cmp.Or(s.TokenPrefix, s.ServiceName) }

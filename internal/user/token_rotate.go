@@ -13,9 +13,9 @@ import (
 )
 
 // RotateToken revokes a personal access token and returns a new one with the same
-// name and scopes. Its owner and administrators may call it. A token that was
-// already rotated or revoked cannot be rotated again: either the caller or the
-// owner has a stolen copy, so all tokens derived from it are revoked as well.
+// name and scopes. Requires its owner or an administrator. A token that was
+// already rotated or revoked cannot be rotated again: the caller or the owner has
+// a stolen copy, so all tokens derived from it are revoked as well.
 func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, expiresAt string) (*Token, error) {
 	t, err := s.Token(ctx, by, id)
 	if err != nil {
@@ -24,8 +24,8 @@ func (s *Service) RotateToken(ctx context.Context, by actor.Actor, id int64, exp
 	return s.rotate(ctx, by, t, expiresAt)
 }
 
-// RotateSelfToken is RotateToken for the token that the actor uses. A token of
-// a group or project is rotated there: NotAllowed.
+// RotateSelfToken rotates the token that the actor uses. NotAllowed for project
+// and group access tokens.
 func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt string) (*Token, error) {
 	t, err := s.SelfToken(ctx, by)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) RotateSelfToken(ctx context.Context, by actor.Actor, expiresAt
 	return s.rotate(ctx, by, t, expiresAt)
 }
 
-// rotatedDays is how long a rotated token works when no one says.
+// rotatedDays is the default lifetime of a rotated token in days.
 const rotatedDays = 7
 
 func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expiresAt string) (*Token, error) {
@@ -63,7 +63,7 @@ func (s *Service) rotate(ctx context.Context, by actor.Actor, old *Token, expire
 
 func errReused() error { return errs.Invalid("token already revoked") }
 
-// successor is the token that takes the place of another.
+// successor returns the replacement of a token.
 func (s *Service) successor(ctx context.Context, old *Token, expiresAt string) (*Token, error) {
 	if expiresAt == "" {
 		expiresAt = s.Now().AddDate(0, 0, rotatedDays).Format(time.DateOnly)
@@ -76,8 +76,9 @@ func (s *Service) successor(ctx context.Context, old *Token, expiresAt string) (
 	return t, nil
 }
 
-// replaceToken ends a token and stores the one that takes its place. When it
-// had ended before, what came out of it ends instead: reused.
+// replaceToken revokes a token and inserts its replacement. If the token was
+// inactive already, the tokens derived from it are revoked instead, and reused is
+// true.
 func (s *Service) replaceToken(ctx context.Context, tx *db.Tx, old, t *Token) (reused bool, err error) {
 	now := s.Now()
 	err = revokeToken(ctx, tx, old.ID, now)

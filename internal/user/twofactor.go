@@ -18,25 +18,24 @@ import (
 	"svc/internal/secret"
 )
 
-// Enrollment is what a user needs to set up their authenticator.
+// Enrollment is the data for setting up an authenticator.
 type Enrollment struct {
-	Secret string   // base32, for typing
+	Secret string   // base32, for manual entry
 	URL    string   // otpauth://…, for a QR code
-	Codes  []string // recovery codes, with EnrollTwoFactor only
+	Codes  []string // recovery codes; set by EnrollTwoFactor only
 }
 
 const (
-	otpPeriod = 30 // seconds that a code is shown
-	otpSkew   = 1  // periods that a clock may be off, to either side
+	otpPeriod = 30 // lifetime of a code in seconds
+	otpSkew   = 1  // allowed clock skew in periods
 	otpDigits = 6
 
 	recoveryCodes = 10
 )
 
-// StartTwoFactor gives the actor a new secret for their authenticator. Nothing
-// is asked of them at sign-in before EnableTwoFactor. The issuer is the name
-// under which the authenticator shows it. Invalid when two-factor
-// authentication is on.
+// StartTwoFactor generates a new secret for the authenticator of the actor. It has
+// no effect before EnableTwoFactor. issuer is the name shown by the authenticator.
+// Invalid if two-factor authentication is enabled.
 func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer string) (*Enrollment, error) {
 	if err := by.RequireHuman("use two-factor authentication"); err != nil {
 		return nil, err
@@ -85,8 +84,8 @@ func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code stri
 	return codes, nil
 }
 
-// EnrollTwoFactor turns two-factor authentication on for a user in one step.
-// Only the system may, for `svc admin`. Invalid when it is on.
+// EnrollTwoFactor enables two-factor authentication for a user in one step. Only
+// the system may call it, for `svc admin`. Invalid if it is enabled already.
 func (s *Service) EnrollTwoFactor(ctx context.Context, by actor.Actor, userID int64, issuer string) (*Enrollment, error) {
 	if by.ID != actor.SystemID {
 		return nil, errs.Forbidden("")
@@ -105,9 +104,9 @@ func (s *Service) EnrollTwoFactor(ctx context.Context, by actor.Actor, userID in
 	return e, nil
 }
 
-// VerifyTwoFactor checks a code, or a recovery code, of the actor before
-// something that needs more than their session. Each works once. Invalid when
-// it is wrong; wrong ones count against the account like wrong passwords.
+// VerifyTwoFactor checks a one-time code or recovery code of the actor before a
+// sensitive operation. Each can be used once. Invalid if it is wrong, which counts
+// like a wrong password.
 func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -142,9 +141,9 @@ func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code stri
 	return nil
 }
 
-// DisableTwoFactor turns off two-factor authentication for another user.
-// Administrators only. Forbidden for administrators: use `svc admin` for those.
-// Invalid if it is not enabled, NotFound if there is no such user.
+// DisableTwoFactor disables two-factor authentication for another user. Requires
+// an administrator. Forbidden for administrators: use `svc admin` for those.
+// Invalid if it is not enabled; NotFound.
 func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID int64) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -157,7 +156,7 @@ func (s *Service) DisableTwoFactor(ctx context.Context, by actor.Actor, userID i
 	})
 }
 
-// DisableOwnTwoFactor turns off two-factor authentication for the actor. It
+// DisableOwnTwoFactor disables two-factor authentication for the actor. It
 // requires the password. Invalid if that is wrong, which counts like a failed
 // sign-in, or if two-factor authentication is not enabled.
 func (s *Service) DisableOwnTwoFactor(ctx context.Context, by actor.Actor, password string) error {
@@ -203,7 +202,7 @@ func (s *Service) disableTwoFactor(ctx context.Context, by actor.Actor, userID i
 	return nil
 }
 
-// changeTwoFactor runs f on a user without two-factor authentication.
+// changeTwoFactor calls f with a user without two-factor authentication.
 func (s *Service) changeTwoFactor(ctx context.Context, userID int64, f func(tx *db.Tx, u *User) error) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		u, err := lockUser(ctx, tx, userID)
@@ -217,7 +216,7 @@ func (s *Service) changeTwoFactor(ctx context.Context, userID int64, f func(tx *
 	})
 }
 
-// newSecret makes and stores a secret that is not asked for yet.
+// newSecret generates and stores a secret that is not active yet.
 func (s *Service) newSecret(ctx context.Context, tx *db.Tx, u *User, issuer string) (*Enrollment, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: u.Email, Period: otpPeriod, Digits: otpDigits})
 	if err != nil {
@@ -229,8 +228,8 @@ func (s *Service) newSecret(ctx context.Context, tx *db.Tx, u *User, issuer stri
 	return &Enrollment{Secret: key.Secret(), URL: key.URL()}, nil
 }
 
-// enable turns on what newSecret stored; step is that of the code that was
-// shown, which is thereby used up.
+// enable activates the stored secret. step is that of the code that was entered,
+// which is thereby used up.
 func (s *Service) enable(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, step int64) ([]string, error) {
 	o, err := findOTP(ctx, tx, u.ID)
 	if err != nil {
@@ -265,8 +264,8 @@ func (s *Service) newCodes(ctx context.Context, tx *db.Tx, userID int64) ([]stri
 	return codes, nil
 }
 
-// useCode uses up a code or recovery code; false when it is wrong or was used
-// before. The caller has locked the user.
+// useCode uses up a one-time code or recovery code. It returns false if the code
+// is wrong or was used before. The caller has locked the user.
 func (s *Service) useCode(ctx context.Context, tx *db.Tx, userID int64, code string) (bool, error) {
 	o, err := findOTP(ctx, tx, userID)
 	if err != nil {
@@ -282,7 +281,7 @@ func (s *Service) useCode(ctx context.Context, tx *db.Tx, userID int64, code str
 	return used(deleteRecoveryCode(ctx, tx, userID, recoveryDigest(code)))
 }
 
-// used turns the answer of a compare-and-set into a bool.
+// used converts the result of a compare-and-set to a bool.
 func used(err error) (bool, error) {
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
@@ -290,8 +289,8 @@ func used(err error) (bool, error) {
 	return err == nil, err
 }
 
-// matchCode finds the period that a code belongs to, among those around now
-// that come after the last one used, so that a code cannot be used twice.
+// matchCode finds the time step of a code, among those around now and after the
+// last one used, so that a code cannot be used twice.
 func (s *Service) matchCode(o otpRow, userID int64, code string) (step int64, ok bool, err error) {
 	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
 	if len(code) != otpDigits || !allDigits(code) {
@@ -314,22 +313,22 @@ func (s *Service) matchCode(o otpRow, userID int64, code string) (step int64, ok
 	return step, ok, nil
 }
 
-// newRecoveryCode makes 80 random bits in groups that are easy to copy.
+// newRecoveryCode returns 80 random bits in groups that are easy to copy.
 func newRecoveryCode() string {
 	text := strings.ToLower(rand.Text()[:16])
 	return text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
 }
 
-// recoveryDigest is the form in which a recovery code is stored, however it
-// was typed.
+// recoveryDigest returns the stored form of a recovery code, ignoring case and
+// separators.
 func recoveryDigest(code string) string {
 	return secret.Digest(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code)))
 }
 
-// otpPlace ties a sealed secret to its user.
+// otpPlace binds a sealed secret to its user.
 func otpPlace(userID int64) string { return fmt.Sprintf("users/otp_secret/%d", userID) }
 
-// otpRow is the two-factor part of a user.
+// otpRow has the two-factor columns of a user.
 type otpRow struct {
 	sealed   string
 	lastStep int64

@@ -12,7 +12,8 @@ import (
 	"svc/internal/patch"
 )
 
-// Change is what an administrator changes in an account; nil leaves it.
+// Change are changes to an account by an administrator. A nil field keeps the
+// current value.
 type Change struct {
 	Email    *string // one of the user's secondary addresses
 	Name     *string
@@ -23,8 +24,8 @@ type Change struct {
 	Fields
 }
 
-// Update changes an account. Administrators only. A taken email or username
-// is NotFound, as the specification has it.
+// Update changes an account. Requires an administrator. NotFound, also if the
+// email or username is taken, as the specification requires.
 func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (s *Service) checkChange(ctx context.Context, c Change) error {
 	return wrong.Err()
 }
 
-// setPrimary makes one of the user's secondary addresses the primary one.
+// setPrimary makes a secondary address of the user the primary one.
 func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address string, skipReconfirmation bool) error {
 	owner, stored, confirmed, err := findAddress(ctx, tx, address)
 	if err != nil || owner != u.ID {
@@ -117,8 +118,8 @@ func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address st
 	return nil
 }
 
-// setPassword stores a password that someone else chose: the user must change
-// it at their next sign-in, and their sessions end.
+// setPassword sets a password that was chosen by an administrator. The user must
+// change it at their next sign-in, and their sessions end.
 func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string) error {
 	if err := savePassword(ctx, tx, u.ID, hash); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u 
 	return s.record(ctx, tx, by, u, "user_password_updated", audit.Details{Change: "password"})
 }
 
-// recordChanges writes an audit event for each attribute that matters.
+// recordChanges adds an audit event for each important attribute that changed.
 func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, was, now *User) error {
 	for _, c := range []struct{ kind, what, from, to string }{
 		{"user_username_updated", "username", was.Username, now.Username},
@@ -153,7 +154,7 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	return nil
 }
 
-// ResetPassword sets a password for `svc admin`, which only the system may.
+// ResetPassword sets a password. Only the system may call it, for `svc admin`.
 func (s *Service) ResetPassword(ctx context.Context, by actor.Actor, ref Ref, password string) (*User, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err

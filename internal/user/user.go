@@ -21,10 +21,10 @@ import (
 	"svc/internal/setting"
 )
 
-// State says whether an account may be used.
+// State is the state of an account.
 type State string
 
-// The states. Moves between them are in state.go.
+// The states. The transitions are in state.go.
 const (
 	Active          State = "active"
 	Blocked         State = "blocked"
@@ -33,18 +33,18 @@ const (
 	PendingApproval State = "blocked_pending_approval"
 )
 
-// Kind says what an account is for.
+// Kind is the kind of an account.
 type Kind string
 
-// The kinds. Only a Human signs in.
+// The kinds. Only a Human can sign in.
 const (
 	Human      Kind = "human"
-	Ghost      Kind = "ghost" // owns what deleted users leave behind
+	Ghost      Kind = "ghost" // owns the contributions of deleted users
 	AlertBot   Kind = "alert_bot"
 	SupportBot Kind = "support_bot"
 	ProjectBot Kind = "project_bot"
 	GroupBot   Kind = "group_bot"
-	// ServiceAccount is a program of the instance or of a group: see service_account.go.
+	// ServiceAccount is an account for a program: see service_account.go.
 	ServiceAccount Kind = "service_account"
 )
 
@@ -69,8 +69,8 @@ type User struct {
 	Preferences
 	Status
 
-	Avatar         string // name of the uploaded file, empty without one
-	Note           string // for administrators
+	Avatar         string // name of the uploaded file; empty if there is none
+	Note           string // visible to administrators
 	PrivateProfile bool
 	ProjectsLimit  int64
 	CanCreateGroup bool
@@ -83,32 +83,32 @@ type User struct {
 	CurrentSignInIP string
 	LastSignInAt    *time.Time
 	LastSignInIP    string
-	LastActivityOn  string // YYYY-MM-DD, empty before the first
+	LastActivityOn  string // YYYY-MM-DD; empty if never active
 
 	NamespaceID int64
-	CreatedBy   *int64 // nil: the user registered
+	CreatedBy   *int64 // nil if the user signed up
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	Followers   int64
 	Following   int64
 
-	// Read with the profile only: see Service.Get and Service.List.
+	// Set by Service.Get and Service.List.
 	IsFollowed bool
 	Identities []Identity
 	Attributes []Attribute
-	Creator    *User // of CreatedBy, if they are still there
+	Creator    *User // user CreatedBy; nil if deleted
 
-	zone zone // of Timezone, if that was read from the store
+	zone zone // location of Timezone, if it was loaded by the store
 }
 
-// Profile is the part of an account that users fill in themselves.
+// Profile has the fields that users edit themselves.
 type Profile struct {
 	Bio, Location, PublicEmail, CommitEmail       string
 	Skype, LinkedIn, Twitter, Discord, WebsiteURL string
 	Organization, JobTitle, Pronouns, Timezone    string
 }
 
-// Preferences are how a user wants pages to look.
+// Preferences are the display preferences of a user.
 type Preferences struct {
 	ThemeID, ColorSchemeID int64
 	ViewDiffsFileByFile    bool
@@ -116,11 +116,11 @@ type Preferences struct {
 	Appearance             Appearance
 }
 
-// Bot reports whether the account belongs to a program.
+// Bot reports whether the account is used by a program.
 func (u *User) Bot() bool { return u.Kind != Human && u.Kind != Ghost }
 
-// PersonalProjects is how many projects the user may have in their own
-// namespace: none when they are external.
+// PersonalProjects returns the project limit of the user's namespace; 0 if they
+// are external.
 func (u *User) PersonalProjects() int64 {
 	if u.External {
 		return 0
@@ -128,18 +128,18 @@ func (u *User) PersonalProjects() int64 {
 	return u.ProjectsLimit
 }
 
-// MayCreateGroups reports whether the user may create groups at the top.
+// MayCreateGroups reports whether the user may create top-level groups.
 func (u *User) MayCreateGroups() bool { return u.CanCreateGroup && !u.External }
 
-// Internal reports whether the instance itself made the account.
+// Internal reports whether the account was created by the instance.
 func (u *User) Internal() bool {
 	return u.Kind == Ghost || u.Kind == AlertBot || u.Kind == SupportBot
 }
 
-// Locked reports whether too many wrong passwords have locked the account.
+// Locked reports whether the account is locked after too many failed sign-ins.
 func (u *User) Locked(now time.Time) bool { return u.LockedUntil != nil && now.Before(*u.LockedUntil) }
 
-// LocalTime is the time of day where the user is.
+// LocalTime returns the time of day in the time zone of the user.
 func (u *User) LocalTime(now time.Time) string {
 	at := u.zone.at
 	if at == nil || u.zone.name != u.Timezone {
@@ -148,13 +148,13 @@ func (u *User) LocalTime(now time.Time) string {
 	return now.In(at).Format("3:04 PM")
 }
 
-// zone is a time zone with the name by which it was found.
+// zone is a time zone with its name.
 type zone struct {
 	name string
 	at   *time.Location
 }
 
-// loadZone returns UTC for a name that there is not.
+// loadZone returns UTC for an unknown name.
 func loadZone(name string) zone {
 	at, err := time.LoadLocation(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func loadZone(name string) zone {
 	return zone{name, at}
 }
 
-// WorkInformation joins job title and organization, empty without either.
+// WorkInformation joins job title and organization. It is empty if both are.
 func (u *User) WorkInformation() string {
 	switch {
 	case u.JobTitle != "" && u.Organization != "":
@@ -174,7 +174,7 @@ func (u *User) WorkInformation() string {
 	return u.Organization
 }
 
-// entity is the user in audit events.
+// entity returns the user for audit events.
 func (u *User) entity() audit.Entity {
 	return audit.Entity{Type: audit.UserEntity, ID: u.ID, Path: u.Username}
 }
@@ -188,24 +188,25 @@ type Deps struct {
 	Settings *setting.Service
 	Keys     *secret.Keyring
 	Hasher   *secret.Hasher
-	Mail     *mail.Sender // nil: no letters
+	Mail     *mail.Sender // nil disables emails
 	Now      func() time.Time
 
 	ServiceName string
-	// TokenPrefix starts personal access tokens: svcpat-…. Empty for ServiceName.
+	// TokenPrefix is the prefix of personal access tokens: svcpat-…. The default is
+	// ServiceName.
 	TokenPrefix string
-	// Host is the name of the machine in the address of the instance.
+	// Host is the host name of the instance.
 	Host string
 }
 
-// Service is the users of the instance.
+// Service implements the operations on users.
 type Service struct {
 	Deps
 	Events Events
 
 	tokenSources []TokenSource
-	actors       *notice.Cache[string, *credential] // by the digest of a token
-	limits       *limit.Limiter                     // of failed credentials
+	actors       *notice.Cache[string, *credential] // by token digest
+	limits       *limit.Limiter                     // for failed credentials
 }
 
 // New returns the service and registers its background jobs.
@@ -216,7 +217,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Self returns the account of the actor. Unauthorized when no one has signed in.
+// Self returns the account of the actor. Unauthorized if not signed in.
 func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -224,9 +225,8 @@ func (s *Service) Self(ctx context.Context, by actor.Actor) (*User, error) {
 	return s.profile(ctx, by, by.ID)
 }
 
-// Get returns an account to users who have signed in: Unauthorized otherwise,
-// NotFound if there is none that they may see. Custom attributes are read on
-// request.
+// Get returns an account, with custom attributes on request. Unauthorized if the
+// actor is not signed in; NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes bool) (*User, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, id int64, attributes 
 	return u, err
 }
 
-// profile reads the account with its counts and identities.
+// profile returns an account with its counts and identities.
 func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User, error) {
 	u, err := findProfile(ctx, s.DB, by.ID, id)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Service) profile(ctx context.Context, by actor.Actor, id int64) (*User,
 	return u, s.addCreators(ctx, u)
 }
 
-// addCreators adds the creators of accounts, which administrators see.
+// addCreators reads the creators of accounts, for administrators.
 func (s *Service) addCreators(ctx context.Context, list ...*User) error {
 	var ids []int64
 	for _, u := range list {
@@ -277,7 +277,7 @@ func (s *Service) addCreators(ctx context.Context, list ...*User) error {
 	return nil
 }
 
-// find reads an account that the actor may see.
+// find returns an account that the actor can see.
 func (s *Service) find(ctx context.Context, q db.Q, by actor.Actor, id int64) (*User, error) {
 	u, err := findUser(ctx, q, id)
 	if err != nil {
@@ -289,8 +289,7 @@ func (s *Service) find(ctx context.Context, q db.Q, by actor.Actor, id int64) (*
 	return u, nil
 }
 
-// Find returns an account by id or username, case-insensitive. NotFound when
-// there is none that the actor may see.
+// Find returns an account by ID or username, ignoring case. NotFound.
 func (s *Service) Find(ctx context.Context, by actor.Actor, ref Ref) (*User, error) {
 	u, err := findByRef(ctx, s.DB, ref)
 	if err != nil {
@@ -302,21 +301,21 @@ func (s *Service) Find(ctx context.Context, by actor.Actor, ref Ref) (*User, err
 	return u, nil
 }
 
-// visible is the condition that hides users: banned users and users who are
+// visible reports whether the actor can see a user. Banned users and users who are
 // pending approval are visible only to administrators and to themselves.
 func visible(by actor.Actor, u *User) bool {
 	hidden := u.State == Banned || u.State == PendingApproval
 	return !hidden || by.Admin || by.Is(u.ID)
 }
 
-// MayReadProfile reports whether the actor sees more of the user than the
-// public form: private profiles are for administrators and the user themselves.
+// MayReadProfile reports whether the actor can see more than the public fields of
+// a user. Private profiles are visible only to administrators and to the user.
 func MayReadProfile(by actor.Actor, u *User) bool {
 	return !u.PrivateProfile || by.Admin || by.Is(u.ID)
 }
 
-// change runs f on an account in a transaction and saves what f did to it.
-// Every change to an account goes this way, so that caches learn of it.
+// change calls f with an account in a transaction and saves the account. All
+// changes to accounts use it, so that caches are invalidated.
 func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *User) error) (*User, error) {
 	var u *User
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -348,7 +347,7 @@ func (s *Service) change(ctx context.Context, id int64, f func(tx *db.Tx, u *Use
 	return u, nil
 }
 
-// record writes an audit event about a user.
+// record adds an audit event about a user.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, kind string, d audit.Details) error {
 	return s.recordOf(ctx, tx, by, u, kind, audit.Target{Type: "User", ID: u.ID, Details: u.Username}, d)
 }

@@ -6,7 +6,7 @@ import (
 	"svc/internal/queue"
 )
 
-// handleWork takes on the background work of this feature.
+// handleWork registers the background jobs.
 func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.finishDelete)
 	queue.Handle(s.Queue, s.sendEmail)
