@@ -113,7 +113,8 @@ func (s *Service) openSession(ctx context.Context, settings setting.Settings, a 
 // PasswordUse is the purpose of a password check. Each has its own setting.
 type PasswordUse int
 
-// The purposes: OAuth password grants and similar API access, and Git over HTTP.
+// The purposes: sign-in to the web interface or an equivalent, such as the OAuth
+// password grant, and Git over HTTP.
 const (
 	ForWeb PasswordUse = iota
 	ForGit
