@@ -16,8 +16,8 @@ func TestRefusedParameters(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		g := group(t, s, alice, "g", "")
 		s.Table(t, []apptest.Call{
-			{Name: "one", Do: "POST /projects", As: alice, JSON: `{"path":"p","mirror":true}`, Status: 400, Want: `{"error":"mirror is not supported"}`},
-			{Name: "two", Do: "POST /projects?mirror=true&mirror_trigger_builds=true&path=p", As: alice, Status: 400, Want: `{"error":"mirror is not supported, mirror_trigger_builds is not supported"}`},
+			{Name: "one", Do: "POST /projects", As: alice, JSON: `{"path":"p","template_name":"x"}`, Status: 400, Want: `{"error":"template_name is not supported"}`},
+			{Name: "two", Do: "POST /projects?template_name=x&template_project_id=1&path=p", As: alice, Status: 400, Want: `{"error":"template_name is not supported, template_project_id is not supported"}`},
 			{Name: "nothing was made", Do: "GET /projects/alice%2Fp", As: alice, Status: 404},
 			{Name: "values that ask for nothing", Do: "POST /projects", As: alice, Status: 201,
 				JSON: `{"path":"p","import_url":"","mirror":false,"mirror_trigger_builds":null,"template_project_id":0,"container_expiration_policy_attributes":{},"resource_group_default_process_mode":"unordered"}`},
@@ -26,7 +26,7 @@ func TestRefusedParameters(t *testing.T) {
 			{Name: "group", Do: fmt.Sprintf("PUT /groups/%d", g), As: alice, JSON: `{"ip_restriction_ranges":"10.0.0.0/8"}`, Status: 400, Want: `{"error":"ip_restriction_ranges is not supported"}`},
 			{Name: "setting", Do: "PUT /application/settings?akismet_enabled=true", As: root, Status: 400, Want: `{"error":"akismet_enabled is not supported"}`},
 			{Name: "setting off", Do: "PUT /application/settings?akismet_enabled=false", As: root, Status: 200},
-			{Name: "who may not call says nothing of parameters", Do: "PUT /projects/alice%2Fp?mirror=true", Status: 401},
+			{Name: "who may not call says nothing of parameters", Do: "PUT /projects/alice%2Fp?max_artifacts_size=1", Status: 401},
 			{Name: "other names", Do: "PUT /projects/alice%2Fp", As: alice, JSON: `{"emails_disabled":true,"restrict_user_defined_variables":true,"show_default_award_emojis":false,"public_builds":false}`, Status: 200,
 				Want: `{"emails_enabled":false,"emails_disabled":true,"restrict_user_defined_variables":true,"ci_pipeline_variables_minimum_override_role":"maintainer","show_default_award_emojis":false,"public_jobs":false,"public_builds":false}`},
 		})

@@ -53,14 +53,17 @@ func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, e
 	return full, err
 }
 
-// related reads the notification levels of the actor in projects, and returns the
-// number of their open issues.
+// related reads the notification levels of the actor in projects and their pull
+// mirrors, and returns the number of their open issues.
 func (a *API) related(c *call, list ...*project.Project) (map[int64]*int64, error) {
 	if c.actor.Anonymous() {
 		return nil, nil
 	}
 	var err error
 	if c.notifications, err = a.Notify.LevelsOf(c, c.actor, list...); err != nil {
+		return nil, err
+	}
+	if c.mirrors, err = a.Mirrors.PullMirrors(c, mapped(list, func(p *project.Project) int64 { return p.ID })...); err != nil {
 		return nil, err
 	}
 	return a.Plan.OpenCounts(c, c.actor, list)

@@ -126,6 +126,7 @@ type projectFixedJSON struct {
 	MirrorTriggerBuilds           bool      `json:"mirror_trigger_builds"`
 	OnlyMirrorProtectedBranches   bool      `json:"only_mirror_protected_branches"`
 	MirrorOverwrites              bool      `json:"mirror_overwrites_diverged_branches"`
+	MirrorBranchRegex             *string   `json:"mirror_branch_regex"`
 	MergeTrainsSkip               bool      `json:"merge_trains_skip_train_allowed"`
 	MRDefaultTargetSelf           bool      `json:"mr_default_target_self"`
 	ExternalLabel                 string    `json:"external_authorization_classification_label"`
@@ -258,6 +259,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 	if p.Can(c.actor).Configure {
 		out.ImportURL = textOrNull(p.ImportURL)
 	}
+	out.addMirror(c.mirrors[p.ID], p.Can(c.actor).Configure)
 	out.LFSEnabled = out.LFSEnabled && (c.lfs == nil || c.lfs(c))
 	if p.Owner != nil {
 		owner := toUserPublic(c.site, p.Owner, now)

@@ -271,6 +271,7 @@ type createProjectParams struct {
 	Branch      string `param:"default_branch" doc:"Name of the default branch. Default is the setting of the group, or main."`
 	ImportURL   string `param:"import_url" doc:"URL of a repository to import, with http or https. It may contain a user name and password, which are not stored after the import. Cannot be combined with initialize_with_readme."`
 	projectFieldParams
+	projectMirrorParams
 }
 
 func (createProjectParams) ParamRules() []bind.Rule {
@@ -285,13 +286,22 @@ func (a *API) createProject(c *call, p createProjectParams) (any, error) {
 
 // newProject creates a project, which may be imported by URL.
 func (a *API) newProject(c *call, n project.NewProject, p *createProjectParams) (*project.Project, error) {
+	wants := p.Mirror != nil && *p.Mirror
+	if p.ImportURL == "" && wants {
+		return nil, errs.InvalidField("import_url", "can't be blank if mirror is true")
+	}
 	if p.ImportURL == "" {
 		return a.Repos.Create(c, c.actor, n, repo.FirstFiles{README: p.Readme})
 	}
 	if p.Readme {
 		return nil, errs.InvalidField("import_url", "cannot be combined with initialize_with_readme")
 	}
-	return a.Mirrors.Create(c, c.actor, n, mirror.Source{URL: p.ImportURL})
+	from := mirror.Source{URL: p.ImportURL}
+	if wants {
+		f := p.mirrorFields()
+		from.Mirror = &f
+	}
+	return a.Mirrors.Create(c, c.actor, n, from)
 }
 
 func (p *createProjectParams) project() project.NewProject {
@@ -316,13 +326,19 @@ type updateProjectParams struct {
 	Name          *string `param:"name,nonblank"`
 	Path          *string `param:"path,nonblank" doc:"New path. The old path redirects to it."`
 	DefaultBranch *string `param:"default_branch,nonblank"`
+	ImportURL     *string `param:"import_url" doc:"URL of the repository that the project mirrors, which may contain credentials. Needs mirror."`
+	MirrorUserID  *int64  `param:"mirror_user_id" doc:"ID of the user who is the author of pulled changes. For administrators."`
 	projectFieldParams
+	projectMirrorParams
 }
 
 // updateProject: https://docs.gitlab.com/api/projects/#update-a-project
 func (a *API) updateProject(c *call, p updateProjectParams) (any, error) {
 	change := project.Change{Name: p.Name, Path: p.Path, Visibility: p.Visibility, Fields: p.fields()}
 	change.DefaultBranch = p.DefaultBranch
+	if err := a.saveMirror(c, &p); err != nil {
+		return nil, err
+	}
 	made, err := a.Projects.Update(c, c.actor, p.Project, change)
 	return a.presentProject(c, made, err)
 }

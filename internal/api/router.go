@@ -215,7 +215,7 @@ func New(d Deps) *API {
 		a.groupImportExportRoutes, a.projectImportRoutes,
 		a.memberRoutes,
 		a.namespaceRoutes,
-		a.settingRoutes, a.planLimitRoutes, a.projectAliasRoutes, a.remoteMirrorRoutes,
+		a.settingRoutes, a.planLimitRoutes, a.projectAliasRoutes, a.remoteMirrorRoutes, a.pullMirrorRoutes,
 		a.instanceVariableRoutes,
 		a.auditEventRoutes,
 		a.eventRoutes,

@@ -12,6 +12,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/bind"
 	"svc/internal/event"
+	"svc/internal/mirror"
 	"svc/internal/notify"
 )
 
@@ -129,6 +130,8 @@ type call struct {
 	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil for few calls
 	// release releases the slot of a large response; nil for writes.
 	release func()
+	// mirrors are the pull mirrors of the projects of the result.
+	mirrors map[int64]*mirror.Mirror
 	// notifications are the levels of the actor in the projects of the result.
 	notifications notify.LevelSet
 }

@@ -50,6 +50,8 @@ type PushOptions struct {
 	MaxSize int64 // maximum size of the pack in bytes; 0 means no limit
 	// Options are the push options of TakePack, which has no client.
 	Options []string
+	// Separate has TakePack make each change on its own.
+	Separate bool
 	// Progress is called with the number of objects received and their total. It must
 	// be fast; may be nil.
 	Progress func(done, total uint32)

@@ -46,14 +46,14 @@ func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 }
 
 // TakePack receives a pack that the caller reads from elsewhere, and updates refs,
-// with the checks of a push: all of them or none. Refused in each change is the
+// with the checks of a push: all of them or none, unless Separate is set. Refused in each change is the
 // reason why it was not made. in is not read if all changes are deletions.
 func (r Repo) TakePack(ctx context.Context, in io.Reader, changes []*RefChange, o PushOptions) (*Push, error) {
 	if len(changes) > maxChanges {
 		return nil, fmt.Errorf("take a pack: %d refs: %w", len(changes), ErrTooLarge)
 	}
 	p := &receiver{repo: r, o: o, out: &lockedWriter{w: io.Discard}, large: r.engine.large,
-		request: &request{changes: changes, options: o.Options, capabilities: map[string]bool{"atomic": true}}}
+		request: &request{changes: changes, options: o.Options, capabilities: map[string]bool{"atomic": !o.Separate}}}
 	push, err := p.receive(ctx, bufio.NewReaderSize(in, 64<<10))
 	failure, own := errors.AsType[*Error](err)
 	switch {

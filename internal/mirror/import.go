@@ -52,8 +52,9 @@ type Import struct {
 
 // Source is the repository that is imported.
 type Source struct {
-	URL            string // may contain credentials
-	User, Password string // instead of those in the URL
+	URL            string  // may contain credentials
+	User, Password string  // instead of those in the URL
+	Mirror         *Fields // sets up a pull mirror of the source, unless it is nil
 }
 
 // credentials are stored as sealed JSON while an import is under way.
@@ -77,7 +78,10 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	}
 	n.ImportURL = address.URL
 	n.Begin = func(ctx context.Context, tx *db.Tx, made *project.Project) error {
-		return s.begin(ctx, tx, by, made.ID, address)
+		if err := s.begin(ctx, tx, by, made.ID, address); err != nil || from.Mirror == nil {
+			return err
+		}
+		return s.mirrorImport(ctx, tx, by, made, from)
 	}
 	made, err := s.Projects.Create(ctx, by, n)
 	if err != nil {

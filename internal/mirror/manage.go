@@ -153,6 +153,7 @@ type Fields struct {
 	KeepDiverged     *bool
 	BranchRegex      *string
 	TriggerPipelines *bool
+	UserID           *int64 // author of pulled changes; for administrators
 }
 
 const (
@@ -401,11 +402,19 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 		return err
 	}
 	if m.Enabled {
-		if err := s.start(ctx, tx, m.ID); err != nil {
+		if err := s.begun(ctx, tx, p, m); err != nil {
 			return err
 		}
 	}
 	return s.auditMirror(ctx, tx, by, p, m, "created", audit.Details{Add: string(m.Direction) + "_mirror", Message: m.MaskedURL()})
+}
+
+// begun has a mirror updated that was enabled: now, or after the import of the project.
+func (s *Service) begun(ctx context.Context, tx *db.Tx, p *project.Project, m *Mirror) error {
+	if m.Direction == Pull && p.Import.Pending() {
+		return savePaused(ctx, tx, m.ID, m.nextPull(s.Now()))
+	}
+	return s.start(ctx, tx, m.ID)
 }
 
 // find returns a mirror that was just saved.
@@ -453,7 +462,7 @@ func (s *Service) update(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 		return err
 	}
 	if m.Enabled && !was {
-		if err := s.start(ctx, tx, m.ID); err != nil {
+		if err := s.begun(ctx, tx, p, m); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,31 @@ func findEnabled(ctx context.Context, q db.Q, projectID int64, dir Direction) ([
 		projectID, string(dir), true)
 }
 
+func findPullMirror(ctx context.Context, q db.Q, projectID int64) (*Mirror, error) {
+	return scanMirror(q.QueryRowContext(ctx, `SELECT `+mirrorColumns+` FROM mirrors m WHERE m.project_id = ? AND m.direction = ?`, projectID, string(Pull)))
+}
+
+// findPullMirrors finds the enabled pull mirrors of projects.
+func findPullMirrors(ctx context.Context, q db.Q, projectIDs []int64) ([]*Mirror, error) {
+	if len(projectIDs) == 0 {
+		return nil, nil
+	}
+	return db.All(ctx, q, scanMirror, `SELECT `+mirrorColumns+` FROM mirrors m WHERE m.direction = 'pull' AND m.enabled AND m.project_id IN `+db.In(len(projectIDs)),
+		db.Any(projectIDs)...)
+}
+
+// resetFailures has a mirror that failed too often updated on schedule again.
+func resetFailures(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE mirrors SET failures = 0 WHERE id = ?`, id)
+	return err
+}
+
+// savePaused notes that a mirror was not updated, and when it is the next time.
+func savePaused(ctx context.Context, q db.Q, id int64, next *time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE mirrors SET status = ?, next_at = ? WHERE id = ? AND status <> ?`, string(StatusNone), next, id, string(StatusStarted))
+	return err
+}
+
 // saveScheduled notes that an update waits, which is started at a time unless it is
 // before.
 func saveScheduled(ctx context.Context, q db.Q, id int64, at time.Time) error {

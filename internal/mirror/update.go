@@ -119,6 +119,13 @@ func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 	if !m.Enabled {
 		return nil
 	}
+	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(m.ProjectID), project.NoAccess)
+	if err != nil {
+		return err // deleted in the meantime
+	}
+	if p.Archived || p.MarkedAt != nil || p.Import.Pending() {
+		return s.pause(ctx, m)
+	}
 	who := -m.ProjectID
 	if m.UserID != nil {
 		who = *m.UserID
@@ -137,27 +144,41 @@ func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 	if !got {
 		return queue.Postpone(busyTime)
 	}
-	return s.runUpdate(ctx, m, run)
+	return s.runUpdate(ctx, m, p, run)
+}
+
+// pause passes over a mirror of a project that is archived, marked for deletion or imported. Pull
+// mirrors are tried again.
+func (s *Service) pause(ctx context.Context, m *Mirror) error {
+	var next *time.Time
+	if m.Direction == Pull {
+		next = m.nextPull(s.Now())
+	}
+	return savePaused(ctx, s.DB, m.ID, next)
 }
 
 // errTaken ends a run whose mirror was deleted or disabled, or is held by another run.
 var errTaken = errors.New("the mirror is no longer held by this run")
 
 // runUpdate updates a mirror that the run holds, and notes the result.
-func (s *Service) runUpdate(ctx context.Context, m *Mirror, run string) error {
+func (s *Service) runUpdate(ctx context.Context, m *Mirror, p *project.Project, run string) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := s.holdLease(inner, m.ID, run, cancel)
-	err := s.transfer(inner, m)
+	err := s.transfer(inner, m, p)
 	stop()
 	late := context.WithoutCancel(ctx)
 	var failure *gitremote.Failure
+	var partial *divergence
 	refusal, refused := errs.As(err)
 	switch {
 	case errors.Is(context.Cause(inner), errTaken):
 		return endLease(late, s.DB, m.ID, run, StatusNone)
 	case err == nil:
 		return s.finishUpdate(late, m, run, "", false)
+	case errors.As(err, &partial):
+		m.Failures = 0 // the other refs were updated
+		return s.finishUpdate(late, m, run, partial.Error(), false)
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return s.finishUpdate(late, m, run, fmt.Sprintf("The update took longer than %d hours.", int(maxUpdate.Hours())), true)
 	case ctx.Err() != nil: // the node stops: another one starts again
@@ -212,7 +233,10 @@ func (s *Service) finishUpdate(ctx context.Context, m *Mirror, run, failure stri
 			m.Failures++
 		}
 		var next *time.Time
-		if retry && failure != "" && m.Failures <= maxPushRetries {
+		switch {
+		case m.Direction == Pull:
+			next = m.nextPull(now)
+		case retry && failure != "" && m.Failures <= maxPushRetries:
 			m.Status = StatusRetry
 			at := now.Add(retryTime(m.Failures))
 			next = &at
@@ -232,14 +256,7 @@ func retryTime(failures int) time.Duration {
 }
 
 // transfer moves the commits of a mirror.
-func (s *Service) transfer(ctx context.Context, m *Mirror) error {
-	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(m.ProjectID), project.NoAccess)
-	if err != nil {
-		return err
-	}
-	if p.Archived {
-		return errs.Invalid("The project is archived.")
-	}
+func (s *Service) transfer(ctx context.Context, m *Mirror, p *project.Project) error {
 	c, err := s.secrets(m)
 	if err != nil {
 		return err
@@ -254,6 +271,9 @@ func (s *Service) transfer(ctx context.Context, m *Mirror) error {
 		return err
 	}
 	defer remote.Close()
+	if m.Direction == Pull {
+		return s.pull(ctx, m, p, remote)
+	}
 	return s.push(ctx, m, p, remote, c)
 }
 
@@ -284,12 +304,18 @@ func wanted(ref string, branch func(string) bool) bool {
 	return isBranch && branch(name) || strings.HasPrefix(ref, git.Tags)
 }
 
-// diverged is the message about refs that were not updated.
+// divergence is the error of an update that has skipped refs.
+type divergence struct{ text string }
+
+// Error implements error.
+func (d *divergence) Error() string { return d.text }
+
+// diverged is the error about refs that were not updated.
 func diverged(refs []string) error {
 	const most = 20
 	list := strings.Join(refs[:min(len(refs), most)], ", ")
 	if more := len(refs) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return errs.Invalid("Some refs have diverged and were not updated: %s", list)
+	return &divergence{"Some refs have diverged and were not updated: " + list}
 }

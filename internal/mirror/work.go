@@ -170,8 +170,8 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	}
 	return s.Repos.Import(ctx, by, p, repo.Incoming{
 		Refs: refs.List, Head: refs.Head, MaxSize: int64(settings.RepositoryMegabytes) << 20,
-		Pack: func(ctx context.Context, want []git.OID) (io.ReadCloser, error) {
-			pack, err := remote.Pack(ctx, refs, want, nil)
+		Pack: func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error) {
+			pack, err := remote.Pack(ctx, refs, want, have)
 			if err != nil {
 				return nil, err
 			}

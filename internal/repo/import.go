@@ -18,8 +18,9 @@ import (
 type Incoming struct {
 	Refs []git.Ref // branches and tags
 	Head string    // full name of the default branch; empty if unknown
-	// Pack opens a pack with what the wanted commits lead to.
-	Pack func(ctx context.Context, want []git.OID) (io.ReadCloser, error)
+	// Pack opens a pack with what the wanted commits lead to and those that we have do
+	// not.
+	Pack func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error)
 	// Progress is called while the pack is read. It may be nil.
 	Progress func(done, total uint32)
 	// Check is called before the refs become visible. r has the new objects. Its error
@@ -48,6 +49,20 @@ func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project
 	if err != nil || len(changes) == 0 {
 		return err
 	}
+	return s.take(ctx, by, p, r, changes, nil, in, git.PushOptions{
+		Options: []string{noPipeline},
+		Check: func(ctx context.Context, push *git.Push) error {
+			if err := in.Check(ctx, push.Repo, push.Changes); err != nil {
+				return err
+			}
+			return s.importHead(ctx, r, in.Head, changes)
+		},
+	})
+}
+
+// take reads the pack of a source, makes the changes that Check of the options does not
+// refuse, and records them as a push.
+func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, changes []*git.RefChange, have []git.OID, in Incoming, o git.PushOptions) error {
 	most, object, err := s.pushLimits(ctx)
 	if err != nil {
 		return err
@@ -60,7 +75,7 @@ func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project
 		want = append(want, c.New)
 	}
 	slices.Sort(want)
-	pack, err := in.Pack(ctx, slices.Compact(want))
+	pack, err := in.Pack(ctx, slices.Compact(want), have)
 	if err != nil {
 		return err
 	}
@@ -69,29 +84,26 @@ func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project
 	var begun journal
 	// An error of the source is not one of git, which only sees that the pack ends.
 	source := &sourceReader{from: pack}
-	push, err := r.TakePack(ctx, source, changes, git.PushOptions{
-		MaxSize: most, MaxObject: object, Options: []string{noPipeline}, Progress: in.Progress,
-		Check: func(ctx context.Context, push *git.Push) error {
-			if err := in.Check(ctx, push.Repo, push.Changes); err != nil {
-				return err
-			}
-			if err := s.importHead(ctx, r, in.Head, changes); err != nil {
-				return err
-			}
-			push.Mark = newMark()
-			begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
-			var err error
-			id, err = s.begin(ctx, by, p, begun)
+	check := o.Check
+	o.MaxSize, o.MaxObject, o.Progress = most, object, in.Progress
+	o.Check = func(ctx context.Context, push *git.Push) error {
+		if err := check(ctx, push); err != nil || len(changesOf(push)) == 0 {
 			return err
-		},
-		Done: func(ctx context.Context, push *git.Push) error {
-			err := s.finish(ctx, id, by, p, r, journal{Changes: changesOf(push), Options: push.Options})
-			if err == nil {
-				id = 0
-			}
-			return err
-		},
-	})
+		}
+		push.Mark = newMark()
+		begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
+		var err error
+		id, err = s.begin(ctx, by, p, begun)
+		return err
+	}
+	o.Done = func(ctx context.Context, push *git.Push) error {
+		err := s.finish(ctx, id, by, p, r, journal{Changes: changesOf(push), Options: push.Options})
+		if err == nil {
+			id = 0
+		}
+		return err
+	}
+	push, err := r.TakePack(ctx, source, changes, o)
 	if id != 0 { // the refs show which changes were made
 		err = errors.Join(err, s.land(context.WithoutCancel(ctx), id, by, p, r, begun))
 	}
@@ -181,7 +193,7 @@ func importFailure(err, source error, push *git.Push) error {
 		return passing(err)
 	}
 	for _, c := range push.Changes {
-		if c.Refused != "" {
+		if c.Refused != "" && c.Refused != divergedRef {
 			return errs.Invalid("The ref %.100q cannot be imported: %s", c.Ref, c.Refused)
 		}
 	}

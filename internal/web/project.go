@@ -16,6 +16,7 @@ import (
 	"svc/internal/featureflag"
 	"svc/internal/git"
 	"svc/internal/merge"
+	"svc/internal/mirror"
 	"svc/internal/notify"
 	"svc/internal/project"
 	"svc/internal/release"
@@ -129,7 +130,8 @@ type treePage struct {
 	Hidden            bool // the code is not for this person
 	passing           bool // something could not be found out now
 	Starred           bool
-	Fork              *forkView // of a fork
+	Fork              *forkView      // of a fork
+	Mirror            *mirror.Mirror // nil unless the project is a pull mirror
 	Membership        project.MembershipState
 	Badges            []badgeView
 	Newest            *release.Summary // the latest release
@@ -167,6 +169,11 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 	if p.Fork, err = w.forkView(v, h.Project); err != nil {
 		return err
 	}
+	pulls, err := w.Mirrors.PullMirrors(v, h.Project.ID)
+	if err != nil {
+		return err
+	}
+	p.Mirror = pulls[h.Project.ID]
 	if h.Project.Import.Pending() {
 		v.w.Header().Set("Refresh", "3") // until the repository is copied
 	}

@@ -1,10 +1,12 @@
 package web
 
 import (
-	"context"
+	"strconv"
 	"strings"
 
-	"svc/internal/actor"
+	"github.com/go-chi/chi/v5"
+
+	"svc/internal/errs"
 	"svc/internal/mirror"
 	"svc/internal/project"
 )
@@ -22,17 +24,29 @@ func (w *Web) mirrorPages() {
 // mirrorsPage has the mirrors of a project.
 type mirrorsPage struct {
 	setup
-	Form    form
-	Mirrors []*mirror.Mirror
-	CanAdd  bool
-	Methods []option
+	Form       form
+	Mirrors    []mirrorRow
+	CanAdd     bool
+	Methods    []option
+	Directions []option
+}
+
+// mirrorRow is a mirror in the list.
+type mirrorRow struct{ *mirror.Mirror }
+
+// Key is the mirror in addresses: a project has one pull mirror.
+func (r mirrorRow) Key() string {
+	if r.Direction == mirror.Pull {
+		return string(mirror.Pull)
+	}
+	return strconv.FormatInt(r.ID, 10)
 }
 
 func (mirrorsPage) view() string    { return "project/settings_mirrors" }
 func (p mirrorsPage) title() string { return "Mirroring repositories · " + p.Name() }
 
 func (w *Web) mirrors(v *visit, in project.Place) error {
-	return w.showMirrors(v, in, filled("auth_method", string(mirror.ByPassword)))
+	return w.showMirrors(v, in, filled("auth_method", string(mirror.ByPassword), "direction", string(mirror.Push)))
 }
 
 func (w *Web) showMirrors(v *visit, in project.Place, f form) error {
@@ -40,12 +54,24 @@ func (w *Web) showMirrors(v *visit, in project.Place, f form) error {
 	if err != nil {
 		return err
 	}
-	p := mirrorsPage{setup: s, Form: f, Methods: []option{{string(mirror.ByPassword), "User name and password"}, {string(mirror.BySSHKey), "SSH public key"}}}
+	p := mirrorsPage{
+		setup: s, Form: f, Methods: []option{{string(mirror.ByPassword), "User name and password"}, {string(mirror.BySSHKey), "SSH public key"}},
+		Directions: []option{{string(mirror.Push), "Push"}, {string(mirror.Pull), "Pull"}},
+	}
+	pull, err := w.Mirrors.PullMirror(v, v.actor, in.Ref)
+	if err != nil && !errs.Is(err, errs.KindNotFound) {
+		return err
+	}
+	if err == nil {
+		p.Mirrors = append(p.Mirrors, mirrorRow{pull})
+	}
 	page, err := w.Mirrors.PushMirrors(v, v.actor, in.Ref, allOf())
 	if err != nil {
 		return err
 	}
-	p.Mirrors = page.Items
+	for _, m := range page.Items {
+		p.Mirrors = append(p.Mirrors, mirrorRow{m})
+	}
 	if p.CanAdd, err = w.Mirrors.CanAdd(v, v.actor); err != nil {
 		return err
 	}
@@ -84,7 +110,16 @@ func (w *Web) refusedMirror(v *visit, in project.Place, err error) error {
 }
 
 func (w *Web) createMirror(v *visit, in project.Place) error {
-	if _, err := w.Mirrors.CreatePushMirror(v, v.actor, in.Ref, v.sentMirror()); err != nil {
+	f := v.sentMirror()
+	var err error
+	if v.text("direction") == string(mirror.Pull) {
+		keep, trigger := !v.ticked("mirror_overwrites_diverged_branches"), v.ticked("mirror_trigger_builds")
+		f.KeepDiverged, f.TriggerPipelines = &keep, &trigger
+		_, err = w.Mirrors.SavePullMirror(v, v.actor, in.Ref, f)
+	} else {
+		_, err = w.Mirrors.CreatePushMirror(v, v.actor, in.Ref, f)
+	}
+	if err != nil {
 		return w.refusedMirror(v, in, err)
 	}
 	return v.done("The mirror was added.", settingsOf(in, "mirrors"))
@@ -99,46 +134,87 @@ func (w *Web) detectHostKeys(v *visit, in project.Place) error {
 	return w.refusedMirror(v, in, err)
 }
 
+// mirrorAt is the mirror that an address names.
+type mirrorAt struct {
+	id   int64
+	pull bool
+}
+
+func (w *Web) mirrorAt(v *visit) (mirrorAt, error) {
+	if chi.URLParam(v.r, "id") == string(mirror.Pull) {
+		return mirrorAt{pull: true}, nil
+	}
+	id, err := v.number("id")
+	return mirrorAt{id: id}, err
+}
+
+// changeMirror changes a mirror.
+func (w *Web) changeMirror(v *visit, in project.Place, at mirrorAt, f mirror.Fields) error {
+	var err error
+	if at.pull {
+		_, err = w.Mirrors.SavePullMirror(v, v.actor, in.Ref, f)
+	} else {
+		_, err = w.Mirrors.UpdatePushMirror(v, v.actor, in.Ref, at.id, f)
+	}
+	return err
+}
+
 // saveHostKeys pins the host keys that the server of a mirror has now.
 func (w *Web) saveHostKeys(v *visit, in project.Place) error {
-	id, err := v.number("id")
+	at, err := w.mirrorAt(v)
 	if err != nil {
 		return err
 	}
-	m, err := w.Mirrors.PushMirror(v, v.actor, in.Ref, id)
+	var m *mirror.Mirror
+	if at.pull {
+		m, err = w.Mirrors.PullMirror(v, v.actor, in.Ref)
+	} else {
+		m, err = w.Mirrors.PushMirror(v, v.actor, in.Ref, at.id)
+	}
 	if err != nil {
 		return err
 	}
 	keys, err := w.Mirrors.DetectHostKeys(v, v.actor, in.Ref, m.URL)
 	if err == nil {
-		_, err = w.Mirrors.UpdatePushMirror(v, v.actor, in.Ref, id, mirror.Fields{HostKeys: &keys})
+		err = w.changeMirror(v, in, at, mirror.Fields{HostKeys: &keys})
 	}
 	return v.redirectWithFlash(err, "The host keys were saved. Compare their fingerprints with those of the server.", settingsOf(in, "mirrors"))
 }
 
 func (w *Web) syncMirror(v *visit, in project.Place) error {
-	return w.actOnMirror(v, in, "The mirror is being updated.", w.Mirrors.SyncPushMirror)
+	at, err := w.mirrorAt(v)
+	switch {
+	case err != nil:
+		return err
+	case at.pull:
+		err = w.Mirrors.StartPull(v, v.actor, in.Ref)
+	default:
+		err = w.Mirrors.SyncPushMirror(v, v.actor, in.Ref, at.id)
+	}
+	return v.redirectWithFlash(err, "The mirror is being updated.", settingsOf(in, "mirrors"))
 }
 
 func (w *Web) deleteMirror(v *visit, in project.Place) error {
-	return w.actOnMirror(v, in, "The mirror was removed.", w.Mirrors.DeletePushMirror)
+	at, err := w.mirrorAt(v)
+	switch {
+	case err != nil:
+		return err
+	case at.pull:
+		err = w.Mirrors.DeletePullMirror(v, v.actor, in.Ref)
+	default:
+		err = w.Mirrors.DeletePushMirror(v, v.actor, in.Ref, at.id)
+	}
+	return v.redirectWithFlash(err, "The mirror was removed.", settingsOf(in, "mirrors"))
 }
 
 func (w *Web) enableMirror(v *visit, in project.Place) error {
+	at, err := w.mirrorAt(v)
+	if err != nil {
+		return err
+	}
 	enabled, done := v.ticked("enabled"), "The mirror was disabled."
 	if enabled {
 		done = "The mirror was enabled."
 	}
-	return w.actOnMirror(v, in, done, func(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
-		_, err := w.Mirrors.UpdatePushMirror(ctx, by, ref, id, mirror.Fields{Enabled: &enabled})
-		return err
-	})
-}
-
-func (w *Web) actOnMirror(v *visit, in project.Place, done string, act func(context.Context, actor.Actor, project.Ref, int64) error) error {
-	id, err := v.number("id")
-	if err != nil {
-		return err
-	}
-	return v.redirectWithFlash(act(v, v.actor, in.Ref, id), done, settingsOf(in, "mirrors"))
+	return v.redirectWithFlash(w.changeMirror(v, in, at, mirror.Fields{Enabled: &enabled}), done, settingsOf(in, "mirrors"))
 }

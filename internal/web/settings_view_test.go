@@ -76,9 +76,10 @@ func settingsContents() []content {
 		deployTokensPage{setup: in, Form: bad, Tokens: []project.DeployToken{{Name: "n", Scopes: []string{"x"}, ExpiresAt: &now}}, Made: &project.DeployToken{Secret: "s"}, Scopes: []scope{{"api", "t"}}},
 		deployTokensPage{setup: of},
 		deployKeysPage{setup: in, Form: bad, Keys: []project.DeployKey{{Title: "t", CanPush: true, Public: true, LastUsedAt: &now, ExpiresAt: &now}, {}}, Public: []project.DeployKey{{Title: "p"}}}, deployKeysPage{setup: in},
-		mirrorsPage{setup: in, Form: bad, CanAdd: true, Mirrors: []*mirror.Mirror{
-			{URL: "ssh://git@example.org/a", Direction: mirror.Push, Enabled: true, Status: mirror.StatusRetry, LastError: "e", PublicKey: "k", UpdatedAt: &now, BranchRegex: "x"},
-			{URL: "https://example.org/a", HasCredentials: true, Status: mirror.StatusStarted, KeepDiverged: true, SucceededAt: &now, OnlyProtected: true},
+		mirrorsPage{setup: in, Form: bad, CanAdd: true, Mirrors: []mirrorRow{
+			{&mirror.Mirror{URL: "ssh://git@example.org/a", Direction: mirror.Push, Enabled: true, Status: mirror.StatusRetry, LastError: "e", PublicKey: "k", UpdatedAt: &now, BranchRegex: "x"}},
+			{&mirror.Mirror{URL: "https://example.org/a", HasCredentials: true, Status: mirror.StatusStarted, KeepDiverged: true, SucceededAt: &now, OnlyProtected: true}},
+			{&mirror.Mirror{URL: "https://example.org/a", Direction: mirror.Pull, Status: mirror.StatusFailed, Failures: 14, TriggerPipelines: true}},
 		}}, mirrorsPage{setup: in},
 		variablesPage{setup: in, Form: bad, Variables: []variableRow{{shown, "?key=K"}, {hidden, "?key=H"}}, Types: some, Edit: &hidden}, variablesPage{setup: of}, variablesPage{Admin: true, At: "/admin/variables"},
 		runnersPage{setup: in, Form: bad, Runners: []runnerRow{{Runner: runner, Kept: true, Status: runners.Online}, {Runner: &runners.Runner{}}}, Available: []runnerRow{{Runner: runner}}, Made: &runners.Runner{Secret: "s"}, Commands: []string{"c", "d"}, Statuses: some},

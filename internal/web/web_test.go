@@ -45,7 +45,7 @@ func contents() []content {
 		groupView{groupHead: groupHead{Group: g, Tab: "members"}}, groupView{groupHead: groupHead{Group: g, Tab: "projects"}},
 		treePage{codeHead: at, Overview: true, Table: "<tr></tr>",
 			Commit: commit, Languages: bars([]git.Language{{Name: "Go", Share: 100}}), Readme: "<p>x</p>", Pager: pager{"?page=1", "?page=3"}},
-		treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
+		treePage{codeHead: codeHead{head: h}, Overview: true, Mirror: &mirror.Mirror{URL: "https://example.org/a", Status: mirror.StatusFailed}}, treePage{codeHead: codeHead{head: h}, Overview: true}, treePage{codeHead: at, Overview: true, Hidden: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "x", Lines: 1, CRLF: true},
 		blobPage{codeHead: at, File: &repo.File{FileBlob: repo.FileBlob{Size: 3}}, Commit: commit, Source: "<tr></tr>", Lines: 1, Blame: true},
 		blobPage{codeHead: at, Commit: commit, File: &repo.File{}, Image: true}, blobPage{codeHead: at, Commit: commit, File: &repo.File{}, TooLarge: true},

@@ -24,7 +24,7 @@ func TestGoClientHosting(t *testing.T) {
 			{"groups", goGroups}, {"group_moves", goGroupMoves}, {"group_transfer", goGroupTransfer}, {"namespaces", goNamespaces},
 			{"project_members", goProjectMembers}, {"group_members", goGroupMembers}, {"access_requests", goAccessRequests},
 			{"project_tokens", goProjectTokens}, {"group_tokens", goGroupTokens}, {"deploy_tokens", goDeployTokens}, {"deploy_keys", goDeployKeys},
-			{"protected_branches", goProtectedBranches}, {"protected_tags", goProtectedTags}, {"push_rules", goPushRules},
+			{"protected_branches", goProtectedBranches}, {"protected_tags", goProtectedTags}, {"push_rules", goPushRules}, {"mirrors", goMirrors},
 			{"branches", goBranches}, {"tags", goTags}, {"commits", goCommits}, {"picks", goPicks}, {"commit_notes", goCommitNotes}, {"files", goFiles},
 			{"tree", goTree}, {"archive", goArchive}, {"compare", goCompare}, {"changelog", goChangelog},
 			{"audit", goProjectAudit}, {"git", goGit}, {"lfs", goLFS},

@@ -1,5 +1,5 @@
 -- +goose Up
--- oldest: 0063
+-- oldest: 0060
 
 -- Repositories of other servers that projects are pushed to or pulled from. Secrets
 -- are the credentials and the private SSH key, encrypted with the instance key. The
