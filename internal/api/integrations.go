@@ -86,6 +86,8 @@ type integrationPropertiesJSON struct {
 	Device                   *string `json:"device,omitempty"`
 	Priority                 *string `json:"priority,omitempty"`
 	Sound                    *string `json:"sound,omitempty"`
+	Recipients               *string `json:"recipients,omitempty"`
+	ExternalWikiURL          *string `json:"external_wiki_url,omitempty"`
 }
 
 func toIntegration(h *hook.Hook) integrationJSON {
@@ -112,6 +114,7 @@ func toIntegrationDetail(h *hook.Hook) integrationDetailJSON {
 		ConfidentialNoteChannel: channel(hook.ConfidentialNote), PipelineChannel: channel(hook.Pipelines), WikiPageChannel: channel(hook.WikiPages),
 		DeploymentChannel: channel(hook.Deployments), Hostname: textOrNull(h.Property("hostname")), Room: textOrNull(h.Property("room")),
 		Thread: textOrNull(h.Property("thread")), Device: textOrNull(h.Property("device")), Priority: textOrNull(h.Property("priority")), Sound: textOrNull(h.Property("sound")),
+		Recipients: textOrNull(h.Property("recipients")), ExternalWikiURL: textOrNull(h.Property("external_wiki_url")),
 	}}
 }
 
@@ -126,7 +129,7 @@ func (m hookEndpoints) listIntegrations(c *call, p placeParams) ([]integrationJS
 
 type integrationParams struct {
 	placeParams
-	Slug string `param:"slug" doc:"discord, hangouts-chat, matrix, mattermost, microsoft-teams, pumble, pushover, slack, telegram or webex-teams."`
+	Slug string `param:"slug" doc:"discord, external-wiki, hangouts-chat, matrix, mattermost, microsoft-teams, pipelines-email, pumble, pushover, slack, telegram or webex-teams."`
 }
 
 // getIntegration: https://docs.gitlab.com/api/project_integrations/#get-slack-notifications-settings
@@ -148,6 +151,8 @@ type setIntegrationParams struct {
 	Device                   *string `param:"device" doc:"Of Pushover."`
 	Priority                 *string `param:"priority" doc:"Of Pushover: -2, -1, 0 or 1."`
 	Sound                    *string `param:"sound" doc:"Of Pushover."`
+	Recipients               *string `param:"recipients" doc:"Email addresses of pipelines-email, separated by commas; at most 30."`
+	ExternalWikiURL          *string `param:"external_wiki_url" doc:"Of external-wiki."`
 	NotifyOnlyBroken         *bool   `param:"notify_only_broken_pipelines"`
 	NotifyOnlyDefault        *bool   `param:"notify_only_default_branch"`
 	Branches                 *string `param:"branches_to_be_notified" doc:"all, default, protected or default_and_protected."`
@@ -197,7 +202,8 @@ func (p *setIntegrationParams) fields() (hook.IntegrationFields, error) {
 	f := hook.IntegrationFields{
 		Properties: map[string]*string{
 			"webhook": p.Webhook, "username": p.Username, "channel": p.Channel, "hostname": p.Hostname, "token": p.Token, "room": p.Room, "api_key": p.APIKey,
-			"user_key": p.UserKey, "device": p.Device, "priority": p.Priority, "sound": p.Sound,
+			"user_key": p.UserKey, "device": p.Device, "priority": p.Priority, "sound": p.Sound, "recipients": p.Recipients,
+			"external_wiki_url": p.ExternalWikiURL,
 		},
 		OnlyBroken: p.NotifyOnlyBroken, OnlyDefault: p.NotifyOnlyDefault, Branches: p.Branches, Labels: p.Labels, Active: p.Active, Triggers: map[hook.Trigger]bool{},
 		Channels: map[hook.Trigger]*string{

@@ -400,7 +400,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Log: a.Log, Now: a.now, Stall: o.RemoteStall,
 	})
 	a.Hooks = hook.New(hook.Deps{
-		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, Wikis: a.Wikis, Log: a.Log, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, Wikis: a.Wikis, Mail: a.Mail, Log: a.Log, Now: a.now,
 		Site: hook.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Host: a.host(), SSHPort: a.sshPort(), Version: Compatibility},
 	})
 	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})

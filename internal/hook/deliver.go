@@ -280,8 +280,16 @@ func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d 
 	began := s.Now()
 	d.Attempts++
 	d.Status, d.Error, d.ResponseBody, d.responseHeaders = 0, "", "", ""
-	r, err := s.request(ctx, h, d)
-	if err == nil {
+	var r *http.Request
+	var err error
+	if h.Kind == PipelinesEmail {
+		if err = s.mail(ctx, h, d); err == nil {
+			d.Status = http.StatusOK
+		}
+	} else {
+		r, err = s.request(ctx, h, d)
+	}
+	if err == nil && r != nil {
 		var answer *outbound.Response
 		if answer, err = sender.Send(r, maxResponse); err == nil {
 			d.Status, d.ResponseBody = answer.Status, h.Secrets.hide(storable(string(answer.Body)))

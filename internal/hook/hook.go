@@ -1,5 +1,5 @@
 // Package hook delivers events to URLs outside: webhooks of projects and groups,
-// system hooks, and messages to chat services.
+// system hooks, messages to chat services, and pipeline status emails.
 //
 // An event is captured in the transaction in which it happens: the payload and a
 // row for each hook that listens. A background job delivers the rows of one hook
@@ -17,6 +17,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/limit"
+	"svc/internal/mail"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -36,6 +37,7 @@ type Deps struct {
 	Projects *project.Service
 	Repos    *repo.Service
 	Wikis    *wiki.Service
+	Mail     *mail.Sender
 	Log      *slog.Logger
 	Now      func() time.Time
 	Site     Site

@@ -15,7 +15,7 @@ import (
 	"svc/internal/patch"
 )
 
-// Options are the settings of a chat integration.
+// Options are the settings of an integration.
 type Options struct {
 	Username    string            `json:"username,omitempty"`
 	Channel     string            `json:"channel,omitempty"`
@@ -243,6 +243,9 @@ func (s *Service) applyIntegration(ctx context.Context, info IntegrationInfo, h 
 	if err := wrong.Err(); err != nil {
 		return err
 	}
+	if info.message == nil {
+		return nil
+	}
 	// What a page and the API show of the address: its host.
 	h.URL = maskedHost(h.target())
 	return s.checkURL(ctx, h)
@@ -276,6 +279,8 @@ func (h *Hook) applyProperties(wrong errs.Fields, info IntegrationInfo, given ma
 			wrong.Set(p.Name, "is too long")
 		case !oneLine(text) || text != "" && p.valid != nil && !p.valid.MatchString(text):
 			wrong.Set(p.Name, "is invalid")
+		case p.problem != nil && p.problem(text) != "":
+			wrong.Set(p.Name, p.problem(text))
 		}
 	}
 }

@@ -22,7 +22,7 @@ type IntegrationInfo struct {
 	Channels    bool // each trigger can have a channel
 	Labels      bool // messages about issues can be limited to labels
 
-	message func(h *Hook, d *Delivery, m message) chatRequest
+	message func(h *Hook, d *Delivery, m message) chatRequest // nil: no requests are sent
 }
 
 // Property is a setting of an integration, by its name in the API.
@@ -34,7 +34,8 @@ type Property struct {
 	Secret   bool // stored encrypted and never shown
 	Required bool
 
-	valid *regexp.Regexp // nil: any text of one line
+	valid   *regexp.Regexp           // nil: any text of one line
+	problem func(text string) string // says what is wrong; nil: nothing is
 }
 
 // chatRequest is the request of a message.
@@ -75,6 +76,10 @@ func Integrations() []IntegrationInfo {
 			Properties: []Property{webhookProperty("https://discord.com/api/webhooks/…")}, Triggers: allTriggers, message: discordMessage,
 		},
 		{
+			Kind: ExternalWiki, Title: "External wiki", Description: "Link to an external wiki from the sidebar.",
+			Properties: []Property{{Name: "external_wiki_url", Label: "URL of the external wiki", Example: "https://example.org/wiki", Required: true, valid: webAddress}},
+		},
+		{
 			Kind: "hangouts-chat", Title: "Google Chat", Description: "Send notifications about project events to a Google Chat space.",
 			Properties: []Property{webhookProperty("https://chat.googleapis.com/v1/spaces/…")}, Triggers: mostTriggers, message: googleMessage,
 		},
@@ -95,6 +100,11 @@ func Integrations() []IntegrationInfo {
 		{
 			Kind: "microsoft-teams", Title: "Microsoft Teams notifications", Description: "Send notifications about project events to Microsoft Teams.",
 			Properties: []Property{webhookProperty("https://example.webhook.office.com/…")}, Triggers: mostTriggers, message: teamsMessage,
+		},
+		{
+			Kind: PipelinesEmail, Title: "Pipeline status emails", Description: "Email the pipeline status to a list of recipients.",
+			Properties: []Property{{Name: "recipients", Label: "Recipients", Hint: "Email addresses, separated by commas.", Example: "team@example.org", Required: true, problem: recipientsProblem}},
+			Triggers:   []Trigger{Pipelines},
 		},
 		{
 			Kind: "pumble", Title: "Pumble", Description: "Send notifications about project events to a Pumble channel.",
@@ -212,6 +222,9 @@ func (h *Hook) chat(d *Delivery, payload []byte) (chatRequest, []byte, error) {
 	info, err := Info(h.Kind)
 	if err != nil {
 		return chatRequest{}, nil, err
+	}
+	if info.message == nil {
+		return chatRequest{}, nil, errs.Invalid("This integration sends no messages.")
 	}
 	m, err := describe(d.Trigger, payload)
 	if err != nil {

@@ -175,7 +175,15 @@ func (s *Service) TestIntegration(ctx context.Context, by actor.Actor, at At, ki
 	if err := s.allowTest(h); err != nil {
 		return nil, err
 	}
-	o, err := s.sample(ctx, by, in, Push)
+	trigger := Push
+	if info, err := Info(kind); err != nil {
+		return nil, err
+	} else if len(info.Triggers) == 0 {
+		return nil, errs.Invalid("This integration sends no messages.")
+	} else if !slices.Contains(info.Triggers, Push) {
+		trigger = info.Triggers[0]
+	}
+	o, err := s.sample(ctx, by, in, trigger)
 	if err != nil {
 		return nil, err
 	}

@@ -544,7 +544,7 @@ func signingKey(token string) ([]byte, bool) {
 func (h *Hook) target() string {
 	if h.Kind != Webhook {
 		info, err := Info(h.Kind)
-		if err != nil {
+		if err != nil || info.message == nil {
 			return ""
 		}
 		return info.message(h, &Delivery{}, message{}).url

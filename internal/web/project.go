@@ -45,6 +45,7 @@ type head struct {
 	Issues   bool   // the user sees the issues
 	Open     string // how many of those are open
 	Wiki     bool   // the user may read the wiki
+	WikiURL  string // of an external wiki; empty without one
 	Snippets bool   // and the snippets
 	Releases bool   // and the releases
 	Packages bool   // and the packages
@@ -79,6 +80,9 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart), Packages: p.MayRead(v.actor, project.PackagePart),
 		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), Terraform: terraform.Sees(v.actor, p), Flags: featureflag.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
+	}
+	if h.WikiURL, err = w.Hooks.ExternalWiki(v, p); err != nil {
+		return head{}, err
 	}
 	if h.Issues = p.MayRead(v.actor, project.IssuePart); h.Issues {
 		n, over, err := w.Plan.CountOpen(v, v.actor, p)

@@ -417,6 +417,26 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(rules, rules, "branch_name_regex", "^feature/", "max_file_size", "3").leads(rules)
 		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`, "Delete push rules")
 
+		// An external wiki is linked in the sidebar; that of a project replaces the one of
+		// its group, also if it is not active.
+		const wiki, groupWiki = "/g/p/-/settings/integrations/external-wiki", "/groups/g/-/settings/integrations/external-wiki"
+		b.get(wiki).want(200, "URL of the external wiki").not("External wiki</span>", "Branches for which", "<legend>Trigger")
+		b.submit(wiki, wiki, "active", "1", "external_wiki_url", "javascript:x").want(422, "is invalid")
+		b.submit(groupWiki, groupWiki, "active", "1", "external_wiki_url", "https://wiki.example.org/g").leads(groupWiki)
+		b.get("/g/p").want(200, `href="https://wiki.example.org/g"`)
+		b.submit(wiki, wiki, "active", "1", "external_wiki_url", "https://wiki.example.org/p").leads(wiki)
+		b.get("/g/p").want(200, `href="https://wiki.example.org/p"`).not("https://wiki.example.org/g")
+		b.submit(wiki, wiki+"/test").leads(wiki)
+		b.get(wiki).want(200, "This integration sends no messages.").not("Send test message")
+		b.submit(wiki, wiki, "external_wiki_url", "https://wiki.example.org/p").leads(wiki)
+		b.get("/g/p").want(200).not("https://wiki.example.org")
+		b.submit(wiki, wiki+"/delete").leads("/g/p/-/settings/integrations")
+		b.submit(groupWiki, groupWiki+"/delete").leads("/groups/g/-/settings/integrations")
+		const emails = "/g/p/-/settings/integrations/pipelines-email"
+		b.submit(emails, emails, "active", "1", "recipients", "nobody", "pipeline_events", "1").want(422, "has an invalid email address")
+		b.submit(emails, emails, "active", "1", "recipients", "team@example.org", "pipeline_events", "1", "branches_to_be_notified", "all").leads(emails)
+		b.get(emails).want(200, `value="team@example.org"`, "Send test message")
+
 		// What a group requires of merge requests is enforced in its projects.
 		const merging, merges = "/groups/g/-/settings/merge_requests", "/g/p/-/settings/merge_requests"
 		b.get(merges).want(200).not("Enforced by a group")

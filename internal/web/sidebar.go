@@ -54,6 +54,15 @@ func (b *sideBar) counted(sees bool, label, count, page string, also ...string) 
 	in.items = append(in.items, navItem{label: label, count: count, to: b.base + page, pages: append(also, page)})
 }
 
+// outside adds a page of another site, if there is one.
+func (b *sideBar) outside(address, label string) {
+	if address == "" {
+		return
+	}
+	in := &b.groups[len(b.groups)-1]
+	in.items = append(in.items, navItem{label: label, to: address})
+}
+
 // flat adds a page with an icon of its own.
 func (b *sideBar) flat(label, icon, page string) {
 	b.add(true, label, page)
@@ -80,6 +89,7 @@ func (h head) sideBar() *sideBar {
 	b.add(h.Issues, "Issue boards", "boards")
 	b.add(planned, "Milestones", "milestones")
 	b.add(h.Wiki, "Wiki", "wikis")
+	b.outside(h.WikiURL, "External wiki")
 
 	b.group("code", "Code", "braces", true)
 	b.counted(h.Merges, "Merge requests", h.Pending, "merge_requests")
