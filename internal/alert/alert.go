@@ -11,6 +11,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/event"
 	"svc/internal/notify"
@@ -133,6 +134,7 @@ type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
 	Keys     *secret.Keyring
+	Blobs    blob.Store
 	Settings *setting.Service
 	Users    *user.Service
 	Projects *project.Service
@@ -167,6 +169,7 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
+	queue.Handle(d.Queue, s.dropImages)
 	d.Queue.Every("alert_retention", time.Hour, s.Sweep)
 	return s
 }

@@ -188,11 +188,9 @@ func countAlerts(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, e
 
 // deleteOver removes some alerts that are over and have not changed since, and
 // gives them.
-func deleteOver(ctx context.Context, q db.Q, before time.Time, most int) ([]int64, error) {
+func deleteOver(ctx context.Context, q db.Q, before time.Time, ids []int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		DELETE FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? AND id IN (
-			SELECT id FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? ORDER BY updated_at LIMIT ?)
-		RETURNING id`, before, before, most)
+		DELETE FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? AND id IN `+db.In(len(ids))+` RETURNING id`, append([]any{before}, db.Any(ids)...)...)
 }
 
 func findSettings(ctx context.Context, q db.Q, projectID int64) (Settings, error) {

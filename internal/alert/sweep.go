@@ -23,8 +23,18 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 	before := s.Now().Add(-time.Duration(settings.AlertDays) * 24 * time.Hour)
 	err = s.DB.Batches(ctx, func(tx *db.Tx) (int64, error) {
-		ids, err := deleteOver(ctx, tx, before, sweepBatch)
+		ids, err := findOver(ctx, tx, before, sweepBatch)
 		if err != nil {
+			return 0, err
+		}
+		images, err := findImagesOf(ctx, tx, ids)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.dropAll(ctx, tx, images); err != nil {
+			return 0, err
+		}
+		if ids, err = deleteOver(ctx, tx, before, ids); err != nil {
 			return 0, err
 		}
 		return int64(len(ids)), plan.Forget(ctx, tx, NoteKind, ids...)

@@ -117,7 +117,7 @@ func TestArchivedProjectWrites(t *testing.T) {
 			r.do, r.json = there.Replace(r.do), there.Replace(r.json)
 			for _, caller := range []string{"owner", "admin"} {
 				var got apptest.Answer
-				if strings.HasSuffix(endpoint, "/uploads") || strings.HasSuffix(endpoint, "/attachments") || strings.HasSuffix(endpoint, "/secure_files") {
+				if strings.HasSuffix(endpoint, "/uploads") || strings.HasSuffix(endpoint, "/attachments") || strings.HasSuffix(endpoint, "/secure_files") || strings.HasSuffix(endpoint, "/metric_images") {
 					got = sendFile(t, s, strings.Replace(r.do, "{at}", fmt.Sprintf("/projects/%d", at.project), 1), st.tokens[caller])
 				} else {
 					got = st.send(t, endpoint, r, caller, at)

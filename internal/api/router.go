@@ -266,6 +266,7 @@ func New(d Deps) *API {
 		a.clusterAgentRoutes,
 		a.alertIntegrationRoutes,
 		a.alertRoutes,
+		a.alertMetricImageRoutes,
 		a.testReportRoutes,
 		a.errorTrackingRoutes,
 		a.errorCollectorRoutes,

@@ -374,7 +374,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		Log: a.Log, Now: a.now, Place: a.pagesPlace(), ACME: a.pagesACME(), Name: a.Config.ServiceName, CacheDir: a.pagesCache(), LookupTXT: o.LookupTXT,
 	})
 	a.Alerts = alert.New(alert.Deps{
-		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Notify: a.Notify, Now: a.now,
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Notify: a.Notify, Now: a.now,
 		Site: alert.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Premium: a.Config.Tier != "free"},
 	})
 	a.Errors = errortrack.New(errortrack.Deps{

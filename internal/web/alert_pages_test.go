@@ -1,7 +1,10 @@
 package web_test
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"net/url"
 	"regexp"
 	"strings"
@@ -58,6 +61,24 @@ func TestAlertPages(t *testing.T) {
 		b.submit(two, "/g/p/-/alert_management/2/assignee", "username", "@ada").leads(two)
 		b.submit(two, "/g/p/-/alert_management/2/assignee", "username", "whoever").leads(two)
 		b.get(two).want(200, "is not an existing username", "changed the status to <strong>Acknowledged</strong>", "assigned to", `value="ada"`)
+
+		// Images of metrics, for those who see the alert.
+		var picture bytes.Buffer
+		if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+			t.Fatal(err)
+		}
+		const images = "/g/p/-/alert_management/2/images"
+		b.uploadAs(t, images, b.get(two).token(), "a graph.png", picture.String(), "url", "https://graph.example.org", "url_text", "The <b>graph").leads(two)
+		shown := regexp.MustCompile(`/uploads/-/system/alert_metric_image/file/\d+/[^"]+`).FindString(b.get(two).want(200, "The image was uploaded.", "The &lt;b&gt;graph", `href="https://graph.example.org"`).body)
+		if got := b.get(shown).want(200); got.header.Get("Content-Type") != "image/png" {
+			t.Errorf("image is served as %q", got.header.Get("Content-Type"))
+		}
+		newBrowser(t, s).get(shown).want(303)
+		b.get(shown + "x").want(404)
+		b.uploadAs(t, images, b.get(two).token(), "x.png", "no image").leads(two)
+		b.get(two).want(200, "is not an image that is supported")
+		b.submit(two, images+"/"+strings.Split(shown, "/")[6]+"/delete").leads(two)
+		b.get(two).want(200, "The image was deleted.").not(shown)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
 		b.submit(two, "/g/p/-/alert_management/2/incident").leads(two)
 		b.get(two).want(200, "The alert already has an incident", "Incident #1").not("Create incident")

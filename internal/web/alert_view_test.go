@@ -28,7 +28,7 @@ func alertContents() []content {
 	return []content{
 		alertsPage{head: h, Tabs: alertTabs(), Query: alertQuery{Status: "open"}, Alerts: []*alert.Alert{whole, {Severity: alert.Info, Status: alert.Ignored}}, Any: true},
 		alertsPage{head: h, Tabs: alertTabs(), Query: alertQuery{Search: "x"}, Any: true}, alertsPage{head: h, Query: alertQuery{Status: "open"}, Any: true}, alertsPage{head: h},
-		alertPage{head: h, Alert: whole, Details: details, Notes: []alertNote{{&plan.Note{Author: ada}, "<p>x</p>"}}, Statuses: statuses, Changes: true, Form: bad},
+		alertPage{head: h, Alert: whole, Details: details, Images: []*alert.MetricImage{{ID: 1, Name: "a.png", URL: "https://example.org", URLText: "x"}, {ID: 2, Name: "b.png"}}, Notes: []alertNote{{&plan.Note{Author: ada}, "<p>x</p>"}}, Statuses: statuses, Changes: true, Form: bad},
 		alertPage{head: h, Alert: &alert.Alert{Title: "x"}, Details: alert.Details{Runbook: "ask Ada"}}, alertPage{head: h, Alert: &alert.Alert{Title: "x"}, Changes: true},
 		alertSettingsPage{setup: set, Form: bad, Incidents: filled("create_issue", "1"), Integrations: []*alert.Integration{integration, off}}, alertSettingsPage{setup: set},
 		alertIntegrationPage{

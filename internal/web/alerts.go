@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"svc/internal/alert"
+	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -19,6 +20,7 @@ func (w *Web) alertPages() {
 	w.projectPage("POST alert_management/{id}/status", signedIn, w.moveAlert)
 	w.projectPage("POST alert_management/{id}/assignee", signedIn, w.assignAlert)
 	w.projectPage("POST alert_management/{id}/incident", signedIn, w.createIncident)
+	w.alertImagePages()
 }
 
 // alertsPage is the list of alerts.
@@ -155,6 +157,7 @@ type alertPage struct {
 	Base string
 	*alert.Alert
 	alert.Details
+	Images   []*alert.MetricImage
 	Notes    []alertNote
 	Statuses []option
 	Changes  bool // the visitor may change it
@@ -188,6 +191,11 @@ func (w *Web) showAlert(v *visit, ref project.Ref, iid int64, f form) error {
 		return err
 	}
 	p.Details = p.Alert.Details(w.Site.Name)
+	images, err := w.Alerts.MetricImages(v, v.actor, h.in(), iid, db.Paging{Limit: 100})
+	if err != nil {
+		return err
+	}
+	p.Images = images.Items
 	notes, err := w.Alerts.Notes(v, v.actor, h.in(), iid)
 	if err != nil {
 		return err

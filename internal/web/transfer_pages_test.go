@@ -14,15 +14,21 @@ import (
 // upload sends a form whose last field is a file, if there is one.
 func (b *browser) upload(t *testing.T, action, token, file string, pairs ...string) answer {
 	t.Helper()
+	name := "export.tar.gz"
+	if file == "" {
+		name = ""
+	}
+	return b.uploadAs(t, action, token, name, file, pairs...)
+}
+
+// uploadAs sends a form whose last field is a file with a name.
+func (b *browser) uploadAs(t *testing.T, action, token, name, file string, pairs ...string) answer {
+	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	_ = form.WriteField("authenticity_token", token)
 	for i := 0; i < len(pairs); i += 2 {
 		_ = form.WriteField(pairs[i], pairs[i+1])
-	}
-	name := "export.tar.gz"
-	if file == "" {
-		name = ""
 	}
 	w, err := form.CreateFormFile("file", name)
 	if err != nil {
