@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/Unleash/unleash-client-go/v4 v4.5.0
 	github.com/coreos/go-oidc/v3 v3.21.0
+	github.com/drone/go-scm v1.38.4
 	github.com/getsentry/sentry-go v0.50.0
 	github.com/go-playground/webhooks/v6 v6.4.0
 	github.com/google/go-cmp v0.7.0
