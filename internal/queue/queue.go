@@ -55,7 +55,7 @@ type Queue struct {
 	every    map[string]periodic
 	pulse    time.Duration
 	poll     time.Duration
-	quick    bool // for tests: no random delays at startup
+	finished recent
 
 	// client is set from Start to Stop. The maps do not change while it is set.
 	client  atomic.Pointer[river.Client[*sql.Tx]]

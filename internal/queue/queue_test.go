@@ -93,7 +93,6 @@ func newQueue(d Deps) (*Queue, *testLog) {
 	log := &testLog{}
 	d.Log = slog.New(slog.NewTextHandler(log, nil))
 	q := New(d)
-	q.quick = true
 	return q, log
 }
 
@@ -121,13 +120,15 @@ func add(t *testing.T, q *Queue, work Work, opts ...AddOption) {
 	}
 }
 
+// idle waits until all jobs are done and their rows are marked.
 func idle(t *testing.T, q *Queue) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	if err := q.Idle(ctx); err != nil {
-		t.Fatalf("idle: %v", err)
-	}
+	waittest.For(t, "jobs are marked as done", func() bool {
+		if err := q.Idle(t.Context()); err != nil {
+			t.Fatalf("idle: %v", err)
+		}
+		return !strings.Contains(stats(t, q), string(Running))
+	})
 }
 
 func stats(t *testing.T, q *Queue) string {
@@ -394,4 +395,43 @@ func TestTimeout(t *testing.T) {
 			t.Error(b)
 		}
 	})
+}
+
+// TestIdle has jobs that add the next one: Idle waits for all of them, although it
+// does not wait until their rows are marked.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q, _ := newQueue(Deps{DB: d})
+		var runs atomic.Int64
+		Handle(q, func(ctx context.Context, j job) error {
+			runs.Add(1)
+			if j.N == 0 {
+				return nil
+			}
+			return q.DB.Tx(ctx, func(tx *db.Tx) error { return q.Add(ctx, tx, job{N: j.N - 1}) })
+		})
+		start(t, q)
+		for round := int64(1); round <= 20; round++ {
+			add(t, q, job{N: 9})
+			if err := q.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := runs.Load(); got != round*10 {
+				t.Fatalf("round %d: %d runs", round, got)
+			}
+		}
+	})
+}
+
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	var r recent
+	n := int64(len(r.ring))
+	for id := int64(1); id <= n+1; id++ {
+		r.add(id)
+	}
+	if ids := r.copy(); int64(len(ids)) != n || ids[1] || !ids[2] || !ids[n+1] {
+		t.Errorf("%d IDs, %v", len(ids), ids[1])
+	}
 }

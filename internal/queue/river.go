@@ -37,12 +37,17 @@ func (q *Queue) config() *river.Config {
 	}
 	river.AddWorkerArgs(workers, item{kind: everyKind}, river.Worker[item](&everyWorker{q: q}))
 	c := &river.Config{
-		ID:       nodeID(),
-		Logger:   riverLog(q.Log),
-		Queues:   map[string]river.QueueConfig{},
-		Test:     river.TestConfig{Time: clock{q.Now}},
-		TestOnly: q.quick,
-		Workers:  workers,
+		ID:      nodeID(),
+		Logger:  riverLog(q.Log),
+		Queues:  map[string]river.QueueConfig{},
+		Test:    river.TestConfig{Time: clock{q.Now}},
+		Workers: workers,
+
+		// All that this option does is to start the maintenance of the queue without a
+		// random delay of up to a second for each service. The delay spreads the load of
+		// many clients; ours are few, periodic jobs would start late, and Stop would wait
+		// for the end of the delays (see awaitElection).
+		TestOnly: true,
 
 		// Adding a job wakes its lane immediately. The poll finds jobs that other nodes
 		// added or that have become due.
@@ -100,6 +105,7 @@ func (w *worker) Timeout(*river.Job[item]) time.Duration { return w.timeout }
 func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
 	err := guard(func() error { return w.do(ctx, job.Args.args) })
 	if err == nil {
+		w.q.finished.add(job.ID)
 		return nil
 	}
 	if stopped(ctx, err) {

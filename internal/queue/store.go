@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -142,7 +143,10 @@ func (q *Queue) Stats(ctx context.Context) ([]Count, error) {
 		GROUP BY kind, s ORDER BY kind, s`, everyKind)
 }
 
+// busy reports whether a job is due or running.
 func (q *Queue) busy(ctx context.Context) (bool, error) {
+	// Read before the query: the query finds the jobs that these jobs have added.
+	finished := q.finished.copy()
 	due, args, known := "now()", []any(nil), knownPostgres
 	if !q.DB.Postgres() {
 		due, known = "datetime('now', 'subsec')", knownSQLite
@@ -153,10 +157,9 @@ func (q *Queue) busy(ctx context.Context) (bool, error) {
 			due, args = "?", []any{q.now().Format("2006-01-02 15:04:05.000")}
 		}
 	}
-	var busy bool
-	err := q.DB.QueryRowContext(ctx, `
-		SELECT EXISTS (SELECT 1 FROM river_job WHERE state = 'running')
-			OR EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'pending', 'scheduled', 'retryable') AND scheduled_at <= `+due+` AND `+known+`)`,
-		append(args, q.driver.pilot.kinds, everyKind, q.driver.pilot.periodic)...).Scan(&busy)
-	return busy, err
+	found, err := db.All(ctx, q.DB, func(s db.Scanner) (id int64, err error) { return id, s.Scan(&id) }, `
+		SELECT id FROM river_job WHERE state = 'running'
+			OR state IN ('available', 'pending', 'scheduled', 'retryable') AND scheduled_at <= `+due+` AND `+known,
+		append(args, q.driver.pilot.kinds, everyKind, q.driver.pilot.periodic)...)
+	return slices.ContainsFunc(found, func(id int64) bool { return !finished[id] }), err
 }

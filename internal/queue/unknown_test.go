@@ -31,7 +31,6 @@ func TestUnknownKindStays(t *testing.T) {
 		}
 		add(other{})
 		older, _ := newQueue(Deps{DB: d})
-		older.quick = true
 		Handle(older, log.do)
 		if err := older.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -49,7 +48,6 @@ func TestUnknownKindStays(t *testing.T) {
 		}
 
 		var done atomic.Bool
-		newer.quick = true
 		Handle(newer, func(context.Context, other) error { done.Store(true); return nil })
 		Handle(newer, log.do)
 		if err := newer.Start(t.Context()); err != nil {
