@@ -49,14 +49,15 @@ func (d *DB) Joined(with, tables, on string) string {
 // inOrder turns joins into those that SQLite takes in their order.
 var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROSS JOIN ")
 
-// Window is the start of the order of a list, in which a page of matches is looked
-// for if these are common: the planner of a database may rather collect all of them.
+// Window is the start of the order of a list. It is searched for a page of matches
+// if these are common, because the query planner may prefer to collect all
+// matches.
 type Window struct {
 	Table  string // with its alias, as the list names it
 	Where  Where  // conditions that belong to the order, e.g. on the project
 	Key    string // the column that identifies a row
 	Order  string // ORDER BY with the columns of the list
-	First  int    // rows that are looked at, and, if they do not have the page, at most
+	First  int    // number of rows to search, and the maximum if they do not contain the page
 	Second int
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Check examines the database and says what it is. On SQLite it reads the
-// whole file and reports damage.
+// Check checks the database and returns a description of it. On SQLite it reads
+// the whole file and reports corruption.
 func (d *DB) Check(ctx context.Context) (string, error) {
 	if d.kind == postgresKind {
 		var version string

@@ -13,13 +13,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// conn is a connection to SQLite that reads. It calls the library itself:
-// with database/sql and its driver between them, each value goes through
-// several locks and boxes and each query asks for the name and type of every
-// column, which together costs five times what SQLite does.
-//
-// One goroutine uses a conn at a time. All memory that the library sees is
-// the library's own, so that the garbage collector has no part in it.
+// conn is a SQLite connection for reading. It calls the library directly:
+// database/sql and its driver take several locks and allocations per value and
+// query the name and type of every column, which costs five times as much as
+// SQLite itself. A conn is used by one goroutine at a time. All memory that the
+// library accesses is allocated by the library, so the garbage collector is not
+// involved.
 type conn struct {
 	tls   *libc.TLS
 	db    uintptr
@@ -27,24 +26,23 @@ type conn struct {
 	stmts *lru.Map[string, *stmt] // by query
 
 	counted int64          // the version of the database at which counts were taken
-	counts  map[string]int // by what was counted
+	counts  map[string]int // cached counts by query
 
 	ctx  context.Context                // of the query that runs
-	poll func(*libc.TLS, uintptr) int32 // the library holds its address
+	poll func(*libc.TLS, uintptr) int32 // referenced by the library
 }
 
 // connStatements bounds the prepared statements of a conn.
 const connStatements = 200
 
-// pollEvery is after how many instructions of SQLite's machine a query looks
+// pollEvery is the number of SQLite VM instructions after which a query checks
 // whether its context has ended: some microseconds.
 const pollEvery = 1000
 
-// mapped is how many bytes of the file, from its start, are read where the
-// kernel keeps them; it is the most that SQLite allows, and what lies behind is
-// read by calls. Pages that are in no one's cache, as the rows of a page by
-// name in a long list are, then cost half as much. The kernel can take this
-// memory back at any time, but counts it as resident, for each connection.
+// mapped is the number of bytes at the start of the file that are memory-mapped;
+// it is the maximum that SQLite allows. Reading pages that are not cached then
+// costs half as much. The kernel can reclaim this memory at any time, but counts
+// it as resident for each connection.
 const mapped = "2147418112"
 
 // openConn opens the file, which must be there.
@@ -75,8 +73,8 @@ func (c *conn) setUp(opened int32) error {
 	}
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	sqlite3.Xsqlite3_progress_handler(c.tls, c.db, pollEvery, function(c.poll), 0)
-	// A plan that depends on the values is made again for each of them, which takes
-	// longer than most queries do.
+	// A plan that depends on the values is recompiled for each of them, which takes
+	// longer than most queries.
 	list := c.alloc(16)
 	defer c.free(list)
 	rc := sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(1), uintptr(0)))
@@ -130,7 +128,7 @@ func fold(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 type stmt struct {
 	p      uintptr
 	params int
-	room   uintptr // holds the texts and bytes that are bound
+	room   uintptr // memory for bound texts and blobs
 	size   int     // of the room
 }
 
@@ -169,7 +167,7 @@ func (c *conn) version() (int64, error) {
 	return c.integer(c.column(s, 0)), nil
 }
 
-// bind gives the statement its arguments.
+// bind binds the arguments of a statement.
 func (c *conn) bind(s *stmt, args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("the query has %d placeholders, not %d", s.params, len(args))
@@ -248,7 +246,7 @@ func values(args []any) ([]any, error) {
 	return args, nil
 }
 
-// step goes to the next row, if there is one.
+// step advances to the next row, if there is one.
 func (c *conn) step(s *stmt) (bool, error) {
 	switch rc := sqlite3.Xsqlite3_step(c.tls, s.p); rc {
 	case sqlite3.SQLITE_ROW:
@@ -312,7 +310,7 @@ func (c *conn) fault(rc int32) error {
 	return e
 }
 
-// alloc returns memory of the library; it panics when there is none, as Go does.
+// alloc allocates memory of the library. It panics if there is none.
 func (c *conn) alloc(size int) uintptr {
 	p := libc.Xcalloc(c.tls, 1, libc.Tsize_t(size))
 	if p == 0 {
@@ -343,6 +341,6 @@ func view(address uintptr, size int32) string {
 	return unsafe.String((*byte)(memory(address)), size)
 }
 
-// function is the address by which the library calls f. The caller keeps f as
-// long as the library may call it.
+// function returns the address by which the library calls f. The caller must keep
+// a reference to f as long as the library may call it.
 func function[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }

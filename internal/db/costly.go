@@ -9,21 +9,20 @@ import (
 	"svc/internal/limit"
 )
 
-// ReadLimits bounds the lists that requests ask for, so that slow ones leave
-// connections for all others. Work of the server itself has no such limits.
+// ReadLimits limits the lists of requests, so that slow ones leave connections for
+// others. They do not apply to the server's own work.
 type ReadLimits struct {
-	// Timeout is how long the queries of one list may take together, and
-	// Anonymous the same for callers who have not signed in. 0 is no limit.
+	// Timeout is the time limit for the queries of one list, and Anonymous the limit
+	// for callers who are not signed in. 0 means no limit.
 	Timeout, Anonymous time.Duration
-	// Wait is how long a search waits for one of the connections that searches
-	// can use.
+	// Wait is how long a search waits for one of the connections for searches.
 	Wait time.Duration
 }
 
 // DefaultReadLimits are the limits of a database that has not been given others.
 var DefaultReadLimits = ReadLimits{Timeout: 10 * time.Second, Anonymous: 5 * time.Second, Wait: 5 * time.Second}
 
-// LimitReads sets the limits. It is called at start-up.
+// LimitReads sets the limits. It is called at startup.
 func (d *DB) LimitReads(l ReadLimits) {
 	d.limits = l
 	share := limit.ShareLimits{Total: readers / 2, Reserve: readers / 4, PerUser: 2, PerAddress: 1, Queue: 16, Wait: l.Wait}
@@ -37,15 +36,14 @@ func (d *DB) LimitReads(l ReadLimits) {
 // all that read.
 func (d *DB) Searches() *limit.Share { return d.searches }
 
-// deepOffset is how many rows a page may pass over before it counts as a search.
+// deepOffset is the offset from which a page counts as a search.
 const deepOffset = 1000
 
-// searches stands in the conditions that look for a text.
+// searches is part of conditions that search for a text.
 const searches = " LIKE ?"
 
-// search reports whether a list may have to look at many more rows than it
-// gives: it looks for a text, for which there is no index, or passes over many
-// rows.
+// search reports whether a list may have to read many more rows than it returns,
+// because it searches for a text without an index, or has a large offset.
 func (q Query[T]) search(p Paging) bool {
 	return p.Offset >= deepOffset || q.Where.search() || q.CountWhere.search()
 }
@@ -60,8 +58,8 @@ func (w *Where) search() bool {
 }
 
 // limited runs the queries of a list within the limits of its caller. It returns
-// errs.Unavailable when there is no connection for a search, or when the queries
-// took too long.
+// errs.Unavailable if there is no connection for a search, or the queries took too
+// long.
 func (d *DB) limited(ctx context.Context, search bool, f func(ctx context.Context) error) error {
 	caller := limit.CallerOf(ctx)
 	if caller == (limit.Caller{}) {

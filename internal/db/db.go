@@ -48,7 +48,7 @@ type DB struct {
 	hasTrigrams atomic.Pointer[bool] // of PostgreSQL; nil: not known yet
 
 	watches []watch
-	extra   fs.FS // migrations besides those of the program
+	extra   fs.FS // migrations in addition to those of the program
 
 	// Of SQLite: whose turn it is to write, the group that is open, and its
 	// statements.
@@ -64,9 +64,9 @@ const (
 	postgresKind
 )
 
-// patience bounds how long a statement or transaction waits for others that
-// stand in its way. It is far above any healthy queue: reaching it means that
-// something holds the database.
+// patience is how long a statement or transaction waits for others. It is far
+// above normal waiting times: reaching it means that something blocks the
+// database.
 const patience = 30 * time.Second
 
 // Open opens the PostgreSQL database that url names, or, when url is empty,
@@ -125,7 +125,7 @@ func (d *DB) Stats() map[string]sql.DBStats {
 	return map[string]sql.DBStats{"writer": writer, "reader": d.reader.stats()}
 }
 
-// Size is how many bytes the database takes.
+// Size returns the size of the database in bytes.
 func (d *DB) Size(ctx context.Context) (int64, error) {
 	query := "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 	if d.Postgres() {
@@ -155,8 +155,8 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	return res, err
 }
 
-// QueryContext runs a query outside any transaction; on SQLite a query that
-// only reads goes to the readers, everything else to the writer.
+// QueryContext runs a query outside of a transaction. On SQLite a query that only
+// reads uses a reader, everything else the writer.
 func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
 	writes := !reads(query)
 	if writes && d.watched(query) {
@@ -184,8 +184,8 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	return &Rows{rows: found, writes: writes, reads: limit.ReadsOf(ctx)}, nil
 }
 
-// writeRows runs a statement on SQLite that writes and gives rows. It is
-// committed when they have been read, by itself.
+// writeRows runs a statement on SQLite that writes and returns rows. It is
+// committed when the rows have been read.
 func (d *DB) writeRows(ctx context.Context, query string, args []any) (rows, error) {
 	if err := d.turn.take(ctx); err != nil {
 		return nil, err
@@ -226,8 +226,8 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Scan reads the row, as in database/sql. It returns limit.ErrLargeAnswer when
-// the request has read too much.
+// Scan scans the row, as in database/sql. It returns limit.ErrLargeAnswer if the
+// request has read too much.
 func (r *Rows) Scan(dest ...any) error {
 	if err := r.rows.Scan(dest...); err != nil || r.reads == nil {
 		return err
@@ -235,9 +235,8 @@ func (r *Rows) Scan(dest ...any) error {
 	return r.reads.Add(textSize(dest))
 }
 
-// textSize is how many bytes the texts of a row have: what a row can be large
-// by. Long ones count as JSON writes them, in which a control character has six
-// bytes.
+// textSize returns the number of bytes of the texts of a row, which dominate its
+// size. Long texts count as in JSON, where a control character has six bytes.
 func textSize(dest []any) int {
 	n := 0
 	for _, d := range dest {
@@ -334,8 +333,8 @@ func All[T any](ctx context.Context, q Q, scan func(Scanner) (T, error), query s
 	return list, nil
 }
 
-// Each runs a query and gives f one row after the other, until f returns an
-// error. It holds a connection meanwhile, so f asks the database nothing.
+// Each runs a query and calls f for each row, until f returns an error. It holds a
+// connection, so f must not use the database.
 func Each[T any](ctx context.Context, q Q, scan func(Scanner) (T, error), f func(T) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -20,24 +20,23 @@ type DumpTable struct {
 	Rows iter.Seq2[[]any, error]
 }
 
-// workTable holds the background work. Each database keeps it in its own form;
-// here it has columns that both understand.
+// workTable is the table of background jobs. Its schema differs between the
+// databases; a dump has columns that both understand.
 const workTable = "river_job"
 
 func workColumns() []string {
 	return []string{"kind", "args", "queue", "priority", "max_attempts", "scheduled_ms"}
 }
 
-// Dump hands all tables to each, one after the other, as they are at one
-// moment, and gives the version of the schema and the post-deployment migrations
-// below it that have not run. Others read and write meanwhile.
-// began is called when that moment has come, before the first table. Work that
-// comes back by itself, what says which node lives, and what can be made again (code
-// indexes) are left out.
+// Dump calls each for all tables, in a consistent snapshot, and returns the
+// version of the schema and the post-deployment migrations below it that have not
+// run. Others can read and write concurrently. began is called when the snapshot
+// exists, before the first table. Periodic jobs, the list of nodes, and derived
+// data (code indexes) are left out.
 func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version DumpVersion, err error) {
 	pool := d.writer.db
 	if d.kind == sqliteKind {
-		// The connection that writes is for those who write.
+		// A separate connection, so that writers are not blocked.
 		drv, err := sqliteDriver()
 		if err != nil {
 			return DumpVersion{}, fmt.Errorf("dump: %w", err)
@@ -148,7 +147,8 @@ func column[T any](ctx context.Context, q plainQuery, query string, args ...any)
 	return list, rows.Err()
 }
 
-// lastID is the highest id that a table ever gave: none is given twice.
+// lastID returns the highest ID that a table has ever used, because IDs are not
+// reused.
 func (d *DB) lastID(ctx context.Context, q plainQuery, table string) (int64, error) {
 	if d.kind == sqliteKind {
 		found, err := column[int64](ctx, q, `SELECT seq FROM sqlite_sequence WHERE name = ?`, table)
@@ -168,7 +168,7 @@ func (d *DB) lastID(ctx context.Context, q plainQuery, table string) (int64, err
 	return found[0], nil
 }
 
-// sequence is the name of what gives the ids of a table; empty without one.
+// sequence returns the sequence of the IDs of a table, or an empty string.
 func (d *DB) sequence(ctx context.Context, q plainQuery, table string) (string, error) {
 	columns, err := column[string](ctx, q, `SELECT column_name FROM information_schema.columns
 		WHERE table_schema = current_schema() AND table_name = $1 AND column_name = 'id' AND is_identity = 'YES'`, table)
@@ -207,7 +207,7 @@ func (d *DB) dumpTable(ctx context.Context, q plainQuery, t *DumpTable, each fun
 				to[i] = &values[i]
 			}
 			err := rows.Scan(to...)
-			for i := range values { // SQLite has numbers for what is true or false
+			for i := range values { // SQLite stores booleans as numbers
 				if kind := types[t.Columns[i]]; err == nil && t.Name != workTable {
 					values[i], err = fitted(values[i], kind)
 				}

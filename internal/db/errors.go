@@ -18,17 +18,17 @@ import (
 	"svc/internal/errs"
 )
 
-// ErrNoRows says that a query for one row, or a compare-and-set, matched none.
+// ErrNoRows means that a query for one row, or a compare-and-set, matched none.
 var ErrNoRows = sql.ErrNoRows
 
-// errBusy marks that another transaction stood in the way: see again.
+// errBusy means that another transaction was in the way: see again.
 var errBusy = errors.New("another transaction is in the way")
 
 // errCut marks that a connection ended while it was used: what only read, or
 // was not committed, is run again on another one.
 var errCut = errors.New("the connection to the database was lost")
 
-// ConstraintError says that a statement would have broken a rule of the schema.
+// ConstraintError means that a statement violated a constraint.
 type ConstraintError struct {
 	Unique bool // else a foreign key
 	// Index is the name of the unique index: the table and its columns joined
@@ -61,8 +61,8 @@ func IsForeignKey(err error) bool {
 	return ok && !e.Unique
 }
 
-// because is mapError for what was done under a context: once that has ended,
-// its end is the reason, whatever the driver says.
+// because is mapError for an operation with a context. If the context has ended,
+// that is the error, whatever the driver returned.
 func because(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && time.Now().After(deadline) {
@@ -78,8 +78,8 @@ func because(ctx context.Context, err error) error {
 }
 
 // mapError converts an error of a driver to one that is the same for both
-// databases: ConstraintError, errBusy, or errs.Unavailable when the database
-// cannot work at all.
+// databases: ConstraintError, errBusy, or errs.Unavailable if the database does
+// not work.
 func mapError(err error) error {
 	if err == nil {
 		return nil
@@ -128,7 +128,7 @@ func unmapped(err error) bool {
 	return errs.KindOf(err) == 0 && !errors.Is(err, errBusy)
 }
 
-// away says that the database cannot be reached, or not now.
+// away returns the error that the database cannot be reached.
 func away(cause error) error {
 	return errs.Unavailable("The database is not available. Try again in a moment.").Because(cause)
 }
@@ -195,9 +195,9 @@ func mapPostgres(e *pgconn.PgError, err error) error {
 	return err
 }
 
-// postgresIndex is the name of the index by our convention: PostgreSQL calls
-// that of a primary key users_pkey, SQLite gives its columns. They stand in
-// the detail as well: "Key (follower_id, followed_id)=(1, 2) already exists."
+// postgresIndex returns the name of the index by our convention: PostgreSQL calls
+// the index of a primary key users_pkey, SQLite names its columns. They are in the
+// detail: "Key (follower_id, followed_id)=(1, 2) already exists."
 func postgresIndex(e *pgconn.PgError) string {
 	if e.ConstraintName != e.TableName+"_pkey" {
 		return e.ConstraintName

@@ -170,7 +170,7 @@ func (d *DB) settle(ctx context.Context) {
 	d.writer.learn(context.WithoutCancel(ctx), g.unprepared)
 }
 
-// end closes a group and rolls back what was not committed.
+// end closes a group and rolls back uncommitted changes.
 func (d *DB) end(g *group, err error) {
 	d.group = nil
 	_ = g.tx.Rollback() // a no-op after the commit

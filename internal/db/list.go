@@ -12,7 +12,8 @@ import (
 	"svc/internal/lru"
 )
 
-// CountLimit is how far totals are counted: a list with more rows has no total.
+// CountLimit is the limit up to which rows are counted. A list with more rows has
+// no total.
 const CountLimit = 10_000
 
 // Where collects the conditions of a list query whose filters vary. Fixed
@@ -131,8 +132,8 @@ func (d *DB) total(ctx context.Context, from string, args ...any) (total int, ov
 	return total, false, nil
 }
 
-// countKey distinguishes all lists: each part says how long it is. It is false
-// for an argument that only the driver can read.
+// countKey returns a unique key of a list: each part is prefixed with its length.
+// It returns false for an argument that only the driver can convert.
 func countKey(from string, args []any) (string, bool) {
 	key := fmt.Appendf(nil, "%d:%s", len(from), from)
 	for _, arg := range plain(args) {

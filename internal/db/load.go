@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Load fills an empty database with what Dump gave of one that had the version
-// of the schema, and brings it to the newest version. tables calls put with
-// each. After an error the database is empty again. A version that is newer
-// than this program is refused, and so is a database that is not empty.
+// Load fills an empty database with the tables of Dump, of a database with the
+// given schema version, and migrates it to the newest version. tables calls put
+// with each table. After an error the database is empty again. It refuses a
+// version that is newer than this program, and a database that is not empty.
 func (d *DB) Load(ctx context.Context, version DumpVersion, tables func(put func(DumpTable) error) error) (err error) {
 	list, err := d.listMigrations()
 	if err != nil {
@@ -53,13 +53,12 @@ func (d *DB) Load(ctx context.Context, version DumpVersion, tables func(put func
 	if err := d.Migrate(ctx); err != nil || d.kind == sqliteKind {
 		return err
 	}
-	// Until PostgreSQL has looked at the tables it takes them for empty.
+	// Without statistics, PostgreSQL assumes that the tables are empty.
 	_, err = d.writer.db.ExecContext(ctx, `ANALYZE`)
 	return err
 }
 
-// Empty returns an error that names what there is in a database that should be
-// empty: a table, no matter who has made it.
+// Empty returns an error if the database contains any table, whoever created it.
 func (d *DB) Empty(ctx context.Context) error {
 	query := `SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' LIMIT 1`
 	if d.kind == postgresKind {
@@ -72,13 +71,14 @@ func (d *DB) Empty(ctx context.Context) error {
 	return err
 }
 
-// ownPart is the condition that a thing of PostgreSQL belongs to no extension.
+// ownPart returns the condition that an object of PostgreSQL belongs to no
+// extension.
 func ownPart(catalog, oid string) string {
 	return `NOT EXISTS (SELECT 1 FROM pg_depend e WHERE e.classid = '` + catalog + `'::regclass AND e.objid = ` + oid + ` AND e.deptype = 'e')`
 }
 
-// Wipe removes all that there is, of a database that was empty when Load began:
-// svc restore calls it when something else goes wrong after that.
+// Wipe deletes everything in a database that was empty when Load began. svc
+// restore calls it after a later error.
 func (d *DB) Wipe(ctx context.Context) error {
 	queries := []string{`SELECT 'DROP TABLE "' || name || '"' FROM pragma_table_list
 		WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY type DESC`}
@@ -126,7 +126,7 @@ func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error)
 	}
 	defer conn.Close()
 	if d.kind == sqliteKind {
-		// What refers to what is checked at the end: rows come in any order.
+		// Foreign keys are checked at the end, because rows come in any order.
 		if _, err := conn.ExecContext(ctx, `PRAGMA foreign_keys = OFF`); err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error)
 	return tx.Commit()
 }
 
-// suspend lets rows refer to rows that come later, until what it gives is
-// called.
+// suspend disables foreign keys until restore is called, because rows may refer to
+// later rows.
 func (d *DB) suspend(ctx context.Context, tx *sql.Tx) (restore func() error, err error) {
 	if d.kind == sqliteKind {
 		return func() error {
@@ -208,9 +208,9 @@ func (d *DB) suspend(ctx context.Context, tx *sql.Tx) (restore func() error, err
 }
 
 const (
-	// maxValues is how many values one statement takes on both databases.
+	// maxValues is the maximum number of values in a statement on both databases.
 	maxValues = 30_000
-	// maxBatch is how many bytes of text wait for the others of a statement.
+	// maxBatch is the maximum number of bytes of text in a statement.
 	maxBatch = 4 << 20
 )
 
@@ -281,7 +281,7 @@ func (d *DB) storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// bound gives a statement the placeholders of the driver.
+// bound converts the placeholders of a statement to those of the driver.
 func (d *DB) bound(query string) string {
 	if d.kind == sqliteKind {
 		return query
@@ -324,7 +324,7 @@ func (d *DB) columnTypes(ctx context.Context, q plainQuery, table string) (map[s
 	return types, err
 }
 
-// fitted makes of a value what a column of the type takes.
+// fitted converts a value to the type of a column.
 func fitted(v any, kind string) (any, error) {
 	switch kind {
 	case "boolean":

@@ -21,8 +21,8 @@ import (
 const migrateLock = 0x737663_6d6967 // "svc" "mig"
 
 const (
-	// ddlWait is how long a statement of a migration waits for a lock on
-	// PostgreSQL: everyone else who wants the table waits behind it.
+	// ddlWait is how long a statement of a migration waits for a lock on PostgreSQL.
+	// Other users of the table wait behind it.
 	ddlWait = 2 * time.Second
 	// ddlTries is how often a migration is tried that did not get its lock, within
 	// about two minutes.
@@ -30,22 +30,21 @@ const (
 	// ddlPause is the longest pause between two tries.
 	ddlPause = 3 * time.Second
 
-	// nodeLost is the time after which a node that has not reported itself does not
-	// count, and olderWait how long a migration waits for nodes that cannot run
-	// beside it.
+	// nodeLost is the time after which a node without a heartbeat is ignored, and
+	// olderWait how long a migration waits for incompatible nodes.
 	nodeLost  = 45 * time.Second
 	olderWait = time.Minute
 	// postAfter is how long post-deployment migrations wait after the other
-	// migrations, so that an upgrade can be taken back.
+	// migrations, so that an upgrade can be reverted.
 	postAfter = 24 * time.Hour
 )
 
-// Migrate runs the migrations that this release has and the database has not,
-// under a lock, so that several processes may start at once. Nodes of older
-// releases may run meanwhile if the migrations allow it; otherwise it waits for
-// them to stop, and gives up after a minute. Post-deployment migrations run if
-// they are due: see MigratePost. A database that a newer release has migrated is
-// left as it is if this release may run beside that one, and refused if not.
+// Migrate runs the pending migrations under a lock, so that several processes may
+// start concurrently. Nodes of older releases may run at the same time if the
+// migrations allow it; otherwise it waits up to a minute for them to stop.
+// Post-deployment migrations run if they are due: see MigratePost. A database that
+// a newer release has migrated is used if this release is compatible with it, and
+// refused otherwise.
 func (d *DB) Migrate(ctx context.Context) error {
 	unlock, err := d.lock(ctx)
 	if err != nil {
@@ -103,8 +102,8 @@ func (d *DB) Version(ctx context.Context) (have, know int64, err error) {
 // Schema is the state of the schema, as this release sees it.
 type Schema struct {
 	Have, Know int64 // the newest migration of the database and of this release
-	// Pending are the names of migrations that the next start of a node runs, Post
-	// those of post-deployment migrations that have not run.
+	// Pending are the migrations that the next start of a node runs, Post the
+	// post-deployment migrations that have not run.
 	Pending, Post []string
 	// Needs is the schema version of the oldest release that may run on this
 	// database. It is known if the database is newer than this release.
@@ -167,9 +166,9 @@ func (d *DB) pending(ctx context.Context, q plainQuery) ([]migration, error) {
 	return list, nil
 }
 
-// needs is the schema version of the oldest release that may run beside the
-// migrations after know, as the releases that ran them have recorded. What was not
-// recorded allows no older release.
+// needs returns the schema version of the oldest release that is compatible with
+// the migrations after know, as recorded by the releases that ran them. Without a
+// record, no older release is compatible.
 func (d *DB) needs(ctx context.Context, know int64) (int64, error) {
 	var oldest int64
 	err := d.QueryRowContext(ctx, `SELECT COALESCE(MAX(COALESCE(s.oldest, g.version_id)), 0)
@@ -197,7 +196,7 @@ func (d *DB) newMigrator() (*migrator, error) {
 
 func (m *migrator) close() {
 	if m.kind == postgresKind {
-		_ = m.pool.Close() // what was done is committed
+		_ = m.pool.Close() // everything is committed
 	}
 }
 
@@ -237,8 +236,8 @@ func (m *migrator) run(ctx context.Context) error {
 	return err
 }
 
-// fill gives an empty database all migrations, in the order of their numbers. No
-// other node can be in the way.
+// fill runs all migrations on an empty database in order. There are no other
+// nodes.
 func (m *migrator) fill(ctx context.Context) error {
 	p, err := m.provider(m.pool)
 	if err != nil {
@@ -280,10 +279,10 @@ func (m *migrator) runPost(ctx context.Context, now bool) (waiting []string, err
 	return waiting, nil
 }
 
-// apply runs a migration, and tries again when it did not get a lock.
-func (m *migrator) apply(ctx context.Context, one migration) error {
+// apply runs a migration and retries if it did not get a lock.
+func (m *migrator) apply(ctx context.Context, mig migration) error {
 	pool := m.pool
-	if one.concurrent {
+	if mig.concurrent {
 		pool = m.writer.db // it waits long, but no one waits for it
 	}
 	p, err := m.provider(pool)
@@ -291,11 +290,11 @@ func (m *migrator) apply(ctx context.Context, one migration) error {
 		return err
 	}
 	err = m.retry(ctx, func() error {
-		_, err := p.ApplyVersion(ctx, one.version, true)
+		_, err := p.ApplyVersion(ctx, mig.version, true)
 		return err
 	})
 	if errors.Is(mapError(err), errBusy) {
-		return fmt.Errorf("%s: the tables were in use all the time. Find long transactions in pg_stat_activity, and try again: %w", one.name, err)
+		return fmt.Errorf("%s: the tables were in use all the time. Find long transactions in pg_stat_activity, and try again: %w", mig.name, err)
 	}
 	return err
 }
@@ -311,21 +310,21 @@ func (m *migrator) retry(ctx context.Context, f func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause): // others get to the table meanwhile
+		case <-time.After(pause): // lets others use the table
 		}
 		pause = min(2*pause, ddlPause)
 	}
 }
 
-// awaitOlder waits until no node runs that cannot run beside a migration.
-func (m *migrator) awaitOlder(ctx context.Context, one migration) error {
+// awaitOlder waits until no incompatible node is running.
+func (m *migrator) awaitOlder(ctx context.Context, mig migration) error {
 	for end := time.Now().Add(olderWait); ; {
-		older, err := m.olderNodes(ctx, one.oldest)
+		older, err := m.olderNodes(ctx, mig.oldest)
 		if err != nil || len(older) == 0 {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s cannot run beside nodes of a release with a schema version below %d: stop %s first", one.name, one.oldest, strings.Join(older, ", "))
+			return fmt.Errorf("%s cannot run beside nodes of a release with a schema version below %d: stop %s first", mig.name, mig.oldest, strings.Join(older, ", "))
 		}
 		select {
 		case <-ctx.Done():
@@ -348,7 +347,7 @@ func (m *migrator) olderNodes(ctx context.Context, oldest int64) ([]string, erro
 		oldest, time.Now().Add(-nodeLost).UnixMicro())
 }
 
-// age is how long ago the latest migration ran.
+// age returns how long ago the latest migration ran.
 func (m *migrator) age(ctx context.Context) (time.Duration, error) {
 	query := `SELECT unixepoch() - unixepoch(MAX(tstamp)) FROM goose_db_version`
 	if m.kind == postgresKind {
@@ -361,8 +360,8 @@ func (m *migrator) age(ctx context.Context) (time.Duration, error) {
 	return time.Duration(found[0]) * time.Second, nil
 }
 
-// record stores which releases may run beside each migration, for older releases
-// that do not have it.
+// record stores the compatible releases of each migration, for older releases that
+// do not have it.
 func (m *migrator) record(ctx context.Context) error {
 	if has, err := m.hasTable(ctx, "schema_versions"); err != nil || !has {
 		return err
@@ -435,8 +434,8 @@ func migrateRiver(ctx context.Context, open func() (*rivermigrate.Migrator[*sql.
 	return err
 }
 
-// lock keeps other processes from migrating: by an advisory lock on
-// PostgreSQL, by a locked file beside the database on SQLite.
+// lock prevents concurrent migrations: with an advisory lock on PostgreSQL, with a
+// lock file beside the database on SQLite.
 func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	if d.kind == postgresKind {
 		return d.lockPostgres(ctx)
@@ -461,8 +460,8 @@ func (d *DB) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// lockPostgres asks again and again: a statement that waits for the lock would be
-// an open transaction, for whose end a concurrent build of an index waits.
+// lockPostgres polls the lock: a statement that waits for it would be an open
+// transaction, which a concurrent index build waits for.
 func (d *DB) lockPostgres(ctx context.Context) (unlock func(), err error) {
 	conn, err := d.writer.db.Conn(ctx)
 	if err != nil {
@@ -484,7 +483,7 @@ func (d *DB) lockPostgres(ctx context.Context) (unlock func(), err error) {
 	}
 	return func() {
 		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrateLock)); err != nil {
-			// The lock goes when its connection does.
+			// Closing the connection releases the lock.
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 		_ = conn.Close()

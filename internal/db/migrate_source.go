@@ -15,15 +15,15 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migration is a change of the schema, with what its file says about the releases
-// that may run beside it.
+// migration is a change of the schema, with the compatible releases that its file
+// declares.
 type migration struct {
 	version int64
 	name    string // of the file
-	// oldest is the newest migration that the oldest such release has. A file that
-	// does not name it allows no older release.
+	// oldest is the newest migration of the oldest compatible release. Without a
+	// declaration, no older release is compatible.
 	oldest int64
-	// post is true for a migration that runs when no older release runs any more.
+	// post is set for a migration that runs when no older release is running.
 	post bool
 	// concurrent is true for one that builds indexes while others write. It runs
 	// outside of a transaction, and from its beginning if it was interrupted.
@@ -34,7 +34,7 @@ type migration struct {
 var (
 	oldestLine = regexp.MustCompile(`(?m)^-- oldest: (\d+)$`)
 	postLine   = regexp.MustCompile(`(?m)^-- phase: post$`)
-	// concurrentIndex is written in the words of PostgreSQL.
+	// concurrentIndex matches the syntax of PostgreSQL.
 	concurrentIndex = regexp.MustCompile(`(?m)^CREATE (UNIQUE )?INDEX CONCURRENTLY (\w+)`)
 )
 
@@ -98,7 +98,7 @@ func (d *DB) source() (fs.FS, error) {
 }
 
 // AddMigrations adds migrations to those of this program, before Migrate. Tests
-// stand in for a newer release with it.
+// use it to simulate a newer release.
 func (d *DB) AddMigrations(extra fs.FS) { d.extra = extra }
 
 // bothFS has the files of two file systems.
@@ -126,9 +126,9 @@ func (b bothFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // dialectFS returns the migrations in the dialect of the database. They are
-// written once, with a few words that the dialects spell differently, and
-// SQLITE_INDEX for an index that PostgreSQL does not need; where more differs,
-// a second file with the suffix .postgres takes the place of the first.
+// written once, with a few keywords that are translated, and SQLITE_INDEX for an
+// index that PostgreSQL does not need. Where more differs, a second file with the
+// suffix .postgres replaces the first.
 type dialectFS struct {
 	fs.FS
 	kind kind
@@ -137,7 +137,7 @@ type dialectFS struct {
 func (d dialectFS) spell(text string) string {
 	if d.kind == postgresKind {
 		if concurrentIndex.MatchString(text) {
-			// An index whose build was interrupted is there, but not valid.
+			// An interrupted index build leaves an invalid index.
 			text = "-- +goose NO TRANSACTION\n" + concurrentIndex.ReplaceAllString(text, "DROP INDEX CONCURRENTLY IF EXISTS ${2};\nCREATE ${1}INDEX CONCURRENTLY ${2}")
 		}
 		return strings.NewReplacer(
@@ -178,7 +178,7 @@ func (d dialectFS) Open(name string) (fs.File, error) {
 	return spelled{strings.NewReader(d.spell(string(text))), info}, nil
 }
 
-// spelled is a migration in the words of its database.
+// spelled is a migration in the dialect of its database.
 type spelled struct {
 	*strings.Reader
 	info fs.FileInfo

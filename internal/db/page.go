@@ -9,16 +9,15 @@ import (
 	"svc/internal/errs"
 )
 
-// Paging asks for one page of a list.
+// Paging selects one page of a list.
 type Paging struct {
 	Limit  int
 	Offset int
-	// Keyset pages by the values of the last row instead of an offset; After
-	// holds those values, in the order of the list's columns, and is nil for
-	// the first page.
+	// Keyset pages by the values of the last row instead of an offset. After has these
+	// values, in the order of the columns of the list; nil for the first page.
 	Keyset bool
 	After  []any
-	// Totals asks for the number of rows, up to CountLimit.
+	// Totals requests the number of rows, up to CountLimit.
 	Totals bool
 }
 
@@ -34,7 +33,7 @@ type Page[T any] struct {
 // Order is a column that a list is sorted by.
 type Order struct {
 	Name string // as SQL names it, e.g. u.name
-	Text bool   // holds text, else an integer
+	Text bool   // the column is text, otherwise an integer
 }
 
 // SlicePage returns a page of a list in memory, by offset.
@@ -75,23 +74,22 @@ type Query[T any] struct {
 	// CountFrom replaces From when rows are counted or passed over, where the
 	// joins of From change nothing in their number.
 	CountFrom string
-	// CountWhere, if it has conditions, replaces Where likewise: it says the
-	// same in words for which there is an index to count in.
+	// CountWhere, if it has conditions, replaces Where for counting. It must be
+	// equivalent, but allow the use of an index.
 	CountWhere Where
 	// Among, unless it is nil, are the only values of the last Order column that
 	// rows can have: a list with few candidates reads those, where it would else
 	// read all rows in its order.
 	Among []int64
-	// First, unless it is nil, returns values of the last Order column among which
-	// are those of the first rows of the list, as many as asked for; nil if it cannot
-	// find these sooner than the list itself.
+	// First, if it is not nil, returns values of the last Order column that include
+	// those of the first rows of the list. It returns nil if it cannot find them
+	// faster than the list itself.
 	First func(ctx context.Context, d *DB, rows int) ([]int64, error)
 }
 
-// List runs the query for one page. A cursor that does not fit the order is
-// Invalid. A list that a request asks for is Unavailable when it takes too long,
-// and a search also when others use all connections that searches can have: see
-// ReadLimits.
+// List runs the query for one page. Invalid for a cursor that does not match the
+// order. Unavailable if the list of a request takes too long, or a search finds no
+// free connection: see ReadLimits.
 func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
 	var page Page[T]
 	if t := q.Where.text; t != nil && q.Among == nil {
@@ -154,14 +152,14 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	countFrom, countArgs := q.from(d, countFrom, q.Among)
 	from, fromArgs := q.from(d, q.From, among)
 	if p.Offset > 0 {
-		// The rows before the page are passed over in an index, if there is
-		// one that has all that is asked about; only the page is read whole.
+		// Rows before the page are skipped in an index, if there is a covering one; only
+		// the rows of the page are read completely.
 		key := q.key()
 		where = Where{}
 		where.And(key+" IN (SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
 		from, fromArgs = q.From, nil
 	}
-	// One row more than asked for reports whether another page follows.
+	// One more row shows whether there is another page.
 	query := "SELECT " + q.Columns + " FROM " + from + where.SQL() + order + " LIMIT ?"
 	inColumns := strings.Count(q.Columns, "?")
 	if len(fromArgs) == 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresConns is how many connections a node opens at most; a PostgreSQL
+// postgresConns is the maximum number of connections of a node. A PostgreSQL
 // server allows 100 by default, so several nodes fit.
 const postgresConns = 24
 
-// connectTime bounds an attempt to connect, unless the URL says otherwise: a
-// server that is gone must not hold requests.
+// connectTime is the default time limit for connecting. An unreachable server must
+// not block requests.
 const connectTime = 10 * time.Second
 
 func postgresConfig(url string) (*pgx.ConnConfig, error) {
@@ -54,7 +54,7 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	}
 	sqlDB := stdlib.OpenDB(*cfg)
 	sqlDB.SetMaxOpenConns(postgresConns)
-	sqlDB.SetMaxIdleConns(postgresConns) // each keeps its prepared statements
+	sqlDB.SetMaxIdleConns(postgresConns) // each caches prepared statements
 	sqlDB.SetConnMaxIdleTime(5 * time.Minute)
 	if err := sqlDB.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", mapError(err)), sqlDB.Close())

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// readers is how many connections read at once; each keeps a page cache of
-// up to 2 MiB.
+// readers is the maximum number of concurrent reading connections. Each has a page
+// cache of up to 2 MiB.
 const readers = 8
 
-// reader reads a SQLite file by several connections, which it opens when they
-// are needed.
+// reader reads a SQLite file with several connections, which are opened on demand.
 type reader struct {
 	path string
-	busy chan struct{} // holds one for each connection in use
+	busy chan struct{} // one element for each connection in use
 
 	mu     sync.Mutex
 	idle   []*conn // the last used at the end: its cache is warm
@@ -38,7 +37,7 @@ func (r *reader) close() {
 	r.idle = nil
 }
 
-// stats are those of a pool of database/sql.
+// stats returns statistics like those of database/sql.
 func (r *reader) stats() sql.DBStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *reader) count(ctx context.Context, key, query string, args []any) (int,
 	return n, nil
 }
 
-// take returns a connection, which the caller gives back.
+// take returns a connection, which the caller must return.
 func (r *reader) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -183,10 +182,10 @@ func (r *reader) give(c *conn) {
 type cursor struct {
 	ctx     context.Context
 	reader  *reader
-	conn    *conn // nil when it has been given back
+	conn    *conn // nil after it was returned
 	stmt    *stmt
 	columns int
-	ahead   bool // the first row has been read and not been asked for
+	ahead   bool // the first row was read ahead
 	err     error
 }
 
@@ -209,7 +208,7 @@ func (r *cursor) start(query string, args []any) error {
 	return nil
 }
 
-// Next goes to the next row.
+// Next advances to the next row.
 func (r *cursor) Next() bool {
 	if r.conn == nil {
 		return false
@@ -246,7 +245,7 @@ func (r *cursor) end() {
 	if r.stmt != nil {
 		r.conn.reset(r.stmt)
 	}
-	r.conn.ctx = context.Background() // keeps nothing of the caller
+	r.conn.ctx = context.Background() // drops references to the caller
 	r.reader.give(r.conn)
 	r.conn = nil
 }

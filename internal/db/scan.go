@@ -33,9 +33,10 @@ func (r *cursor) Scan(dest ...any) error {
 	return nil
 }
 
-// quick reads a value of the expected type into one of the usual types,
-// without a box between. It is false for anything else. A text that is there
-// already, from the row before, is left: most columns repeat a few values.
+// quick scans a value of the expected type into a common destination type without
+// allocating an interface. It returns false for other types. A text that equals
+// the one of the previous row is kept, because most columns have few distinct
+// values.
 func quick(c *conn, column uintptr, dest any) bool {
 	kind := c.kind(column)
 	switch d := dest.(type) {
@@ -133,7 +134,7 @@ func assign(dest, value any) error {
 	return assignTo(at.Elem(), value)
 }
 
-// assignTo is assign for what is not known by its type.
+// assignTo is assign for other types, by reflection.
 func assignTo(to reflect.Value, value any) error {
 	if to.Kind() == reflect.Pointer {
 		if value == nil {

@@ -14,13 +14,10 @@ func rebind(query string) string {
 	})
 }
 
-// steady turns ? placeholders into +?, which is the same value, outside of
-// quoted text and comments.
-//
-// SQLite's planner looks at the values of some placeholders, those of a join
-// among others, and a statement with such a one is compiled again each time
-// that its values are set. That costs more than to run it. The planner does not
-// look behind a sign.
+// steady replaces ? placeholders by +?, which has the same value, outside of
+// quoted text and comments. SQLite's planner uses the values of some placeholders,
+// such as those of a join, and recompiles such a statement each time its values
+// are bound. That costs more than running it. The unary plus prevents this.
 func steady(query string) string {
 	return replace(query, func(b *strings.Builder, _ int) { b.WriteString("+?") })
 }

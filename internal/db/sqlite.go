@@ -15,9 +15,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// openSQLite opens the file with one connection that writes and several that
-// read. WAL lets readers go on while a write is under way; synchronous=FULL
-// makes a commit survive the loss of power.
+// openSQLite opens the file with one writing and several reading connections. With
+// WAL, readers are not blocked by a writer; with synchronous=FULL, a commit
+// survives a power failure.
 func openSQLite(ctx context.Context, path string) (*DB, error) {
 	drv, err := sqliteDriver()
 	if err != nil {
@@ -59,10 +59,10 @@ func sqliteDriver() (*sqlite.Driver, error) {
 	return drv, err
 }
 
-// create makes an empty file that only our user may read, unless there is one:
-// it will hold digests and personal data. The file gets its name when it is
-// closed already, because closing a file gives up all locks that the process
-// holds on it, and another DB may be open on it.
+// create creates an empty file that only our user can read, unless it exists,
+// because it will contain digests and personal data. The file is renamed after it
+// was closed, because closing a file releases all locks of the process on it, and
+// another DB may be open on it.
 func create(path string) error {
 	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err

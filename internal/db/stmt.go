@@ -79,11 +79,11 @@ type statement struct {
 	query string // as we wrote it
 	text  string // as the database reads it
 	stmt  *sql.Stmt
-	users int  // how many run it now
+	users int  // number of current users
 	kept  bool // it has not been evicted
 }
 
-// statements keeps the statements that were used last.
+// statements is a cache of the most recently used statements.
 type statements struct {
 	mu   sync.Mutex
 	kept *lru.Map[string, *statement] // by query; nil before the first
@@ -104,8 +104,8 @@ func (c *statements) find(query string) *statement {
 	return s
 }
 
-// add keeps s, with the caller as a user, or gives the one that another
-// caller added meanwhile.
+// add adds s, with the caller as a user, or returns the one that another caller
+// has added concurrently.
 func (c *statements) add(s *statement) *statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()

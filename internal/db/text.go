@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxTerms is the number of words and phrases of a search; the last one has the
-	// rest.
+	// maxTerms is the maximum number of words and phrases of a search; the last one
+	// contains the rest.
 	maxTerms = 16
 	// trigram is the number of characters that an entry of a text index has. Shorter
 	// terms are not found by it.
@@ -29,8 +29,8 @@ func folded(column string) string {
 	return `fold(` + column + `)`
 }
 
-// Terms splits a search into words and, in double quotes, phrases: what it finds
-// contains all of them, in any order.
+// Terms splits a search into words and phrases in double quotes. A match contains
+// all of them, in any order.
 func Terms(search string) []string {
 	var terms []string
 	rest := strings.TrimSpace(search)

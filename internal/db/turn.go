@@ -51,10 +51,10 @@ func (t *turn) take(ctx context.Context) error {
 	}
 }
 
-// FailNestedWrites makes a write by the DB fail at once if the function of a
-// transaction made it: on SQLite it waits for the end of that transaction, so in
-// vain. Tests set it, so that they find such writes; insideTx reports whether the
-// calling goroutine runs the function of a transaction.
+// FailNestedWrites makes a write outside of a transaction fail if it is made by
+// the function of a transaction: on SQLite it would wait for the end of that
+// transaction, a deadlock. Tests use it to find such writes. insideTx reports
+// whether the calling goroutine runs the function of a transaction.
 func (d *DB) FailNestedWrites(insideTx func() bool) {
 	if d.turn != nil {
 		d.turn.nested.Store(&insideTx)
@@ -95,8 +95,8 @@ func retryBusy(ctx context.Context, f func() error) error {
 }
 
 // retryLost is retryBusy for a function that may run a second time after its
-// connection was lost: a connection notices that the database was restarted
-// only when it is used.
+// connection was lost. A connection notices that the database was restarted only
+// when it is used.
 func retryLost(ctx context.Context, f func() error) error {
 	err := retryBusy(ctx, f)
 	if errors.Is(err, errCut) && ctx.Err() == nil {

@@ -25,10 +25,10 @@ type Tx struct {
 	afterCommit []func()
 }
 
-// Tx runs f in a transaction and commits it when f returns nil. On SQLite it
-// is the only writer while f runs, so f must be short and touch the database
-// only, through its Tx; those that write at the same time are committed
-// together. f may run again when another transaction stood in the way.
+// Tx runs f in a transaction and commits it if f returns nil. On SQLite there is
+// only one writer, so f must be short and use nothing but the database, through
+// its Tx; concurrent writers are committed together. f may run again if another
+// transaction was in the way.
 func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	var tx *Tx
 	err := retryLost(ctx, func() (err error) {
@@ -44,8 +44,8 @@ func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	return nil
 }
 
-// Batches runs a transaction again and again, as long as it says that it
-// changed something: what others want to write takes its turn in between.
+// Batches repeats a transaction as long as it changes something. Other writers get
+// their turn in between.
 func (d *DB) Batches(ctx context.Context, change func(tx *Tx) (int64, error)) error {
 	for {
 		var n int64
@@ -67,9 +67,8 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The end of ctx undoes the transaction until it is to be committed. From then
-	// on it no longer counts: no one could say whether a commit that was broken off
-	// had been done.
+	// Canceling ctx rolls the transaction back, but only until the commit: the result
+	// of an interrupted commit would be unknown.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	detach := context.AfterFunc(ctx, cancel)
@@ -84,7 +83,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 		err = tx.callWatches(ctx)
 	}
 	if errors.Is(err, sql.ErrTxDone) || unmapped(err) {
-		err = because(ctx, err) // database/sql has undone it when the context ended
+		err = because(ctx, err) // database/sql has rolled back because the context ended
 	}
 	if err != nil {
 		return nil, err
@@ -105,8 +104,8 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 // run calls f. dbtest.InsideTx looks for its name on the stack.
 func (t *Tx) run(f func(tx *Tx) error) error { return f(t) }
 
-// AfterCommit has f called once the transaction has been committed; never
-// when it is undone. f may use the database.
+// AfterCommit registers a function that is called after the transaction is
+// committed, but not if it is rolled back. It may use the database.
 func (t *Tx) AfterCommit(f func()) { t.afterCommit = append(t.afterCommit, f) }
 
 // SQL is the transaction for libraries that bring their own SQL.
@@ -161,14 +160,14 @@ func (t *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *Ro
 	return &Row{rows: rows, err: err}
 }
 
-// statement returns the query as the driver wants it. An unknown query is not
-// prepared now: on SQLite the only connection that could is the one that the
-// transaction holds. It is prepared after the commit, for the next time.
+// statement returns the prepared statement of a query. A new query is not prepared
+// now, because on SQLite only the connection of the transaction could do that. It
+// is prepared after the commit.
 func (t *Tx) statement(query string) (*statement, error) {
 	if t.failed != nil {
 		return nil, fmt.Errorf("an earlier statement of the transaction has failed: %w", t.failed)
 	}
-	if err := t.ctx.Err(); err != nil { // also when the statement has another context
+	if err := t.ctx.Err(); err != nil { // also if the statement has another context
 		return nil, err
 	}
 	if t.open != nil {
@@ -185,8 +184,8 @@ func (t *Tx) statement(query string) (*statement, error) {
 	return &statement{text: query, users: 1}, nil
 }
 
-// learn prepares queries for the next transaction, by who has committed and
-// still has the turn: where many write, no one would find another time for it.
+// learn prepares queries for later transactions. The caller has committed and
+// still has the turn; with many writers there would be no other time.
 func (p *pool) learn(ctx context.Context, queries []string) {
 	for _, query := range queries {
 		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE cannot be prepared twice

@@ -13,11 +13,10 @@ type watch struct {
 	f      func(ctx context.Context, tx *Tx) error
 }
 
-// OnWrite registers f to be called at the end of each transaction that wrote to
-// one of the tables, before it is committed. Caches use it to publish that their
-// rows have changed, without depending on who writes them. Rows that are deleted
-// by a foreign key count as a write to the referenced table. It is called at
-// start-up.
+// OnWrite registers a function that is called at the end of each transaction that
+// wrote to one of the tables, before the commit. Caches use it to publish that
+// their rows have changed, whoever writes them. Rows deleted by a foreign key
+// count as a write to the referenced table. It is called at startup.
 func (d *DB) OnWrite(tables []string, f func(ctx context.Context, tx *Tx) error) {
 	d.watches = append(d.watches, watch{tables, f})
 }
