@@ -16,7 +16,7 @@ import (
 	"svc/internal/user"
 )
 
-// Action says what was done.
+// Action is what was done.
 type Action string
 
 // The actions that are recorded.
@@ -40,28 +40,29 @@ func Actions() []Action {
 	return []Action{Approved, Closed, Commented, Created, Destroyed, Expired, Joined, Left, Merged, Pushed, Reopened, Updated}
 }
 
-// Audience says who may know of an event. It is stored as a number with one bit
-// set, so that what a user may know in a project is a mask.
+// Audience is the set of users who may see an event. It is stored as a number with
+// one bit set, so that the audiences that a user belongs to in a project are a
+// mask.
 type Audience int64
 
 // The audiences.
 const (
-	Viewers         Audience = 1 << iota // who sees the project
+	Viewers         Audience = 1 << iota // users who can see the project
 	CodeReaders                          // who reads its code
 	IssueReaders                         // who reads its issues
-	Planners                             // who reads confidential issues, and those whom this one concerns
+	Planners                             // users who can read confidential issues, the author and the assignees
 	Insiders                             // who reads internal notes
 	MergeReaders                         // who reads its merge requests
 	SnippetReaders                       // who reads its snippets
-	SnippetAccounts                      // those of them who have signed in and are not external
+	SnippetAccounts                      // signed-in users among them who are not external
 	SnippetMembers                       // who reads all of its snippets
 	WikiReaders                          // who reads its wiki
 	Everyone                             // outside of projects: all
-	Accounts                             // outside of projects: who has signed in and is not external
+	Accounts                             // outside of projects: signed-in users who are not external
 	Alone                                // outside of projects: the author themselves
 )
 
-// Subject is the thing that an event is about in the end: for a comment, what
+// Subject is the object that an event belongs to: for a comment, the object that
 // was commented on. Its events change with it.
 type Subject struct {
 	Type string // "Issue", "MergeRequest", "Milestone" …
@@ -86,20 +87,19 @@ type Event struct {
 	Author *user.User // in lists
 }
 
-// Push is what a push did to one ref, or to many at once. It is stored as
-// JSON.
+// Push describes what a push did to one ref or to several. It is stored as JSON.
 type Push struct {
 	Action      PushAction `json:"action"`
 	RefType     string     `json:"ref_type"` // branch or tag
 	Ref         string     `json:"ref"`      // empty for many
 	RefCount    int        `json:"ref_count,omitempty"`
-	From        string     `json:"from"` // commit; empty for a ref that was made
+	From        string     `json:"from"` // commit; empty for a new ref
 	To          string     `json:"to"`   // commit; empty for a ref that was removed
 	CommitCount int        `json:"commit_count"`
 	CommitTitle string     `json:"commit_title"`
 }
 
-// PushAction says what became of the ref.
+// PushAction is what a push did to a ref.
 type PushAction string
 
 // What can become of a ref.
@@ -124,11 +124,11 @@ type Service struct {
 	concerns Concern
 }
 
-// Concern is how the feature that knows issues says which of them concern an
-// actor themselves: a condition on e.subject_id, which is the id of one.
+// Concern returns a condition on e.subject_id for the issues that an actor wrote
+// or is assigned to. The feature that owns issues provides it.
 type Concern func(by actor.Actor) (cond string, args []any)
 
-// OnConcern registers a Concern; it is called at start-up.
+// OnConcern registers a Concern. It is called at startup.
 func (s *Service) OnConcern(c Concern) { s.concerns = c }
 
 // New returns the service and registers its background jobs.
@@ -157,36 +157,34 @@ func Record(ctx context.Context, tx *db.Tx, e Event) error {
 	return nil
 }
 
-// Retitle gives the events of a thing its new title.
+// Retitle updates the title in the events of an object.
 func Retitle(ctx context.Context, tx *db.Tx, of Subject, title string) error {
 	return saveTitle(ctx, tx, of, title)
 }
 
-// Readdress changes who may know of the events of a thing, from one audience
-// to another.
+// Readdress changes the audience of the events of an object.
 func Readdress(ctx context.Context, tx *db.Tx, of Subject, from, to Audience) error {
 	return saveAudience(ctx, tx, of, from, to)
 }
 
-// Forget takes the events of a thing away that is deleted.
+// Forget deletes the events of a deleted object.
 func Forget(ctx context.Context, tx *db.Tx, of Subject) error {
 	return deleteEvents(ctx, tx, of.Type, []int64{of.ID}, nil)
 }
 
-// ForgetAll takes the events of things of one type away, not of too many at
-// once: they are the arguments of one statement.
+// ForgetAll deletes the events of objects of one type. The IDs are arguments of
+// one statement, so there must not be too many.
 func ForgetAll(ctx context.Context, tx *db.Tx, kind string, ids []int64) error {
 	return deleteEvents(ctx, tx, kind, ids, nil)
 }
 
-// ForgetTarget takes the events of a part of a thing away, of a comment for
-// example.
+// ForgetTarget deletes the events of a part of an object, such as a comment.
 func ForgetTarget(ctx context.Context, tx *db.Tx, of Subject, targetID int64) error {
 	return deleteEvents(ctx, tx, of.Type, []int64{of.ID}, &targetID)
 }
 
-// ProjectsOf returns the projects to which a user has contributed since then.
-// Who may know is for the caller to ask.
+// ProjectsOf returns the projects that a user has contributed to since a time. The
+// caller checks permissions.
 func (s *Service) ProjectsOf(ctx context.Context, userID int64, since time.Time) ([]int64, error) {
 	ids, err := findContributed(ctx, s.DB, userID, since)
 	if err != nil {
@@ -217,10 +215,10 @@ func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, a project.Event
 }
 
 const (
-	// keepYears is how long events are kept.
+	// keepYears is how many years events are kept.
 	keepYears = 3
-	// purgeBatch is how many rows one statement removes, so that others get
-	// their turn.
+	// purgeBatch is the number of rows that one statement deletes, so that others are
+	// not blocked.
 	purgeBatch = 1000
 )
 

@@ -20,7 +20,7 @@ type Filter struct {
 	Oldest      bool       // the oldest first, else the newest
 }
 
-// Own returns what the actor themselves did, as far as they still see it.
+// Own lists the actor's own events that they can still see.
 func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -28,8 +28,7 @@ func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging
 	return s.ofAuthor(ctx, by, by.ID, f, p)
 }
 
-// OfMemberships returns what anyone did in the projects that the actor is a
-// member of, as far as they see it.
+// OfMemberships lists the events of the projects that the actor is a member of.
 func (s *Service) OfMemberships(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -41,9 +40,8 @@ func (s *Service) OfMemberships(ctx context.Context, by actor.Actor, f Filter, p
 	return s.list(ctx, by, 0, in, f, p)
 }
 
-// OfUser returns what a user did, as far as the actor sees it. NotFound when
-// they do not see the user; nothing when the user keeps their profile to
-// themselves.
+// OfUser lists the events of a user that the actor can see. NotFound; empty if the
+// profile of the user is private.
 func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Event]{}, err
@@ -58,8 +56,7 @@ func (s *Service) OfUser(ctx context.Context, by actor.Actor, ref user.Ref, f Fi
 	return s.ofAuthor(ctx, by, u.ID, f, p)
 }
 
-// OfProject returns what was done in a project, as far as the actor sees it;
-// NotFound when they do not see the project.
+// OfProject lists the events of a project that the actor can see. NotFound.
 func (s *Service) OfProject(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {
@@ -124,7 +121,7 @@ func (s *Service) search(by actor.Actor, authorID int64, in []*project.Project, 
 	return q
 }
 
-// laneOf asks the rules of a project what the actor may know there.
+// laneOf returns the events of a project that the actor may see.
 func laneOf(by actor.Actor, in *project.Project) lane {
 	l := lane{project: in.ID, mask: Viewers}
 	for part, who := range map[project.Part]Audience{
@@ -143,7 +140,7 @@ func laneOf(by actor.Actor, in *project.Project) lane {
 	return l
 }
 
-// outside is what the actor may know of the acts of a user outside of projects.
+// outside returns the events of a user outside of projects that the actor may see.
 func outside(by actor.Actor, authorID int64) lane {
 	l := lane{mask: Everyone}
 	if !by.Anonymous() && !by.External {

@@ -11,9 +11,9 @@ import (
 	"svc/internal/user"
 )
 
-// OfProfile returns what a user did whom the actor was shown, as far as they
-// see it: nothing when the user keeps their profile to themselves. Unlike
-// OfUser it is for everyone, as the page of the user is.
+// OfProfile lists the events of a user that the actor can see; empty if the
+// profile is private. Unlike OfUser, it requires no permissions, like the profile
+// page.
 func (s *Service) OfProfile(ctx context.Context, by actor.Actor, u *user.User, f Filter, p db.Paging) (db.Page[*Event], error) {
 	if !user.MayReadProfile(by, u) {
 		return db.Page[*Event]{Items: []*Event{}}, nil
@@ -21,12 +21,12 @@ func (s *Service) OfProfile(ctx context.Context, by actor.Actor, u *user.User, f
 	return s.ofAuthor(ctx, by, u.ID, f, p)
 }
 
-// maxGroup is how many projects of a group are looked at, those first that were
-// active last: what is new is in them.
+// maxGroup is the maximum number of projects of a group that are searched, the
+// most recently active first.
 const maxGroup = 500
 
-// OfGroup returns what was done in the projects of a group and of those below
-// it, as far as the actor sees it; NotFound when they do not see the group.
+// OfGroup lists the events of the projects of a group and its subgroups that the
+// actor can see. NotFound.
 func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Event], error) {
 	page, err := s.Projects.GroupProjects(ctx, by, ref, project.GroupFilter{Subgroups: true}, project.Filter{}, project.Sort{By: "last_activity_at", Desc: true}, db.Paging{Limit: maxGroup})
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.list(ctx, by, 0, in, f, p)
 }
 
-// Days counts what a user contributed on each day from one on, whom the actor
-// was shown, as far as the actor sees it. The keys are days in UTC, 2006-01-02.
-// There is nothing when the user keeps their profile to themselves.
+// Days counts the contributions of a user by day, starting with a day, that the
+// actor can see. The keys are dates in UTC, 2006-01-02. It is empty if the profile
+// of the user is private.
 func (s *Service) Days(ctx context.Context, by actor.Actor, u *user.User, from time.Time) (map[string]int, error) {
 	if !user.MayReadProfile(by, u) {
 		return map[string]int{}, nil

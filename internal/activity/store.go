@@ -91,8 +91,8 @@ func changeAuthor(ctx context.Context, q db.Q, from, to int64) error {
 	return err
 }
 
-// MaxLanes is up to how many projects a page is put together from the newest
-// events of each. Who is in more of them finds many among the newest of all.
+// MaxLanes is the maximum number of projects for which a page is assembled from
+// the newest events of each. With more projects, many of the newest events match.
 const MaxLanes = 100
 
 // search is a list of events.
@@ -104,7 +104,7 @@ type search struct {
 	mineArgs []any
 }
 
-// page reads one page, and counts as far as totals are shown.
+// page reads one page, and the total if it is shown.
 func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Event], error) {
 	page := db.Page[*Event]{Items: []*Event{}}
 	if len(s.lanes) == 0 {
@@ -148,7 +148,7 @@ func (s *search) page(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Even
 	return page, err
 }
 
-// contributed leaves out what only tells of the projects themselves.
+// contributed excludes events about projects and memberships.
 const contributed = `e.action NOT IN ('joined', 'left', 'expired') AND e.target_type <> 'Project'`
 
 // days counts the events of each day.
