@@ -10,8 +10,8 @@ import (
 	"svc/internal/project"
 )
 
-// Branch is the default branch of the wiki of a group, which its caller was given
-// as an Owner; empty when there is nothing in it.
+// Branch returns the default branch of the wiki of a group, or an empty string if
+// the wiki is empty. The caller has required Owner.
 func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, error) {
 	a, err := s.Repos.WikiOf(ctx, nil, &g.ID)
 	if err != nil || a == nil {
@@ -31,8 +31,8 @@ func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, err
 	return r.DefaultBranch(ctx)
 }
 
-// Bundle writes the wiki of a group, which its caller was given as an Owner, as a
-// git bundle. It is false, and nothing was written, when there is nothing in it.
+// Bundle writes the wiki of a group as a git bundle. It returns false and writes
+// nothing if the wiki is empty. The caller has required Owner.
 func (s *Service) Bundle(ctx context.Context, g *project.Namespace, w io.Writer) (bool, error) {
 	a, err := s.Repos.WikiOf(ctx, nil, &g.ID)
 	if err != nil || a == nil {

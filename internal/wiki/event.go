@@ -17,17 +17,18 @@ import (
 // TargetType is what events call a page.
 const TargetType = "WikiPage::Meta"
 
-// maxEvents is how many pages of one push are told of.
+// maxEvents is the maximum number of pages of a push for which events are
+// recorded.
 const maxEvents = 100
 
-// changed is what a push did to a page.
+// changed is a page that a push changed.
 type changed struct {
 	Page
 	was  string // its slug before, if it has another one now
 	what activity.Action
 }
 
-// follow records what a push did to pages.
+// follow records the changes of a push to pages.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 	head, err := p.Repo.DefaultBranch(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.
 	}, nil
 }
 
-// PageChange is what a push did to a page.
+// PageChange is a change of a push to a page.
 type PageChange struct {
 	Page                   // its title, slug, format and path
 	AuxRepo  *repo.AuxRepo // of the wiki
@@ -109,8 +110,8 @@ func errOrNotFound(err error) error {
 	return errs.NotFound("Wiki")
 }
 
-// projectOf is the project of a wiki; nil for that of a group, and for one that
-// is gone.
+// projectOf returns the project of a wiki, or nil for the wiki of a group or a
+// deleted project.
 func (s *Service) projectOf(ctx context.Context, a *repo.AuxRepo) (*project.Project, error) {
 	if a.ProjectID == nil {
 		return nil, nil
@@ -130,7 +131,7 @@ func changes(ctx context.Context, r git.Repo, c repo.Change) ([]changed, error) 
 	}
 	d, err := r.Diff(ctx, git.DiffOptions{From: from, To: string(c.New), Straight: true, MaxFiles: 1, MaxLines: 1})
 	if errors.Is(err, git.ErrNotFound) {
-		return nil, nil // what was there before is gone from the repository
+		return nil, nil // the previous version is no longer in the repository
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare versions of a wiki: %w", err)
@@ -157,7 +158,7 @@ func changes(ctx context.Context, r git.Repo, c repo.Change) ([]changed, error) 
 	return list, nil
 }
 
-// recordPage records what was done to one page.
+// recordPage records the change to one page.
 func recordPage(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) error {
 	id, err := keepPage(ctx, tx, p.AuxRepo.ID, c)
 	if err != nil {
@@ -173,14 +174,14 @@ func recordPage(ctx context.Context, tx *db.Tx, p repo.AuxRepoPush, c changed) e
 		ProjectID: p.AuxRepo.ProjectID, AuthorID: p.By.ID, Action: c.what, Audience: activity.WikiReaders, Subject: of,
 		TargetType: TargetType, TargetID: &id, TargetIID: &id, TargetTitle: c.Title, CreatedAt: p.At,
 	}
-	if p.AuxRepo.ProjectID == nil { // of a group: there are no events of groups for others to read
+	if p.AuxRepo.ProjectID == nil { // groups have no activity feed
 		e.Audience = activity.Alone
 	}
 	return activity.Record(ctx, tx, e)
 }
 
-// PagesOf returns what is known of pages that events tell of, by their ids. Who
-// may know of the events was asked before.
+// PagesOf returns the pages that events refer to, by ID. The caller has checked
+// access to the events.
 func (s *Service) PagesOf(ctx context.Context, ids []int64) (map[int64]Page, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"svc/internal/git"
 )
 
-// Format is what a page is written in. Markdown alone is made into HTML; others
-// are shown as they are written.
+// Format is the markup language of a page. Only Markdown is rendered; other
+// formats are shown as plain text.
 type Format string
 
 // The formats in which pages can be made.
@@ -58,7 +58,7 @@ func splitFile(file string) (name string, format Format, ok bool) {
 // uploads is the directory of attachments.
 const uploads = "uploads/"
 
-// pageOf tells of the page that a file is; ok is false for other files.
+// pageOf returns the page of a file. ok is false if the file is not a page.
 func pageOf(file string) (p Page, ok bool) {
 	if strings.HasPrefix(file, uploads) {
 		return Page{}, false
@@ -105,8 +105,8 @@ func cleanTitle(title string) (string, error) {
 	return clean, nil
 }
 
-// titleFor is the whole title of a page that is there and gets a new one: one
-// without a directory stays in its own, and / leads to the top.
+// titleFor returns the full title of a page that is renamed: a title without a
+// directory stays in the current one, and a leading / refers to the root.
 func titleFor(was *Page, title string) string {
 	dir := path.Dir(was.Slug)
 	if strings.Contains(title, "/") || dir == "." {
@@ -115,7 +115,8 @@ func titleFor(was *Page, title string) string {
 	return dir + "/" + title
 }
 
-// fileName makes a name for an attachment of what a client calls it.
+// fileName derives the file name of an attachment from the name that the client
+// sent.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+", r) {
@@ -125,8 +126,7 @@ func fileName(name string) string {
 	}, path.Base(name))
 }
 
-// frontMatter splits off what stands between lines of --- at the top of a page:
-// names with values.
+// frontMatter splits the front matter, between lines of ---, from a page.
 func frontMatter(content string) (fields map[string]string, rest string) {
 	fields = map[string]string{}
 	body, ok := strings.CutPrefix(content, "---\n")
@@ -150,7 +150,7 @@ func frontMatter(content string) (fields map[string]string, rest string) {
 	return fields, rest
 }
 
-// maxFields is how many names are read of what stands above a page.
+// maxFields is the maximum number of front matter fields.
 const maxFields = 100
 
 func unquote(value string) string {

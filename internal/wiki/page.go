@@ -20,28 +20,28 @@ import (
 
 // Page is a page of a wiki.
 type Page struct {
-	Slug   string // as it stands in addresses
+	Slug   string // as used in URLs
 	Title  string
 	Format Format
 	Path   string // of its file
 
 	// Read by Page, and by Pages if that is wanted.
 	Content string
-	Fields  map[string]string // that stand above the text
+	Fields  map[string]string // front matter
 	Version git.OID           // the last commit that touched it; by Page only
 
 	blob git.OID
 }
 
-// Home is the slug of the page that a wiki opens with, and Sidebar that of the
-// one which stands beside all others.
+// Home is the slug of the start page of a wiki, and Sidebar that of the page shown
+// beside all others.
 const (
 	Home    = "home"
 	Sidebar = "_sidebar"
 )
 
-// Pages lists the pages of a wiki by their slugs, with their texts if those are
-// wanted, for those who may read it. NotFound.
+// Pages lists the pages of a wiki by slug, optionally with content. Requires read
+// access to the wiki. NotFound.
 func (s *Service) Pages(ctx context.Context, by actor.Actor, at project.Place, content bool, p db.Paging) (*Wiki, db.Page[*Page], error) {
 	var page db.Page[*Page]
 	w, err := s.Wiki(ctx, by, at)
@@ -106,7 +106,7 @@ func pages(ctx context.Context, r git.Repo, rev string) ([]Page, error) {
 	return list, nil
 }
 
-// find looks for a page by its slug; nil for none.
+// find returns a page by its slug, or nil.
 func find(ctx context.Context, r git.Repo, rev, slug string) (*Page, error) {
 	all, err := pages(ctx, r, rev)
 	if err != nil {
@@ -121,7 +121,7 @@ func find(ctx context.Context, r git.Repo, rev, slug string) (*Page, error) {
 	return nil, nil
 }
 
-// read fills in the text of a page, as far as it is shown.
+// read reads the content of a page, up to a limit.
 func read(ctx context.Context, r git.Repo, p *Page) error {
 	content, err := r.Open(ctx, p.blob)
 	if err != nil {
@@ -140,8 +140,8 @@ func read(ctx context.Context, r git.Repo, p *Page) error {
 	return nil
 }
 
-// Page returns a page, in the newest version or in that of a commit, to those
-// who may read the wiki. NotFound.
+// Page returns a page, in the newest version or in that of a commit. Requires read
+// access to the wiki. NotFound.
 func (s *Service) Page(ctx context.Context, by actor.Actor, at project.Place, slug, version string) (*Wiki, *Page, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -183,8 +183,8 @@ func (s *Service) page(ctx context.Context, w *Wiki, slug, version string) (*Pag
 	return p, nil
 }
 
-// Versions lists the commits that touched a page, the newest first, to those who
-// may read the wiki. NotFound.
+// Versions lists the commits that changed a page, newest first. Requires read
+// access to the wiki. NotFound.
 func (s *Service) Versions(ctx context.Context, by actor.Actor, at project.Place, slug string, p db.Paging) (*Wiki, *Page, db.Page[*git.Commit], error) {
 	var list db.Page[*git.Commit]
 	w, page, err := s.Page(ctx, by, at, slug, "")
@@ -205,7 +205,8 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, at project.Place
 	return w, page, list, nil
 }
 
-// Diff returns what a commit did to the wiki, to those who may read it. NotFound.
+// Diff returns the changes of a commit to the wiki. Requires read access to the
+// wiki. NotFound.
 func (s *Service) Diff(ctx context.Context, by actor.Actor, at project.Place, version string) (*Wiki, *git.Commit, *git.Diff, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *Service) Diff(ctx context.Context, by actor.Actor, at project.Place, ve
 	return w, c, d, repo.Missing(err, "Commit")
 }
 
-// File is a file of a wiki that is no page: an attachment.
+// File is an attachment of a wiki.
 type File struct {
 	Name string
 	Size int64
@@ -248,7 +249,8 @@ func (f *File) Open(ctx context.Context) (io.ReadCloser, error) {
 	return content, nil
 }
 
-// File finds a file of a wiki for those who may read it. NotFound.
+// File returns an attachment of a wiki. Requires read access to the wiki.
+// NotFound.
 func (s *Service) File(ctx context.Context, by actor.Actor, at project.Place, name string) (*File, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -275,7 +277,7 @@ func (s *Service) File(ctx context.Context, by actor.Actor, at project.Place, na
 	return &File{Name: entry.Name, Size: info.Size, ID: entry.OID, repo: r}, nil
 }
 
-// Render makes HTML of a page for one who reads it.
+// Render renders a page to HTML.
 func (s *Service) Render(ctx context.Context, by actor.Actor, w *Wiki, p *Page) (string, error) {
 	if p.Format != Markdown {
 		return markup.Plain(p.Content), nil
@@ -296,8 +298,8 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, w *Wiki, p *Page) 
 	return made[0], nil
 }
 
-// link leads the links of a page to where they are: to pages beside it, from the
-// top of the wiki, and to attachments.
+// link resolves the links of a page: to pages relative to it, to pages from the
+// root of the wiki, and to attachments.
 func link(base, slug, to string, image bool) string {
 	name, rest := to, ""
 	if i := strings.IndexAny(to, "?#"); i >= 0 {

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db"
 )
 
-// keepPage writes down a page that something is recorded of, and gives its id: a
-// page that got another slug keeps it.
+// keepPage saves a page that has events, and returns its ID. A renamed page keeps
+// its ID.
 func keepPage(ctx context.Context, tx *db.Tx, auxRepoID int64, c changed) (id int64, err error) {
 	if c.was != "" {
 		id, err = rename(ctx, tx, auxRepoID, c)
@@ -23,8 +23,8 @@ func keepPage(ctx context.Context, tx *db.Tx, auxRepoID int64, c changed) (id in
 	return id, err
 }
 
-// rename gives a page its new slug, unless another one had that before; then id
-// is 0.
+// rename updates the slug of a page, unless another page had that slug before;
+// then id is 0.
 func rename(ctx context.Context, tx *db.Tx, auxRepoID int64, c changed) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		UPDATE wiki_pages SET slug = ?, title = ?, format = ? WHERE annex_id = ? AND slug = ?

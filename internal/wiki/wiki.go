@@ -53,7 +53,7 @@ func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {
 type Wiki struct {
 	Project *project.Project // nil for that of a group
 	Group   *project.Namespace
-	// MayWrite says that the one who asked may change pages.
+	// MayWrite reports whether the actor may change pages.
 	MayWrite bool
 
 	auxRepo *repo.AuxRepo // nil while there is nothing in it
@@ -87,9 +87,8 @@ func (w *Wiki) owner() (projectID, namespaceID *int64) {
 	return nil, &w.Group.ID
 }
 
-// Wiki returns the wiki of a project or group to those who may read it: in a
-// private place Guests and above, elsewhere everyone unless it is for members.
-// NotFound.
+// Wiki returns the wiki of a project or group. That requires Guest if the project
+// or group is private or the wiki is limited to members. NotFound.
 func (s *Service) Wiki(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, error) {
 	w, level, err := s.find(ctx, by, at)
 	if err != nil {
@@ -134,16 +133,15 @@ func (s *Service) sees(ctx context.Context, by actor.Actor, g *project.Namespace
 	if err != nil {
 		return 0, false, fmt.Errorf("access to group %d: %w", g.ID, err)
 	}
-	// Who is in something below a private group sees the group, but nothing of
-	// what is in it.
+	// Members of something below a private group can see the group, but nothing in it.
 	open := g.Visibility == project.Public || g.Visibility == project.Internal && !by.Anonymous() && !by.External
 	member := level >= project.Guest || by.Admin || by.Auditor
 	access := g.Settings.WikiAccessLevel
 	return level, access != project.Disabled && (member || open && access == project.Enabled), nil
 }
 
-// writable is Wiki for one who wants to change pages: Developers and above may.
-// NotFound, Unauthorized, Forbidden. There is a repository then.
+// writable returns a wiki that the actor may change, and creates its repository.
+// Requires Developer. NotFound; Unauthorized; Forbidden.
 func (s *Service) writable(ctx context.Context, by actor.Actor, at project.Place) (*Wiki, error) {
 	w, err := s.Wiki(ctx, by, at)
 	if err != nil {
@@ -183,7 +181,7 @@ func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err 
 	if r, err = s.Repos.OpenAuxRepo(w.auxRepo); err != nil {
 		return r, false, err
 	}
-	r = r.As(git.View{}) // versions that callers name are those of its history
+	r = r.As(git.View{}) // versions from requests must be part of its history
 	_, err = r.ResolveCommit(ctx, "HEAD")
 	if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrNoRepository) {
 		return r, false, nil
@@ -215,5 +213,6 @@ func (s *Service) open(ctx context.Context, by actor.Actor, path string, write b
 	return w.auxRepo, true, nil
 }
 
-// check has no rules beside those of all repositories.
+// check does nothing: wikis have no rules in addition to those of all
+// repositories.
 func check(context.Context, *repo.AuxRepo, *git.Push) error { return nil }

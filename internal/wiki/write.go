@@ -21,10 +21,10 @@ type Fields struct {
 	Content *string
 	Format  *Format
 	Message string // of the commit; the usual one unless given
-	// Version is the commit that the page was last touched by when the writer
-	// looked at it; empty: they take what is there.
+	// Version is the last commit of the page that the writer has seen; empty disables
+	// the check.
 	Version string
-	// Since is when they looked at it.
+	// Since is when the writer has seen the page.
 	Since *time.Time
 }
 
@@ -35,8 +35,8 @@ func (f Fields) check() error {
 	return nil
 }
 
-// Create makes a page; Developers and above may. NotFound, Forbidden,
-// Unauthorized; Invalid; Unprocessable when there is such a page.
+// Create creates a page. Requires Developer. NotFound; Forbidden; Unauthorized;
+// Invalid; Unprocessable if the page exists.
 func (s *Service) Create(ctx context.Context, by actor.Actor, at project.Place, f Fields) (*Wiki, *Page, error) {
 	w, err := s.writable(ctx, by, at)
 	if err != nil {
@@ -74,14 +74,14 @@ func orUsual(given string, by actor.Actor, did, title string) string {
 	return message(by.Username, did, title)
 }
 
-// commit makes a commit. Actions are asked for again when another writer was
-// quicker, so nothing of theirs is lost.
+// commit creates a commit. After a concurrent commit, actions is called again, so
+// that no change is lost.
 func (s *Service) commit(ctx context.Context, by actor.Actor, w *Wiki, message string, actions func(context.Context, git.Repo, string) ([]git.Action, error)) error {
 	return s.Repos.CommitAuxRepo(ctx, by, w.auxRepo, repo.AuxRepoCommit{Message: message, Actions: actions})
 }
 
-// untaken refuses a title that another page has, in any case: file systems of
-// clients take such files for one.
+// untaken returns an error if another page has the title, ignoring case, because
+// of case-insensitive file systems of clients.
 func untaken(ctx context.Context, r git.Repo, parent, title string, but *Page) error {
 	if parent == "" {
 		return nil
@@ -98,9 +98,9 @@ func untaken(ctx context.Context, r git.Repo, parent, title string, but *Page) e
 	return nil
 }
 
-// Update changes a page; Developers and above may. NotFound, Forbidden,
-// Unauthorized; Invalid; Unprocessable when another page has the title; Conflict
-// or Precondition when it was changed since the writer looked at it.
+// Update changes a page. Requires Developer. NotFound; Forbidden; Unauthorized;
+// Invalid; Unprocessable if another page has the title; Conflict or Precondition
+// if the page was changed since.
 func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, slug string, f Fields) (*Wiki, *Page, error) {
 	w, err := s.writable(ctx, by, at)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, 
 	return w, p, err
 }
 
-// change is what is done to the file of a page.
+// change returns the actions on the file of a page.
 func change(was *Page, title string, f Fields) []git.Action {
 	file := was.Path
 	name, _, _ := splitFile(was.Path)
@@ -165,8 +165,8 @@ func extension(file string) string {
 	return file[len(name):]
 }
 
-// unchanged finds a page that is to be changed, as the writer knows it. NotFound,
-// Conflict, Precondition.
+// unchanged returns a page that was not changed since the writer has seen it.
+// NotFound; Conflict; Precondition.
 func unchanged(ctx context.Context, r git.Repo, parent, slug string, f Fields) (*Page, error) {
 	if parent == "" {
 		return nil, errs.NotFound("Wiki Page")
@@ -191,9 +191,8 @@ func unchanged(ctx context.Context, r git.Repo, parent, slug string, f Fields) (
 	return p, errs.ChangedSince(last[0].Committer.When, f.Since)
 }
 
-// Delete removes a page; Developers and above may. NotFound, Forbidden,
-// Unauthorized; Conflict or Precondition when it was changed since the writer
-// looked at it.
+// Delete deletes a page. Requires Developer. NotFound; Forbidden; Unauthorized;
+// Conflict or Precondition if the page was changed since.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, at project.Place, slug string, f Fields) error {
 	w, err := s.writable(ctx, by, at)
 	if err != nil {
@@ -222,8 +221,8 @@ type Attachment struct {
 	Branch string
 }
 
-// Attach puts a file into the repository of a wiki; Developers and above may.
-// NotFound, Forbidden, Unauthorized; TooLarge.
+// Attach adds a file to the repository of a wiki. Requires Developer. NotFound;
+// Forbidden; Unauthorized; TooLarge.
 func (s *Service) Attach(ctx context.Context, by actor.Actor, at project.Place, name string, size int64, content io.Reader) (*Attachment, error) {
 	w, err := s.writable(ctx, by, at)
 	if err != nil {
