@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// KeptEvents is how many events of an error are kept: enough to see what they
-	// have in common, and few enough that an error in a loop does not fill the
-	// disk. Counts go on.
+	// KeptEvents is the maximum number of stored events of an error: enough to compare
+	// them, but few enough that an error in a loop does not fill the disk. Counting
+	// continues.
 	KeptEvents = 50
-	// trimEvery is after how many events those beyond are removed: to look each
-	// time would cost as much as to write.
+	// trimEvery is the number of events after which excess events are deleted. Doing
+	// this for each event would be too expensive.
 	trimEvery = 10
-	// CountedUsers is how far the users of an error are counted.
+	// CountedUsers is the limit up to which the users of an error are counted.
 	CountedUsers = 10_000
-	// maxEnvironments is how many environments of an error are distinguished. They
-	// are a handful, unless a user puts the name of the machine there.
+	// maxEnvironments is the maximum number of environments of an error. Usually there
+	// are few, unless a program uses its host name as the environment.
 	maxEnvironments = 100
 )
 
@@ -36,9 +36,9 @@ type Sender struct {
 	projectID int64
 }
 
-// Admit reports whether a key may send errors of a project. All that is wrong is
-// the same NotFound: the key stands in public pages, and no one shall learn by it
-// what there is. Unauthorized without any key.
+// Admit checks whether a key may send errors of a project. All errors are the same
+// NotFound: the key is public, so the answer must not reveal what exists.
+// Unauthorized without a key.
 func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sender, error) {
 	if key == "" {
 		return Sender{}, errs.Unauthorized("")
@@ -50,9 +50,9 @@ func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sende
 	return Sender{id, projectID}, nil
 }
 
-// Collect takes an event of a sender who was admitted; ip is where it came from.
-// An event whose id is known is one that was sent again, and counts once. It gives
-// the id of the event.
+// Collect stores an event of an admitted sender with the IP address ip, and
+// returns the ID of the event. An event with a known ID was sent before and is not
+// counted again.
 func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string) (string, error) {
 	if e.ID == "" {
 		var b [16]byte
@@ -81,13 +81,11 @@ func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string)
 // errKnown undoes the transaction of an event that had come before.
 var errKnown = errors.New("the event is known")
 
-// remembered is how long the id of an event is known: SDKs try again within
-// minutes.
+// remembered is how long the ID of an event is known. SDKs retry within minutes.
 const remembered = time.Hour
 
-// save counts an event and keeps it. The row of the error is written first, so
-// that on PostgreSQL those who send the same error wait for each other there and
-// nowhere else.
+// save counts and stores an event. The row of the error is written first, so that
+// on PostgreSQL concurrent senders of the same error wait for each other there.
 func save(ctx context.Context, tx *db.Tx, projectID int64, fingerprint string, e *Event, details []byte, now time.Time) error {
 	c, err := countEvent(ctx, tx, projectID, fingerprint, e)
 	if err != nil {

@@ -16,18 +16,18 @@ const MaxEvent = 1 << 20
 // maxHeader is the longest header of an envelope or of one of its items.
 const maxHeader = 64 << 10
 
-// Envelope is what an SDK sends in one request, as far as it is of use: at most
-// one event. Sessions, transactions, attachments, reports and whatever comes
-// after them in later releases are read over.
+// Envelope is the supported part of a request of an SDK: at most one event.
+// Sessions, transactions, attachments, reports and unknown items are ignored.
 type Envelope struct {
 	ID    string // of the event, as the header says; empty for none
 	Key   string // in the DSN that the header repeats; empty for none
-	Event []byte // JSON; nil when there is none
+	Event []byte // JSON; nil if there is none
 }
 
-// ReadEnvelope reads an envelope: a header, then items of a header and a payload
-// each, all ended by line ends. It holds one event in memory, whatever comes
-// beside it. Invalid when it is none; TooLarge for an event over MaxEvent.
+// ReadEnvelope parses an envelope: a header, followed by items with a header and a
+// payload each, separated by newlines. It holds one event in memory. Invalid;
+// TooLarge for an event of more than MaxEvent bytes.
+//
 // https://develop.sentry.dev/sdk/data-model/envelopes/
 func ReadEnvelope(from io.Reader) (*Envelope, error) {
 	r := bufio.NewReaderSize(from, maxHeader)
@@ -73,7 +73,7 @@ func (e *Envelope) readItem(r *bufio.Reader) (more bool, err error) {
 	if line[0] != '{' || json.Unmarshal(line, &head) != nil || head.Length != nil && *head.Length < 0 {
 		return false, errs.Invalid("the header of an item is not a JSON object")
 	}
-	// There is no second event in an envelope of an SDK.
+	// SDKs send at most one event.
 	keep := head.Type == "event" && e.Event == nil
 	if head.Length == nil {
 		return true, e.readToEnd(r, keep)
@@ -133,8 +133,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func tooLarge() error { return errs.TooLarge("An event may have %d bytes at most", MaxEvent) }
 
-// cutOff says what the end in the midst of an item means. Other errors are those
-// of who gave us the text.
+// cutOff returns Invalid if an item is incomplete, and other errors unchanged.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errs.Invalid("the envelope ends too early")

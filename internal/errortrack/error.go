@@ -45,7 +45,7 @@ type Error struct {
 	FirstRelease string
 	LastRelease  string
 
-	Hours []int64 // how many came in each of the last 24 hours, the latest last
+	Hours []int64 // number of events in each of the last 24 hours, newest last
 }
 
 // Sort is the order of a list of errors.
@@ -66,7 +66,8 @@ type Filter struct {
 	Sort        Sort
 }
 
-// Errors lists the errors of a project to those who see them. NotFound.
+// Errors lists the errors of a project. Requires access to error tracking.
+// NotFound.
 func (s *Service) Errors(ctx context.Context, by actor.Actor, ref project.Ref, f Filter, p db.Paging) (db.Page[*Error], error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Service) fillHours(ctx context.Context, list []*Error) error {
 	return nil
 }
 
-// spread puts counts by hour into a list of so many hours.
+// spread converts counts by hour to a list of n hours.
 func spread(counts map[int64]int64, first int64, n int) []int64 {
 	list := make([]int64, n)
 	for hour, events := range counts {
@@ -116,14 +117,15 @@ func spread(counts map[int64]int64, first int64, n int) []int64 {
 	return list
 }
 
-// Overview is what stands above the list of the errors of a project.
+// Overview is the summary above the list of errors of a project.
 type Overview struct {
 	Counts       map[Status]int
 	Environments []string
 	Active       bool // errors are gathered here
 }
 
-// Overview counts the errors of a project for those who see them. NotFound.
+// Overview counts the errors of a project. Requires access to error tracking.
+// NotFound.
 func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref) (*Overview, error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {
@@ -153,18 +155,18 @@ type Frequency struct {
 	Days  []int64 // of the last 30 days of UTC, today last
 }
 
-// plotDays is how far back the days of a plot go.
+// plotDays is the number of days in a plot.
 const plotDays = 30
 
-// Story is an error with what is known of it.
+// Story is an error with its details.
 type Story struct {
 	*Error
-	Event        *Event // the one that was asked for
-	Newer, Older string // ids of those beside it; empty for none
+	Event        *Event // the requested event
+	Newer, Older string // IDs of the adjacent events; empty if there are none
 	Frequency    Frequency
 	Environments []Tally
 	Tags         []TagTally // of the events that are kept
-	Kept         int        // how many those are
+	Kept         int        // number of stored events
 	Recent       []*Event   // the latest, without details
 }
 
@@ -180,8 +182,8 @@ type TagTally struct {
 	Values []Tally
 }
 
-// Error returns an error with one of its events, the latest unless an id is
-// given, to those who see it. NotFound.
+// Error returns an error with one of its events, by default the latest. Requires
+// access to error tracking. NotFound.
 func (s *Service) Error(ctx context.Context, by actor.Actor, ref project.Ref, id int64, eventID string) (*Story, error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {
@@ -207,7 +209,7 @@ func (s *Service) Error(ctx context.Context, by actor.Actor, ref project.Ref, id
 	return st, nil
 }
 
-// pick reads the event that is to be shown and finds those beside it.
+// pick reads the event to show and finds the adjacent ones.
 func (s *Service) pick(ctx context.Context, st *Story, eventID string) error {
 	at := 0
 	if eventID != "" {
@@ -248,7 +250,7 @@ func (s *Service) frequency(ctx context.Context, id int64) (Frequency, error) {
 	return f, nil
 }
 
-// shownValues is how many values of a tag are shown.
+// shownValues is the maximum number of values of a tag that are shown.
 const shownValues = 4
 
 // tallyTags counts the tags of events.
@@ -291,8 +293,7 @@ func compare(a, b string) int {
 	return 0
 }
 
-// Mark says what is to be thought of an error; Developers and above. NotFound,
-// Forbidden.
+// Mark changes the status of an error. Requires Developer. NotFound; Forbidden.
 func (s *Service) Mark(ctx context.Context, by actor.Actor, ref project.Ref, id int64, to Status) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.ErrorPart, project.Developer)
 	if err != nil {

@@ -38,20 +38,20 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Sees reports whether an actor with access to the project may look at its
-// errors: Reporters and above, where the project has not turned its monitoring
-// off. What programs send tells of their inside, so others never see it.
+// Sees reports whether the actor may see the errors of a project that they can
+// see. Requires Reporter, even in public projects, because errors reveal internals
+// of programs. False if monitoring is disabled.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.ErrorPart)
 }
 
-// MayChange reports whether one who sees the errors may resolve or ignore them:
-// Developers and above.
+// MayChange reports whether an actor who can see the errors may resolve or ignore
+// them. Requires Developer.
 func (s *Service) MayChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.ErrorPart, project.Developer)
 }
 
-// reader returns a project to those who see its errors; NotFound.
+// reader returns a project whose errors the actor may see. NotFound.
 func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.ErrorPart)
 }

@@ -8,12 +8,12 @@ type Event struct {
 	At          time.Time
 	Environment string
 	Release     string
-	Title       string // what it said
+	Title       string // message
 	Tags        []Tag
 	Details
 
 	user        string   // who met it, as the sender knows them; see identity
-	fingerprint []string // what the sender says makes events alike
+	fingerprint []string // grouping key that the sender has set
 	template    string   // a message before its values were put in
 }
 
@@ -38,12 +38,12 @@ type Details struct {
 	Contexts    []Context   `json:"contexts,omitempty"`
 }
 
-// Exception is what was thrown, or the stack of a message, which has no type.
+// Exception is an exception, or the stack trace of a message, which has no type.
 type Exception struct {
 	Type    string  `json:"type,omitempty"`
 	Value   string  `json:"value,omitempty"`
 	Module  string  `json:"module,omitempty"`
-	Caught  *bool   `json:"caught,omitempty"` // whether the program went on; nil when it does not say
+	Caught  *bool   `json:"caught,omitempty"` // whether the program handled it; nil if unknown
 	Frames  []Frame `json:"frames,omitempty"` // the innermost comes first
 	Omitted int     `json:"omitted,omitempty"`
 }
@@ -81,7 +81,7 @@ type Crumb struct {
 	Message  string    `json:"message,omitempty"`
 }
 
-// Context tells of the surroundings: the runtime, the system.
+// Context describes the environment: the runtime, the operating system.
 type Context struct {
 	Name   string `json:"name"`
 	Values []Tag  `json:"values"`
@@ -95,8 +95,8 @@ func (e *Event) Type() string {
 	return e.Exceptions[0].Type
 }
 
-// culprit names where it went wrong: what the program was doing, or the
-// innermost call of the program itself.
+// culprit returns the location of the error: the transaction, or the innermost
+// frame of the program itself.
 func (e *Event) culprit() string {
 	if e.Transaction != "" {
 		return e.Transaction
@@ -114,7 +114,7 @@ func (e *Event) culprit() string {
 	return ""
 }
 
-// own are the frames of the program itself; all, when none says that it is.
+// own returns the frames of the program itself, or all if none is marked as such.
 func own(list []Frame) []Frame {
 	var mine []Frame
 	for _, f := range list {

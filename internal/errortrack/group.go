@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// group is the digest of what makes events alike. A sender may say it, and name
-// with {{ default }} what is taken else: the types of the exceptions with the
-// calls of the program that led there, without the numbers of lines, which every
-// change of a file moves; for an exception without a stack its type and where it
-// was, or what it said; for a message what it said.
+// group returns the digest by which events are grouped. A sender may set the
+// fingerprint, in which {{ default }} stands for the default: the types of the
+// exceptions with the frames of the program, without line numbers, which change
+// too often; for an exception without a stack trace its type and location or
+// message; for a message its text.
 func (e *Event) group() string {
 	sum := sha256.New()
 	write := func(parts ...string) {
@@ -40,7 +40,7 @@ func isDefault(part string) bool {
 	return strings.ReplaceAll(part, " ", "") == "{{default}}"
 }
 
-// usual is what makes events alike whose sender says nothing of it.
+// usual returns the default fingerprint.
 func (e *Event) usual() []string {
 	parts := []string{"platform", e.Platform}
 	framed := false

@@ -15,8 +15,8 @@ import (
 	"svc/internal/secret"
 )
 
-// Key lets programs send errors of a project. It stands in the pages of web
-// applications, so it opens nothing else.
+// Key lets programs send errors of a project. It is public in web applications, so
+// it grants nothing else.
 type Key struct {
 	ID        int64
 	ProjectID int64
@@ -27,7 +27,7 @@ type Key struct {
 	sealed string
 }
 
-// maxKeys is how many keys a project has at most. To replace one it needs two.
+// maxKeys is the maximum number of keys of a project. Replacing a key takes two.
 const maxKeys = 50
 
 // ClientKeys lists the keys of a project to Maintainers and above.
@@ -52,7 +52,7 @@ func (s *Service) ClientKeys(ctx context.Context, by actor.Actor, ref project.Re
 	return page, nil
 }
 
-// CreateKey makes a key; Maintainers and above. Invalid when there are too many.
+// CreateKey creates a key. Requires Maintainer. Invalid if there are too many.
 func (s *Service) CreateKey(ctx context.Context, by actor.Actor, ref project.Ref) (*Key, error) {
 	p, err := s.maintainer(ctx, by, ref, true)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) CreateKey(ctx context.Context, by actor.Actor, ref project.Ref
 	}
 	var made *Key
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // no one else counts meanwhile
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // prevents concurrent counting
 			return err
 		}
 		n, err := countKeys(ctx, tx, p.ID)
@@ -88,8 +88,8 @@ func (s *Service) makeKey(ctx context.Context, tx *db.Tx, by actor.Actor, p *pro
 	return k, s.record(ctx, tx, by, p, "error_tracking_client_key_created", k.target(), audit.Details{Add: "error_tracking_client_key"})
 }
 
-// firstKey makes a key for a project that gathers its errors here from now on
-// and has none: else its programs had nowhere to send them.
+// firstKey creates a key for a project that has enabled error tracking and has
+// none.
 func (s *Service) firstKey(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, now *Setup) error {
 	if !now.Active || !now.Integrated {
 		return nil
@@ -102,7 +102,7 @@ func (s *Service) firstKey(ctx context.Context, tx *db.Tx, by actor.Actor, p *pr
 	return err
 }
 
-// TurnKey lets a key work or not; Maintainers and above. NotFound.
+// TurnKey enables or disables a key. Requires Maintainer. NotFound.
 func (s *Service) TurnKey(ctx context.Context, by actor.Actor, ref project.Ref, id int64, active bool) error {
 	change := audit.Details{Change: "active", From: strconv.FormatBool(!active), To: strconv.FormatBool(active)}
 	return s.alterKey(ctx, by, ref, id, "error_tracking_client_key_updated", change, func(tx *db.Tx, projectID int64) error {
@@ -110,7 +110,7 @@ func (s *Service) TurnKey(ctx context.Context, by actor.Actor, ref project.Ref, 
 	})
 }
 
-// DeleteKey removes a key, what is sent by it is refused; Maintainers and above.
+// DeleteKey deletes a key; events sent with it are refused. Requires Maintainer.
 // NotFound.
 func (s *Service) DeleteKey(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
 	gone := audit.Details{Remove: "error_tracking_client_key"}
@@ -137,8 +137,8 @@ func (s *Service) alterKey(ctx context.Context, by actor.Actor, ref project.Ref,
 	return nil
 }
 
-// DSN is the address that programs are given: from it the public SDKs make those
-// that they send to, which stand below /api/v4/error_tracking/collector/api/.
+// DSN returns the data source name for SDKs. They derive from it the URLs that
+// they send to, below /api/v4/error_tracking/collector/api/.
 func (s *Service) DSN(k *Key) string {
 	u, err := url.Parse(s.URL)
 	if err != nil {

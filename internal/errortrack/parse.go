@@ -13,10 +13,10 @@ import (
 	"svc/internal/errs"
 )
 
-// What is kept of one event. Its text is shown on one page, and fifty of them
-// are in the database for each error.
+// Limits of an event. It is shown on one page, and fifty are stored for each
+// error.
 const (
-	maxName       = 200 // characters of names and of words
+	maxName       = 200 // length of names in characters
 	maxTitle      = 500
 	maxSource     = 300 // characters of a line of source
 	maxAround     = 7   // lines before a line, and after it
@@ -35,9 +35,8 @@ const (
 // expect.
 const DefaultEnvironment = "production"
 
-// ParseEvent reads an event that an SDK has sent, in any of the forms that the
-// public SDKs have. Times that cannot be are replaced by now. Invalid when it is
-// no JSON object.
+// ParseEvent parses an event in any format of the public SDKs. Impossible times
+// are replaced by now. Invalid if it is not a JSON object.
 func ParseEvent(text []byte, now time.Time) (*Event, error) {
 	var w wireEvent
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -71,7 +70,7 @@ func (w *wireEvent) event(now time.Time) *Event {
 	return e
 }
 
-// eventID is an id in the one form that is kept; empty when it is none.
+// eventID returns an event ID in canonical form, or an empty string.
 func eventID(text string) string {
 	text = strings.ToLower(strings.ReplaceAll(text, "-", ""))
 	if len(text) != 32 || strings.Trim(text, "0123456789abcdef") != "" {
@@ -80,7 +79,8 @@ func eventID(text string) string {
 	return text
 }
 
-// oldest is how late an event may come: SDKs keep them while there is no network.
+// oldest is the maximum age of an event. SDKs keep events while there is no
+// network.
 const oldest = 30 * 24 * time.Hour
 
 // when is the time of the event. Clocks of other machines go wrong.
@@ -105,7 +105,7 @@ func level(text string) string {
 	return "error"
 }
 
-// request is what was asked for, without its query, which may hold secrets.
+// request returns the requested URL without its query, which may contain secrets.
 func request(r wireRequest) string {
 	if r.URL == "" {
 		return ""
@@ -118,8 +118,8 @@ func request(r wireRequest) string {
 	return shorten(strings.TrimSpace(string(r.Method)+" "+u.String()), maxTitle)
 }
 
-// putUser notes who met the error. Their address on the network tells users
-// apart, but is not kept.
+// putUser sets the user of the event. The IP address distinguishes users but is
+// not stored.
 func (w *wireEvent) putUser(e *Event) {
 	u := w.User.value
 	switch {
@@ -145,7 +145,7 @@ func (w *wireEvent) putExceptions(e *Event) {
 	if len(thrown) == 0 {
 		thrown = w.OldThrown
 	}
-	for _, x := range slices.Backward(thrown) { // the last one is what was caught in the end
+	for _, x := range slices.Backward(thrown) { // the last one is the outermost
 		if len(e.Exceptions) == maxExceptions {
 			break
 		}
@@ -159,7 +159,7 @@ func (w *wireEvent) putExceptions(e *Event) {
 		}
 	}
 	if len(e.Exceptions) > 0 {
-		// A stack that stands beside an exception without one is that of it.
+		// A stack trace beside an exception without one belongs to that exception.
 		if stack := w.stack(); len(e.Exceptions[0].Frames) == 0 && len(stack) > 0 {
 			e.Exceptions[0].Frames, e.Exceptions[0].Omitted = frames(stack)
 		}
@@ -208,7 +208,7 @@ func frames(sent []wireFrame) (list []Frame, omitted int) {
 	return list, omitted
 }
 
-// putTitle finds what the event says.
+// putTitle sets the title of the event.
 func (w *wireEvent) putTitle(e *Event) {
 	var said, template string
 	for _, m := range []wireMessage{w.LogEntry.value, w.OldEntry.value, w.message()} {
@@ -259,7 +259,7 @@ func (w *wireEvent) putCrumbs(e *Event) {
 func (w *wireEvent) putContexts(e *Event) {
 	for name, raw := range w.Contexts {
 		var o object
-		if o.UnmarshalJSON(raw) == nil && name != "trace" && name != "culture" { // which say nothing of the error
+		if o.UnmarshalJSON(raw) == nil && name != "trace" && name != "culture" { // these do not describe the error
 			e.add(Context{shorten(clean(name), maxName), words(o.words(), maxValues)})
 		}
 	}
@@ -274,10 +274,10 @@ func (e *Event) add(c Context) {
 	}
 }
 
-// words are so many of the tags as are kept, each shortened.
-func words(list []Tag, most int) []Tag {
+// words returns the first tags, each shortened.
+func words(list []Tag, limit int) []Tag {
 	var kept []Tag
-	for _, t := range list[:min(len(list), most)] {
+	for _, t := range list[:min(len(list), limit)] {
 		if t.Name != "" {
 			kept = append(kept, Tag{shorten(t.Name, maxName), shorten(t.Value, maxTitle)})
 		}
@@ -285,13 +285,13 @@ func words(list []Tag, most int) []Tag {
 	return kept
 }
 
-// shorten cuts a text after so many bytes, between two characters.
-func shorten(text string, most int) string {
+// shorten truncates a text to a number of bytes at a character boundary.
+func shorten(text string, limit int) string {
 	text = strings.TrimRight(text, " \t\r\n")
-	if len(text) <= most {
+	if len(text) <= limit {
 		return text
 	}
-	end := most - len("…")
+	end := limit - len("…")
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -318,7 +318,7 @@ func (d Details) encode() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// keepSource leaves the source of the innermost frames alone.
+// keepSource removes the source code of all but the innermost frames.
 func (d *Details) keepSource(frames int) {
 	list := slices.Clone(d.Exceptions)
 	for i := range list {

@@ -31,8 +31,8 @@ type Setup struct {
 // never shown again.
 func (s *Setup) HasToken() bool { return s.token != "" }
 
-// External is another service that gathers errors. It is kept for those who look
-// it up; nothing is sent there from here.
+// External is another error tracking service. It is only stored for users to look
+// up; nothing is sent to it.
 type External struct {
 	ProjectName string
 	URL         string // for users
@@ -58,12 +58,12 @@ func (s *Service) Setup(ctx context.Context, by actor.Actor, ref project.Ref) (*
 
 func errNoSetup() error { return errs.NotFound("Error Tracking Setting") }
 
-// SetupChange is what is to change; nil leaves the present value.
+// SetupChange are changes to the settings. A nil field keeps the current value.
 type SetupChange struct {
 	Active        *bool
 	Integrated    *bool
 	External      *External
-	ExternalToken *string // empty takes the present one away
+	ExternalToken *string // empty removes the current one
 }
 
 // Configure says for the first time or again where the errors of a project are
@@ -72,8 +72,8 @@ func (s *Service) Configure(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.configure(ctx, by, ref, c, true)
 }
 
-// Reconfigure changes what was said before. Maintainers and above; NotFound when
-// no one has said anything. Invalid.
+// Reconfigure changes existing settings. Requires Maintainer. NotFound if there
+// are none; Invalid.
 func (s *Service) Reconfigure(ctx context.Context, by actor.Actor, ref project.Ref, c SetupChange) (*Setup, error) {
 	return s.configure(ctx, by, ref, c, false)
 }
@@ -143,8 +143,8 @@ func (s *Service) changed(was Setup, c SetupChange) *Setup {
 	return &now
 }
 
-// differences are the audit details of a change, one for each field. A token is
-// not told.
+// differences returns the audit details of a change, one for each field. Tokens
+// are left out.
 func differences(was, now *Setup) []audit.Details {
 	var list []audit.Details
 	for _, f := range []struct{ name, from, to string }{

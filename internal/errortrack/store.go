@@ -73,23 +73,24 @@ func findSender(ctx context.Context, q db.Q, projectID int64, digest string) (id
 	return id, err
 }
 
-// deleteUnseen removes errors that have not come since. The time is asked twice:
-// on PostgreSQL one that comes at this moment is looked at again, alone.
-func deleteUnseen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {
+// deleteUnseen deletes errors that have not occurred since a time. The condition
+// is repeated in the outer statement, because on PostgreSQL a concurrent
+// occurrence is only rechecked there.
+func deleteUnseen(ctx context.Context, q db.Q, before time.Time, limit int) (int64, error) {
 	return db.ExecCount(ctx, q, `
-		DELETE FROM errors WHERE last_seen_at < ? AND id IN (SELECT id FROM errors WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?)`, before, before, most)
+		DELETE FROM errors WHERE last_seen_at < ? AND id IN (SELECT id FROM errors WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?)`, before, before, limit)
 }
 
-// crowded returns the projects that have more errors than so many.
-func crowded(ctx context.Context, q db.Q, most int) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT project_id FROM errors GROUP BY project_id HAVING count(*) > ?`, most)
+// crowded returns the projects that have more than limit errors.
+func crowded(ctx context.Context, q db.Q, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT project_id FROM errors GROUP BY project_id HAVING count(*) > ?`, limit)
 }
 
-// deleteBeyond removes some errors of a project that has more than it keeps: those
-// that came least lately.
-func deleteBeyond(ctx context.Context, q db.Q, projectID int64, keep, most int) (int64, error) {
+// deleteBeyond deletes some errors of a project that has more than it keeps, the
+// least recent first.
+func deleteBeyond(ctx context.Context, q db.Q, projectID int64, keep, limit int) (int64, error) {
 	return db.ExecCount(ctx, q, `
-		DELETE FROM errors WHERE id IN (SELECT id FROM errors WHERE project_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ? OFFSET ?)`, projectID, most, keep)
+		DELETE FROM errors WHERE id IN (SELECT id FROM errors WHERE project_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ? OFFSET ?)`, projectID, limit, keep)
 }
 
 func deleteSeen(ctx context.Context, q db.Q, before time.Time, most int) (int64, error) {

@@ -123,12 +123,12 @@ func countEvent(ctx context.Context, q db.Q, projectID int64, fingerprint string
 	return c, err
 }
 
-// remember notes the id of an event; fresh is false when it is known.
+// remember stores the ID of an event; fresh is false if it is known.
 func remember(ctx context.Context, q db.Q, projectID int64, eventID string, now time.Time) (fresh bool, err error) {
 	return db.ExecAny(ctx, q, `INSERT INTO error_seen (project_id, event_id, seen_at) VALUES (?, ?, ?) ON CONFLICT (project_id, event_id) DO NOTHING`, projectID, eventID, now)
 }
 
-// insertEvent keeps an event; fresh is false when its id is known.
+// insertEvent stores an event; fresh is false if its ID is known.
 func insertEvent(ctx context.Context, q db.Q, projectID, errorID int64, e *Event, details []byte) (fresh bool, err error) {
 	tags, err := json.Marshal(e.Tags)
 	if err != nil {

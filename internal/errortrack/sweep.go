@@ -8,17 +8,18 @@ import (
 	"svc/internal/db"
 )
 
-// keptErrors is how many errors of a project are kept, those that came last. Who
-// has a key can send as many as they like, each another one.
+// keptErrors is the maximum number of errors of a project; the most recent are
+// kept. Without it, the owner of a key could fill the database with distinct
+// errors.
 const keptErrors = 10_000
 
-// sweepBatch is how many errors go in one transaction, with all their events:
-// others write meanwhile.
+// sweepBatch is the number of errors that are deleted with their events in one
+// transaction, so that others are not blocked.
 const sweepBatch = 50
 
-// Sweep removes what is not to be kept any longer: errors that have not come for
-// the days of the settings, those beyond the limit of a project, ids that no one
-// sends again, and counts that no plot shows. The queue calls it every hour.
+// Sweep deletes expired data: errors that have not occurred for the number of days
+// in the settings, errors beyond the limit of a project, old event IDs, and counts
+// that are no longer shown. It is an hourly job.
 func (s *Service) Sweep(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // to the next, so what has another form than expected is left out instead of
 // refused: an error of which a part is lost is better than none.
 
-// word is text; a number or a boolean stands for its own text.
+// word is a string; a number or a boolean is converted to text.
 type word string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -34,11 +34,11 @@ func (w *word) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// clean takes out what no database keeps as text. Invalid UTF-8 was replaced when
-// the JSON was read.
+// clean removes NUL, which PostgreSQL cannot store. Invalid UTF-8 was replaced
+// when the JSON was parsed.
 func clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
-// number is an integer, 0 when it is none.
+// number is an integer, or 0 for other values.
 type number int
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -59,7 +59,7 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// several is a list. SDKs also send {"values": list}, and one thing alone.
+// several is a list. SDKs also send {"values": list} and single values.
 type several[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -177,8 +177,8 @@ func (t *tagList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// words are the members of an object that are text or can stand as text, in the
-// order of their names.
+// words returns the members of an object that can be converted to text, sorted by
+// name.
 func (o object) words() []Tag {
 	var list []Tag
 	for name, raw := range o {
