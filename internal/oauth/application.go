@@ -25,7 +25,7 @@ type Application struct {
 	Confidential bool     // it can keep a secret
 	Trusted      bool     // users are not asked
 	Disabled     bool     // nothing is given to it
-	Builtin      bool     // a part of the server: it gets tokens by RedeemBuiltin alone
+	Builtin      bool     // part of the server; gets tokens by RedeemBuiltin only
 	OwnerID      *int64   // nil: it belongs to the instance
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -41,11 +41,11 @@ type NewApplication struct {
 	RedirectURIs string // one per line
 	Scopes       []string
 	Confidential bool
-	Trusted      bool // for those of the instance only
+	Trusted      bool // applications of the instance only
 }
 
-// Create makes an application of the instance. Administrators only; Invalid
-// when it cannot be as asked.
+// Create creates an application of the instance. Requires an administrator.
+// Invalid.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewApplication) 
 	return s.create(ctx, by, nil, n)
 }
 
-// CreateOwn makes an application of the actor. It is never trusted. Forbidden
-// for bots.
+// CreateOwn creates an application of the actor. It is never trusted. Forbidden
+// for bot users.
 func (s *Service) CreateOwn(ctx context.Context, by actor.Actor, n NewApplication) (*Application, error) {
 	if err := by.RequireHuman("create applications"); err != nil {
 		return nil, err
@@ -121,9 +121,9 @@ type Change struct {
 	Disabled     *bool // administrators only
 }
 
-// Update changes an application: its owner may, and administrators those of the
-// instance; NotFound for anyone else. Tokens of one that is disabled end at
-// once, and so do those with a scope that it no longer has.
+// Update changes an application. Requires its owner, or an administrator for
+// applications of the instance. NotFound. If the application is disabled, or loses
+// a scope, the affected tokens are revoked.
 func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*Application, error) {
 	if !by.Admin && (c.Trusted != nil || c.Disabled != nil) {
 		return nil, errs.Forbidden("")
@@ -162,8 +162,8 @@ func (a *Application) apply(c Change) error {
 	return a.set(name, redirects, scopes)
 }
 
-// RenewSecret gives an application another secret; the old one is void. Who
-// may: see Update.
+// RenewSecret replaces the secret of an application. Permissions are those of
+// Update.
 func (s *Service) RenewSecret(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
 	return s.change(ctx, by, id, func(tx *db.Tx, app *Application) error {
 		s.newSecret(app)
@@ -190,8 +190,8 @@ func (s *Service) change(ctx context.Context, by actor.Actor, id int64, f func(t
 	return app, nil
 }
 
-// Delete removes an application; all that it was given ends at once. Who may:
-// see Update.
+// Delete deletes an application and revokes all its tokens. Permissions are those
+// of Update.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		app, err := s.own(ctx, tx, by, id)
@@ -213,9 +213,9 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
 }
 
 // Builtin creates or updates the application of a part of the server itself. It
-// belongs to the instance and is trusted, so users are not asked for consent.
-// For that reason the token endpoint refuses it: see RedeemBuiltin. The server
-// calls Builtin when it starts.
+// belongs to the instance and is trusted, so users are not asked for consent. For
+// that reason the token endpoint refuses it: see RedeemBuiltin. Builtin is called
+// at startup.
 func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scopes []string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		app, err := findByUID(ctx, tx, uid)
@@ -247,7 +247,7 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 	return nil
 }
 
-// Application returns one application; who may: see Update.
+// Application returns an application. Permissions are those of Update.
 func (s *Service) Application(ctx context.Context, by actor.Actor, id int64) (*Application, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -283,8 +283,8 @@ func (a *Application) require(by actor.Actor) error {
 	return errs.NotFound("Application")
 }
 
-// Applications lists those of the instance, the oldest first. Administrators
-// only.
+// Applications lists the applications of the instance, oldest first. Requires an
+// administrator.
 func (s *Service) Applications(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Application], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*Application]{}, err
@@ -292,7 +292,7 @@ func (s *Service) Applications(ctx context.Context, by actor.Actor, p db.Paging)
 	return listApplications(ctx, s.DB, nil, p)
 }
 
-// OwnApplications lists those of the actor.
+// OwnApplications lists the applications of the actor.
 func (s *Service) OwnApplications(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Application], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Application]{}, err

@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// maxState bounds what is carried through for a client.
+	// maxState is the maximum length of the state parameter.
 	maxState = 4096
 	maxNonce = 512
-	// freshly is how long ago a sign-in may be that counts as one of now.
+	// freshly is the maximum age of a sign-in that counts as current.
 	freshly = 2 * time.Minute
 )
 
-// Request is an authorization request that was found good: a client that we
-// know asks a user for access.
+// Request is a valid authorization request of a known client.
 type Request struct {
 	Application *Application
 	Scopes      []string
@@ -38,9 +37,9 @@ type Request struct {
 	MaxAge      time.Duration // since the user signed in; negative: any
 }
 
-// Begin reads the parameters of an authorization request. It asks no one who
-// they are. Its refusals are *Error: without a Redirect they are for the eyes
-// of the user, because nothing else of the request can be believed.
+// Begin parses the parameters of an authorization request. It does not
+// authenticate the user. Errors are *Error; those without a Redirect are shown to
+// the user, because the request cannot be trusted.
 func (s *Service) Begin(ctx context.Context, values url.Values) (*Request, error) {
 	if name := repeated(values); name != "" {
 		return nil, refuse(InvalidRequest, "The request has the parameter "+name+" more than once.")
@@ -65,8 +64,8 @@ func (s *Service) Begin(ctx context.Context, values url.Values) (*Request, error
 	return r, nil
 }
 
-// repeated returns a parameter that is there more than once: who reads the
-// first and who reads the last would not mean the same.
+// repeated returns a parameter that occurs more than once, which different parsers
+// would interpret differently.
 func repeated(values url.Values) string {
 	for name, list := range values {
 		if len(list) > 1 {
@@ -76,7 +75,7 @@ func repeated(values url.Values) string {
 	return ""
 }
 
-// check looks at what the client may be told of.
+// check validates the parameters whose errors can be sent to the client.
 func (r *Request) check(values url.Values) *Error {
 	method := values.Get("code_challenge_method")
 	mode := values.Get("response_mode")
@@ -138,7 +137,7 @@ func (r *Request) Silent() bool { return slices.Contains(r.Prompt, "none") }
 // links to the instance into links to anywhere.
 func (r *Request) Unattended() bool { return r.Silent() && r.Application.OwnerID == nil }
 
-// NoLogin is the answer when no one has signed in and no page may be shown.
+// NoLogin returns the error if no one is signed in and no page may be shown.
 func (r *Request) NoLogin() *Error {
 	return r.back(refuse(LoginRequired, "Not signed in."))
 }
@@ -148,10 +147,11 @@ func (r *Request) Deny() string {
 	return r.back(refuse(AccessDenied, "The user denied the request.")).Redirect
 }
 
-// Ask reports whether the user has to be asked. They are not for a trusted
-// application, nor when they have allowed a confidential one the same before. A
-// sign-in that is too old for the client is refused, as is a page that it does
-// not want: *Error with a Redirect. No one: Unauthorized.
+// Ask reports whether the user must be asked for consent. That is not the case for
+// a trusted application, or if the user has allowed a confidential application the
+// same before. It returns an *Error with a Redirect if the sign-in is too old for
+// the client or the client does not want a page. Unauthorized if no one is signed
+// in.
 func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (bool, error) {
 	if err := by.RequireSession(); err != nil {
 		return false, err
@@ -174,9 +174,9 @@ func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time,
 	return ask, nil
 }
 
-// allowedBefore reports whether the user has let the application have all that
-// it asks for, and has not taken that back. One that cannot prove who it is is
-// always asked about: another program may use its name.
+// allowedBefore reports whether the user has granted all requested scopes to the
+// application and has not revoked them. Public clients are always asked about,
+// because another program may use their ID.
 func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (bool, error) {
 	if !r.Application.Confidential {
 		return false, nil
@@ -188,9 +188,8 @@ func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (
 	return slices.ContainsFunc(grants, func(scopes string) bool { return within(r.Scopes, scopeList(scopes)) }), nil
 }
 
-// Approve gives the application what it asks for, on behalf of a person who
-// signed in at that time. It gives the address to which the browser carries the
-// code. Unauthorized or Forbidden when the actor is no one who can allow that.
+// Approve grants the request on behalf of a user who signed in at a time. It
+// returns the redirect URL with the code. Unauthorized; Forbidden.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (string, error) {
 	if err := by.RequireSession(); err != nil {
 		return "", err

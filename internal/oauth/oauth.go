@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// codeLife is how long an authorization code can be exchanged.
+	// codeLife is the lifetime of an authorization code.
 	codeLife = 10 * time.Minute
-	// TokenLife is how long an access token works.
+	// TokenLife is the lifetime of an access token.
 	TokenLife = 2 * time.Hour
-	// idTokenLife is how long an id_token says that a user has signed in.
+	// idTokenLife is the lifetime of an id_token.
 	idTokenLife = 2 * time.Minute
 )
 
@@ -47,14 +47,14 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Error is a refusal in the words of the protocol. Redirect is where the
-// browser carries it; empty when the client or its address cannot be trusted,
-// or when there is no browser.
+// Error is an error of the OAuth protocol. Redirect is where the browser is sent
+// with it; empty if the client or its URI cannot be trusted, or there is no
+// browser.
 type Error struct {
 	Code        string
 	Description string
 	Redirect    string
-	// Silent says that a browser may be redirected although no one has signed in:
+	// Silent reports that the browser may be redirected although no one is signed in:
 	// see Request.Unattended.
 	Silent bool
 }
@@ -62,7 +62,7 @@ type Error struct {
 // Error returns the text for logs.
 func (e *Error) Error() string { return e.Code + ": " + e.Description }
 
-// The codes of RFC 6749, and those of OpenID Connect.
+// The error codes of RFC 6749 and OpenID Connect.
 const (
 	InvalidRequest       = "invalid_request"
 	InvalidClient        = "invalid_client"

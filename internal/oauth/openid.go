@@ -18,7 +18,7 @@ import (
 	"svc/internal/user"
 )
 
-// maxGroups bounds the groups that are told of a user.
+// maxGroups is the maximum number of groups in the claims about a user.
 const maxGroups = 10_000
 
 // Claims are the OpenID Connect claims about a user, by name.
@@ -32,8 +32,8 @@ func (s *Service) ClaimNames() []string {
 	}
 }
 
-// UserInfo tells an application of the user who let it act for them, which the
-// scope openid allows: Forbidden without.
+// UserInfo returns the claims about the user who authorized the application.
+// Forbidden without the scope openid.
 func (s *Service) UserInfo(ctx context.Context, by actor.Actor) (Claims, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -117,9 +117,8 @@ func (s *Service) person(u *user.User, scopes []string) Claims {
 	return c
 }
 
-// idToken says to an application who has signed in: OpenID Connect Core,
-// section 2. Programs that were given a password have no application, and get
-// none.
+// idToken returns a signed id_token: OpenID Connect Core, section 2. It is empty
+// for the password grant without an application.
 func (s *Service) idToken(ctx context.Context, app *Application, u *user.User, m *minted, nonce string) (string, error) {
 	if app == nil {
 		return "", nil
@@ -140,8 +139,8 @@ func (s *Service) idToken(ctx context.Context, app *Application, u *user.User, m
 	return s.Signing.Sign(ctx, c)
 }
 
-// halfHash is the left half of a SHA-256, by which an id_token is tied to the
-// access token beside it.
+// halfHash returns the left half of a SHA-256, which binds an id_token to its
+// access token.
 func halfHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:sha256.Size/2])
@@ -156,8 +155,8 @@ type Info struct {
 	CreatedAt   time.Time
 }
 
-// Info gives what is known of an access token that works: Unauthorized when it
-// does not, or is of another kind.
+// Info returns information about a valid access token. Unauthorized if it is
+// invalid or of another kind.
 func (s *Service) Info(ctx context.Context, text, ip string) (*Info, error) {
 	by, err := s.Users.Authenticate(ctx, text, ip)
 	if errs.Is(err, errs.KindForbidden) || err == nil && by.OAuthTokenID == 0 {

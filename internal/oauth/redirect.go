@@ -17,8 +17,7 @@ const (
 // forbiddenSchemes are addresses that a browser runs or reads from itself.
 var forbiddenSchemes = []string{"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "mailto", "tel", "urn"}
 
-// parseRedirects reads redirect URIs, one per line. Invalid when one cannot be
-// allowed.
+// parseRedirects parses redirect URIs, one per line. Invalid.
 func parseRedirects(text string) ([]string, error) {
 	list := []string{}
 	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -40,9 +39,9 @@ func parseRedirects(text string) ([]string, error) {
 	return list, nil
 }
 
-// checkRedirect says what is wrong with a redirect URI that a user wants to
-// register. What browsers and parsers read in different ways is refused:
-// backslashes, control characters, a user before the host.
+// checkRedirect validates a redirect URI to register. It refuses what browsers and
+// parsers interpret differently: backslashes, control characters, user
+// information.
 func checkRedirect(text string) error {
 	wrong := func(what string) error { return errs.InvalidField("redirect_uri", what) }
 	if len(text) > maxRedirect {
@@ -70,10 +69,10 @@ func checkRedirect(text string) error {
 	return nil
 }
 
-// allowedRedirect reports whether the URI of a request is one of those that
-// were registered: the same text, letter by letter. Only the port of an
-// address on the user's own machine may differ, as RFC 8252 says: programs
-// there listen where they can. That holds for addresses, not for names.
+// allowedRedirect reports whether the URI of a request is registered. URIs must be
+// identical; only the port of a loopback address may differ (RFC 8252), because
+// native applications listen on any port. That does not apply to host names such
+// as localhost.
 func allowedRedirect(registered []string, asked string) bool {
 	if asked == "" || len(asked) > maxRedirect {
 		return false

@@ -15,10 +15,9 @@ import (
 	"svc/internal/secret"
 )
 
-// Revoke ends an access or refresh token, and with it all of its family, for
-// the application that it was given to: RFC 7009. A token that there is not is
-// no error. Its refusals are *Error. A token that no application was given is
-// ended by anyone who holds it.
+// Revoke revokes an access or refresh token and all tokens of the same grant, on
+// behalf of its application: RFC 7009. An unknown token is not an error. Errors
+// are *Error. A token without an application can be revoked by anyone who has it.
 func (s *Service) Revoke(ctx context.Context, clientID, clientSecret, token string) error {
 	var app *Application
 	if clientID != "" || clientSecret != "" {
@@ -65,7 +64,7 @@ type Authorization struct {
 	AuthorizedAt time.Time // the last time
 }
 
-// Authorizations lists what the actor has allowed, the newest first.
+// Authorizations lists the authorizations of the actor, newest first.
 func (s *Service) Authorizations(ctx context.Context, by actor.Actor) ([]Authorization, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -90,9 +89,8 @@ func sameApplication(a, b *Application) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.ID == b.ID
 }
 
-// RevokeAuthorization takes back what the actor has allowed an application; 0
-// stands for programs that were given their password. NotFound when that is
-// nothing.
+// RevokeAuthorization revokes the authorization of an application by the actor; 0
+// means tokens of the password grant. NotFound.
 func (s *Service) RevokeAuthorization(ctx context.Context, by actor.Actor, applicationID int64) error {
 	if err := by.RequireUser(); err != nil {
 		return err

@@ -28,13 +28,13 @@ func findApplication(ctx context.Context, q db.Q, id int64) (*Application, error
 
 func findByUID(ctx context.Context, q db.Q, uid string) (*Application, error) {
 	if strings.ContainsRune(uid, 0) || strings.ToValidUTF8(uid, "") != uid {
-		return nil, db.NotFound(db.ErrNoRows, "Application") // PostgreSQL does not take such texts
+		return nil, db.NotFound(db.ErrNoRows, "Application") // PostgreSQL rejects such texts
 	}
 	a, err := scanApplication(q.QueryRowContext(ctx, `SELECT `+applicationColumns+` FROM oauth_applications a WHERE a.uid = ?`, uid))
 	return a, db.NotFound(err, "Application")
 }
 
-// listApplications lists the applications of a user, or of the instance when the
+// listApplications lists the applications of a user, or of the instance if the
 // owner is nil.
 func listApplications(ctx context.Context, d *db.DB, ownerID *int64, p db.Paging) (db.Page[*Application], error) {
 	var where db.Where
@@ -73,7 +73,7 @@ func applicationsOf(ctx context.Context, q db.Q, ownerID int64) ([]int64, error)
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM oauth_applications WHERE owner_id = ?`, ownerID)
 }
 
-// grant is what a user once allowed. All tokens that came of it end with it.
+// grant is an authorization by a user. All its tokens end with it.
 type grant struct {
 	id              int64
 	applicationID   *int64
@@ -114,12 +114,12 @@ func insertGrant(ctx context.Context, q db.Q, g *grant) error {
 		g.applicationID, g.userID, strings.Join(g.scopes, " "), g.redirectURI, g.pkce, g.nonce, g.authenticatedAt, g.createdAt, g.usedAt).Scan(&g.id)
 }
 
-// touchGrant returns ErrNoRows when the grant has ended.
+// touchGrant returns ErrNoRows if the grant was revoked.
 func touchGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET used_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
 
-// revokeGrant returns ErrNoRows when the grant has ended.
+// revokeGrant returns ErrNoRows if the grant was revoked already.
 func revokeGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
@@ -129,28 +129,29 @@ func revokeOf(ctx context.Context, q db.Q, applicationID int64, now time.Time) e
 	return err
 }
 
-// revokeBetween returns how many grants have ended; application 0 is none.
+// revokeBetween returns the number of revoked grants; application 0 means none.
 func revokeBetween(ctx context.Context, q db.Q, userID, applicationID int64, now time.Time) (int64, error) {
 	return db.ExecCount(ctx, q, `
 		UPDATE oauth_grants SET revoked_at = ? WHERE user_id = ? AND COALESCE(application_id, 0) = ? AND revoked_at IS NULL`,
 		now, userID, applicationID)
 }
 
-// usersOf are those who have allowed an application something.
+// usersOf returns the users who have authorized an application.
 func usersOf(ctx context.Context, q db.Q, applicationID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT DISTINCT user_id FROM oauth_grants WHERE application_id = ? AND revoked_at IS NULL`, applicationID)
 }
 
-// grantedScopes are what the user has allowed an application in their browser.
+// grantedScopes returns the scopes that the user has granted to an application in
+// a browser.
 func grantedScopes(ctx context.Context, q db.Q, userID, applicationID int64) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT scopes FROM oauth_grants WHERE user_id = ? AND application_id = ? AND revoked_at IS NULL AND redirect_uri <> ''`,
 		userID, applicationID)
 }
 
-// grantsOf are those of a user that can still give or have given something
-// that works, the newest first.
+// grantsOf returns the grants of a user that have valid tokens or can still issue
+// some, newest first.
 func grantsOf(ctx context.Context, q db.Q, userID int64, now time.Time) ([]grant, error) {
 	grants, err := db.All(ctx, q, func(sc db.Scanner) (g grant, err error) {
 		return g, scanGrant(sc, &g)
@@ -200,12 +201,12 @@ func findCode(ctx context.Context, q db.Q, digest string) (*code, error) {
 	return &c, err
 }
 
-// useCode returns ErrNoRows when the code was used before.
+// useCode returns ErrNoRows if the code was used already.
 func useCode(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_codes SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, id)
 }
 
-// token is an access token, and the refresh token beside it, with its grant.
+// token is an access token with its refresh token and grant.
 type token struct {
 	grant     grant
 	id        int64
@@ -226,7 +227,7 @@ func insertToken(ctx context.Context, q db.Q, m *minted) error {
 	return err
 }
 
-// revokeToken returns ErrNoRows when the token has been replaced before.
+// revokeToken returns ErrNoRows if the token was replaced already.
 func revokeToken(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
@@ -251,14 +252,14 @@ func findTokenByDigest(ctx context.Context, q db.Q, digest string) (*token, erro
 	return findToken(ctx, q, `t.digest = ?`, digest)
 }
 
-// findEither looks for an access or refresh token.
+// findEither finds an access or refresh token.
 func findEither(ctx context.Context, q db.Q, digest string) (*token, error) {
 	return findToken(ctx, q, `t.id IN (
 		SELECT id FROM oauth_tokens WHERE digest = ? UNION SELECT id FROM oauth_tokens WHERE refresh_digest = ? AND refresh_digest <> '')`,
 		digest, digest)
 }
 
-// FindToken tells the users' service what a token opens.
+// FindToken implements user.TokenSource.
 func FindToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToken, error) {
 	t := user.OAuthToken{}
 	var scopes string
@@ -288,7 +289,7 @@ var (
 	unusedPasswordGrants = oldRows{"oauth_grants", "redirect_uri = '' AND used_at <= ?"}
 )
 
-// deleteOld deletes up to limit old rows, and returns how many they were.
+// deleteOld deletes up to limit old rows and returns their number.
 func deleteOld(ctx context.Context, q db.Q, old oldRows, before time.Time, limit int) (int64, error) {
 	return db.ExecCount(ctx, q, `DELETE FROM `+old.table+` WHERE id IN (SELECT id FROM `+old.table+` WHERE `+old.where+` LIMIT ?)`, before, limit)
 }

@@ -17,7 +17,7 @@ import (
 	"svc/internal/user"
 )
 
-// refreshLife is how long a refresh token waits to be used.
+// refreshLife is the lifetime of an unused refresh token.
 const refreshLife = 180 * 24 * time.Hour
 
 // TokenRequest are the parameters of a request for tokens. An empty secret is
@@ -73,9 +73,9 @@ func (s *Service) exchange(ctx context.Context, r TokenRequest) (*Tokens, error)
 	return nil, refuse(UnsupportedGrant, "The grant type must be authorization_code, refresh_token or password.")
 }
 
-// client finds the application of a request from outside. A secret that was
-// sent must be right; proven says that one was. Built-in applications are
-// refused like unknown ones.
+// client returns the application of an external request. If a secret was sent, it
+// must be correct; proven reports that one was. Built-in applications are refused
+// like unknown ones.
 func (s *Service) client(ctx context.Context, id, text string) (app *Application, proven bool, err error) {
 	app, err = findByUID(ctx, s.DB, id)
 	if errs.Is(err, errs.KindNotFound) || err == nil && (app.Disabled || app.Builtin) {
@@ -101,10 +101,10 @@ func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, er
 	return s.redeem(ctx, app, proven, r)
 }
 
-// RedeemBuiltin exchanges a code of a built-in application for an access token.
-// Only the server itself calls it, for a code that reached the part of the
-// server that the application stands for. There is no refresh token. Refusals
-// are *Error.
+// RedeemBuiltin exchanges a code of a built-in application for an access token,
+// without a refresh token. Only the server itself calls it, for a code that
+// reached the part of the server that the application stands for. Errors are
+// *Error.
 func (s *Service) RedeemBuiltin(ctx context.Context, r TokenRequest) (*Tokens, error) {
 	app, err := findByUID(ctx, s.DB, r.ClientID)
 	if errs.Is(err, errs.KindNotFound) || err == nil && (app.Disabled || !app.Builtin) {
@@ -116,7 +116,7 @@ func (s *Service) RedeemBuiltin(ctx context.Context, r TokenRequest) (*Tokens, e
 	return s.redeem(ctx, app, false, r)
 }
 
-// redeem exchanges a code for tokens. proven says that the client sent its
+// redeem exchanges a code for tokens. proven reports that the client sent its
 // secret.
 func (s *Service) redeem(ctx context.Context, app *Application, proven bool, r TokenRequest) (*Tokens, error) {
 	switch {
@@ -140,7 +140,7 @@ func (s *Service) redeem(ctx context.Context, app *Application, proven bool, r T
 		return nil, s.replayed(ctx, g, r.IP, "An authorization code was used twice")
 	}
 	switch {
-	case c.challenge == "" && !proven: // a verifier stands in for the secret, for any application
+	case c.challenge == "" && !proven: // for any application, a PKCE verifier replaces the secret
 		return nil, refuse(InvalidClient, textInvalidClient)
 	case !s.Now().Before(c.expiresAt), r.RedirectURI != g.redirectURI:
 		return nil, refuse(InvalidGrant, textInvalidGrant)
@@ -206,8 +206,8 @@ type minted struct {
 	grant *grant
 }
 
-// mint makes tokens for a user who may still have them. What takes long or can
-// fail is done here, so that nothing is used up when it does.
+// mint generates tokens for a user who may still have them. Slow operations and
+// those that can fail happen here, before the code or refresh token is used up.
 func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes []string, nonce string) (*minted, error) {
 	u, err := s.account(ctx, g.userID)
 	if err != nil {
@@ -236,9 +236,8 @@ func (s *Service) account(ctx context.Context, id int64) (*user.User, error) {
 	return u, nil
 }
 
-// give stores tokens in place of what they were given for, which spend uses
-// up. When that has been used up by another request meanwhile, it was used
-// twice.
+// give stores tokens; spend uses up the code or refresh token that they are issued
+// for. If another request has used it up concurrently, it was used twice.
 func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend func(tx *db.Tx) error) (*Tokens, error) {
 	var refused *Error
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -247,7 +246,7 @@ func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend f
 			return err
 		}
 		if err := touchGrant(ctx, tx, m.grant.id, m.CreatedAt); errors.Is(err, db.ErrNoRows) {
-			refused = refuse(InvalidGrant, textInvalidGrant) // it was revoked, or its application is gone
+			refused = refuse(InvalidGrant, textInvalidGrant) // the grant was revoked, or its application deleted
 			return nil
 		} else if err != nil {
 			return err
@@ -272,8 +271,8 @@ func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend f
 	return &m.Tokens, nil
 }
 
-// replayed ends the whole family of what was used a second time: a user has a
-// stolen copy, and no one can tell who.
+// replayed revokes all tokens of a grant whose code or refresh token was used
+// twice: one of the two users has a stolen copy.
 func (s *Service) replayed(ctx context.Context, g *grant, ip, story string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endFamily(ctx, tx, g, ip, story) })
 	if err != nil {
@@ -300,9 +299,8 @@ func (s *Service) endFamily(ctx context.Context, tx *db.Tx, g *grant, ip, story 
 	return s.Users.Forget(ctx, tx, g.userID)
 }
 
-// exchangePassword is for programs that are trusted with the password itself;
-// an application may say who it is. There is no refresh token: the program can
-// ask again.
+// exchangePassword implements the password grant, with or without an application.
+// There is no refresh token: the program can send the password again.
 func (s *Service) exchangePassword(ctx context.Context, r TokenRequest) (*Tokens, error) {
 	var app *Application
 	allowed := user.Scopes()
@@ -332,8 +330,8 @@ func (s *Service) exchangePassword(ctx context.Context, r TokenRequest) (*Tokens
 	}
 	by, err := s.Users.CheckPassword(ctx, user.ForWeb, r.Username, r.Password, r.IP)
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
-		// Whatever the reason is, it is not told: that would say whether the
-		// password was right.
+		// The reason is not returned, because it would reveal whether the password is
+		// correct.
 		return nil, refuse(InvalidGrant, textInvalidPassword)
 	}
 	if err != nil {
@@ -359,7 +357,7 @@ func (s *Service) givePassword(ctx context.Context, app *Application, by actor.A
 		}
 		return insertToken(ctx, tx, made)
 	})
-	if db.IsForeignKey(err) { // the application or the user is gone
+	if db.IsForeignKey(err) { // the application or the user was deleted
 		return nil, refuse(InvalidGrant, textInvalidPassword)
 	}
 	if err != nil {

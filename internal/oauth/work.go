@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// keepCodes and keepTokens are how long what was used up is remembered, to
-	// tell when it is used again.
+	// keepCodes and keepTokens are how long used codes and tokens are kept, to detect
+	// reuse.
 	keepCodes  = 24 * time.Hour
 	keepTokens = 30 * 24 * time.Hour
-	// purgeBatch is how many rows one statement removes.
+	// purgeBatch is the number of rows that one statement deletes.
 	purgeBatch = 1000
 )
 
-// Purge removes what no longer gives anything. The queue calls it each hour.
+// Purge deletes expired rows. It is an hourly job.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.Now()
 	for _, old := range []struct {
