@@ -50,8 +50,8 @@ func (f *File) Read(ctx context.Context, limit int64) ([]byte, error) {
 	return text, errors.Join(err, content.Close())
 }
 
-// File finds a file of a snippet in a version, for those who see the snippet; an
-// empty ref is the newest version, and an empty path the first file. NotFound.
+// File returns a file of a snippet in a version. An empty ref is the newest
+// version, and an empty path the first file. NotFound.
 func (s *Service) File(ctx context.Context, by actor.Actor, in *project.Ref, id int64, ref, name string) (*Snippet, *File, error) {
 	found, err := s.Get(ctx, by, in, id)
 	if err != nil {
@@ -138,7 +138,8 @@ func paths(ctx context.Context, r git.Repo, commit string) ([]string, error) {
 	return list, nil
 }
 
-// maxEntries bounds the look at a commit that is to be refused anyway.
+// maxEntries is the maximum number of entries that are read of a commit, enough to
+// refuse it.
 const maxEntries = 1000
 
 // parsePath reads the path of a snippet's repository: snippets/1, or
@@ -194,7 +195,7 @@ func (s *Service) open(ctx context.Context, by actor.Actor, at string, write boo
 	return a, true, err
 }
 
-// check holds a snippet to one branch and to few files.
+// check limits a snippet to one branch and a few files.
 func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) error {
 	head, err := push.Repo.DefaultBranch(ctx)
 	if err != nil {
@@ -228,7 +229,7 @@ func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) er
 	return nil
 }
 
-// follow keeps with the snippet which files there are.
+// follow updates the list of files of the snippet.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 	list, err := paths(ctx, p.Repo, "HEAD")
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.
 	id := p.AuxRepo.SnippetID
 	return func(ctx context.Context, tx *db.Tx) error {
 		if id == nil {
-			return nil // it was deleted meanwhile
+			return nil // deleted concurrently
 		}
 		if err := tx.Lock(ctx, "snippets", *id); err != nil {
 			return err

@@ -24,11 +24,11 @@ type Filter struct {
 	ids       []int64
 	authorID  int64
 	projectID int64
-	personal  bool // of users alone
+	personal  bool // personal snippets only
 }
 
-// Own lists the snippets that the actor made, the newest first, as far as they
-// still see them. Unauthorized.
+// Own lists the snippets of the actor, newest first, that they can still see.
+// Unauthorized.
 func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Snippet]{}, err
@@ -37,7 +37,7 @@ func (s *Service) Own(ctx context.Context, by actor.Actor, f Filter, p db.Paging
 	return s.list(ctx, by, f, p)
 }
 
-// Public lists the snippets of users that are for everyone.
+// Public lists the public personal snippets.
 func (s *Service) Public(ctx context.Context, by actor.Actor, f Filter, p db.Paging) (db.Page[*Snippet], error) {
 	f.Visibility, f.personal = project.Public, true
 	return s.list(ctx, by, f, p)
@@ -58,7 +58,7 @@ func (s *Service) OfProject(ctx context.Context, by actor.Actor, in project.Ref,
 	return s.list(ctx, by, f, p)
 }
 
-// ByID returns those of the snippets that the actor sees, by their ids.
+// ByID returns the snippets among ids that the actor can see, by ID.
 func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[int64]*Snippet, error) {
 	found := map[int64]*Snippet{}
 	if len(ids) == 0 {
@@ -71,7 +71,7 @@ func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[in
 	return found, err
 }
 
-// Named is Get for what a user calls a snippet by.
+// Named is Get by the name of a snippet in a URL.
 func (s *Service) Named(ctx context.Context, by actor.Actor, name string) (*Snippet, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {

@@ -52,19 +52,19 @@ const Kind plan.Kind = "Snippet"
 // Snippet is a snippet of a user or project.
 type Snippet struct {
 	ID          int64
-	ProjectID   *int64 // nil for one of a user alone
+	ProjectID   *int64 // nil for a personal snippet
 	AuthorID    int64
 	Visibility  project.Visibility
 	Title       string
 	Description string
 	Files       []string // paths, in their order in the repository
-	UserAgent   string   // of the one who made it
+	UserAgent   string   // of the creator
 	IPAddress   string
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
 	Author  *user.User
-	In      *project.Project // nil for one of a user alone
+	In      *project.Project // nil for a personal snippet
 	Storage string
 }
 
@@ -92,8 +92,8 @@ func (s *Snippet) visible(by actor.Actor) bool {
 		(s.Visibility == project.Public || s.Visibility == project.Internal && known || by.Is(s.AuthorID))
 }
 
-// MayChange reports whether an actor who sees the snippet may change it: its
-// author, and in a project Maintainers and above, unless that is archived.
+// MayChange reports whether an actor who can see the snippet may change it: its
+// author may, and in a project Maintainers, unless the project is archived.
 func (s *Snippet) MayChange(by actor.Actor) bool { return s.editable(by) == nil }
 
 func (s *Snippet) editable(by actor.Actor) error {
@@ -109,7 +109,7 @@ func (s *Snippet) editable(by actor.Actor) error {
 	return nil
 }
 
-// audience says who may know of what is done to it.
+// audience returns the users who may see events about the snippet.
 func (s *Snippet) audience() activity.Audience {
 	audiences := map[project.Visibility]activity.Audience{
 		project.Public: activity.Everyone, project.Internal: activity.Accounts, project.Private: activity.Alone,
@@ -124,8 +124,8 @@ func (s *Snippet) audience() activity.Audience {
 
 func (s *Snippet) subject() activity.Subject { return activity.Subject{Type: "Snippet", ID: s.ID} }
 
-// MayCreate reports whether an actor may make a snippet: in a project that they
-// were given Reporters and above, else all who are not external.
+// MayCreate reports whether an actor may create a snippet: Reporters in a project,
+// and users who are not external elsewhere.
 func MayCreate(by actor.Actor, in *project.Project) bool {
 	switch {
 	case by.Anonymous():
@@ -136,8 +136,8 @@ func MayCreate(by actor.Actor, in *project.Project) bool {
 	return in.MayChange(by, project.SnippetPart, project.Reporter)
 }
 
-// Get returns a snippet to those who see it: with in one of that project, else
-// any one. NotFound.
+// Get returns a snippet that the actor can see: if in is not nil, one of that
+// project, otherwise any. NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	var p *project.Project
 	if in != nil {
@@ -165,8 +165,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in *project.Ref, id i
 	return found, s.fill(ctx, found)
 }
 
-// hide says of what is in a project that the actor does not see no more than
-// that it is not there.
+// hide converts errors about a project that the actor cannot see to NotFound.
 func hide(err error) error {
 	if errs.Is(err, errs.KindNotFound) {
 		return errs.NotFound("Snippet")
@@ -174,7 +173,7 @@ func hide(err error) error {
 	return err
 }
 
-// fill reads what stands beside the rows.
+// fill reads the related objects of snippets.
 func (s *Service) fill(ctx context.Context, list ...*Snippet) error {
 	var ids, authors []int64
 	for _, one := range list {
@@ -197,8 +196,8 @@ func (s *Service) fill(ctx context.Context, list ...*Snippet) error {
 	return nil
 }
 
-// changeable returns a snippet to an actor who may change it: NotFound,
-// Forbidden, Unauthorized.
+// changeable returns a snippet that the actor may change. NotFound; Forbidden;
+// Unauthorized.
 func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	found, err := s.Get(ctx, by, in, id)
 	if err != nil {
@@ -207,8 +206,7 @@ func (s *Service) changeable(ctx context.Context, by actor.Actor, in *project.Re
 	return found, found.editable(by)
 }
 
-// OnSnippet returns a snippet of a project, to talk about it, to those who see
-// it; NotFound.
+// OnSnippet returns a snippet of a project as a target of notes. NotFound.
 func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref, id int64) (plan.Noteable, error) {
 	found, err := s.Get(ctx, by, &in, id)
 	if err != nil {
@@ -227,7 +225,7 @@ func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref,
 	}, nil
 }
 
-// lockSnippet holds a snippet until the end of the transaction; NotFound.
+// lockSnippet locks and returns a snippet. NotFound.
 func lockSnippet(ctx context.Context, tx *db.Tx, id int64) (*Snippet, error) {
 	if err := tx.Lock(ctx, "snippets", id); err != nil {
 		return nil, err
@@ -236,7 +234,7 @@ func lockSnippet(ctx context.Context, tx *db.Tx, id int64) (*Snippet, error) {
 	return found, db.NotFound(err, "Snippet")
 }
 
-// Refer finds what $1 in a text stands for.
+// Refer resolves the reference $1 in a text.
 func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {

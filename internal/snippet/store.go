@@ -13,7 +13,7 @@ import (
 
 const snippetColumns = `s.id, s.project_id, s.author_id, s.visibility, s.title, s.files, s.user_agent, s.ip_address, s.created_at, s.updated_at, s.description`
 
-// unfinished is what stands in files until the first commit is there.
+// unfinished is the value of the column files before the first commit.
 const unfinished = "[]"
 
 func scanSnippet(sc db.Scanner) (*Snippet, error) {
@@ -64,8 +64,8 @@ func deleteUnfinished(ctx context.Context, q db.Q, before time.Time) (bool, erro
 	return db.ExecAny(ctx, q, `DELETE FROM snippets WHERE files = '`+unfinished+`' AND created_at < ?`, before)
 }
 
-// deleteOf removes the snippets of a user that are theirs alone, or with all
-// every one of theirs, and gives their ids.
+// deleteOf deletes the personal snippets of a user, or all their snippets, and
+// returns their IDs.
 func deleteOf(ctx context.Context, q db.Q, userID int64, all bool) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `DELETE FROM snippets WHERE author_id = ? AND (project_id IS NULL OR ?) RETURNING id`, userID, all)
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// MaxFiles is how many files a snippet may have.
+	// MaxFiles is the maximum number of files of a snippet.
 	MaxFiles = 10
 
 	maxTitle       = 255     // characters
@@ -37,7 +37,7 @@ type Fields struct {
 	// FileName and Content change the one file that a snippet has, or the first
 	// of several.
 	FileName, Content *string
-	UserAgent         string // of the one who makes it
+	UserAgent         string // of the creator
 }
 
 // FileChange is a change to a file of a snippet.
@@ -49,7 +49,7 @@ type FileChange struct {
 	HasContent bool
 }
 
-// check says what of a snippet cannot be.
+// check validates the fields of a snippet.
 func (s *Snippet) check() error {
 	wrong := errs.Fields{}
 	switch {
@@ -79,9 +79,9 @@ func (s *Snippet) apply(f Fields) {
 	}
 }
 
-// Create makes a snippet with its first files: in a project Reporters and above
-// may, else all who are not external. NotFound, Forbidden, Unauthorized; Invalid;
-// TooLarge.
+// Create creates a snippet with its files. In a project it requires Reporter,
+// otherwise a user who is not external. NotFound; Forbidden; Unauthorized;
+// Invalid; TooLarge.
 func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f Fields) (*Snippet, error) {
 	n := &Snippet{AuthorID: by.ID, Visibility: project.Private, UserAgent: cut(f.UserAgent), IPAddress: by.IP, CreatedAt: s.Now(), UpdatedAt: s.Now()}
 	a := &repo.AuxRepo{Kind: repo.SnippetAuxRepo}
@@ -118,7 +118,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f
 	if err != nil {
 		return nil, fmt.Errorf("create snippet: %w", err)
 	}
-	// No one sees it before its files are there: see follow.
+	// The snippet is not visible before its files are committed: see follow.
 	if err := s.commit(ctx, by, a, "Initial commit", f.Files); err != nil {
 		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), n.ID))
 	}
@@ -139,7 +139,7 @@ func (s *Service) discard(ctx context.Context, id int64) error {
 	return nil
 }
 
-// cut keeps a user agent to a length.
+// cut truncates a user agent.
 func cut(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text[:min(len(text), maxAgent)], "\x00", ""), "")
 }
@@ -180,9 +180,9 @@ func actions(there []string, changes []FileChange) ([]git.Action, error) {
 	return list, nil
 }
 
-// Update changes a snippet: its author may, and in a project Maintainers and
-// above. NotFound, Forbidden, Unauthorized; Invalid; TooLarge; Precondition when
-// it has changed since.
+// Update changes a snippet. Requires its author or, in a project, Maintainer.
+// NotFound; Forbidden; Unauthorized; Invalid; TooLarge; Precondition if it was
+// modified since.
 func (s *Service) Update(ctx context.Context, by actor.Actor, in *project.Ref, id int64, f Fields, unmodifiedSince *time.Time) (*Snippet, error) {
 	was, err := s.changeable(ctx, by, in, id)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, 
 	return nil
 }
 
-// record records what was done to a snippet.
+// record adds an event about a snippet to the activity feed.
 func (s *Snippet) record(ctx context.Context, tx *db.Tx, by actor.Actor, what activity.Action, at time.Time) error {
 	return activity.Record(ctx, tx, activity.Event{
 		ProjectID: s.ProjectID, AuthorID: by.ID, Action: what, Audience: s.audience(), Subject: s.subject(),
@@ -275,8 +275,8 @@ func (s *Snippet) record(ctx context.Context, tx *db.Tx, by actor.Actor, what ac
 	})
 }
 
-// Delete removes a snippet: those who may change it may. NotFound, Forbidden,
-// Unauthorized; Precondition when it has changed since.
+// Delete deletes a snippet. Permissions are those of Update. NotFound; Forbidden;
+// Unauthorized; Precondition if it was modified since.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, id int64, unmodifiedSince *time.Time) error {
 	found, err := s.changeable(ctx, by, in, id)
 	if err != nil {
@@ -305,8 +305,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, in *project.Ref, i
 	return nil
 }
 
-// Agent returns what a snippet was made with, and from where. Administrators
-// only; NotFound.
+// Agent returns a snippet with the user agent and IP address of its creator.
+// Requires an administrator. NotFound.
 func (s *Service) Agent(ctx context.Context, by actor.Actor, in *project.Ref, id int64) (*Snippet, error) {
 	if in != nil {
 		if _, err := s.Projects.RequireView(ctx, by, *in, project.SnippetPart); err != nil {
