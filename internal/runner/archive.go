@@ -104,7 +104,8 @@ func (t tree) copy(name string, w io.Writer) error {
 	return err
 }
 
-// patient reads until it is told to stop: large files take their time.
+// patient is a reader that stops when its context ends, because large files take
+// long.
 type patient struct {
 	ctx context.Context
 	r   io.Reader
@@ -198,7 +199,7 @@ func (t tree) extract(f *zip.File) error {
 		}
 	}
 	if _, err := root.Lstat(name); err == nil {
-		if err := root.RemoveAll(name); err != nil { // never write through what is there
+		if err := root.RemoveAll(name); err != nil { // never write through an existing link
 			return err
 		}
 	}

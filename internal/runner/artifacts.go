@@ -53,7 +53,7 @@ func (j *job) downloadFrom(d dependency) error {
 	return nil
 }
 
-// uploadArtifacts sends what the job is to leave behind.
+// uploadArtifacts uploads the artifacts of the job.
 func (j *job) uploadArtifacts(failed bool) error {
 	var wanted []artifact
 	for _, a := range j.Artifacts {
@@ -97,7 +97,7 @@ func (j *job) uploadOne(a artifact) error {
 	return j.send(a, path, uploadName(a, j.vars.expand(a.Name)))
 }
 
-// uploadName is the name under which the server keeps a file.
+// uploadName returns the file name of an upload.
 func uploadName(a artifact, name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -117,10 +117,10 @@ func uploadName(a artifact, name string) string {
 	return name
 }
 
-// sendTime is how long the server may be away before an upload is given up.
+// sendTime is how long an upload is retried while the server is unavailable.
 const sendTime = 2 * time.Minute
 
-// send uploads a file, again when the server is away.
+// send uploads a file, with retries while the server is unavailable.
 func (j *job) send(a artifact, path, name string) error {
 	a.ExpireIn = j.vars.expand(a.ExpireIn)
 	ctx, cancel := context.WithTimeout(j.whole, sendTime+time.Hour) // the file may be large

@@ -1,7 +1,7 @@
 package runner
 
-// assignment is a job as the server gives it. Fields that a shell has no use
-// for are left out.
+// assignment is a job as sent by the server. Fields that the shell executor does
+// not use are left out.
 type assignment struct {
 	ID            int64        `json:"id"`
 	Token         string       `json:"token"`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// cacheTime is how long a cache is kept that no job asks for.
+// cacheTime is how long an unused cache is kept.
 const cacheTime = 30 * 24 * time.Hour
 
 // cachePath is the file of a cache of a project. A key may be
@@ -60,8 +60,8 @@ func (j *job) restoreCache(keys []string) error {
 	return nil
 }
 
-// saveCaches packs the caches of the job. That something is not saved is no
-// reason to fail.
+// saveCaches saves the caches of the job. Failures are logged, but do not fail the
+// job.
 func (j *job) saveCaches(failed bool) error {
 	var wanted []cache
 	for _, c := range j.Cache {
@@ -96,7 +96,7 @@ func (j *job) saveCache(c cache) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// Anyone who reads it meanwhile has the old one.
+	// Concurrent readers see the old cache.
 	temp := path + ".new-" + random(4)
 	err = pack(j.whole, j.dir, files, "zip", temp)
 	if err == nil {
@@ -109,11 +109,11 @@ func (j *job) saveCache(c cache) error {
 	return nil
 }
 
-// halfTime is how long a cache may take to be written.
+// halfTime is the maximum time for writing a cache.
 const halfTime = 24 * time.Hour
 
-// pruneCache removes the caches that no one asked for in a long time, and what
-// was left half written.
+// pruneCache deletes caches that were not used for a long time, and partially
+// written ones.
 func (r *Runner) pruneCache() {
 	oldest := r.Now().Add(-cacheTime)
 	err := filepath.WalkDir(r.cacheDir(), func(path string, d fs.DirEntry, err error) error {
@@ -121,7 +121,7 @@ func (r *Runner) pruneCache() {
 			return err
 		}
 		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) { // a job has just put it in its place
+		if errors.Is(err, fs.ErrNotExist) { // renamed by a job
 			return nil
 		}
 		if err != nil {

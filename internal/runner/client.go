@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// client makes the calls of the protocol. A call gives the status that came
-// back; the error is that none did.
+// client is an HTTP client for the runner API. Calls return the status of the
+// response; an error means that there was none.
 type client struct {
 	base   string // with /api/v4
 	token  string // of the runner
 	system string
 	info   map[string]any
 	http   *http.Client
-	cursor string // what the server gave us to wait with
+	cursor string // cursor of the last long poll
 	now    func() time.Time
 	pace   Pace
 }
@@ -55,7 +55,7 @@ func newClient(d Deps, system, shell string) (*client, error) {
 	return c, nil
 }
 
-// supported is what the server may ask of us.
+// supported returns the features of this runner.
 func supported() map[string]bool {
 	return map[string]bool{
 		"variables": true, "raw_variables": true, "artifacts": true, "artifacts_exclude": true, "upload_multiple_artifacts": true,
@@ -69,8 +69,8 @@ func supported() map[string]bool {
 type reply struct {
 	status   int
 	state    string        // of the job
-	interval time.Duration // in which the server wants the log, 0 when it does not say
-	size     int64         // of the log there, -1 when it does not say
+	interval time.Duration // requested interval for log updates; 0 if not given
+	size     int64         // size of the log on the server; -1 if not given
 }
 
 // parseReply reads the headers of a response that concern a job.
@@ -87,8 +87,8 @@ func parseReply(res *http.Response) reply {
 	return s
 }
 
-// send makes a call with a JSON body; the answer's own body goes into out, if
-// it is not nil and the call went well.
+// send sends a request with a JSON body. If out is not nil and the call succeeded,
+// the response body is decoded into it.
 func (c *client) send(ctx context.Context, method, path string, token [2]string, body, out any) (*http.Response, error) {
 	r, err := c.newRequest(ctx, method, path, token, body)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *client) send(ctx context.Context, method, path string, token [2]string,
 	return c.do(r, out)
 }
 
-// newRequest makes a request with a JSON body.
+// newRequest returns a request with a JSON body.
 func (c *client) newRequest(ctx context.Context, method, path string, token [2]string, body any) (*http.Request, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -142,14 +142,13 @@ func (c *client) contact() map[string]any {
 // in a bounded call is expected to be taken.
 const sendRate = 64 << 10
 
-// bounded limits the time of a call with a body: a server that is frozen, or a
-// connection to one that is gone, must not stop the runner. The next call may
-// reach another node.
+// bounded limits the time of a call with a body: a frozen server or a dead
+// connection must not block the runner. The next call may reach another node.
 func (c *client) bounded(ctx context.Context, body int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.pace.Call+time.Duration(body)*time.Second/sendRate)
 }
 
-// verify asks whether the token is good.
+// verify checks whether the token is valid.
 func (c *client) verify(ctx context.Context) (int, error) {
 	ctx, cancel := c.bounded(ctx, 0)
 	defer cancel()
@@ -160,8 +159,8 @@ func (c *client) verify(ctx context.Context) (int, error) {
 	return res.StatusCode, nil
 }
 
-// request asks for a job. When there is none, again says whether the server
-// holds the next request, so that it can be sent at once.
+// request requests a job. If there is none, again reports whether the server
+// supports long polling, so that the next request can be sent immediately.
 func (c *client) request(ctx context.Context) (j *assignment, again bool, err error) {
 	body := c.contact()
 	if c.cursor != "" {
@@ -189,13 +188,14 @@ func (c *client) request(ctx context.Context) (j *assignment, again bool, err er
 	case http.StatusNoContent:
 		first := c.cursor == ""
 		c.cursor = res.Header.Get("X-GitLab-Last-Update")
-		// A server that answers a request with a cursor at once does not hold it.
+		// A server that responds immediately to a request with a cursor does not support
+		// long polling.
 		return nil, c.cursor != "" && (first || c.now().Sub(start) > time.Second), nil
 	}
 	return nil, false, fmt.Errorf("status %d", res.StatusCode)
 }
 
-// update is what the server is told of a job.
+// update is the state of a job for the server.
 type update struct {
 	Token    string  `json:"token"`
 	State    string  `json:"state"`
@@ -209,7 +209,7 @@ type output struct {
 	Bytesize int64  `json:"bytesize"`
 }
 
-// update tells the server of a job.
+// update sends the state of a job to the server.
 func (c *client) update(ctx context.Context, jobID int64, u update) (reply, error) {
 	ctx, cancel := c.bounded(ctx, 0)
 	defer cancel()

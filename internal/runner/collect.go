@@ -14,16 +14,16 @@ import (
 	"svc/internal/glob"
 )
 
-// selection says which files of the working tree are meant.
+// selection selects files of the working tree.
 type selection struct {
 	paths     []string
 	exclude   []string
 	untracked bool
 }
 
-// collect finds the files of a selection: paths below the working tree, with
-// slashes, in order. Nothing outside of the tree is found, whatever links lead
-// there. A pattern that fits nothing is told in the log.
+// collect returns the files of a selection: slash-separated paths relative to the
+// working tree, sorted. Files outside of the tree are never included, not even
+// through links. Patterns without matches are logged.
 func (j *job) collect(sel selection) ([]string, error) {
 	root, err := os.OpenRoot(j.dir)
 	if err != nil {
@@ -66,8 +66,8 @@ func (j *job) collect(sel selection) ([]string, error) {
 	return list, nil
 }
 
-// clean makes a path or pattern one below the working tree; false when it
-// leads elsewhere.
+// clean converts a path or pattern to one relative to the working tree. It returns
+// false if it leads outside.
 func clean(dir, given string) (string, bool) {
 	p := filepath.ToSlash(given)
 	if path.IsAbs(p) {
@@ -110,9 +110,9 @@ func (c *collector) add(pattern string) error {
 	return c.walk(start, false, g.Match, pattern)
 }
 
-// walk goes through a directory. Once something fits, all below it is taken.
-// The repository itself is left out unless it is named: it holds the token of
-// the job.
+// walk walks a directory. If an entry matches, everything below it is included.
+// The .git directory is left out unless it is named explicitly, because it
+// contains the job token.
 func (c *collector) walk(start string, all bool, fits func(string) bool, pattern string) error {
 	if _, err := c.root.Lstat(start); err != nil {
 		return nil // the pattern fits nothing

@@ -12,11 +12,10 @@ import (
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// afterTime is how long after_script may take.
+// afterTime is the time limit of after_script.
 const afterTime = 5 * time.Minute
 
-// say writes a line into the log. What cannot be written now is missed when the
-// log is sent.
+// say writes a line to the job log. Write errors are noticed when the log is sent.
 func (j *job) say(format string, args ...any) { fmt.Fprintf(j.out, format+"\n", args...) }
 
 func (j *job) warn(format string, args ...any) {
@@ -58,7 +57,7 @@ func (j *job) execute() error {
 	return cause(j.whole, err)
 }
 
-// cause prefers the reason why a part was broken off to what the part says.
+// cause returns the reason why the job was interrupted, if it was, instead of err.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); why != nil && err != nil {
 		return why
@@ -114,7 +113,7 @@ func (j *job) greet() error {
 	return nil
 }
 
-// runScript runs before_script and script, which the server gives as one.
+// runScript runs before_script and script, which the server sends as one.
 func (j *job) runScript() error {
 	ctx, cancel := context.WithCancel(j.main)
 	defer cancel()
@@ -133,8 +132,8 @@ func (j *job) runScript() error {
 	return nil
 }
 
-// after runs after_script, whatever became of the script; what goes wrong in
-// it does not change that, unless the job wants it to.
+// after runs after_script, whatever the result of the script. Its failure does not
+// change the result, unless the job requires it.
 func (j *job) after(before error) error {
 	for _, s := range j.Steps {
 		if s.Name != afterStep || len(s.Script) == 0 {

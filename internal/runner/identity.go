@@ -13,8 +13,9 @@ import (
 	"svc/internal/durable"
 )
 
-// SystemID is the name by which the server tells this machine from others with
-// the same token. It is made up once and kept in the runner's directory.
+// SystemID returns the ID by which the server distinguishes this machine from
+// others with the same token. It is generated once and stored in the directory of
+// the runner.
 func SystemID(dir string) (string, error) {
 	path := filepath.Join(dir, "system_id")
 	text, err := os.ReadFile(path)

@@ -20,17 +20,17 @@ type job struct {
 	*assignment
 	r    *Runner
 	slot int
-	root string // all that is made for the job; removed at its end
+	root string // directory of the job; deleted at its end
 	dir  string // the working tree
 	mark string
 
 	log  *trace
 	out  *masker
 	vars *variables
-	base []string // what the scripts see of our own environment
+	base []string // part of our own environment that scripts inherit
 
-	// whole ends when nothing more is to be done for the job, main already
-	// when it is canceled: then what tidies up still runs.
+	// whole ends when the job must stop completely. main ends earlier if the job is
+	// canceled, so that cleanup can still run.
 	whole, main context.Context
 	abort, stop context.CancelCauseFunc
 }
@@ -42,8 +42,8 @@ var (
 	errStopped  = errors.New("the runner was stopped")
 )
 
-// record is what is written down of a job, so that it can be settled when the
-// runner does not live to see its end.
+// record is the stored state of a job, so that it can be reported if the runner is
+// killed.
 type record struct {
 	ID    int64  `json:"id"`
 	Token string `json:"token"`
@@ -79,11 +79,12 @@ func (r *Runner) runJob(hard context.Context, a *assignment, slot int) {
 	log.Info("job finished", "name", a.JobInfo.Name, "duration", r.Now().Sub(start), "error", err)
 }
 
-// beginTime is how long the server may be away when a job is to begin. Later it
-// will have given the job to someone else.
+// beginTime is how long the start of a job is retried while the server is
+// unavailable. After that the server will have given the job to another runner.
 const beginTime = time.Minute
 
-// begin tells the server that the job runs. It may not be ours any more.
+// begin reports to the server that the job is running. The job may have been given
+// to another runner.
 func (j *job) begin(hard context.Context) error {
 	ctx, cancel := context.WithTimeout(hard, beginTime)
 	defer cancel()
@@ -152,7 +153,7 @@ func (j *job) prepareVariables() {
 	j.base = append(inherited(j.r.Environ), "TMPDIR="+j.tempDir(), markName+"="+j.mark)
 }
 
-// complete runs a job, and tells the server how it went.
+// complete runs a job and reports its result to the server.
 func (j *job) complete(hard context.Context) error {
 	whole, abort := context.WithCancelCause(hard)
 	defer abort(nil)
@@ -170,8 +171,7 @@ func (j *job) complete(hard context.Context) error {
 		server: j.r.server, id: j.ID, token: j.Token, log: j.log, debug: j.vars.is("CI_DEBUG_TRACE"), pace: j.r.Pace,
 		onState: j.update, note: j.r.Log.With("job", j.ID),
 	}
-	// The log is sent for as long as there may be more of it, also when the
-	// job itself is broken off.
+	// The log is sent until it is complete, even if the job is interrupted.
 	following, quiet := context.WithCancel(context.WithoutCancel(hard))
 	defer quiet()
 	var follower sync.WaitGroup
@@ -186,14 +186,14 @@ func (j *job) complete(hard context.Context) error {
 	if errors.Is(err, errOver) {
 		return err
 	}
-	// When the runner has to stop, the server gets a short time to listen.
+	// When the runner stops, there is a time limit for the last report.
 	last, cancel := context.WithCancel(context.WithoutCancel(hard))
 	defer cancel()
 	defer context.AfterFunc(hard, func() { time.AfterFunc(j.r.Pace.Last, cancel) })()
 	return errors.Join(err, flush, s.finish(last, outcome(err)))
 }
 
-// update takes what the server says of the job.
+// update processes the state of the job on the server.
 func (j *job) update(state string) {
 	switch state {
 	case "canceling":
@@ -203,7 +203,7 @@ func (j *job) update(state string) {
 	}
 }
 
-// outcome is what the server is told.
+// outcome returns the result of a job for the server.
 func outcome(err error) update {
 	u := update{State: "failed"}
 	code := 0
@@ -227,7 +227,7 @@ func outcome(err error) update {
 	return u
 }
 
-// cleanUp removes what was made for the job.
+// cleanUp deletes the files of the job.
 func (j *job) cleanUp() {
 	if err := errors.Join(j.log.Close(), removeAll(j.root)); err != nil {
 		j.r.Log.Warn("cannot remove the directory of a job", "job", j.ID, "error", err)
@@ -249,8 +249,8 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// recoverJobs settles the jobs of a runner that ended without a word: what
-// they left running is killed, and the server gets the rest of their logs.
+// recoverJobs finishes the jobs of a runner that was killed: it kills their
+// remaining processes and sends the rest of their logs.
 func (r *Runner) recoverJobs(hard context.Context) {
 	entries, err := os.ReadDir(r.buildsDir())
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// maskedText stands where a secret was.
+// maskedText replaces a secret.
 const maskedText = "[MASKED]"
 
-// masker hides secrets in what is written through it, also when a secret comes
-// in pieces: what could be the beginning of one is held back until it is
-// known. Wherever secrets overlap, all of them are hidden.
+// masker is a writer that masks secrets, even if a secret is written in several
+// pieces: a possible start of a secret is held back until it is decided.
+// Overlapping secrets are all masked.
 type masker struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -25,10 +25,10 @@ type masker struct {
 	hide   int64   // bytes before this place belong to a phrase
 	tokens []int64 // places where the secret part of a token begins
 	run    bool    // we are in the secret part of a token
-	shown  bool    // the last byte was shown, so that a mask is to be written next
+	shown  bool    // the last byte was shown, so the next mask must be written
 }
 
-// newMasker makes a masker that writes to out.
+// newMasker returns a masker that writes to out.
 func newMasker(out io.Writer, phrases, prefixes []string) *masker {
 	m := &masker{out: out, shown: true}
 	seen := map[string]bool{"": true}
@@ -56,8 +56,7 @@ func (m *masker) Write(p []byte) (int, error) {
 	return len(p), m.pass(false)
 }
 
-// Flush writes what is held back: nothing more comes that could make a secret
-// of it.
+// Flush writes the bytes that are held back. No more input follows.
 func (m *masker) Flush() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

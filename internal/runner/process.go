@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// niceness is how much jobs stand back behind the rest of the machine.
+// niceness is the scheduling priority of jobs.
 const niceness = 10
 
-// program is a program to run for a job, in a group of processes of its own.
+// program is a program to run for a job, in its own process group.
 type program struct {
 	path string
 	args []string
@@ -25,8 +25,8 @@ type program struct {
 	env  []string
 	out  io.Writer
 	mark string        // that its processes carry
-	kill time.Duration // for the group to end by itself when it is told to
-	// quiet leaves out what it says of errors.
+	kill time.Duration // time between SIGTERM and SIGKILL
+	// quiet suppresses error messages.
 	quiet bool
 }
 
@@ -35,9 +35,9 @@ type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
-// run runs a program to its end. When ctx ends first, the whole group is told
-// to end, then killed, and the cause is returned. What the program leaves
-// running ends with it.
+// run runs a program until it exits. If ctx ends first, the process group is
+// terminated and then killed, and the cause is returned. Processes that the
+// program leaves running are killed.
 func (p program) run(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -98,14 +98,14 @@ func exited(err error) error {
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		status := failed.Sys().(syscall.WaitStatus)
 		if status.Signaled() {
-			return &exitError{128 + int(status.Signal())} // as a shell tells it
+			return &exitError{128 + int(status.Signal())} // as in a shell
 		}
 		return &exitError{failed.ExitCode()}
 	}
 	return err
 }
 
-// drainTime is how long processes that left the group may hold up the rest,
+// drainTime is how long processes outside of the group may keep the output open,
 // before and after they are killed.
 const drainTime = 200 * time.Millisecond
 
@@ -146,7 +146,7 @@ func killMarked(mark string) {
 		}
 		for _, path := range list {
 			environ, err := os.ReadFile(path)
-			if err != nil { // of another user, or gone
+			if err != nil { // another user's process, or exited
 				continue
 			}
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))

@@ -63,12 +63,12 @@ type ReleaseAssets struct {
 // maxNotes is the largest file that release notes are read from.
 const maxNotes = 1 << 20
 
-// releaseTimeout is how long the server may take.
+// releaseTimeout is the time limit of the request.
 const releaseTimeout = 5 * time.Minute
 
-// CreateRelease creates a release of the project of a job, whose environment tells
-// the server and the token. A description that is the path of a file is read from
-// it.
+// CreateRelease creates a release in the project of a job. The server and the
+// token are read from its environment. A description that is the path of a file is
+// read from the file.
 func CreateRelease(ctx context.Context, environ func(string) string, r NewRelease, out io.Writer) error {
 	token, at, id := environ("CI_JOB_TOKEN"), environ("CI_API_V4_URL"), environ("CI_PROJECT_ID")
 	if token == "" || at == "" || id == "" {

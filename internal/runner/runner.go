@@ -17,39 +17,39 @@ import (
 	"time"
 )
 
-// Deps are what a runner needs.
+// Deps are the dependencies of a runner.
 type Deps struct {
 	URL string // of the server, as in http://127.0.0.1:8080
-	// CloneURL stands in for the server's own address when repositories are
-	// fetched; empty where that can be reached from here.
+	// CloneURL replaces the URL of the server when repositories are fetched; empty if
+	// that is reachable.
 	CloneURL    string
 	Token       string // of the runner
-	Dir         string // where it keeps builds and caches; no one else may use it
-	Concurrency int    // jobs at a time; 0 stands for DefaultConcurrency
+	Dir         string // directory for builds and caches, for exclusive use
+	Concurrency int    // concurrent jobs; 0 means DefaultConcurrency
 	Environ     []string
 	Version     Version
 	Log         *slog.Logger
 	Now         func() time.Time
 	Pace        Pace
-	// Program is the path of this program, which offers release-cli to jobs; empty
-	// if it does not.
+	// Program is the path of this program, which provides release-cli to jobs; may be
+	// empty.
 	Program string
 }
 
-// Version is what the runner says of itself.
+// Version is the version that the runner reports.
 type Version struct{ Version, Revision string }
 
-// Pace are the times that a runner keeps. A zero value stands for the usual
-// one.
+// Pace are the intervals and time limits of a runner. Zero values mean the
+// defaults.
 type Pace struct {
 	Poll   time.Duration // between two requests for a job that were not held
 	Hold   time.Duration // for the server to hold a request for a job
 	Call   time.Duration // for the server to answer any other call
 	Ask    time.Duration // between two questions whether a job is to go on
 	Kill   time.Duration // for processes to end before they are killed
-	Grace  time.Duration // for jobs to end when the runner is to stop
+	Grace  time.Duration // for running jobs when the runner stops
 	Finish time.Duration // for the server to come back before the end of a job is given up
-	Last   time.Duration // to report the end of a job when the runner stops
+	Last   time.Duration // for reporting the end of a job when the runner stops
 	Retry  time.Duration // before the first repetition of a request; it grows
 }
 
@@ -71,11 +71,11 @@ func (p Pace) withDefaults() Pace {
 	return p
 }
 
-// DefaultConcurrency is how many jobs run at a time unless told otherwise: one
-// for each processor, but not more than a shared disk can bear.
+// DefaultConcurrency returns the default number of concurrent jobs: one per CPU,
+// at most 8 because of shared disks.
 func DefaultConcurrency() int { return min(runtime.NumCPU(), 8) }
 
-// ErrToken says that the server does not know the runner's token.
+// ErrToken means that the server rejected the runner token.
 var ErrToken = errors.New("the server does not know the token of the runner")
 
 // Runner runs jobs.
@@ -121,9 +121,9 @@ func New(d Deps) (*Runner, error) {
 func (r *Runner) buildsDir() string { return filepath.Join(r.Dir, "builds") }
 func (r *Runner) cacheDir() string  { return filepath.Join(r.Dir, "cache") }
 
-// Run asks for jobs and runs them until ctx ends. Then it takes no more, lets
-// those that run go on for a while, and ends the rest as failures of the
-// runner. It returns ErrToken when the server does not know the runner.
+// Run requests and runs jobs until ctx ends. Then it takes no more jobs, lets
+// running ones continue for a while, and fails the rest as runner failures. It
+// returns ErrToken if the server rejects the token.
 func (r *Runner) Run(ctx context.Context) error {
 	lock, err := r.claim()
 	if err != nil {
@@ -162,8 +162,7 @@ func (r *Runner) claim() (*os.File, error) {
 	return f, nil
 }
 
-// verify asks whether the token is good, for as long as the server does not
-// answer.
+// verify checks the token, with retries while the server is unavailable.
 func (r *Runner) verify(ctx context.Context) error {
 	wait := backoff{first: r.Pace.Retry, most: 30 * time.Second}
 	for {
@@ -186,7 +185,7 @@ func (r *Runner) verify(ctx context.Context) error {
 	}
 }
 
-// poll asks for jobs while there are free slots.
+// poll requests jobs while there are free slots.
 func (r *Runner) poll(ctx, hard context.Context) {
 	wait := backoff{first: r.Pace.Retry, most: 30 * time.Second}
 	pruned := r.Now()
@@ -219,7 +218,7 @@ func (r *Runner) poll(ctx, hard context.Context) {
 			if !wait.pause(ctx) {
 				return
 			}
-		case again: // the server lets us wait there
+		case again: // long polling
 			wait.reset()
 		default:
 			wait.reset()
@@ -230,7 +229,7 @@ func (r *Runner) poll(ctx, hard context.Context) {
 	}
 }
 
-// await lets the jobs end, for a while in their own way.
+// await waits for running jobs, and aborts them after a while.
 func (r *Runner) await(abort context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {

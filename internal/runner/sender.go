@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// maxPiece is how much of a log goes into one request.
+// maxPiece is the maximum number of bytes of a log in one request.
 const maxPiece = 1 << 20
 
 // firstInterval is how soon the log is sent before the server has said how
 // soon it wants it.
 const firstInterval = time.Second
 
-// sender brings the log of a job to the server, and hears what becomes of the
-// job there. It is used by one goroutine at a time.
+// sender sends the log of a job to the server, and receives the state of the job
+// from it. It is not safe for concurrent use.
 type sender struct {
 	server  *client
 	id      int64
@@ -30,10 +30,10 @@ type sender struct {
 
 	sent     int64
 	interval time.Duration
-	pieceAt  time.Time // when the last piece went
+	pieceAt  time.Time // when the last piece was sent
 }
 
-// errOver says that the server does not want to hear of the job any more.
+// errOver means that the server no longer accepts updates of the job.
 var errOver = errors.New("the job is not ours any more")
 
 // follow sends the log as it grows, until ctx ends.
@@ -44,14 +44,14 @@ func (s *sender) follow(ctx context.Context) {
 		if errors.Is(err, errOver) {
 			return
 		}
-		if err != nil && ctx.Err() == nil { // what was not sent goes with the next piece
+		if err != nil && ctx.Err() == nil { // unsent data is sent with the next piece
 			s.note.Warn("cannot send the job log", "error", err)
 		}
 	}
 }
 
-// step sends what there is when it is time to, else it asks what becomes of
-// the job.
+// step sends new log data if it is due, and otherwise updates the state of the
+// job.
 func (s *sender) step(ctx context.Context) error {
 	if time.Since(s.pieceAt) < s.interval || s.log.total().Bytesize <= s.sent {
 		said, err := s.server.update(ctx, s.id, update{Token: s.token, State: "running"})
@@ -64,7 +64,7 @@ func (s *sender) step(ctx context.Context) error {
 	return s.catchUp(ctx)
 }
 
-// catchUp sends what the log holds now and the server does not have yet.
+// catchUp sends all log data that the server does not have yet.
 func (s *sender) catchUp(ctx context.Context) error {
 	size := s.log.total().Bytesize
 	for stuck := 0; s.sent < size; {
@@ -93,7 +93,7 @@ func (s *sender) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// hear takes what the server says beside its answer.
+// hear processes the state of the job in a response.
 func (s *sender) hear(h reply, good ...int) error {
 	if h.interval > 0 {
 		s.interval = h.interval

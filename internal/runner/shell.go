@@ -30,7 +30,7 @@ func (s shell) script(lines []string, debug bool) string {
 	if s.name == "bash" {
 		b.WriteString("set -o pipefail\nset +o noclobber\n")
 	}
-	b.WriteString("ulimit -c 0 2>/dev/null || :\n") // a core is no artifact
+	b.WriteString("ulimit -c 0 2>/dev/null || :\n") // no core dumps
 	b.WriteString("cd -- \"$CI_PROJECT_DIR\"\n")
 	if debug {
 		b.WriteString("set -x\n")

@@ -107,9 +107,8 @@ func (j *job) fetch(git string) error {
 	return j.largeFiles(run)
 }
 
-// largeFiles replaces the pointers of Git LFS by the files that they stand for, if
-// git-lfs is installed. The filters stay configured, so that the files count as
-// unchanged.
+// largeFiles replaces Git LFS pointers with their files, if git-lfs is installed.
+// The filters stay configured, so that the files count as unchanged.
 func (j *job) largeFiles(run func(...string) error) error {
 	if _, err := exec.LookPath("git-lfs"); err != nil || j.vars.is("GIT_LFS_SKIP_SMUDGE") {
 		return nil
@@ -130,8 +129,9 @@ func (j *job) largeFiles(run func(...string) error) error {
 	return nil
 }
 
-// initialize makes the repository. The address of its origin holds the token,
-// so that it goes into a file and not into arguments, which all can read.
+// initialize creates the repository. The URL of its origin contains the token, so
+// it is written to a file and not passed as an argument, which other users can
+// read.
 func (j *job) initialize(run func(...string) error, address string) error {
 	if _, err := os.Lstat(filepath.Join(j.dir, ".git")); err == nil { // what another try has left
 		if err := errors.Join(removeAll(j.dir), os.MkdirAll(j.dir, 0o700)); err != nil {
@@ -176,9 +176,9 @@ func (j *job) cloneURL() (string, error) {
 	return from.String(), nil
 }
 
-// gitEnv are settings of git for the fetch alone. They are not asked for by
-// arguments, which all on the machine can read: submodules on the same server
-// are fetched with the token.
+// gitEnv returns the git configuration for the fetch as environment variables.
+// Arguments could be read by other users: submodules on the same server are
+// fetched with the token.
 func (j *job) gitEnv(address string) []string {
 	env := []string{"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "GCM_INTERACTIVE=never"}
 	n, err := strconv.Atoi(j.vars.get("GIT_CONFIG_COUNT"))

@@ -17,15 +17,15 @@ type trace struct {
 	file *os.File
 	size int64
 	sum  hash.Hash32
-	most int64 // what is beyond is dropped
+	most int64 // the rest is dropped
 	full bool
 }
 
-// maxTrace is more than any server keeps of a log. A job that never stops
-// writing must not fill the disk.
+// maxTrace is larger than any log limit of a server. It prevents that an endless
+// job fills the disk.
 const maxTrace = 1 << 30
 
-// openTrace opens the log in a file and reads what it holds already.
+// openTrace opens the log in a file and reads its current content.
 func openTrace(path string) (*trace, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *trace) add(p []byte) error {
 	return err
 }
 
-// total is how much was written so far, and what it sums up to.
+// total returns the size and checksum of the log.
 func (t *trace) total() output {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"svc/internal/expand"
 )
 
-// variables are those of a job, by name, with what they refer to put in.
+// variables are the variables of a job by name, with references expanded.
 type variables struct {
 	list     []variable
 	index    map[string]int
@@ -57,8 +57,7 @@ func (v *variables) find(name string) (expand.Variable, bool) {
 // add sets a variable that the runner knows.
 func (v *variables) add(key, value string) { v.set(variable{Key: key, Value: value, Raw: true}) }
 
-// get is the value of a variable, with what it refers to put in. A reference that
-// leads back to itself is empty.
+// get returns the expanded value of a variable. A circular reference is empty.
 func (v *variables) get(name string) string {
 	value, err := v.expander.Value(name)
 	if err != nil && v.err == nil {
@@ -70,7 +69,7 @@ func (v *variables) get(name string) string {
 // expand puts the variables into a text.
 func (v *variables) expand(text string) string { return v.expander.Text(text, false) }
 
-// fault says that the variables cannot be expanded within the limits.
+// fault returns an error if the variables exceed the limits of expansion.
 func (v *variables) fault() error { return errors.Join(v.err, v.budget.Err()) }
 
 // shellReferences finds references as a shell writes them; "$$" is a dollar sign.
@@ -100,7 +99,7 @@ func (v *variables) is(name string) bool {
 	return err == nil && on
 }
 
-// duration reads a variable that gives a time, as in "5m".
+// duration parses a variable with a duration, as in "5m".
 func (v *variables) duration(name string, usual time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.get(name))
 	if err != nil || d <= 0 {
@@ -109,7 +108,7 @@ func (v *variables) duration(name string, usual time.Duration) time.Duration {
 	return d
 }
 
-// attempts reads a variable that says how often something is tried.
+// attempts parses a variable with a number of attempts.
 func (v *variables) attempts(name string, usual int) int {
 	n, err := strconv.Atoi(v.get(name))
 	if err != nil || n < 1 || n > 10 {
