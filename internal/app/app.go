@@ -156,7 +156,7 @@ type Options struct {
 	Now func() time.Time
 	// Passwords is the price of a password hash.
 	Passwords secret.Params
-	// EmailDelay is how long notification emails wait for more events; 0 is the
+	// EmailDelay is how long notification emails wait for more events; 0 means the
 	// default.
 	EmailDelay time.Duration
 	// LookupTXT is the DNS; nil is the one of the system.
@@ -165,11 +165,11 @@ type Options struct {
 	Pulse time.Duration
 	// Moves changes how repositories are moved.
 	Moves storagemove.Options
-	// Git bounds what git uses; what is zero has its usual value.
+	// Git are the limits of git; zero values mean the defaults.
 	Git git.Limits
 	// Pace bounds how slow clients of HTTP may be.
 	Pace Pace
-	// SSHSilence is how long git waits for a client of a fetch; 0 is the usual time.
+	// SSHSilence is how long git waits for a client of a fetch; 0 means the default.
 	SSHSilence time.Duration
 	// Program is the path of the executable file of svc, for the built-in runner;
 	// empty in tests.
@@ -177,9 +177,9 @@ type Options struct {
 	// Migrations are added to those of the program: see db.AddMigrations.
 	Migrations fs.FS
 	// RemoteStall is how long servers that repositories are imported from may send
-	// nothing; 0 is the usual time.
+	// nothing; 0 means the default.
 	RemoteStall time.Duration
-	// AnswerWait is how long a large answer waits for a slot; 0 is the usual time.
+	// AnswerWait is how long a large response waits for a slot; 0 means the default.
 	AnswerWait time.Duration
 }
 
@@ -188,7 +188,8 @@ type Options struct {
 // on it.
 const collectAt = 200
 
-// tuneCollector does not touch what the operator has set by GOGC.
+// tuneCollector configures the garbage collector, unless the operator has set
+// GOGC.
 func tuneCollector() {
 	if was := debug.SetGCPercent(collectAt); was != 100 {
 		debug.SetGCPercent(was)
@@ -203,8 +204,8 @@ const (
 	largestAnswer = 128 << 20
 )
 
-// Open opens the database and the stores and makes the features. It changes
-// no schema: see Migrate. Close gives everything back.
+// Open opens the database and the stores and creates the features. It does not
+// change the schema: see Migrate. Close releases all resources.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*App, error) {
 	a := &App{Config: cfg, Log: log, now: o.Now, pace: o.Pace.filled(), sshSilence: o.SSHSilence, program: o.Program}
 	tuneCollector()
@@ -431,8 +432,7 @@ func (a *App) host() string {
 	return u.Hostname()
 }
 
-// sshPort is the port of git over SSH, which goes into the addresses of
-// repositories.
+// sshPort returns the port of Git over SSH for the URLs of repositories.
 func (a *App) sshPort() string {
 	_, port, err := net.SplitHostPort(a.Config.SSHAddr)
 	if err != nil {
@@ -444,7 +444,7 @@ func (a *App) sshPort() string {
 // KeyFile is the path of the instance key.
 func (a *App) KeyFile() string { return filepath.Join(a.Config.DataDir, "secret.key") }
 
-// DatabaseFile is where SQLite keeps the database, if it does.
+// DatabaseFile returns the path of the SQLite database.
 func (a *App) DatabaseFile() string { return filepath.Join(a.Config.DataDir, "svc.db") }
 
 // codeIndex is the directory of the code search index in the default storage, which

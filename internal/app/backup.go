@@ -51,20 +51,20 @@ func dataFiles() []string {
 // logFiles is the directory of the logs of running jobs.
 const logFiles = "logs"
 
-// BackupOptions say what a backup is to hold.
+// BackupOptions are the options of a backup.
 type BackupOptions struct {
-	// Out takes the backup. Large parts of it are written to Temp first, one
-	// at a time.
+	// Out is where the backup is written to. Large parts of it are written to Temp
+	// first, one at a time.
 	Out  io.Writer
 	Temp string
-	// WithoutKey leaves the instance key out, for one who keeps it elsewhere.
+	// WithoutKey leaves out the instance key, for operators who store it elsewhere.
 	WithoutKey bool
-	// Progress is called with what is being done.
+	// Progress is called with messages about the current step.
 	Progress func(format string, args ...any)
 }
 
-// Installed returns an error when there is no instance to open: a command that
-// only reads makes none.
+// Installed returns an error if there is no instance. Commands that only read must
+// not create one.
 func Installed(cfg config.Config) error {
 	need := []string{"secret.key"}
 	if cfg.DatabaseURL == "" {
@@ -78,12 +78,11 @@ func Installed(cfg config.Config) error {
 	return nil
 }
 
-// Backup writes all that the instance holds, while servers run on it.
-//
-// The database is written as it is at one moment. What it names then is in the
-// backup: objects were written before, those that came meanwhile are afterwards,
-// and what leads to commits stays in repositories. Of a repository that was
-// deleted since, an empty one is in the backup, and the manifest names it.
+// Backup writes all data of the instance, while servers may be running. The
+// database is a consistent snapshot, and everything that it refers to is in the
+// backup: objects were written before their rows, new objects are added
+// afterwards, and commits stay in repositories. For a repository that was deleted
+// since, the backup has an empty one, and the manifest names it.
 func (a *App) Backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
 	m, err := a.backup(ctx, o)
 	if err != nil {
@@ -116,8 +115,8 @@ func (a *App) backup(ctx context.Context, o BackupOptions) (*backup.Manifest, er
 	}
 	b := &backingUp{App: a, BackupOptions: o, w: w, m: m}
 	defer b.close()
-	// The key comes behind the database: a new one is made before values are
-	// sealed under it.
+	// The key is added after the database, because a new key is created before values
+	// are sealed with it.
 	for _, step := range []func(context.Context) error{b.blobs, b.database, b.files, b.newBlobs, b.repositories} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -165,7 +164,7 @@ type backingUp struct {
 
 func (b *backingUp) close() {
 	if b.seen != nil {
-		_ = b.seen.Close() // it goes with that
+		_ = b.seen.Close() // the file is deleted with the directory
 	}
 }
 

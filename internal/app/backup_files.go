@@ -19,8 +19,8 @@ import (
 	"svc/internal/imageproxy"
 )
 
-// files adds what is in the data directory itself. What is a link there may lie
-// elsewhere on the next machine: the content goes into the backup.
+// files adds the files of the data directory. The content of links is added,
+// because their targets may differ on another machine.
 func (b *backingUp) files(ctx context.Context) error {
 	for _, name := range dataFiles() {
 		if name == filepath.Base(b.KeyFile()) && b.WithoutKey {
@@ -76,9 +76,9 @@ func (b *backingUp) file(name, from string) error {
 	})
 }
 
-// liveLogs are the files with the logs of running jobs. They are opened before
-// the moment of the database and read just after it: what a job had written by
-// then is in one of them, also when it has ended since and its file is gone.
+// liveLogs are the files with the logs of running jobs. They are opened before the
+// snapshot of the database and read after it, so that everything a job had written
+// by then is included, even if it has ended and its file was deleted.
 type liveLogs struct {
 	dir   string
 	files []*os.File
@@ -133,7 +133,7 @@ func (b *backingUp) logs(l *liveLogs) error {
 	return nil
 }
 
-// sight is what is remembered of an object. Keys have no tabs.
+// sight returns the line that is stored about an object. Keys do not contain tabs.
 func sight(info blob.Info) string {
 	return fmt.Sprintf("%s\t%d\t%d", info.Key, info.Size, info.ModTime.UnixNano())
 }
@@ -173,7 +173,7 @@ func (b *backingUp) newBlobs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for more && keyOf(before.Text()) < info.Key { // gone since
+		for more && keyOf(before.Text()) < info.Key { // deleted since
 			more = before.Scan()
 		}
 		if more && before.Text() == sight(info) {

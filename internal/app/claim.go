@@ -60,9 +60,8 @@ func (a *App) claimData() error {
 	return nil
 }
 
-// giveUpData lets another process serve the data directory. Closing the file
-// alone would not: a git process that is being started has it open until it is
-// another program.
+// giveUpData releases the data directory for another process. Closing the file is
+// not enough: a git process that is being started has it open until exec.
 func (a *App) giveUpData() error {
 	return errors.Join(syscall.Flock(int(a.claim.Fd()), syscall.LOCK_UN), a.claim.Close())
 }

@@ -14,9 +14,9 @@ const (
 	stateUnknown = "unknown" // not checked yet
 )
 
-// dependencies checks the services that a node uses beside the database. They do
-// not decide whether the node is ready, and a slow one must not delay the answer:
-// so they are checked in the background.
+// dependencies checks the services that a node uses besides the database. They do
+// not affect readiness, and a slow one must not delay the answer, so they are
+// checked in the background.
 type dependencies struct {
 	log  *slog.Logger
 	list []*dependency
@@ -32,8 +32,8 @@ type dependency struct {
 	state string
 }
 
-// newDependencies returns those of a server: the object store, and the mail
-// server if there is one.
+// newDependencies returns the dependencies of a server: the object store, and the
+// mail server if configured.
 func newDependencies(s *Server) *dependencies {
 	d := &dependencies{log: s.Log, list: []*dependency{{name: "blobs", every: 15 * time.Second, ping: s.Blobs.Ping, state: stateUnknown}}}
 	if s.Mail.Enabled() {
@@ -42,7 +42,8 @@ func newDependencies(s *Server) *dependencies {
 	return d
 }
 
-// start checks until stop is called; ended is closed when it has ended.
+// start runs the checks until stop is called. ended is closed when they have
+// stopped.
 func (d *dependencies) start() (stop context.CancelFunc, ended <-chan struct{}) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

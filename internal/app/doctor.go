@@ -13,15 +13,15 @@ import (
 	"svc/internal/git"
 )
 
-// Finding is what a check of the instance found.
+// Finding is the result of a check of the instance.
 type Finding struct {
 	Part    string
-	Text    string // what was checked, or what the warning is
+	Text    string // name of the check, or the warning
 	Warning bool   // it works, but should be changed
-	Err     error  // what is wrong
+	Err     error  // the problem
 }
 
-// String is the finding in words.
+// String returns the finding as text.
 func (f Finding) String() string {
 	if f.Err != nil {
 		return f.Err.Error()

@@ -59,7 +59,8 @@ func (a *App) subscribe() {
 	a.CI.Events.PipelineEnded.Subscribe(a.Todos.PipelineEnded)
 }
 
-// provide gives features what they ask of others that are built after them.
+// provide registers the callbacks of features with the features that call them and
+// are built before them.
 func (a *App) provide() {
 	a.Users.OnToken(oauth.FindToken)
 	a.Settings.OnUpdate(a.SignIn.CheckSettings)

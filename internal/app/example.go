@@ -22,8 +22,8 @@ import (
 //go:embed all:example
 var exampleFiles embed.FS
 
-// exampleSetting is the row that says how far the example has come: nothing,
-// begun or done. It is made once; who removes it does not get it again.
+// exampleSetting is the row with the state of the example: missing, begun or done.
+// The example is created once; it is not recreated if it is deleted.
 const exampleSetting = "example"
 
 const (
@@ -31,9 +31,9 @@ const (
 	exampleDone  = "done"
 )
 
-// seedExample makes a public group with a project whose pipeline a newcomer can
-// watch, when the operator asks for it and the instance has nothing yet. What a
-// crash cut off is completed. A server without it is as good.
+// seedExample creates a public group and a project with a pipeline for newcomers,
+// if the operator asks for it and the instance is empty. It completes an
+// interrupted attempt. Failures are not fatal.
 func (s *Server) seedExample(ctx context.Context, out io.Writer) {
 	if !s.Config.Example {
 		return
@@ -73,8 +73,8 @@ func (s *Server) example(ctx context.Context) (made bool, err error) {
 	return true, s.setExample(ctx, exampleDone)
 }
 
-// untouched reports whether no one has used the instance: there is no account
-// but those of the first start, no group and no project.
+// untouched reports whether the instance is unused: it has only the accounts of
+// the first start, no groups and no projects.
 func (s *Server) untouched(ctx context.Context) (bool, error) {
 	few := db.Paging{Limit: 2}
 	users, err := s.Users.List(ctx, actor.System(), user.Filter{Humans: true}, user.Sort{By: "id"}, few)
@@ -94,7 +94,7 @@ func (s *Server) untouched(ctx context.Context) (bool, error) {
 	return err == nil && len(groups.Items) == 0, err
 }
 
-// makeExample makes what is missing of the example.
+// makeExample creates the missing parts of the example.
 func (s *Server) makeExample(ctx context.Context, by actor.Actor) error {
 	public := project.Public
 	group, err := s.Projects.Group(ctx, by, "example")

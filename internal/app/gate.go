@@ -16,21 +16,20 @@ import (
 )
 
 const (
-	// spareConns is how many connections over the limits are open at once, so
-	// that health probes are answered.
+	// spareConns is the number of connections above the limits that are accepted for
+	// health probes.
 	spareConns = 32
-	// spareTime is how long such a connection lives.
+	// spareTime is the lifetime of such a connection.
 	spareTime = 10 * time.Second
 	// refusalLog is how often refused connections are logged.
 	refusalLog = time.Minute
 )
 
-// gate limits the open connections of all listeners together, and those of one
-// address. So there are always file descriptors left for repositories, the
-// database and health probes.
+// gate limits the number of open connections of all listeners, and per IP address.
+// This leaves file descriptors for repositories, the database and health probes.
 type gate struct {
-	most       int // 0 is no limit
-	perAddress int // 0 is no limit
+	most       int // 0 means no limit
+	perAddress int // 0 means no limit
 	exempt     func(netip.Addr) bool
 	log        *slog.Logger
 
@@ -41,8 +40,8 @@ type gate struct {
 	logged time.Time
 }
 
-// newGate makes the gate of a server. Trusted proxies and load balancers have no
-// limit of their own: all clients come from there.
+// newGate returns the gate of a server. Trusted proxies and load balancers have no
+// limit per address, because all clients connect through them.
 func newGate(s *Server) *gate {
 	most := s.Config.MaxConnections
 	if most == 0 {
@@ -96,7 +95,7 @@ type gatedConn struct {
 	once  sync.Once
 }
 
-// enter counts a connection. It is nil when there is no room.
+// enter counts a connection. It returns nil if the limit is reached.
 func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
 	g.mu.Lock()
 	defer g.mu.Unlock()

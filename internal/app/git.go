@@ -16,8 +16,7 @@ import (
 // need the same keys.
 func (a *App) HostKeyDir() string { return filepath.Join(a.Config.DataDir, "ssh") }
 
-// SSHAddr is the address on which git over SSH is served, empty when it is
-// turned off.
+// SSHAddr returns the address of the SSH server; empty if it is disabled.
 func (s *Server) SSHAddr() string {
 	if s.sshListener == nil {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// checkTimeout bounds a readiness check: a part that takes longer is as good
-// as gone for a load balancer.
+// checkTimeout is the time limit of a readiness check. For a load balancer, a
+// slower part is unavailable.
 const checkTimeout = 5 * time.Second
 
 // watched are the paths that health answers.
 var watched = map[string]bool{"/-/liveness": true, "/-/health": true, "/-/readiness": true, "/-/metrics": true}
 
-// health answers the questions of those who watch the server.
+// health returns the handler of the health and metrics endpoints.
 func (s *Server) health(m *metrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /-/liveness", func(w http.ResponseWriter, _ *http.Request) {
@@ -29,12 +29,11 @@ func (s *Server) health(m *metrics) http.Handler {
 	return mux
 }
 
-// readiness reports whether requests can be answered, and if not, which part
-// stands in the way. A node is ready while it reaches the database, has room on
-// its disks and is not stopping. The object store and the mail server are reported
-// only: all nodes share them, and most requests do not need them. The reasons go
-// to the log: they may name hosts. Which disk is nearly full is said in the
-// answer, by the name of what it holds.
+// readiness reports whether the node can serve requests and, if not, the reason. A
+// node is ready if it can reach the database, has disk space and is not stopping.
+// The object store and the mail server are only reported: all nodes share them,
+// and most requests do not need them. Details are logged, because they may contain
+// host names. The response names a disk that is nearly full by its purpose.
 func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()

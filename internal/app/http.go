@@ -117,8 +117,7 @@ func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
 	return false
 }
 
-// recorder remembers what was answered, and adds the headers that are known
-// only then.
+// recorder records the response, and adds headers that depend on it.
 type recorder struct {
 	http.ResponseWriter
 	ctx    context.Context // of the request
@@ -156,7 +155,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // requestID takes over the id that a client or proxy sent, if it is one, so

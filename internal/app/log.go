@@ -21,7 +21,7 @@ func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	return slog.New(requestLog{h, new(atomic.Pointer[pathMask])})
 }
 
-// Terminal reports whether a person reads what is written.
+// Terminal reports whether the output is a terminal.
 func Terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {

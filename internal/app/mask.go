@@ -10,19 +10,18 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// secretParams are the names of path parameters that open something to anyone
-// who knows them. Routes must use them for such parameters.
+// secretParams are the names of path parameters that are secrets. Routes must use
+// them for such parameters.
 var secretParams = []string{"{token}", "{secret}"}
 
-// pathMask hides secrets in the paths of log lines: what stands where a route
-// has a secret, and in every path, whether a route matches it or not, what has
-// the name or the shape of one (hideValues).
+// pathMask masks secrets in the paths of log lines: the secret parameters of
+// routes and, in all paths, values that look like secrets (hideValues).
 type pathMask struct {
 	routes []*regexp.Regexp
 	known  *regexp.Regexp // tokens with a prefix
 }
 
-// masked stands for a secret and all that follows it.
+// masked replaces a secret and everything after it.
 const masked = "[secret]"
 
 // secretRoutes lists the patterns of routes with a secret in the path.
@@ -39,9 +38,9 @@ func secretRoutes(routers ...chi.Routes) []string {
 	return list
 }
 
-// newPathMask makes a mask of route patterns. Parameters before the secret may
-// hold slashes, because log lines have paths decoded. service starts the tokens
-// of the instance: svcpat-….
+// newPathMask returns a mask for route patterns. Parameters before the secret may
+// contain slashes, because paths in log lines are decoded. service is the prefix
+// of the tokens of the instance: svcpat-….
 func newPathMask(service string, patterns []string) *pathMask {
 	m := &pathMask{known: regexp.MustCompile(`(?i)\b((?:gl|` + regexp.QuoteMeta(service) + `)[a-z]{1,5}[-_])[\w-]{16,}`)}
 	param := regexp.MustCompile(`\\\{[^}]*\\\}`)
@@ -73,14 +72,14 @@ func (m *pathMask) hide(path string) string {
 	return hideValues(path)
 }
 
-// namedValue is a parameter whose name says that its value is a secret. A query
-// is a part of the path if the client escaped the question mark.
+// namedValue matches a parameter whose name indicates a secret. The query is part
+// of the path if the client escaped the question mark.
 var namedValue = regexp.MustCompile(`(?i)((?:token|secret|password|passwd|key|code|state|signature|credential)s?(?:=|%3d))[^&;/]+`)
 
 // userInfo is the user and password of a URL within a path.
 var userInfo = regexp.MustCompile(`(:/{1,2})[^/@]+@`)
 
-// hideValues masks what looks like a secret, wherever it stands.
+// hideValues masks everything in a path that looks like a secret.
 func hideValues(path string) string {
 	if strings.Contains(path, "=") || strings.Contains(path, "%3") {
 		path = namedValue.ReplaceAllString(path, "${1}"+masked)
@@ -115,9 +114,9 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// looksSecret reports whether a word of letters and digits has the shape of a
-// token: 20 characters or more, with a digit or in capital letters alone. Git
-// object ids have 40 or 64 lower-case hexadecimal digits, which no token has.
+// looksSecret reports whether a word of letters and digits looks like a token: at
+// least 20 characters, with a digit or only uppercase. Git object IDs, with 40 or
+// 64 lowercase hexadecimal digits, are not secrets.
 func looksSecret(word string) bool {
 	if len(word) < 20 {
 		return false

@@ -14,8 +14,8 @@ import (
 	"svc/internal/config"
 )
 
-// metrics counts requests and asks the parts for their state when someone reads
-// it.
+// metrics counts requests, and collects the state of other parts when it is
+// scraped.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -49,7 +49,7 @@ func requestBuckets() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 }
 
-// knownMethods keeps made-up methods from making series of their own.
+// knownMethods limits the values of the method label.
 var knownMethods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
 
 func (m *metrics) request(method, route string, status int, took time.Duration) {

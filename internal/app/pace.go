@@ -12,11 +12,11 @@ import (
 	"svc/internal/errs"
 )
 
-// Pace bounds how slowly a client may send a request or take a response. A field
-// that is zero takes the value that is named beside it.
+// Pace limits how slowly a client may send a request or read a response. The
+// default of each field is given in its comment.
 type Pace struct {
 	Idle time.Duration // without a byte: 2 min
-	// Rate is how many bytes a second must move, on average over Idle, while the
+	// Rate is the minimum number of bytes per second, on average over Idle, while the
 	// server waits for the client: 1 KiB.
 	Rate int64
 }
@@ -25,13 +25,13 @@ func (p Pace) filled() Pace {
 	return Pace{Idle: cmp.Or(p.Idle, 2*time.Minute), Rate: cmp.Or(p.Rate, 1<<10)}
 }
 
-// farewell is how long the rest of a request is waited for that was answered.
+// farewell is how long the server reads the rest of a request that was answered.
 const farewell = 5 * time.Second
 
-// paced gives a request a body and a writer whose deadlines move with progress.
-// Handlers that are silent have no deadline: time counts only while the server
-// waits for the client. r is changed: it must be a copy of the server's own. end
-// must be called when the handler has returned.
+// paced returns a writer, and replaces the body of r, with deadlines that are
+// extended by progress. There is no deadline while the handler is busy: only
+// waiting for the client counts. r is modified and must be a copy. end must be
+// called after the handler has returned.
 func (p Pace) paced(w http.ResponseWriter, r *http.Request) (_ *pacedWriter, end func()) {
 	out := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), meter: meter{pace: p}}
 	out.extend()
@@ -49,7 +49,7 @@ func (p Pace) paced(w http.ResponseWriter, r *http.Request) (_ *pacedWriter, end
 // meter finds out whether bytes move quickly enough in one direction.
 type meter struct {
 	pace   Pace
-	set    time.Time // when the deadline was set last
+	set    time.Time // when the deadline was last set
 	waited time.Duration
 	moved  int64
 }
@@ -108,13 +108,13 @@ func (w *pacedWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// FlushError lets http.ResponseController send what was written.
+// FlushError is for http.ResponseController.
 func (w *pacedWriter) FlushError() error {
 	w.extend()
 	return w.control.Flush()
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap is for http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *pacedWriter) extend() {
@@ -123,7 +123,7 @@ func (w *pacedWriter) extend() {
 	}
 }
 
-// end leaves time for what is still in buffers.
+// end leaves time for buffered data.
 func (w *pacedWriter) end() {
 	if !w.cut {
 		_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.Idle))
@@ -141,8 +141,8 @@ type pacedBody struct {
 	over     bool // it was read to its end, or the handler has returned
 }
 
-// SetPatience changes how long the client may be silent from now on, for a
-// request that has pauses; the rate is not measured then. 0 is the usual time.
+// SetPatience changes how long the client may be silent, for requests with pauses;
+// the rate is not measured then. 0 means the default.
 func (b *pacedBody) SetPatience(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +169,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case b.over:
 	case err == io.EOF:
 		b.over = true
-		// From now on the server only watches whether the client is there.
+		// From now on reads only detect whether the client disconnects.
 		_ = b.out.control.SetReadDeadline(time.Time{})
 	case err != nil || slow:
 		b.over = true

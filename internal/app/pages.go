@@ -25,7 +25,7 @@ import (
 // pagesCache is where nodes keep copies of sites whose store is elsewhere.
 func (a *App) pagesCache() string { return filepath.Join(a.Config.DataDir, "pages") }
 
-// pagesPlace is where sites are, as far as that is known.
+// pagesPlace returns the addresses of Pages sites, as far as configured.
 func (a *App) pagesPlace() pages.Place {
 	p := pages.Place{URL: a.Config.PagesURL, External: a.Config.ExternalURL, TLS: a.Config.PagesTLSAddr != ""}
 	p.Served = p.TLS || a.Config.PagesAddr != ""
@@ -35,7 +35,7 @@ func (a *App) pagesPlace() pages.Place {
 	if _, port, err := net.SplitHostPort(a.Config.PagesTLSAddr); err == nil && port != "443" {
 		p.TLSPort = port
 	}
-	// Who names an address over TLS has their reasons, such as a proxy.
+	// A URL with https is used as it is, for example behind a proxy.
 	if u, err := url.Parse(p.URL); err == nil && u.Scheme == "https" {
 		p.TLSPort = u.Port()
 	}
@@ -143,7 +143,7 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	return nil
 }
 
-// run serves on the listeners that are there.
+// run serves on all listeners.
 func (p *pagesServer) run(failed chan<- error) {
 	if p.plain != nil {
 		go func() { failed <- p.http.Serve(p.plain) }()
@@ -153,7 +153,7 @@ func (p *pagesServer) run(failed chan<- error) {
 	}
 }
 
-// stop lets answers end that are on their way.
+// stop waits for responses in progress.
 func (p *pagesServer) stop(ctx context.Context) error {
 	var faults []error
 	for _, server := range []*http.Server{p.http, p.https} {
@@ -203,7 +203,7 @@ func (r *pagesRecorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap is for http.ResponseController.
 func (r *pagesRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // certificateFiles is a certificate in files that someone else renews.
@@ -213,10 +213,10 @@ type certificateFiles struct {
 	mu     sync.Mutex
 	pair   *tls.Certificate
 	looked time.Time
-	seen   [2]time.Time // when the files were changed
+	seen   [2]time.Time // modification times of the files
 }
 
-// lookAfter is how long the files are believed to be the same.
+// lookAfter is how long the files are assumed to be unchanged.
 const lookAfter = 10 * time.Second
 
 func (c *certificateFiles) get() (*tls.Certificate, error) {
@@ -237,7 +237,7 @@ func (c *certificateFiles) get() (*tls.Certificate, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
-		if c.pair != nil { // half of a new pair is there; the old one still does
+		if c.pair != nil { // only one file of a new pair exists; keep using the old pair
 			return c.pair, nil
 		}
 		return nil, err

@@ -2,5 +2,5 @@
 
 package app
 
-// hideProcess has nothing to do where there is no /proc.
+// hideProcess does nothing without /proc.
 func hideProcess() error { return nil }

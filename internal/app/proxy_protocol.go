@@ -10,14 +10,14 @@ import (
 	"svc/internal/httpreq"
 )
 
-// proxyHeaderTimeout is how long a load balancer may take to send the header of a
+// proxyHeaderTimeout is the time limit for the PROXY protocol header of a
 // connection.
 const proxyHeaderTimeout = 5 * time.Second
 
 // proxied returns a listener whose connections have the address of the client if
 // they come from a load balancer that is trusted to send it with the PROXY
-// protocol (version 1 or 2). The header is read by the first use of a connection,
-// not by Accept, so that a slow one holds up no others. Connections without a
+// protocol (version 1 or 2). The header is read on the first use of a connection,
+// not by Accept, so that a slow one does not block others. Connections without a
 // header, such as health checks, have the address of the load balancer.
 func (s *Server) proxied(l net.Listener) net.Listener {
 	trusted := httpreq.Proxies(s.Config.ProxyProtocol)

@@ -21,8 +21,8 @@ import (
 	"svc/internal/git"
 )
 
-// restoring is a file in the data directory while a restore is under way: what
-// is there then is not whole, and is not served.
+// restoring is a file in the data directory during a restore. An incomplete
+// restore must not be served.
 const restoring = "restore.incomplete"
 
 // Restore fills an empty instance from a backup: all of it or, with an error,
@@ -101,7 +101,7 @@ func (r *restore) claim(context.Context) error {
 	}
 	f, err := os.OpenFile(mark, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err // another was faster: nothing of it is ours to remove
+		return err // created concurrently, so nothing must be removed
 	}
 	r.places = places
 	return errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.cfg.DataDir))
@@ -166,7 +166,7 @@ func (r *restore) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// files puts what is in the data directory itself to its place.
+// files restores the files of the data directory.
 func (r *restore) files(ctx context.Context) error {
 	return r.in.Each(backupData, func(e backup.Entry, in io.Reader) error {
 		known := path.Dir(e.Name) == logFiles || slices.ContainsFunc(dataFiles(), func(name string) bool {
@@ -182,7 +182,7 @@ func (r *restore) files(ctx context.Context) error {
 	})
 }
 
-// writeFile writes a file that is on disk when it returns.
+// writeFile writes and syncs a file.
 func writeFile(name string, in io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (r *restore) repositories(ctx context.Context) error {
 	})
 }
 
-// rows fills the database, and lets its kind keep the logs of running jobs.
+// rows fills the database, and the logs of running jobs.
 func (r *restore) rows(ctx context.Context) error {
 	err := r.db.Load(ctx, db.DumpVersion{Newest: r.in.Manifest.Schema, Pending: r.in.Manifest.PendingMigrations}, func(put func(db.DumpTable) error) error {
 		return r.in.Each(backupRows, func(e backup.Entry, in io.Reader) error {
@@ -246,7 +246,7 @@ func (r *restore) rows(ctx context.Context) error {
 	return joblog.TakeOver(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
 }
 
-// done takes the mark away: from then on it is an instance.
+// done deletes the marker file: the restore is complete.
 func (r *restore) done(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the last moment
 		return err
@@ -276,7 +276,7 @@ func (r *restore) close() error {
 	return errors.Join(faults...)
 }
 
-// undo removes what was put to its place; the mark goes last.
+// undo removes the restored files; the marker file is removed last.
 func (r *restore) undo(ctx context.Context) error {
 	var faults []error
 	if r.db != nil && r.filled {

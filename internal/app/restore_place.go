@@ -17,12 +17,12 @@ type place struct {
 	had  map[string]bool // the directories that were there
 }
 
-// lostFound is what a file system has at its root.
+// lostFound is a directory at the root of file systems.
 const lostFound = "lost+found"
 
 func newPlace(root string) *place { return &place{root: root, had: map[string]bool{}} }
 
-// survey notes what is there. It returns an error that names a file.
+// survey records the existing entries. It returns an error if there is a file.
 func (p *place) survey() error {
 	return filepath.WalkDir(p.root, func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -41,7 +41,8 @@ func (p *place) survey() error {
 	})
 }
 
-// clear removes all that was not there; a file of the name last goes last.
+// clear deletes everything that did not exist before; the file named last is
+// deleted last.
 func (p *place) clear(last string) error {
 	last = filepath.Join(p.root, last)
 	if err := p.clearDir(p.root, last); err != nil {
@@ -78,8 +79,8 @@ func (p *place) clearDir(dir, except string) error {
 	return errors.Join(faults...)
 }
 
-// room returns an error when the file systems have not as many bytes as their
-// directories need. The directories need not be there yet.
+// room returns an error if a file system has less space than its directories need.
+// The directories need not exist.
 func room(need map[string]int64) error {
 	type disk struct {
 		dir  string

@@ -35,9 +35,9 @@ func (a *App) sealed() []sealedColumn {
 	}
 }
 
-// RotateKey makes a new instance key and seals every stored value under it.
-// It gives their number. Values that change meanwhile are sealed under the
-// new key already, and kept.
+// RotateKey creates a new instance key, seals all stored values with it and
+// returns their number. Values that change concurrently are already sealed with
+// the new key and are kept.
 func (a *App) RotateKey(ctx context.Context) (int, error) {
 	if err := a.Keys.Rotate(); err != nil {
 		return 0, err

@@ -25,11 +25,10 @@ import (
 // builtinName is the description of the runner inside the server.
 const builtinName = "built-in"
 
-// builtinKill is how long the processes of a job may take to end.
+// builtinKill is the time between SIGTERM and SIGKILL for the processes of a job.
 const builtinKill = 5 * time.Second
 
-// builtinLast limits how long it may take to report the end of an interrupted
-// job.
+// builtinLast is the time limit for reporting the end of an interrupted job.
 const builtinLast = 5 * time.Second
 
 // builtin is the runner inside the server while it runs.
@@ -38,8 +37,8 @@ type builtin struct {
 	done chan struct{}
 }
 
-// newRunner makes the runner inside the server, nil when it is turned off. It
-// speaks to the server as any other runner does.
+// newRunner returns the built-in runner, or nil if it is disabled. It uses the
+// same API as other runners.
 func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	if s.Config.Runner != "builtin" {
 		return nil, nil
@@ -91,9 +90,9 @@ func loopback(addr net.Addr) string {
 	return "http://" + at.String()
 }
 
-// builtinToken is the token of the runner inside the server. The runner is made
-// once; the token is in the directory of the runner, which is for the server's
-// eyes only. One that someone has deleted is made again.
+// builtinToken returns the token of the built-in runner. The runner is created
+// once; its token is stored in the directory of the runner, which only the server
+// can read. If it was deleted, it is created again.
 func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	system, err := runner.SystemID(s.Config.RunnerDir)
 	if err != nil {
@@ -127,8 +126,8 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	return r.Secret, durable.Replace(path, []byte(r.Secret+"\n"))
 }
 
-// runnerTags is the change that gives the runner the tags of the configuration.
-// Without any the runner keeps what was set for it on the server.
+// runnerTags returns the change that sets the tags of the runner from the
+// configuration. Without any, the runner keeps its tags.
 func (s *Server) runnerTags() runners.Change {
 	if len(s.Config.RunnerTags) == 0 {
 		return runners.Change{}
@@ -163,7 +162,7 @@ func (s *Server) runnerClosed(ctx context.Context) (string, error) {
 		"Turn sign-up off (signup_enabled), use another runner (SVC_RUNNER=off), or set SVC_RUNNER_OPEN_SIGNUP=true.", nil
 }
 
-// errorText makes an error of a text; nil of an empty one.
+// errorText returns an error with a text, or nil if it is empty.
 func errorText(text string) error {
 	if text == "" {
 		return nil
@@ -171,7 +170,7 @@ func errorText(text string) error {
 	return errors.New(text)
 }
 
-// startRunner lets the runner work until stopRunner.
+// startRunner starts the runner until stopRunner.
 func (s *Server) startRunner() {
 	if s.runner == nil {
 		return
@@ -186,8 +185,8 @@ func (s *Server) startRunner() {
 	}()
 }
 
-// stopRunner lets the jobs end that the runner has begun, for some time. They
-// need the server for that.
+// stopRunner stops the runner and waits for its running jobs for some time. They
+// need the server.
 func (s *Server) stopRunner() {
 	if s.builtin == nil {
 		return

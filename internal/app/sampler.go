@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// sampleEvery and samples make an hour of looks at a node.
+	// sampleEvery and samples cover an hour.
 	sampleEvery = 15 * time.Second
 	samples     = 240
 )
 
-// sampler looks at this node now and then and keeps the latest looks in
-// memory, for the plots of the administration.
+// sampler takes samples of this node and keeps the latest in memory, for the plots
+// of the administration.
 type sampler struct {
 	server *Server
 
@@ -42,8 +42,8 @@ func newSampler(s *Server) *sampler {
 	return &sampler{server: s, answers: make([]atomic.Int64, n), seen: make([]int64, n)}
 }
 
-// answered notes a request. Answers that wait for something to happen are left
-// out: how long they take says nothing of the server.
+// answered counts a request. Long polls are left out, because their duration says
+// nothing about the server.
 func (s *sampler) answered(route, media string, took time.Duration) {
 	if route == "/jobs/request" || strings.HasPrefix(media, "text/event-stream") {
 		return
@@ -58,7 +58,7 @@ func (s *sampler) answered(route, media string, took time.Duration) {
 	s.answers[i].Add(1)
 }
 
-// start looks until stop is called; ended is closed when it has ended.
+// start takes samples until stop is called. ended is closed when it has stopped.
 func (s *sampler) start() (stop context.CancelFunc, ended <-chan struct{}) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -130,7 +130,7 @@ func (s *sampler) keep(look web.Sample) web.Sample {
 	return look
 }
 
-// report tells the other nodes of this one.
+// report stores the sample for the other nodes.
 func (s *sampler) report(ctx context.Context, look web.Sample) error {
 	if s.node.Name == "" {
 		_, schema, err := s.server.DB.Version(ctx)

@@ -28,9 +28,9 @@ type Server struct {
 	sshListener net.Listener // nil when git over SSH is turned off
 	ssh         *sshd.Server
 
-	runner  *runner.Runner // nil when there is none inside
+	runner  *runner.Runner // built-in runner; may be nil
 	builtin *builtin
-	// signUpOpen is whether anyone could sign up when the runner looked last.
+	// signUpOpen is whether sign-up was enabled at the last check of the runner.
 	signUpOpen atomic.Bool
 
 	pages pagesServer
@@ -43,9 +43,9 @@ type Server struct {
 	dependencies *dependencies
 }
 
-// Listen brings the schema up to date, makes the first administrator in an
-// empty instance, starts the background work and opens the listener. What the
-// first start made up is written to out, once.
+// Listen migrates the schema, creates the first administrator in an empty
+// instance, starts the background jobs and opens the listener. Generated
+// credentials are written to out, once.
 func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 	if err := a.claimData(); err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(cause, s.stop())
 }
 
-// drain tells load balancers that the server stops, and answers requests until
-// they have noticed: a connection to a listener that is closed would fail.
+// drain makes the readiness check fail and continues to serve requests until load
+// balancers have noticed, because connections to a closed listener would fail.
 func (s *Server) drain(failed <-chan error) {
 	s.stopping.Store(true)
 	if s.Config.ShutdownDelay <= 0 {
@@ -227,7 +227,7 @@ func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// migratePost runs post-deployment migrations when they are due.
+// migratePost runs post-deployment migrations if they are due.
 func (a *App) migratePost(ctx context.Context) error {
 	_, err := a.DB.MigratePost(ctx, false)
 	return err

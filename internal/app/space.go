@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// minInodes is how many files a file system must have room for. Those that make
-// room as they need it report no number.
+// minInodes is the minimum number of free inodes of a file system. File systems
+// that allocate them dynamically report none.
 const minInodes = 1000
 
 // spaceLeft refuses when a file system that the server writes to is nearly
@@ -41,8 +41,7 @@ func (a *App) spaceLeft() error {
 	return nil
 }
 
-// existing is the nearest directory above one that need not exist: it is made
-// there.
+// existing returns the nearest existing ancestor of a directory.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) || filepath.Dir(dir) == dir {

@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// keyOwner names the key that the database was made with.
+// keyOwner returns the ID of the instance key that the database was created with.
 func keyOwner(ctx context.Context, q db.Q) (id string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, keySetting).Scan(&id)
 	return id, err
