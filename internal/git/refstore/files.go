@@ -32,9 +32,9 @@ type Files struct {
 	dir  string
 }
 
-// Host is what the repositories of a process share.
+// Host has what the repositories of a process share.
 type Host struct {
-	// Cache keeps what was read from a directory.
+	// Cache caches what was read from a directory.
 	Cache Cache
 	// Write is the longest time of a git process that writes.
 	Write time.Duration
@@ -43,8 +43,7 @@ type Host struct {
 	Git func(ctx context.Context, dir, input string, args ...string) error
 }
 
-// Cache keeps a value for each directory, of about size bytes, as long as there
-// is room.
+// Cache stores a value of about size bytes for each directory, and may evict it.
 type Cache interface {
 	Get(dir string) any
 	Put(dir string, value any, size int)
@@ -57,15 +56,15 @@ func NewFiles(h *Host, dir string) *Files { return &Files{h, dir} }
 type packedRef struct {
 	name   string
 	id     OID
-	peeled OID // what a tag leads to; empty when it is not a tag
+	peeled OID // target of a tag; empty if it is not a tag
 }
 
 type packedRefs struct {
 	file fs.FileInfo
 	refs []packedRef // by name
-	// names are those of refs.
+	// names are the names of the refs.
 	names []string
-	// peeled says that a ref without a peeled value is known to be no tag.
+	// peeled reports that a ref without a peeled value is known not to be a tag.
 	peeled bool
 }
 
@@ -74,8 +73,8 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// First implements Store. Each loose file is looked for before packed-refs is
-// read, which is then asked for all of them at once.
+// First implements Store. All loose files are tried before packed-refs is read
+// once for all names.
 func (r *Files) First(_ context.Context, names []string) (OID, error) {
 	if len(names) == 0 {
 		return "", errNoRef
@@ -109,8 +108,8 @@ func (r *Files) First(_ context.Context, names []string) (OID, error) {
 	return loose, nil
 }
 
-// followLoose reads a ref that is its own file, through symbolic refs; a
-// symbolic one is one, and what it leads to may be packed.
+// followLoose reads a loose ref and follows symbolic refs. A symbolic ref is
+// always loose; its target may be packed.
 func (r *Files) followLoose(name string) (OID, error) {
 	id, target, err := r.readLoose(name)
 	if err != nil || target == "" {
@@ -164,9 +163,9 @@ func (r *Files) readLoose(name string) (id OID, target string, err error) {
 	return "", "", fmt.Errorf("read ref %.100q: %w", name, err)
 }
 
-// readSmall reads a file that most likely fits into the room, by the calls of
-// the system alone: a ref is read for each request, mostly in several places,
-// and in most of them it is not.
+// readSmall reads a file that usually fits into the buffer with plain system
+// calls. Refs are read in every request, usually at several paths, most of which
+// do not exist.
 func readSmall(path string, room []byte) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	for err == syscall.EINTR {
@@ -204,7 +203,7 @@ func (r *Files) Exists() error {
 	return nil
 }
 
-// notAFile is an error that says that there is no loose ref of the name.
+// notAFile reports whether an error means that the loose ref does not exist.
 func notAFile(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) ||
 		errors.Is(err, syscall.ENAMETOOLONG)
@@ -226,8 +225,8 @@ func parseRef(name string, text []byte) (id OID, target string, err error) {
 	return id, "", nil
 }
 
-// All implements Store. It looks for all files before it reads packed-refs once:
-// a ref that is packed meanwhile is found there.
+// All implements Store. It tries all files before it reads packed-refs once, so
+// that a ref that is packed concurrently is found there.
 func (r *Files) All(_ context.Context, names []string) ([]OID, error) {
 	ids := make([]OID, len(names))
 	all := true
@@ -254,8 +253,8 @@ func (r *Files) All(_ context.Context, names []string) ([]OID, error) {
 	return ids, nil
 }
 
-// List implements Store. Loose refs are looked for first: one that is packed
-// meanwhile is then found in the packed ones.
+// List implements Store. Loose refs are read first, so that a ref that is packed
+// concurrently is found in packed-refs.
 func (r *Files) List(ctx context.Context, place string, wanted func(string) bool) (Listing, error) {
 	var loose []string
 	err := r.looseNames(ctx, strings.TrimSuffix(place, "/"), func(name string) {
@@ -331,7 +330,7 @@ func (r *Files) looseNames(ctx context.Context, dir string, add func(string)) er
 	files, err := os.ReadDir(filepath.Join(r.dir, filepath.FromSlash(dir)))
 	if err != nil {
 		if notAFile(err) {
-			return nil // it went meanwhile, or there never was one
+			return nil // deleted concurrently, or never existed
 		}
 		return err
 	}

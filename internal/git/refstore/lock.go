@@ -22,8 +22,8 @@ import (
 // deadAge is the age after which a lock is stale.
 func (r *Files) deadAge() time.Duration { return 2*r.host.Write + time.Minute }
 
-// breakLocks removes the locks in the way of updates that are no one's. It
-// reports whether the updates may succeed now: a lock is gone.
+// breakLocks removes stale locks that block updates. It reports whether the
+// updates may succeed now.
 func (r *Files) breakLocks(ctx context.Context, updates []Update) (bool, error) {
 	// The branch that HEAD names is locked together with HEAD.
 	names := []string{"HEAD.lock", "packed-refs.lock", "packed-refs.new"}
@@ -49,7 +49,7 @@ func (r *Files) breakLocks(ctx context.Context, updates []Update) (bool, error) 
 		defer Unlock(alone)
 		before = time.Now().Add(time.Hour) // of any age, whatever the clock of the file system
 	}
-	broken := alone != nil // those that were in the way are gone
+	broken := alone != nil // the blocking locks are gone
 	for _, path := range found {
 		removed, err := removeOld(path, before)
 		if err != nil {
@@ -75,8 +75,8 @@ func removeOld(path string, before time.Time) (bool, error) {
 	return err == nil, err
 }
 
-// reclaimWait is how long Reclaim waits: a process whose server was killed has
-// no one to talk to and ends soon.
+// reclaimWait is how long Reclaim waits for the processes of a killed server,
+// which end soon because their pipes are closed.
 const reclaimWait = 10 * time.Second
 
 // Reclaim takes the repository over from a server that was killed: it waits

@@ -11,10 +11,10 @@ const (
 	maxComponent = 240 // bytes between slashes: a file name with ".lock" must fit
 )
 
-// CheckRef says whether name may be the full name of a ref ("refs/heads/x").
-// Beside the rules of git-check-ref-format it wants the name below refs/, no
-// part of it that git could take for an option or that a file system could
-// not hold, and no branch called HEAD. It returns ErrBadRef.
+// CheckRef checks the full name of a ref ("refs/heads/x"). In addition to the
+// rules of git-check-ref-format, the name must be below refs/, no component may
+// look like an option or be too long for a file name, and no branch may be called
+// HEAD. It returns ErrBadRef.
 func CheckRef(name string) error {
 	bad := func(why string) error { return fmt.Errorf("%w: %s", ErrBadRef, why) }
 	switch {

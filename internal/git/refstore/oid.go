@@ -5,8 +5,8 @@ import "strings"
 // OID is the id of an object, in lower-case hex.
 type OID string
 
-// ZeroOID stands for no object: the old value of a ref that is made, the new
-// one of a ref that goes.
+// ZeroOID means no object: the old value of a ref to create, or the new value of a
+// ref to delete.
 const ZeroOID OID = "0000000000000000000000000000000000000000"
 
 // ParseOID reads a full object id.
@@ -17,7 +17,7 @@ func ParseOID(s string) (OID, bool) {
 	return OID(strings.ToLower(s)), true
 }
 
-// IsHex reports whether a text has hexadecimal digits alone.
+// IsHex reports whether a text consists of hexadecimal digits.
 func IsHex(s string) bool {
 	for i := range len(s) {
 		c := s[i] | 0x20

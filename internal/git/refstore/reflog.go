@@ -14,9 +14,9 @@ import (
 // WasAt reports whether a ref has an ID, or had it before according to its reflog.
 // For ZeroOID it reports whether the ref is or was missing.
 //
-// The log reaches back as far as housekeeping lets it, and goes with its ref:
-// of one that was deleted only ZeroOID is known, of one that was made again
-// only what came after. It returns ErrBadRef and ErrNoRepository.
+// The reflog is limited by housekeeping and is deleted with its ref: for a deleted
+// ref only ZeroOID is known, and for a recreated ref only its later values. It
+// returns ErrBadRef and ErrNoRepository.
 func (r *Files) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 	if err := CheckRef(ref); err != nil {
 		return false, err
@@ -27,8 +27,8 @@ func (r *Files) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	// The log is written before the ref moves, so it is read after it: what
-	// the ref holds until then is seen in one of the two.
+	// The reflog is written before the ref is updated, so it is read after the ref:
+	// every value is seen in one of the two.
 	now, err := r.follow(ref)
 	switch {
 	case err == nil && now == id, errors.Is(err, ErrNotFound) && id == ZeroOID:
@@ -50,13 +50,12 @@ func (r *Files) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 	return false, fmt.Errorf("read the log of %s: %w", ref, err)
 }
 
-// markPrefix stands before the mark of an update in the log of a ref.
+// markPrefix is the prefix of the mark of an update in a reflog.
 const markPrefix = "push "
 
-// Happened reports whether an update that was tried with a mark was made, also
-// when the ref has moved on. For a deletion it can only check that the ref is
-// missing now, because the reflog is deleted with it. It returns ErrBadRef and
-// ErrNoRepository.
+// Happened reports whether an update with a mark was made, even if the ref has
+// moved since. For a deletion it only checks that the ref is missing now, because
+// the reflog is deleted with it. It returns ErrBadRef and ErrNoRepository.
 func (r *Files) Happened(ctx context.Context, u Update, mark string) (bool, error) {
 	if err := CheckRef(u.Ref); err != nil {
 		return false, err
@@ -93,10 +92,10 @@ func (r *Files) Happened(ctx context.Context, u Update, mark string) (bool, erro
 	return found && next == u.New, nil
 }
 
-// afterMark finds the last line of a log with the mark, and what the ref held
-// when it moved the next time; that is empty when it has not. The line itself
-// proves nothing: a crash may have come between it and the move. What a line
-// says of the old value was true: git has it from the ref that it has locked.
+// afterMark finds the last line of a reflog with the mark, and the old value of
+// the next update, or an empty string if there is none. The line itself proves
+// nothing: a crash may have happened before the update. The old value in a line is
+// reliable, because git read it while the ref was locked.
 func afterMark(log io.Reader, mark string) (found bool, next OID, err error) {
 	in := bufio.NewReader(log)
 	for {
@@ -118,10 +117,9 @@ func afterMark(log io.Reader, mark string) (found bool, next OID, err error) {
 	}
 }
 
-// inReflog looks for an id that the ref moved away from, in lines of "<old>
-// <new> <who and when>\t<why>". A new value alone proves nothing: a crash may
-// have come between the line and the move. A line that was cut off is passed
-// over.
+// inReflog reports whether an ID is an old value in a reflog, with lines of "<old>
+// <new> <who and when>\t<why>". A new value proves nothing: a crash may have
+// happened before the update. Incomplete lines are skipped.
 func inReflog(log io.Reader, id OID) (bool, error) {
 	in := bufio.NewReader(log)
 	for {

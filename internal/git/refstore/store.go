@@ -1,5 +1,5 @@
-// Package refstore holds the refs of Git repositories: names that lead to objects.
-// Store is what package git needs of them, Files the form that git itself has.
+// Package refstore reads and writes the refs of Git repositories. Store is the
+// interface that package git uses, Files the implementation with git's own files.
 package refstore
 
 import (
@@ -25,21 +25,18 @@ const (
 	Tags  = "refs/tags/"
 )
 
-// Store is the refs of one repository. What it returns is as new as the last
-// update that was finished before the call, by any process. Names that it is
-// given are well-formed.
+// Store is the refs of one repository. Results include all updates, by any
+// process, that were finished before the call. Names must be well-formed.
 type Store interface {
-	// Exists returns ErrNoRepository when there is nothing to find refs in.
+	// Exists returns ErrNoRepository if the repository does not exist.
 	Exists() error
-	// First returns the id of the first of the refs that is there, by their full
-	// names, through symbolic refs; HEAD is such a name. It returns ErrNotFound.
+	// First returns the ID of the first ref that exists, by full names, following
+	// symbolic refs such as HEAD. It returns ErrNotFound.
 	First(ctx context.Context, names []string) (OID, error)
-	// All returns the ids of refs by their full names, empty for those that are
-	// not there.
+	// All returns the IDs of refs by full names, empty for refs that do not exist.
 	All(ctx context.Context, names []string) ([]OID, error)
-	// List returns the refs below a place, which ends with a slash, in the order
-	// of their names. wanted is asked about full names; nil takes all. It returns
-	// ErrNoRepository.
+	// List returns the refs below a prefix that ends with a slash, sorted by name.
+	// wanted gets full names; nil matches all. It returns ErrNoRepository.
 	List(ctx context.Context, place string, wanted func(string) bool) (Listing, error)
 	// Head returns the branch that HEAD names, whether it exists or not. It
 	// returns ErrNoRepository.
@@ -47,11 +44,10 @@ type Store interface {
 	// SetHead makes HEAD name a branch, which need not exist. It returns
 	// ErrNoRepository, and ErrConflict when someone else does the same just now.
 	SetHead(ctx context.Context, branch string) error
-	// Update moves all refs, or none; they survive a crash when it returns. The
-	// mark is a word that is used once, or empty. It returns ErrBadRef, a
-	// *RefConflict when a ref is not at Old, is locked or is in the way of
-	// another ref's name, and ErrNotFound for a New that is not there or cannot
-	// stand in a branch.
+	// Update updates all refs or none. The update is durable when it returns. The mark
+	// is a unique word, or empty. It returns ErrBadRef, a *RefConflict if a ref is not
+	// at Old, is locked or conflicts with the name of another ref, and ErrNotFound if
+	// New does not exist or is not allowed in a branch.
 	Update(ctx context.Context, mark string, updates []Update) error
 }
 
@@ -61,21 +57,21 @@ type Listing struct {
 	read  func(name string) (Entry, error)
 }
 
-// Read returns what one of the refs holds. It returns ErrNotFound for one that
-// went meanwhile or cannot be read.
+// Read returns the value of a listed ref. It returns ErrNotFound if the ref was
+// deleted or cannot be read.
 func (l Listing) Read(name string) (Entry, error) { return l.read(name) }
 
-// Entry is what a ref holds.
+// Entry is the value of a ref.
 type Entry struct {
 	ID     OID
-	Peeled OID  // what a tag leads to; empty when it is not a tag
+	Peeled OID  // target of a tag; empty if it is not a tag
 	Known  bool // whether it is one was looked up; otherwise Peeled is empty
 }
 
 // Update moves one ref.
 type Update struct {
 	Ref string // in full
-	Old OID    // what it must hold now: ZeroOID for nothing, empty for no matter what
+	Old OID    // expected value: ZeroOID for none, empty for any
 	New OID    // ZeroOID deletes it
 }
 
@@ -92,8 +88,8 @@ func (u Update) Check() error {
 	return nil
 }
 
-// RefConflict says which ref could not be moved, and why in git's words. It is
-// an ErrConflict.
+// RefConflict is the reason why a ref could not be updated, in git's words. It
+// wraps ErrConflict.
 type RefConflict struct {
 	Ref string
 	Why string

@@ -13,7 +13,7 @@ import (
 	"svc/internal/durable"
 )
 
-// Update implements Store. The mark goes into the logs of the refs.
+// Update implements Store. The mark is written to the reflogs.
 func (r *Files) Update(ctx context.Context, mark string, updates []Update) error {
 	if len(updates) == 0 {
 		return nil

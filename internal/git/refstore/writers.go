@@ -18,14 +18,14 @@ import (
 // lock has an owner. Housekeeping has a second file, whose exclusive lock keeps it
 // to one node at a time.
 const (
-	// WritersFile is the file of those who change refs.
+	// WritersFile is the lock file of processes that change refs.
 	WritersFile = "svc-writers"
 	upkeepFile  = "svc-upkeep"
 )
 
 const (
-	// soleWait is how long an update that finds a ref locked waits for the
-	// processes that may own the lock.
+	// soleWait is how long an update that finds a locked ref waits for the processes
+	// that may own the lock.
 	soleWait = time.Second
 	// flockPause is the time between two attempts to get a lock.
 	flockPause = 5 * time.Millisecond
@@ -45,8 +45,8 @@ func (r *Files) Hold(ctx context.Context) (*os.File, error) {
 	return f, err
 }
 
-// SoleWriter gets the exclusive lock: nobody holds ref locks until the file is
-// closed. It is nil if others still do after some time.
+// SoleWriter acquires the exclusive lock, so that no one holds ref locks until the
+// file is closed. It returns nil if others still hold the lock after some time.
 func (r *Files) SoleWriter(ctx context.Context, wait time.Duration) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
