@@ -117,7 +117,41 @@ func (w *Web) place(v *visit) error {
 	if _, moved := isMoved(err); moved {
 		return err
 	}
-	return w.group(v, project.Ref(path))
+	err = w.group(v, project.Ref(path))
+	if !errs.Is(err, errs.KindNotFound) {
+		return err
+	}
+	if _, moved := isMoved(err); moved {
+		return err
+	}
+	if to := withDash(v.r.URL); to != "" {
+		return v.redirect(to)
+	}
+	return err
+}
+
+// legacyPages are the first words of pages of a project that had addresses without
+// "/-/". Tools and old texts still link to them.
+var legacyPages = map[string]bool{
+	"archive": true, "blame": true, "blob": true, "boards": true, "branches": true, "commit": true, "commits": true, "compare": true, "environments": true,
+	"find_file": true, "issues": true, "jobs": true, "labels": true, "merge_requests": true, "milestones": true, "pipelines": true, "raw": true,
+	"releases": true, "snippets": true, "tags": true, "tree": true, "wikis": true,
+}
+
+// withDash is the address of a page of a project that was asked for without "/-/";
+// empty for other addresses. Whether there is such a project is checked by the page.
+func withDash(u *url.URL) string {
+	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	for i := 2; i < len(parts); i++ { // behind a namespace and a project
+		if legacyPages[parts[i]] {
+			to := "/" + strings.Join(parts[:i], "/") + "/-/" + strings.Join(parts[i:], "/")
+			if u.RawQuery != "" {
+				to += "?" + u.RawQuery
+			}
+			return local(to)
+		}
+	}
+	return ""
 }
 
 // validPath refuses what can be no path of ours before the database is asked.

@@ -1,0 +1,38 @@
+package web_test
+
+import (
+	"testing"
+
+	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
+)
+
+// TestLegacyPaths checks that pages of a project are found by their addresses
+// without "/-/", which tools still write.
+func TestLegacyPaths(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t))
+	_, ada := s.User(t, "ada")
+	s.Table(t, []apptest.Call{
+		{Do: "POST /projects", As: ada, JSON: `{"name":"p","visibility":"public","initialize_with_readme":true}`, Status: 201},
+		{Do: "POST /projects/ada%2Fp/issues", As: ada, JSON: `{"title":"One"}`, Status: 201},
+		{Name: "a project with the name of a page", Do: "POST /projects", As: ada, JSON: `{"name":"issues","visibility":"public"}`, Status: 201},
+	})
+	b := newBrowser(t, s)
+	for from, to := range map[string]string{
+		"/ada/p/issues/1":                    "/ada/p/-/issues/1",
+		"/ada/p/merge_requests/4?tab=x%20y":  "/ada/p/-/merge_requests/4?tab=x%20y",
+		"/ada/p/tree/main":                   "/ada/p/-/tree/main",
+		"/ada/p/blob/main/a%20b/issues/x.md": "/ada/p/-/blob/main/a%20b/issues/x.md",
+		"/g/sub/p/commit/abc":                "/g/sub/p/-/commit/abc",
+		"/none/such/issues":                  "/none/such/-/issues",
+	} {
+		b.get(from).leads(to)
+	}
+	b.get("/ada/p/issues/1").want(303)
+	b.get("/ada/p/-/issues/1").want(200, "One")
+	b.get("/ada/issues").want(200)
+	b.get("/none/issues").want(404)
+	b.get("/ada/p/nothing").want(404)
+	b.get("/none/such/-/issues").want(404)
+}
