@@ -2,7 +2,7 @@ package api
 
 import (
 	"svc/internal/bind"
-	"svc/internal/repo"
+	"svc/internal/comment"
 )
 
 func (a *API) commitCommentRoutes() {
@@ -21,7 +21,7 @@ type commitCommentJSON struct {
 	CreatedAt stamp           `json:"created_at"`
 }
 
-func (a *API) toCommitComment(c *call, of *repo.Comment) commitCommentJSON {
+func (a *API) toCommitComment(c *call, of *comment.Comment) commitCommentJSON {
 	out := commitCommentJSON{Note: of.Note, Path: textOrNull(of.Path), LineType: textOrNull(of.LineType), CreatedAt: toStamp(of.CreatedAt)}
 	if of.Path != "" {
 		out.Line = &of.Line
@@ -40,11 +40,11 @@ type commitCommentsParams struct {
 
 // listCommitComments: https://docs.gitlab.com/api/commits/#list-all-comments-for-a-commit
 func (a *API) listCommitComments(c *call, p commitCommentsParams) (page[commitCommentJSON], error) {
-	list, err := a.Repos.Comments(c, c.actor, p.Project, p.SHA, p.paging())
+	list, err := a.Comments.List(c, c.actor, p.Project, p.SHA, p.paging())
 	if err != nil {
 		return page[commitCommentJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(one *repo.Comment) commitCommentJSON { return a.toCommitComment(c, one) }), nil
+	return offsetPage(p.pageParams, list, func(one *comment.Comment) commitCommentJSON { return a.toCommitComment(c, one) }), nil
 }
 
 type createCommitCommentParams struct {
@@ -64,7 +64,7 @@ func (p *createCommitCommentParams) check() error {
 
 // createCommitComment: https://docs.gitlab.com/api/commits/#create-a-commit-comment
 func (a *API) createCommitComment(c *call, p createCommitCommentParams) (commitCommentJSON, error) {
-	made, err := a.Repos.CreateComment(c, c.actor, p.Project, p.SHA, repo.NewComment{Note: p.Note, Path: p.Path, Line: p.Line, LineType: p.LineType})
+	made, err := a.Comments.Create(c, c.actor, p.Project, p.SHA, comment.NewComment{Note: p.Note, Path: p.Path, Line: p.Line, LineType: p.LineType})
 	if err != nil {
 		return commitCommentJSON{}, err
 	}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"svc/internal/bind"
+	"svc/internal/comment"
 	"svc/internal/errs"
-	"svc/internal/repo"
 )
 
 func (a *API) commitDiscussionRoutes() {
@@ -27,7 +27,7 @@ const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 // toCommitNote returns a comment on a commit as a note. Threads on commits cannot
 // be resolved.
-func (a *API) toCommitNote(c *call, of *repo.Comment) noteJSON {
+func (a *API) toCommitNote(c *call, of *comment.Comment) noteJSON {
 	now := a.Now()
 	out := noteJSON{
 		ID: of.ID, Body: of.Note, Author: toUserOrNull(c.site, of.Author, now), CreatedAt: toStamp(of.CreatedAt), UpdatedAt: toStamp(of.UpdatedAt),
@@ -57,24 +57,24 @@ func (a *API) toCommitNote(c *call, of *repo.Comment) noteJSON {
 	return out
 }
 
-func (a *API) presentCommitNote(c *call, of *repo.Comment, err error) (noteJSON, error) {
+func (a *API) presentCommitNote(c *call, of *comment.Comment, err error) (noteJSON, error) {
 	if err != nil {
 		return noteJSON{}, err
 	}
 	return a.toCommitNote(c, of), nil
 }
 
-func (a *API) toCommitDiscussion(c *call, d *repo.Discussion) discussionJSON {
-	return discussionJSON{d.ID, !d.Comments[0].Thread, mapped(d.Comments, func(one *repo.Comment) noteJSON { return a.toCommitNote(c, one) })}
+func (a *API) toCommitDiscussion(c *call, d *comment.Discussion) discussionJSON {
+	return discussionJSON{d.ID, !d.Comments[0].Thread, mapped(d.Comments, func(one *comment.Comment) noteJSON { return a.toCommitNote(c, one) })}
 }
 
 // listCommitDiscussions: https://docs.gitlab.com/api/discussions/#list-project-commit-discussion-items
 func (a *API) listCommitDiscussions(c *call, p commitCommentsParams) (page[discussionJSON], error) {
-	list, err := a.Repos.Discussions(c, c.actor, p.Project, p.SHA, p.paging())
+	list, err := a.Comments.Discussions(c, c.actor, p.Project, p.SHA, p.paging())
 	if err != nil {
 		return page[discussionJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(d *repo.Discussion) discussionJSON { return a.toCommitDiscussion(c, d) }), nil
+	return offsetPage(p.pageParams, list, func(d *comment.Discussion) discussionJSON { return a.toCommitDiscussion(c, d) }), nil
 }
 
 type createCommitDiscussionParams struct {
@@ -98,7 +98,7 @@ func (p *createCommitDiscussionParams) check() error {
 
 // createCommitDiscussion: https://docs.gitlab.com/api/discussions/#create-a-new-commit-thread
 func (a *API) createCommitDiscussion(c *call, p createCommitDiscussionParams) (discussionJSON, error) {
-	n := repo.NewComment{Note: p.Body, Thread: true, CreatedAt: p.CreatedAt}
+	n := comment.NewComment{Note: p.Body, Thread: true, CreatedAt: p.CreatedAt}
 	if at := p.Position; at != nil {
 		n.Path, n.LineType = at.NewPath, "new"
 		if n.Path == "" {
@@ -110,11 +110,11 @@ func (a *API) createCommitDiscussion(c *call, p createCommitDiscussionParams) (d
 			n.Line, n.LineType = *at.OldLine, "old"
 		}
 	}
-	made, err := a.Repos.CreateComment(c, c.actor, p.Project, p.SHA, n)
+	made, err := a.Comments.Create(c, c.actor, p.Project, p.SHA, n)
 	if err != nil {
 		return discussionJSON{}, err
 	}
-	return a.toCommitDiscussion(c, &repo.Discussion{ID: made.Discussion, Comments: []*repo.Comment{made}}), nil
+	return a.toCommitDiscussion(c, &comment.Discussion{ID: made.Discussion, Comments: []*comment.Comment{made}}), nil
 }
 
 type commitDiscussionParams struct {
@@ -124,7 +124,7 @@ type commitDiscussionParams struct {
 
 // getCommitDiscussion: https://docs.gitlab.com/api/discussions/#get-single-commit-discussion-item
 func (a *API) getCommitDiscussion(c *call, p commitDiscussionParams) (discussionJSON, error) {
-	d, err := a.Repos.Discussion(c, c.actor, p.Project, p.SHA, p.Discussion)
+	d, err := a.Comments.Discussion(c, c.actor, p.Project, p.SHA, p.Discussion)
 	if err != nil {
 		return discussionJSON{}, err
 	}
@@ -146,7 +146,7 @@ type createCommitNoteParams struct {
 
 // createCommitNote: https://docs.gitlab.com/api/discussions/#add-note-to-existing-commit-thread
 func (a *API) createCommitNote(c *call, p createCommitNoteParams) (noteJSON, error) {
-	made, err := a.Repos.Reply(c, c.actor, p.Project, p.SHA, p.Discussion, p.Body, p.CreatedAt)
+	made, err := a.Comments.Reply(c, c.actor, p.Project, p.SHA, p.Discussion, p.Body, p.CreatedAt)
 	return a.presentCommitNote(c, made, err)
 }
 
@@ -158,7 +158,7 @@ type commitNoteParams struct {
 // getCommitNote returns a note of a thread. NotFound also for notes of other
 // threads.
 func (a *API) getCommitNote(c *call, p commitNoteParams) (noteJSON, error) {
-	d, err := a.Repos.Discussion(c, c.actor, p.Project, p.SHA, p.Discussion)
+	d, err := a.Comments.Discussion(c, c.actor, p.Project, p.SHA, p.Discussion)
 	if err != nil {
 		return noteJSON{}, err
 	}
@@ -177,11 +177,11 @@ type updateCommitNoteParams struct {
 
 // updateCommitNote: https://docs.gitlab.com/api/discussions/#modify-an-existing-commit-thread-note
 func (a *API) updateCommitNote(c *call, p updateCommitNoteParams) (noteJSON, error) {
-	n, err := a.Repos.UpdateComment(c, c.actor, p.Project, p.SHA, p.Discussion, p.Note, p.Body)
+	n, err := a.Comments.Update(c, c.actor, p.Project, p.SHA, p.Discussion, p.Note, p.Body)
 	return a.presentCommitNote(c, n, err)
 }
 
 // deleteCommitNote: https://docs.gitlab.com/api/discussions/#delete-a-commit-thread-note
 func (a *API) deleteCommitNote(c *call, p commitNoteParams) (none, error) {
-	return none{}, a.Repos.DeleteComment(c, c.actor, p.Project, p.SHA, p.Discussion, p.Note, c.unmodifiedSince())
+	return none{}, a.Comments.Delete(c, c.actor, p.Project, p.SHA, p.Discussion, p.Note, c.unmodifiedSince())
 }

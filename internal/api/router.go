@@ -20,6 +20,7 @@ import (
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
+	"svc/internal/comment"
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
 	"svc/internal/hook"
@@ -71,6 +72,7 @@ type Deps struct {
 	Repos    *repo.Service
 	Moves    *storagemove.Service
 	Plan     *plan.Service
+	Comments *comment.Service
 	Boards   *board.Service
 	Uploads  *upload.Service
 	Badges   *badge.Service

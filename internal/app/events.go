@@ -5,6 +5,7 @@ import (
 	"svc/internal/board"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/runners"
+	"svc/internal/comment"
 	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/oauth"
@@ -19,7 +20,7 @@ import (
 func (a *App) subscribe() {
 	users := &a.Users.Events
 	users.Deleting.Subscribe(a.Projects.UserDeleting)
-	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, plan.UserDeleted,
+	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, comment.UserDeleted, plan.UserDeleted,
 		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.Releases.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
 	users.Recorded.Subscribe(a.Hooks.UserRecorded)
@@ -34,7 +35,7 @@ func (a *App) subscribe() {
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed, a.Code.Pushed, a.Mirrors.Pushed)
-	a.Repos.Events.Commented.Subscribe(a.Plan.CommitCommented, a.Todos.CommitCommented, a.Hooks.Commented)
+	a.Comments.Events.Created.Subscribe(a.Comments.Created, a.Todos.CommitCommented, a.Hooks.Commented)
 	a.Alerts.Events.Updated.Subscribe(a.Todos.AlertUpdated)
 	a.Releases.Events.Created.Subscribe(a.Catalog.ReleaseCreated)
 	a.Notify.Events.Recorded.Subscribe(a.Todos.Notified)
@@ -85,7 +86,7 @@ func (a *App) provide() {
 	a.CI.OnVariables(a.Pages.Variables)
 
 	a.Notify.Register(a.Plan.Notifications())
-	a.Notify.Register(a.Plan.CommitNotifications())
+	a.Notify.Register(a.Comments.Notifications())
 	a.Notify.Register(a.Merges.Notifications())
 	a.Notify.Register(a.CI.Notifications())
 	a.Notify.Register(a.Releases.Notifications())

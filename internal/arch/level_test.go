@@ -19,7 +19,7 @@ func levels() []string {
 // whether a project is archived. ci is left out, because pipelines are archived
 // too.
 func gated() []string {
-	return []string{"plan", "board", "repo", "wiki", "snippet", "merge", "pages", "alert", "errortrack", "release", "catalog"}
+	return []string{"plan", "comment", "board", "repo", "wiki", "snippet", "merge", "pages", "alert", "errortrack", "release", "catalog"}
 }
 
 // decisions returns a sentence for each permission check of an interface. An

@@ -32,6 +32,7 @@ func features() []string {
 		"notify",
 		"repo",
 		"plan",
+		"comment",
 		"board",
 		"snippet",
 		"wiki",

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"svc/internal/activity"
+	"svc/internal/comment"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/project"
-	"svc/internal/repo"
 	"svc/internal/snippet"
 )
 
@@ -313,7 +313,7 @@ func (s *Service) noteURL(in *project.Project, on plan.Target, iid int64) string
 }
 
 // Commented sends the event of a comment on a commit.
-func (s *Service) Commented(ctx context.Context, tx *db.Tx, e repo.Commented) error {
+func (s *Service) Commented(ctx context.Context, tx *db.Tx, e comment.Created) error {
 	list, err := s.listening(ctx, tx, e.ProjectID)
 	if err != nil || !wants(list, Notes) {
 		return err
@@ -325,7 +325,7 @@ func (s *Service) Commented(ctx context.Context, tx *db.Tx, e repo.Commented) er
 	return s.emit(ctx, tx, list, o)
 }
 
-func (s *Service) commentEvent(ctx context.Context, q db.Q, e repo.Commented) (occurrence, error) {
+func (s *Service) commentEvent(ctx context.Context, q db.Q, e comment.Created) (occurrence, error) {
 	in, err := project.In(ctx, q, e.ProjectID)
 	if err != nil {
 		return occurrence{}, err

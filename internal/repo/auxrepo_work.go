@@ -9,6 +9,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/queue"
+	"svc/internal/user"
 )
 
 // handleAuxRepoWork registers the background jobs for auxiliary repositories.
@@ -134,6 +135,12 @@ type orphanWork struct{}
 
 // Kind implements queue.Work.
 func (orphanWork) Kind() string { return "repo_annex_orphans" }
+
+// UserDeleted adds a background job that removes the repositories of the snippets
+// of a deleted user.
+func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, _ user.Deletion) error {
+	return s.DropOrphans(ctx, tx)
+}
 
 // DropOrphans adds a background job that removes the auxiliary repositories
 // whose owners are deleted in this transaction.

@@ -45,17 +45,6 @@ type Change struct {
 type Events struct {
 	// Pushed is published for each push, in the transaction that records it.
 	Pushed event.Event[Push]
-	// Commented is published when a user comments on a commit.
-	Commented event.Event[Commented]
-}
-
-// Commented is a new comment on a commit.
-type Commented struct {
-	ProjectID int64
-	SHA       string
-	Title     string // of the commit
-	Comment   *Comment
-	First     int64 // ID of the first comment on the commit
 }
 
 // PushCheck refuses changes of a push by setting Refused. An error means that the

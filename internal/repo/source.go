@@ -143,6 +143,12 @@ func (o *Source) CommitAt(ctx context.Context, id string) (*git.Commit, error) {
 	return c, missing(err, "Commit")
 }
 
+// CommitDiff returns the diff of a commit of the repository with its first parent,
+// within the limits of the instance.
+func (o *Source) CommitDiff(ctx context.Context, c *git.Commit) (*git.Diff, error) {
+	return o.service.commitDiff(ctx, o.repo, c, false)
+}
+
 // Commits reads the commits that exist, by their IDs.
 func (o *Source) Commits(ctx context.Context, ids []string) (map[string]*git.Commit, error) {
 	var asked []git.OID

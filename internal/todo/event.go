@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
+	"svc/internal/comment"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/markup"
@@ -16,7 +17,6 @@ import (
 	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
-	"svc/internal/repo"
 	"svc/internal/user"
 )
 
@@ -349,7 +349,7 @@ func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Tar
 // text returns the text of an event, and whether it is an internal note. NotFound.
 func (s *Service) text(ctx context.Context, e *notify.Event, on plan.Target, c *Commit) (text string, internal bool, err error) {
 	if c != nil {
-		text, err := repo.CommentText(ctx, s.DB, c.CommentID)
+		text, err := comment.Text(ctx, s.DB, c.CommentID)
 		return text, false, err
 	}
 	if e.NoteID != 0 {

@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"svc/internal/alert"
+	"svc/internal/comment"
 	"svc/internal/db"
 	"svc/internal/plan"
 	"svc/internal/project"
-	"svc/internal/repo"
 	"svc/internal/user"
 )
 
 // CommitCommented resolves the item of the author of a comment on a commit, and
 // adds the background job that creates the items of the mentioned users.
-func (s *Service) CommitCommented(ctx context.Context, tx *db.Tx, c repo.Commented) error {
+func (s *Service) CommitCommented(ctx context.Context, tx *db.Tx, c comment.Created) error {
 	by := c.Comment.AuthorID
 	done, err := resolveCommit(ctx, tx, by, c.ProjectID, c.SHA, s.Now())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"svc/internal/comment"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -169,7 +170,7 @@ type commitPage struct {
 
 // commitComment is a comment on a commit as it is shown.
 type commitComment struct {
-	*repo.Comment
+	*comment.Comment
 	Text template.HTML
 }
 
@@ -231,9 +232,9 @@ const commentsParam = "comments_page"
 
 // commitComments reads a page of the comments on a commit.
 func (w *Web) commitComments(v *visit, p *commitPage) error {
-	p.MayWrite = repo.CanComment(v.actor, p.Project)
+	p.MayWrite = comment.CanComment(v.actor, p.Project)
 	n := v.pageOf(commentsParam)
-	page, err := w.Repos.Comments(v, v.actor, p.in(), string(p.Commit.ID), db.Paging{Limit: perDiscussions, Offset: (n - 1) * perDiscussions})
+	page, err := w.Comments.List(v, v.actor, p.in(), string(p.Commit.ID), db.Paging{Limit: perDiscussions, Offset: (n - 1) * perDiscussions})
 	if err != nil || len(page.Items) == 0 {
 		return err
 	}
@@ -255,11 +256,11 @@ func (w *Web) commitComments(v *visit, p *commitPage) error {
 // commentOnCommit adds a comment to a commit.
 func (w *Web) commentOnCommit(v *visit, ref project.Ref) error {
 	id := chi.URLParam(v.r, "id")
-	made, err := w.Repos.CreateComment(v, v.actor, ref, id, repo.NewComment{Note: v.text("note")})
+	made, err := w.Comments.Create(v, v.actor, ref, id, comment.NewComment{Note: v.text("note")})
 	if err != nil {
 		return err
 	}
-	n, err := w.Repos.CommentsUpTo(v, v.actor, ref, id, made.ID)
+	n, err := w.Comments.CountUpTo(v, v.actor, ref, id, made.ID)
 	if err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func (w *Web) leadToComment(v *visit, h head, comment string) error {
 		return errs.NotFound("")
 	}
 	commit := chi.URLParam(v.r, "id")
-	n, err := w.Repos.CommentsUpTo(v, v.actor, h.in(), commit, id)
+	n, err := w.Comments.CountUpTo(v, v.actor, h.in(), commit, id)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
 	"svc/internal/ci"
+	"svc/internal/comment"
 	"svc/internal/errortrack"
 	"svc/internal/featureflag"
 	"svc/internal/hook"
@@ -68,6 +69,7 @@ type Deps struct {
 	Markup   *markup.Renderer
 	Images   *imageproxy.Service
 	Plan     *plan.Service
+	Comments *comment.Service
 	Boards   *board.Service
 	Uploads  *upload.Service
 	Badges   *badge.Service

@@ -1,4 +1,4 @@
-package repo
+package comment
 
 import (
 	"context"
@@ -29,15 +29,15 @@ type discussed struct {
 // discussed returns a commit to users who can read the code of the project.
 // NotFound.
 func (s *Service) discussed(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (discussed, error) {
-	p, r, err := s.read(ctx, by, ref)
+	source, err := s.Repos.Source(ctx, by, ref)
 	if err != nil {
 		return discussed{}, err
 	}
-	c, err := r.Commit(ctx, rev)
+	c, err := source.Commit(ctx, rev)
 	if err != nil {
-		return discussed{}, missing(err, "Commit")
+		return discussed{}, err
 	}
-	return discussed{p, c}, nil
+	return discussed{source.Project, c}, nil
 }
 
 // fillDiscussions reads the comments of discussions and their authors.
@@ -105,7 +105,7 @@ func (s *Service) Discussion(ctx context.Context, by actor.Actor, ref project.Re
 const maxThread = 500
 
 // Reply adds a comment to a discussion of a commit, for the users whom
-// CreateComment lets. A single comment becomes a thread. NotFound; Invalid, also
+// Create lets. A single comment becomes a thread. NotFound; Invalid, also
 // if the discussion is full.
 func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, rev, id, text string, at *time.Time) (*Comment, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
@@ -141,9 +141,9 @@ func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, re
 	return made, s.fillComments(ctx, on, made)
 }
 
-// UpdateComment changes a comment of a discussion: its author may, and Maintainers
+// Update changes a comment of a discussion: its author may, and Maintainers
 // and above. NotFound; Forbidden; Invalid.
-func (s *Service) UpdateComment(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, text string) (*Comment, error) {
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, text string) (*Comment, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
 		return nil, err
@@ -165,10 +165,10 @@ func (s *Service) UpdateComment(ctx context.Context, by actor.Actor, ref project
 	return c, s.fillComments(ctx, on, c)
 }
 
-// DeleteComment deletes a comment of a discussion: its author may, and Maintainers
+// Delete deletes a comment of a discussion: its author may, and Maintainers
 // and above. NotFound; Forbidden; Precondition if it was changed after
 // unmodifiedSince.
-func (s *Service) DeleteComment(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, unmodifiedSince *time.Time) error {
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, unmodifiedSince *time.Time) error {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
 		return err

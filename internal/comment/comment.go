@@ -1,4 +1,6 @@
-package repo
+// Package comment implements comments on commits and the discussions that they
+// form.
+package comment
 
 import (
 	"context"
@@ -9,10 +11,49 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/event"
 	"svc/internal/git"
+	"svc/internal/notify"
+	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/repo"
 	"svc/internal/user"
 )
+
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Users    *user.Service
+	Projects *project.Service
+	Repos    *repo.Service
+	Plan     *plan.Service
+	Notify   *notify.Service
+	Now      func() time.Time
+}
+
+// Service implements the operations on comments.
+type Service struct {
+	Deps
+	Events Events
+}
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{Deps: d} }
+
+// Events are the events of comments on commits.
+type Events struct {
+	// Created is published when a user comments on a commit.
+	Created event.Event[Created]
+}
+
+// Created is a new comment on a commit.
+type Created struct {
+	ProjectID int64
+	SHA       string
+	Title     string // of the commit
+	Comment   *Comment
+	First     int64 // ID of the first comment on the commit
+}
 
 // Comment is a comment on a commit, or on a line of its diff.
 type Comment struct {
@@ -39,36 +80,28 @@ type Comment struct {
 // maxNote is the maximum length of a comment, in bytes.
 const maxNote = 1_000_000
 
-// Comments lists the comments on a commit, oldest first, for users who can read
+// List lists the comments on a commit, oldest first, for users who can read
 // the code of the project. NotFound.
-func (s *Service) Comments(ctx context.Context, by actor.Actor, ref project.Ref, rev string, pg db.Paging) (db.Page[*Comment], error) {
-	p, r, err := s.read(ctx, by, ref)
+func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, rev string, pg db.Paging) (db.Page[*Comment], error) {
+	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
 		return db.Page[*Comment]{}, err
 	}
-	id, err := r.ResolveCommit(ctx, rev)
-	if err != nil {
-		return db.Page[*Comment]{}, missing(err, "Commit")
-	}
-	page, err := listComments(ctx, s.DB, p.ID, string(id), pg)
+	page, err := listComments(ctx, s.DB, on.project.ID, string(on.commit.ID), pg)
 	if err != nil {
 		return page, fmt.Errorf("list comments: %w", err)
 	}
 	return page, s.fillAuthors(ctx, page.Items...)
 }
 
-// CommentsUpTo returns the number of comments on a commit up to the one with the ID,
-// for users who can read the code of the project: its place in Comments. NotFound.
-func (s *Service) CommentsUpTo(ctx context.Context, by actor.Actor, ref project.Ref, rev string, last int64) (int64, error) {
-	p, r, err := s.read(ctx, by, ref)
+// CountUpTo returns the number of comments on a commit up to the one with the ID,
+// for users who can read the code of the project: its place in List. NotFound.
+func (s *Service) CountUpTo(ctx context.Context, by actor.Actor, ref project.Ref, rev string, last int64) (int64, error) {
+	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
 		return 0, err
 	}
-	id, err := r.ResolveCommit(ctx, rev)
-	if err != nil {
-		return 0, missing(err, "Commit")
-	}
-	n, err := countComments(ctx, s.DB, p.ID, string(id), last)
+	n, err := countComments(ctx, s.DB, on.project.ID, string(on.commit.ID), last)
 	if err != nil {
 		return 0, fmt.Errorf("count comments: %w", err)
 	}
@@ -134,15 +167,16 @@ func (c *Comment) date(by actor.Actor, p *project.Project, now time.Time, at *ti
 	c.CreatedAt, c.UpdatedAt = now, now
 }
 
-// CreateComment adds a comment to a commit, for signed-in users who can read
+// Create adds a comment to a commit, for signed-in users who can read
 // the code of the project, unless it is archived. A line that is not in the
 // diff is ignored, unless the comment begins a thread. NotFound; Invalid if the
 // note is too long, or the line is not in the diff.
-func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
-	p, r, err := s.read(ctx, by, ref)
+func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
+	source, err := s.Repos.Source(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
+	p := source.Project
 	if err := mayComment(by, p); err != nil {
 		return nil, err
 	}
@@ -151,12 +185,12 @@ func (s *Service) CreateComment(ctx context.Context, by actor.Actor, ref project
 		return nil, err
 	}
 	made.date(by, p, s.Now(), n.CreatedAt)
-	c, err := r.Commit(ctx, rev)
+	c, err := source.Commit(ctx, rev)
 	if err != nil {
-		return nil, missing(err, "Commit")
+		return nil, err
 	}
 	if n.Path != "" {
-		d, err := s.commitDiff(ctx, r, c, false)
+		d, err := source.CommitDiff(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -187,34 +221,30 @@ func (s *Service) saveComment(ctx context.Context, tx *db.Tx, on discussed, made
 	if err != nil {
 		return err
 	}
-	return s.Events.Commented.Publish(ctx, tx, Commented{ProjectID: on.project.ID, SHA: id, Title: on.commit.Title, Comment: made, First: first})
+	return s.Events.Created.Publish(ctx, tx, Created{ProjectID: on.project.ID, SHA: id, Title: on.commit.Title, Comment: made, First: first})
 }
 
 // maxCommenters is the maximum number of users who are notified because they
 // commented on a commit.
 const maxCommenters = 1000
 
-// Commenters returns the users who take part in the discussion of a commit: its
+// commenters returns the users who take part in the discussion of a commit: its
 // author and the authors of its comments. The caller checks the permissions.
-func (s *Service) Commenters(ctx context.Context, projectID int64, sha string) ([]int64, error) {
+func (s *Service) commenters(ctx context.Context, projectID int64, sha string) ([]int64, error) {
 	ids, err := findCommenters(ctx, s.DB, projectID, sha, maxCommenters)
 	if err != nil {
 		return nil, fmt.Errorf("find authors of comments: %w", err)
 	}
-	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
+	source, err := s.Repos.Source(ctx, actor.System(), project.RefTo(projectID))
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Of(p)
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.Commit(ctx, sha)
-	if errs.Is(missing(err, "Commit"), errs.KindNotFound) {
+	c, err := source.CommitAt(ctx, sha)
+	if errs.Is(err, errs.KindNotFound) {
 		return ids, nil // it was removed
 	}
 	if err != nil {
-		return nil, passing(err)
+		return nil, err
 	}
 	users, err := s.Users.FindByEmails(ctx, []string{c.Author.Email})
 	if err != nil {
@@ -243,13 +273,13 @@ func inDiff(d *git.Diff, n NewComment) *git.FileDiff {
 }
 
 // UserDeleted hands the comments of a deleted user over to the ghost user,
-// unless the deletion is hard, and adds a background job that removes the
-// repositories of their snippets.
-func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
-	if !d.Hard {
-		if err := moveComments(ctx, tx, d.UserID, d.GhostID); err != nil {
-			return fmt.Errorf("hand over comments of user %d: %w", d.UserID, err)
-		}
+// unless the deletion is hard.
+func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
+	if d.Hard {
+		return nil
 	}
-	return s.DropOrphans(ctx, tx)
+	if err := moveComments(ctx, tx, d.UserID, d.GhostID); err != nil {
+		return fmt.Errorf("hand over comments of user %d: %w", d.UserID, err)
+	}
+	return nil
 }

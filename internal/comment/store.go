@@ -1,4 +1,4 @@
-package repo
+package comment
 
 import (
 	"context"
@@ -53,9 +53,9 @@ func moveComments(ctx context.Context, q db.Q, from, to int64) error {
 	return err
 }
 
-// CommentText returns the text of a comment on a commit. NotFound. The caller has
+// Text returns the text of a comment on a commit. NotFound. The caller has
 // checked the access.
-func CommentText(ctx context.Context, q db.Q, id int64) (text string, err error) {
+func Text(ctx context.Context, q db.Q, id int64) (text string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT c.note FROM commit_comments c WHERE c.id = ?`, id).Scan(&text)
 	return text, db.NotFound(err, "Note")
 }
