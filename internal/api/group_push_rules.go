@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 )
 
 func (a *API) groupPushRuleRoutes() {
@@ -18,11 +18,11 @@ type groupPushRuleJSON struct {
 	pushRuleFieldsJSON
 }
 
-func presentGroupPushRule(r *repo.GroupPushRule, err error) (groupPushRuleJSON, error) {
+func presentGroupPushRule(r *pushrule.GroupRule, err error) (groupPushRuleJSON, error) {
 	if err != nil {
 		return groupPushRuleJSON{}, err
 	}
-	return groupPushRuleJSON{r.ID, toStamp(r.CreatedAt), toPushRuleFields(r.PushRules)}, nil
+	return groupPushRuleJSON{r.ID, toStamp(r.CreatedAt), toPushRuleFields(r.Rules)}, nil
 }
 
 type groupPushRuleParams struct {
@@ -32,20 +32,20 @@ type groupPushRuleParams struct {
 
 // getGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#get-the-push-rules-of-a-group
 func (a *API) getGroupPushRule(c *call, p inGroupParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.Repos.GroupPushRule(c, c.actor, p.Group))
+	return presentGroupPushRule(a.PushRules.GroupRule(c, c.actor, p.Group))
 }
 
 // createGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#add-push-rules-to-a-group
 func (a *API) createGroupPushRule(c *call, p groupPushRuleParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.Repos.CreateGroupPushRule(c, c.actor, p.Group, p.change()))
+	return presentGroupPushRule(a.PushRules.CreateGroupRule(c, c.actor, p.Group, p.change()))
 }
 
 // changeGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#edit-the-push-rules-of-a-group
 func (a *API) changeGroupPushRule(c *call, p groupPushRuleParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.Repos.ChangeGroupPushRule(c, c.actor, p.Group, p.change()))
+	return presentGroupPushRule(a.PushRules.ChangeGroupRule(c, c.actor, p.Group, p.change()))
 }
 
 // deleteGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#delete-the-push-rules-of-a-group
 func (a *API) deleteGroupPushRule(c *call, p inGroupParams) (none, error) {
-	return none{}, a.Repos.DeleteGroupPushRule(c, c.actor, p.Group)
+	return none{}, a.PushRules.DeleteGroupRule(c, c.actor, p.Group)
 }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 )
 
 func (a *API) pushRuleRoutes() {
@@ -36,7 +36,7 @@ type pushRuleFieldsJSON struct {
 	RejectNonDCO          bool   `json:"reject_non_dco_commits"`
 }
 
-func toPushRuleFields(r repo.PushRules) pushRuleFieldsJSON {
+func toPushRuleFields(r pushrule.Rules) pushRuleFieldsJSON {
 	return pushRuleFieldsJSON{
 		CommitMessage: r.CommitMessage, CommitMessageNegative: r.CommitMessageNegative, BranchName: r.BranchName,
 		DenyDeleteTag: r.DenyDeleteTag, MemberCheck: r.MemberCheck, PreventSecrets: r.PreventSecrets,
@@ -45,11 +45,11 @@ func toPushRuleFields(r repo.PushRules) pushRuleFieldsJSON {
 	}
 }
 
-func presentPushRule(r *repo.PushRule, err error) (pushRuleJSON, error) {
+func presentPushRule(r *pushrule.Rule, err error) (pushRuleJSON, error) {
 	if err != nil {
 		return pushRuleJSON{}, err
 	}
-	return pushRuleJSON{r.ID, r.ProjectID, toStamp(r.CreatedAt), toPushRuleFields(r.PushRules)}, nil
+	return pushRuleJSON{r.ID, r.ProjectID, toStamp(r.CreatedAt), toPushRuleFields(r.Rules)}, nil
 }
 
 type pushRuleParams struct {
@@ -73,8 +73,8 @@ type pushRuleFieldParams struct {
 	RejectNonDCO          *bool   `param:"reject_non_dco_commits" doc:"Reject commits without a DCO sign-off."`
 }
 
-func (p *pushRuleFieldParams) change() repo.PushRuleChange {
-	return repo.PushRuleChange{
+func (p *pushRuleFieldParams) change() pushrule.Change {
+	return pushrule.Change{
 		CommitMessage: p.CommitMessage, CommitMessageNegative: p.CommitMessageNegative, BranchName: p.BranchName, AuthorEmail: p.AuthorEmail,
 		FileName: p.FileName, MaxFileSize: p.MaxFileSize, DenyDeleteTag: p.DenyDeleteTag, MemberCheck: p.MemberCheck,
 		PreventSecrets: p.PreventSecrets, CommitterCheck: p.CommitterCheck, CommitterNameCheck: p.CommitterNameCheck,
@@ -85,7 +85,7 @@ func (p *pushRuleFieldParams) change() repo.PushRuleChange {
 // getPushRule: https://docs.gitlab.com/api/project_push_rules/#get-project-push-rules
 // The answer is null if there is none.
 func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
-	rule, err := a.Repos.PushRule(c, c.actor, p.Project)
+	rule, err := a.PushRules.Rule(c, c.actor, p.Project)
 	if rule == nil || err != nil {
 		return nil, err
 	}
@@ -95,15 +95,15 @@ func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
 
 // createPushRule: https://docs.gitlab.com/api/project_push_rules/#add-a-project-push-rule
 func (a *API) createPushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
-	return presentPushRule(a.Repos.CreatePushRule(c, c.actor, p.Project, p.change()))
+	return presentPushRule(a.PushRules.CreateRule(c, c.actor, p.Project, p.change()))
 }
 
 // changePushRule: https://docs.gitlab.com/api/project_push_rules/#edit-project-push-rule
 func (a *API) changePushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
-	return presentPushRule(a.Repos.ChangePushRule(c, c.actor, p.Project, p.change()))
+	return presentPushRule(a.PushRules.ChangeRule(c, c.actor, p.Project, p.change()))
 }
 
 // deletePushRule: https://docs.gitlab.com/api/project_push_rules/#delete-project-push-rule
 func (a *API) deletePushRule(c *call, p projectParams) (none, error) {
-	return none{}, a.Repos.DeletePushRule(c, c.actor, p.Project)
+	return none{}, a.PushRules.DeleteRule(c, c.actor, p.Project)
 }

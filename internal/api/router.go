@@ -38,6 +38,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/securefile"
@@ -95,6 +96,7 @@ type Deps struct {
 	Mirrors  *mirror.Service
 	Hooks    *hook.Service
 
+	PushRules   *pushrule.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service

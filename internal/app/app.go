@@ -64,6 +64,7 @@ import (
 	"svc/internal/queue"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/secret"
@@ -134,6 +135,7 @@ type App struct {
 	Hooks    *hook.Service
 	Instance *instance.Service
 
+	PushRules   *pushrule.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service
@@ -284,6 +286,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Git: a.Git, Users: a.Users, Projects: a.Projects, Activity: a.Activity, Settings: a.Settings,
 		Storages: a.Config.Storages, Log: a.Log, Now: a.now,
 	})
+	a.PushRules = pushrule.New(pushrule.Deps{DB: a.DB, Projects: a.Projects, Now: a.now})
 	a.Moves = storagemove.New(storagemove.Deps{Repos: a.Repos, Notices: a.Notices, Log: a.Log, Options: o.Moves})
 	a.Images = imageproxy.New(imageproxy.Deps{
 		Store: a.Blobs, Key: a.Keys.Derive("image proxy"), Site: a.Config.ExternalURL, Limits: limit.New(limit.Deps{Now: a.now}), Log: a.Log, Now: a.now,
@@ -489,7 +492,7 @@ func (a *App) Close() error {
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, PushRules: a.PushRules, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
@@ -502,7 +505,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, PushRules: a.PushRules, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,

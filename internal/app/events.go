@@ -26,7 +26,7 @@ func (a *App) subscribe() {
 	users.Recorded.Subscribe(a.Hooks.UserRecorded)
 
 	projects := &a.Projects.Events
-	projects.Changed.Subscribe(a.Repos.ProjectChanged, a.Pages.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
+	projects.Changed.Subscribe(a.PushRules.ProjectChanged, a.Pages.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, a.Uploads.ProjectsDeleted, a.Alerts.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted,
 		a.SecureFiles.ProjectsDeleted, a.Code.ProjectsDeleted)
@@ -71,6 +71,7 @@ func (a *App) provide() {
 
 	a.Repos.OnPushOptions(a.Merges.PushOptions)
 	a.Repos.OnPushHints(a.Merges.PushHints)
+	a.Repos.OnPushRule(a.PushRules.Check)
 	a.Repos.OnPushCheck(a.LFS.CheckPush)
 	a.Repos.OnForked(a.LFS.Forked)
 	a.Repos.OnArchive(a.LFS.ArchiveFilter)

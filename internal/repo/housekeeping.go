@@ -24,7 +24,7 @@ func (s *Service) Housekeep(ctx context.Context, by actor.Actor, ref project.Ref
 			return err
 		}
 		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "manually_trigger_housekeeping", Entity: entity(p), Target: audit.Target{Type: "Project", ID: p.ID, Details: p.FullPath},
+			Type: "manually_trigger_housekeeping", Entity: p.Entity(), Target: audit.Target{Type: "Project", ID: p.ID, Details: p.FullPath},
 			Details: audit.Details{Message: "Housekeeping was asked for"},
 		})
 	})

@@ -51,6 +51,10 @@ type Events struct {
 // rules could not be checked.
 type PushCheck func(ctx context.Context, by actor.Actor, in *project.Project, push *git.Push) error
 
+// OnPushRule registers a PushCheck that is also applied to the merges of merge
+// requests, and before the others. It is called at start-up.
+func (s *Service) OnPushRule(c PushCheck) { s.pushRules = append(s.pushRules, c) }
+
 // OnPushCheck registers a PushCheck. It is called at start-up.
 func (s *Service) OnPushCheck(c PushCheck) { s.pushChecks = append(s.pushChecks, c) }
 
@@ -260,7 +264,7 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		return err
 	}
 	whole := done
-	done.Changes = slices.DeleteFunc(slices.Clone(done.Changes), func(c Change) bool { return strings.HasPrefix(c.Ref, noteRefs) })
+	done.Changes = slices.DeleteFunc(slices.Clone(done.Changes), func(c Change) bool { return strings.HasPrefix(c.Ref, NoteRefs) })
 	events, err := s.events(ctx, r, branch, &done)
 	if err != nil {
 		return err

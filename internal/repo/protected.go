@@ -132,7 +132,7 @@ type ruleOwner struct {
 	entity             audit.Entity
 }
 
-func rulesOf(p *project.Project) ruleOwner { return ruleOwner{projectID: p.ID, entity: entity(p)} }
+func rulesOf(p *project.Project) ruleOwner { return ruleOwner{projectID: p.ID, entity: p.Entity()} }
 
 // lock keeps others from changing the rules until the transaction ends.
 func (o ruleOwner) lock(ctx context.Context, tx *db.Tx) error {
@@ -437,11 +437,6 @@ func (s *Service) recordProtected(ctx context.Context, tx *db.Tx, by actor.Actor
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: of.entity, Target: audit.Target{Type: "Protected" + strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:]), ID: r.ID, Details: r.Name}, Details: d,
 	})
-}
-
-// entity returns the entity of the audit events of a project.
-func entity(p *project.Project) audit.Entity {
-	return audit.Entity{Type: audit.ProjectEntity, ID: p.ID, Path: p.FullPath}
 }
 
 // Pushed protects the default branch of a project after its first push, unless

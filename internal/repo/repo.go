@@ -46,6 +46,7 @@ type Service struct {
 	auxRepoOwners  map[AuxRepoKind]AuxRepoOwner
 	pushHints      []PushHint
 	pushOptions    []PushOption
+	pushRules      []PushCheck
 	pushChecks     []PushCheck
 	forked         []Forked
 	archiveFilter  ArchiveFilter // may be nil
@@ -99,9 +100,9 @@ const (
 	MergeRefs    = "refs/merge-requests/"
 )
 
-// noteRefs is the prefix of notes on commits (git notes). Users who may push
+// NoteRefs is the prefix of notes on commits (git notes). Users who may push
 // branches can push them. They are no events for other features.
-const noteRefs = "refs/notes/"
+const NoteRefs = "refs/notes/"
 
 // write returns the repository of a project to an actor who may push to it, and
 // creates it if it does not exist. The permissions on refs are checked by move.

@@ -55,10 +55,11 @@ func (s *Service) check(ctx context.Context, by actor.Actor, p *project.Project,
 			}
 		}
 	}
-	if err := s.checkPushRule(ctx, by, p, push); err != nil || from == overMerge {
-		return err
+	checks := s.pushRules
+	if from != overMerge {
+		checks = slices.Concat(checks, s.pushChecks)
 	}
-	for _, check := range s.pushChecks {
+	for _, check := range checks {
 		if err := check(ctx, by, p, push); err != nil {
 			return fmt.Errorf("check push to project %d: %w", p.ID, passing(err))
 		}
@@ -83,7 +84,7 @@ func refuseRef(p *project.Project, c *git.RefChange) string {
 		name = tag
 	}
 	switch {
-	case strings.HasPrefix(c.Ref, noteRefs):
+	case strings.HasPrefix(c.Ref, NoteRefs):
 		return ""
 	case !isBranch && !isTag:
 		return "Only branches, tags and notes can be pushed."
@@ -109,7 +110,7 @@ func (g *guard) refuse(ctx context.Context, r git.Repo, c *git.RefChange, from p
 		}
 		return g.refuseTag(ctx, g.tags.matching(tag), c, from)
 	}
-	if strings.HasPrefix(c.Ref, noteRefs) {
+	if strings.HasPrefix(c.Ref, NoteRefs) {
 		return "", nil
 	}
 	if g.project.DefaultBranch == "" {

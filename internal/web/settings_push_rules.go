@@ -5,7 +5,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 )
 
 func (w *Web) pushRulePages() {
@@ -39,25 +39,25 @@ func (w *Web) pushRules(v *visit, in project.Place) error {
 
 // findPushRules returns the push rule of a project or group, and reports whether
 // there is one.
-func (w *Web) findPushRules(v *visit, in project.Place) (repo.PushRules, bool, error) {
+func (w *Web) findPushRules(v *visit, in project.Place) (pushrule.Rules, bool, error) {
 	if in.Group {
 		if _, err := w.Projects.Setup(v, v.actor, in); err != nil {
-			return repo.PushRules{}, false, err
+			return pushrule.Rules{}, false, err
 		}
-		rule, err := w.Repos.GroupPushRule(v, v.actor, in.Ref)
+		rule, err := w.PushRules.GroupRule(v, v.actor, in.Ref)
 		if errs.Is(err, errs.KindNotFound) { // the group was found above
-			return repo.PushRules{}, false, nil
+			return pushrule.Rules{}, false, nil
 		}
 		if err != nil {
-			return repo.PushRules{}, false, err
+			return pushrule.Rules{}, false, err
 		}
-		return rule.PushRules, true, nil
+		return rule.Rules, true, nil
 	}
-	rule, err := w.Repos.PushRule(v, v.actor, in.Ref)
+	rule, err := w.PushRules.Rule(v, v.actor, in.Ref)
 	if err != nil || rule == nil {
-		return repo.PushRules{}, false, err
+		return pushrule.Rules{}, false, err
 	}
-	return rule.PushRules, true, nil
+	return rule.Rules, true, nil
 }
 
 func (w *Web) showPushRules(v *visit, in project.Place, f form) error {
@@ -86,11 +86,11 @@ func (w *Web) savePushRules(v *visit, in project.Place) error {
 	if f.bad() {
 		return w.showPushRules(v, in, f)
 	}
-	save := w.Repos.SavePushRule
+	save := w.PushRules.SaveRule
 	if in.Group {
-		save = w.Repos.SaveGroupPushRule
+		save = w.PushRules.SaveGroupRule
 	}
-	err := save(v, v.actor, in.Ref, repo.PushRuleChange{
+	err := save(v, v.actor, in.Ref, pushrule.Change{
 		CommitMessage: text("commit_message_regex"), CommitMessageNegative: text("commit_message_negative_regex"),
 		BranchName: text("branch_name_regex"), AuthorEmail: text("author_email_regex"), FileName: text("file_name_regex"), MaxFileSize: &size,
 		DenyDeleteTag: box("deny_delete_tag"), MemberCheck: box("member_check"), PreventSecrets: box("prevent_secrets"),
@@ -109,5 +109,5 @@ func (w *Web) savePushRules(v *visit, in project.Place) error {
 // deletePushRules deletes the push rule of a group, so that new projects start
 // with that of the next group above.
 func (w *Web) deletePushRules(v *visit, ref project.Ref) error {
-	return v.redirectWithFlash(w.Repos.DeleteGroupPushRule(v, v.actor, ref), "The push rules were deleted.", settingsOf(project.Place{Ref: ref, Group: true}, "push_rules"))
+	return v.redirectWithFlash(w.PushRules.DeleteGroupRule(v, v.actor, ref), "The push rules were deleted.", settingsOf(project.Place{Ref: ref, Group: true}, "push_rules"))
 }

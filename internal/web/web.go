@@ -43,6 +43,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 	"svc/internal/repo/storagemove"
 	"svc/internal/search"
 	"svc/internal/secret"
@@ -96,6 +97,7 @@ type Deps struct {
 	Audit    *audit.Service
 	Instance *instance.Service
 
+	PushRules   *pushrule.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service

@@ -1,4 +1,4 @@
-package repo
+package pushrule
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"svc/internal/db"
 )
 
-func findPushRule(ctx context.Context, q db.Q, projectID int64) (*PushRule, error) {
-	var r PushRule
+func findRule(ctx context.Context, q db.Q, projectID int64) (*Rule, error) {
+	var r Rule
 	var rules string
 	err := q.QueryRowContext(ctx, `SELECT r.id, r.project_id, r.rules, r.created_at FROM push_rules r WHERE r.project_id = ?`, projectID).
 		Scan(&r.ID, &r.ProjectID, &rules, db.Time(&r.CreatedAt))
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(rules), &r.PushRules); err != nil {
+	if err := json.Unmarshal([]byte(rules), &r.Rules); err != nil {
 		return nil, fmt.Errorf("push rule %d: %w", r.ID, err)
 	}
 	return &r, nil
 }
 
-func insertPushRule(ctx context.Context, q db.Q, r *PushRule) error {
-	rules, err := json.Marshal(r.PushRules)
+func insertRule(ctx context.Context, q db.Q, r *Rule) error {
+	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
@@ -33,15 +33,15 @@ func insertPushRule(ctx context.Context, q db.Q, r *PushRule) error {
 		r.ProjectID, string(rules), r.CreatedAt).Scan(&r.ID)
 }
 
-func savePushRule(ctx context.Context, q db.Q, r *PushRule) error {
-	rules, err := json.Marshal(r.PushRules)
+func saveRule(ctx context.Context, q db.Q, r *Rule) error {
+	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
 	return db.ExecOne(ctx, q, `UPDATE push_rules SET rules = ? WHERE id = ?`, string(rules), r.ID)
 }
 
-func deletePushRule(ctx context.Context, q db.Q, id int64) error {
+func deleteRule(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM push_rules WHERE id = ?`, id)
 }
 
@@ -56,22 +56,22 @@ func ownerOf(ctx context.Context, q db.Q, email string) (int64, error) {
 	return found[0], nil
 }
 
-func findGroupPushRule(ctx context.Context, q db.Q, groupID int64) (*GroupPushRule, error) {
-	var r GroupPushRule
+func findGroupRule(ctx context.Context, q db.Q, groupID int64) (*GroupRule, error) {
+	var r GroupRule
 	var rules string
 	err := q.QueryRowContext(ctx, `SELECT r.id, r.namespace_id, r.rules, r.created_at FROM group_push_rules r WHERE r.namespace_id = ?`, groupID).
 		Scan(&r.ID, &r.GroupID, &rules, db.Time(&r.CreatedAt))
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(rules), &r.PushRules); err != nil {
+	if err := json.Unmarshal([]byte(rules), &r.Rules); err != nil {
 		return nil, fmt.Errorf("push rule of group %d: %w", r.ID, err)
 	}
 	return &r, nil
 }
 
-func insertGroupPushRule(ctx context.Context, q db.Q, r *GroupPushRule) error {
-	rules, err := json.Marshal(r.PushRules)
+func insertGroupRule(ctx context.Context, q db.Q, r *GroupRule) error {
+	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
@@ -79,21 +79,21 @@ func insertGroupPushRule(ctx context.Context, q db.Q, r *GroupPushRule) error {
 		r.GroupID, string(rules), r.CreatedAt).Scan(&r.ID)
 }
 
-func saveGroupPushRule(ctx context.Context, q db.Q, r *GroupPushRule) error {
-	rules, err := json.Marshal(r.PushRules)
+func saveGroupRule(ctx context.Context, q db.Q, r *GroupRule) error {
+	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
 	return db.ExecOne(ctx, q, `UPDATE group_push_rules SET rules = ? WHERE id = ?`, string(rules), r.ID)
 }
 
-func deleteGroupPushRule(ctx context.Context, q db.Q, id int64) error {
+func deleteGroupRule(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM group_push_rules WHERE id = ?`, id)
 }
 
-// inheritPushRule copies the push rule of the nearest group above a project. The
+// inheritRule copies the push rule of the nearest group above a project. The
 // path of a group is longer than those of the groups above it.
-func inheritPushRule(ctx context.Context, q db.Q, projectID int64, at time.Time) error {
+func inheritRule(ctx context.Context, q db.Q, projectID int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		INSERT INTO push_rules (project_id, rules, created_at)
 		SELECT p.id, r.rules, CAST(? AS BIGINT) FROM projects p JOIN namespace_tree t ON t.descendant_id = p.namespace_id

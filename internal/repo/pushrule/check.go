@@ -1,4 +1,4 @@
-package repo
+package pushrule
 
 import (
 	"context"
@@ -11,28 +11,29 @@ import (
 	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
-// checkPushRule applies the push rule of the project to the refs and the new
-// commits of a push.
-func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push) error {
+// Check applies the push rule of the project to the refs and the new
+// commits of a push. It implements repo.PushCheck.
+func (s *Service) Check(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push) error {
 	if by.ID == actor.SystemID {
 		return nil
 	}
-	rule, err := findPushRule(ctx, s.DB, p.ID)
+	rule, err := findRule(ctx, s.DB, p.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("find push rule: %w", err)
 	}
-	c, err := newInspector(s, by, p, rule.PushRules)
+	c, err := newInspector(s, by, p, rule.Rules)
 	if err != nil {
 		return fmt.Errorf("push rule of project %d: %w", p.ID, err)
 	}
 	var open, notes []*git.RefChange
 	for _, change := range push.Changes {
-		note := strings.HasPrefix(change.Ref, noteRefs)
+		note := strings.HasPrefix(change.Ref, repo.NoteRefs)
 		if change.Refused == "" && !note {
 			change.Refused = c.ref(change)
 		}
@@ -48,7 +49,7 @@ func (s *Service) checkPushRule(ctx context.Context, by actor.Actor, p *project.
 		return err
 	}
 	// git writes the commits of notes: the rules for commits are not for them.
-	of := PushRules{MaxFileSize: rule.MaxFileSize, FileName: rule.FileName, PreventSecrets: rule.PreventSecrets}
+	of := Rules{MaxFileSize: rule.MaxFileSize, FileName: rule.FileName, PreventSecrets: rule.PreventSecrets}
 	if c, err = newInspector(s, by, p, of); err != nil {
 		return fmt.Errorf("push rule of project %d: %w", p.ID, err)
 	}
@@ -105,7 +106,7 @@ func (c *inspector) walk(ctx context.Context, r git.Repo, changes []*git.RefChan
 		return string(why), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look at new commits: %w", passing(err))
+		return "", fmt.Errorf("look at new commits: %w", err)
 	}
 	return "", nil
 }
@@ -115,13 +116,13 @@ type inspector struct {
 	service *Service
 	by      actor.Actor
 	project *project.Project
-	rules   PushRules
+	rules   Rules
 
 	message, forbidden, branch, email, name *regexp.Regexp
 	owners                                  map[string]int64 // user IDs by email address, as far as they were looked up
 }
 
-func newInspector(s *Service, by actor.Actor, p *project.Project, rules PushRules) (*inspector, error) {
+func newInspector(s *Service, by actor.Actor, p *project.Project, rules Rules) (*inspector, error) {
 	c := &inspector{service: s, by: by, project: p, rules: rules, owners: map[string]int64{}}
 	for _, one := range []struct {
 		to   **regexp.Regexp

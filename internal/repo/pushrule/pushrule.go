@@ -1,4 +1,6 @@
-package repo
+// Package pushrule implements push rules: conditions on the commits that users
+// push to a project, and those that new projects of a group start with.
+package pushrule
 
 import (
 	"context"
@@ -14,17 +16,30 @@ import (
 	"svc/internal/project"
 )
 
-// PushRule is the push rule of a project: conditions on pushed commits.
-type PushRule struct {
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB       *db.DB
+	Projects *project.Service
+	Now      func() time.Time
+}
+
+// Service implements the operations on push rules.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// Rule is the push rule of a project: conditions on pushed commits.
+type Rule struct {
 	ID        int64
 	ProjectID int64
-	PushRules
+	Rules
 	CreatedAt time.Time
 }
 
-// PushRules are the conditions. They are stored as JSON. Patterns are RE2; an
+// Rules are the conditions. They are stored as JSON. Patterns are RE2; an
 // empty pattern is not checked.
-type PushRules struct {
+type Rules struct {
 	CommitMessage         string // every message must match
 	CommitMessageNegative string // no message may match
 	BranchName            string // of new branches
@@ -40,8 +55,8 @@ type PushRules struct {
 	RejectNonDCO          bool
 }
 
-// PushRuleChange has the changes of a push rule; nil keeps the value.
-type PushRuleChange struct {
+// Change has the changes of a push rule; nil keeps the value.
+type Change struct {
 	CommitMessage         *string
 	CommitMessageNegative *string
 	BranchName            *string
@@ -61,7 +76,7 @@ type PushRuleChange struct {
 const maxPattern = 511
 
 // apply sets the given fields. InvalidField if a pattern is not valid.
-func (c PushRuleChange) apply(r *PushRules) error {
+func (c Change) apply(r *Rules) error {
 	wrong := errs.Fields{}
 	pattern := func(to *string, from *string, name string) {
 		if from == nil {
@@ -97,44 +112,44 @@ func (c PushRuleChange) apply(r *PushRules) error {
 	return wrong.Err()
 }
 
-// PushRule returns the push rule of a project, nil if there is none, for
+// Rule returns the push rule of a project, nil if there is none, for
 // Maintainers. NotFound.
-func (s *Service) PushRule(ctx context.Context, by actor.Actor, ref project.Ref) (*PushRule, error) {
+func (s *Service) Rule(ctx context.Context, by actor.Actor, ref project.Ref) (*Rule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.pushRule(ctx, s.DB, p.ID)
+	r, err := s.find(ctx, s.DB, p.ID)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil
 	}
 	return r, err
 }
 
-func (s *Service) pushRule(ctx context.Context, q db.Q, projectID int64) (*PushRule, error) {
-	r, err := findPushRule(ctx, q, projectID)
+func (s *Service) find(ctx context.Context, q db.Q, projectID int64) (*Rule, error) {
+	r, err := findRule(ctx, q, projectID)
 	if err != nil {
 		return nil, fmt.Errorf("find push rule: %w", db.NotFound(err, "Push Rule"))
 	}
 	return r, nil
 }
 
-// CreatePushRule creates the push rule of a project, for Maintainers and above.
+// CreateRule creates the push rule of a project, for Maintainers and above.
 // Unprocessable if there is one; InvalidField.
-func (s *Service) CreatePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
+func (s *Service) CreateRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Rule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
-	made := &PushRule{ProjectID: p.ID, CreatedAt: s.Now()}
-	if err := c.apply(&made.PushRules); err != nil {
+	made := &Rule{ProjectID: p.ID, CreatedAt: s.Now()}
+	if err := c.apply(&made.Rules); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := insertPushRule(ctx, tx, made); err != nil {
+		if err := insertRule(ctx, tx, made); err != nil {
 			return err
 		}
-		return s.recordPushRule(ctx, tx, by, p, made, "push_rule_created", audit.Details{Add: "push_rule"})
+		return s.recordRule(ctx, tx, by, p, made, "push_rule_created", audit.Details{Add: "push_rule"})
 	})
 	if db.IsUnique(err, "push_rules_project_id") {
 		return nil, errs.Unprocessable("Project push rule exists")
@@ -145,28 +160,28 @@ func (s *Service) CreatePushRule(ctx context.Context, by actor.Actor, ref projec
 	return made, nil
 }
 
-// ChangePushRule changes the push rule of a project, for Maintainers and above.
+// ChangeRule changes the push rule of a project, for Maintainers and above.
 // NotFound, InvalidField.
-func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) (*PushRule, error) {
+func (s *Service) ChangeRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Rule, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return nil, err
 	}
-	var r *PushRule
+	var r *Rule
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
 			return err
 		}
-		if r, err = s.pushRule(ctx, tx, p.ID); err != nil {
+		if r, err = s.find(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		if err := c.apply(&r.PushRules); err != nil {
+		if err := c.apply(&r.Rules); err != nil {
 			return err
 		}
-		if err := savePushRule(ctx, tx, r); err != nil {
+		if err := saveRule(ctx, tx, r); err != nil {
 			return err
 		}
-		return s.recordPushRule(ctx, tx, by, p, r, "push_rule_updated", audit.Details{Change: "push_rule"})
+		return s.recordRule(ctx, tx, by, p, r, "push_rule_updated", audit.Details{Change: "push_rule"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change push rule: %w", err)
@@ -174,36 +189,36 @@ func (s *Service) ChangePushRule(ctx context.Context, by actor.Actor, ref projec
 	return r, nil
 }
 
-// SavePushRule changes the push rule of a project, or creates it, for
+// SaveRule changes the push rule of a project, or creates it, for
 // Maintainers and above. InvalidField.
-func (s *Service) SavePushRule(ctx context.Context, by actor.Actor, ref project.Ref, c PushRuleChange) error {
-	rule, err := s.PushRule(ctx, by, ref)
+func (s *Service) SaveRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) error {
+	rule, err := s.Rule(ctx, by, ref)
 	switch {
 	case err != nil:
 	case rule == nil:
-		_, err = s.CreatePushRule(ctx, by, ref, c)
+		_, err = s.CreateRule(ctx, by, ref, c)
 	default:
-		_, err = s.ChangePushRule(ctx, by, ref, c)
+		_, err = s.ChangeRule(ctx, by, ref, c)
 	}
 	return err
 }
 
-// DeletePushRule deletes the push rule of a project, for Maintainers and above.
+// DeleteRule deletes the push rule of a project, for Maintainers and above.
 // NotFound.
-func (s *Service) DeletePushRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
+func (s *Service) DeleteRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		r, err := s.pushRule(ctx, tx, p.ID)
+		r, err := s.find(ctx, tx, p.ID)
 		if err != nil {
 			return err
 		}
-		if err := deletePushRule(ctx, tx, r.ID); err != nil {
+		if err := deleteRule(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		return s.recordPushRule(ctx, tx, by, p, r, "push_rule_removed", audit.Details{Remove: "push_rule"})
+		return s.recordRule(ctx, tx, by, p, r, "push_rule_removed", audit.Details{Remove: "push_rule"})
 	})
 	if err != nil {
 		return fmt.Errorf("delete push rule: %w", err)
@@ -211,8 +226,8 @@ func (s *Service) DeletePushRule(ctx context.Context, by actor.Actor, ref projec
 	return nil
 }
 
-func (s *Service) recordPushRule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *PushRule, kind string, d audit.Details) error {
+func (s *Service) recordRule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *Rule, kind string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: entity(p), Target: audit.Target{Type: "PushRule", ID: r.ID, Details: p.FullPath}, Details: d,
+		Type: kind, Entity: p.Entity(), Target: audit.Target{Type: "PushRule", ID: r.ID, Details: p.FullPath}, Details: d,
 	})
 }
