@@ -53,21 +53,18 @@ var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROS
 // if these are common, because the query planner may prefer to collect all
 // matches.
 type Window struct {
-	Table  string // with its alias, as the list names it
-	Where  Where  // conditions that belong to the order, e.g. on the project
-	Key    string // the column that identifies a row
-	Order  string // ORDER BY with the columns of the list
-	First  int    // number of rows to search, and the maximum if they do not contain the page
-	Second int
+	Table string // with its alias, as the list names it
+	Where Where  // conditions that belong to the order, e.g. on the project
+	Key   string // the column that identifies a row
+	Order string // ORDER BY with the columns of the list
+	First int    // number of rows to search first
+	Last  int    // and at most, if they do not contain the page
 }
 
 // Find returns the keys of the first rows of tables with a condition; nil if they are
 // not in the window.
 func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows int) ([]int64, error) {
-	for _, size := range []int{max(v.First, 4*rows), v.Second} {
-		if size > v.Second {
-			break
-		}
+	for size := max(v.First, 4*rows); size <= v.Last; size *= 4 {
 		from := d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.Order+` LIMIT ?`, tables, v.Key)
 		found, err := All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+from+w.SQL()+v.Order+` LIMIT ?`, v.Where.Args(append([]any{size}, w.Args(rows)...)...)...)
 		if err != nil || len(found) == rows {
@@ -97,7 +94,7 @@ func (q Query[T]) first(ctx context.Context, d *DB, order string, p Paging) ([]i
 			return nil, nil
 		}
 	}
-	return Window{Table: table, Key: q.key(), Order: order, First: 120, Second: 600}.Find(ctx, d, tables, q.Where, rows)
+	return Window{Table: table, Key: q.key(), Order: order, First: 120, Last: 600}.Find(ctx, d, tables, q.Where, rows)
 }
 
 // from returns the tables of the list, read from candidates if these are not nil.

@@ -93,7 +93,11 @@ type Query[T any] struct {
 func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
 	var page Page[T]
 	if t := q.Where.text; t != nil && q.Among == nil {
-		found, err := d.WithText(ctx, t.table, t.search, t.columns...)
+		find := d.withText
+		if t.live != "" {
+			find = d.withNames
+		}
+		found, err := find(ctx, t)
 		if err != nil {
 			return page, err
 		}
@@ -142,10 +146,13 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	}
 	order := " ORDER BY " + strings.Join(columns, ", ")
 	among := q.Among
-	if among == nil {
-		var err error
-		if among, err = q.first(ctx, d, order, p); err != nil {
+	if among == nil || q.Where.text != nil && len(among) > fewCandidates {
+		found, err := q.first(ctx, d, order, p)
+		if err != nil {
 			return page, err
+		}
+		if found != nil {
+			among = found
 		}
 	}
 	passFrom, passArgs := q.from(d, countFrom, among)

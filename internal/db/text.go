@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -17,6 +18,9 @@ const (
 	// MaxCandidates is the number of rows that a list reads out of its order. With more
 	// of them it is read in its order, in which it finds a page soon.
 	MaxCandidates = 1000
+	// fewCandidates is the number of matches that are read without a look at the first
+	// rows of the list's order.
+	fewCandidates = 200
 )
 
 // folded is the text of a column that a search looks in. Of a description or a comment
@@ -60,6 +64,7 @@ func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\
 type textSearch struct {
 	table, search string
 	columns       []string
+	live          string // for names: the condition of the indexes of the columns
 }
 
 // Text is Contains for columns of the text index of a table: a List, whose last Order
@@ -73,6 +78,90 @@ func (w *Where) Text(table, search string, columns ...string) {
 		t.columns = append(t.columns, name)
 	}
 	w.text = t
+}
+
+// Names is Text for columns with names. Terms shorter than the entries of the text index
+// match the start of a name only: the indexes of the columns, for rows with the condition
+// live, find those.
+func (w *Where) Names(table, live, search string, columns ...string) {
+	w.Text(table, search, columns...)
+	terms := Terms(search)
+	if len(terms) == 0 || slices.ContainsFunc(terms, indexed) {
+		return
+	}
+	w.text.live = live
+	for _, term := range terms {
+		cond, args := startsWith(term, columns)
+		w.And(cond, args...)
+	}
+}
+
+// indexed reports whether the text index finds a term.
+func indexed(term string) bool { return utf8.RuneCountInString(term) >= trigram }
+
+// startsWith is the condition that one of the columns starts with a term.
+func startsWith(term string, columns []string) (cond string, args []any) {
+	var list []string
+	for _, column := range columns {
+		list, args = append(list, folded(column)+` LIKE ? ESCAPE '\'`), append(args, strings.TrimPrefix(Like(term), "%"))
+	}
+	return strings.Join(list, ` OR `), args
+}
+
+// withNames returns the IDs of the rows that have a name that starts with the first term
+// of a search; nil if there are more than MaxCandidates.
+func (d *DB) withNames(ctx context.Context, t *textSearch) (ids []int64, err error) {
+	if searchable, err := d.searchable(ctx); err != nil || !searchable {
+		return nil, err
+	}
+	term := Terms(t.search)[0]
+	err = d.limited(ctx, true, func(ctx context.Context) (err error) {
+		if d.kind == postgresKind {
+			cond, args := startsWith(term, t.columns)
+			ids, err = d.withTrigrams(ctx, t.table, `(`+cond+`) AND `+t.live, args)
+			return err
+		}
+		var parts []string
+		var args []any
+		for _, column := range t.columns {
+			for _, start := range cases(term) {
+				parts = append(parts, `SELECT * FROM (SELECT id FROM `+t.table+` WHERE `+column+` >= ? AND `+column+` < ? AND `+t.live+` LIMIT ?)`)
+				args = append(args, start, start+string(utf8.MaxRune), MaxCandidates+1)
+			}
+		}
+		ids, err = All(ctx, d, Value[int64], strings.Join(parts, ` UNION ALL `), args...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return candidates(ids), nil
+}
+
+// cases returns a text of at most two characters in each combination of upper and lower
+// case.
+func cases(text string) []string {
+	list := []string{""}
+	for _, r := range text {
+		var next []string
+		for _, start := range list {
+			for _, c := range []rune{unicode.ToLower(r), unicode.ToUpper(r)} {
+				next = append(next, start+string(c))
+			}
+		}
+		list = next
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// candidates returns IDs in order; nil if there are more than MaxCandidates.
+func candidates(ids []int64) []int64 {
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) > MaxCandidates {
+		return nil
+	}
+	return append([]int64{}, ids...)
 }
 
 // Contains adds the condition that each term of a search is in one of the columns.
@@ -108,23 +197,27 @@ func containTerms(terms, columns []string) (cond string, args []any) {
 //
 // For a request it has the limits of a list: see List.
 func (d *DB) WithText(ctx context.Context, table, search string, columns ...string) (ids []int64, err error) {
-	terms := slices.DeleteFunc(Terms(search), func(term string) bool { return utf8.RuneCountInString(term) < trigram })
-	if len(terms) == 0 {
-		return nil, nil
+	terms := slices.DeleteFunc(Terms(search), func(term string) bool { return !indexed(term) })
+	if searchable, err := d.searchable(ctx); len(terms) == 0 || err != nil || !searchable {
+		return nil, err
 	}
 	err = d.limited(ctx, true, func(ctx context.Context) (err error) {
 		if d.kind == postgresKind {
-			ids, err = d.withTrigrams(ctx, table, terms, columns)
+			cond, args := containTerms(terms, columns)
+			ids, err = d.withTrigrams(ctx, table, cond, args)
 			return err
 		}
 		ids, err = All(ctx, d, Value[int64], `SELECT rowid FROM `+table+`_text WHERE `+table+`_text MATCH ? LIMIT ?`, match(terms, columns), MaxCandidates+1)
 		return err
 	})
-	if err != nil || len(ids) > MaxCandidates {
+	if err != nil {
 		return nil, err
 	}
-	slices.Sort(ids)
-	return append([]int64{}, slices.Compact(ids)...), nil
+	return candidates(ids), nil
+}
+
+func (d *DB) withText(ctx context.Context, t *textSearch) ([]int64, error) {
+	return d.WithText(ctx, t.table, t.search, t.columns...)
 }
 
 // match is a query of FTS5: all terms, each in one of the columns.
@@ -139,12 +232,7 @@ func match(terms, columns []string) string {
 // withTrigrams reads from the trigram indexes of PostgreSQL. The planner takes a table
 // scan with a limit for cheap, as it expects more rows than there are; the transaction
 // does without them.
-func (d *DB) withTrigrams(ctx context.Context, table string, terms, columns []string) (ids []int64, err error) {
-	indexed, err := d.trigrams(ctx)
-	if err != nil || !indexed {
-		return nil, err
-	}
-	cond, args := containTerms(terms, columns)
+func (d *DB) withTrigrams(ctx context.Context, table, cond string, args []any) (ids []int64, err error) {
 	tx, err := d.writer.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, because(ctx, err)
@@ -157,9 +245,12 @@ func (d *DB) withTrigrams(ctx context.Context, table string, terms, columns []st
 	return ids, because(ctx, err)
 }
 
-// trigrams reports whether the database has trigram indexes: PostgreSQL has them if the
+// searchable reports whether the database has text indexes: PostgreSQL has them if the
 // extension pg_trgm could be created.
-func (d *DB) trigrams(ctx context.Context) (bool, error) {
+func (d *DB) searchable(ctx context.Context) (bool, error) {
+	if d.kind != postgresKind {
+		return true, nil
+	}
 	if has := d.hasTrigrams.Load(); has != nil {
 		return *has, nil
 	}

@@ -33,7 +33,7 @@ type State = plan.State
 const (
 	Opened = plan.Opened
 	Closed = plan.Closed
-	Merged = State("merged")
+	Merged = plan.Merged
 )
 
 // MergeRequest is a request to merge a source branch into a target branch. It

@@ -72,7 +72,16 @@ type State string
 const (
 	Opened State = "opened"
 	Closed State = "closed"
+	Merged State = "merged"
 )
+
+// states returns the states that a kind has.
+func (k Kind) states() []State {
+	if k == MergeKind {
+		return []State{Opened, Closed, Merged}
+	}
+	return []State{Opened, Closed}
+}
 
 // NewIssuable returns the shared part of an open issue or merge request that
 // the actor creates.

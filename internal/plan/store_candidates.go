@@ -118,7 +118,7 @@ func (f Filter) sources(kind Kind, by actor.Actor, in Area, order string) (list 
 		list = append(list, UsersOf(kind, Reviewers, by.ID))
 	}
 	if f.State != "" && in.Project != 0 && order != "created_at" {
-		list = append(list, Candidates{in.Rows(kind, `i.created_at, i.id`, `i.state = ?`, string(f.State))})
+		list = append(list, Candidates{in.Rows(kind, `i.created_at, i.id`, inState(f.State))})
 	}
 	if f.CreatedAt != ([2]*time.Time{}) && order != "created_at" {
 		list = append(list, in.times(kind, `i.created_at`, f.CreatedAt))
@@ -137,8 +137,9 @@ func (in Area) times(kind Kind, column string, within [2]*time.Time) Candidates 
 	return Candidates{in.Rows(kind, column+`, i.id`, w.Cond(), w.Args()...)}
 }
 
-// sources returns the candidates for each condition of a match.
-func (m Match) sources(kind Kind, in Area) (list []Candidates) {
+// sources returns the candidates for each condition of a match, in a list of a state or
+// of all.
+func (m Match) sources(kind Kind, in Area, state State) (list []Candidates) {
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
 			source := Candidates{}
@@ -150,13 +151,13 @@ func (m Match) sources(kind Kind, in Area) (list []Candidates) {
 		}
 	}
 	if ids, ok := m.named.milestones[m.Milestone]; ok {
-		list = append(list, ofMilestones(kind, ids))
+		list = append(list, ofMilestones(kind, ids, state))
 	}
 	if strings.EqualFold(m.Milestone, None) && in.Project != 0 {
-		list = append(list, Candidates{in.Rows(kind, `i.id`, `i.milestone_id IS NULL`)})
+		list = append(list, Candidates{in.Rows(kind, byMilestone, `i.milestone_id IS NULL`+and(state))})
 	}
 	if id, err := strconv.ParseInt(m.MilestoneID, 10, 64); err == nil && id != 0 {
-		list = append(list, ofMilestones(kind, []int64{id}))
+		list = append(list, ofMilestones(kind, []int64{id}, state))
 	}
 	authors, ok := m.named.users[m.AuthorUsername]
 	if m.AuthorID != 0 {
@@ -180,12 +181,25 @@ func (m Match) sources(kind Kind, in Area) (list []Candidates) {
 	return list
 }
 
-func ofMilestones(kind Kind, ids []int64) Candidates {
+// byMilestone is the order of the indexes of milestones.
+const byMilestone = `i.milestone_id, i.state, i.id`
+
+// ofMilestones returns the candidates for a condition on milestones. With the state of
+// the list, which the indexes contain, they are fewer.
+func ofMilestones(kind Kind, ids []int64, state State) Candidates {
 	source := Candidates{}
 	for _, id := range ids {
-		source = append(source, Area{}.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id = ?`, id))
+		source = append(source, Area{}.Rows(kind, byMilestone, `i.milestone_id = ?`+and(state), id))
 	}
 	return source
+}
+
+// and returns a further condition on the state; empty for all states.
+func and(state State) string {
+	if state == "" {
+		return ""
+	}
+	return ` AND ` + inState(state)
 }
 
 // Related returns the candidates for conditions on assignees or reviewers, by ID
@@ -220,8 +234,8 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 	}
 	if ids := m.named.milestones[m.Milestone]; len(ids) == 1 {
 		list = append(list, Candidates{
-			in.Rows(kind, `i.id`, `i.milestone_id IS NULL`), in.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id < ?`, ids[0]),
-			in.Rows(kind, `i.milestone_id, i.id`, `i.milestone_id > ?`, ids[0]),
+			in.Rows(kind, byMilestone, `i.milestone_id IS NULL`), in.Rows(kind, byMilestone, `i.milestone_id < ?`, ids[0]),
+			in.Rows(kind, byMilestone, `i.milestone_id > ?`, ids[0]),
 		})
 	}
 	return list
@@ -231,13 +245,24 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 // an area, by the most selective condition. more returns further candidates and is
 // called when the names are resolved.
 func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
-	found := Selection{kind: kind, in: in, search: f.Search != ""}
+	found := Selection{kind: kind, in: in, state: f.State, search: f.Search != ""}
+	switch f.Scope {
+	case "assigned_to_me":
+		found.of, found.user = Assignees.table(kind), by.ID
+	case "reviews_for_me":
+		found.of, found.user = Reviewers.table(kind), by.ID
+	}
 	m.ReactionBy, not.ReactionBy = by.ID, by.ID
 	if err := s.resolve(ctx, in, m, not); err != nil {
 		return found, err
 	}
-	list := slices.Concat(more(), m.sources(kind, in), f.sources(kind, by, in, order), not.others(kind, in))
+	list := slices.Concat(more(), m.sources(kind, in, f.State), f.sources(kind, by, in, order), not.others(kind, in))
 	found.filtered = len(list) > 0
+	for _, name := range m.Labels {
+		if ids, ok := m.named.labels[name]; ok {
+			found.labels = append(found.labels, ids)
+		}
+	}
 	if found.byParts(order) {
 		list = append(list, Candidates{in.Rows(kind, `i.id`, `1 = 1`)})
 	}

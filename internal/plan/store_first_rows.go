@@ -28,9 +28,13 @@ type Selection struct {
 
 	kind     Kind // empty if nothing is known
 	in       Area
-	filtered bool    // the filter has conditions with an index
-	search   bool    // the filter has a search text
-	projects []int64 // projects of the group, at most maxRanges+1
+	filtered bool      // the filter has conditions with an index
+	search   bool      // the filter has a search text
+	projects []int64   // projects of the group, at most maxRanges+1
+	state    State     // empty for all
+	labels   [][]int64 // for each label of the filter, those with its name
+	of       string    // the table of assignees or reviewers, if the list is of one user's
+	user     int64
 }
 
 // byParts reports whether a list is read in several parts, because no index has
@@ -75,19 +79,23 @@ func (l firstRows) sorted(columns ...string) string {
 	return ` ORDER BY ` + strings.Join(columns, l.direction+`, `) + l.direction
 }
 
-// byWindow searches the rows at the start of the order and then, if they are few,
-// the projects of the group one by one.
+// byWindow searches the rows at the start of the order and then, if the matches there
+// are few, those of the user or the projects of the group one by one.
 func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if rows > maxFirst {
 		return nil, nil
 	}
-	window := db.Window{Table: l.kind.table() + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Second: lastWindow}
+	window := db.Window{Table: l.kind.table() + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Last: lastWindow}
 	if l.in.Project != 0 {
 		window.Where.And(`i.project_id = ?`, l.in.Project)
 	}
 	found, err := window.Find(ctx, d, l.tables, l.where, rows)
 	if err != nil || found != nil {
 		return found, err
+	}
+	if l.of != "" {
+		p := part{link: l.of + ` x`, cond: `x.user_id = ?`, args: []any{l.user}}
+		return l.read(ctx, d, p, rows, l.order...)
 	}
 	if l.in.Group == 0 || len(l.projects) > maxRanges || len(l.projects)*rows > maxFirst {
 		return nil, nil
@@ -124,13 +132,11 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]p
 		}
 		need := rows - len(all)
 		for _, p := range group {
-			w := l.where.With(p.cond, p.args...)
-			from, key := l.tables, `i.id`
+			key := `i.id`
 			if p.link != "" {
 				key = `x.` + l.kind.table() + `_id`
-				from = d.Joined(p.link, l.tables, key+` = i.id`)
 			}
-			found, err := db.All(ctx, d, db.Value[int64], `SELECT i.id FROM `+from+w.SQL()+l.sorted(key)+` LIMIT ?`, w.Args(need)...)
+			found, err := l.read(ctx, d, p, need, key)
 			if err != nil {
 				return nil, err
 			}
@@ -141,8 +147,18 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]p
 	return slices.Compact(all), nil
 }
 
+// read returns the first rows of a part in an order.
+func (l firstRows) read(ctx context.Context, d *db.DB, p part, rows int, order ...string) ([]int64, error) {
+	w, from := l.where.With(p.cond, p.args...), l.tables
+	if p.link != "" {
+		from = d.Joined(p.link, l.tables, `x.`+l.kind.table()+`_id = i.id`)
+	}
+	return db.All(ctx, d, db.Value[int64], `SELECT i.id FROM `+from+w.SQL()+l.sorted(order...)+` LIMIT ?`, w.Args(rows)...)
+}
+
 // byPriorities reads the rows label by label, in the order of their priorities in
-// the project.
+// the project. A row with a label of the filter has at least the priority of that label:
+// the parts behind it are empty, which would take the time of all rows to find out.
 func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	labels, err := db.All(ctx, d, scanPair, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
 	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].second >= noPriority {
@@ -154,7 +170,7 @@ func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int6
 	}
 	var groups [][]part
 	var before []any // labels with a higher priority
-	for len(labels) > 0 {
+	for len(labels) > 0 && !l.excluded(before) {
 		same := slices.IndexFunc(labels, func(o pair) bool { return o.second != labels[0].second })
 		if same < 0 {
 			same = len(labels)
@@ -172,11 +188,21 @@ func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int6
 		}
 		groups, labels = append(groups, group), labels[same:]
 	}
-	rest := part{cond: `1 = 1`}
-	if len(before) > 0 {
-		rest = part{cond: without(before), args: before}
+	switch {
+	case len(before) == 0:
+		groups = append(groups, []part{{cond: `1 = 1`}})
+	case !l.excluded(before):
+		groups = append(groups, []part{{cond: without(before), args: before}})
 	}
-	return l.collect(ctx, d, rows, append(groups, []part{rest}))
+	return l.collect(ctx, d, rows, groups)
+}
+
+// excluded reports whether the filter excludes rows without any of the labels: it
+// requires one of them.
+func (l firstRows) excluded(labels []any) bool {
+	return slices.ContainsFunc(l.labels, func(required []int64) bool {
+		return !slices.ContainsFunc(required, func(id int64) bool { return !slices.Contains(labels, any(id)) })
+	})
 }
 
 // byMilestones reads the rows milestone by milestone, in the order of their due
@@ -194,19 +220,32 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 	}
 	slices.SortFunc(used, func(a, b due) int { return strings.Compare(a.date, b.date) })
 	var groups [][]part
-	rest := []part{{cond: `i.milestone_id IS NULL`}}
+	rest := l.states(`i.milestone_id IS NULL`)
 	for i, m := range used {
-		p := part{cond: `i.milestone_id = ?`, args: []any{m.id}}
+		parts := l.states(`i.milestone_id = ?`, m.id)
 		switch {
 		case m.date == "":
-			rest = append(rest, p)
+			rest = append(rest, parts...)
 		case i > 0 && used[i-1].date == m.date:
-			groups[len(groups)-1] = append(groups[len(groups)-1], p)
+			groups[len(groups)-1] = append(groups[len(groups)-1], parts...)
 		default:
-			groups = append(groups, []part{p})
+			groups = append(groups, parts)
 		}
 	}
 	return l.collect(ctx, d, rows, append(groups, rest))
+}
+
+// states returns the parts of a condition on milestones, one for each state of the list:
+// their index has the state before the ID.
+func (l firstRows) states(cond string, args ...any) (list []part) {
+	all := l.kind.states()
+	if l.state != "" {
+		all = []State{l.state}
+	}
+	for _, state := range all {
+		list = append(list, part{cond: cond + and(state), args: args})
+	}
+	return list
 }
 
 // due is a milestone with its due date.
