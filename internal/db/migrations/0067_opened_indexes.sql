@@ -6,10 +6,6 @@ CREATE INDEX CONCURRENTLY issues_milestone_id_state ON issues (milestone_id, sta
 CREATE INDEX CONCURRENTLY issues_project_id_milestone_id_state ON issues (project_id, milestone_id, state, id);
 CREATE INDEX CONCURRENTLY merge_requests_milestone_id_state ON merge_requests (milestone_id, state, id);
 CREATE INDEX CONCURRENTLY merge_requests_project_id_milestone_id_state ON merge_requests (project_id, milestone_id, state, id);
-DROP INDEX IF EXISTS issues_milestone_id;
-DROP INDEX IF EXISTS issues_project_id_milestone_id;
-DROP INDEX IF EXISTS merge_requests_milestone_id;
-DROP INDEX IF EXISTS merge_requests_project_id_milestone_id;
 
 -- The opened ones are few in an old project, and in many orders the last.
 CREATE INDEX CONCURRENTLY issues_opened_updated_at ON issues (project_id, updated_at, id) WHERE state = 'opened';

@@ -1,0 +1,9 @@
+-- +goose Up
+-- oldest: 0066
+-- phase: post
+
+-- The indexes of 0067 replace them.
+DROP INDEX issues_milestone_id;
+DROP INDEX issues_project_id_milestone_id;
+DROP INDEX merge_requests_milestone_id;
+DROP INDEX merge_requests_project_id_milestone_id;
