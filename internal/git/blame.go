@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // BlameRange is a range of consecutive lines that were last changed by the same
@@ -122,7 +124,7 @@ func (b *blameParser) read(out io.Reader) error {
 		text = strings.TrimSuffix(text, "\n")
 		switch {
 		case strings.HasPrefix(text, "\t"):
-			b.add(id, line, decode([]byte(text[1:]), ""))
+			b.add(id, line, object.Decode([]byte(text[1:]), ""))
 			inHeader = false
 		case !inHeader:
 			hex, rest, _ := strings.Cut(text, " ")

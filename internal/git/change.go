@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"svc/internal/git/object"
 )
 
 // ChangeOptions describes a new commit.
@@ -66,7 +68,7 @@ func (r Repo) commitWith(ctx context.Context, commit *Commit, mustCheck func(*qu
 			return nil, err
 		}
 	}
-	id, err := q.write(TypeCommit, encodeCommit(commit))
+	id, err := q.write(TypeCommit, object.EncodeCommit(commit))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func who(name string) Signature {
-	return Signature{name, strings.ToLower(name) + "@x", time.Unix(1234, 0).In(time.FixedZone("", -5400))}
+	return Signature{Name: name, Email: strings.ToLower(name) + "@x", When: time.Unix(1234, 0).In(time.FixedZone("", -5400))}
 }
 
 // show lists a tree as "mode path content".

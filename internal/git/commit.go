@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"svc/internal/git/object"
 	"svc/internal/limit"
 )
 
@@ -70,7 +71,7 @@ func (r Repo) readCommits(ctx context.Context, ids []OID, allowMissing bool) ([]
 	}
 	err := r.withReader(ctx, func(p *reader) error {
 		return p.readAll(missing, TypeCommit, allowMissing, func(o *Object) error {
-			c, err := parseCommit(o.OID, o.Content)
+			c, err := object.ParseCommit(o.OID, o.Content)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w: %w", o.OID, ErrCorrupt, err)
 			}
@@ -100,7 +101,7 @@ func (r Repo) Tag(ctx context.Context, id OID) (*Tag, error) {
 			return err
 		}
 		size = len(o.Content)
-		if t, err = parseTag(id, o.Content); err != nil {
+		if t, err = object.ParseTag(id, o.Content); err != nil {
 			return fmt.Errorf("tag %s: %w: %w", id, ErrCorrupt, err)
 		}
 		return nil

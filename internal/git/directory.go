@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // Directory lists one directory like Tree, but with subdirectories first. After
@@ -51,5 +53,5 @@ func passed(e Entry, after string) bool {
 	case dir != (e.Type == TypeTree):
 		return !dir
 	}
-	return sortName(e) <= after
+	return object.SortName(e) <= after
 }

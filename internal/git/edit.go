@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"svc/internal/git/object"
 )
 
 // ActionKind is the kind of an Action.
@@ -278,7 +280,7 @@ func (e *editor) save(n *node) (OID, error) {
 		}
 		entries = append(entries, below.Entry)
 	}
-	content, err := encodeTree(entries)
+	content, err := object.EncodeTree(entries)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // MergeConflict lists the files with merge conflicts. It wraps ErrConflict.
@@ -161,7 +163,7 @@ func (q *quarantine) mergeTrees(ctx context.Context, base, ours, theirs OID) (OI
 	}
 	var commits []OID
 	addCommit := func(tree OID, parents ...OID) (OID, error) {
-		id, err := q.write(TypeCommit, encodeCommit(&Commit{TreeID: tree, ParentIDs: parents, Message: fmt.Sprint(len(commits))}))
+		id, err := q.write(TypeCommit, object.EncodeCommit(&Commit{TreeID: tree, ParentIDs: parents, Message: fmt.Sprint(len(commits))}))
 		commits = append(commits, id)
 		return id, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // RefNames returns the full names of the refs below a prefix, sorted, without
@@ -74,7 +76,7 @@ func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}
-	text := fmt.Sprintf("object %s\ntype %s\ntag %s\ntagger %s\n\n%s", o.Target, o.Type, o.Name, encodeSignature(o.Tagger), message)
+	text := fmt.Sprintf("object %s\ntype %s\ntag %s\ntagger %s\n\n%s", o.Target, o.Type, o.Name, object.EncodeSignature(o.Tagger), message)
 	id, err := q.write(TypeTag, []byte(text))
 	if err != nil {
 		return "", err

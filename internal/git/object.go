@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"svc/internal/git/object"
 	"svc/internal/git/refstore"
 )
 
@@ -23,15 +24,26 @@ const EmptyTree OID = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 // ParseOID parses a full object ID.
 func ParseOID(s string) (OID, bool) { return refstore.ParseOID(s) }
 
-// Type is an object type.
-type Type string
+// The formats of objects; package object parses them.
+type (
+	// Type is an object type.
+	Type = object.Type
+	// Entry is an entry of a tree.
+	Entry = object.Entry
+	// Commit is a commit. Its texts are converted to valid UTF-8.
+	Commit = object.Commit
+	// Tag is an annotated tag. Its texts are converted to valid UTF-8.
+	Tag = object.Tag
+	// Signature is an author, committer or tagger with a time in their time zone.
+	Signature = object.Signature
+)
 
 // The object types. A submodule is a tree entry of type commit.
 const (
-	TypeCommit Type = "commit"
-	TypeTree   Type = "tree"
-	TypeBlob   Type = "blob"
-	TypeTag    Type = "tag"
+	TypeCommit = object.TypeCommit
+	TypeTree   = object.TypeTree
+	TypeBlob   = object.TypeBlob
+	TypeTag    = object.TypeTag
 )
 
 // Info describes an object without its content.

@@ -1,14 +1,8 @@
 package git
 
 import (
-	"bytes"
-	"encoding/hex"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,8 +19,8 @@ func TestCommit(t *testing.T) {
 	}
 	want := &Commit{
 		ID: OID(id), TreeID: OID(g.Git("rev-parse", "main^{tree}")),
-		Author:    Signature{"Bö", "b@x", time.Unix(1234567890, 0).In(time.FixedZone("", 7200))},
-		Committer: Signature{"Cole Committer", "cole@example.com", time.Unix(1234567890, 0).UTC()},
+		Author:    Signature{Name: "Bö", Email: "b@x", When: time.Unix(1234567890, 0).In(time.FixedZone("", 7200))},
+		Committer: Signature{Name: "Cole Committer", Email: "cole@example.com", When: time.Unix(1234567890, 0).UTC()},
 		Message:   "A title\non two lines\n\nBody.\n", Title: "A title on two lines",
 	}
 	if d := cmp.Diff(want, c); d != "" {
@@ -85,7 +79,7 @@ func TestTag(t *testing.T) {
 	tagID := g.Object("tag", "object "+id+"\ntype commit\ntag v1\ntagger T <t@x> 5 +0100\n\nNotes\n-----BEGIN PGP SIGNATURE-----\nx\n")
 	tag, err := r.Tag(t.Context(), OID(tagID))
 	want := &Tag{ID: OID(tagID), Name: "v1", Target: OID(id), TargetType: TypeCommit, Message: "Notes\n",
-		Tagger: Signature{"T", "t@x", time.Unix(5, 0).In(time.FixedZone("", 3600))}, Signature: "-----BEGIN PGP SIGNATURE-----\nx\n"}
+		Tagger: Signature{Name: "T", Email: "t@x", When: time.Unix(5, 0).In(time.FixedZone("", 3600))}, Signature: "-----BEGIN PGP SIGNATURE-----\nx\n"}
 	if d := cmp.Diff(want, tag); err != nil || d != "" {
 		t.Error(err, d)
 	}
@@ -96,62 +90,4 @@ func TestTag(t *testing.T) {
 	if _, err := r.Tag(t.Context(), OID(id)); err == nil {
 		t.Error("a commit as a tag")
 	}
-}
-
-func FuzzParseTree(f *testing.F) {
-	id := strings.Repeat("\x01", 20)
-	f.Add([]byte("100644 a\x00" + id + "40000 b\x00" + id))
-	f.Add([]byte("100644 a\x00"))
-	f.Add([]byte("10064 \x00" + id))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		entries, err := parseTree(b)
-		if err != nil {
-			return
-		}
-		// What was read can be written again, but for zeros before a mode.
-		var again bytes.Buffer
-		for _, e := range entries {
-			raw, err := hex.DecodeString(string(e.OID))
-			if err != nil || len(raw) != 20 || e.Name == "" {
-				t.Fatalf("%+v", e)
-			}
-			fmt.Fprintf(&again, "%s %s\x00%s", e.Mode, e.Name, raw)
-		}
-		twice, err := parseTree(again.Bytes())
-		if err != nil || !slices.Equal(entries, twice) {
-			t.Errorf("%q: %v", b, err)
-		}
-	})
-}
-
-func FuzzParseCommit(f *testing.F) {
-	f.Add([]byte("tree " + string(EmptyTree) + "\nparent " + string(ZeroOID) + "\nauthor A <a@x> 5 +0000\ncommitter A <a@x> 5 -0100\nencoding latin1\n\nm\n"))
-	f.Add([]byte("\n\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := parseCommit(ZeroOID, b)
-		if err != nil {
-			return
-		}
-		for _, s := range []string{c.Message, c.Title, c.Author.Name, c.Author.Email, c.Committer.Name, c.Committer.Email} {
-			if !utf8.ValidString(s) {
-				t.Errorf("%q", s)
-			}
-		}
-		if _, ok := ParseOID(string(c.TreeID)); !ok || strings.Contains(c.Title, "\n") {
-			t.Errorf("%+v", c)
-		}
-		if _, err := c.Author.When.MarshalJSON(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func FuzzParseTag(f *testing.F) {
-	f.Add([]byte("object " + string(ZeroOID) + "\ntype commit\ntag v\ntagger T <t@x> 1 +0000\n\nm\n-----BEGIN PGP SIGNATURE-----\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		tag, err := parseTag(ZeroOID, b)
-		if err == nil && !(utf8.ValidString(tag.Name) && utf8.ValidString(tag.Message) && utf8.ValidString(string(tag.TargetType))) {
-			t.Errorf("%+v", tag)
-		}
-	})
 }

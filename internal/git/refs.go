@@ -283,8 +283,11 @@ func (r Repo) refsByTime(ctx context.Context, o RefOptions, found refstore.Listi
 func (r Repo) refTime(ctx context.Context, ref Ref) (time.Time, error) {
 	if ref.Tag != "" {
 		t, err := r.Tag(ctx, ref.Tag)
-		if err != nil || !t.Tagger.When.IsZero() {
-			return t.taggedAt(), err
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !t.Tagger.When.IsZero() {
+			return t.Tagger.When, nil
 		}
 	}
 	c, err := r.commit(ctx, ref.Target)
@@ -295,13 +298,6 @@ func (r Repo) refTime(ctx context.Context, ref Ref) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return c.Committer.When, nil
-}
-
-func (t *Tag) taggedAt() time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Tagger.When
 }
 
 // DefaultBranch returns the branch that HEAD refers to, which need not exist.

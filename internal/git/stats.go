@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"svc/internal/git/object"
 )
 
 // Stat is the number of lines that a commit changed.
@@ -222,7 +224,7 @@ func (s *contributions) readLine(line, mail string) string {
 func (s *contributions) read(line string) (mail string) {
 	at, who, _ := strings.Cut(line, "\x00")
 	name, email, _ := strings.Cut(who, "\x00")
-	return s.add(decode([]byte(name), ""), decode([]byte(email), ""), at)
+	return s.add(object.Decode([]byte(name), ""), object.Decode([]byte(email), ""), at)
 }
 
 // add adds a commit.

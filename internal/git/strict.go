@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // Rejected is the reason why git rejected new objects, in git's words.
@@ -48,7 +50,7 @@ func (q *quarantine) hasSpecial() (bool, error) {
 		if kind != TypeTree || found {
 			return nil
 		}
-		entries, err := parseTree(content)
+		entries, err := object.ParseTree(content)
 		found = slices.ContainsFunc(entries, func(e Entry) bool { return special(e.Name) })
 		return err
 	})
@@ -149,7 +151,7 @@ func readLooseObject(path string) (Type, []byte, error) {
 	head, content, ok := bytes.Cut(text, []byte{0})
 	kind, _, named := strings.Cut(string(head), " ")
 	if !ok || !named {
-		return "", nil, errMalformed
+		return "", nil, object.ErrMalformed
 	}
 	return Type(kind), content, nil
 }

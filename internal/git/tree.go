@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"svc/internal/git/object"
 )
 
 // TreeOptions selects entries of a tree.
@@ -84,19 +86,12 @@ func noEntry(path string) error { return fmt.Errorf("path %.200q: %w", path, Err
 // with a slash.
 func findEntry(entries []Entry, name string) int {
 	for _, key := range []string{name, name + "/"} {
-		i := sort.Search(len(entries), func(i int) bool { return sortName(entries[i]) >= key })
+		i := sort.Search(len(entries), func(i int) bool { return object.SortName(entries[i]) >= key })
 		if i < len(entries) && entries[i].Name == name {
 			return i
 		}
 	}
 	return -1
-}
-
-func sortName(e Entry) string {
-	if e.Type == TypeTree {
-		return e.Name + "/"
-	}
-	return e.Name
 }
 
 // entries returns the entries of a tree. The result must not be modified.
@@ -116,7 +111,7 @@ func (r Repo) entries(ctx context.Context, id OID) ([]Entry, error) {
 			return err
 		}
 		size = 6 * len(o.Content)
-		list, err = parseTree(o.Content)
+		list, err = object.ParseTree(o.Content)
 		if err != nil {
 			return fmt.Errorf("tree %s: %w: %w", id, ErrCorrupt, err)
 		}
@@ -181,7 +176,7 @@ func (w *walk) first(entries []Entry, prefix string) int {
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		rest = rest[:i+1]
 	}
-	return sort.Search(len(entries), func(i int) bool { return sortName(entries[i]) >= rest })
+	return sort.Search(len(entries), func(i int) bool { return object.SortName(entries[i]) >= rest })
 }
 
 func (w *walk) full() bool { return w.limit > 0 && len(w.found) >= w.limit }

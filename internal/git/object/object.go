@@ -1,4 +1,6 @@
-package git
+// Package object parses and encodes the objects of git: commits, trees and tags,
+// and their signatures.
+package object
 
 import (
 	"bytes"
@@ -11,6 +13,22 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
+
+	"svc/internal/git/refstore"
+)
+
+// OID is an object ID in lowercase hex.
+type OID = refstore.OID
+
+// Type is an object type.
+type Type string
+
+// The object types. A submodule is a tree entry of type commit.
+const (
+	TypeCommit Type = "commit"
+	TypeTree   Type = "tree"
+	TypeBlob   Type = "blob"
+	TypeTag    Type = "tag"
 )
 
 // Entry is an entry of a tree.
@@ -31,28 +49,37 @@ func (e Entry) Key() string {
 	return e.Path
 }
 
-var errMalformed = errors.New("malformed object")
+// SortName returns the key by which git sorts the entries of a tree.
+func SortName(e Entry) string {
+	if e.Type == TypeTree {
+		return e.Name + "/"
+	}
+	return e.Name
+}
 
-// parseTree parses the content of a tree. Paths are left empty.
-func parseTree(content []byte) ([]Entry, error) {
+// ErrMalformed means that the content of an object cannot be parsed.
+var ErrMalformed = errors.New("malformed object")
+
+// ParseTree parses the content of a tree. Paths are left empty.
+func ParseTree(content []byte) ([]Entry, error) {
 	const size = 20 // length of a binary ID
 	entries := make([]Entry, 0, len(content)/(size+16))
 	for len(content) > 0 {
 		space := bytes.IndexByte(content, ' ')
 		if space < 5 || space > 6 {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		mode, err := strconv.ParseUint(string(content[:space]), 8, 32)
 		if err != nil {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		end := bytes.IndexByte(content[space:], 0)
 		if end < 2 || len(content) < space+end+1+size {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		name := string(content[space+1 : space+end])
 		if strings.Contains(name, "/") {
-			return nil, errMalformed
+			return nil, ErrMalformed
 		}
 		content = content[space+end+1:]
 		e := Entry{OID: OID(hex.EncodeToString(content[:size])), Name: name, Type: typeOf(mode)}
@@ -110,9 +137,9 @@ type Commit struct {
 	Signed    bool   // the commit has a signature, which has not been verified
 }
 
-// parseCommit parses the content of a commit. Like git, it tolerates malformed
+// ParseCommit parses the content of a commit. Like git, it tolerates malformed
 // headers; the fields are left empty.
-func parseCommit(id OID, content []byte) (*Commit, error) {
+func ParseCommit(id OID, content []byte) (*Commit, error) {
 	c := &Commit{ID: id}
 	head, message := splitHead(content)
 	charset := ""
@@ -121,10 +148,10 @@ func parseCommit(id OID, content []byte) (*Commit, error) {
 		switch key {
 		case "tree":
 			if c.TreeID == "" {
-				c.TreeID, _ = ParseOID(string(value))
+				c.TreeID, _ = refstore.ParseOID(string(value))
 			}
 		case "parent":
-			if p, ok := ParseOID(string(value)); ok {
+			if p, ok := refstore.ParseOID(string(value)); ok {
 				c.ParentIDs = append(c.ParentIDs, p)
 			}
 		case "author":
@@ -142,11 +169,11 @@ func parseCommit(id OID, content []byte) (*Commit, error) {
 		}
 	}
 	if c.TreeID == "" {
-		return nil, errMalformed
+		return nil, ErrMalformed
 	}
 	c.Author = parseSignature(author, charset)
 	c.Committer = parseSignature(committer, charset)
-	c.Message = decode(message, charset)
+	c.Message = Decode(message, charset)
 	c.Title = title(c.Message)
 	return c, nil
 }
@@ -162,26 +189,27 @@ type Tag struct {
 	Signature  string    // not verified
 }
 
-func parseTag(id OID, content []byte) (*Tag, error) {
+// ParseTag parses the content of an annotated tag.
+func ParseTag(id OID, content []byte) (*Tag, error) {
 	t := &Tag{ID: id}
 	head, message := splitHead(content)
 	for key, value := range headers(head) {
 		switch key {
 		case "object":
-			t.Target, _ = ParseOID(string(value))
+			t.Target, _ = refstore.ParseOID(string(value))
 		case "type":
-			t.TargetType = Type(decode(value, ""))
+			t.TargetType = Type(Decode(value, ""))
 		case "tag":
-			t.Name = decode(value, "")
+			t.Name = Decode(value, "")
 		case "tagger":
 			t.Tagger = parseSignature(value, "")
 		}
 	}
 	if t.Target == "" {
-		return nil, errMalformed
+		return nil, ErrMalformed
 	}
 	at := signatureAt(message)
-	t.Message, t.Signature = decode(message[:at], ""), decode(message[at:], "")
+	t.Message, t.Signature = Decode(message[:at], ""), Decode(message[at:], "")
 	return t, nil
 }
 
@@ -212,16 +240,16 @@ func parseSignature(line []byte, charset string) Signature {
 	var s Signature
 	open := bytes.IndexByte(line, '<')
 	if open < 0 {
-		s.Name = decode(bytes.TrimSpace(line), charset)
+		s.Name = Decode(bytes.TrimSpace(line), charset)
 		return s
 	}
-	s.Name = decode(bytes.TrimSpace(line[:open]), charset)
+	s.Name = Decode(bytes.TrimSpace(line[:open]), charset)
 	end := bytes.IndexByte(line[open:], '>')
 	if end < 0 {
-		s.Email = decode(bytes.TrimSpace(line[open+1:]), charset)
+		s.Email = Decode(bytes.TrimSpace(line[open+1:]), charset)
 		return s
 	}
-	s.Email = decode(bytes.TrimSpace(line[open+1:open+end]), charset)
+	s.Email = Decode(bytes.TrimSpace(line[open+1:open+end]), charset)
 	// As in git, the time follows the last bracket.
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, '>')+1:])
 	if len(fields) == 0 {
@@ -255,9 +283,9 @@ func title(message string) string {
 	return strings.TrimSpace(strings.ReplaceAll(first, "\n", " "))
 }
 
-// decode converts text to valid UTF-8. If the charset is unknown or wrong, invalid
+// Decode converts text to valid UTF-8. If the charset is unknown or wrong, invalid
 // bytes are replaced.
-func decode(b []byte, charset string) string {
+func Decode(b []byte, charset string) string {
 	if charset == "" && utf8.Valid(b) {
 		return string(b)
 	}

@@ -1,4 +1,4 @@
-package git
+package object
 
 import (
 	"crypto/ed25519"
@@ -50,7 +50,7 @@ func TestSignedCommit(t *testing.T) {
 		return strings.Replace(plain, "\n\n", "\ngpgsig "+strings.ReplaceAll(armored, "\n", "\n ")+"\n\n", 1)
 	}
 	good := sign("git")
-	s := signedCommit([]byte(good))
+	s := SignedCommit([]byte(good))
 	if s == nil || string(s.Payload) != plain || s.Kind() != "SSH" {
 		t.Fatalf("read %+v", s)
 	}
@@ -65,7 +65,7 @@ func TestSignedCommit(t *testing.T) {
 		"that is no armor":   "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ngpgsig -----BEGIN SSH SIGNATURE-----\n x\n -----END SSH SIGNATURE-----\n\ntext\n",
 		"of another program": "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\ntext\n",
 	} {
-		s := signedCommit([]byte(commit))
+		s := SignedCommit([]byte(commit))
 		if s == nil {
 			t.Errorf("%s: no signature", name)
 			continue
@@ -74,11 +74,11 @@ func TestSignedCommit(t *testing.T) {
 			t.Errorf("%s is taken for one of %s", name, got)
 		}
 	}
-	if s := signedCommit([]byte(plain)); s != nil {
+	if s := SignedCommit([]byte(plain)); s != nil {
 		t.Errorf("a commit without: %+v", s)
 	}
 	tag := "object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntype commit\ntag v1\n\ntext\n"
-	s = signedTag([]byte(tag + sshSign(t, signer, "git", []byte(tag))))
+	s = SignedTag([]byte(tag + sshSign(t, signer, "git", []byte(tag))))
 	if s == nil || string(s.Payload) != tag {
 		t.Fatalf("read %+v", s)
 	}
@@ -102,7 +102,7 @@ func TestSignatureOfTag(t *testing.T) {
 	} {
 		content := head + text
 		signature := sshSign(t, signer, "git", []byte(content))
-		s := signedTag([]byte(content + signature))
+		s := SignedTag([]byte(content + signature))
 		if s == nil || string(s.Payload) != content || s.Signature != signature {
 			t.Errorf("%s: read %+v", name, s)
 			continue
@@ -110,12 +110,12 @@ func TestSignatureOfTag(t *testing.T) {
 		if _, err := s.VerifySSH(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		tag, err := parseTag("x", []byte(content+signature))
+		tag, err := ParseTag("x", []byte(content+signature))
 		if err != nil || tag.Message != text || tag.Signature != signature {
 			t.Errorf("%s: %+v, %v", name, tag, err)
 		}
 	}
-	if s := signedTag([]byte(head + "a -----BEGIN SSH SIGNATURE-----\n")); s != nil {
+	if s := SignedTag([]byte(head + "a -----BEGIN SSH SIGNATURE-----\n")); s != nil {
 		t.Errorf("a tag without: %+v", s)
 	}
 	good := sshSign(t, signer, "git", []byte(head))
@@ -137,7 +137,7 @@ func FuzzSigned(f *testing.F) {
 	f.Add([]byte("gpgsig"))
 	f.Add([]byte(" \n\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, s := range []*Signed{signedCommit(content), signedTag(content)} {
+		for _, s := range []*Signed{SignedCommit(content), SignedTag(content)} {
 			if s == nil {
 				continue
 			}
