@@ -36,6 +36,8 @@ import (
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/project/serviceaccount"
+	"svc/internal/project/topic"
 	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/repo/pushrule"
@@ -97,12 +99,15 @@ type Deps struct {
 	Hooks    *hook.Service
 
 	PushRules   *pushrule.Service
+	Topics      *topic.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service
 	SecureFiles *securefile.Service
 	Invites     *invite.Service
-	Instance    *instance.Service
+
+	ServiceAccounts *serviceaccount.Service
+	Instance        *instance.Service
 
 	Limits *limit.Limiter
 	// Answers limits the responses in memory.

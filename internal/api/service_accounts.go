@@ -94,7 +94,7 @@ type listGroupServiceAccountsParams struct {
 
 // listGroupServiceAccounts: https://docs.gitlab.com/api/service_accounts/#list-all-group-service-accounts
 func (a *API) listGroupServiceAccounts(c *call, p listGroupServiceAccountsParams) (page[serviceAccountJSON], error) {
-	return offsetList(p.pageParams, toServiceAccount)(a.Projects.ServiceAccounts(c, c.actor, p.Ref, p.order(), p.paging()))
+	return offsetList(p.pageParams, toServiceAccount)(a.ServiceAccounts.List(c, c.actor, p.Ref, p.order(), p.paging()))
 }
 
 type createGroupServiceAccountParams struct {
@@ -104,7 +104,7 @@ type createGroupServiceAccountParams struct {
 
 // createGroupServiceAccount: https://docs.gitlab.com/api/service_accounts/#create-a-group-service-account
 func (a *API) createGroupServiceAccount(c *call, p createGroupServiceAccountParams) (serviceAccountJSON, error) {
-	return presentAs(toServiceAccount)(a.Projects.CreateServiceAccount(c, c.actor, p.Ref, p.account()))
+	return presentAs(toServiceAccount)(a.ServiceAccounts.Create(c, c.actor, p.Ref, p.account()))
 }
 
 type groupServiceAccountParams struct {
@@ -119,7 +119,7 @@ type updateGroupServiceAccountParams struct {
 
 // updateGroupServiceAccount: https://docs.gitlab.com/api/service_accounts/#update-a-group-service-account
 func (a *API) updateGroupServiceAccount(c *call, p updateGroupServiceAccountParams) (serviceAccountJSON, error) {
-	return presentAs(toServiceAccount)(a.Projects.UpdateServiceAccount(c, c.actor, p.Ref, p.UserID, p.change()))
+	return presentAs(toServiceAccount)(a.ServiceAccounts.Update(c, c.actor, p.Ref, p.UserID, p.change()))
 }
 
 type deleteGroupServiceAccountParams struct {
@@ -129,7 +129,7 @@ type deleteGroupServiceAccountParams struct {
 
 // deleteGroupServiceAccount: https://docs.gitlab.com/api/service_accounts/#delete-a-group-service-account
 func (a *API) deleteGroupServiceAccount(c *call, p deleteGroupServiceAccountParams) (none, error) {
-	return none{}, a.Projects.DeleteServiceAccount(c, c.actor, p.Ref, p.UserID, p.HardDelete)
+	return none{}, a.ServiceAccounts.Delete(c, c.actor, p.Ref, p.UserID, p.HardDelete)
 }
 
 type listServiceAccountTokensParams struct {
@@ -140,7 +140,7 @@ type listServiceAccountTokensParams struct {
 
 // listServiceAccountTokens: https://docs.gitlab.com/api/service_accounts/#list-all-personal-access-tokens-for-a-group-service-account
 func (a *API) listServiceAccountTokens(c *call, p listServiceAccountTokensParams) (page[tokenJSON], error) {
-	list, err := a.Projects.ServiceAccountTokens(c, c.actor, p.Ref, p.UserID, p.filter(), p.paging())
+	list, err := a.ServiceAccounts.Tokens(c, c.actor, p.Ref, p.UserID, p.filter(), p.paging())
 	if err != nil {
 		return page[tokenJSON]{}, err
 	}
@@ -154,7 +154,7 @@ type createServiceAccountTokenParams struct {
 
 // createServiceAccountToken: https://docs.gitlab.com/api/service_accounts/#create-a-personal-access-token-for-a-group-service-account
 func (a *API) createServiceAccountToken(c *call, p createServiceAccountTokenParams) (newTokenJSON, error) {
-	return a.presentNewToken(a.Projects.CreateServiceAccountToken(c, c.actor, p.Ref, p.UserID, p.token()))
+	return a.presentNewToken(a.ServiceAccounts.CreateToken(c, c.actor, p.Ref, p.UserID, p.token()))
 }
 
 type serviceAccountTokenParams struct {
@@ -164,7 +164,7 @@ type serviceAccountTokenParams struct {
 
 // revokeServiceAccountToken: https://docs.gitlab.com/api/service_accounts/#revoke-a-personal-access-token-for-a-group-service-account
 func (a *API) revokeServiceAccountToken(c *call, p serviceAccountTokenParams) (none, error) {
-	return none{}, a.Projects.RevokeServiceAccountToken(c, c.actor, p.Ref, p.UserID, p.TokenID, c.unmodifiedSince())
+	return none{}, a.ServiceAccounts.RevokeToken(c, c.actor, p.Ref, p.UserID, p.TokenID, c.unmodifiedSince())
 }
 
 type rotateServiceAccountTokenParams struct {
@@ -174,7 +174,7 @@ type rotateServiceAccountTokenParams struct {
 
 // rotateServiceAccountToken: https://docs.gitlab.com/api/service_accounts/#rotate-a-personal-access-token-for-a-group-service-account
 func (a *API) rotateServiceAccountToken(c *call, p rotateServiceAccountTokenParams) (newTokenJSON, error) {
-	return a.presentNewToken(a.Projects.RotateServiceAccountToken(c, c.actor, p.Ref, p.UserID, p.TokenID, dayOf(p.ExpiresAt)))
+	return a.presentNewToken(a.ServiceAccounts.RotateToken(c, c.actor, p.Ref, p.UserID, p.TokenID, dayOf(p.ExpiresAt)))
 }
 
 func (a *API) presentNewToken(t *user.Token, err error) (newTokenJSON, error) {

@@ -2,7 +2,7 @@ package api
 
 import (
 	"svc/internal/bind"
-	"svc/internal/project"
+	"svc/internal/project/topic"
 )
 
 func (a *API) topicRoutes() {
@@ -25,11 +25,11 @@ type topicJSON struct {
 	AvatarURL      *string `json:"avatar_url"`
 }
 
-func toTopic(site *Site, t *project.Topic) topicJSON {
+func toTopic(site *Site, t *topic.Topic) topicJSON {
 	return topicJSON{t.ID, t.Name, t.Title, textOrNull(t.Description), t.Projects, 1, pictureURL(site, "topic", t.ID, t.Avatar)}
 }
 
-func presentTopic(c *call, t *project.Topic, err error) (topicJSON, error) {
+func presentTopic(c *call, t *topic.Topic, err error) (topicJSON, error) {
 	if err != nil {
 		return topicJSON{}, err
 	}
@@ -44,11 +44,11 @@ type listTopicsParams struct {
 
 // listTopics: https://docs.gitlab.com/api/topics/#list-topics
 func (a *API) listTopics(c *call, p listTopicsParams) (page[topicJSON], error) {
-	list, err := a.Projects.ListTopics(c, project.TopicFilter{Search: p.Search, Unused: p.Unused}, p.paging())
+	list, err := a.Topics.List(c, topic.Filter{Search: p.Search, Unused: p.Unused}, p.paging())
 	if err != nil {
 		return page[topicJSON]{}, err
 	}
-	return offsetPage(p.pageParams, list, func(t *project.Topic) topicJSON { return toTopic(c.site, t) }), nil
+	return offsetPage(p.pageParams, list, func(t *topic.Topic) topicJSON { return toTopic(c.site, t) }), nil
 }
 
 type topicParams struct {
@@ -57,7 +57,7 @@ type topicParams struct {
 
 // getTopic: https://docs.gitlab.com/api/topics/#get-a-topic
 func (a *API) getTopic(c *call, p topicParams) (topicJSON, error) {
-	t, err := a.Projects.Topic(c, p.ID)
+	t, err := a.Topics.Get(c, p.ID)
 	return presentTopic(c, t, err)
 }
 
@@ -67,8 +67,8 @@ type topicFieldParams struct {
 	Avatar      bind.Opt[*bind.Upload] `param:"avatar" doc:"Image file: PNG, JPEG, GIF or WebP, at most 200 KiB. Empty to remove the avatar."`
 }
 
-func (p *topicFieldParams) fields(name, title *string) project.TopicFields {
-	return project.TopicFields{
+func (p *topicFieldParams) fields(name, title *string) topic.Fields {
+	return topic.Fields{
 		Name: name, Title: title, Description: p.Description, Avatar: toAvatarFile(p.Avatar.Value), RemoveAvatar: p.Avatar.Null,
 	}
 }
@@ -84,7 +84,7 @@ func (a *API) createTopic(c *call, p createTopicParams) (topicJSON, error) {
 	if p.Title == nil {
 		p.Title = &p.Name
 	}
-	t, err := a.Projects.CreateTopic(c, c.actor, p.fields(&p.Name, p.Title))
+	t, err := a.Topics.Create(c, c.actor, p.fields(&p.Name, p.Title))
 	return presentTopic(c, t, err)
 }
 
@@ -97,13 +97,13 @@ type updateTopicParams struct {
 
 // updateTopic: https://docs.gitlab.com/api/topics/#update-a-project-topic
 func (a *API) updateTopic(c *call, p updateTopicParams) (topicJSON, error) {
-	t, err := a.Projects.UpdateTopic(c, c.actor, p.ID, p.fields(p.Name, p.Title))
+	t, err := a.Topics.Update(c, c.actor, p.ID, p.fields(p.Name, p.Title))
 	return presentTopic(c, t, err)
 }
 
 // deleteTopic: https://docs.gitlab.com/api/topics/#delete-a-project-topic
 func (a *API) deleteTopic(c *call, p topicParams) (none, error) {
-	return none{}, a.Projects.DeleteTopic(c, c.actor, p.ID, c.unmodifiedSince())
+	return none{}, a.Topics.Delete(c, c.actor, p.ID, c.unmodifiedSince())
 }
 
 type mergeTopicsParams struct {
@@ -113,6 +113,6 @@ type mergeTopicsParams struct {
 
 // mergeTopics: https://docs.gitlab.com/api/topics/#merge-topics
 func (a *API) mergeTopics(c *call, p mergeTopicsParams) (topicJSON, error) {
-	t, err := a.Projects.MergeTopics(c, c.actor, p.Source, p.Target)
+	t, err := a.Topics.Merge(c, c.actor, p.Source, p.Target)
 	return presentTopic(c, t, err)
 }

@@ -61,6 +61,8 @@ import (
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/project/serviceaccount"
+	"svc/internal/project/topic"
 	"svc/internal/queue"
 	"svc/internal/release"
 	"svc/internal/repo"
@@ -136,11 +138,14 @@ type App struct {
 	Instance *instance.Service
 
 	PushRules   *pushrule.Service
+	Topics      *topic.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service
 	SecureFiles *securefile.Service
 	Invites     *invite.Service
+
+	ServiceAccounts *serviceaccount.Service
 
 	// Answers bounds the answers that requests have in memory.
 	Answers *limit.Answers
@@ -277,6 +282,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Blobs: a.Blobs, Queue: a.Queue, Notices: a.Notices, Users: a.Users, Audit: a.Audit, Settings: a.Settings, Now: a.now,
 		Host: a.host(), Storages: slices.Sorted(maps.Keys(a.Config.Storages)),
 	})
+	a.Topics = topic.New(topic.Deps{DB: a.DB, Blobs: a.Blobs, Now: a.now})
+	a.ServiceAccounts = serviceaccount.New(serviceaccount.Deps{Users: a.Users, Projects: a.Projects, Settings: a.Settings})
 	a.Activity = activity.New(activity.Deps{DB: a.DB, Queue: a.Queue, Users: a.Users, Projects: a.Projects, Now: a.now})
 	a.Notify = notify.New(notify.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Mail: a.Mail, Users: a.Users, Projects: a.Projects, Log: a.Log, Now: a.now,
@@ -492,7 +499,7 @@ func (a *App) Close() error {
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{
-		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, PushRules: a.PushRules, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
+		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, PushRules: a.PushRules, Topics: a.Topics, ServiceAccounts: a.ServiceAccounts, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
 		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
@@ -505,7 +512,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 		Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	pages := web.New(web.Deps{
-		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, PushRules: a.PushRules, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
+		Users: a.Users, Projects: a.Projects, Activity: a.Activity, Repos: a.Repos, PushRules: a.PushRules, Topics: a.Topics, ServiceAccounts: a.ServiceAccounts, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS, Notify: a.Notify, Settings: a.Settings, OAuth: a.OAuth, SignIn: a.SignIn, Mail: a.Mail, Keys: a.Keys,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks, Markup: a.Markup, Images: a.Images,
 		CI: a.CI, Packages: a.Packages, Todos: a.Todos, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Audit: a.Audit, Instance: a.Instance, Health: health,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites,

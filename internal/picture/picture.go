@@ -97,6 +97,33 @@ func (s Store) Drop(ctx context.Context, id int64, name string) {
 	}
 }
 
+// Replace stores a file and calls save with its name, or with an empty name if
+// remove is set. save returns the name of the previous file, which is deleted.
+// Without a file and remove it does nothing.
+func (s Store) Replace(ctx context.Context, id int64, f *File, remove bool, save func(name string) (was string, err error)) error {
+	if f == nil && !remove {
+		return nil
+	}
+	name := ""
+	if f != nil {
+		// The file is stored first, because a row must refer to an existing file. A crash
+		// in between leaves an unused file.
+		var err error
+		if name, err = s.Put(ctx, id, f); err != nil {
+			return err
+		}
+	}
+	was, err := save(name)
+	if err != nil {
+		s.Drop(ctx, id, name)
+		return err
+	}
+	if was != name {
+		s.Drop(ctx, id, was)
+	}
+	return nil
+}
+
 // Key is where a picture is stored.
 func (s Store) Key(id int64, name string) string {
 	return fmt.Sprintf("avatars/%s/%d/%s", s.Owner, id, name)

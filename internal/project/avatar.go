@@ -57,7 +57,7 @@ func (s *Service) avatars(group bool) picture.Store {
 
 // setAvatar sets the avatar of a project to a checked file, or removes it.
 func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *picture.File, remove bool) error {
-	return s.replaceAvatar(ctx, s.avatars(false), id, f, remove, func(name string) (was string, err error) {
+	return s.avatars(false).Replace(ctx, id, f, remove, func(name string) (was string, err error) {
 		_, err = s.change(ctx, id, func(tx *db.Tx, p *Project) error {
 			was, p.Avatar = p.Avatar, name
 			return s.recordAvatar(ctx, tx, by, source{project: p}, was, name)
@@ -68,7 +68,7 @@ func (s *Service) setAvatar(ctx context.Context, by actor.Actor, id int64, f *pi
 
 // setGroupAvatar is setAvatar for a group. It returns the updated group.
 func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespace, f *picture.File, remove bool) (*Namespace, error) {
-	err := s.replaceAvatar(ctx, s.avatars(true), n.ID, f, remove, func(name string) (was string, err error) {
+	err := s.avatars(true).Replace(ctx, n.ID, f, remove, func(name string) (was string, err error) {
 		n, err = s.changeGroup(ctx, by, n.ID, func(tx *db.Tx, n *Namespace) error {
 			was, n.Avatar = n.Avatar, name
 			return s.recordAvatar(ctx, tx, by, source{group: n}, was, name)
@@ -76,32 +76,6 @@ func (s *Service) setGroupAvatar(ctx context.Context, by actor.Actor, n *Namespa
 		return was, err
 	})
 	return n, err
-}
-
-// replaceAvatar stores an avatar and calls save with its name. save returns the
-// name of the previous avatar, which is deleted.
-func (s *Service) replaceAvatar(ctx context.Context, store picture.Store, id int64, f *picture.File, remove bool, save func(name string) (was string, err error)) error {
-	if f == nil && !remove {
-		return nil
-	}
-	name := ""
-	if f != nil {
-		// The file is stored first, because a row must refer to an existing file. A crash
-		// in between leaves an unused file.
-		var err error
-		if name, err = store.Put(ctx, id, f); err != nil {
-			return err
-		}
-	}
-	was, err := save(name)
-	if err != nil {
-		store.Drop(ctx, id, name)
-		return err
-	}
-	if was != name {
-		store.Drop(ctx, id, was)
-	}
-	return nil
 }
 
 func (s *Service) recordAvatar(ctx context.Context, tx *db.Tx, by actor.Actor, in source, was, name string) error {

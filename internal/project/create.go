@@ -11,6 +11,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/patch"
 	"svc/internal/picture"
+	"svc/internal/project/topic"
 	"svc/internal/user"
 )
 
@@ -178,7 +179,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Proj
 		return err
 	}
 	if p.Topics != nil {
-		if err := saveTopics(ctx, tx, p.ID, p.Topics, p.CreatedAt); err != nil {
+		if err := topic.Save(ctx, tx, p.ID, p.Topics, p.CreatedAt); err != nil {
 			return err
 		}
 	}

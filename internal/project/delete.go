@@ -11,6 +11,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project/topic"
 	"svc/internal/user"
 )
 
@@ -169,7 +170,7 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, which string, args ...a
 		return err
 	}
 	for _, r := range gone {
-		if err := saveTopics(ctx, tx, r.ID, nil, s.Now()); err != nil {
+		if err := topic.Save(ctx, tx, r.ID, nil, s.Now()); err != nil {
 			return err
 		}
 		if err := s.clear(ctx, tx, r.ID); err != nil {

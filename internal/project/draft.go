@@ -129,7 +129,7 @@ func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) err
 	if err := f.Check(); err != nil {
 		return err
 	}
-	return s.replaceAvatar(ctx, s.avatars(true), d.ID, f, false, func(name string) (string, error) {
+	return s.avatars(true).Replace(ctx, d.ID, f, false, func(name string) (string, error) {
 		return "", saveDraftAvatar(ctx, s.DB, d.ID, name)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"svc/internal/actor"
+	"svc/internal/project/topic"
 )
 
 // Get returns a project that the actor can see. NotFound; an old path returns
@@ -74,12 +75,12 @@ func (s *Service) topicsAndForks(ctx context.Context, list ...*Project) error {
 		byID[p.ID] = p
 		ids = append(ids, p.ID)
 	}
-	topics, err := topicsOf(ctx, s.DB, ids)
+	topics, err := topic.Of(ctx, s.DB, ids)
 	if err != nil {
 		return err
 	}
 	for _, t := range topics {
-		byID[t.projectID].Topics = append(byID[t.projectID].Topics, t.name)
+		byID[t.ProjectID].Topics = append(byID[t.ProjectID].Topics, t.Name)
 	}
 	forks, err := countForks(ctx, s.DB, ids)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"svc/internal/notice"
 )
 
-// topic is the topic of notices about changes that affect how projects are found
+// changeTopic is the topic of notices about changes that affect how projects are found
 // or who can access them. A notice applies to all projects, because a change to a
 // group affects everything in it.
-const topic = "project"
+const changeTopic = "project"
 
 const (
 	// knownTTL is how long a cached project is used if no notice arrives.
@@ -34,14 +34,14 @@ type knownKey struct {
 // they are read from changes.
 func (s *Service) watchProjects() {
 	s.known = notice.NewCache[knownKey](notice.CacheOptions[*Project]{Bus: s.Notices, TTL: knownTTL, Now: s.Now, Max: knownMax})
-	s.Notices.Subscribe(topic, func(string) { s.known.Drop() })
-	s.Notices.SendOnWrite(topic, "projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics")
+	s.Notices.Subscribe(changeTopic, func(string) { s.known.Drop() })
+	s.Notices.SendOnWrite(changeTopic, "projects", "namespaces", "namespace_tree", "members", "group_shares", "project_topics")
 }
 
 // OnChange registers a function that is called when a change may affect how
 // projects are found or who can access them, on any node. It must be fast.
 // OnChange is called at startup.
-func (s *Service) OnChange(f func()) { s.Notices.Subscribe(topic, func(string) { f() }) }
+func (s *Service) OnChange(f func()) { s.Notices.Subscribe(changeTopic, func(string) { f() }) }
 
 // Summary returns a project with its topics and number of forks, but without the
 // other fields that Get reads. The result is shared and must not be modified. The

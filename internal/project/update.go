@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/patch"
+	"svc/internal/project/topic"
 )
 
 // Change are changes to a project. A nil field keeps the current value.
@@ -91,7 +92,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 			}
 		}
 		if c.Topics != nil {
-			if err := saveTopics(ctx, tx, p.ID, p.Topics, s.Now()); err != nil {
+			if err := topic.Save(ctx, tx, p.ID, p.Topics, s.Now()); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ func (w *Web) pictureRoutes() {
 				return w.Projects.OpenAvatar(ctx, group, id, name)
 			}))
 	}
-	w.router.Get("/uploads/-/system/topic/avatar/{id}/{name}", w.avatar(w.Projects.OpenTopicAvatar))
+	w.router.Get("/uploads/-/system/topic/avatar/{id}/{name}", w.avatar(w.Topics.OpenAvatar))
 }
 
 // avatar serves a picture to anyone who knows its name. Each upload has a

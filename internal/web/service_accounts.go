@@ -94,7 +94,7 @@ func (w *Web) showServiceAccounts(v *visit, o accountOwner, f form) error {
 	if h.Admin {
 		page, err = w.Users.ServiceAccounts(v, v.actor, order, v.paging())
 	} else {
-		page, err = w.Projects.ServiceAccounts(v, v.actor, o.group, order, v.paging())
+		page, err = w.ServiceAccounts.List(v, v.actor, o.group, order, v.paging())
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (w *Web) showServiceAccounts(v *visit, o accountOwner, f form) error {
 	f.only("name", "username", "email")
 	p := serviceAccountsPage{accountHead: h, Form: f, Accounts: page.Items, Pager: v.pager(page.More)}
 	if !h.Admin {
-		if p.Refused, err = refusal(w.Projects.MayCreateServiceAccounts(v, v.actor, h.G.Group)); err != nil {
+		if p.Refused, err = refusal(w.ServiceAccounts.MayCreate(v, v.actor, h.G.Group)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (w *Web) createServiceAccount(v *visit, o accountOwner) error {
 	if o.group == "" {
 		made, err = w.Users.CreateServiceAccount(v, v.actor, n)
 	} else {
-		made, err = w.Projects.CreateServiceAccount(v, v.actor, o.group, n)
+		made, err = w.ServiceAccounts.Create(v, v.actor, o.group, n)
 	}
 	if err != nil {
 		f := v.sent()
@@ -171,8 +171,8 @@ func (w *Web) showServiceAccount(v *visit, o accountOwner, account *form, f form
 			page, err = w.Users.Tokens(v, v.actor, filter, v.paging())
 		}
 	} else {
-		if p.User, err = w.Projects.ServiceAccount(v, v.actor, o.group, id); err == nil {
-			page, err = w.Projects.ServiceAccountTokens(v, v.actor, o.group, id, filter, v.paging())
+		if p.User, err = w.ServiceAccounts.Get(v, v.actor, o.group, id); err == nil {
+			page, err = w.ServiceAccounts.Tokens(v, v.actor, o.group, id, filter, v.paging())
 		}
 	}
 	if err != nil {
@@ -206,7 +206,7 @@ func (w *Web) updateServiceAccount(v *visit, o accountOwner) error {
 	if o.group == "" {
 		_, err = w.Users.UpdateServiceAccount(v, v.actor, id, c)
 	} else {
-		_, err = w.Projects.UpdateServiceAccount(v, v.actor, o.group, id, c)
+		_, err = w.ServiceAccounts.Update(v, v.actor, o.group, id, c)
 	}
 	if err != nil {
 		f := v.sent()
@@ -224,7 +224,7 @@ func (w *Web) deleteServiceAccount(v *visit, o accountOwner) error {
 		return err
 	}
 	if o.group != "" {
-		err = w.Projects.DeleteServiceAccount(v, v.actor, o.group, id, false)
+		err = w.ServiceAccounts.Delete(v, v.actor, o.group, id, false)
 	} else if _, err = w.Users.ServiceAccount(v, v.actor, id); err == nil {
 		err = w.Users.Delete(v, v.actor, id, false, nil)
 	}
@@ -239,7 +239,7 @@ func (w *Web) createServiceAccountToken(v *visit, o accountOwner) error {
 	n := user.NewToken{Name: v.text("token_name"), Scopes: v.r.PostForm["scopes"], ExpiresAt: v.text("expires_at")}
 	var made *user.Token
 	if o.group != "" {
-		made, err = w.Projects.CreateServiceAccountToken(v, v.actor, o.group, id, n)
+		made, err = w.ServiceAccounts.CreateToken(v, v.actor, o.group, id, n)
 	} else if _, err = w.Users.ServiceAccount(v, v.actor, id); err == nil {
 		made, err = w.Users.CreateToken(v, v.actor, id, n)
 	}
@@ -253,7 +253,7 @@ func (w *Web) rotateServiceAccountToken(v *visit, o accountOwner) error {
 	}
 	var made *user.Token
 	if o.group != "" {
-		made, err = w.Projects.RotateServiceAccountToken(v, v.actor, o.group, id, token, "")
+		made, err = w.ServiceAccounts.RotateToken(v, v.actor, o.group, id, token, "")
 	} else if _, err = w.Users.ServiceAccount(v, v.actor, id); err == nil {
 		made, err = w.Users.RotateToken(v, v.actor, token, "")
 	}
@@ -279,7 +279,7 @@ func (w *Web) revokeServiceAccountToken(v *visit, o accountOwner) error {
 		return err
 	}
 	if o.group != "" {
-		err = w.Projects.RevokeServiceAccountToken(v, v.actor, o.group, id, token, nil)
+		err = w.ServiceAccounts.RevokeToken(v, v.actor, o.group, id, token, nil)
 	} else {
 		err = w.Users.RevokeToken(v, v.actor, token, nil)
 	}

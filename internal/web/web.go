@@ -41,6 +41,8 @@ import (
 	"svc/internal/pages"
 	"svc/internal/plan"
 	"svc/internal/project"
+	"svc/internal/project/serviceaccount"
+	"svc/internal/project/topic"
 	"svc/internal/release"
 	"svc/internal/repo"
 	"svc/internal/repo/pushrule"
@@ -98,11 +100,14 @@ type Deps struct {
 	Instance *instance.Service
 
 	PushRules   *pushrule.Service
+	Topics      *topic.Service
 	Terraform   *terraform.Service
 	Flags       *featureflag.Service
 	Broadcasts  *broadcast.Service
 	SecureFiles *securefile.Service
 	Invites     *invite.Service
+
+	ServiceAccounts *serviceaccount.Service
 
 	Mail    *mail.Sender
 	Keys    *secret.Keyring

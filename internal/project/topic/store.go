@@ -1,4 +1,4 @@
-package project
+package topic
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func lockTopic(ctx context.Context, tx *db.Tx, id int64) (*Topic, error) {
 	return findTopic(ctx, tx, id)
 }
 
-func listTopics(ctx context.Context, d *db.DB, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
+func listTopics(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[*Topic], error) {
 	var w db.Where
 	if f.Search != "" {
 		w.And(`fold(t.name) LIKE ? ESCAPE '\'`, db.Like(f.Search))
@@ -60,7 +60,7 @@ func saveTopic(ctx context.Context, q db.Q, t *Topic) error {
 
 func topicTaken(err error) error {
 	if db.IsUnique(err, "topics_name") {
-		return errs.InvalidField("name", hasBeenTaken)
+		return errs.InvalidField("name", "has already been taken")
 	}
 	return err
 }
@@ -100,9 +100,9 @@ func renameTopic(ctx context.Context, q db.Q, from, to string) error {
 	return err
 }
 
-// saveTopics replaces the topics of a project. Unknown topics are created;
+// Save replaces the topics of a project. Unknown topics are created;
 // existing ones keep their spelling.
-func saveTopics(ctx context.Context, q db.Q, projectID int64, topics []string, at time.Time) error {
+func Save(ctx context.Context, q db.Q, projectID int64, topics []string, at time.Time) error {
 	touched, err := db.All(ctx, q, db.Value[string], `SELECT name FROM project_topics WHERE project_id = ?`, projectID)
 	if err != nil {
 		return err
@@ -142,17 +142,17 @@ func countTopics(ctx context.Context, q db.Q, names ...string) error {
 	return nil
 }
 
-// topicOf is a topic of a project.
-type topicOf struct {
-	projectID int64
-	name      string
+// Use is the use of a topic by a project.
+type Use struct {
+	ProjectID int64
+	Name      string
 }
 
-// topicsOf returns the topics of projects in their original order.
-func topicsOf(ctx context.Context, q db.Q, projects []int64) ([]topicOf, error) {
-	return db.All(ctx, q, func(s db.Scanner) (topicOf, error) {
-		var t topicOf
-		err := s.Scan(&t.projectID, &t.name)
+// Of returns the topics of projects in their original order.
+func Of(ctx context.Context, q db.Q, projects []int64) ([]Use, error) {
+	return db.All(ctx, q, func(s db.Scanner) (Use, error) {
+		var t Use
+		err := s.Scan(&t.ProjectID, &t.Name)
 		return t, err
 	}, `SELECT project_id, name FROM project_topics WHERE project_id IN `+db.In(len(projects))+` ORDER BY project_id, position`, db.Any(projects)...)
 }

@@ -1,4 +1,6 @@
-package project
+// Package topic implements the topics of projects, which administrators can
+// describe.
+package topic
 
 import (
 	"context"
@@ -15,6 +17,19 @@ import (
 	"svc/internal/picture"
 )
 
+// Deps are the dependencies of the service.
+type Deps struct {
+	DB    *db.DB
+	Blobs blob.Store
+	Now   func() time.Time
+}
+
+// Service implements the operations on topics.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
 // Topic is a topic of projects. It is created when a project uses it for the first
 // time; administrators can add details.
 type Topic struct {
@@ -28,15 +43,15 @@ type Topic struct {
 	UpdatedAt   time.Time
 }
 
-// TopicFilter selects topics.
-type TopicFilter struct {
+// Filter selects topics.
+type Filter struct {
 	Search string // in the name
 	Unused bool   // only topics without projects
 }
 
-// ListTopics lists topics by number of projects, largest first. No permissions are
+// List lists topics by number of projects, largest first. No permissions are
 // required.
-func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (db.Page[*Topic], error) {
+func (s *Service) List(ctx context.Context, f Filter, p db.Paging) (db.Page[*Topic], error) {
 	page, err := listTopics(ctx, s.DB, f, p)
 	if err != nil {
 		return page, fmt.Errorf("list topics: %w", err)
@@ -44,13 +59,13 @@ func (s *Service) ListTopics(ctx context.Context, f TopicFilter, p db.Paging) (d
 	return page, nil
 }
 
-// Topic returns a topic. No permissions are required. NotFound.
-func (s *Service) Topic(ctx context.Context, id int64) (*Topic, error) {
+// Get returns a topic. No permissions are required. NotFound.
+func (s *Service) Get(ctx context.Context, id int64) (*Topic, error) {
 	return findTopic(ctx, s.DB, id)
 }
 
-// TopicFields are changes to a topic. A nil field keeps the current value.
-type TopicFields struct {
+// Fields are changes to a topic. A nil field keeps the current value.
+type Fields struct {
 	Name         *string
 	Title        *string
 	Description  *string
@@ -58,28 +73,28 @@ type TopicFields struct {
 	RemoveAvatar bool // only if Avatar is nil
 }
 
-// CreateTopic creates a topic. Requires an administrator. Invalid, also if the
+// Create creates a topic. Requires an administrator. Invalid, also if the
 // name is taken.
-func (s *Service) CreateTopic(ctx context.Context, by actor.Actor, f TopicFields) (*Topic, error) {
+func (s *Service) Create(ctx context.Context, by actor.Actor, f Fields) (*Topic, error) {
 	t := &Topic{CreatedAt: s.Now(), UpdatedAt: s.Now()}
-	if err := s.checkTopic(by, t, f); err != nil {
+	if err := s.check(by, t, f); err != nil {
 		return nil, err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := insertTopic(ctx, tx, t); err != nil {
 			return err
 		}
-		return s.recordTopic(ctx, tx, by, t, "topic_created", audit.Details{Add: "topic"})
+		return s.record(ctx, tx, by, t, "topic_created", audit.Details{Add: "topic"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create topic: %w", err)
 	}
-	return s.setTopicAvatar(ctx, t.ID, f)
+	return s.setAvatar(ctx, t.ID, f)
 }
 
-// UpdateTopic changes a topic, including its name in all projects. Requires an
+// Update changes a topic, including its name in all projects. Requires an
 // administrator. NotFound; Invalid, also if the name is taken.
-func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f TopicFields) (*Topic, error) {
+func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, f Fields) (*Topic, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
 	}
@@ -89,7 +104,7 @@ func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f T
 			return err
 		}
 		was := *t
-		if err := s.checkTopic(by, t, f); err != nil {
+		if err := s.check(by, t, f); err != nil {
 			return err
 		}
 		t.UpdatedAt = s.Now()
@@ -101,16 +116,16 @@ func (s *Service) UpdateTopic(ctx context.Context, by actor.Actor, id int64, f T
 				return err
 			}
 		}
-		return s.recordTopic(ctx, tx, by, t, "topic_updated", audit.Details{Change: "topic", From: was.Name, To: t.Name})
+		return s.record(ctx, tx, by, t, "topic_updated", audit.Details{Change: "topic", From: was.Name, To: t.Name})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("update topic %d: %w", id, err)
 	}
-	return s.setTopicAvatar(ctx, id, f)
+	return s.setAvatar(ctx, id, f)
 }
 
-// checkTopic validates and sets the fields of a topic.
-func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
+// check validates and sets the fields of a topic.
+func (s *Service) check(by actor.Actor, t *Topic, f Fields) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
 	}
@@ -139,9 +154,9 @@ func (s *Service) checkTopic(by actor.Actor, t *Topic, f TopicFields) error {
 	return f.Avatar.Check()
 }
 
-// DeleteTopic deletes a topic and removes it from its projects. Requires an
+// Delete deletes a topic and removes it from its projects. Requires an
 // administrator. NotFound; Precondition if it was modified since.
-func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
+func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64, unmodifiedSince *time.Time) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
 	}
@@ -156,18 +171,18 @@ func (s *Service) DeleteTopic(ctx context.Context, by actor.Actor, id int64, unm
 		if err := deleteTopic(ctx, tx, t); err != nil {
 			return err
 		}
-		return s.recordTopic(ctx, tx, by, t, "topic_deleted", audit.Details{Remove: "topic"})
+		return s.record(ctx, tx, by, t, "topic_deleted", audit.Details{Remove: "topic"})
 	})
 	if err != nil {
 		return fmt.Errorf("delete topic %d: %w", id, err)
 	}
-	s.topicAvatars().Drop(ctx, id, t.Avatar)
+	s.avatars().Drop(ctx, id, t.Avatar)
 	return nil
 }
 
-// MergeTopics moves the projects of one topic to another and deletes the first.
+// Merge moves the projects of one topic to another and deletes the first.
 // Requires an administrator. NotFound; Invalid if they are the same.
-func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int64) (*Topic, error) {
+func (s *Service) Merge(ctx context.Context, by actor.Actor, from, to int64) (*Topic, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
 	}
@@ -188,19 +203,19 @@ func (s *Service) MergeTopics(ctx context.Context, by actor.Actor, from, to int6
 		if err := moveTopic(ctx, tx, source, target); err != nil {
 			return err
 		}
-		return s.recordTopic(ctx, tx, by, target, "topic_merged", audit.Details{Change: "topic", From: source.Name, To: target.Name})
+		return s.record(ctx, tx, by, target, "topic_merged", audit.Details{Change: "topic", From: source.Name, To: target.Name})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("merge topic %d into %d: %w", from, to, err)
 	}
-	s.topicAvatars().Drop(ctx, from, source.Avatar)
+	s.avatars().Drop(ctx, from, source.Avatar)
 	return findTopic(ctx, s.DB, to)
 }
 
-// setTopicAvatar sets the avatar of a topic to a checked file, or removes it, and
+// setAvatar sets the avatar of a topic to a checked file, or removes it, and
 // returns the updated topic.
-func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (*Topic, error) {
-	err := s.replaceAvatar(ctx, s.topicAvatars(), id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
+func (s *Service) setAvatar(ctx context.Context, id int64, f Fields) (*Topic, error) {
+	err := s.avatars().Replace(ctx, id, f.Avatar, f.RemoveAvatar, func(name string) (was string, err error) {
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 			t, err := lockTopic(ctx, tx, id)
 			if err != nil {
@@ -217,9 +232,9 @@ func (s *Service) setTopicAvatar(ctx context.Context, id int64, f TopicFields) (
 	return findTopic(ctx, s.DB, id)
 }
 
-// OpenTopicAvatar opens the avatar of a topic by its random name. The caller must
+// OpenAvatar opens the avatar of a topic by its random name. The caller must
 // close it. NotFound unless the name is that of the current avatar.
-func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*blob.Object, error) {
+func (s *Service) OpenAvatar(ctx context.Context, id int64, name string) (*blob.Object, error) {
 	t, err := findTopic(ctx, s.DB, id)
 	if err != nil {
 		return nil, err
@@ -227,11 +242,13 @@ func (s *Service) OpenTopicAvatar(ctx context.Context, id int64, name string) (*
 	if name == "" || t.Avatar != name {
 		return nil, errs.NotFound("Avatar")
 	}
-	return s.topicAvatars().Open(ctx, id, name)
+	return s.avatars().Open(ctx, id, name)
 }
 
-func (s *Service) topicAvatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "topic"} }
+func (s *Service) avatars() picture.Store { return picture.Store{Blobs: s.Blobs, Owner: "topic"} }
 
-func (s *Service) recordTopic(ctx context.Context, tx *db.Tx, by actor.Actor, t *Topic, kind string, d audit.Details) error {
-	return s.record(ctx, tx, by, kind, audit.Instance(), audit.Target{Type: "Projects::Topic", ID: t.ID, Details: t.Name}, d)
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, t *Topic, kind string, d audit.Details) error {
+	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: kind, Entity: audit.Instance(), Target: audit.Target{Type: "Projects::Topic", ID: t.ID, Details: t.Name}, Details: d,
+	})
 }

@@ -1,4 +1,6 @@
-package project
+// Package serviceaccount implements the service accounts of groups: users that
+// programs act as, managed by the Owners of a top-level group.
+package serviceaccount
 
 import (
 	"context"
@@ -7,13 +9,28 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
-// serviceAccounts returns the service accounts of a group. Requires Owner.
+// Deps are the dependencies of the service.
+type Deps struct {
+	Users    *user.Service
+	Projects *project.Service
+	Settings *setting.Service
+}
+
+// Service implements the operations on service accounts.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// accounts returns the service accounts of a group. Requires Owner.
 // NotFound; Forbidden.
-func (s *Service) serviceAccounts(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, user.ServiceAccountList, error) {
-	g, err := s.RequireGroup(ctx, by, ref, Owner)
+func (s *Service) accounts(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Namespace, user.ServiceAccountList, error) {
+	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
 		return nil, user.ServiceAccountList{}, err
 	}
@@ -25,8 +42,8 @@ func (s *Service) serviceAccounts(ctx context.Context, by actor.Actor, ref Ref) 
 // the token of the bot user. Accounts that were promoted to administrator require
 // an administrator, because their tokens would grant that role. NotFound;
 // Forbidden.
-func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, user.ServiceAccountList, error) {
-	_, list, err := s.serviceAccounts(ctx, by, ref)
+func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*user.User, user.ServiceAccountList, error) {
+	_, list, err := s.accounts(ctx, by, ref)
 	if err != nil {
 		return nil, list, err
 	}
@@ -43,30 +60,30 @@ func (s *Service) managedAccount(ctx context.Context, by actor.Actor, ref Ref, i
 	return u, list, nil
 }
 
-// ServiceAccounts lists the service accounts of a group. Requires Owner. NotFound;
+// List lists the service accounts of a group. Requires Owner. NotFound;
 // Forbidden.
-func (s *Service) ServiceAccounts(ctx context.Context, by actor.Actor, ref Ref, order user.Sort, p db.Paging) (db.Page[*user.User], error) {
-	_, list, err := s.serviceAccounts(ctx, by, ref)
+func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, order user.Sort, p db.Paging) (db.Page[*user.User], error) {
+	_, list, err := s.accounts(ctx, by, ref)
 	if err != nil {
 		return db.Page[*user.User]{}, err
 	}
 	return list.List(ctx, order, p)
 }
 
-// ServiceAccount returns a service account of a group. Requires Owner. NotFound;
+// Get returns a service account of a group. Requires Owner. NotFound;
 // Forbidden.
-func (s *Service) ServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64) (*user.User, error) {
-	_, list, err := s.serviceAccounts(ctx, by, ref)
+func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*user.User, error) {
+	_, list, err := s.accounts(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
 	return list.Get(ctx, id)
 }
 
-// MayCreateServiceAccounts checks whether an Owner may add service accounts to a
+// MayCreate checks whether an Owner may add service accounts to a
 // group: administrators may, and others if the settings allow it. Forbidden;
 // Invalid for subgroups.
-func (s *Service) MayCreateServiceAccounts(ctx context.Context, by actor.Actor, g *Namespace) error {
+func (s *Service) MayCreate(ctx context.Context, by actor.Actor, g *project.Namespace) error {
 	if err := by.RequireHuman("create service accounts"); err != nil {
 		return err
 	}
@@ -91,15 +108,15 @@ func onlyAdminsChoose(by actor.Actor, email string) error {
 	return nil
 }
 
-// CreateServiceAccount adds a service account to a top-level group. Requires
+// Create adds a service account to a top-level group. Requires
 // Owner, if the settings allow it, or an administrator. NotFound; Forbidden;
 // Invalid.
-func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, n user.NewServiceAccount) (*user.User, error) {
-	g, list, err := s.serviceAccounts(ctx, by, ref)
+func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n user.NewServiceAccount) (*user.User, error) {
+	g, list, err := s.accounts(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.MayCreateServiceAccounts(ctx, by, g); err != nil {
+	if err := s.MayCreate(ctx, by, g); err != nil {
 		return nil, err
 	}
 	if err := onlyAdminsChoose(by, n.Email); err != nil {
@@ -108,9 +125,9 @@ func (s *Service) CreateServiceAccount(ctx context.Context, by actor.Actor, ref 
 	return list.Create(ctx, by, n)
 }
 
-// UpdateServiceAccount changes a service account of a group. Requires Owner.
+// Update changes a service account of a group. Requires Owner.
 // NotFound; Forbidden; Invalid.
-func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, c user.ServiceAccountChange) (*user.User, error) {
+func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, id int64, c user.ServiceAccountChange) (*user.User, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
 		return nil, err
@@ -123,10 +140,10 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, by actor.Actor, ref 
 	return list.Update(ctx, by, u, c)
 }
 
-// DeleteServiceAccount deletes a service account of a group. Its contributions are
+// Delete deletes a service account of a group. Its contributions are
 // moved to the ghost user, or deleted if hard is set. Requires Owner. NotFound;
 // Forbidden.
-func (s *Service) DeleteServiceAccount(ctx context.Context, by actor.Actor, ref Ref, id int64, hard bool) error {
+func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, id int64, hard bool) error {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
 		return err
@@ -134,10 +151,10 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, by actor.Actor, ref 
 	return list.Delete(ctx, by, u, hard)
 }
 
-// ServiceAccountTokens lists the personal access tokens of a service account of a
+// Tokens lists the personal access tokens of a service account of a
 // group. Requires Owner. NotFound; Forbidden.
-func (s *Service) ServiceAccountTokens(ctx context.Context, by actor.Actor, ref Ref, id int64, f user.TokenFilter, p db.Paging) (db.Page[user.Token], error) {
-	_, list, err := s.serviceAccounts(ctx, by, ref)
+func (s *Service) Tokens(ctx context.Context, by actor.Actor, ref project.Ref, id int64, f user.TokenFilter, p db.Paging) (db.Page[user.Token], error) {
+	_, list, err := s.accounts(ctx, by, ref)
 	if err != nil {
 		return db.Page[user.Token]{}, err
 	}
@@ -148,9 +165,9 @@ func (s *Service) ServiceAccountTokens(ctx context.Context, by actor.Actor, ref 
 	return list.Tokens(ctx, u, f, p)
 }
 
-// CreateServiceAccountToken creates a personal access token for a service account
+// CreateToken creates a personal access token for a service account
 // of a group. Requires Owner. NotFound; Forbidden; Invalid.
-func (s *Service) CreateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id int64, n user.NewToken) (*user.Token, error) {
+func (s *Service) CreateToken(ctx context.Context, by actor.Actor, ref project.Ref, id int64, n user.NewToken) (*user.Token, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
 		return nil, err
@@ -158,9 +175,9 @@ func (s *Service) CreateServiceAccountToken(ctx context.Context, by actor.Actor,
 	return list.CreateToken(ctx, by, u, n)
 }
 
-// RevokeServiceAccountToken revokes a personal access token of a service account
+// RevokeToken revokes a personal access token of a service account
 // of a group. Requires Owner. NotFound; Forbidden.
-func (s *Service) RevokeServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, unmodifiedSince *time.Time) error {
+func (s *Service) RevokeToken(ctx context.Context, by actor.Actor, ref project.Ref, id, tokenID int64, unmodifiedSince *time.Time) error {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
 		return err
@@ -168,9 +185,9 @@ func (s *Service) RevokeServiceAccountToken(ctx context.Context, by actor.Actor,
 	return list.RevokeToken(ctx, by, u, tokenID, unmodifiedSince)
 }
 
-// RotateServiceAccountToken rotates a personal access token of a service account
+// RotateToken rotates a personal access token of a service account
 // of a group. Requires Owner. NotFound; Forbidden; Invalid.
-func (s *Service) RotateServiceAccountToken(ctx context.Context, by actor.Actor, ref Ref, id, tokenID int64, expiresAt string) (*user.Token, error) {
+func (s *Service) RotateToken(ctx context.Context, by actor.Actor, ref project.Ref, id, tokenID int64, expiresAt string) (*user.Token, error) {
 	u, list, err := s.managedAccount(ctx, by, ref, id)
 	if err != nil {
 		return nil, err
