@@ -31,7 +31,7 @@ CREATE TABLE mirrors (
   lease_until       BIGINT,
   created_at        BIGINT NOT NULL
 );
-CREATE INDEX mirrors_project_id ON mirrors (project_id, direction, id);
-CREATE UNIQUE INDEX mirrors_pull ON mirrors (project_id) WHERE direction = 'pull';
+CREATE INDEX mirrors_project_id_direction ON mirrors (project_id, direction, id);
+CREATE UNIQUE INDEX mirrors_project_id ON mirrors (project_id) WHERE direction = 'pull';
 CREATE INDEX mirrors_user_id ON mirrors (user_id);
 CREATE INDEX mirrors_next_at ON mirrors (next_at);

@@ -1,5 +1,5 @@
 -- +goose Up
--- oldest: 0066
+-- oldest: 0067
 -- phase: post
 
 -- The indexes of 0067 replace them.
