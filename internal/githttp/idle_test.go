@@ -76,7 +76,7 @@ func clone(t *testing.T, s *apptest.Server, path, token string, protocol int) er
 // send the head of a fetch and no body. Others are served meanwhile.
 func TestIdleConnectionsStopGit(t *testing.T) {
 	t.Parallel()
-	apptest.EachWith(t, apptest.Options{Git: git.Limits{Wait: 5 * time.Second}}, func(t *testing.T, s *apptest.Server) {
+	apptest.EachWith(t, apptest.Options{Git: git.Limits{Wait: time.Minute}}, func(t *testing.T, s *apptest.Server) {
 		_, token := s.User(t, "olga")
 		newProject(t, s, token, "public", "public")
 		for range 70 {
@@ -114,7 +114,7 @@ func largeFile() string {
 func TestStalledDownloadsStopGit(t *testing.T) {
 	t.Parallel()
 	const transfers = 4
-	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: transfers, Wait: 5 * time.Second}}, func(t *testing.T, s *apptest.Server) {
+	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: transfers, Wait: time.Minute}}, func(t *testing.T, s *apptest.Server) {
 		_, token := s.User(t, "olga")
 		newProject(t, s, token, "public", "public")
 		var p struct{ ID int64 }
