@@ -108,7 +108,7 @@ func allowed(by actor.Actor, scopes []string) bool {
 // endpoints that allow anonymous callers.
 func (a *API) authenticate(c *call, e *endpoint, ip string) (actor.Actor, error) {
 	found := credentialOf(c.r)
-	if found.kind == credentialToken && a.Site.jobToken(found.token) {
+	if found.kind == credentialToken && a.CI.IsJobToken(found.token) {
 		found.kind = credentialJob
 	}
 	switch found.kind {

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"svc/internal/ci"
@@ -275,12 +274,6 @@ func toSecrets(list []ci.SecretUse) map[string]secretAny {
 		}
 	}
 	return out
-}
-
-// jobToken reports whether a token has the form of a job token: also of one that
-// was made before the prefix was set.
-func (s *Site) jobToken(token string) bool {
-	return strings.HasPrefix(token, s.Tokens+"cbt-") || strings.HasPrefix(token, s.Name+"cbt-")
 }
 
 // maskPrefixes are the starts of tokens that runners mask in logs: also of those

@@ -15,7 +15,6 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
-	"svc/internal/secret"
 )
 
 // JobRequest is a runner's request for a job.
@@ -178,7 +177,7 @@ func (s *Service) serves(ctx context.Context, r *runners.Runner, projectID int64
 // take assigns a job to the runner; nil if another runner was faster. The
 // transaction that deletes the row of the queue gets the job.
 func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manager, p *project.Project, jobID int64) (*Assignment, error) {
-	a := &Assignment{Runner: r, Manager: m, Project: p, Token: secret.Token(cmp.Or(s.Site.Tokens, s.Site.Name) + "cbt-")}
+	a := &Assignment{Runner: r, Manager: m, Project: p, Token: s.newJobToken()}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if queued, err := jobqueue.Remove(ctx, tx, jobID); err != nil || !queued {
 			return cmp.Or(err, db.ErrNoRows)

@@ -1,9 +1,11 @@
 package ci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
@@ -12,6 +14,20 @@ import (
 	"svc/internal/project"
 	"svc/internal/secret"
 )
+
+// jobTokenKind follows the prefix of a job token.
+const jobTokenKind = "cbt-"
+
+// newJobToken returns a new job token.
+func (s *Service) newJobToken() string {
+	return secret.Token(cmp.Or(s.Site.Tokens, s.Site.Name) + jobTokenKind)
+}
+
+// IsJobToken reports whether a token has the form of a job token, also of one that
+// was created before the prefix was set.
+func (s *Service) IsJobToken(token string) bool {
+	return strings.HasPrefix(token, cmp.Or(s.Site.Tokens, s.Site.Name)+jobTokenKind) || strings.HasPrefix(token, s.Site.Name+jobTokenKind)
+}
 
 // JobActor returns the actor of a job token: the user of the job, with the
 // permissions of job tokens. Unauthorized if there is no such token or its job

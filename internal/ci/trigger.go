@@ -1,9 +1,7 @@
 package ci
 
 import (
-	"cmp"
 	"context"
-	"strings"
 
 	"svc/internal/ci/trigger"
 	"svc/internal/errs"
@@ -15,7 +13,7 @@ import (
 // project, as its owner, or with a job token that the project accepts. NotFound
 // for other tokens; Invalid.
 func (s *Service) TriggerPipeline(ctx context.Context, in project.Ref, token, ip string, n NewPipeline) (*project.Project, *Pipeline, error) {
-	if strings.HasPrefix(token, cmp.Or(s.Site.Tokens, s.Site.Name)+"cbt-") || strings.HasPrefix(token, s.Site.Name+"cbt-") {
+	if s.IsJobToken(token) {
 		return s.triggerByJob(ctx, in, token, ip, n)
 	}
 	t, err := s.Triggers.ByToken(ctx, token)
