@@ -169,7 +169,6 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
-	queue.Handle(d.Queue, s.dropImages)
 	d.Queue.Every("alert_retention", time.Hour, s.Sweep)
 	return s
 }

@@ -15,6 +15,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/patch"
@@ -208,7 +209,7 @@ func (s *Service) DeleteMetricImage(ctx context.Context, by actor.Actor, ref pro
 		if err := deleteImage(ctx, tx, m.ID); err != nil {
 			return db.NotFound(err, "Metric image")
 		}
-		return s.Queue.Add(ctx, tx, dropImages{Keys: []string{m.key()}})
+		return removal.Add(ctx, s.Queue, tx, m.key())
 	})
 	if err != nil {
 		return fmt.Errorf("delete image %d: %w", id, err)
@@ -216,37 +217,13 @@ func (s *Service) DeleteMetricImage(ctx context.Context, by actor.Actor, ref pro
 	return nil
 }
 
-// dropImages is the background job that removes the files of images whose rows were
-// deleted.
-type dropImages struct {
-	Keys []string `json:"keys"`
-}
-
-// Kind implements queue.Work.
-func (dropImages) Kind() string { return "alert_drop_images" }
-
-func (s *Service) dropImages(ctx context.Context, w dropImages) error {
-	for _, key := range w.Keys {
-		if err := s.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("drop image: %w", err)
-		}
-	}
-	return nil
-}
-
 // dropAll adds background jobs that remove the files of images.
 func (s *Service) dropAll(ctx context.Context, tx *db.Tx, list []*MetricImage) error {
-	const batch = 500
-	for part := range slices.Chunk(list, batch) {
-		var w dropImages
-		for _, m := range part {
-			w.Keys = append(w.Keys, m.key())
-		}
-		if err := s.Queue.Add(ctx, tx, w); err != nil {
-			return err
-		}
+	keys := make([]string, len(list))
+	for i, m := range list {
+		keys[i] = m.key()
 	}
-	return nil
+	return removal.Add(ctx, s.Queue, tx, keys...)
 }
 
 // ProjectsDeleted adds background jobs that remove the images of deleted projects.

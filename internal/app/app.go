@@ -25,6 +25,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/badge"
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/board"
 	"svc/internal/broadcast"
 	"svc/internal/catalog"
@@ -302,6 +303,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 			return imageproxy.Policy{Enabled: s.ImageProxy, Local: s.AllowLocalRequests, Allowed: s.ImageAllowlist}, err
 		},
 	})
+	removal.Handle(a.Queue, a.Blobs)
 	a.Queue.Every("post_migrations", time.Minute, a.migratePost)
 	a.Queue.Every("image_proxy_sweep", time.Hour, a.Images.Sweep)
 	a.Markup = markup.New(markup.Deps{Log: a.Log, Images: a.Images.Rewriter})

@@ -17,6 +17,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/audit"
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/ci"
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -41,7 +42,6 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service {
 	s := &Service{d}
-	queue.Handle(d.Queue, s.dropFiles)
 	queue.Handle(d.Queue, s.dropUnused)
 	return s
 }
@@ -222,7 +222,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if err := remove(ctx, tx, f.ID); err != nil {
 			return db.NotFound(err, "Secure File")
 		}
-		if err := s.Queue.Add(ctx, tx, dropFiles{Keys: []string{f.blob}}); err != nil {
+		if err := removal.Add(ctx, s.Queue, tx, f.blob); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, in, f, "secure_file_deleted", audit.Details{Remove: "secure_file"})
@@ -247,28 +247,8 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 		if err != nil {
 			return err
 		}
-		if len(keys) == 0 {
-			continue
-		}
-		if err := s.Queue.Add(ctx, tx, dropFiles{Keys: keys}); err != nil {
+		if err := removal.Add(ctx, s.Queue, tx, keys...); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// dropFiles removes files whose rows are gone.
-type dropFiles struct {
-	Keys []string `json:"keys"`
-}
-
-// Kind implements queue.Work.
-func (dropFiles) Kind() string { return "secure_file_drop" }
-
-func (s *Service) dropFiles(ctx context.Context, w dropFiles) error {
-	for _, key := range w.Keys {
-		if err := s.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("drop secure file: %w", err)
 		}
 	}
 	return nil
@@ -287,5 +267,8 @@ func (s *Service) dropUnused(ctx context.Context, w dropUnused) error {
 	if err != nil || used {
 		return err
 	}
-	return s.dropFiles(ctx, dropFiles{Keys: []string{w.Key}})
+	if err := s.Blobs.Delete(ctx, w.Key); err != nil {
+		return fmt.Errorf("drop secure file: %w", err)
+	}
+	return nil
 }

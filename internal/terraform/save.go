@@ -14,6 +14,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -77,7 +78,7 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, st *State, v *Version) err
 		if err := deleteVersion(ctx, tx, was.ID); err != nil {
 			return err
 		}
-		if err := s.Queue.Add(ctx, tx, dropFiles{Keys: []string{was.blob}}); err != nil {
+		if err := removal.Add(ctx, s.Queue, tx, was.blob); err != nil {
 			return err
 		}
 	case !errors.Is(err, db.ErrNoRows):
@@ -93,14 +94,14 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, st *State, v *Version) err
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	var drop dropFiles
+	keys := make([]string, 0, len(old))
 	for _, v := range old {
 		if err := deleteVersion(ctx, tx, v.ID); err != nil {
 			return err
 		}
-		drop.Keys = append(drop.Keys, v.blob)
+		keys = append(keys, v.blob)
 	}
-	return s.Queue.Add(ctx, tx, drop)
+	return removal.Add(ctx, s.Queue, tx, keys...)
 }
 
 // unusedAfter is the time after which a file without a row is removed. No upload
@@ -188,32 +189,7 @@ func (s *Service) dropAll(ctx context.Context, tx *db.Tx, stateID int64) error {
 	if err != nil {
 		return err
 	}
-	const batch = 500
-	for len(keys) > 0 {
-		part := keys[:min(batch, len(keys))]
-		keys = keys[len(part):]
-		if err := s.Queue.Add(ctx, tx, dropFiles{Keys: part}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dropFiles removes files whose rows are gone.
-type dropFiles struct {
-	Keys []string `json:"keys"`
-}
-
-// Kind implements queue.Work.
-func (dropFiles) Kind() string { return "terraform_drop_files" }
-
-func (s *Service) dropFiles(ctx context.Context, w dropFiles) error {
-	for _, key := range w.Keys {
-		if err := s.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("drop terraform state: %w", err)
-		}
-	}
-	return nil
+	return removal.Add(ctx, s.Queue, tx, keys...)
 }
 
 // dropUnused removes a file of which no row was made.
@@ -229,5 +205,8 @@ func (s *Service) dropUnused(ctx context.Context, w dropUnused) error {
 	if err != nil || used {
 		return err
 	}
-	return s.dropFiles(ctx, dropFiles{Keys: []string{w.Key}})
+	if err := s.Blobs.Delete(ctx, w.Key); err != nil {
+		return fmt.Errorf("drop terraform state: %w", err)
+	}
+	return nil
 }

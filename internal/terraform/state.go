@@ -11,6 +11,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -152,7 +153,7 @@ func (s *Service) DeleteVersion(ctx context.Context, by actor.Actor, ref project
 		if err := deleteVersion(ctx, tx, v.ID); err != nil {
 			return db.NotFound(err, "")
 		}
-		if err := s.Queue.Add(ctx, tx, dropFiles{Keys: []string{v.blob}}); err != nil {
+		if err := removal.Add(ctx, s.Queue, tx, v.blob); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, in, "terraform_state_version_deleted", st, audit.Details{Remove: fmt.Sprintf("version %d", serial)})

@@ -34,7 +34,6 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service {
 	s := &Service{d}
-	queue.Handle(d.Queue, s.dropFiles)
 	queue.Handle(d.Queue, s.dropUnused)
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -34,7 +35,6 @@ type Service struct{ Deps }
 // New returns the service and registers its background job.
 func New(d Deps) *Service {
 	s := &Service{d}
-	queue.Handle(d.Queue, s.drop)
 	return s
 }
 
@@ -142,7 +142,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if err := remove(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, dropWork{Keys: []string{u.key()}})
+		return removal.Add(ctx, s.Queue, tx, u.key())
 	})
 	if err != nil {
 		return fmt.Errorf("delete upload %d: %w", u.ID, err)
@@ -150,41 +150,19 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return nil
 }
 
-// dropWork is the background job that removes files whose rows were deleted.
-type dropWork struct {
-	Keys []string `json:"keys"`
-}
-
-// Kind implements queue.Work.
-func (dropWork) Kind() string { return "plan_drop_uploads" }
-
-func (s *Service) drop(ctx context.Context, w dropWork) error {
-	for _, key := range w.Keys {
-		if err := s.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("drop upload: %w", err)
-		}
-	}
-	return nil
-}
-
 // ProjectsDeleted adds background jobs that remove the files of deleted projects.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
-	const batch = 500
 	for _, p := range gone {
 		secrets, err := findSecrets(ctx, tx, p.ID)
 		if err != nil {
 			return err
 		}
-		for len(secrets) > 0 {
-			part := secrets[:min(batch, len(secrets))]
-			secrets = secrets[len(part):]
-			var w dropWork
-			for _, secret := range part {
-				w.Keys = append(w.Keys, keyOf(p.ID, secret))
-			}
-			if err := s.Queue.Add(ctx, tx, w); err != nil {
-				return err
-			}
+		keys := make([]string, len(secrets))
+		for i, secret := range secrets {
+			keys[i] = keyOf(p.ID, secret)
+		}
+		if err := removal.Add(ctx, s.Queue, tx, keys...); err != nil {
+			return err
 		}
 	}
 	return nil
