@@ -63,7 +63,7 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "patch", "semver", "waittest"}
+	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "memo", "patch", "semver", "waittest"}
 }
 
 // pure lists the packages that depend on no configuration, database or service.

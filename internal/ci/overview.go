@@ -78,7 +78,7 @@ func (s *Service) PipelineRows(ctx context.Context, by actor.Actor, in project.R
 }
 
 func (s *Service) rows(ctx context.Context, proj *project.Project, list []*Pipeline) ([]*PipelineRow, error) {
-	if err := s.fillPipelines(ctx, list); err != nil {
+	if err := s.fillUsers(ctx, list); err != nil {
 		return nil, err
 	}
 	var ids []int64

@@ -208,6 +208,14 @@ func (s *Service) removePipeline(ctx context.Context, tx *db.Tx, p *Pipeline) er
 
 // fillPipelines reads the users of pipelines, and which passed with warnings.
 func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
+	if err := s.fillUsers(ctx, list); err != nil {
+		return err
+	}
+	return s.fillWarnings(ctx, list)
+}
+
+// fillUsers reads the users of pipelines.
+func (s *Service) fillUsers(ctx context.Context, list []*Pipeline) error {
 	var userIDs []int64
 	for _, p := range list {
 		if p.UserID != nil {
@@ -223,7 +231,7 @@ func (s *Service) fillPipelines(ctx context.Context, list []*Pipeline) error {
 			p.User = users[*p.UserID]
 		}
 	}
-	return s.fillWarnings(ctx, list)
+	return nil
 }
 
 // fillWarnings reads which pipelines passed with warnings.

@@ -91,6 +91,10 @@ func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Proje
 	w.And("l.project_id = ? AND NOT l.child", in.ID)
 	w.And("l.sha IN "+db.In(len(shas)), db.Any(shas)...)
 	repo.WhereRefVisible(&w, by, in, "l.ref")
+	if len(shas) == 1 { // it can have many
+		return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = (
+			SELECT l.id FROM pipelines l`+w.SQL()+` ORDER BY l.id DESC LIMIT 1)`, w.Args()...)
+	}
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
 		SELECT MAX(l.id) FROM pipelines l`+w.SQL()+` GROUP BY l.sha)`, w.Args()...)
 }

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
+
+	"svc/internal/memo"
 )
 
 // Among returns tables and joins that are read from a list of values of a key of the
@@ -64,9 +68,16 @@ type Window struct {
 // Find returns the keys of the first rows of tables with a condition; nil if they are
 // not in the window.
 func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows int) ([]int64, error) {
-	for size := max(v.First, 4*rows); size <= v.Last; size *= 4 {
+	size, order := max(v.First, 4*rows), v.Order
+	if d.kind == sqliteKind && size <= v.Last {
+		// SQLite reads the joined tables in their order, so the rows come in that of the
+		// window, and the query ends with the last one that is needed. Sorted again, it
+		// would read the window to its end.
+		size, order = v.Last, ""
+	}
+	for ; size <= v.Last; size *= 4 {
 		from := d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.Order+` LIMIT ?`, tables, v.Key)
-		found, err := All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+from+w.SQL()+v.Order+` LIMIT ?`, v.Where.Args(append([]any{size}, w.Args(rows)...)...)...)
+		found, err := All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+from+w.SQL()+order+` LIMIT ?`, v.Where.Args(append([]any{size}, w.Args(rows)...)...)...)
 		if err != nil || len(found) == rows {
 			return found, err
 		}
@@ -104,6 +115,40 @@ func (q Query[T]) from(d *DB, tables string, among []int64) (string, []any) {
 	}
 	return d.Among(tables, q.key(), among)
 }
+
+// Few returns the numbers that a query selects, if there are at most most of them.
+// Else few is false, which is remembered for some seconds: it only decides how a list
+// is read. A page reads the same query once.
+func (d *DB) Few(ctx context.Context, query string, args []any, most int) (ids []int64, few bool, err error) {
+	key, known := countKey(query, args)
+	name := fewKey{key, most}
+	if known && d.counts.over(name.text()) {
+		return nil, false, nil
+	}
+	read := func() ([]int64, error) {
+		return All(ctx, d, Value[int64], query+` LIMIT ?`, append(slices.Clip(args), most+1)...)
+	}
+	if known {
+		ids, err = memo.Get(ctx, name, read)
+	} else {
+		ids, err = read()
+	}
+	if err != nil || len(ids) <= most {
+		return slices.Clone(ids), true, err
+	}
+	if known {
+		d.counts.remember(name.text())
+	}
+	return nil, false, nil
+}
+
+// fewKey is the key of a query with a limit.
+type fewKey struct {
+	query string
+	most  int
+}
+
+func (k fewKey) text() string { return strconv.Itoa(k.most) + ` of ` + k.query }
 
 // key is the last column of the order.
 func (q Query[T]) key() string { return q.Order[len(q.Order)-1].Name }

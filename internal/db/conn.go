@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"svc/internal/lru"
@@ -118,7 +119,27 @@ func fold(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 		return
 	}
 	at := sqlite3.Xsqlite3_value_text(tls, arg)
-	lower := strings.ToLower(view(at, sqlite3.Xsqlite3_value_bytes(tls, arg)))
+	text := view(at, sqlite3.Xsqlite3_value_bytes(tls, arg))
+	plain, upper := true, false
+	for i := range len(text) {
+		plain = plain && text[i] < utf8.RuneSelf
+		upper = upper || 'A' <= text[i] && text[i] <= 'Z'
+	}
+	if plain && !upper {
+		sqlite3.Xsqlite3_result_value(tls, ctx, arg)
+		return
+	}
+	if plain {
+		copied := libc.Xmalloc(tls, libc.Tsize_t(len(text)+1))
+		for i, to := 0, unsafe.Slice((*byte)(memory(copied)), len(text)); i < len(text); i++ {
+			if to[i] = text[i]; 'A' <= text[i] && text[i] <= 'Z' {
+				to[i] += 'a' - 'A'
+			}
+		}
+		sqlite3.Xsqlite3_result_text(tls, ctx, copied, int32(len(text)), function(libc.Xfree))
+		return
+	}
+	lower := strings.ToLower(text)
 	copied := libc.Xmalloc(tls, libc.Tsize_t(len(lower)+1))
 	copy(unsafe.Slice((*byte)(memory(copied)), len(lower)), lower)
 	sqlite3.Xsqlite3_result_text(tls, ctx, copied, int32(len(lower)), function(libc.Xfree))

@@ -146,7 +146,7 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	}
 	order := " ORDER BY " + strings.Join(columns, ", ")
 	among := q.Among
-	if among == nil || q.Where.text != nil && len(among) > fewCandidates {
+	if among == nil || len(among) > fewCandidates && (q.Where.text != nil || q.First != nil) {
 		found, err := q.first(ctx, d, order, p)
 		if err != nil {
 			return page, err
@@ -158,9 +158,10 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	passFrom, passArgs := q.from(d, countFrom, among)
 	countFrom, countArgs := q.from(d, countFrom, q.Among)
 	from, fromArgs := q.from(d, q.From, among)
-	if p.Offset > 0 {
-		// Rows before the page are skipped in an index, if there is a covering one; only
-		// the rows of the page are read completely.
+	if p.Offset > 0 || !p.Keyset && len(among) > 2*p.Limit {
+		// Rows before the page are skipped in an index, if there is a covering one, and
+		// candidates are sorted by their keys; only the rows of the page are read
+		// completely.
 		key := q.key()
 		where = Where{}
 		where.And(key+" IN (SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)

@@ -207,7 +207,11 @@ func (d *DB) WithText(ctx context.Context, table, search string, columns ...stri
 			ids, err = d.withTrigrams(ctx, table, cond, args)
 			return err
 		}
-		ids, err = All(ctx, d, Value[int64], `SELECT rowid FROM `+table+`_text WHERE `+table+`_text MATCH ? LIMIT ?`, match(terms, columns), MaxCandidates+1)
+		var few bool
+		ids, few, err = d.Few(ctx, `SELECT rowid FROM `+table+`_text WHERE `+table+`_text MATCH ?`, []any{match(terms, columns)}, MaxCandidates)
+		if !few {
+			ids = make([]int64, MaxCandidates+1)
+		}
 		return err
 	})
 	if err != nil {

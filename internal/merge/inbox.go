@@ -3,10 +3,13 @@ package merge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/memo"
+	"svc/internal/plan"
 )
 
 // Among returns those of the merge requests that the actor can see.
@@ -62,10 +65,46 @@ func (s *Service) InSection(ctx context.Context, by actor.Actor, in Section, p d
 	}
 	w := s.visible(by, nil)
 	w.And(`NOT p.archived`)
-	in.narrow(&w, by.ID, s.Now().Add(-mergedRecentlyDays*24*time.Hour))
-	page, err := listSection(ctx, s.DB, w, p)
+	var found plan.Selection
+	var err error
+	if found.Among, err = s.inSection(ctx, by.ID, in); err != nil {
+		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)
+	}
+	in.narrow(&w, by.ID, s.Now().Add(-mergedRecentlyDays*24*time.Hour), found.Among != nil)
+	page, err := listSection(ctx, s.DB, w, found, p)
 	if err != nil {
 		return page, fmt.Errorf("list merge requests: %w", err)
 	}
 	return page, s.fill(ctx, page.Items...)
+}
+
+// inSection returns the candidates of a section of the open merge requests of a user;
+// nil if it is another section, or if there are many.
+func (s *Service) inSection(ctx context.Context, userID int64, in Section) ([]int64, error) {
+	switch in {
+	case Returned, AssignedToYou, WaitingForReview, ApprovedByOthers:
+	default:
+		return nil, nil
+	}
+	own, err := memo.Get(ctx, ownKey(userID), func() ([]ownRequest, error) { return findOwnRequests(ctx, s.DB, userID) })
+	if err != nil || len(own) > db.MaxCandidates {
+		return nil, err
+	}
+	ids := []int64{}
+	for _, r := range own {
+		if r.reviewed == (in != AssignedToYou) {
+			ids = append(ids, r.id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// ownKey is the key of the open merge requests of a user on a page.
+type ownKey int64
+
+// ownRequest is an open merge request that a user wrote or is assigned to.
+type ownRequest struct {
+	id       int64
+	reviewed bool // it has a reviewer other than the user
 }

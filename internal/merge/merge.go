@@ -18,6 +18,7 @@ import (
 	"svc/internal/event"
 	"svc/internal/git"
 	"svc/internal/markup"
+	"svc/internal/memo"
 	"svc/internal/notify"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -242,25 +243,55 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid 
 // request checks access and returns the project and the merge request, without
 // versions that have not been collected. NotFound.
 func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
-	in, m, err := s.view(ctx, by, ref, iid)
+	r, err := memo.Get(ctx, readKey{by.ID, ref, iid, false}, func() (r read, err error) {
+		if r.in, r.m, err = s.view(ctx, by, ref, iid); err == nil {
+			err = s.fill(ctx, r.m)
+		}
+		return r, err
+	})
+	return r.copied(err)
+}
+
+// readKey is the key of a merge request that a page reads more than once.
+type readKey struct {
+	by      int64
+	ref     project.Ref
+	iid     int64
+	current bool // with new versions
+}
+
+// read is a merge request with its project.
+type read struct {
+	in *project.Project
+	m  *MergeRequest
+}
+
+// copied returns a merge request that the caller may complete.
+func (r read) copied(err error) (*project.Project, *MergeRequest, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return in, m, s.fill(ctx, m)
+	in, m := *r.in, *r.m
+	return &in, &m, nil
 }
 
 // current is request with new versions collected. This is done before the related
 // rows are read: the approvals and committers of an earlier version must not
 // count for a later one.
 func (s *Service) current(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
-	in, m, err := s.view(ctx, by, ref, iid)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.refresh(ctx, m); err != nil {
-		return nil, nil, err
-	}
-	return in, m, s.fill(ctx, m)
+	r, err := memo.Get(ctx, readKey{by.ID, ref, iid, true}, func() (r read, err error) {
+		if r.in, r.m, err = s.view(ctx, by, ref, iid); err != nil {
+			return r, err
+		}
+		if err = s.refresh(ctx, r.m); err != nil {
+			return r, err
+		}
+		if err = s.fill(ctx, r.m); err == nil {
+			memo.Put(ctx, readKey{by.ID, ref, iid, false}, r)
+		}
+		return r, err
+	})
+	return r.copied(err)
 }
 
 // view checks access and returns the project and the row of the merge request.

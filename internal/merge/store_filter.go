@@ -224,8 +224,9 @@ func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool,
 	return d.Total(ctx, tables+w.SQL(), w.Args()...)
 }
 
-func completeRequests(ctx context.Context, q db.Q, projectID int64, t plan.Typed) ([]*MergeRequest, error) {
+func completeRequests(ctx context.Context, d *db.DB, projectID int64, t plan.Typed) ([]*MergeRequest, error) {
 	var w db.Where
 	t.Match(&w, plan.MergeKind, projectID)
-	return db.All(ctx, q, scanRequest, `SELECT `+columns+` FROM `+tables+w.SQL()+t.Order(), w.Args()...)
+	from, args := t.From(d, plan.MergeKind, tables, projectID)
+	return db.All(ctx, d, scanRequest, `SELECT `+columns+` FROM `+from+w.SQL()+t.Order(), append(args, w.Args()...)...)
 }

@@ -32,16 +32,20 @@ func countWaiting(ctx context.Context, q db.Q, w db.Where, userID int64, limit i
 }
 
 // narrow adds the conditions of a section for a user. Merge requests that were
-// merged before since are left out.
-func (in Section) narrow(w *db.Where, userID int64, since time.Time) {
+// merged before since are left out. near reports that the candidates are known.
+func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) {
 	if in == MergedRecently {
 		w.And(`i.state = 'merged' AND i.merged_at >= ?`, since)
 		w.And(`i.id IN (`+assigned+` UNION SELECT r.merge_request_id FROM merge_request_reviewers r WHERE r.user_id = ?
-			UNION SELECT m.id FROM merge_requests m WHERE m.author_id = ?)`, userID, userID, userID)
+			UNION SELECT m.id FROM merge_requests m WHERE m.author_id = ? AND m.merged_at >= ?)`, userID, userID, userID, since)
 		return
 	}
 	w.And(`i.state = 'opened'`)
 	mine := func() {
+		if near {
+			w.And(`i.author_id = ? OR EXISTS (SELECT 1 FROM merge_request_assignees a WHERE a.merge_request_id = i.id AND a.user_id = ?)`, userID, userID)
+			return
+		}
 		w.And(`i.id IN (`+assigned+` UNION SELECT m.id FROM merge_requests m WHERE m.author_id = ? AND m.state = 'opened')`, userID, userID)
 	}
 	reviewed := func(states string) {
@@ -78,6 +82,21 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time) {
 	}
 }
 
-func listSection(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Page[*MergeRequest], error) {
-	return listRequests(ctx, d, w, plan.Selection{}, plan.Sort{By: "updated_at", Desc: true}, p)
+// findOwnRequests returns the open merge requests of a user, at most one more than
+// db.MaxCandidates. One that they wrote and are assigned to is in it twice.
+func findOwnRequests(ctx context.Context, q db.Q, userID int64) ([]ownRequest, error) {
+	const reviewed = `EXISTS (SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = m.id AND r.user_id <> ?)`
+	return db.All(ctx, q, func(s db.Scanner) (r ownRequest, err error) {
+		err = s.Scan(&r.id, &r.reviewed)
+		return r, err
+	}, `
+		SELECT m.id, `+reviewed+` FROM merge_requests m WHERE m.author_id = ? AND m.state = 'opened'
+		UNION ALL
+		SELECT m.id, `+reviewed+` FROM merge_request_assignees a JOIN merge_requests m ON m.id = a.merge_request_id
+		WHERE a.user_id = ? AND m.state = 'opened'
+		LIMIT ?`, userID, userID, userID, userID, db.MaxCandidates+1)
+}
+
+func listSection(ctx context.Context, d *db.DB, w db.Where, found plan.Selection, p db.Paging) (db.Page[*MergeRequest], error) {
+	return listRequests(ctx, d, w, found, plan.Sort{By: "updated_at", Desc: true}, p)
 }

@@ -9,6 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/memo"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -77,6 +78,31 @@ func (s *Service) IssueByID(ctx context.Context, by actor.Actor, id int64) (*Iss
 // issue returns an issue and its project if the actor can see both. All operations
 // on an issue start here. NotFound.
 func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Issue, error) {
+	r, err := memo.Get(ctx, readKey{by.ID, ref, iid}, func() (r read, err error) {
+		r.in, r.issue, err = s.readIssue(ctx, by, ref, iid)
+		return r, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	in, i := *r.in, *r.issue
+	return &in, &i, nil
+}
+
+// readKey is the key of an issue that a page reads more than once.
+type readKey struct {
+	by  int64
+	ref project.Ref
+	iid int64
+}
+
+// read is an issue with its project.
+type read struct {
+	in    *project.Project
+	issue *Issue
+}
+
+func (s *Service) readIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *Issue, error) {
 	proj, err := s.Projects.RequireView(ctx, by, ref, project.IssuePart)
 	if err != nil {
 		return nil, nil, err

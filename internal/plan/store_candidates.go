@@ -291,23 +291,23 @@ func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area
 
 // rarest returns the IDs of the smallest set of candidates, in ascending order;
 // nil if all sets are large.
-func rarest(ctx context.Context, q db.Q, list []Candidates) (found []int64, err error) {
+func rarest(ctx context.Context, d *db.DB, list []Candidates) (found []int64, err error) {
 	limit := db.MaxCandidates
 	for _, source := range list {
 		if len(source) > maxRanges {
 			continue
 		}
-		ids := []int64{}
+		ids, few := []int64{}, true
 		for _, r := range source {
-			part, err := db.All(ctx, q, db.Value[int64], r.Query+` LIMIT ?`, append(slices.Clip(r.Args), limit+1-len(ids))...)
-			if err != nil {
+			var part []int64
+			if part, few, err = d.Few(ctx, r.Query, r.Args, limit-len(ids)); err != nil {
 				return nil, err
 			}
-			if ids = append(ids, part...); len(ids) > limit {
+			if ids = append(ids, part...); !few {
 				break
 			}
 		}
-		if len(ids) > limit {
+		if !few {
 			continue
 		}
 		slices.Sort(ids)

@@ -11,17 +11,17 @@ import (
 // that completion searches. It bounds the cost for large projects.
 const completionScan = 2000
 
-// Match adds the conditions on issues or merge requests i of a project that match:
-// by number, or by title among the newest ones.
+// rangeScan is the number of rows with the first digits of a number, and with as many
+// digits more, that completion reads. More than MaxCompletions of them may be invisible
+// to the user.
+const rangeScan = 20 * MaxCompletions
+
+// Match adds the conditions on issues or merge requests i of a project that match: by
+// number (see From), or by title among the newest ones.
 func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
 	w.And(`i.project_id = ?`, projectID)
 	if t.Number > 0 {
-		cond, args := `i.iid = ?`, []any{t.Number}
-		for low, size := t.Number*10, int64(10); size <= 1e6; low, size = low*10, size*10 {
-			cond, args = cond+` OR i.iid BETWEEN ? AND ?`, append(args, low, low+size-1)
-		}
-		w.And(cond, args...)
-		return
+		return // From has the rows
 	}
 	table := kind.table() + "s"
 	w.And(`i.iid > COALESCE((SELECT x.iid FROM `+table+` x WHERE x.project_id = ? ORDER BY x.iid DESC LIMIT 1 OFFSET `+strconv.Itoa(completionScan)+`), 0)`, projectID)
@@ -30,6 +30,22 @@ func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
 	} else {
 		w.And(`i.state = 'opened'`)
 	}
+}
+
+// From returns the tables that the suggestions are read from, with their arguments.
+// For a number these begin with the rows that have it or start with it. Each range of
+// numbers is read for itself: a condition with OR would be checked for all rows.
+func (t Typed) From(d *db.DB, kind Kind, tables string, projectID int64) (from string, args []any) {
+	if t.Number == 0 {
+		return tables, nil
+	}
+	rows := `SELECT x.id FROM ` + kind.table() + `s x WHERE x.project_id = ? AND x.iid `
+	query, args := rows+`= ?`, []any{projectID, t.Number}
+	for low, size := t.Number*10, int64(10); size <= 1e6; low, size = low*10, size*10 {
+		query += ` UNION ALL SELECT y.id FROM (` + rows + `BETWEEN ? AND ? ORDER BY x.iid LIMIT ` + strconv.Itoa(rangeScan) + `) AS y`
+		args = append(args, projectID, low, low+size-1)
+	}
+	return d.Behind(query, tables, `i.id`), args
 }
 
 // Order returns the order of suggestions: by number for a number, otherwise newest
@@ -42,7 +58,8 @@ func (t Typed) Order() string {
 	return order + ` LIMIT ` + strconv.Itoa(MaxCompletions)
 }
 
-func completeIssues(ctx context.Context, q db.Q, w db.Where, projectID int64, t Typed) ([]*Issue, error) {
+func completeIssues(ctx context.Context, d *db.DB, w db.Where, projectID int64, t Typed) ([]*Issue, error) {
 	t.Match(&w, IssueKind, projectID)
-	return db.All(ctx, q, scanIssue, `SELECT `+issueColumns+` FROM `+issueTables+w.SQL()+t.Order(), w.Args()...)
+	from, args := t.From(d, IssueKind, issueTables, projectID)
+	return db.All(ctx, d, scanIssue, `SELECT `+issueColumns+` FROM `+from+w.SQL()+t.Order(), append(args, w.Args()...)...)
 }

@@ -15,6 +15,8 @@ const (
 	// firstWindow and lastWindow are the numbers of rows at the start of an order that
 	// are searched for a page of matches.
 	firstWindow, lastWindow = 120, 2400
+	// amongWindow is lastWindow if the candidates are known, which can be read instead.
+	amongWindow = 600
 	// maxMilestones is the maximum number of milestones used in a project for which
 	// the order by due date is read milestone by milestone.
 	maxMilestones = 200
@@ -46,7 +48,7 @@ func (f Selection) byParts(order string) bool {
 // First returns a function that finds the first rows of the list; see db.Query. It
 // is nil if there is no faster way than reading the list.
 func (f Selection) First(tables string, w db.Where, column db.Order, order Sort) func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	if f.Among != nil || f.kind == "" {
+	if f.kind == "" {
 		return nil
 	}
 	l := firstRows{f, tables, w, []string{column.Name, `i.id`}, ""}
@@ -54,6 +56,8 @@ func (f Selection) First(tables string, w db.Where, column db.Order, order Sort)
 		l.direction = ` DESC`
 	}
 	switch {
+	case f.Among != nil && (f.byParts(order.By) || order.By == "priority" || order.By == "label_priority" || order.By == "milestone_due"):
+		return nil
 	case f.byParts(order.By) && order.By == "milestone_due":
 		return l.byMilestones
 	case f.byParts(order.By):
@@ -86,11 +90,14 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 		return nil, nil
 	}
 	window := db.Window{Table: l.kind.table() + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Last: lastWindow}
+	if l.Among != nil {
+		window.Last = amongWindow
+	}
 	if l.in.Project != 0 {
 		window.Where.And(`i.project_id = ?`, l.in.Project)
 	}
 	found, err := window.Find(ctx, d, l.tables, l.where, rows)
-	if err != nil || found != nil {
+	if err != nil || found != nil || l.Among != nil {
 		return found, err
 	}
 	if l.of != "" {

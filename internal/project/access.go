@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/memo"
 )
 
 // Level is an access level, the numeric value of a role.
@@ -67,8 +68,19 @@ func (a Access) Level() Level { return max(a.Direct, a.Group) }
 // Require returns a project in which the actor has at least a level; NoAccess only
 // requires that they can see it. NotFound if they cannot see it; Forbidden if they
 // can, but have a lower level. An old path returns Moved.
+//
+// A page that only reads (memo.With) gets the project from the cache, which is
+// cleared when a table changes that it is read from. Changes are decided by what the
+// database says.
 func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
-	return s.require(ctx, s.DB, by, ref, level)
+	if !memo.On(ctx) {
+		return s.require(ctx, s.DB, by, ref, level)
+	}
+	p, moved, err := s.recall(ctx, by, ref, false)
+	if err != nil {
+		return nil, fmt.Errorf("find project: %w", err)
+	}
+	return admit(by, p, moved, ref, level)
 }
 
 func (s *Service) require(ctx context.Context, q db.Q, by actor.Actor, ref Ref, level Level) (*Project, error) {

@@ -264,13 +264,16 @@ func markAll(ctx context.Context, tx *db.Tx, userID int64, f Filter, at time.Tim
 		append(append([]any{at}, w.Args()...), limit)...)
 }
 
-// findProjects returns the projects of items, those of the newest ones.
+// findProjects returns the projects of items, the first ones.
 func findProjects(ctx context.Context, q db.Q, userID int64, state State) ([]int64, error) {
-	const newest = 1000
+	const most = 500
+	const next = `SELECT min(t.project_id) FROM todos t WHERE t.user_id = ? AND t.state = ?`
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT DISTINCT x.project_id FROM (SELECT t.project_id FROM todos t WHERE t.user_id = ? AND t.state = ? ORDER BY t.id DESC LIMIT ?) AS x
-		WHERE x.project_id IS NOT NULL`,
-		userID, string(state), newest)
+		WITH RECURSIVE used (id) AS (
+			`+next+`
+			UNION ALL SELECT (`+next+` AND t.project_id > used.id) FROM used WHERE used.id IS NOT NULL)
+		SELECT u.id FROM used u WHERE u.id IS NOT NULL LIMIT ?`,
+		userID, string(state), userID, string(state), most)
 }
 
 // changeAuthor gives the items that a user has caused another author, except those

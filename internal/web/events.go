@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"svc/internal/errs"
+	"svc/internal/memo"
 	"svc/internal/project"
 )
 
@@ -20,7 +21,10 @@ type events struct {
 	begun bool
 }
 
-func (v *visit) events() *events { return &events{v: v, flush: http.NewResponseController(v.w)} }
+func (v *visit) events() *events {
+	v.Context = memo.Without(v.Context) // what it reads later has changed
+	return &events{v: v, flush: http.NewResponseController(v.w)}
+}
 
 // send sends an event with data; without a name it only finds out whether
 // a client listens.

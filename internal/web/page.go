@@ -15,6 +15,7 @@ import (
 
 	"svc/internal/httpreq"
 	"svc/internal/markup"
+	"svc/internal/memo"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -128,6 +129,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	}
 	return v.web.Answers.Read(v, func(release func()) error {
 		v.release = release
+		v.Context = memo.With(v.Context)
 		return do(v)
 	})
 }

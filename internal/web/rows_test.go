@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/ci"
+	"svc/internal/ci/flow"
+	"svc/internal/emoji"
+	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/user"
@@ -75,5 +79,72 @@ func TestRows(t *testing.T) {
 	merges = append(merges, mergeRow{MergeRequest: &merge.MergeRequest{}})
 	if got, want := string(w.drawMerges(merges)), draw("mergerows", merges); got != want {
 		t.Errorf("merge requests:\n%s\nwant\n%s", got, want)
+	}
+
+	page := frame{visit: &visit{token: "to-ken"}}
+	given := []plan.Reaction{
+		{Emoji: emoji.Find("thumbsup"), Count: 3, Own: true, Names: []string{odd}},
+		{Emoji: &emoji.Emoji{Name: odd, Text: odd}, Count: 1, Names: []string{"Bob"}},
+	}
+	for _, may := range []bool{false, true} {
+		for _, list := range [][]plan.Reaction{nil, given} {
+			r := reactions{Action: "/g.x/p_y/-/issues/12/react", Part: "reactions_" + odd, List: list, May: may}
+			if got, want := string(w.drawReactions(page, r)), draw("reactions", pair{page, r}); got != want {
+				t.Errorf("reactions:\n%s\nwant\n%s", got, want)
+			}
+			for _, by := range []*user.User{nil, ada} {
+				on := discussions{At: "/g.x/p_y/-/issues/12", Base: "/g.x/p_y/-/"}
+				if may {
+					on.Review = odd
+				}
+				n := noteView{Note: &plan.Note{ID: 77, Author: by, Internal: may, CreatedAt: now.Add(-time.Minute)}, Text: "<p>x</p>", May: may, Reactions: r}
+				if got, want := string(w.drawNote(page, on, n)), draw("note", pair{page, pair{on, n}}); got != want {
+					t.Errorf("note:\n%s\nwant\n%s", got, want)
+				}
+				if got, want := string(w.drawReply(page, on, "6a9c")), draw("replylater", pair{page, pair{on, "6a9c"}}); got != want {
+					t.Errorf("reply:\n%s\nwant\n%s", got, want)
+				}
+			}
+		}
+	}
+
+	list := pipelinesPage{ciHead: ciHead{Base: "/g.x/p_y/-", at: now, runs: map[ci.RunRef]bool{{Name: odd}: true}}}
+	for i, status := range []flow.Status{flow.Success, flow.Failed, flow.Canceled, flow.Running, flow.Pending} {
+		began := now.Add(-time.Minute)
+		p := &ci.Pipeline{ID: int64(100 + i), Status: status, Ref: odd, SHA: "0123456789abcdef", Source: ci.FromPush, CreatedAt: began, StartedAt: &began}
+		r := &ci.PipelineRow{Pipeline: p, StageRow: []ci.Stage{{Name: odd, Status: status}, {Name: "x", Status: flow.Success, Warnings: true}}}
+		switch i {
+		case 0:
+			p.Name, p.User, p.Warnings = odd, ada, true
+		case 1:
+			r.Commit = &git.Commit{Title: odd}
+		case 2:
+			p.YAMLErrors = odd
+		case 4:
+			p.Ref, p.Tag = "v1", true
+		}
+		list.Rows = append(list.Rows, r)
+	}
+	page.Page = list
+	if got, want := string(w.drawPipelines(page, list)), draw("pipelinerows", page); got != want {
+		t.Errorf("pipelines:\n%s\nwant\n%s", got, want)
+	}
+
+	graph := pipelinePage{ciHead: list.ciHead, MayRun: true}
+	page.Page = graph
+	for i, status := range []flow.Status{flow.Success, flow.Failed, flow.Canceled, flow.Running, flow.Pending, flow.Manual, flow.Scheduled, flow.Skipped} {
+		for _, blocked := range []bool{false, true} {
+			j := &ci.Job{JobState: ci.JobState{ID: int64(i), Status: status}, Name: odd, AllowFailure: i%2 == 1, Blocked: blocked, Bridge: i == 2 || i == 3}
+			switch i {
+			case 0, 4:
+				j.Needs = []flow.Need{{Name: odd}, {Name: "b"}}
+			case 2:
+				j.Downstream, j.DownstreamPath = &ci.Pipeline{ID: 4, Status: flow.Failed}, "g.x/p_y"
+			}
+			one := nodeJob{Job: j, Label: odd}
+			if got, want := string(w.drawNode(page, graph, one)), draw("node", pair{page, one}); got != want {
+				t.Errorf("node:\n%s\nwant\n%s", got, want)
+			}
+		}
 	}
 }
