@@ -1,7 +1,9 @@
 package ci
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"svc/internal/actor"
@@ -11,8 +13,8 @@ import (
 	"svc/internal/repo"
 )
 
-// findStages returns the stages of pipelines, by pipeline. The query groups
-// equal jobs into one row, so that its result stays small.
+// findStages returns the stages of pipelines, by pipeline. Equal jobs become one as
+// they are read: a database would sort the texts of all jobs for that.
 func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Stage, error) {
 	found := map[int64][]Stage{}
 	if len(pipelines) == 0 {
@@ -21,28 +23,45 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 	type group struct {
 		pipeline int64
 		stage    string
-		jobs     int
 		job      flow.Job
 	}
-	groups, err := db.All(ctx, q, func(s db.Scanner) (group, error) {
+	type key struct {
+		pipeline int64
+		index    int
+		stage    string
+		status   flow.Status
+		when     flow.When
+		allowed  bool
+	}
+	jobs := map[key]int{}
+	var groups []group
+	err := db.Each(ctx, q, func(s db.Scanner) (group, error) {
 		var g group
-		err := s.Scan(&g.pipeline, &g.job.Stage, &g.stage, &g.job.Status, &g.job.When, &g.job.AllowFailure, &g.jobs)
+		err := s.Scan(&g.pipeline, &g.job.Stage, &g.stage, &g.job.Status, &g.job.When, &g.job.AllowFailure)
 		return g, err
-	}, `SELECT pipeline_id, stage_index, stage, status, run_when, allow_failure, count(*) FROM jobs
-		WHERE NOT retried AND pipeline_id IN `+db.In(len(pipelines))+`
-		GROUP BY pipeline_id, stage_index, stage, status, run_when, allow_failure ORDER BY pipeline_id, stage_index, stage`, db.Any(pipelines)...)
+	}, func(g group) error {
+		k := key{g.pipeline, g.job.Stage, g.stage, g.job.Status, g.job.When, g.job.AllowFailure}
+		if jobs[k]++; jobs[k] == 1 {
+			groups = append(groups, g)
+		}
+		return nil
+	}, `SELECT pipeline_id, stage_index, stage, status, run_when, allow_failure FROM jobs WHERE NOT retried AND pipeline_id IN `+db.In(len(pipelines)), db.Any(pipelines)...)
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.pipeline, b.pipeline), cmp.Compare(a.job.Stage, b.job.Stage), cmp.Compare(a.stage, b.stage))
+	})
 	for i := 0; i < len(groups); {
 		first := groups[i]
 		one := Stage{Name: first.stage}
-		var jobs []flow.Job
+		var same []flow.Job
 		for ; i < len(groups) && groups[i].pipeline == first.pipeline && groups[i].stage == first.stage; i++ {
-			one.Jobs += groups[i].jobs
-			jobs = append(jobs, groups[i].job)
+			g := groups[i]
+			one.Jobs += jobs[key{g.pipeline, g.job.Stage, g.stage, g.job.Status, g.job.When, g.job.AllowFailure}]
+			same = append(same, g.job)
 		}
-		one.Status, one.Warnings = combined(jobs)
+		one.Status, one.Warnings = combined(same)
 		found[first.pipeline] = append(found[first.pipeline], one)
 	}
 	return found, nil

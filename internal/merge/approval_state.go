@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/memo"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -383,6 +384,13 @@ func (s *Service) ApprovalState(ctx context.Context, by actor.Actor, ref project
 // ApprovalsOf returns the approvals of a merge request that was read by Get for
 // this actor.
 func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (*Approvals, error) {
+	return memo.Get(ctx, approvalsKey{by.ID, m.ID}, func() (*Approvals, error) { return s.readApprovals(ctx, by, in, m) })
+}
+
+// approvalsKey is the key of the approvals of a merge request on a page.
+type approvalsKey struct{ by, request int64 }
+
+func (s *Service) readApprovals(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (*Approvals, error) {
 	projects := map[int64]*project.Project{in.ID: in}
 	b := s.newEligibility(projects)
 	cases, err := s.approvalCases(ctx, []*MergeRequest{m}, projects, b)

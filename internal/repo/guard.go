@@ -7,6 +7,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/git"
 	"svc/internal/glob"
+	"svc/internal/memo"
 	"svc/internal/project"
 )
 
@@ -19,13 +20,19 @@ type guard struct {
 	tags     protections
 }
 
+// guardKey is the key of the protected refs of a project on a page.
+type guardKey int64
+
 // guard reads the protected refs of a project.
 func (s *Service) guard(ctx context.Context, by actor.Actor, p *project.Project) (*guard, error) {
-	all, err := allProtected(ctx, s.DB, p.ID)
+	all, err := memo.Get(ctx, guardKey(p.ID), func() ([]*Protected, error) {
+		all, err := allProtected(ctx, s.DB, p.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read protected refs: %w", err)
+		}
+		return all, s.fillAccess(ctx, s.DB, all)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read protected refs: %w", err)
-	}
-	if err := s.fillAccess(ctx, s.DB, all); err != nil {
 		return nil, err
 	}
 	g := &guard{service: s, by: by, project: p}
