@@ -201,20 +201,17 @@ func (d *DB) WithText(ctx context.Context, table, search string, columns ...stri
 	if searchable, err := d.searchable(ctx); len(terms) == 0 || err != nil || !searchable {
 		return nil, err
 	}
+	few := true
 	err = d.limited(ctx, true, func(ctx context.Context) (err error) {
 		if d.kind == postgresKind {
 			cond, args := containTerms(terms, columns)
 			ids, err = d.withTrigrams(ctx, table, cond, args)
 			return err
 		}
-		var few bool
 		ids, few, err = d.Few(ctx, `SELECT rowid FROM `+table+`_text WHERE `+table+`_text MATCH ?`, []any{match(terms, columns)}, MaxCandidates)
-		if !few {
-			ids = make([]int64, MaxCandidates+1)
-		}
 		return err
 	})
-	if err != nil {
+	if err != nil || !few {
 		return nil, err
 	}
 	return candidates(ids), nil

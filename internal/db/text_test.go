@@ -80,6 +80,22 @@ func TestWithText(t *testing.T) {
 		if got, err := d.WithText(t.Context(), "issues", "sound", "title"); err != nil || got == nil || len(got) > 0 {
 			t.Errorf("got %v, %v", got, err)
 		}
+		run(`INSERT INTO issues (id, project_id, iid, author_id, title, description, created_at, updated_at)
+			WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 2100)
+			SELECT n.i, 1, n.i, 901, 'A common word', '', 0, 0 FROM n`)
+		for range 2 { // the second answer is remembered
+			if got, err := d.WithText(t.Context(), "issues", "common", "title"); err != nil || got != nil {
+				t.Errorf("more than the limit: got %d, %v", len(got), err)
+			}
+		}
+		query, all := `SELECT i.id FROM issues i WHERE i.title = ?`, []any{"A common word"}
+		if got, few, err := d.Few(t.Context(), query, all, 1101); err != nil || !few || len(got) != 1101 {
+			t.Errorf("few: got %d, %v, %v", len(got), few, err)
+		}
+		if got, few, err := d.Few(t.Context(), query, all, 1100); err != nil || few || got != nil {
+			t.Errorf("many: got %d, %v, %v", len(got), few, err)
+		}
+		run(`DELETE FROM issues WHERE iid >= 1000`)
 		run(`UPDATE issues SET title = 'The clock' WHERE id = 1`)
 		find("gear")
 		find("clock", 1)
