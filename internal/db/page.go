@@ -93,11 +93,7 @@ type Query[T any] struct {
 func List[T any](ctx context.Context, d *DB, q Query[T], p Paging) (Page[T], error) {
 	var page Page[T]
 	if t := q.Where.text; t != nil && q.Among == nil {
-		find := d.withText
-		if t.live != "" {
-			find = d.withNames
-		}
-		found, err := find(ctx, t)
+		found, err := d.WithText(ctx, t.table, t.search, t.columns...)
 		if err != nil {
 			return page, err
 		}

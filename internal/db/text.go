@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -64,7 +63,6 @@ func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\
 type textSearch struct {
 	table, search string
 	columns       []string
-	live          string // for names: the condition of the indexes of the columns
 }
 
 // Text is Contains for columns of the text index of a table: a List, whose last Order
@@ -80,80 +78,8 @@ func (w *Where) Text(table, search string, columns ...string) {
 	w.text = t
 }
 
-// Names is Text for columns with names. Terms shorter than the entries of the text index
-// match the start of a name only: the indexes of the columns, for rows with the condition
-// live, find those.
-func (w *Where) Names(table, live, search string, columns ...string) {
-	w.Text(table, search, columns...)
-	terms := Terms(search)
-	if len(terms) == 0 || slices.ContainsFunc(terms, indexed) {
-		return
-	}
-	w.text.live = live
-	for _, term := range terms {
-		cond, args := startsWith(term, columns)
-		w.And(cond, args...)
-	}
-}
-
 // indexed reports whether the text index finds a term.
 func indexed(term string) bool { return utf8.RuneCountInString(term) >= trigram }
-
-// startsWith is the condition that one of the columns starts with a term.
-func startsWith(term string, columns []string) (cond string, args []any) {
-	var list []string
-	for _, column := range columns {
-		list, args = append(list, folded(column)+` LIKE ? ESCAPE '\'`), append(args, strings.TrimPrefix(Like(term), "%"))
-	}
-	return strings.Join(list, ` OR `), args
-}
-
-// withNames returns the IDs of the rows that have a name that starts with the first term
-// of a search; nil if there are more than MaxCandidates.
-func (d *DB) withNames(ctx context.Context, t *textSearch) (ids []int64, err error) {
-	if searchable, err := d.searchable(ctx); err != nil || !searchable {
-		return nil, err
-	}
-	term := Terms(t.search)[0]
-	err = d.limited(ctx, true, func(ctx context.Context) (err error) {
-		if d.kind == postgresKind {
-			cond, args := startsWith(term, t.columns)
-			ids, err = d.withTrigrams(ctx, t.table, `(`+cond+`) AND `+t.live, args)
-			return err
-		}
-		var parts []string
-		var args []any
-		for _, column := range t.columns {
-			for _, start := range cases(term) {
-				parts = append(parts, `SELECT * FROM (SELECT id FROM `+t.table+` WHERE `+column+` >= ? AND `+column+` < ? AND `+t.live+` LIMIT ?)`)
-				args = append(args, start, start+string(utf8.MaxRune), MaxCandidates+1)
-			}
-		}
-		ids, err = All(ctx, d, Value[int64], strings.Join(parts, ` UNION ALL `), args...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return candidates(ids), nil
-}
-
-// cases returns a text of at most two characters in each combination of upper and lower
-// case.
-func cases(text string) []string {
-	list := []string{""}
-	for _, r := range text {
-		var next []string
-		for _, start := range list {
-			for _, c := range []rune{unicode.ToLower(r), unicode.ToUpper(r)} {
-				next = append(next, start+string(c))
-			}
-		}
-		list = next
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
 
 // candidates returns IDs in order; nil if there are more than MaxCandidates.
 func candidates(ids []int64) []int64 {
@@ -215,10 +141,6 @@ func (d *DB) WithText(ctx context.Context, table, search string, columns ...stri
 		return nil, err
 	}
 	return candidates(ids), nil
-}
-
-func (d *DB) withText(ctx context.Context, t *textSearch) ([]int64, error) {
-	return d.WithText(ctx, t.table, t.search, t.columns...)
 }
 
 // match is a query of FTS5: all terms, each in one of the columns.

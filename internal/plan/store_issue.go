@@ -161,7 +161,7 @@ func countOpen(ctx context.Context, q db.Q, projects []int64, confidential bool,
 		err = s.Scan(&id, &n)
 		into[id] = &n
 		return none, err
-	}, `SELECT p.id, (SELECT count(*) FROM (SELECT 1 FROM issues i WHERE i.project_id = p.id AND i.state = 'opened'`+public+` LIMIT 10000) AS open)
+	}, `SELECT p.id, (SELECT count(*) FROM (SELECT 1 FROM issues i WHERE i.project_id = p.id AND i.state = 'opened'`+public+` ORDER BY i.created_at, i.id LIMIT 10000) AS open)
 		FROM projects p WHERE p.id IN `+db.In(len(projects)), db.Any(projects)...)
 	return err
 }

@@ -100,12 +100,11 @@ func (f *Filter) where(by actor.Actor, alive string) db.Where {
 	return w
 }
 
-// search adds the condition for name and username: they contain the words, or start with
-// those of one or two characters. An email address must match
+// search adds the condition for name and username. An email address must match
 // completely: the public one, or any for administrators.
 func (f *Filter) search(w *db.Where, by actor.Actor) {
 	if !strings.Contains(f.Search, "@") { // not an email address
-		w.Names("users", "deleted_at IS NULL", f.Search, "u.name", "u.username")
+		w.Text("users", f.Search, "u.name", "u.username")
 		return
 	}
 	cond, args := db.Contains(f.Search, "u.name", "u.username")
