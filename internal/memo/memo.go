@@ -13,7 +13,7 @@ type contextKey struct{}
 // found has the values of one page by key.
 type found struct {
 	mu     sync.Mutex
-	values map[any]any
+	values map[any]any // nil after End
 }
 
 // With returns a context whose reads are shared. It is for one page that only reads:
@@ -23,19 +23,24 @@ func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &found{values: map[any]any{}})
 }
 
-// Without returns a context that shares no reads any more, for an answer that goes on
-// after the page was read.
-func Without(ctx context.Context) context.Context {
-	if !On(ctx) {
-		return ctx
+// End ends the sharing, for an answer that goes on after the page was read.
+func End(ctx context.Context) {
+	if f, _ := ctx.Value(contextKey{}).(*found); f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.values = nil
 	}
-	return context.WithValue(ctx, contextKey{}, (*found)(nil))
 }
 
 // On reports whether the reads of a context are shared.
 func On(ctx context.Context) bool {
 	f, _ := ctx.Value(contextKey{}).(*found)
-	return f != nil
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.values != nil
 }
 
 // Get returns the value of a key, which read returns if the page does not have it
@@ -65,6 +70,8 @@ func Put[K comparable, V any](ctx context.Context, key K, v V) {
 	if f, _ := ctx.Value(contextKey{}).(*found); f != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.values[key] = v
+		if f.values != nil {
+			f.values[key] = v
+		}
 	}
 }

@@ -41,14 +41,15 @@ func TestGet(t *testing.T) {
 	if on := memo.On(page); !on {
 		t.Error("a page is not on")
 	}
-	if after := memo.Without(page); memo.On(after) || get(after, 1) != 6 {
-		t.Error("reads are shared after the page")
-	}
 	failed := errors.New("failed")
 	if _, err := memo.Get(page, key(3), func() (int, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("error %v", err)
 	}
-	if a := get(page, 3); a != 7 {
+	if a := get(page, 3); a != 6 {
 		t.Errorf("after an error: %d", a)
+	}
+	memo.End(page)
+	if a, b := get(page, 1), get(page, 1); memo.On(page) || a != 7 || b != 8 {
+		t.Errorf("after the page: %d, %d", a, b)
 	}
 }

@@ -22,7 +22,7 @@ type events struct {
 }
 
 func (v *visit) events() *events {
-	v.Context = memo.Without(v.Context) // what it reads later has changed
+	memo.End(v) // what it reads later has changed
 	return &events{v: v, flush: http.NewResponseController(v.w)}
 }
 

@@ -74,7 +74,12 @@ type visit struct {
 // handler is what every page has in common.
 func (w *Web) handler(name string, who access, do func(*visit) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: markup.WithShownPage(r.Context()), web: w, w: rw, r: r}
+		// The context is not replaced later: what reads the database watches it.
+		ctx := markup.WithShownPage(r.Context())
+		if who != holder && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			ctx = memo.With(ctx)
+		}
+		v := &visit{Context: ctx, web: w, w: rw, r: r}
 		w.headers(rw.Header())
 		w.allowImages(v)
 		if to, ok := rw.(interface{ SetRoute(string) }); ok {
@@ -129,7 +134,6 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	}
 	return v.web.Answers.Read(v, func(release func()) error {
 		v.release = release
-		v.Context = memo.With(v.Context)
 		return do(v)
 	})
 }
