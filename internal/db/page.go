@@ -160,7 +160,14 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		// completely.
 		key := q.key()
 		where = Where{}
-		where.And(key+" IN (SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?)", append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
+		in := "%s IN (%s)"
+		if d.kind == postgresKind {
+			// It runs once. If PostgreSQL expects few rows in a table that was just
+			// filled, it may run a query after IN for every row.
+			in = "%s = ANY (ARRAY(%s))"
+		}
+		where.And(fmt.Sprintf(in, key, "SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?"),
+			append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
 		from, fromArgs = q.From, nil
 	}
 	// One more row shows whether there is another page.
