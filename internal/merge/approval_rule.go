@@ -94,26 +94,6 @@ const (
 	maxRuleApprovers = 2000 // members of groups that are read for a rule
 )
 
-// ApprovalConfig are the approval settings that apply in a project.
-type ApprovalConfig struct {
-	project.ApprovalSettings
-	Locked project.ApprovalLimits // by the top-level group
-}
-
-func approvalConfig(in *project.Project) ApprovalConfig {
-	return ApprovalConfig{in.MergeSettings().Approvals, in.Inherited.Approvals}
-}
-
-// ApprovalConfig returns the approval settings of a project to users who can read
-// its merge requests. NotFound.
-func (s *Service) ApprovalConfig(ctx context.Context, by actor.Actor, ref project.Ref) (ApprovalConfig, error) {
-	in, err := s.viewRules(ctx, by, ref)
-	if err != nil {
-		return ApprovalConfig{}, err
-	}
-	return approvalConfig(in), nil
-}
-
 // viewRules returns a project to signed-in users who can read its merge
 // requests.
 func (s *Service) viewRules(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
@@ -128,21 +108,6 @@ func (s *Service) viewRules(ctx context.Context, by actor.Actor, ref project.Ref
 // and rules: Maintainers and above.
 func (s *Service) manageRules(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.MergePart, project.Maintainer)
-}
-
-// ConfigureApprovals changes the approval settings of a project, for Maintainers
-// and above. Settings that the top-level group enforces are stored, but have no
-// effect while it does. NotFound; Forbidden; Invalid.
-func (s *Service) ConfigureApprovals(ctx context.Context, by actor.Actor, ref project.Ref, change func(*project.ApprovalSettings)) (ApprovalConfig, error) {
-	in, err := s.manageRules(ctx, by, ref)
-	if err != nil {
-		return ApprovalConfig{}, err
-	}
-	p, err := s.Projects.Update(ctx, by, project.RefTo(in.ID), project.Change{Fields: project.Fields{Settings: func(set *project.Settings) { change(&set.Approvals) }}})
-	if err != nil {
-		return ApprovalConfig{}, err
-	}
-	return approvalConfig(p), nil
 }
 
 // ProjectRules lists the approval rules of a project for users who can read its
