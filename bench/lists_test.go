@@ -224,13 +224,13 @@ func (s *listSite) cases() (list []listCase) {
 	add("merge requests assigned to me", "merge_requests?scope=assigned_to_me&per_page=20", 0)
 	add("merge requests to review", "merge_requests?scope=reviews_for_me&per_page=20", 0)
 
-	for _, f := range []struct{ name, text string }{{"rare word", "needle"}, {"common word", "gear"}, {"two words", "train+needle"}, {"unknown word", "unfindable"}, {"two letters", "ge"}} {
+	for _, f := range []struct{ name, text string }{{"rare word", "needle"}, {"common word", "gear"}, {"two words", "train+needle"}, {"unknown word", "unfindable"}, {"two characters", "ge"}} {
 		add("search issues of a project, "+f.name, issues+"&search="+f.text, search)
 		add("search merge requests of a project, "+f.name, requests+"&search="+f.text, search)
 		add("search milestones of a project, "+f.name, fmt.Sprintf("projects/%d/milestones?search=%s", s.project, f.text), search)
 		for _, scope := range []string{"issues", "merge_requests", "notes", "milestones", "projects", "users", "snippet_titles"} {
 			most := float64(search)
-			if scope == "users" && f.name == "two letters" { // see below
+			if scope == "users" && f.name == "two characters" { // see below
 				most = 200
 			}
 			add("search "+scope+", "+f.name, "search?scope="+scope+"&search="+f.text, most)
@@ -241,7 +241,7 @@ func (s *listSite) cases() (list []listCase) {
 		add("search notes of a project, "+f.name, fmt.Sprintf("projects/%d/search?scope=notes&search=%s", s.project, f.text), search)
 		add("projects by name, "+f.name, "projects?per_page=20&search="+f.text, search)
 		users := float64(search)
-		if f.name == "two letters" { // that no user has, and no index: all users are read
+		if f.name == "two characters" { // that no user has, and no index: all users are read
 			users = 200
 		}
 		add("users by name, "+f.name, "users?per_page=20&search="+f.text, users)

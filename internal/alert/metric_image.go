@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"svc/internal/actor"
 	"svc/internal/blob"
@@ -70,7 +71,7 @@ func (m *MetricImage) apply(f MetricImageFields) error {
 		}
 	}
 	for name, text := range map[string]string{"url": m.URL, "url_text": m.URLText, "file": m.Name} {
-		if len(text) > maxImageText {
+		if utf8.RuneCountInString(text) > maxImageText {
 			wrong.Set(name, "is too long (maximum is %d characters)", maxImageText)
 		}
 	}
@@ -80,7 +81,7 @@ func (m *MetricImage) apply(f MetricImageFields) error {
 // AddMetricImage stores an image for an alert, for Developers and above. NotFound;
 // Forbidden; Invalid; TooLarge.
 func (s *Service) AddMetricImage(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, name string, content io.Reader, f MetricImageFields) (*MetricImage, error) {
-	a, in, err := s.illustrated(ctx, by, ref, iid)
+	a, in, err := s.changeable(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +116,8 @@ func (s *Service) AddMetricImage(ctx context.Context, by actor.Actor, ref projec
 	return m, nil
 }
 
-// illustrated returns an alert to those who may change its images.
-func (s *Service) illustrated(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, *project.Project, error) {
+// changeable returns an alert to those who may change its images.
+func (s *Service) changeable(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, *project.Project, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +167,7 @@ func (s *Service) OpenMetricImage(ctx context.Context, by actor.Actor, id int64,
 // UpdateMetricImage changes the URL of an image and its text, for Developers and
 // above. NotFound; Forbidden; Invalid.
 func (s *Service) UpdateMetricImage(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, f MetricImageFields) (*MetricImage, error) {
-	a, _, err := s.illustrated(ctx, by, ref, iid)
+	a, _, err := s.changeable(ctx, by, ref, iid)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func (s *Service) image(ctx context.Context, q db.Q, a *Alert, id int64) (*Metri
 
 // DeleteMetricImage removes an image, for Developers and above. NotFound; Forbidden.
 func (s *Service) DeleteMetricImage(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
-	a, _, err := s.illustrated(ctx, by, ref, iid)
+	a, _, err := s.changeable(ctx, by, ref, iid)
 	if err != nil {
 		return err
 	}

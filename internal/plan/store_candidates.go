@@ -154,7 +154,7 @@ func (m Match) sources(kind Kind, in Area, state State) (list []Candidates) {
 		list = append(list, ofMilestones(kind, ids, state))
 	}
 	if strings.EqualFold(m.Milestone, None) && in.Project != 0 {
-		list = append(list, Candidates{in.Rows(kind, byMilestone, `i.milestone_id IS NULL`+and(state))})
+		list = append(list, Candidates{in.Rows(kind, byMilestone, `i.milestone_id IS NULL`+andState(state))})
 	}
 	if id, err := strconv.ParseInt(m.MilestoneID, 10, 64); err == nil && id != 0 {
 		list = append(list, ofMilestones(kind, []int64{id}, state))
@@ -189,13 +189,13 @@ const byMilestone = `i.milestone_id, i.state, i.id`
 func ofMilestones(kind Kind, ids []int64, state State) Candidates {
 	source := Candidates{}
 	for _, id := range ids {
-		source = append(source, Area{}.Rows(kind, byMilestone, `i.milestone_id = ?`+and(state), id))
+		source = append(source, Area{}.Rows(kind, byMilestone, `i.milestone_id = ?`+andState(state), id))
 	}
 	return source
 }
 
-// and returns a further condition on the state; empty for all states.
-func and(state State) string {
+// andState returns a further condition on the state; empty for all states.
+func andState(state State) string {
 	if state == "" {
 		return ""
 	}
@@ -248,9 +248,9 @@ func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area
 	found := Selection{kind: kind, in: in, state: f.State, search: f.Search != ""}
 	switch f.Scope {
 	case "assigned_to_me":
-		found.of, found.user = Assignees.table(kind), by.ID
+		found.relation, found.user = Assignees.table(kind), by.ID
 	case "reviews_for_me":
-		found.of, found.user = Reviewers.table(kind), by.ID
+		found.relation, found.user = Reviewers.table(kind), by.ID
 	}
 	m.ReactionBy, not.ReactionBy = by.ID, by.ID
 	if err := s.resolve(ctx, in, m, not); err != nil {

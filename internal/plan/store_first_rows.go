@@ -35,14 +35,19 @@ type Selection struct {
 	projects []int64   // projects of the group, at most maxRanges+1
 	state    State     // empty for all
 	labels   [][]int64 // for each label of the filter, those with its name
-	of       string    // the table of assignees or reviewers, if the list is of one user's
+	relation string    // table of assignees or reviewers, for a list of one user; empty otherwise
 	user     int64
 }
 
 // byParts reports whether a list is read in several parts, because no index has
 // its order.
 func (f Selection) byParts(order string) bool {
-	return f.in.Project != 0 && (order == "priority" || order == "label_priority" || order == "milestone_due")
+	return f.in.Project != 0 && !indexed(order)
+}
+
+// indexed reports whether an order has an index.
+func indexed(order string) bool {
+	return order != "priority" && order != "label_priority" && order != "milestone_due"
 }
 
 // First returns a function that finds the first rows of the list; see db.Query. It
@@ -56,13 +61,13 @@ func (f Selection) First(tables string, w db.Where, column db.Order, order Sort)
 		l.direction = ` DESC`
 	}
 	switch {
-	case f.Among != nil && (f.byParts(order.By) || order.By == "priority" || order.By == "label_priority" || order.By == "milestone_due"):
+	case f.Among != nil && !indexed(order.By):
 		return nil
 	case f.byParts(order.By) && order.By == "milestone_due":
 		return l.byMilestones
 	case f.byParts(order.By):
 		return l.byPriorities
-	case order.By == "priority", order.By == "label_priority", order.By == "milestone_due":
+	case !indexed(order.By):
 		return nil
 	case f.in.Project == 0, f.filtered, f.search:
 		return l.byWindow
@@ -100,8 +105,8 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	if err != nil || found != nil || l.Among != nil {
 		return found, err
 	}
-	if l.of != "" {
-		p := part{link: l.of + ` x`, cond: `x.user_id = ?`, args: []any{l.user}}
+	if l.relation != "" {
+		p := part{link: l.relation + ` x`, cond: `x.user_id = ?`, args: []any{l.user}}
 		return l.read(ctx, d, p, rows, l.order...)
 	}
 	if l.in.Group == 0 || len(l.projects) > maxRanges || len(l.projects)*rows > maxFirst {
@@ -164,8 +169,8 @@ func (l firstRows) read(ctx context.Context, d *db.DB, p part, rows int, order .
 }
 
 // byPriorities reads the rows label by label, in the order of their priorities in
-// the project. A row with a label of the filter has at least the priority of that label:
-// the parts behind it are empty, which would take the time of all rows to find out.
+// the project. A row that matches a filter on labels has at least the priority of each of
+// them, so the parts after these labels are empty and are not searched.
 func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	labels, err := db.All(ctx, d, scanPair, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
 	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].second >= noPriority {
@@ -250,7 +255,7 @@ func (l firstRows) states(cond string, args ...any) (list []part) {
 		all = []State{l.state}
 	}
 	for _, state := range all {
-		list = append(list, part{cond: cond + and(state), args: args})
+		list = append(list, part{cond: cond + andState(state), args: args})
 	}
 	return list
 }
