@@ -107,7 +107,7 @@ func TestPushRules(t *testing.T) {
 }
 
 // TestPushRuleScope looks at new commits alone, tells changes apart, and holds
-// for what comes by the API too.
+// for what comes by the API and by merges too.
 func TestPushRuleScope(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -130,6 +130,9 @@ func TestPushRuleScope(t *testing.T) {
 			{Do: "POST " + at + "/repository/files/x", As: p.bob, JSON: `{"branch":"good","commit_message":"Bad","content":"x"}`, Status: 403,
 				Want: `{"message":"403 Forbidden - Commit message does not follow the pattern '^Good'"}`},
 			{Do: "POST " + at + "/repository/files/x", As: p.bob, JSON: `{"branch":"good","commit_message":"Good","content":"x"}`, Status: 201},
+			{Do: "POST " + at + "/merge_requests", As: p.alice, JSON: `{"source_branch":"good","target_branch":"main","title":"M"}`, Status: 201},
+			{Name: "a merge with a bad message", Do: "PUT " + at + "/merge_requests/1/merge", As: p.alice, JSON: `{"merge_commit_message":"Bad"}`, Status: 403},
+			{Name: "a merge with a good message", Do: "PUT " + at + "/merge_requests/1/merge", As: p.alice, JSON: `{"merge_commit_message":"Good"}`, Status: 200, Want: `{"state":"merged"}`},
 			{Name: "an address that tells nothing", Do: fmt.Sprintf("PUT /users/%d", p.bobID), As: apptest.RootToken, JSON: `{"commit_email":"_private"}`, Status: 200},
 			{Name: "one's own", Do: "PUT " + at + "/push_rule", As: p.alice, JSON: `{"commit_committer_check":true,"member_check":true}`, Status: 200},
 			{Do: "POST " + at + "/repository/files/y", As: p.bob, JSON: `{"branch":"good","commit_message":"Good","content":"x"}`, Status: 201},
