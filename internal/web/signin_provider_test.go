@@ -209,7 +209,8 @@ func TestSignInWithOwnProvider(t *testing.T) {
 	})
 }
 
-// fakeProvider is an OpenID provider that says what a test wants.
+// fakeProvider is an OpenID provider that says what a test wants. It knows one
+// attempt to sign in at a time, so servers that run at once need one each.
 type fakeProvider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -315,11 +316,12 @@ func (f *fakeProvider) enter(b *browser, name string, claims map[string]any) ans
 // TestHostileProvider gives answers that must not open a session.
 func TestHostileProvider(t *testing.T) {
 	t.Parallel()
-	one, two := startProvider(t), startProvider(t)
-	second := oidcProvider("two", two.URL, "client", "hunter2")
-	first := oidcProvider("one", one.URL, "client", "hunter2")
-	first.RequiredGroups = []string{"staff"}
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		one, two := startProvider(t), startProvider(t)
+		second := oidcProvider("two", two.URL, "client", "hunter2")
+		first := oidcProvider("one", one.URL, "client", "hunter2")
+		first.RequiredGroups = []string{"staff"}
+		s := apptest.Start(t, src, withProviders(first, second)...)
 		if _, err := s.Settings.Update(t.Context(), actor.System(), func(s *setting.Settings) { s.FailedPasswordsPerMinute = 0 }); err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +414,7 @@ func TestHostileProvider(t *testing.T) {
 		if strings.Contains(s.Log(), "hunter2") || strings.Contains(s.Log(), asked.Get("state")) {
 			t.Error("the log has secrets")
 		}
-	}, withProviders(first, second)...)
+	})
 }
 
 // noneToken is a token without a signature.
@@ -463,14 +465,15 @@ func TestProviderDiscovery(t *testing.T) {
 // TestProviderAccounts is about which account an identity opens.
 func TestProviderAccounts(t *testing.T) {
 	t.Parallel()
-	op := startProvider(t)
-	plain := oidcProvider("plain", op.URL, "client", "hunter2")
-	plain.TrustTwoFactor = false
-	linking := oidcProvider("linking", op.URL, "client", "hunter2")
-	linking.LinkByEmail, linking.AdminGroups = true, []string{"chiefs"}
-	closed := oidcProvider("closed", op.URL, "client", "hunter2")
-	closed.AutoCreate = false
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		op := startProvider(t)
+		plain := oidcProvider("plain", op.URL, "client", "hunter2")
+		plain.TrustTwoFactor = false
+		linking := oidcProvider("linking", op.URL, "client", "hunter2")
+		linking.LinkByEmail, linking.AdminGroups = true, []string{"chiefs"}
+		closed := oidcProvider("closed", op.URL, "client", "hunter2")
+		closed.AutoCreate = false
+		s := apptest.Start(t, src, withProviders(plain, linking, closed)...)
 		ada, _ := s.User(t, "ada")
 		person := func(sub, name, email string, more ...any) map[string]any {
 			claims := map[string]any{"sub": sub, "preferred_username": name, "email": email}
@@ -559,14 +562,15 @@ func TestProviderAccounts(t *testing.T) {
 		f := forgeBrowser(t, s)
 		op.enter(f, "linking", person("a", "x", "x@corp.example", "groups", "users")).leads("/explore")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"is_admin":false}`})
-	}, withProviders(plain, linking, closed)...)
+	})
 }
 
 // TestPasswordsOff turns passwords off.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
-	op := startProvider(t)
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		op := startProvider(t)
+		s := apptest.Start(t, src, withProviders(oidcProvider("op", op.URL, "client", "hunter2"))...)
 		s.User(t, "ada")
 		const path = "PUT /application/settings"
 		off := url.Values{"password_authentication_enabled_for_web": {"false"}, "signup_enabled": {"true"}}
@@ -601,5 +605,5 @@ func TestPasswordsOff(t *testing.T) {
 		git(403)
 		op.enter(c, "op", nil).leads("/explore")
 		c.get("/api/v4/user").want(200, `"username":"root"`)
-	}, withProviders(oidcProvider("op", op.URL, "client", "hunter2"))...)
+	})
 }
