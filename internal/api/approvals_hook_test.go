@@ -31,7 +31,7 @@ func TestApprovalHooks(t *testing.T) {
 			{Do: "POST " + m + "/unapprove", As: bob, Status: 201},
 		})
 		for _, want := range [][2]string{{"bob", "approval"}, {"dan", "approved"}, {"bob", "unapproved"}} {
-			r.find(t, want[0]+": "+want[1], func(q received) bool {
+			r.receive(t, want[0]+": "+want[1], func(q received) bool {
 				return q.field("user.username") == want[0] && q.field("object_attributes.action") == want[1]
 			})
 		}

@@ -82,8 +82,8 @@ func (r *receiver) all() []received {
 	return slices.Clone(r.got)
 }
 
-// find waits for a request that satisfies a condition.
-func (r *receiver) find(t *testing.T, what string, is func(received) bool) received {
+// receive waits for a request that satisfies a condition.
+func (r *receiver) receive(t *testing.T, what string, is func(received) bool) received {
 	t.Helper()
 	var found received
 	waittest.For(t, what, func() bool {
@@ -100,7 +100,7 @@ func (r *receiver) find(t *testing.T, what string, is func(received) bool) recei
 // event waits for the request of an event with a value in its payload.
 func (r *receiver) event(t *testing.T, header, path string, value any) received {
 	t.Helper()
-	return r.find(t, fmt.Sprintf("%s with %s=%v", header, path, value), func(q received) bool {
+	return r.receive(t, fmt.Sprintf("%s with %s=%v", header, path, value), func(q received) bool {
 		return q.header.Get("X-Gitlab-Event") == header && q.field(path) == value
 	})
 }
@@ -206,7 +206,7 @@ func TestHookEvents(t *testing.T) {
 
 		do(201, "POST "+at+"/repository/commits", `{"branch":"feature","start_branch":"main","commit_message":"Add files","actions":[
 			{"action":"create","file_path":"a.txt","content":"a"},{"action":"update","file_path":"README.md","content":"new"}]}`)
-		push := r.find(t, "a push", func(q received) bool {
+		push := r.receive(t, "a push", func(q received) bool {
 			return q.path == "/all/secret" && q.field("object_kind") == "push" && q.field("ref") == "refs/heads/feature"
 		})
 		if push.header.Get("X-Gitlab-Token") != "the token" || push.header.Get("X-Custom") != "mine" || push.header.Get("X-Gitlab-Instance") != s.URL ||
@@ -236,13 +236,13 @@ func TestHookEvents(t *testing.T) {
 			t.Errorf("push: %s %v", push.body, err)
 		}
 		for _, path := range []string{"/group", "/system", "/open"} {
-			r.find(t, "the push at "+path, func(q received) bool { return q.path == path && q.field("ref") == "refs/heads/feature" })
+			r.receive(t, "the push at "+path, func(q received) bool { return q.path == path && q.field("ref") == "refs/heads/feature" })
 		}
-		r.find(t, "refs for system hooks", func(q received) bool { return q.path == "/system" && q.field("event_name") == "repository_update" })
-		r.find(t, "the project for system hooks", func(q received) bool {
+		r.receive(t, "refs for system hooks", func(q received) bool { return q.path == "/system" && q.field("event_name") == "repository_update" })
+		r.receive(t, "the project for system hooks", func(q received) bool {
 			return q.path == "/system" && q.field("event_name") == "project_create" && q.field("path_with_namespace") == "top/sub/p"
 		})
-		r.find(t, "the project for the group", func(q received) bool { return q.path == "/group" && q.header.Get("X-Gitlab-Event") == "Project Hook" })
+		r.receive(t, "the project for the group", func(q received) bool { return q.path == "/group" && q.header.Get("X-Gitlab-Event") == "Project Hook" })
 
 		do(201, "POST "+at+"/repository/tags?tag_name=v1&ref=main&message=One", ``)
 		if q := r.event(t, "Tag Push Hook", "ref", "refs/tags/v1"); q.field("message") != "One" || q.field("total_commits_count") != float64(1) {
@@ -279,7 +279,7 @@ func TestHookEvents(t *testing.T) {
 		do(201, "POST "+at+"/issues/1/notes", `{"body":"internal words","internal":true}`)
 		r.event(t, "Confidential Note Hook", "object_attributes.note", "internal words")
 		do(201, "POST "+at+"/issues/1/notes", `{"body":"open words"}`)
-		r.find(t, "the open note", func(q received) bool { return q.path == "/open" && q.field("object_attributes.note") == "open words" })
+		r.receive(t, "the open note", func(q received) bool { return q.path == "/open" && q.field("object_attributes.note") == "open words" })
 		do(201, "POST "+at+"/issues/1/award_emoji", `{"name":"rocket"}`)
 		r.event(t, "Emoji Hook", "object_attributes.name", "rocket")
 		do(201, "POST "+at+"/milestones", `{"title":"1.0"}`)
@@ -293,13 +293,13 @@ func TestHookEvents(t *testing.T) {
 		do(201, "POST "+at+"/merge_requests/1/notes", `{"body":"on the merge request"}`)
 		r.event(t, "Note Hook", "merge_request.title", "mr")
 		do(201, "POST "+at+"/repository/commits", `{"branch":"feature","commit_message":"More","actions":[{"action":"create","file_path":"b.txt","content":"b"}]}`)
-		r.find(t, "a new head", func(q received) bool { return q.field("object_attributes.oldrev") != nil })
+		r.receive(t, "a new head", func(q received) bool { return q.field("object_attributes.oldrev") != nil })
 		do(200, "PUT "+at+"/merge_requests/1", `{"title":"Draft: mr"}`)
 		r.event(t, "Merge Request Hook", "changes.draft.current", true)
 		do(200, "PUT "+at+"/merge_requests/1", `{"title":"mr"}`)
 		do(200, "PUT "+at+"/merge_requests/1/merge", `{}`)
 		r.event(t, "Merge Request Hook", "object_attributes.action", "merge")
-		r.find(t, "the merge for system hooks", func(q received) bool { return q.path == "/system" && q.field("object_attributes.action") == "merge" })
+		r.receive(t, "the merge for system hooks", func(q received) bool { return q.path == "/system" && q.field("object_attributes.action") == "merge" })
 
 		do(201, "POST "+at+"/repository/commits", `{"branch":"ci","start_branch":"main","commit_message":"CI","actions":[{"action":"create","file_path":".gitlab-ci.yml",
 			"content":"deploy:\n  script: x\n  when: manual\n  allow_failure: false\n  environment: production\n"}]}`)
@@ -340,9 +340,9 @@ func TestHookEvents(t *testing.T) {
 		do(201, "POST /groups", `{"name":"more","path":"more","parent_id":`+fmt.Sprint(idOfGroup(t, s, alice, "top"))+`}`)
 		r.event(t, "Subgroup Hook", "event_name", "subgroup_create")
 		do(201, "POST /user/keys", `{"title":"k","key":"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ9rPWn1HzTn4g5gYzfXp0mCq5SfMZSXEZs4Cz5HfCVO alice"}`)
-		r.find(t, "the key", func(q received) bool { return q.path == "/system" && q.field("event_name") == "key_create" })
+		r.receive(t, "the key", func(q received) bool { return q.path == "/system" && q.field("event_name") == "key_create" })
 		s.User(t, "carol")
-		r.find(t, "the user", func(q received) bool { return q.field("event_name") == "user_create" && q.field("username") == "carol" })
+		r.receive(t, "the user", func(q received) bool { return q.field("event_name") == "user_create" && q.field("username") == "carol" })
 
 		for _, q := range r.all() {
 			if strings.Contains(string(q.body), "secret") && q.path == "/open" || strings.Contains(string(q.body), "internal words") && q.path == "/open" {
@@ -376,7 +376,7 @@ func TestHookEvents(t *testing.T) {
 		for _, trigger := range []string{"wiki_page_events", "emoji_events", "feature_flag_events", "note_events", "deployment_events"} {
 			s.Check(t, apptest.Call{Do: "POST " + at + "/hooks/5/test/" + trigger, As: alice, Status: 201})
 		}
-		q = r.find(t, "the test of a wiki page", func(q received) bool { return q.path == "/tests" && q.field("object_kind") == "wiki_page" })
+		q = r.receive(t, "the test of a wiki page", func(q received) bool { return q.path == "/tests" && q.field("object_kind") == "wiki_page" })
 		if q.field("object_attributes.content") != "the text" {
 			t.Errorf("wiki page: %s", q.body)
 		}

@@ -44,12 +44,12 @@ func TestIntegrations(t *testing.T) {
 			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"a <b> & c @channel","description":"text"}`, Status: 201},
 			{Do: "POST " + at + "/repository/files/x.txt", As: alice, JSON: `{"branch":"main","content":"x","commit_message":"Add x"}`, Status: 201},
 		})
-		q := r.find(t, "the issue", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "opened issue") })
+		q := r.receive(t, "the issue", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "opened issue") })
 		if q.path != "/services/hidden-path" || q.field("channel") != "issues" || q.field("username") != "bot" ||
 			!strings.Contains(fmt.Sprint(q.field("text")), "a &lt;b&gt; &amp; c @\u200bchannel") {
 			t.Errorf("issue: %s", q.body)
 		}
-		q = r.find(t, "the push", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "pushed to branch") })
+		q = r.receive(t, "the push", func(q received) bool { return strings.Contains(fmt.Sprint(q.field("text")), "pushed to branch") })
 		if q.field("channel") != "general" || !strings.Contains(string(q.body), "Add x") {
 			t.Errorf("push: %s", q.body)
 		}
@@ -89,7 +89,7 @@ func TestChatServices(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"one [two](http://x) <three>","description":"text"}`, Status: 201})
 		for _, c := range services {
-			q := r.find(t, c.kind, func(q received) bool { return strings.HasPrefix(q.path, c.path) })
+			q := r.receive(t, c.kind, func(q received) bool { return strings.HasPrefix(q.path, c.path) })
 			if text := string(q.body); !strings.Contains(text, "opened issue") || strings.Contains(text, "[two](http") && c.field == "markdown" {
 				t.Errorf("%s: %s", c.kind, text)
 			}
@@ -144,13 +144,13 @@ func TestGroupIntegrations(t *testing.T) {
 		}
 		has := func(q received, text string) bool { return strings.Contains(fmt.Sprint(q.field("text")), text) }
 		for at, title := range map[string]string{"/sub": "first of top/sub/low", "/own": "first of top/sub/own", "/top": "first of top/high"} {
-			r.find(t, title, func(q received) bool { return q.path == at && has(q, title) })
+			r.receive(t, title, func(q received) bool { return q.path == at && has(q, title) })
 		}
 		// Comments are limited by the labels of what they are about.
 		do(201, "POST /projects/top%2Fhigh/issues", `{"title":"silent"}`)
 		do(201, "POST /projects/top%2Fhigh/issues/2/notes", `{"body":"silent words"}`)
 		do(201, "POST /projects/top%2Fhigh/issues/1/notes", `{"body":"loud words"}`)
-		r.find(t, "the comment", func(q received) bool { return q.path == "/top" && strings.Contains(string(q.body), "loud words") })
+		r.receive(t, "the comment", func(q received) bool { return q.path == "/top" && strings.Contains(string(q.body), "loud words") })
 		for _, q := range r.all() {
 			if q.path == "/off" || has(q, "top/off") || has(q, "silent") || q.path == "/top" && has(q, "top/sub") || q.path == "/sub" && has(q, "top/sub/own") {
 				t.Errorf("%s got %s", q.path, q.body)
@@ -187,13 +187,13 @@ func TestHookLife(t *testing.T) {
 		long := strings.Repeat("long ", 30_000)
 		do(201, "POST /projects/one%2Fp/issues", `{"title":"a","description":"`+long+`"}`)
 		for _, path := range []string{"/one", "/project"} {
-			r.find(t, "the issue at "+path, func(q received) bool { return q.path == path && q.field("object_attributes.title") == "a" })
+			r.receive(t, "the issue at "+path, func(q received) bool { return q.path == path && q.field("object_attributes.title") == "a" })
 		}
 		waittest.For(t, "the log", func() bool {
 			return strings.Contains(string(do(200, "GET /projects/one%2Fp/hooks/3/events", "").Body), `"request_data":{"oversize":true}`)
 		})
 		do(201, "POST /projects/one%2Fp/repository/commits", `{"branch":"main","commit_message":"`+long+`","actions":[{"action":"create","file_path":"a","content":"a"}]}`)
-		q := r.find(t, "the push", func(q received) bool {
+		q := r.receive(t, "the push", func(q received) bool {
 			return q.path == "/project" && q.field("object_kind") == "push" && q.field("before") != strings.Repeat("0", 40)
 		})
 		var push struct{ Commits []struct{ Message string } }
@@ -204,7 +204,7 @@ func TestHookLife(t *testing.T) {
 		do(200, "PUT /projects/one%2Fp/transfer", `{"namespace":"two"}`)
 		do(201, "POST /projects/two%2Fp/issues", `{"title":"b"}`)
 		for _, path := range []string{"/two", "/project"} {
-			r.find(t, "the issue after the transfer at "+path, func(q received) bool { return q.path == path && q.field("object_attributes.title") == "b" })
+			r.receive(t, "the issue after the transfer at "+path, func(q received) bool { return q.path == path && q.field("object_attributes.title") == "b" })
 		}
 		do(201, "POST /projects/two%2Fp/archive", "")
 		do(403, "POST /projects/two%2Fp/hooks", `{"url":"`+r.URL+`/more"}`)
@@ -225,7 +225,7 @@ func TestHookLife(t *testing.T) {
 		r.mu.Unlock()
 		do(204, "DELETE /groups/two/hooks/2", "")
 		do(201, "POST /projects/two%2Fp/issues", `{"title":"c"}`)
-		r.find(t, "the change", func(q received) bool { return q.path == "/project" && q.field("object_attributes.title") == "c" })
+		r.receive(t, "the change", func(q received) bool { return q.path == "/project" && q.field("object_attributes.title") == "c" })
 		waittest.For(t, "the first failure that counts", func() bool {
 			var failures, tries int
 			if err := s.DB.QueryRowContext(t.Context(), `

@@ -51,8 +51,8 @@ func (i importTester) start(t *testing.T, name, from string) {
 	i.Check(t, apptest.Call{Do: "POST /projects", As: i.token, Form: url.Values{"name": {name}, "import_url": {from}}, Status: 201, Want: `{"import_type":"git"}`})
 }
 
-// end waits until an import has ended.
-func (i importTester) end(t *testing.T, path string) importState {
+// ended waits until an import has ended.
+func (i importTester) ended(t *testing.T, path string) importState {
 	t.Helper()
 	var state importState
 	waittest.For(t, "the import of "+path, func() bool {
@@ -65,11 +65,11 @@ func (i importTester) end(t *testing.T, path string) importState {
 	return state
 }
 
-// do is start and end.
-func (i importTester) do(t *testing.T, name, from string) importState {
+// importProject is start and ended.
+func (i importTester) importProject(t *testing.T, name, from string) importState {
 	t.Helper()
 	i.start(t, name, from)
-	return i.end(t, "alice/"+name)
+	return i.ended(t, "alice/"+name)
 }
 
 // gitServer serves the repositories of a directory with git itself, to a user "me"
@@ -125,7 +125,7 @@ func TestImportFromGit(t *testing.T) {
 			from := gitServer(t, dir, password, version0)
 			host := strings.TrimPrefix(from.URL, "http://")
 			name := fmt.Sprintf("p%d", n)
-			if state := i.do(t, name, "http://me:"+password+"@"+host+"/a.git"); state.Status != "finished" || state.RunID == "" {
+			if state := i.importProject(t, name, "http://me:"+password+"@"+host+"/a.git"); state.Status != "finished" || state.RunID == "" {
 				t.Fatalf("%+v", state)
 			}
 			at := "/projects/alice%2F" + name
@@ -139,11 +139,11 @@ func TestImportFromGit(t *testing.T) {
 				{Do: "GET " + at + "/pipelines", As: alice, Status: 200, Want: `[]`},
 				{Do: "GET " + at + "/events?action=pushed", As: alice, Status: 200, Want: `[{"author_username":"alice","push_data":{"ref_count":4}}]`},
 			})
-			if state := i.do(t, "empty"+name, "http://me:"+password+"@"+host+"/empty.git"); state.Status != "finished" {
+			if state := i.importProject(t, "empty"+name, "http://me:"+password+"@"+host+"/empty.git"); state.Status != "finished" {
 				t.Errorf("empty: %+v", state)
 			}
 			for what, address := range map[string]string{"wrong": "http://me:wrong-password@" + host + "/a.git", "none": "http://" + host + "/a.git", "absent": "http://me:" + password + "@" + host + "/none.git"} {
-				state := i.do(t, what+name, address)
+				state := i.importProject(t, what+name, address)
 				if state.Status != "failed" || !strings.Contains(state.Error, "HTTP 40") || strings.Contains(state.Error, "password@") || strings.Contains(state.Error, host) {
 					t.Errorf("%s: %+v", what, state)
 				}
@@ -170,7 +170,7 @@ func TestImportLFS(t *testing.T) {
 		pointer, object := putLFS(t, s, bob, "bob", "some large content")
 		s.Check(t, apptest.Call{Do: "POST /projects/bob%2Fsource/repository/files/a.bin", As: bob, Status: 201, JSON: `{"branch":"main","commit_message":"m","content":` + pointer + `}`})
 		from := strings.Replace(s.URL, "http://", "http://bob:"+bob+"@", 1) + "/bob/source.git"
-		if state := i.do(t, "p", from); state.Status != "finished" {
+		if state := i.importProject(t, "p", from); state.Status != "finished" {
 			t.Fatalf("%+v", state)
 		}
 		s.Table(t, []apptest.Call{
@@ -178,7 +178,7 @@ func TestImportLFS(t *testing.T) {
 			{Do: "GET /projects/alice%2Fp/repository/files/a.bin/raw?ref=main&lfs=true", As: alice, Status: 200, Text: object},
 			{Name: "without a token", Do: "POST /projects", As: alice, Form: url.Values{"name": {"q"}, "import_url": {s.URL + "/bob/source.git"}}, Status: 201},
 		})
-		if state := i.end(t, "alice/q"); state.Status != "failed" {
+		if state := i.ended(t, "alice/q"); state.Status != "failed" {
 			t.Errorf("a private project without a token: %+v", state)
 		}
 	})
@@ -203,7 +203,7 @@ func TestImportRefused(t *testing.T) {
 		for n, host := range []string{"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[64:ff9b::7f00:1]"} {
 			answer := s.Send(t, apptest.Call{Do: "POST /projects", As: alice, Form: url.Values{"name": {fmt.Sprintf("n%d", n)}, "import_url": {"http://" + host + ":1/a"}}})
 			if answer.Status == 201 {
-				if state := i.end(t, fmt.Sprintf("alice/n%d", n)); state.Status != "failed" {
+				if state := i.ended(t, fmt.Sprintf("alice/n%d", n)); state.Status != "failed" {
 					t.Errorf("%s: %+v", host, state)
 				}
 			}
@@ -280,7 +280,7 @@ func TestImportHostile(t *testing.T) {
 			"redirect": "local network", "redirect-file": "not allowed", "round": "too often", "elsewhere": "not a Git repository", "page": "no Git repository",
 			"many": "more than 20000", "noise": "interrupted", "silent": "stopped sending", "pack": "damaged or not valid", "secret": "reported an error",
 		} {
-			state := i.do(t, name, "http://someone:hunter2pass@127.0.0.1:"+port+"/"+name)
+			state := i.importProject(t, name, "http://someone:hunter2pass@127.0.0.1:"+port+"/"+name)
 			if state.Status != "failed" || !strings.Contains(state.Error, want) || strings.Contains(state.Error, "hunter2pass") {
 				t.Errorf("%s: %+v", name, state)
 			}

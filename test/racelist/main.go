@@ -54,7 +54,11 @@ func list(out io.Writer, packages bool, dirs []string) error {
 			return err
 		}
 		if !packages {
-			tests = append(tests, choose(files)...)
+			chosen, err := choose(files)
+			if err != nil {
+				return fmt.Errorf("%s: %w", dir, err)
+			}
+			tests = append(tests, chosen...)
 		} else if slices.ContainsFunc(files, concurrent) {
 			fmt.Fprintln(out, dir)
 		}
@@ -115,13 +119,17 @@ func parse(dir, pattern string) ([]*ast.File, error) {
 // names of methods start with a dot, whatever their types are.
 type function struct {
 	concurrent bool
+	types      int             // that have a method of this name
 	uses       map[string]bool // the functions and methods that it calls, or passes on
 }
 
-// choose returns the names of the tests that do several things at once.
-func choose(files []*ast.File) []string {
-	known := map[string]*function{}
+// choose returns the names of the tests that do several things at once. It does not
+// know types: a test that reads a field, or calls a method, seems to use all methods
+// of that name. Therefore a method that is concurrent has a name of its own.
+func choose(files []*ast.File) ([]string, error) {
+	known, fields := map[string]*function{}, map[string]bool{}
 	for _, f := range files {
+		addFields(fields, f)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
 				study(known, d)
@@ -144,11 +152,31 @@ func choose(files []*ast.File) []string {
 	}
 	var tests []string
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if known[name].concurrent && strings.HasPrefix(name, "Test") && name != "TestMain" {
+		if !known[name].concurrent {
+			continue
+		}
+		if method, ok := strings.CutPrefix(name, "."); ok && (fields[method] || known[name].types > 1) {
+			return nil, fmt.Errorf("the method %s is concurrent: give no field or method of another type this name", method)
+		}
+		if strings.HasPrefix(name, "Test") && name != "TestMain" {
 			tests = append(tests, name)
 		}
 	}
-	return tests
+	return tests, nil
+}
+
+// addFields adds the names of the fields of a file's types.
+func addFields(fields map[string]bool, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.StructType); ok {
+			for _, f := range s.Fields.List {
+				for _, name := range f.Names {
+					fields[name.Name] = true
+				}
+			}
+		}
+		return true
+	})
 }
 
 // study adds what a function does by itself.
@@ -162,6 +190,7 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 		f = &function{uses: map[string]bool{}}
 		known[name] = f
 	}
+	f.types++
 	ast.Inspect(d, func(n ast.Node) bool {
 		f.concurrent = f.concurrent || concurrentNode(n)
 		switch n := n.(type) {

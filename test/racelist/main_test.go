@@ -36,10 +36,32 @@ func TestChoose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(choose([]*ast.File{f}), " "); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
+			got, err := choose([]*ast.File{f})
+			if err != nil || strings.Join(got, " ") != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestAmbiguous has names that would choose tests which do one thing after another.
+func TestAmbiguous(t *testing.T) {
+	t.Parallel()
+	const waits = `func (x x) watch() { select {} };`
+	for src, refused := range map[string]bool{
+		waits: false,
+		waits + `type call struct{ watch string }`:                  true,
+		waits + `func (y y) watch() {}`:                             true,
+		`type call struct{ watch string }; func (x x) watch() {}`:   false,
+		`type call struct{ watch string }; func watch() { go f() }`: false,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", "package x\n"+src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := choose([]*ast.File{f}); (err != nil) != refused {
+			t.Errorf("%s: %v", src, err)
+		}
 	}
 }
 

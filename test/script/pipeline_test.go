@@ -57,7 +57,7 @@ func (c command) take(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: take")
 	}
 	c.settle(ts)
-	ts.Check(runnerOf(ts).take())
+	ts.Check(runnerOf(ts).takeJobs())
 }
 
 // work [NAME...] has the runner take all jobs that wait and run the named ones

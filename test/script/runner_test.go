@@ -97,8 +97,8 @@ func (r *runner) send(method, path string, j *work, header http.Header, body io.
 
 func asJSON() http.Header { return http.Header{"Content-Type": {"application/json"}} }
 
-// take asks for jobs until none waits. Those that it gets run from then on.
-func (r *runner) take() error {
+// takeJobs asks for jobs until none waits. Those that it gets run from then on.
+func (r *runner) takeJobs() error {
 	for {
 		body := fmt.Sprintf(`{"token":%q,"system_id":"s_script","info":{"name":"script","executor":"shell"}}`, r.token)
 		text, status, err := r.send("POST", "/jobs/request", nil, asJSON(), strings.NewReader(body), 201, 204)
