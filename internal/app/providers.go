@@ -25,6 +25,12 @@ func (a *App) providers() []signin.Provider {
 				Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: string(p.ClientSecret), Scopes: p.Scopes,
 				UsernameClaim: p.UsernameClaim, GroupsClaim: p.GroupsClaim,
 			}
+		case config.SAML:
+			one.SAML = &signin.SAML{
+				MetadataURL: p.MetadataURL, Metadata: p.Metadata, IDPEntityID: p.IDPEntityID, IDPSSOURL: p.IDPSSOURL, IDPCertificates: p.IDPCertificates,
+				EntityID: p.EntityID, KeyPair: p.KeyPair, NameIDFormat: p.NameIDFormat, IDAttribute: p.IDAttribute,
+				UsernameAttribute: p.UsernameAttribute, NameAttribute: p.NameAttribute, EmailAttribute: p.EmailAttribute, GroupsAttribute: p.GroupsAttribute,
+			}
 		case config.LDAP:
 			one.LDAP = &signin.LDAP{
 				URL: p.URL, StartTLS: p.StartTLS, BindDN: p.BindDN, BindPassword: string(p.BindPassword), Base: p.Base, UserFilter: p.UserFilter,

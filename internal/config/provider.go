@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,7 +18,7 @@ import (
 type Provider struct {
 	Name  string `yaml:"name"`  // in URLs and in the identities of users
 	Label string `yaml:"label"` // on pages; empty: the name
-	Kind  string `yaml:"kind"`  // oidc or ldap
+	Kind  string `yaml:"kind"`  // oidc, saml or ldap
 
 	// Of an OpenID provider.
 	Issuer           string   `yaml:"issuer"`
@@ -27,21 +29,40 @@ type Provider struct {
 	UsernameClaim    string   `yaml:"username_claim"`
 	GroupsClaim      string   `yaml:"groups_claim"`
 
+	// Of a SAML identity provider.
+	MetadataURL        string `yaml:"metadata_url"` // this, the file or the three below are required
+	MetadataFile       string `yaml:"metadata_file"`
+	IDPEntityID        string `yaml:"idp_entity_id"`
+	IDPSSOURL          string `yaml:"idp_sso_url"`
+	IDPCertificateFile string `yaml:"idp_certificate_file"`
+	EntityID           string `yaml:"entity_id"` // of this instance; empty: the URL of its metadata
+	KeyFile            string `yaml:"key_file"`  // signs requests and decrypts assertions
+	CertificateFile    string `yaml:"certificate_file"`
+	NameIDFormat       string `yaml:"name_id_format"`
+	IDAttribute        string `yaml:"id_attribute"` // has the identity; empty: the name ID
+
+	// What the files of a SAML identity provider contain.
+	Metadata        []byte              `yaml:"-"`
+	IDPCertificates []*x509.Certificate `yaml:"-"`
+	KeyPair         *tls.Certificate    `yaml:"-"`
+
 	// Of an LDAP directory.
-	URL               string `yaml:"url"` // ldap:// or ldaps://
-	StartTLS          bool   `yaml:"start_tls"`
-	BindDN            string `yaml:"bind_dn"` // of the account that searches; empty: anonymous
-	BindPassword      Secret `yaml:"bind_password"`
-	BindPasswordFile  string `yaml:"bind_password_file"` // read at the start, instead of BindPassword
-	Base              string `yaml:"base"`
-	UserFilter        string `yaml:"user_filter"`
+	URL              string `yaml:"url"` // ldap:// or ldaps://
+	StartTLS         bool   `yaml:"start_tls"`
+	BindDN           string `yaml:"bind_dn"` // of the account that searches; empty: anonymous
+	BindPassword     Secret `yaml:"bind_password"`
+	BindPasswordFile string `yaml:"bind_password_file"` // read at the start, instead of BindPassword
+	Base             string `yaml:"base"`
+	UserFilter       string `yaml:"user_filter"`
+	GroupBase        string `yaml:"group_base"` // set: groups are searched, instead of GroupsAttribute
+	GroupFilter      string `yaml:"group_filter"`
+	GroupAttribute   string `yaml:"group_attribute"`
+
+	// Of both.
 	UsernameAttribute string `yaml:"username_attribute"`
 	NameAttribute     string `yaml:"name_attribute"`
 	EmailAttribute    string `yaml:"email_attribute"`
 	GroupsAttribute   string `yaml:"groups_attribute"`
-	GroupBase         string `yaml:"group_base"` // set: groups are searched, instead of GroupsAttribute
-	GroupFilter       string `yaml:"group_filter"`
-	GroupAttribute    string `yaml:"group_attribute"`
 
 	CAFile string `yaml:"ca_file"` // empty: the roots of the system
 
@@ -131,6 +152,7 @@ func parseProviders(text string) (Providers, error) {
 // The kinds of providers.
 const (
 	OIDC = "oidc"
+	SAML = "saml"
 	LDAP = "ldap"
 )
 
@@ -140,6 +162,9 @@ func newProvider(kind string) Provider {
 	switch kind {
 	case OIDC:
 		p.Scopes, p.UsernameClaim, p.GroupsClaim = []string{"openid", "profile", "email"}, "preferred_username", "groups"
+		p.TrustTwoFactor = true
+	case SAML:
+		p.UsernameAttribute, p.NameAttribute, p.EmailAttribute, p.GroupsAttribute = "username", "name", "email", "groups"
 		p.TrustTwoFactor = true
 	case LDAP:
 		p.StartTLS, p.UserFilter, p.UsernameAttribute, p.NameAttribute, p.EmailAttribute = true, "(objectClass=person)", "uid", "cn", "mail"
@@ -185,7 +210,7 @@ func parseProvider(node *yaml.Node) (Provider, error) {
 		if err := value.Decode(place.field(&p)); err != nil {
 			return p, fmt.Errorf("%s has a value of the wrong type", key)
 		}
-		if place.kind != "" && place.kind != p.Kind {
+		if len(place.kinds) > 0 && !slices.Contains(place.kinds, p.Kind) {
 			misplaced = append(misplaced, key)
 		}
 	}
@@ -200,49 +225,61 @@ func parseProvider(node *yaml.Node) (Provider, error) {
 
 // providerKey is a key of a provider.
 type providerKey struct {
-	kind  string // of the providers that have it; empty: all
+	kinds []string // of the providers that have it; nil: all
 	field func(*Provider) any
 }
 
 // providerKeys are the keys of a provider and their fields.
 func providerKeys() map[string]providerKey {
+	oidc, saml, ldap, both := []string{OIDC}, []string{SAML}, []string{LDAP}, []string{SAML, LDAP}
 	return map[string]providerKey{
-		"name":             {"", func(p *Provider) any { return &p.Name }},
-		"label":            {"", func(p *Provider) any { return &p.Label }},
-		"kind":             {"", func(p *Provider) any { return &p.Kind }},
-		"ca_file":          {"", func(p *Provider) any { return &p.CAFile }},
-		"auto_create":      {"", func(p *Provider) any { return &p.AutoCreate }},
-		"require_approval": {"", func(p *Provider) any { return &p.RequireApproval }},
-		"link_by_email":    {"", func(p *Provider) any { return &p.LinkByEmail }},
-		"trust_email":      {"", func(p *Provider) any { return &p.TrustEmail }},
-		"trust_two_factor": {"", func(p *Provider) any { return &p.TrustTwoFactor }},
-		"required_groups":  {"", func(p *Provider) any { return &p.RequiredGroups }},
-		"admin_groups":     {"", func(p *Provider) any { return &p.AdminGroups }},
-		"auditor_groups":   {"", func(p *Provider) any { return &p.AuditorGroups }},
-		"group_sync":       {"", func(p *Provider) any { return &p.GroupSync }},
+		"name":             {nil, func(p *Provider) any { return &p.Name }},
+		"label":            {nil, func(p *Provider) any { return &p.Label }},
+		"kind":             {nil, func(p *Provider) any { return &p.Kind }},
+		"ca_file":          {nil, func(p *Provider) any { return &p.CAFile }},
+		"auto_create":      {nil, func(p *Provider) any { return &p.AutoCreate }},
+		"require_approval": {nil, func(p *Provider) any { return &p.RequireApproval }},
+		"link_by_email":    {nil, func(p *Provider) any { return &p.LinkByEmail }},
+		"trust_email":      {nil, func(p *Provider) any { return &p.TrustEmail }},
+		"trust_two_factor": {nil, func(p *Provider) any { return &p.TrustTwoFactor }},
+		"required_groups":  {nil, func(p *Provider) any { return &p.RequiredGroups }},
+		"admin_groups":     {nil, func(p *Provider) any { return &p.AdminGroups }},
+		"auditor_groups":   {nil, func(p *Provider) any { return &p.AuditorGroups }},
+		"group_sync":       {nil, func(p *Provider) any { return &p.GroupSync }},
 
-		"issuer":             {OIDC, func(p *Provider) any { return &p.Issuer }},
-		"client_id":          {OIDC, func(p *Provider) any { return &p.ClientID }},
-		"client_secret":      {OIDC, func(p *Provider) any { return &p.ClientSecret }},
-		"client_secret_file": {OIDC, func(p *Provider) any { return &p.ClientSecretFile }},
-		"scopes":             {OIDC, func(p *Provider) any { return &p.Scopes }},
-		"username_claim":     {OIDC, func(p *Provider) any { return &p.UsernameClaim }},
-		"groups_claim":       {OIDC, func(p *Provider) any { return &p.GroupsClaim }},
+		"issuer":             {oidc, func(p *Provider) any { return &p.Issuer }},
+		"client_id":          {oidc, func(p *Provider) any { return &p.ClientID }},
+		"client_secret":      {oidc, func(p *Provider) any { return &p.ClientSecret }},
+		"client_secret_file": {oidc, func(p *Provider) any { return &p.ClientSecretFile }},
+		"scopes":             {oidc, func(p *Provider) any { return &p.Scopes }},
+		"username_claim":     {oidc, func(p *Provider) any { return &p.UsernameClaim }},
+		"groups_claim":       {oidc, func(p *Provider) any { return &p.GroupsClaim }},
 
-		"url":                {LDAP, func(p *Provider) any { return &p.URL }},
-		"start_tls":          {LDAP, func(p *Provider) any { return &p.StartTLS }},
-		"bind_dn":            {LDAP, func(p *Provider) any { return &p.BindDN }},
-		"bind_password":      {LDAP, func(p *Provider) any { return &p.BindPassword }},
-		"bind_password_file": {LDAP, func(p *Provider) any { return &p.BindPasswordFile }},
-		"base":               {LDAP, func(p *Provider) any { return &p.Base }},
-		"user_filter":        {LDAP, func(p *Provider) any { return &p.UserFilter }},
-		"username_attribute": {LDAP, func(p *Provider) any { return &p.UsernameAttribute }},
-		"name_attribute":     {LDAP, func(p *Provider) any { return &p.NameAttribute }},
-		"email_attribute":    {LDAP, func(p *Provider) any { return &p.EmailAttribute }},
-		"groups_attribute":   {LDAP, func(p *Provider) any { return &p.GroupsAttribute }},
-		"group_base":         {LDAP, func(p *Provider) any { return &p.GroupBase }},
-		"group_filter":       {LDAP, func(p *Provider) any { return &p.GroupFilter }},
-		"group_attribute":    {LDAP, func(p *Provider) any { return &p.GroupAttribute }},
+		"metadata_url":         {saml, func(p *Provider) any { return &p.MetadataURL }},
+		"metadata_file":        {saml, func(p *Provider) any { return &p.MetadataFile }},
+		"idp_entity_id":        {saml, func(p *Provider) any { return &p.IDPEntityID }},
+		"idp_sso_url":          {saml, func(p *Provider) any { return &p.IDPSSOURL }},
+		"idp_certificate_file": {saml, func(p *Provider) any { return &p.IDPCertificateFile }},
+		"entity_id":            {saml, func(p *Provider) any { return &p.EntityID }},
+		"key_file":             {saml, func(p *Provider) any { return &p.KeyFile }},
+		"certificate_file":     {saml, func(p *Provider) any { return &p.CertificateFile }},
+		"name_id_format":       {saml, func(p *Provider) any { return &p.NameIDFormat }},
+		"id_attribute":         {saml, func(p *Provider) any { return &p.IDAttribute }},
+
+		"url":                {ldap, func(p *Provider) any { return &p.URL }},
+		"start_tls":          {ldap, func(p *Provider) any { return &p.StartTLS }},
+		"bind_dn":            {ldap, func(p *Provider) any { return &p.BindDN }},
+		"bind_password":      {ldap, func(p *Provider) any { return &p.BindPassword }},
+		"bind_password_file": {ldap, func(p *Provider) any { return &p.BindPasswordFile }},
+		"base":               {ldap, func(p *Provider) any { return &p.Base }},
+		"user_filter":        {ldap, func(p *Provider) any { return &p.UserFilter }},
+		"username_attribute": {both, func(p *Provider) any { return &p.UsernameAttribute }},
+		"name_attribute":     {both, func(p *Provider) any { return &p.NameAttribute }},
+		"email_attribute":    {both, func(p *Provider) any { return &p.EmailAttribute }},
+		"groups_attribute":   {both, func(p *Provider) any { return &p.GroupsAttribute }},
+		"group_base":         {ldap, func(p *Provider) any { return &p.GroupBase }},
+		"group_filter":       {ldap, func(p *Provider) any { return &p.GroupFilter }},
+		"group_attribute":    {ldap, func(p *Provider) any { return &p.GroupAttribute }},
 	}
 }
 
@@ -258,10 +295,12 @@ func (p *Provider) check() error {
 	switch p.Kind {
 	case OIDC:
 		err = p.checkOIDC()
+	case SAML:
+		err = p.checkSAML()
 	case LDAP:
 		err = p.checkLDAP()
 	default:
-		err = fmt.Errorf("kind: %q is not one of %s, %s", p.Kind, OIDC, LDAP)
+		err = fmt.Errorf("kind: %q is not one of %s, %s, %s", p.Kind, OIDC, SAML, LDAP)
 	}
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ providers:
 		`[{` + good + `},{` + good + `}]`:        "named twice",
 		`[{` + good + `,"auto_create":"no no"}]`: "auto_create has a value of the wrong type",
 		`[{"name":"A/b"}]`:                       "is not a name of 1 to 32",
-		`[{"name":"a","kind":"ldap9"}]`:          "is not one of oidc, ldap",
+		`[{"name":"a","kind":"ldap9"}]`:          "is not one of oidc, saml, ldap",
 		`[{"name":"a","kind":"oidc","issuer":"id.example"}]`:                               "issuer is not a URL",
 		`[{"name":"a","kind":"oidc","issuer":"https://u:hunter2@a.example"}]`:              "issuer is not a URL",
 		`[{"name":"a","kind":"oidc","issuer":"https://a.example"}]`:                        "client_id is missing",

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/oauth2"
-
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/secret"
@@ -24,7 +22,7 @@ const AttemptLife = 15 * time.Minute
 type attempt struct {
 	Provider string    `json:"provider"`
 	State    string    `json:"state"`
-	Nonce    string    `json:"nonce"`
+	Nonce    string    `json:"nonce"`    // of OpenID providers
 	Verifier string    `json:"verifier"` // of PKCE
 	ReturnTo string    `json:"return_to"`
 	LinkUser int64     `json:"link_user"` // the identity is linked to this user
@@ -48,27 +46,24 @@ type StartRequest struct {
 // of the cookie, which Finish needs. NotFound if there is no such provider,
 // Unavailable if it does not answer.
 func (s *Service) Start(ctx context.Context, r StartRequest) (address, cookie string, err error) {
-	c, ok := s.clients[r.Provider]
+	c, ok := s.remotes[r.Provider]
 	if !ok {
 		return "", "", errs.NotFound("")
 	}
-	a := attempt{
-		Provider: r.Provider, State: secret.Token(""), Nonce: secret.Token(""), Verifier: oauth2.GenerateVerifier(),
-		ReturnTo: r.ReturnTo, Until: s.Now().Add(AttemptLife),
-	}
+	a := attempt{Provider: r.Provider, State: secret.Token(""), ReturnTo: r.ReturnTo, Until: s.Now().Add(AttemptLife)}
 	if !r.By.Anonymous() {
 		if err := r.By.RequireSession(); err != nil {
 			return "", "", err
 		}
 		a.LinkUser, a.Session = r.By.ID, r.Session
 	}
-	at, err := c.discover(ctx)
+	address, err = c.start(ctx, &a)
 	if err != nil {
 		s.Log.WarnContext(ctx, "identity provider is not available", "provider", r.Provider, "error", err)
 		return "", "", errs.Unavailable("The identity provider does not respond. Try again later.")
 	}
 	text, _ := json.Marshal(a) // texts, numbers and times always encode
-	return at.authURL(a), s.Keys.Seal(text, sealPlace(r.Provider)), nil
+	return address, s.Keys.Seal(text, sealPlace(r.Provider)), nil
 }
 
 // Answer is what the browser brings back from the provider.
@@ -107,7 +102,7 @@ func (r *Refused) Unwrap() error { return r.reason }
 // identity to the user who asked for it. Refused if the answer is not accepted;
 // user.TwoFactorRequired if a code is needed; NotFound if there is no such provider.
 func (s *Service) Finish(ctx context.Context, in Answer) (*Result, error) {
-	c, ok := s.clients[in.Provider]
+	c, ok := s.remotes[in.Provider]
 	if !ok {
 		return nil, errs.NotFound("")
 	}
@@ -120,19 +115,19 @@ func (s *Service) Finish(ctx context.Context, in Answer) (*Result, error) {
 		return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 	}
 	if a.LinkUser != 0 {
-		if err := s.link(ctx, &c.Provider, in.By, p); err != nil {
+		if err := s.link(ctx, c.options(), in.By, p); err != nil {
 			return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 		}
-		return &Result{ReturnTo: a.ReturnTo, Label: c.Label}, nil
+		return &Result{ReturnTo: a.ReturnTo, Label: c.options().Label}, nil
 	}
-	session, err := s.enter(ctx, &c.Provider, p, user.SignInRequest{IP: in.IP, UserAgent: in.Agent})
+	session, err := s.enter(ctx, c.options(), p, user.SignInRequest{IP: in.IP, UserAgent: in.Agent})
 	if half, ok := errors.AsType[user.TwoFactorRequired](err); ok {
-		return &Result{ReturnTo: a.ReturnTo, Label: c.Label}, half
+		return &Result{ReturnTo: a.ReturnTo, Label: c.options().Label}, half
 	}
 	if err != nil {
 		return nil, s.refuse(ctx, in.Provider, in.IP, a != nil && a.LinkUser != 0, err)
 	}
-	return &Result{Session: session, ReturnTo: a.ReturnTo, Label: c.Label}, nil
+	return &Result{Session: session, ReturnTo: a.ReturnTo, Label: c.options().Label}, nil
 }
 
 // open checks that the answer belongs to an attempt of this browser, and uses it
@@ -148,6 +143,9 @@ func (s *Service) open(ctx context.Context, in Answer) (*attempt, error) {
 	}
 	if !s.Now().Before(a.Until) {
 		return &a, errors.New("the attempt has expired")
+	}
+	if in.Query.Has(refusedParam) {
+		return &a, errors.New("the answer was refused")
 	}
 	if state := in.Query.Get("state"); state == "" || !secret.Equal(state, a.State) {
 		return &a, errors.New("the state does not match")

@@ -9,13 +9,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"svc/internal/outbound"
 	"svc/internal/secret"
 	"svc/internal/setting"
 )
@@ -23,12 +21,8 @@ import (
 const (
 	requestTime = 10 * time.Second // of one request to a provider
 	maxResponse = 1 << 20
-	// rediscover is how long a discovery document is used, and retryAfter how
-	// long a failure is remembered.
-	rediscover = time.Hour
-	retryAfter = 5 * time.Second
-	maxGroups  = 10_000 // of one user
-	maxUID     = 255
+	maxGroups   = 10_000 // of one user
+	maxUID      = 255
 )
 
 // client talks to one OpenID provider.
@@ -39,12 +33,7 @@ type client struct {
 	now      func() time.Time
 	roots    *x509.CertPool
 	redirect string
-
-	mu      sync.Mutex // held during discovery, so that one request is sent at a time
-	found   *endpoints
-	foundAt time.Time
-	fault   error
-	faultAt time.Time
+	document document[endpoints]
 }
 
 // endpoints is a provider that was discovered.
@@ -56,45 +45,18 @@ type endpoints struct {
 	issParam bool
 }
 
-// context returns a context whose requests go to the provider: to its own host
-// even in a private network, to other hosts as the settings allow.
+// context returns a context whose requests go to the provider.
 func (c *client) context(ctx context.Context) (context.Context, error) {
-	settings, err := c.settings.Current(ctx)
+	out, err := outboundClient(ctx, c.settings, c.Issuer, c.roots)
 	if err != nil {
 		return nil, err
 	}
-	policy := outbound.Policy{Allowed: slices.Clone(settings.OutboundAllowlist)}
-	if u, err := url.Parse(c.Issuer); err == nil {
-		policy.Allowed = append(policy.Allowed, u.Hostname())
-	}
-	return oidc.ClientContext(ctx, outbound.NewClient(policy, c.roots, requestTime, maxResponse)), nil
+	return oidc.ClientContext(ctx, out), nil
 }
 
-// discover reads the discovery document when it is first needed, and again after
-// an hour. If that fails, the old one is used.
+// discover returns the endpoints of the discovery document.
 func (c *client) discover(ctx context.Context) (*endpoints, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.now()
-	if c.found != nil && now.Sub(c.foundAt) < rediscover {
-		return c.found, nil
-	}
-	if c.fault != nil && now.Sub(c.faultAt) < retryAfter {
-		if c.found != nil {
-			return c.found, nil
-		}
-		return nil, c.fault
-	}
-	found, err := c.read(context.WithoutCancel(ctx))
-	if err != nil {
-		c.fault, c.faultAt = err, now
-		if c.found != nil {
-			return c.found, nil
-		}
-		return nil, err
-	}
-	c.found, c.foundAt, c.fault = found, now, nil
-	return found, nil
+	return c.document.get(ctx, c.now(), rediscover, c.read)
 }
 
 func (c *client) read(ctx context.Context) (*endpoints, error) {
@@ -135,8 +97,16 @@ func (c *client) read(ctx context.Context) (*endpoints, error) {
 	}, nil
 }
 
-func (e *endpoints) authURL(a attempt) string {
-	return e.config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier))
+func (c *client) options() *Provider { return &c.Provider }
+
+// start returns the address at the provider where an attempt goes on.
+func (c *client) start(ctx context.Context, a *attempt) (string, error) {
+	at, err := c.discover(ctx)
+	if err != nil {
+		return "", err
+	}
+	a.Nonce, a.Verifier = secret.Token(""), oauth2.GenerateVerifier()
+	return at.config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
 }
 
 // person is a user as a provider describes them.

@@ -1,13 +1,15 @@
 // Package signin signs users in with identity providers that the operator
-// configures: OpenID Connect and LDAP. It finds or creates the account of an identity and
-// applies the groups of the provider.
+// configures: OpenID Connect, SAML and LDAP. It finds or creates the account of an identity
+// and applies the groups of the provider.
 package signin
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"time"
 
@@ -27,6 +29,7 @@ type Provider struct {
 	Label string // on pages
 
 	OpenID *OpenID // one of these is set
+	SAML   *SAML
 	LDAP   *LDAP
 	CAFile string // empty: the roots of the system
 
@@ -50,6 +53,28 @@ type OpenID struct {
 	Scopes        []string
 	UsernameClaim string
 	GroupsClaim   string
+}
+
+// SAML is how to reach a SAML identity provider, and what to read from its
+// assertions.
+type SAML struct {
+	// The provider: the address of its metadata, the metadata, or what is needed of
+	// them. With metadata, IDPEntityID says which provider of several it is.
+	MetadataURL     string
+	Metadata        []byte
+	IDPEntityID     string
+	IDPSSOURL       string
+	IDPCertificates []*x509.Certificate
+
+	EntityID string           // of this instance; empty: the address of its metadata
+	KeyPair  *tls.Certificate // signs requests and decrypts assertions; nil: neither
+
+	NameIDFormat      string // that is requested; empty: as the provider likes
+	IDAttribute       string // has the identity; empty: the name ID
+	UsernameAttribute string
+	NameAttribute     string
+	EmailAttribute    string
+	GroupsAttribute   string
 }
 
 // LDAP is how to reach an LDAP directory, and what to read from its entries.
@@ -100,24 +125,43 @@ type Deps struct {
 // Service signs users in with identity providers.
 type Service struct {
 	Deps
-	clients     map[string]*client    // by name
+	remotes     map[string]remote     // by name
 	directories map[string]*directory // by name
 }
 
+// remote is a provider that the browser is sent to, and comes back from with an
+// answer.
+type remote interface {
+	options() *Provider
+	// start completes an attempt, and returns the address at the provider.
+	start(ctx context.Context, a *attempt) (string, error)
+	// exchange verifies the answer to an attempt.
+	exchange(ctx context.Context, a *attempt, query url.Values) (*person, error)
+}
+
 // New returns the service and registers its background jobs. The providers are
-// not contacted: they may be away. It fails if a certificate file cannot be read.
+// not contacted: they may be away. It fails if a file that a provider names cannot be
+// used.
 func New(d Deps) (*Service, error) {
-	s := &Service{Deps: d, clients: make(map[string]*client), directories: make(map[string]*directory)}
+	s := &Service{Deps: d, remotes: make(map[string]remote), directories: make(map[string]*directory)}
 	for _, p := range d.Providers {
 		roots, err := readRoots(p.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("identity provider %s: %w", p.Name, err)
 		}
-		if p.LDAP != nil {
+		switch {
+		case p.LDAP != nil:
 			s.directories[p.Name] = newDirectory(p, roots)
 			continue
+		case p.SAML != nil:
+			sp := newServiceProvider(d, p, roots)
+			if err := sp.check(); err != nil {
+				return nil, fmt.Errorf("identity provider %s: %w", p.Name, err)
+			}
+			s.remotes[p.Name] = sp
+			continue
 		}
-		s.clients[p.Name] = &client{Provider: p, OpenID: *p.OpenID, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name), roots: roots}
+		s.remotes[p.Name] = &client{Provider: p, OpenID: *p.OpenID, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name), roots: roots}
 	}
 	d.Queue.Every("sign_in_purge", time.Hour, s.purge)
 	d.Queue.Every("sign_in_directories", time.Hour, s.SyncDirectories)
@@ -218,8 +262,10 @@ func (s *Service) CheckSettings(ctx context.Context, tx *db.Tx, _ actor.Actor, w
 
 // purge removes the records of answers that have expired.
 func (s *Service) purge(ctx context.Context) error {
-	if err := deleteUses(ctx, s.DB, s.Now()); err != nil {
-		return fmt.Errorf("purge sign-ins: %w", err)
+	for _, purge := range []func(context.Context, db.Q, time.Time) error{deleteUses, deleteAnswers} {
+		if err := purge(ctx, s.DB, s.Now()); err != nil {
+			return fmt.Errorf("purge sign-ins: %w", err)
+		}
 	}
 	return nil
 }

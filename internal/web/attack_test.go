@@ -39,7 +39,8 @@ func TestForgery(t *testing.T) {
 	n := 0
 	for route := range routes(s) {
 		method, path, _ := strings.Cut(route, " ")
-		if method != "POST" {
+		// The form of a SAML provider has a signature instead: see TestHostileSAML.
+		if method != "POST" || path == "/users/auth/{provider}/callback" {
 			continue
 		}
 		n++

@@ -38,6 +38,7 @@ const (
 	uploader          // like signedIn; what is sent is a form with a large file, which the page reads
 	files             // like signedIn; what is sent is a form with files or with the content of several
 	holder            // who knows the address: it is a secret, and no form of ours need send there
+	poster            // anyone; what is sent is a form of an identity provider, which the page verifies
 )
 
 // route is a line of the tables of pages.
@@ -99,7 +100,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		return errs.NotFound("")
 	}
 	v.flash = v.takeFlash()
-	if who == holder {
+	if who == holder || who == poster {
 		return do(v)
 	}
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"html/template"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -18,6 +19,8 @@ func (w *Web) providerPages() {
 	w.page("GET /users/auth/{provider}", visitor, w.directoryForm)
 	w.page("POST /users/auth/{provider}", visitor, w.startProvider)
 	w.page("GET /users/auth/{provider}/callback", anyone, w.finishProvider)
+	w.page("POST /users/auth/{provider}/callback", poster, w.acceptAnswer)
+	w.page("GET /users/auth/{provider}/metadata", anyone, w.providerMetadata)
 	w.page("GET "+identitiesPath, signedIn, w.identitiesPage)
 	w.page("GET "+identitiesPath+"/{provider}/link", signedIn, w.directoryForm)
 	w.page("POST "+identitiesPath+"/{provider}/link", signedIn, w.linkProvider)
@@ -85,6 +88,40 @@ func (w *Web) toProvider(v *visit, r signin.StartRequest, back string) error {
 	v.setCookie(w.attemptCookie(r.Provider), cookie, signin.CallbackPath(r.Provider), signin.AttemptLife)
 	v.w.Header().Set("Referrer-Policy", "no-referrer")
 	return v.show(toProviderPage{To: template.URL(address), Place: place(address)}) // #nosec G203: the address of a configured provider
+}
+
+// acceptAnswer takes the form that a SAML provider sends through the browser. It
+// comes from another site, and so without our cookies; they come with the request that
+// it leads to.
+func (w *Web) acceptAnswer(v *visit) error {
+	if err := v.throttleProvider(); err != nil {
+		return err
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return errs.TooLarge("The form is larger than the limit of %d MiB.", maxForm>>20)
+		}
+		return errs.Invalid("The form cannot be read.").Because(err)
+	}
+	v.w.Header().Set("Referrer-Policy", "no-referrer")
+	to, err := w.SignIn.Accept(v, signin.Posted{Provider: chi.URLParam(v.r, "provider"), Response: v.r.PostForm.Get("SAMLResponse"), IP: v.ip()})
+	if err != nil {
+		return err
+	}
+	return v.redirect(to)
+}
+
+// providerMetadata describes this instance to a SAML provider.
+func (w *Web) providerMetadata(v *visit) error {
+	text, err := w.SignIn.Metadata(chi.URLParam(v.r, "provider"))
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/samlmetadata+xml")
+	v.w.Header().Set("Content-Disposition", disposition("attachment", "metadata.xml"))
+	_, err = v.w.Write(text)
+	return err
 }
 
 // finishProvider takes the answer of an identity provider. All refusals look the

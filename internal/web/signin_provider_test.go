@@ -405,8 +405,8 @@ func TestHostileProvider(t *testing.T) {
 		s.Clock.Move(-16 * time.Minute)
 		c.get("/users/auth/none/callback?code=1&state=2").want(404)
 		c.submit("/users/sign_in", "/users/auth/none").want(404)
-		c.post("/users/auth/one", url.Values{}).want(422) // no token of a form of ours
-		c.post("/users/auth/one/callback", url.Values{}).want(422)
+		c.post("/users/auth/one", url.Values{}).want(422)          // no token of a form of ours
+		c.post("/users/auth/one/callback", url.Values{}).want(404) // it takes no forms
 		p := c.submit("/users/sign_in", "/users/auth/one", "return_to", "//evil.example")
 		asked = p.leaves().Query()
 		one.set(func() { one.nonce, one.challenge = asked.Get("nonce"), asked.Get("code_challenge") })
