@@ -222,6 +222,67 @@ func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	}
 }
 
+// A node that does not know of a job it has taken tries it again. One that it runs,
+// however long, and one whose result it may still store, it keeps.
+func TestLostJobIsRetried(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // SQLite has no connection that breaks
+	}
+	q, log := newQueue(Deps{DB: dbtest.Postgres(t).Open(t)})
+	q.pulse = 5 * time.Minute // and River frees what runs for an hour
+	var tries atomic.Int64
+	gate := make(chan struct{})
+	Handle(q, func(_ context.Context, j job) error {
+		tries.Add(1)
+		if j.N == 1 {
+			<-gate
+		}
+		return nil
+	})
+	start(t, q)
+	add(t, q, job{N: 1})
+	waittest.For(t, "running", func() bool { return tries.Load() == 1 })
+	add(t, q, job{N: 2}, Delay(time.Hour))
+	taken := func(age string) {
+		t.Helper()
+		_, err := q.DB.ExecContext(t.Context(), `UPDATE river_job SET state = 'running', attempt = 1, attempted_by = ARRAY[CAST(? AS TEXT)], attempted_at = now() - CAST(? AS INTERVAL), scheduled_at = now()
+			WHERE kind = 'test.job' AND state <> 'completed'`, q.Node(), age)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep := func(suspects map[left]bool, want int) map[left]bool {
+		t.Helper()
+		suspects, err := q.sweep(t.Context(), suspects)
+		if err != nil || len(suspects) != want {
+			t.Fatalf("suspects %v, %v", suspects, err)
+		}
+		return suspects
+	}
+	taken("5 minutes")
+	sweep(nil, 0)
+	taken("30 minutes")
+	sweep(sweep(nil, 1), 0)
+	waittest.For(t, "the lost job", func() bool { return tries.Load() == 2 })
+	close(gate)
+	idle(t, q)
+	if n := strings.Count(log.String(), "was interrupted"); n != 1 || tries.Load() != 2 {
+		t.Errorf("%d tries, %d messages: %s", tries.Load(), n, log)
+	}
+	// The results may still be stored, until the time for it is over.
+	if _, err := q.DB.ExecContext(t.Context(), `UPDATE river_job SET state = 'running', finalized_at = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	taken("30 minutes")
+	sweep(nil, 0)
+	for id := range q.running.known(time.Hour) {
+		q.running.set(id, time.Now().Add(-storing*q.pulse))
+	}
+	sweep(sweep(nil, 2), 0)
+	waittest.For(t, "both again", func() bool { return tries.Load() == 4 })
+}
+
 func TestTwoNodesShareTheWork(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {

@@ -56,6 +56,7 @@ type Queue struct {
 	pulse    time.Duration
 	poll     time.Duration
 	finished recent
+	running  running
 
 	// client is set from Start to Stop. The maps do not change while it is set.
 	client  atomic.Pointer[river.Client[*sql.Tx]]

@@ -103,6 +103,9 @@ func (w *worker) Timeout(*river.Job[item]) time.Duration { return w.timeout }
 
 // Work implements river.Worker.
 func (w *worker) Work(ctx context.Context, job *river.Job[item]) error {
+	if w.q.DB.Postgres() {
+		defer w.q.running.begin(job.ID)()
+	}
 	err := guard(func() error { return w.do(ctx, job.Args.args) })
 	if err == nil {
 		w.q.finished.add(job.ID)

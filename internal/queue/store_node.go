@@ -38,6 +38,15 @@ func findLeft(ctx context.Context, q db.Q, silent time.Duration) ([]left, error)
 		silent.Seconds())
 }
 
+// findTaken returns the jobs that a node took some time ago and that are still marked
+// as running there.
+func findTaken(ctx context.Context, q db.Q, node string, ago time.Duration) ([]left, error) {
+	return db.All(ctx, q, scanLeft, `
+		SELECT `+leftColumns+` FROM river_job
+		WHERE state = 'running' AND attempted_by[array_upper(attempted_by, 1)] = ? AND attempted_at <= now() - make_interval(secs => ?)`,
+		node, ago.Seconds())
+}
+
 // saveFreed makes a job available again, or discards it if that was its last try.
 // It returns false if the job has ended or was freed by another node.
 func saveFreed(ctx context.Context, q db.Q, l left) (bool, error) {

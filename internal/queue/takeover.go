@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"svc/internal/db"
@@ -17,6 +19,9 @@ import (
 const (
 	pulse  = 3 * time.Second
 	pulses = 4
+	// storing is the number of pulses that a node has to store the result of a job,
+	// while the database may be away.
+	storing = 20
 )
 
 // nodeID returns a unique ID of this process, which starts with the host name.
@@ -56,7 +61,7 @@ func (q *Queue) free(ctx context.Context, tx *db.Tx, l left) error {
 		return err
 	}
 	tx.AfterCommit(func() {
-		q.Log.WarnContext(ctx, "background job was interrupted by a process that ended", "kind", l.kind, "work", l.id, "try", l.try)
+		q.Log.WarnContext(ctx, "background job was interrupted", "kind", l.kind, "work", l.id, "try", l.try)
 	})
 	return nil
 }
@@ -89,9 +94,10 @@ func (q *Queue) beat(ctx context.Context, id string) error {
 	return nil
 }
 
-// sweep frees the jobs of dead nodes and returns the new suspects. It frees only
-// jobs that were already suspects one pulse ago: after a crash of the database,
-// the table of nodes is empty until all nodes have sent a heartbeat.
+// sweep frees the jobs of dead nodes, and those of this node that it does not run,
+// and returns the new suspects. It frees only jobs that were already suspects one
+// pulse ago: after a crash of the database, the table of nodes is empty until all
+// nodes have sent a heartbeat.
 func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]bool, error) {
 	current := map[left]bool{}
 	err := q.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -100,7 +106,11 @@ func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]boo
 		if err != nil {
 			return err
 		}
-		for _, l := range found {
+		lost, err := q.findLost(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, l := range append(found, lost...) {
 			if !suspects[l] {
 				current[l] = true
 				continue
@@ -112,6 +122,58 @@ func (q *Queue) sweep(ctx context.Context, suspects map[left]bool) (map[left]boo
 		return deleteOldNodes(ctx, tx)
 	})
 	return current, err
+}
+
+// findLost returns the jobs that are marked as running on this node although it does
+// not run them: when the connection to the database breaks, a node may not learn
+// which jobs it has taken, or cannot store that one has ended.
+func (q *Queue) findLost(ctx context.Context, tx *db.Tx) ([]left, error) {
+	node := q.Node()
+	if node == "" {
+		return nil, nil
+	}
+	taken, err := findTaken(ctx, tx, node, pulses*q.pulse)
+	if err != nil {
+		return nil, err
+	}
+	known := q.running.known(storing * q.pulse)
+	return slices.DeleteFunc(taken, func(l left) bool { return known[l.id] }), nil
+}
+
+// running has the jobs that this node runs.
+type running struct {
+	mu   sync.Mutex
+	jobs map[int64]time.Time // when they ended; zero for those that run
+}
+
+// begin notes that a job runs until end is called.
+func (r *running) begin(id int64) (end func()) {
+	r.set(id, time.Time{})
+	return func() { r.set(id, time.Now()) }
+}
+
+func (r *running) set(id int64, ended time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.jobs == nil {
+		r.jobs = map[int64]time.Time{}
+	}
+	r.jobs[id] = ended
+}
+
+// known returns the jobs that run or ended within a time, and forgets the others.
+func (r *running) known(within time.Duration) map[int64]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := make(map[int64]bool, len(r.jobs))
+	for id, ended := range r.jobs {
+		if ended.IsZero() || time.Since(ended) < within {
+			known[id] = true
+		} else {
+			delete(r.jobs, id)
+		}
+	}
+	return known
 }
 
 // leave removes this node from the list of nodes.
