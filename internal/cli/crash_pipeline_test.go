@@ -60,7 +60,8 @@ func TestKilledPipelines(t *testing.T) {
 		env := []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + src.URL}
 		address, process := serve(t, env)
 		d := source(src, env).Open(t)
-		c := &crash{fleet: &fleet{runs: map[int64]*jobRun{}, first: map[int64]int64{}}, db: d, made: map[string]bool{}}
+		c := newCrash(d)
+		c.want = crashPipelines
 		c.lives(address)
 		c.losing.Store(true)
 		c.prepare(t, address)
@@ -122,18 +123,26 @@ func end(t *testing.T, process *exec.Cmd) {
 // crash is a project whose pipelines are made, and worked off by the fleet.
 type crash struct {
 	*fleet
-	db      *db.DB
-	project string // path of the API
+	db        *db.DB
+	projectID int64
+	project   string // path of the API
 
 	makes sync.Mutex
 	made  map[string]bool // branches that were acknowledged; whether they have been
 	asked int
+	want  int  // pipelines
+	more  bool // of them are wanted later
+}
+
+func newCrash(d *db.DB) *crash {
+	return &crash{fleet: &fleet{runs: map[int64]*jobRun{}, first: map[int64]int64{}}, db: d, made: map[string]bool{}}
 }
 
 // prepare makes the project, its CI file and the runner.
 func (c *crash) prepare(t *testing.T, address string) {
 	t.Helper()
-	c.project = fmt.Sprintf("/projects/%d", makeProject(t, address, "busy"))
+	c.projectID = makeProject(t, address, "busy")
+	c.project = fmt.Sprintf("/projects/%d", c.projectID)
 	api := address + "/api/v4"
 	file, err := json.Marshal(map[string]any{"branch": "main", "commit_message": "[skip ci]", "actions": []any{
 		map[string]string{"action": "create", "file_path": ".gitlab-ci.yml", "content": crashCI},
@@ -152,19 +161,26 @@ func (c *crash) prepare(t *testing.T, address string) {
 	c.token = made.Token
 }
 
-// make has pipelines made, four by asking for one and the fifth by a push,
-// until fifty were acknowledged. One in three is to fail.
-func (c *crash) make(ctx context.Context, number int) {
-	for i := 0; ctx.Err() == nil; i++ {
+// next reports whether another pipeline is wanted, and waits while it is not yet.
+func (c *crash) next(ctx context.Context) bool {
+	for ; ctx.Err() == nil; waittest.Pause() {
 		c.makes.Lock()
-		enough := c.asked >= crashPipelines
-		if !enough {
+		found, over := c.asked < c.want, !c.more
+		if found {
 			c.asked++
 		}
 		c.makes.Unlock()
-		if enough {
-			return
+		if found || over {
+			return found
 		}
+	}
+	return false
+}
+
+// make has pipelines made, four by asking for one and the fifth by a push,
+// until as many as wanted were acknowledged. One in three is to fail.
+func (c *crash) make(ctx context.Context, number int) {
+	for i := 0; c.next(ctx); i++ {
 		for try := 0; ctx.Err() == nil; try++ {
 			fate := []string{"good", "good", "bad"}[i%3]
 			path, body := "/pipeline", fmt.Sprintf(`{"ref":"main","variables":[{"key":"FATE","value":%q}]}`, fate)
@@ -215,7 +231,7 @@ func (c *crash) letPass(t *testing.T) {
 func (c *crash) open(t *testing.T) int {
 	t.Helper()
 	c.makes.Lock()
-	n := crashPipelines - c.asked
+	n := c.want - c.asked
 	c.makes.Unlock()
 	return n + c.count(t, `SELECT count(*) FROM pipelines WHERE finished_at IS NULL`)
 }
@@ -241,6 +257,12 @@ func (c *crash) drain(t *testing.T, data string) {
 	defer func() {
 		if len(left) > 0 {
 			t.Logf("it does not come to an end: %v are left", left)
+			work, err := db.All(context.WithoutCancel(t.Context()), c.db, func(s db.Scanner) (text string, err error) {
+				var kind, state, args string
+				err = s.Scan(&kind, &state, &args)
+				return kind + " is " + state + ": " + args, err
+			}, `SELECT kind, CAST(state AS TEXT), CAST(args AS TEXT) FROM river_job WHERE kind <> 'queue.every' AND state NOT IN ('completed', 'cancelled')`)
+			t.Logf("background jobs: %q, %v", work, err)
 		}
 	}()
 	waittest.For(t, "the end of all pipelines, work and live logs", func() bool {
@@ -281,7 +303,7 @@ func (c *crash) check(t *testing.T, address string) {
 		t.Error(fault)
 	}
 	rows, err := db.All(t.Context(), c.db, scanCrashed, `
-		SELECT p.id, p.ref, p.status, j.id, j.name, j.status FROM pipelines p LEFT JOIN jobs j ON j.pipeline_id = p.id WHERE p.status <> 'skipped' ORDER BY p.id, j.name, j.id`)
+		SELECT p.id, p.ref, p.status, j.id, j.name, j.status FROM pipelines p LEFT JOIN jobs j ON j.pipeline_id = p.id WHERE p.status <> 'skipped' AND p.project_id = ? ORDER BY p.id, j.name, j.id`, c.projectID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +326,7 @@ func (c *crash) check(t *testing.T, address string) {
 			t.Errorf("%d pipelines were made of the push to %s", refs[branch], branch)
 		}
 	}
-	if refs["main"] < crashPipelines*4/5 {
+	if refs["main"] < c.want*4/5 {
 		t.Errorf("%d pipelines of main", refs["main"])
 	}
 	known := make([]int64, 0, len(rows))
@@ -312,7 +334,7 @@ func (c *crash) check(t *testing.T, address string) {
 		known = append(known, r.job)
 	}
 	for id, run := range c.runs {
-		if !slices.Contains(known, id) {
+		if run.project == c.projectID && !slices.Contains(known, id) {
 			t.Errorf("job %d %s is not there any more", id, run.name)
 		}
 	}

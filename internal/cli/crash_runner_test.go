@@ -37,6 +37,7 @@ type fleet struct {
 
 // jobRun is what is known of a job.
 type jobRun struct {
+	project  int64
 	pipeline int64
 	name     string
 	state    string // that was acknowledged last: "", running, success or failed
@@ -49,6 +50,7 @@ type lease struct {
 	Token   string
 	JobInfo struct {
 		Name       string
+		ProjectID  int64 `json:"project_id"`
 		PipelineID int64 `json:"pipeline_id"`
 	} `json:"job_info"`
 	Variables    []struct{ Key, Value string }
@@ -177,7 +179,7 @@ func (f *fleet) given(l *lease) *jobRun {
 	defer f.mu.Unlock()
 	run := f.runs[l.ID]
 	if run == nil {
-		run = &jobRun{pipeline: l.JobInfo.PipelineID, name: l.JobInfo.Name, log: logOf(l.ID)}
+		run = &jobRun{project: l.JobInfo.ProjectID, pipeline: l.JobInfo.PipelineID, name: l.JobInfo.Name, log: logOf(l.ID)}
 		f.runs[l.ID] = run
 	}
 	if run.state != "" {

@@ -1,0 +1,373 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+	"svc/internal/git/gittest"
+	"svc/internal/waittest"
+)
+
+// TestChaos runs three nodes behind a balancer while they are killed, frozen,
+// stopped and cut off from the database, under a load of pipelines, pushes and
+// issues. A ledger has what was acknowledged: none of it may be lost or doubled, and
+// each node has it at once. SVC_TEST_FAULTS is the number of faults, SVC_TEST_SEED
+// repeats their order.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		if src.URL != "" { // SQLite has one node
+			chaos(t, src)
+		}
+	})
+}
+
+func chaos(t *testing.T, src dbtest.Source) {
+	seed, faults := number("SVC_TEST_SEED", time.Now().UnixNano()), int(number("SVC_TEST_FAULTS", 12))
+	t.Logf("SVC_TEST_SEED=%d SVC_TEST_FAULTS=%d", seed, faults)
+	data := t.TempDir()
+	b := &chaosBalancer{env: []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + named(t, src.URL)}, random: rand.New(rand.NewPCG(uint64(seed), 3))}
+	for range 3 {
+		n := &chaosNode{}
+		n.start(t, b.env)
+		b.nodes = append(b.nodes, n)
+	}
+	front := httptest.NewServer(b.proxy())
+	t.Cleanup(front.Close)
+
+	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}}
+	l.more = true
+	l.lives(front.URL)
+	l.prepare(t, front.URL)
+	l.pushes = makeProject(t, front.URL, "pushes")
+	l.issues = makeProject(t, front.URL, "issues")
+
+	ctx, stop := context.WithCancel(t.Context())
+	var busy, makers sync.WaitGroup
+	for n := range crashRunners {
+		busy.Go(func() { l.work(ctx, n) })
+	}
+	for n := range 2 {
+		work := gittest.New(t)
+		blob := work.Object("blob", chaosCI)
+		tree := gittest.RunInput(t, work.Path, strings.NewReader("100644 blob "+blob+"\t.gitlab-ci.yml\n"), "mktree")
+		makers.Go(func() { l.make(ctx, n) })
+		makers.Go(func() { l.push(ctx, work.Path, tree, remote(front.URL, "pushes"), n) })
+		makers.Go(func() { l.write(ctx, n) })
+	}
+	for range faults {
+		l.progress(t, 60)
+		b.fault(t, l)
+	}
+	l.progress(t, 60)
+	l.over()
+	makers.Wait()
+	l.drop(t) // what nodes that were killed had given to runners
+	l.drain(t, data)
+	stop()
+	busy.Wait()
+
+	l.check(t, front.URL)
+	l.checkPushes(t, data)
+	l.checkIssues(t)
+	for _, n := range b.nodes {
+		end(t, n.process)
+	}
+	t.Logf("faults: %s", strings.Join(b.done, ", "))
+	t.Logf("acknowledged: %d pipelines with %d jobs, %d pushes, %d issues; %d requests were sent again", l.asked, len(l.runs), len(l.pushed), len(l.written), l.again.Load())
+}
+
+// chaosCI is the CI file of the commits that are pushed.
+const chaosCI = "check: {script: [x]}\n"
+
+// named adds the name by which the connections of the nodes are found.
+func named(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("application_name", "chaos")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// chaosNode is a node that faults happen to.
+type chaosNode struct {
+	mu      sync.Mutex
+	address string
+	process *exec.Cmd
+}
+
+func (n *chaosNode) start(t *testing.T, env []string) {
+	t.Helper()
+	address, process := serve(t, env)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.address, n.process = address, process
+}
+
+func (n *chaosNode) at() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.address
+}
+
+func (n *chaosNode) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := n.process.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// chaosBalancer forwards requests to the nodes in turn. It does not check their
+// health: a client sees each fault, and sends its request again.
+type chaosBalancer struct {
+	env    []string
+	nodes  []*chaosNode
+	random *rand.Rand
+	turn   atomic.Int64
+	done   []string // the faults
+}
+
+func (b *chaosBalancer) proxy() http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			to, _ := url.Parse(b.nodes[int(b.turn.Add(1))%len(b.nodes)].at())
+			r.SetURL(to)
+			r.SetXForwarded()
+		},
+		// A node that is frozen takes requests and does not answer.
+		Transport: &http.Transport{ResponseHeaderTimeout: 5 * time.Second, DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0),
+	}
+}
+
+// fault has one of the faults happen to a node, and be over.
+func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
+	t.Helper()
+	which := b.random.IntN(len(b.nodes))
+	n, what := b.nodes[which], ""
+	switch b.random.IntN(5) {
+	case 0:
+		what = "killed"
+		n.signal(t, syscall.SIGKILL)
+		_ = n.process.Wait()
+		l.progress(t, 20)
+		n.start(t, b.env)
+	case 1:
+		what = "killed with its processes"
+		children := childrenOf(n.process.Process.Pid)
+		n.signal(t, syscall.SIGKILL)
+		for _, pid := range children {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+		_ = n.process.Wait()
+		n.start(t, b.env)
+	case 2:
+		what = "frozen"
+		n.signal(t, syscall.SIGSTOP)
+		l.progress(t, 20)
+		n.signal(t, syscall.SIGCONT)
+	case 3:
+		what = "stopped"
+		end(t, n.process)
+		n.start(t, b.env)
+	case 4:
+		what = "cut off from the database with all others"
+		if _, err := l.db.SQL().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'chaos'`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.done = append(b.done, fmt.Sprintf("node %d %s", which+1, what))
+}
+
+// childrenOf returns the processes that a process has started.
+func childrenOf(parent int) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range all {
+		text, _ := os.ReadFile(name)
+		_, rest, _ := strings.Cut(string(text), ") ") // behind the name of the program
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// ledger has what the server has acknowledged.
+type ledger struct {
+	*crash
+	balancer       *chaosBalancer
+	pushes, issues int64 // projects
+	again          atomic.Int64
+
+	mu      sync.Mutex
+	pushed  map[string]string // commits by branch
+	written []string          // titles of issues
+	closed  bool
+}
+
+// progress waits for answers to runners, and keeps some pipelines open meanwhile.
+func (l *ledger) progress(t *testing.T, answers int64) {
+	t.Helper()
+	until := l.answers.Load() + answers
+	waittest.For(t, "progress of the load", func() bool {
+		ended := l.count(t, `SELECT count(*) FROM pipelines WHERE finished_at IS NOT NULL AND project_id = ?`, l.projectID)
+		l.makes.Lock()
+		l.want = max(l.want, ended+6)
+		l.makes.Unlock()
+		return l.answers.Load() >= until
+	})
+}
+
+// over ends the load.
+func (l *ledger) over() {
+	l.makes.Lock()
+	l.want, l.more = l.asked, false
+	l.makes.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+func (l *ledger) goesOn(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return ctx.Err() == nil && !l.closed
+}
+
+// push pushes commits to branches of their own, each until it is acknowledged, while
+// earlier ones have their pipelines.
+func (l *ledger) push(ctx context.Context, work, tree, remote string, number int) {
+	for i := 0; l.goesOn(ctx); i++ {
+		branch := fmt.Sprintf("b%d-%d", number, i)
+		made, err := gittest.Command(work, "commit-tree", "-m", branch, tree).Output()
+		if err != nil {
+			l.fault("commit %s: %v", branch, err)
+			return
+		}
+		commit := strings.TrimSpace(string(made))
+		for ctx.Err() == nil {
+			out, err := gittest.Command(work, "push", "-q", remote, commit+":refs/heads/"+branch).CombinedOutput()
+			if err == nil {
+				l.mu.Lock()
+				l.pushed[branch] = commit
+				l.mu.Unlock()
+				l.visible(ctx, fmt.Sprintf("/projects/%d/repository/branches/%s", l.pushes, branch), commit)
+				break
+			}
+			if strings.Contains(string(out), "rejected") && !strings.Contains(string(out), "the server cannot take it now") {
+				l.fault("push %s: %s", branch, out)
+			}
+			l.again.Add(1)
+			waittest.Pause()
+		}
+	}
+}
+
+// write creates issues.
+func (l *ledger) write(ctx context.Context, number int) {
+	for i := 0; l.goesOn(ctx); i++ {
+		title := fmt.Sprintf("issue %d-%d", number, i)
+		path := fmt.Sprintf("/projects/%d/issues", l.issues)
+		status, text := ask(ctx, "POST", *l.address.Load()+"/api/v4"+path, `{"title":"`+title+`"}`)
+		var made struct{ IID int64 }
+		switch {
+		case status == http.StatusCreated && json.Unmarshal([]byte(text), &made) == nil:
+			l.mu.Lock()
+			l.written = append(l.written, title)
+			l.mu.Unlock()
+			l.visible(ctx, fmt.Sprintf("%s/%d", path, made.IID), title)
+		case status != 0 && status < 500 && ctx.Err() == nil:
+			l.fault("create an issue: %d %s", status, text)
+		default:
+			l.again.Add(1)
+		}
+		waittest.Pause()
+	}
+}
+
+// visible reads what was just acknowledged from each node. One that a fault has
+// happened to does not answer.
+func (l *ledger) visible(ctx context.Context, path, want string) {
+	for i, n := range l.balancer.nodes {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		status, text := ask(one, "GET", n.at()+"/api/v4"+path, "")
+		cancel()
+		if status == http.StatusOK && !strings.Contains(text, want) || status != 0 && status != http.StatusOK && status < 500 {
+			l.fault("node %d, %s: %d %s", i+1, path, status, text)
+		}
+	}
+}
+
+// drop ends the time that runners have to take a job which a node gave them: some
+// nodes were killed before their answer was sent.
+func (l *ledger) drop(t *testing.T) {
+	t.Helper()
+	err := l.db.Tx(t.Context(), func(tx *db.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `UPDATE jobs SET claimed_at = claimed_at - ? WHERE claimed_at IS NOT NULL`, (5 * time.Minute).Microseconds())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkPushes finds each push in the repository, with one event and one pipeline.
+func (l *ledger) checkPushes(t *testing.T, data string) {
+	t.Helper()
+	dir := filepath.Join(data, "repositories", "projects", fmt.Sprintf("%02x", l.pushes%256), fmt.Sprintf("%d.git", l.pushes))
+	if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
+		t.Errorf("the repository is broken: %v: %s", err, out)
+	}
+	for branch, commit := range l.pushed {
+		if got, err := gittest.Command(dir, "rev-parse", "refs/heads/"+branch).Output(); strings.TrimSpace(string(got)) != commit {
+			t.Errorf("%s is at %q, %v, want %s", branch, got, err, commit)
+		}
+		if n := l.count(t, `SELECT count(*) FROM pipelines WHERE project_id = ? AND ref = ? AND sha = ? AND status = 'success'`, l.pushes, branch, commit); n != 1 {
+			t.Errorf("%s has %d pipelines that succeeded", branch, n)
+		}
+		if n := l.count(t, `SELECT count(*) FROM pipelines WHERE project_id = ? AND ref = ?`, l.pushes, branch); n != 1 {
+			t.Errorf("%s has %d pipelines", branch, n)
+		}
+		if n := l.count(t, `SELECT count(*) FROM activity_events WHERE project_id = ? AND push LIKE ?`, l.pushes, `%"`+branch+`"%`); n != 1 {
+			t.Errorf("%s has %d events", branch, n)
+		}
+	}
+}
+
+func (l *ledger) checkIssues(t *testing.T) {
+	t.Helper()
+	for _, title := range l.written {
+		if n := l.count(t, `SELECT count(*) FROM issues WHERE project_id = ? AND title = ?`, l.issues, title); n != 1 {
+			t.Errorf("%d issues are named %q", n, title)
+		}
+	}
+	if n := l.count(t, `SELECT count(*) FROM (SELECT iid FROM issues WHERE project_id = ? GROUP BY iid HAVING count(*) > 1) AS doubled`, l.issues); n != 0 {
+		t.Errorf("%d numbers of issues are used twice", n)
+	}
+}
