@@ -421,7 +421,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Notices: a.Notices, Settings: a.Settings, Projects: a.Projects, Repos: a.Repos, Wikis: a.Wikis, Mail: a.Mail, Log: a.Log, Now: a.now,
 		Site: hook.Site{URL: a.Config.ExternalURL, Name: a.Config.ServiceName, Host: a.host(), SSHPort: a.sshPort(), Version: Compatibility},
 	})
-	a.Instance = instance.New(instance.Deps{DB: a.DB, Queue: a.Queue, Storages: a.Config.Storages, Now: a.now})
+	a.Instance = instance.New(instance.Deps{
+		DB: a.DB, Queue: a.Queue, Settings: a.Settings, Mail: a.Mail, Blobs: a.Blobs, Storages: a.Config.Storages,
+		ExternalURL: a.Config.ExternalURL, Now: a.now,
+	})
 	a.subscribe()
 	a.provide()
 	return nil

@@ -223,7 +223,7 @@ func (s *Server) bootstrap(ctx context.Context, out io.Writer) error {
 	if root.Token != "" {
 		fmt.Fprintf(out, "  token:    %s\n", root.Token)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "Sign in and open %s/admin/setup to see what is left to set up.\n\n", s.Config.ExternalURL)
 	return nil
 }
 

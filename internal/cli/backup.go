@@ -89,6 +89,9 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 			return fmt.Errorf("backup: %w", err)
 		}
 	}
+	if err := a.Instance.RecordBackup(cmd.Context(), m.CreatedAt, m.Bytes); err != nil {
+		fmt.Fprintf(c.errOut, "The backup is complete, but the server does not know of it: %v\n", err)
+	}
 	fmt.Fprintf(say, "%s contains the instance as of %s:\n", nameOf(name), moment(m.CreatedAt))
 	c.printParts(say, m)
 	took := time.Since(begun)

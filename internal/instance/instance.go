@@ -1,5 +1,5 @@
 // Package instance has the data of the Admin area about the whole instance:
-// counts, background jobs, nodes, and repository storages.
+// counts, background jobs, nodes, repository storages, and the setup checklist.
 package instance
 
 import (
@@ -12,16 +12,23 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/blob"
 	"svc/internal/db"
+	"svc/internal/mail"
 	"svc/internal/queue"
+	"svc/internal/setting"
 )
 
 // Deps are the dependencies of the service.
 type Deps struct {
-	DB       *db.DB
-	Queue    *queue.Queue
-	Storages map[string]string // directory by name
-	Now      func() time.Time
+	DB          *db.DB
+	Queue       *queue.Queue
+	Settings    *setting.Service
+	Mail        *mail.Sender
+	Blobs       blob.Store
+	Storages    map[string]string // directory by name
+	ExternalURL string
+	Now         func() time.Time
 }
 
 // Service looks at the instance.

@@ -13,6 +13,8 @@ import (
 
 func (w *Web) adminPages() {
 	w.page("GET /admin", admins, w.adminOverview)
+	w.page("GET /admin/setup", admins, w.adminSetup)
+	w.page("POST /admin/setup/test_email", admins, w.sendTestEmail)
 	w.page("GET /admin/groups", admins, w.adminGroups)
 	w.page("GET /admin/projects", admins, w.adminProjects)
 	w.page("GET /admin/nodes", admins, w.adminNodes)

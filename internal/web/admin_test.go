@@ -26,7 +26,7 @@ func TestAdminRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		c := newCast(t, s)
-		pages := []string{"/admin", "/admin/users", "/admin/users/new", "/admin/users/" + strconv.FormatInt(c.ids["guest"], 10), "/admin/groups", "/admin/projects", "/admin/runners", "/admin/variables",
+		pages := []string{"/admin", "/admin/setup", "/admin/users", "/admin/users/new", "/admin/users/" + strconv.FormatInt(c.ids["guest"], 10), "/admin/groups", "/admin/projects", "/admin/runners", "/admin/variables",
 			"/admin/applications", "/admin/audit_logs", "/admin/background_jobs", "/admin/nodes", "/admin/storages", "/admin/application_settings", "/admin/pages_domains"}
 		c.check(t, pages, 303, 303, 404, 404, 404, 404, 404, 404, 200)
 		for route := range routes(s) {

@@ -120,6 +120,7 @@ func adminContents() []content {
 			Progress: storagemove.Progress{Waiting: 2, Copying: 1, Leaving: 1},
 			Moves:    []*storagemove.Move{{Kind: storagemove.Project, State: storagemove.Finished, StartedAt: &now, EndedAt: &now}, {Kind: storagemove.Group, State: storagemove.Started}, {Kind: storagemove.Snippet, State: storagemove.Failed, Error: "a\nb"}}},
 		storagesPage{},
+		setupPage{Checks: []instance.Check{{ID: "mail", Name: "Email", State: instance.Done, Result: "a"}, {ID: "url", State: instance.Open, Advice: "b"}, {ID: "runner", State: instance.Failed, Page: "/admin/runners"}}},
 		nodesPage{Nodes: []instance.Node{{Name: "a-1", Version: "1.0", Revision: "abc", Schema: 1, StartedAt: now, SeenAt: now, Self: true}, {Name: "b-1", Schema: 2, Lost: true}, {Name: "c", Stopping: true}}}, nodesPage{},
 		workPage{States: []workState{{"", "All", 1}}, Items: []queue.Item{{Kind: "k", State: queue.Failed, Error: "a\nb"}, {State: queue.Running}}}, workPage{},
 		auditPage{Form: bad, Events: []audit.Event{{Type: "user_blocked", Details: audit.Details{Change: "c", From: "f", To: "t", Message: "m", Impersonator: "root"}, Target: audit.Target{Type: "T", Details: "x"}, IP: "::1"}}}, auditPage{},

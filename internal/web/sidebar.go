@@ -224,6 +224,7 @@ func adminSideBar() *sideBar {
 	b := &sideBar{label: "Admin area", name: "Admin area", home: "/admin", base: "/admin/"}
 	b.group("a-overview", "Overview", "gauge", true)
 	b.groups[0].items = []navItem{{label: "Dashboard", to: "/admin", pages: []string{""}}}
+	b.add(true, "Setup", "setup")
 	b.add(true, "Projects", "projects")
 	b.add(true, "Users", "users")
 	b.add(true, "Service accounts", "service_accounts")
