@@ -66,6 +66,7 @@ var archivedWrites = map[string]string{
 	"POST /projects/{id}/fork/{forked_from_id}":                          lifecycle,
 	"DELETE /projects/{id}/fork":                                         lifecycle,
 	"POST /projects/{id}/ci/lint":                                        elsewhere,
+	"POST /projects/{id}/export":                                         elsewhere,
 	"POST /projects/{id}/packages/npm/-/npm/v1/security/advisories/bulk": elsewhere,
 	"POST /projects/{id}/packages/npm/-/npm/v1/security/audits/quick":    elsewhere,
 

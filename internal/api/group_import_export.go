@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/transfer"
+	"svc/internal/transfer/archive"
 )
 
 func (a *API) groupImportExportRoutes() {
@@ -61,20 +62,13 @@ func (a *API) getGroupExport(c *call, p inGroupParams) (groupExportJSON, error) 
 
 func toGroupExport(site *Site, found *transfer.Exports) groupExportJSON {
 	g := found.Group
+	state := toExportState(found)
 	out := groupExportJSON{
 		ID: g.ID, Description: g.Description, Name: g.Name, NameWithNamespace: g.FullName, Path: g.Path, PathWithNamespace: g.FullPath,
-		CreatedAt: toStamp(g.CreatedAt), ExportStatus: "none",
+		CreatedAt: toStamp(g.CreatedAt), ExportStatus: state.Status, Progress: state.Progress, Error: state.Error,
+		StartedAt: state.StartedAt, FinishedAt: state.FinishedAt, ExpiresAt: state.ExpiresAt, Size: state.Size,
 	}
-	if last := found.Last; last != nil {
-		started := toStamp(last.CreatedAt)
-		out.ExportStatus, out.Progress, out.Error = string(last.State), last.Percent(), textOrNull(last.Error)
-		out.StartedAt, out.FinishedAt = &started, toStampOrNull(last.FinishedAt)
-		if last.Going() && found.Ready != nil {
-			out.ExportStatus = "regeneration_in_progress"
-		}
-	}
-	if ready := found.Ready; ready != nil {
-		out.ExpiresAt, out.Size = toStampOrNull(ready.ExpiresAt), &ready.Size
+	if found.Ready != nil {
 		out.Links = &exportLinksJSON{
 			API: fmt.Sprintf("%s%s/groups/%d/export/download", site.URL, prefix, g.ID),
 			Web: site.URL + (&url.URL{Path: "/groups/" + g.FullPath + "/-/download_export"}).EscapedPath(),
@@ -138,6 +132,10 @@ type importedJSON struct {
 	Wikis      int64 `json:"wikis"`
 }
 
+func toImported(t archive.Totals) importedJSON {
+	return importedJSON{t.Groups, t.Avatars, t.Labels, t.Milestones, t.Boards, t.Badges, t.Members, t.Wikis}
+}
+
 type unmappedJSON struct {
 	Thing  string `json:"thing"` // member or board
 	Group  string `json:"group"` // its path below the imported group
@@ -147,9 +145,9 @@ type unmappedJSON struct {
 
 func toGroupImport(site *Site, i *transfer.Import) groupImportJSON {
 	out := groupImportJSON{
-		ID: i.ID, Name: i.Name, Path: i.Path, ParentID: i.ParentID, GroupID: i.GroupID, Status: string(i.State), Progress: i.Percent(),
+		ID: i.ID, Name: i.Name, Path: i.Path, ParentID: i.ParentID, GroupID: i.OwnerID, Status: string(i.State), Progress: i.Percent(),
 		Error: textOrNull(i.Error), CreatedAt: toStamp(i.CreatedAt), FinishedAt: toStampOrNull(i.FinishedAt),
-		Imported: importedJSON(i.Report.Imported), Totals: i.Report.Lost, WebURL: fmt.Sprintf("%s/-/group_imports/%d", site.URL, i.ID),
+		Imported: toImported(i.Report.Imported), Totals: i.Report.Lost, WebURL: fmt.Sprintf("%s/-/group_imports/%d", site.URL, i.ID),
 		Unmapped: mapped(i.Report.Missing, func(m transfer.Missing) unmappedJSON { return unmappedJSON{m.Thing, m.Group, m.Name, m.Why} }),
 	}
 	if out.Totals == nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/errs"
 	"svc/internal/mirror"
 	"svc/internal/project"
 )
@@ -23,7 +24,8 @@ type projectImportJSON struct {
 	Progress *importProgressJSON `json:"progress"` // while the import is under way
 }
 
-// failedImportJSON is an object that was not imported. Imports by URL have none.
+// failedImportJSON is an object that was not imported from a file. Imports by URL have
+// none.
 type failedImportJSON struct {
 	ID               int64  `json:"id"`
 	CreatedAt        stamp  `json:"created_at"`
@@ -56,10 +58,21 @@ type importProgressJSON struct {
 // getProjectImport: https://docs.gitlab.com/api/project_import_export/#import-status
 func (a *API) getProjectImport(c *call, p projectParams) (projectImportJSON, error) {
 	found, i, err := a.Mirrors.Get(c, c.actor, p.Project)
+	if errs.Is(err, errs.KindNotFound) {
+		if out, ok, failure := a.fileImport(c, p.Project); ok || failure != nil {
+			return out, failure
+		}
+	}
 	if err != nil {
 		return projectImportJSON{}, err
 	}
-	return toProjectImport(found, i), nil
+	out := toProjectImport(found, i)
+	file, err := a.Transfer.FileImport(c, c.actor, found)
+	if err != nil {
+		return projectImportJSON{}, err
+	}
+	out.FailedRelations = failedRelations(file)
+	return out, nil
 }
 
 func toProjectImport(p *project.Project, i *mirror.Import) projectImportJSON {

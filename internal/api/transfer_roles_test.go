@@ -2,17 +2,22 @@ package api_test
 
 import "svc/internal/project"
 
-// transferRows are the rows of the export of groups. TestGroupImport has who may
-// import where.
+// transferRows are the rows of the export of groups and projects. TestGroupImport and
+// TestProjectImport have who may import where.
 var transferRows = map[string]ciRow{
 	"POST /groups/{id}/export":         doneBy(project.Owner, "/export", "", 202),
 	"GET /groups/{id}/export":          doneBy(project.Owner, "/export", "", 200),
 	"GET /groups/{id}/export/download": doneBy(project.Owner, "/export/download?later={n}", "", 404),
+
+	"POST /projects/{id}/export":         doneBy(project.Maintainer, "/export", "", 202),
+	"GET /projects/{id}/export":          doneBy(project.Maintainer, "/export", "", 200),
+	"GET /projects/{id}/export/download": doneBy(project.Maintainer, "/export/download?later={n}", "", 404),
 }
 
 var (
 	transferRoles = rowRoles(transferRows, map[string]role{
 		"POST /groups/import":            own("POST /groups/import", `{}`, 400),
+		"POST /projects/import":          own("POST /projects/import", `{}`, 400),
 		"GET /group_imports":             ownRead("GET /group_imports"),
 		"GET /group_imports/{import_id}": {"GET /group_imports/999999", "", 401, 404, 404, 404, 403},
 	})

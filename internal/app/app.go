@@ -411,7 +411,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 	}
 	a.Transfer = transfer.New(transfer.Deps{
 		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Boards: a.Boards, Badges: a.Badges, Wikis: a.Wikis,
-		Mail: a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
+		Content: transfer.Content{Repos: a.Repos, PushRules: a.PushRules, Uploads: a.Uploads, LFS: a.LFS, Code: a.Code},
+		Mail:    a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
 	})
 	a.Mirrors = mirror.New(mirror.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos, LFS: a.LFS,

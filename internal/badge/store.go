@@ -66,6 +66,7 @@ func countGroup(ctx context.Context, q db.Q, groupID int64) (n int64, err error)
 	return n, err
 }
 
-func eachOfGroup(ctx context.Context, q db.Q, groupID int64, f func(*Badge) error) error {
-	return db.Each(ctx, q, scan, f, `SELECT `+columns+` FROM badges b WHERE b.namespace_id = ? ORDER BY b.id`, groupID)
+func eachOf(ctx context.Context, q db.Q, in owner, f func(*Badge) error) error {
+	cond, args := in.has(false)
+	return db.Each(ctx, q, scan, f, `SELECT `+columns+` FROM badges b WHERE `+cond+` ORDER BY b.id`, args...)
 }

@@ -9,9 +9,9 @@ import (
 	"svc/internal/project"
 )
 
-// The functions in this file read and write the boards of a group for exports and
-// imports. They do not check permissions: the caller requires Owner for exports, and
-// imports into a draft.
+// The functions in this file read and write the boards of a group or project for
+// exports and imports. They do not check permissions: the caller requires Owner of a
+// group or Maintainer of a project for exports, and imports into a draft.
 
 // Count counts the boards of a group and its subgroups.
 func (s *Service) Count(ctx context.Context, g *project.Namespace) (int64, error) {
@@ -22,15 +22,14 @@ func (s *Service) Count(ctx context.Context, g *project.Namespace) (int64, error
 	return n, nil
 }
 
-// Each calls f with the boards of a group and their lists, in batches, in
+// Each calls f with the boards of a group or project and their lists, in batches, in
 // order of creation.
-func (s *Service) Each(ctx context.Context, g *project.Namespace, f func([]*Board) error) error {
-	o := plan.Owner{Group: g}
+func (s *Service) Each(ctx context.Context, o plan.Owner, f func([]*Board) error) error {
 	paging := db.Paging{Limit: 100, Keyset: true}
 	for {
 		page, err := listBoards(ctx, s.DB, o, paging)
 		if err != nil {
-			return fmt.Errorf("boards of group %d: %w", g.ID, err)
+			return fmt.Errorf("list boards: %w", err)
 		}
 		if len(page.Items) == 0 {
 			return nil
@@ -48,13 +47,15 @@ func (s *Service) Each(ctx context.Context, g *project.Namespace, f func([]*Boar
 	}
 }
 
-// Put inserts a board with its lists into a draft group. The caller has
+// Put inserts a board with its lists into a draft. The caller has
 // resolved its references with plan.Service.FindLabel and FindMilestone. Invalid.
 func (s *Service) Put(ctx context.Context, tx *db.Tx, d *project.Draft, b *Board) error {
 	if err := b.checkFields(); err != nil {
 		return err
 	}
-	b.GroupID = &d.ID
+	if b.GroupID = &d.ID; d.Project {
+		b.ProjectID, b.GroupID = &d.ID, nil
+	}
 	if err := insertBoard(ctx, tx, b); err != nil {
 		return err
 	}

@@ -72,6 +72,12 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return nil
 }
 
+// Build adds the background job that indexes a project that was imported, in the
+// transaction that makes it visible.
+func (s *Service) Build(ctx context.Context, tx *db.Tx, projectID int64) error {
+	return s.add(ctx, tx, buildWork{ProjectID: projectID})
+}
+
 // build indexes the default branch of a project. Without a branch the index is empty.
 func (s *Service) build(ctx context.Context, w buildWork) error {
 	if !s.Enabled() {

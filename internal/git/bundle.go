@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"svc/internal/git/pack"
@@ -22,7 +23,12 @@ var ErrBundle = errors.New("not a whole git bundle")
 // git bundle. It returns ErrNotFound if there are none; then nothing was written.
 // After any other error the output is incomplete.
 func (r Repo) Bundle(ctx context.Context, w io.Writer) error {
-	refs, err := r.bundleRefs(ctx)
+	return r.BundleRefs(ctx, w, []string{Heads, Tags}, func(string) bool { return true })
+}
+
+// BundleRefs is Bundle for the refs below prefixes that keep accepts.
+func (r Repo) BundleRefs(ctx context.Context, w io.Writer, prefixes []string, keep func(ref string) bool) error {
+	refs, err := r.bundleRefs(ctx, prefixes, keep)
 	if err != nil {
 		return err
 	}
@@ -55,21 +61,27 @@ func (r Repo) writeBundle(ctx context.Context, w io.Writer, refs []Ref, kind wor
 	return nil
 }
 
-// bundled returns the refs that go into a bundle.
-func (r Repo) bundleRefs(ctx context.Context) ([]Ref, error) {
+// bundleRefs returns the refs that go into a bundle.
+func (r Repo) bundleRefs(ctx context.Context, prefixes []string, keep func(ref string) bool) ([]Ref, error) {
 	var list []Ref
-	for _, prefix := range []string{Heads, Tags} {
+	for _, prefix := range prefixes {
 		refs, err := r.Refs(ctx, RefOptions{Place: prefix, plain: true})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, refs...)
+		list = append(list, slices.DeleteFunc(refs, func(ref Ref) bool { return !keep(ref.Name) })...)
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("bundle: there are no branches: %w", ErrNotFound)
 	}
+	if len(list) > maxUnbundled {
+		return nil, fmt.Errorf("bundle: %d refs: %w", len(list), ErrTooLarge)
+	}
 	return list, nil
 }
+
+// maxUnbundled is the maximum number of refs in a bundle that Unbundle reads.
+const maxUnbundled = 200_000
 
 // Unbundle imports a bundle into a repository without branches. Its objects are
 // checked like those of a push; either everything is imported or nothing. It
@@ -77,8 +89,19 @@ func (r Repo) bundleRefs(ctx context.Context) ([]Ref, error) {
 // something that is refused, such as an object of more than maxObject bytes; 0
 // means no limit.
 func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error {
+	return r.UnbundleRefs(ctx, in, maxObject, func(c *RefChange) string {
+		if !strings.HasPrefix(c.Ref, Heads) && !strings.HasPrefix(c.Ref, Tags) {
+			return "is no branch and no tag"
+		}
+		return ""
+	})
+}
+
+// UnbundleRefs is Unbundle for a bundle that may have other refs. refuse returns why a
+// ref is not taken, or an empty string.
+func (r Repo) UnbundleRefs(ctx context.Context, in io.Reader, maxObject int64, refuse func(*RefChange) string) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
-	changes, err := readBundle(buffered)
+	changes, err := readBundle(buffered, refuse)
 	if err != nil {
 		return err
 	}
@@ -102,7 +125,7 @@ func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error
 }
 
 // readBundle parses the header of a bundle.
-func readBundle(in *bufio.Reader) ([]*RefChange, error) {
+func readBundle(in *bufio.Reader, refuse func(*RefChange) string) ([]*RefChange, error) {
 	const maxLine = 4 << 10 // maximum line length in bytes
 	line := func() (string, error) {
 		text, err := in.ReadSlice('\n')
@@ -132,13 +155,15 @@ func readBundle(in *bufio.Reader) ([]*RefChange, error) {
 		switch {
 		case strings.HasPrefix(text, "-"):
 			return nil, fmt.Errorf("%w: it needs objects that it does not hold", ErrBundle)
-		case !ok || id == ZeroOID || len(changes) == maxChanges:
+		case !ok || id == ZeroOID || len(changes) == maxUnbundled:
 			return nil, fmt.Errorf("%w: line %d of its head", ErrBundle, len(changes)+2)
 		case ref == "HEAD": // the header does not say which branch HEAD is
-		case !strings.HasPrefix(ref, Heads) && !strings.HasPrefix(ref, Tags):
-			return nil, fmt.Errorf("%w: %.100q is no branch and no tag", ErrBundle, ref)
 		default:
-			changes = append(changes, &RefChange{Ref: ref, Old: ZeroOID, New: id})
+			c := &RefChange{Ref: ref, Old: ZeroOID, New: id}
+			if why := refuse(c); why != "" {
+				return nil, fmt.Errorf("%w: %.100q: %s", ErrBundle, ref, why)
+			}
+			changes = append(changes, c)
 		}
 	}
 	if len(changes) == 0 {

@@ -11,9 +11,9 @@ import (
 	"svc/internal/project"
 )
 
-// The functions in this file read and write the labels, milestones and boards of a
-// group for exports and imports. They do not check permissions: the caller
-// requires Owner for exports, and imports into a draft.
+// The functions in this file read and write the labels and milestones of a group or
+// project for exports and imports. They do not check permissions: the caller requires
+// Owner of a group or Maintainer of a project for exports, and imports into a draft.
 
 // Sizes are the numbers of labels and milestones.
 type Sizes struct{ Labels, Milestones int64 }
@@ -45,7 +45,7 @@ func (s *Service) EachMilestone(ctx context.Context, g *project.Namespace, f fun
 	return nil
 }
 
-// PutLabels inserts labels into a draft group. Invalid; Conflict.
+// PutLabels inserts labels into a draft. Invalid; Conflict.
 func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Label) error {
 	for _, l := range list {
 		if l.Color == "" {
@@ -54,7 +54,7 @@ func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, li
 		if err := l.apply(LabelFields{Color: &l.Color}); err != nil {
 			return err
 		}
-		l.GroupID = &d.ID
+		l.ProjectID, l.GroupID = owner(d)
 		if err := insertLabel(ctx, tx, l); err != nil {
 			return err
 		}
@@ -62,8 +62,17 @@ func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, li
 	return nil
 }
 
-// PutMilestones inserts milestones with their numbers into a draft group. New
-// milestones of the group are numbered after the highest. Invalid; Conflict.
+// owner returns the values of the columns project_id and namespace_id of what belongs
+// to a draft.
+func owner(d *project.Draft) (projectID, groupID *int64) {
+	if d.Project {
+		return &d.ID, nil
+	}
+	return nil, &d.ID
+}
+
+// PutMilestones inserts milestones with their numbers into a draft. New milestones of
+// the group or project are numbered after the highest. Invalid; Conflict.
 func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft, list []*Milestone) error {
 	var highest int64
 	for _, m := range list {
@@ -73,16 +82,16 @@ func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft
 		if err := m.checkCopy(); err != nil {
 			return err
 		}
-		m.GroupID = &d.ID
+		m.ProjectID, m.GroupID = owner(d)
 		if err := insertMilestone(ctx, tx, m); err != nil {
-			if db.IsUnique(err, "milestones_namespace_id_iid") {
+			if db.IsUnique(err, "milestones_namespace_id_iid") || db.IsUnique(err, "milestones_project_id_iid") {
 				return errs.InvalidField("iid", "is that of another milestone")
 			}
 			return err
 		}
 		highest = max(highest, m.IID)
 	}
-	return raiseGroupNumber(ctx, tx, d.ID, "milestone", highest)
+	return raiseNumber(ctx, tx, d, "milestone", highest)
 }
 
 // maxNumber is the highest number of an imported milestone. It leaves room for new

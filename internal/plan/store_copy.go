@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"svc/internal/db"
+	"svc/internal/project"
 )
 
 func countGroupObjects(ctx context.Context, q db.Q, groupID int64) (n Sizes, err error) {
@@ -27,12 +28,15 @@ func eachGroupMilestone(ctx context.Context, q db.Q, groupID int64, f func(*Mile
 	return db.Each(ctx, q, scanMilestone, f, `SELECT `+milestoneColumns+` FROM `+milestoneTables+` WHERE m.namespace_id = ? ORDER BY m.iid`, groupID)
 }
 
-// raiseGroupNumber raises the counter of a kind of object in a group to at least
-// value.
-func raiseGroupNumber(ctx context.Context, q db.Q, groupID int64, kind string, value int64) error {
+// raiseNumber raises the counter of a kind of object in a draft to at least value.
+func raiseNumber(ctx context.Context, q db.Q, d *project.Draft, kind string, value int64) error {
+	table, column := "group_counters", "namespace_id"
+	if d.Project {
+		table, column = "project_counters", "project_id"
+	}
 	_, err := q.ExecContext(ctx, `
-		INSERT INTO group_counters (namespace_id, kind, value) VALUES (?, ?, ?)
-		ON CONFLICT (namespace_id, kind) DO UPDATE SET value = excluded.value WHERE group_counters.value < excluded.value`, groupID, kind, value)
+		INSERT INTO `+table+` (`+column+`, kind, value) VALUES (?, ?, ?)
+		ON CONFLICT (`+column+`, kind) DO UPDATE SET value = excluded.value WHERE `+table+`.value < excluded.value`, d.ID, kind, value)
 	return err
 }
 

@@ -14,11 +14,12 @@ import (
 	"svc/internal/picture"
 )
 
-// Draft is a group that is being imported, with its subgroups. No one can see it:
-// for others it does not exist.
+// Draft is a group that is being imported, with its subgroups, or a project. No one
+// can see it: for others it does not exist.
 type Draft struct {
-	ID   int64
-	Path string // path relative to the top-level draft; empty for the draft itself
+	ID      int64
+	Project bool   // a project, see BeginProject
+	Path    string // path relative to the top-level draft; empty for the draft itself and for a project
 
 	full, name string // temporary values, until it is shown
 	depth      int
@@ -123,20 +124,26 @@ func (s *Service) addDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above
 
 func (f Feature) ofWiki() bool { return f == Disabled || f == MembersOnly || f == Enabled }
 
-// PaintDraft sets the avatar of a group in a draft. Invalid if the file is not an
+// PaintDraft sets the avatar of a group or project in a draft. Invalid if the file is not an
 // image.
 func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	return s.avatars(true).Replace(ctx, d.ID, f, false, func(name string) (string, error) {
+	return s.avatars(!d.Project).Replace(ctx, d.ID, f, false, func(name string) (string, error) {
+		if d.Project {
+			return "", saveDraftProjectAvatar(ctx, s.DB, d.ID, name)
+		}
 		return "", saveDraftAvatar(ctx, s.DB, d.ID, name)
 	})
 }
 
-// AddDraftMembers adds members to a group in a draft. Invalid; Conflict.
+// AddDraftMembers adds members to a group or project in a draft. Invalid; Conflict.
 func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list []*Member) error {
 	in := source{group: &Namespace{ID: d.ID}}
+	if d.Project {
+		in = source{project: &Project{ID: d.ID}}
+	}
 	for _, m := range list {
 		if !m.Level.Valid() {
 			return errs.InvalidField("access_level", "is not included in the list")

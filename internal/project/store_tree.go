@@ -15,17 +15,23 @@ func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	}, `SELECT n.id, n.full_path FROM namespaces n WHERE n.deleted_at IS NULL AND n.id IN `+below, id)
 }
 
-// lasting selects the members m of groups, users u, that have not expired.
+// lasting selects the members m, users u, that have not expired.
 const lasting = `members m JOIN users u ON u.id = m.user_id WHERE u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember
 
-func eachMember(ctx context.Context, q db.Q, groupID int64, today string, f func(*Member) error) error {
+func eachMember(ctx context.Context, q db.Q, in source, today string, f func(*Member) error) error {
+	column, id := "m.namespace_id", int64(0)
+	if in.project != nil {
+		column, id = "m.project_id", in.project.ID
+	} else {
+		id = in.group.ID
+	}
 	return db.Each(ctx, q, func(s db.Scanner) (*Member, error) {
 		m := &Member{User: &user.User{}}
 		err := s.Scan(&m.ID, &m.UserID, (*int64)(&m.Level), &m.ExpiresAt, db.Time(&m.CreatedAt),
 			&m.User.Username, &m.User.Name, &m.User.Email, db.NullTime(&m.User.ConfirmedAt))
 		return m, err
 	}, f, `SELECT m.id, m.user_id, m.access_level, COALESCE(m.expires_at, ''), m.created_at, u.username, u.name, u.email, u.confirmed_at
-		FROM `+lasting+` AND m.namespace_id = ? ORDER BY m.id`, today, groupID)
+		FROM `+lasting+` AND `+column+` = ? ORDER BY m.id`, today, id)
 }
 
 func countMembers(ctx context.Context, q db.Q, id int64, today string) (n int64, err error) {
@@ -97,4 +103,31 @@ func depthBelow(ctx context.Context, q db.Q, id, parentID int64) (depth int, err
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(MAX(t.depth), 0) + (SELECT COALESCE(MAX(a.depth), 0) FROM namespace_tree a WHERE a.descendant_id = ?)
 		FROM namespace_tree t WHERE t.ancestor_id = ?`, parentID, id).Scan(&depth)
 	return depth, err
+}
+
+// hideNewProject hides a project that was just created.
+func hideNewProject(ctx context.Context, q db.Q, p *Project) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET deleted_at = ? WHERE id = ?`, p.CreatedAt, p.ID)
+}
+
+// findDraftProject returns a project that is imported from a file.
+func findDraftProject(ctx context.Context, q db.Q, id int64) (*Project, error) {
+	return scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE p.id = ? AND p.deleted_at IS NOT NULL AND p.import_type = '`+FromFile+`' AND p.import_status = 'started' AND n.deleted_at IS NULL`, id))
+}
+
+func showProject(ctx context.Context, q db.Q, p *Project) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET deleted_at = NULL, import_status = ?, created_at = ? WHERE id = ? AND deleted_at IS NOT NULL`,
+		string(ImportFinished), p.CreatedAt, p.ID)
+}
+
+// freeDraftPath ends a draft: nothing can show it any more, and others can have its
+// path.
+func freeDraftPath(ctx context.Context, q db.Q, id int64, suffix string) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET import_status = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NOT NULL`,
+		string(ImportFailed), suffix, suffix, id)
+}
+
+func saveDraftProjectAvatar(ctx context.Context, q db.Q, id int64, name string) error {
+	return db.ExecOne(ctx, q, `UPDATE projects SET avatar = ? WHERE id = ? AND deleted_at IS NOT NULL`, name, id)
 }

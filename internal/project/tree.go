@@ -45,8 +45,16 @@ func (s *Service) Leaf(ctx context.Context, b Branch) (*Namespace, error) {
 // EachMember calls f for the direct members of a group, in the order in which they
 // joined, without bot users. The caller has the group from Tree.
 func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) error) error {
-	if err := eachMember(ctx, s.DB, n.ID, s.today(), f); err != nil {
+	if err := eachMember(ctx, s.DB, source{group: n}, s.today(), f); err != nil {
 		return fmt.Errorf("members of group %d: %w", n.ID, err)
+	}
+	return nil
+}
+
+// EachProjectMember is EachMember for a project. The caller has required Maintainer.
+func (s *Service) EachProjectMember(ctx context.Context, p *Project, f func(*Member) error) error {
+	if err := eachMember(ctx, s.DB, source{project: p}, s.today(), f); err != nil {
+		return fmt.Errorf("members of project %d: %w", p.ID, err)
 	}
 	return nil
 }
@@ -65,4 +73,9 @@ func (s *Service) CountMembers(ctx context.Context, n *Namespace) (int64, error)
 // close the avatar. NotFound if there is none.
 func (s *Service) Picture(ctx context.Context, n *Namespace) (*blob.Object, error) {
 	return s.avatars(true).Open(ctx, n.ID, n.Avatar)
+}
+
+// ProjectPicture is Picture for a project, for Maintainers.
+func (s *Service) ProjectPicture(ctx context.Context, p *Project) (*blob.Object, error) {
+	return s.avatars(false).Open(ctx, p.ID, p.Avatar)
 }

@@ -329,16 +329,22 @@ func (s *Service) FillAuxRepo(ctx context.Context, a *AuxRepo, branch string, bu
 }
 
 func (s *Service) fill(ctx context.Context, r git.Repo, branch string, bundle io.Reader) error {
+	return s.unbundle(ctx, r, branch, func(object int64) error { return r.Unbundle(ctx, bundle, object) })
+}
+
+// unbundle has a repository filled from a bundle by read, whose argument is the
+// maximum size of an object, and sets its default branch, unless it is empty.
+func (s *Service) unbundle(ctx context.Context, r git.Repo, branch string, read func(object int64) error) error {
 	_, object, err := s.pushLimits(ctx)
 	if err != nil {
 		return err
 	}
-	err = r.Unbundle(ctx, bundle, object)
+	err = read(object)
 	if errors.Is(err, git.ErrTooLarge) {
 		return errs.Invalid("the repository cannot be read: an object exceeds the maximum size").Because(err)
 	}
 	if errors.Is(err, git.ErrBundle) {
-		return errs.Invalid("the repository cannot be read: it is not a complete git bundle").Because(err)
+		return errs.Invalid("the repository cannot be read: it is not a complete git bundle, or has refs or objects that cannot be imported").Because(err)
 	}
 	if err != nil || branch == "" {
 		return passing(err)

@@ -29,7 +29,7 @@ type source struct {
 // addresses of users. The same content makes the same entries, but for the
 // manifest.
 func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch, digests bool) (err error) {
-	w, err := archive.NewWriter(out, s.TempDir, s.Now())
+	w, err := archive.NewWriter(out, archive.Groups(), s.TempDir, s.Now())
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *source) person(p user.Person) *archive.PersonRow {
 
 func (s *source) writeBoards(ctx context.Context, g *project.Namespace) error {
 	return s.each(archive.BoardPart, func(add func(any) error) error {
-		return s.Boards.Each(ctx, g, func(list []*board.Board) error {
+		return s.Boards.Each(ctx, plan.Owner{Group: g}, func(list []*board.Board) error {
 			var ids []int64
 			for _, b := range list {
 				ids = appendID(ids, b.AssigneeID)

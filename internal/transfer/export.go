@@ -17,10 +17,11 @@ import (
 	"svc/internal/queue"
 )
 
-// Export is a group that is written into a file.
+// Export is a group or project that is written into a file.
 type Export struct {
 	ID         int64
-	GroupID    *int64 // nil when the group is gone
+	Project    bool
+	OwnerID    *int64 // the group or project; nil when it is gone
 	UserID     *int64 // who asked for it; nil when they are gone
 	State      State
 	Done       int64 // rows
@@ -31,8 +32,9 @@ type Export struct {
 	FinishedAt *time.Time
 	ExpiresAt  *time.Time
 
-	tries     int64
-	addresses bool // it has digests of addresses; for administrators only
+	tries       int64
+	addresses   bool    // it has digests of addresses; for administrators only
+	description *string // of a project, instead of its own
 }
 
 // Percent is how much of it is done.
@@ -42,7 +44,12 @@ func (e *Export) Percent() int { return percent(e.State, e.Done, e.Total) }
 func (e *Export) Going() bool { return e.State == Queued || e.State == Started }
 
 // key is the key of the file in the object storage.
-func (e *Export) key() string { return fmt.Sprintf("transfer/exports/%d.tar.gz", e.ID) }
+func (e *Export) key() string {
+	if e.Project {
+		return fmt.Sprintf("transfer/project_exports/%d.tar.gz", e.ID)
+	}
+	return fmt.Sprintf("transfer/exports/%d.tar.gz", e.ID)
+}
 
 // keepExport is how long a file can be downloaded.
 const keepExport = 7 * 24 * time.Hour
@@ -50,6 +57,7 @@ const keepExport = 7 * 24 * time.Hour
 // ExportWork is an export in the background.
 type ExportWork struct {
 	ExportID int64 `json:"export_id"`
+	Project  bool  `json:"project,omitempty"`
 }
 
 // Kind implements queue.Work.
@@ -65,43 +73,50 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 	if err != nil {
 		return nil, err
 	}
-	var e *Export
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "namespaces", g.ID); err != nil {
+	e := &Export{OwnerID: &g.ID}
+	place := audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}
+	return s.startExport(ctx, by, e, "namespaces", audit.Event{
+		Type: "group_export_created", Entity: place, Details: audit.Details{Add: "export", Message: "Group export started"},
+	})
+}
+
+// startExport adds an export, unless one is going on that the actor may have.
+func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, table string, event audit.Event) (*Export, error) {
+	e.UserID, e.State, e.CreatedAt, e.addresses = &by.ID, Queued, s.Now(), by.Admin
+	found := e
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, table, *e.OwnerID); err != nil {
 			return err
 		}
-		list, err := findExports(ctx, tx, g.ID)
+		list, err := findExports(ctx, tx, e.Project, *e.OwnerID)
 		if err != nil {
 			return err
 		}
 		if list = visible(list, by); len(list) > 0 && list[0].Going() {
-			e = list[0]
+			found = list[0]
 			return nil
 		}
-		e = &Export{GroupID: &g.ID, UserID: &by.ID, State: Queued, CreatedAt: s.Now(), addresses: by.Admin}
+		found = e
 		if err := insertExport(ctx, tx, e); err != nil {
 			return err
 		}
-		err = audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "group_export_created", Entity: audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath},
-			Details: audit.Details{Add: "export", Message: "Group export started"},
-		})
-		if err != nil {
+		if err := audit.Record(ctx, tx, by, s.Now(), event); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, ExportWork{e.ID}, queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, ExportWork{e.ID, e.Project}, queue.In(lane), queue.Tries(maxTries+1))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("export group %d: %w", g.ID, err)
+		return nil, fmt.Errorf("start export: %w", err)
 	}
-	return e, nil
+	return found, nil
 }
 
-// Exports are those of a group that matter.
+// Exports are those of a group or project that matter.
 type Exports struct {
-	Group *project.Namespace
-	Last  *Export // the newest; nil for none
-	Ready *Export // the newest that can be downloaded; nil for none
+	Group   *project.Namespace
+	Project *project.Project
+	Last    *Export // the newest; nil for none
+	Ready   *Export // the newest that can be downloaded; nil for none
 }
 
 // visible leaves out the exports that an actor may not have.
@@ -116,11 +131,15 @@ func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := findExports(ctx, s.DB, g.ID)
-	if err != nil {
-		return nil, fmt.Errorf("exports of group %d: %w", g.ID, err)
-	}
 	found := &Exports{Group: g}
+	return found, s.fillExports(ctx, by, found, false, g.ID)
+}
+
+func (s *Service) fillExports(ctx context.Context, by actor.Actor, found *Exports, project bool, ownerID int64) error {
+	list, err := findExports(ctx, s.DB, project, ownerID)
+	if err != nil {
+		return fmt.Errorf("find exports: %w", err)
+	}
 	for _, e := range visible(list, by) {
 		if e.ExpiresAt != nil && !e.ExpiresAt.After(s.Now()) {
 			continue
@@ -132,7 +151,7 @@ func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) 
 			found.Ready = e
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // OpenExport opens the newest file of a group; the caller closes it. Owners only;
@@ -142,6 +161,10 @@ func (s *Service) OpenExport(ctx context.Context, by actor.Actor, ref project.Re
 	if err != nil {
 		return nil, nil, err
 	}
+	return s.openExport(ctx, found)
+}
+
+func (s *Service) openExport(ctx context.Context, found *Exports) (*Exports, *blob.Object, error) {
 	missing := errs.NotFound("Not found or has expired")
 	missing.Bare = true
 	if found.Ready == nil {
@@ -159,12 +182,18 @@ func (s *Service) OpenExport(ctx context.Context, by actor.Actor, ref project.Re
 
 // FileName is what the file is called for users.
 func (e *Exports) FileName() string {
-	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), e.Group.Path)
+	path := ""
+	if e.Project != nil {
+		path = e.Project.Path
+	} else {
+		path = e.Group.Path
+	}
+	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), path)
 }
 
 // RunExport does an export.
 func (s *Service) RunExport(ctx context.Context, w ExportWork) error {
-	e, err := findExport(ctx, s.DB, w.ExportID)
+	e, err := findExport(ctx, s.DB, w.Project, w.ExportID)
 	if err != nil || e == nil || !e.Going() {
 		return err
 	}
@@ -178,30 +207,42 @@ func (s *Service) RunExport(ctx context.Context, w ExportWork) error {
 
 // export writes the file and tells that it is there.
 func (s *Service) export(ctx context.Context, e *Export) error {
-	if e.GroupID == nil {
-		return errs.NotFound("Group")
+	if e.OwnerID == nil {
+		return errs.NotFound("Group or project")
 	}
 	by, err := s.as(ctx, e.UserID)
 	if err != nil {
 		return err
 	}
-	top, tree, err := s.Projects.Tree(ctx, by, project.RefTo(*e.GroupID))
+	if e.Project {
+		return s.exportProject(ctx, e, by)
+	}
+	top, tree, err := s.Projects.Tree(ctx, by, project.RefTo(*e.OwnerID))
 	if err != nil {
 		return err
 	}
 	if e.Total, err = s.countRows(ctx, top, len(tree)); err != nil {
 		return err
 	}
-	m := s.measure(ctx, func(ctx context.Context, done int64) error {
-		return saveProgress(ctx, s.DB, "group_exports", e.ID, done, e.Total)
-	})
-	e.Size, err = s.store(ctx, e, func(out io.Writer) error { return s.write(ctx, out, m, top, tree, e.addresses && by.Admin) })
-	m.close()
+	err = s.measured(ctx, e, func(out io.Writer, m *meter) error { return s.write(ctx, out, m, top, tree, e.addresses && by.Admin) })
 	if err != nil {
 		return err
 	}
-	return s.finishExport(ctx, e, by, top)
+	return s.finishExport(ctx, e, by, notice{"group", top.FullPath, top.FullName, "/groups/" + top.FullPath + "/-/settings/export"})
 }
+
+// measured stores what write writes, and saves how far it is.
+func (s *Service) measured(ctx context.Context, e *Export, write func(out io.Writer, m *meter) error) (err error) {
+	m := s.measure(ctx, func(ctx context.Context, done int64) error {
+		return saveProgress(ctx, s.DB, tablesOf(e.Project).exports, e.ID, done, e.Total)
+	})
+	e.Size, err = s.store(ctx, e, func(out io.Writer) error { return write(out, m) })
+	m.close()
+	return err
+}
+
+// notice is what the email about an export names.
+type notice struct{ noun, path, name, page string }
 
 // store keeps what write writes while it is written.
 func (s *Service) store(ctx context.Context, e *Export, write func(io.Writer) error) (int64, error) {
@@ -237,7 +278,7 @@ func (s *Service) countRows(ctx context.Context, top *project.Namespace, groups 
 	return int64(groups) + sizes.Labels + sizes.Milestones + boards + badges + members, err
 }
 
-func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g *project.Namespace) error {
+func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, of notice) error {
 	now := s.Now()
 	until := now.Add(keepExport)
 	e.State, e.FinishedAt, e.ExpiresAt, e.Done = Finished, &now, &until, e.Total
@@ -249,9 +290,9 @@ func (s *Service) finishExport(ctx context.Context, e *Export, by actor.Actor, g
 			return err
 		}
 		return s.post(ctx, tx, by, mail.Email{
-			Subject: "Export of " + g.FullPath + " is ready",
-			Lines:   []string{"The export of the group " + g.FullName + " is complete. You can download the file until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
-			Action:  "Download", Path: "/groups/" + g.FullPath + "/-/settings/export",
+			Subject: "Export of " + of.path + " is ready",
+			Lines:   []string{"The export of the " + of.noun + " " + of.name + " is complete. You can download the file until " + until.UTC().Format("2 January 2006, 15:04 MST") + "."},
+			Action:  "Download", Path: of.page,
 		})
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/secret"
 	"svc/internal/transfer/archive"
+	"svc/internal/transfer/rows"
 )
 
 // filling creates the groups of an import as drafts, which no user can see.
@@ -93,10 +94,7 @@ func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) er
 // past rounds a time to what databases store. A time in the future or before 1970
 // becomes the current time.
 func (f *filling) past(t time.Time) time.Time {
-	if now := f.Now(); t.After(now) || t.Year() < 1970 {
-		return now
-	}
-	return t.UTC().Truncate(time.Microsecond)
+	return rows.Past(t, f.Now())
 }
 
 func (f *filling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
@@ -200,7 +198,7 @@ func toSettings(r *archive.SettingsRow) project.GroupSettings {
 	}
 }
 
-func (f *filling) File(ctx context.Context, p archive.Part, name string, r io.Reader) error {
+func (f *filling) File(ctx context.Context, p archive.Part, name string, _ int64, r io.Reader) error {
 	if p == archive.AvatarPart {
 		_, base := splitPath(name)
 		return f.Projects.PaintDraft(ctx, f.group(), &picture.File{Name: base, Data: r})

@@ -19,14 +19,15 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// Import is a group that is made of a file.
+// Import is a group or project that is made of a file.
 type Import struct {
 	ID         int64
+	Project    bool
 	UserID     *int64 // who asked for it; nil when they are gone
-	Name       string // of the group to come
+	Name       string // of the group or project to come
 	Path       string
-	ParentID   *int64 // the group above; nil at the top
-	GroupID    *int64 // the group, once it is finished and while it is there
+	ParentID   *int64 // the group above, nil at the top; the namespace of a project
+	OwnerID    *int64 // the group or project, once it is finished and while it is there
 	State      State
 	Done       int64 // bytes; the file is read twice
 	Total      int64
@@ -35,9 +36,10 @@ type Import struct {
 	CreatedAt  time.Time
 	FinishedAt *time.Time
 
-	draft *int64 // the group while no one sees it
-	tries int64
-	file  string
+	draft     *int64 // the group or project while no one sees it
+	tries     int64
+	file      string
+	overrides Overrides // of a project
 }
 
 // Percent is how much of it is done.
@@ -52,6 +54,7 @@ const keepImport = 90 * 24 * time.Hour
 // ImportWork is an import in the background.
 type ImportWork struct {
 	ImportID int64 `json:"import_id"`
+	Project  bool  `json:"project,omitempty"`
 }
 
 // Kind implements queue.Work.
@@ -79,65 +82,73 @@ func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) 
 	if err := s.Projects.CheckGroup(ctx, by, project.NewGroup{Name: n.Name, Path: n.Path, ParentID: n.ParentID}); err != nil {
 		return nil, err
 	}
+	i := &Import{Name: n.Name, Path: n.Path, ParentID: n.ParentID}
+	return i, s.receive(ctx, by, i, n.Size, n.File, func(ctx context.Context, tx *db.Tx) error {
+		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
+			Type: "group_import_created", Entity: audit.Entity{Type: audit.UserEntity, ID: by.ID, Path: by.Username},
+			Target: audit.Target{Type: "GroupImport", ID: i.ID, Details: i.Path}, Details: audit.Details{Add: "import", Message: "Group import started"},
+		})
+	})
+}
+
+// receive stores the file of an import and adds the background job. begin is called in
+// its transaction. TooLarge.
+func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given int64, file io.Reader, begin func(ctx context.Context, tx *db.Tx) error) error {
 	most, err := s.Limit(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if most > 0 && n.Size > most {
-		return nil, tooLarge(most)
+	if most > 0 && given > most {
+		return tooLarge(most)
 	}
-	i := &Import{
-		UserID: &by.ID, Name: n.Name, Path: n.Path, ParentID: n.ParentID, State: Uploading, CreatedAt: s.Now(), Total: 2 * n.Size,
-		file: "transfer/imports/" + secret.Token("") + ".tar.gz",
-	}
+	i.UserID, i.State, i.CreatedAt, i.Total, i.file = &by.ID, Uploading, s.Now(), 2*given, "transfer/imports/"+secret.Token("")+".tar.gz"
 	// The row goes first: it leads to the file, should no one come back.
 	if err := insertImport(ctx, s.DB, i); err != nil {
-		return nil, fmt.Errorf("import group: %w", err)
+		return fmt.Errorf("add import: %w", err)
 	}
-	within := archive.Bounded(n.File, func(read int64) error {
+	within := archive.Bounded(file, func(read int64) error {
 		if most > 0 && read > most {
 			return tooLarge(most)
 		}
 		return nil
 	})
-	size, err := s.Blobs.Put(ctx, i.file, within, blob.Options{ContentType: "application/gzip", Size: n.Size})
+	size, err := s.Blobs.Put(ctx, i.file, within, blob.Options{ContentType: "application/gzip", Size: given})
+	if err == nil {
+		i.State, i.Total = Queued, 2*size
+		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+			if err := moveImport(ctx, tx, i, Uploading); err != nil {
+				return err
+			}
+			if err := begin(ctx, tx); err != nil {
+				return err
+			}
+			return s.Queue.Add(ctx, tx, ImportWork{i.ID, i.Project}, queue.In(lane), queue.Tries(maxTries+1))
+		})
+	}
 	if err != nil {
-		// Without a file it is no import.
+		// Without a file, or without a place, it is no import.
 		ctx := context.WithoutCancel(ctx)
 		err = fmt.Errorf("keep the file of import %d: %w", i.ID, err)
-		return nil, errors.Join(err, s.Blobs.Delete(ctx, i.file), deleteImport(ctx, s.DB, i.ID))
+		return errors.Join(err, s.Blobs.Delete(ctx, i.file), deleteImport(ctx, s.DB, i))
 	}
-	i.State, i.Total = Queued, 2*size
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := moveImport(ctx, tx, i, Uploading); err != nil {
-			return err
-		}
-		err := audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "group_import_created", Entity: audit.Entity{Type: audit.UserEntity, ID: by.ID, Path: by.Username},
-			Target: audit.Target{Type: "GroupImport", ID: i.ID, Details: i.Path}, Details: audit.Details{Add: "import", Message: "Group import started"},
-		})
-		if err != nil {
-			return err
-		}
-		return s.Queue.Add(ctx, tx, ImportWork{i.ID}, queue.In(lane), queue.Tries(maxTries+1))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("import group: %w", err)
-	}
-	return i, nil
+	return nil
 }
 
 func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
 
-// Import returns how far an import is, to the one who asked for it and to
+// Import returns how far the import of a group is, to the one who asked for it and to
 // administrators; NotFound.
 func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
+	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, false, id) })
+}
+
+func (s *Service) imported(ctx context.Context, by actor.Actor, find func() (*Import, error)) (*Import, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	i, err := findImport(ctx, s.DB, id)
+	i, err := find()
 	if err != nil {
-		return nil, fmt.Errorf("find import %d: %w", id, err)
+		return nil, fmt.Errorf("find import: %w", err)
 	}
 	if i == nil || !by.Admin && (i.UserID == nil || *i.UserID != by.ID) {
 		return nil, errs.NotFound("Import")
@@ -145,12 +156,16 @@ func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import
 	return i, nil
 }
 
-// Imports lists the imports that the actor asked for, the newest first.
+// Imports lists the imports of groups that the actor asked for, the newest first.
 func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Import], error) {
+	return s.listImports(ctx, by, false, p)
+}
+
+func (s *Service) listImports(ctx context.Context, by actor.Actor, project bool, p db.Paging) (db.Page[*Import], error) {
 	if err := by.RequireUser(); err != nil {
 		return db.Page[*Import]{}, err
 	}
-	page, err := listImports(ctx, s.DB, by.ID, p)
+	page, err := listImports(ctx, s.DB, project, by.ID, p)
 	if err != nil {
 		return page, fmt.Errorf("list imports: %w", err)
 	}
@@ -159,7 +174,7 @@ func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.
 
 // RunImport does an import.
 func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
-	i, err := findImport(ctx, s.DB, w.ImportID)
+	i, err := findImport(ctx, s.DB, w.Project, w.ImportID)
 	if err != nil || i == nil || !i.Going() {
 		return err
 	}
@@ -174,6 +189,9 @@ func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
 // beginImport notes another try, and removes what the one before left.
 func (s *Service) beginImport(ctx context.Context, i *Import) error {
 	i.Report = Report{}
+	if i.Project {
+		return s.beginProject(ctx, i)
+	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.dropDraft(ctx, tx, i); err != nil {
 			return err
@@ -200,39 +218,54 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 	if err != nil {
 		return err
 	}
+	if i.Project {
+		return s.importProject(ctx, i, by)
+	}
 	to := project.NewGroup{Name: i.Name, Path: i.Path, ParentID: i.ParentID}
 	if err := s.Projects.CheckGroup(ctx, by, to); err != nil {
 		return err
 	}
+	put := &filling{Service: s, by: by, i: i}
+	err = s.readTwice(ctx, i, by, archive.Groups(), func(people *archive.UserList) (archive.Taker, error) {
+		put.people = people.Digests
+		return put, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.finishImport(ctx, i, by, put.drafts[0], to)
+}
+
+// readTwice reads the file of an import: first to see that it is whole and to know the
+// users in it, then for the taker that begin returns.
+func (s *Service) readTwice(ctx context.Context, i *Import, by actor.Actor, k archive.Kind, begin func(*archive.UserList) (archive.Taker, error)) error {
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
-		return saveProgress(ctx, s.DB, "group_imports", i.ID, done, i.Total)
+		return saveProgress(ctx, s.DB, tablesOf(i.Project).imports, i.ID, done, i.Total)
 	})
 	defer m.close()
-	var people map[archive.Digest]int64 // empty but for administrators: no one else learns which addresses have accounts
-	err = s.withFile(ctx, i, func(file io.Reader) error {
-		people, err = archive.Users(ctx, file, m.done.Store)
+	var people *archive.UserList
+	err := s.withFile(ctx, i, func(file io.Reader) (err error) {
+		people, err = archive.Inspect(ctx, file, k, m.done.Store)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if !by.Admin {
-		clear(people)
+	if !by.Admin { // no one else learns which addresses have accounts
+		clear(people.Digests)
 	}
-	if err := s.Users.Recognise(ctx, people); err != nil {
+	if err := s.Users.Recognise(ctx, people.Digests); err != nil {
 		return err
 	}
-	put := &filling{Service: s, by: by, i: i, people: people}
+	to, err := begin(people)
+	if err != nil {
+		return err
+	}
 	half := i.Total / 2
-	err = s.withFile(ctx, i, func(file io.Reader) error {
-		i.Report.Imported, err = archive.Read(ctx, file, put, func(read int64) { m.done.Store(half + read) })
+	return s.withFile(ctx, i, func(file io.Reader) (err error) {
+		i.Report.Imported, err = archive.Read(ctx, file, k, to, func(read int64) { m.done.Store(half + read) })
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	m.close()
-	return s.finishImport(ctx, i, by, put.drafts[0], to)
 }
 
 // withFile has what was sent read.
@@ -256,7 +289,7 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 		if err != nil {
 			return err
 		}
-		i.GroupID, i.State, i.FinishedAt, i.Done = &g.ID, Finished, &now, i.Total
+		i.OwnerID, i.State, i.FinishedAt, i.Done = &g.ID, Finished, &now, i.Total
 		if err := endImport(ctx, tx, i); err != nil {
 			return err
 		}
@@ -273,11 +306,17 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 	return nil
 }
 
-// failImport ends an import without a group.
+// failImport ends an import without a group or project.
 func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 	now := s.Now()
-	i.State, i.Error, i.FinishedAt, i.GroupID, i.Report = Failed, why, &now, nil, Report{}
+	i.State, i.Error, i.FinishedAt, i.OwnerID, i.Report = Failed, why, &now, nil, Report{}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if i.Project {
+			if err := endImport(ctx, tx, i); err != nil || i.draft == nil {
+				return err
+			}
+			return s.Projects.DropProject(ctx, tx, *i.draft)
+		}
 		if err := s.dropDraft(ctx, tx, i); err != nil {
 			return err
 		}
@@ -295,7 +334,7 @@ func (s *Service) dropFile(ctx context.Context, i *Import) {
 	ctx = context.WithoutCancel(ctx)
 	err := s.Blobs.Delete(ctx, i.file)
 	if err == nil {
-		err = forgetFile(ctx, s.DB, i.ID)
+		err = forgetFile(ctx, s.DB, i)
 	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "cannot remove the file of an import", "import", i.ID, "error", err)

@@ -15,8 +15,8 @@ type Report struct {
 
 // Missing is something that could not be taken over.
 type Missing struct {
-	Thing string // member or board
-	Group string // its path below the group at the top; empty for that
+	Thing string // member, board or user
+	Group string // its path below the group at the top; empty for that and in a project
 	Name  string
 	Why   string
 }
@@ -25,6 +25,7 @@ type Missing struct {
 const (
 	memberThing = "member"
 	boardThing  = "board"
+	userThing   = "user" // of a project: what they did is that of the ghost user
 )
 
 // maxMissing is how much a report lists one by one.
@@ -38,6 +39,14 @@ func (r *Report) add(m Missing) {
 	if len(r.Missing) < maxMissing {
 		r.Missing = append(r.Missing, m)
 	}
+}
+
+// count counts something without listing it.
+func (r *Report) count(thing string) {
+	if r.Lost == nil {
+		r.Lost = map[string]int64{}
+	}
+	r.Lost[thing]++
 }
 
 // addAll adds what another report has.
@@ -66,5 +75,5 @@ func (r *Report) More() int64 {
 	for _, n := range r.Lost {
 		more += n
 	}
-	return more
+	return max(more, 0)
 }

@@ -330,7 +330,7 @@ func TestBrokenOff(t *testing.T) {
 			if _, err := s.Projects.Group(ctx, st.by, "whole"); err == nil {
 				t.Fatalf("broken off at %d %%, the group is there", part)
 			}
-			if now := st.look(whole); now.State != transfer.Started || now.GroupID != nil {
+			if now := st.look(whole); now.State != transfer.Started || now.OwnerID != nil {
 				t.Fatalf("broken off at %d %%: %+v", part, now)
 			}
 		}
@@ -338,7 +338,7 @@ func TestBrokenOff(t *testing.T) {
 			t.Fatalf("%d groups, %d before: the import broke off before it made any", made, groups)
 		}
 		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: whole.ID}))(t)
-		if now := st.look(whole); now.State != transfer.Finished || now.GroupID == nil {
+		if now := st.look(whole); now.State != transfer.Finished || now.OwnerID == nil {
 			t.Errorf("in the end it is %+v", now)
 		}
 		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: whole.ID}))(t) // its end was not written down

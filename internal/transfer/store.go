@@ -10,24 +10,44 @@ import (
 	"svc/internal/db"
 )
 
-const exportColumns = `e.id, e.namespace_id, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at,
-	e.addresses`
-
-func scanExport(s db.Scanner) (*Export, error) {
-	var e Export
-	err := s.Scan(&e.ID, &e.GroupID, &e.UserID, (*string)(&e.State), &e.tries, &e.Done, &e.Total, &e.Size, &e.Error,
-		db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt), &e.addresses)
-	return &e, err
+// tables are those of groups or of projects.
+type tables struct {
+	exports, imports string
+	owner            string // the column of the group or project
+	description      string // of an export
+	overrides        string // of an import
 }
 
-// findExports returns the exports of a group, the newest first.
-func findExports(ctx context.Context, q db.Q, groupID int64) ([]*Export, error) {
-	return db.All(ctx, q, scanExport, `SELECT `+exportColumns+` FROM group_exports e WHERE e.namespace_id = ? ORDER BY e.id DESC LIMIT 100`, groupID)
+func tablesOf(project bool) tables {
+	if project {
+		return tables{"project_exports", "project_file_imports", "project_id", "e.description", "i.overrides"}
+	}
+	return tables{"group_exports", "group_imports", "namespace_id", "NULL", "'{}'"}
+}
+
+func (t tables) exportColumns() string {
+	return `e.id, e.` + t.owner + `, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at, e.addresses, ` + t.description
+}
+
+func scanExport(project bool) func(s db.Scanner) (*Export, error) {
+	return func(s db.Scanner) (*Export, error) {
+		e := Export{Project: project}
+		err := s.Scan(&e.ID, &e.OwnerID, &e.UserID, (*string)(&e.State), &e.tries, &e.Done, &e.Total, &e.Size, &e.Error,
+			db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt), &e.addresses, &e.description)
+		return &e, err
+	}
+}
+
+// findExports returns the exports of a group or project, the newest first.
+func findExports(ctx context.Context, q db.Q, project bool, ownerID int64) ([]*Export, error) {
+	t := tablesOf(project)
+	return db.All(ctx, q, scanExport(project), `SELECT `+t.exportColumns()+` FROM `+t.exports+` e WHERE e.`+t.owner+` = ? ORDER BY e.id DESC LIMIT 100`, ownerID)
 }
 
 // findExport returns nil when there is none.
-func findExport(ctx context.Context, q db.Q, id int64) (*Export, error) {
-	return orNone(scanExport(q.QueryRowContext(ctx, `SELECT `+exportColumns+` FROM group_exports e WHERE e.id = ?`, id)))
+func findExport(ctx context.Context, q db.Q, project bool, id int64) (*Export, error) {
+	t := tablesOf(project)
+	return orNone(scanExport(project)(q.QueryRowContext(ctx, `SELECT `+t.exportColumns()+` FROM `+t.exports+` e WHERE e.id = ?`, id)))
 }
 
 func orNone[T any](found *T, err error) (*T, error) {
@@ -38,38 +58,44 @@ func orNone[T any](found *T, err error) (*T, error) {
 }
 
 func insertExport(ctx context.Context, q db.Q, e *Export) error {
+	if e.Project {
+		return q.QueryRowContext(ctx, `INSERT INTO project_exports (project_id, user_id, state, addresses, description, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+			e.OwnerID, e.UserID, string(e.State), e.addresses, e.description, e.CreatedAt).Scan(&e.ID)
+	}
 	return q.QueryRowContext(ctx, `INSERT INTO group_exports (namespace_id, user_id, state, addresses, created_at) VALUES (?, ?, ?, ?, ?) RETURNING id`,
-		e.GroupID, e.UserID, string(e.State), e.addresses, e.CreatedAt).Scan(&e.ID)
+		e.OwnerID, e.UserID, string(e.State), e.addresses, e.CreatedAt).Scan(&e.ID)
 }
 
 // startExport notes that a try has begun.
 func startExport(ctx context.Context, q db.Q, e *Export) error {
 	e.State = Started
-	return db.ExecOne(ctx, q, `UPDATE group_exports SET state = ?, tries = ?, done = 0, total = 0 WHERE id = ? AND state IN ('queued', 'started')`,
+	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(e.Project).exports+` SET state = ?, tries = ?, done = 0, total = 0 WHERE id = ? AND state IN ('queued', 'started')`,
 		string(e.State), e.tries, e.ID)
 }
 
 func endExport(ctx context.Context, q db.Q, e *Export) error {
 	return db.ExecOne(ctx, q, `
-		UPDATE group_exports SET state = ?, done = ?, total = ?, size = ?, error = ?, finished_at = ?, expires_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
+		UPDATE `+tablesOf(e.Project).exports+` SET state = ?, done = ?, total = ?, size = ?, error = ?, finished_at = ?, expires_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
 		string(e.State), e.Done, e.Total, e.Size, e.Error, e.FinishedAt, e.ExpiresAt, e.ID)
 }
 
 // outdateExports has the files go that a newer one replaces.
 func outdateExports(ctx context.Context, q db.Q, by *Export, now time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE group_exports SET expires_at = ? WHERE namespace_id = ? AND id < ? AND expires_at > ?`, now, by.GroupID, by.ID, now)
+	t := tablesOf(by.Project)
+	_, err := q.ExecContext(ctx, `UPDATE `+t.exports+` SET expires_at = ? WHERE `+t.owner+` = ? AND id < ? AND expires_at > ?`, now, by.OwnerID, by.ID, now)
 	return err
 }
 
-// pastExports are those whose time is over, or whose group is gone.
-func pastExports(ctx context.Context, q db.Q, now time.Time) ([]*Export, error) {
-	return db.All(ctx, q, scanExport, `
-		SELECT `+exportColumns+` FROM group_exports e WHERE e.expires_at <= ? OR e.namespace_id IS NULL AND e.state IN ('finished', 'failed')
+// pastExports are those whose time is over, or whose group or project is gone.
+func pastExports(ctx context.Context, q db.Q, project bool, now time.Time) ([]*Export, error) {
+	t := tablesOf(project)
+	return db.All(ctx, q, scanExport(project), `
+		SELECT `+t.exportColumns()+` FROM `+t.exports+` e WHERE e.expires_at <= ? OR e.`+t.owner+` IS NULL AND e.state IN ('finished', 'failed')
 		ORDER BY e.id LIMIT 100`, now)
 }
 
-func deleteExport(ctx context.Context, q db.Q, id int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM group_exports WHERE id = ?`, id)
+func deleteExport(ctx context.Context, q db.Q, e *Export) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM `+tablesOf(e.Project).exports+` WHERE id = ?`, e.ID)
 	return err
 }
 
@@ -79,58 +105,88 @@ func saveProgress(ctx context.Context, q db.Q, table string, id, done, total int
 	return err
 }
 
-const importColumns = `i.id, i.user_id, i.name, i.path, i.parent_id, i.namespace_id, i.state, i.tries, i.done, i.total, i.file, i.error, i.report, i.created_at, i.finished_at`
+func (t tables) importColumns() string {
+	return `i.id, i.user_id, i.name, i.path, i.parent_id, i.` + t.owner + `, i.state, i.tries, i.done, i.total, i.file, i.error, i.report, i.created_at, i.finished_at, ` + t.overrides
+}
 
-func scanImport(s db.Scanner) (*Import, error) {
-	var i Import
-	var report string
-	err := s.Scan(&i.ID, &i.UserID, &i.Name, &i.Path, &i.ParentID, &i.draft, (*string)(&i.State), &i.tries, &i.Done, &i.Total, &i.file, &i.Error, &report,
-		db.Time(&i.CreatedAt), db.NullTime(&i.FinishedAt))
-	if err != nil {
-		return nil, err
+func scanImport(project bool) func(s db.Scanner) (*Import, error) {
+	return func(s db.Scanner) (*Import, error) {
+		i := Import{Project: project}
+		var report, overrides string
+		err := s.Scan(&i.ID, &i.UserID, &i.Name, &i.Path, &i.ParentID, &i.draft, (*string)(&i.State), &i.tries, &i.Done, &i.Total, &i.file, &i.Error, &report,
+			db.Time(&i.CreatedAt), db.NullTime(&i.FinishedAt), &overrides)
+		if err != nil {
+			return nil, err
+		}
+		if i.State == Finished {
+			i.OwnerID, i.draft = i.draft, nil
+		}
+		if err := json.Unmarshal([]byte(report), &i.Report); err != nil {
+			return nil, fmt.Errorf("report of import %d: %w", i.ID, err)
+		}
+		if err := json.Unmarshal([]byte(overrides), &i.overrides); err != nil {
+			return nil, fmt.Errorf("overrides of import %d: %w", i.ID, err)
+		}
+		return &i, nil
 	}
-	if i.State == Finished {
-		i.GroupID, i.draft = i.draft, nil
-	}
-	if err := json.Unmarshal([]byte(report), &i.Report); err != nil {
-		return nil, fmt.Errorf("report of import %d: %w", i.ID, err)
-	}
-	return &i, nil
 }
 
 // findImport returns nil when there is none.
-func findImport(ctx context.Context, q db.Q, id int64) (*Import, error) {
-	return orNone(scanImport(q.QueryRowContext(ctx, `SELECT `+importColumns+` FROM group_imports i WHERE i.id = ?`, id)))
+func findImport(ctx context.Context, q db.Q, project bool, id int64) (*Import, error) {
+	t := tablesOf(project)
+	return orNone(scanImport(project)(q.QueryRowContext(ctx, `SELECT `+t.importColumns()+` FROM `+t.imports+` i WHERE i.id = ?`, id)))
 }
 
-func listImports(ctx context.Context, d *db.DB, userID int64, p db.Paging) (db.Page[*Import], error) {
+// findImportOf returns the import that makes or made a project; nil when there is none.
+func findImportOf(ctx context.Context, q db.Q, projectID int64) (*Import, error) {
+	return orNone(scanImport(true)(q.QueryRowContext(ctx, `
+		SELECT `+tablesOf(true).importColumns()+` FROM project_file_imports i WHERE i.project_id = ? ORDER BY i.id DESC LIMIT 1`, projectID)))
+}
+
+func listImports(ctx context.Context, d *db.DB, project bool, userID int64, p db.Paging) (db.Page[*Import], error) {
+	t := tablesOf(project)
 	var w db.Where
 	w.And("i.user_id = ?", userID)
 	return db.List(ctx, d, db.Query[*Import]{
-		Columns: importColumns, From: "group_imports i", Where: w, Order: []db.Order{{Name: "i.id"}}, Desc: true, Scan: scanImport,
+		Columns: t.importColumns(), From: t.imports + " i", Where: w, Order: []db.Order{{Name: "i.id"}}, Desc: true, Scan: scanImport(project),
 		Keys: func(i *Import) []any { return []any{i.ID} },
 	}, p)
 }
 
 func insertImport(ctx context.Context, q db.Q, i *Import) error {
+	if i.Project {
+		overrides, err := json.Marshal(i.overrides)
+		if err != nil {
+			return err
+		}
+		return q.QueryRowContext(ctx, `
+			INSERT INTO project_file_imports (user_id, name, path, parent_id, state, total, file, overrides, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			i.UserID, i.Name, i.Path, i.ParentID, string(i.State), i.Total, i.file, string(overrides), i.CreatedAt).Scan(&i.ID)
+	}
 	return q.QueryRowContext(ctx, `INSERT INTO group_imports (user_id, name, path, parent_id, state, total, file, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		i.UserID, i.Name, i.Path, i.ParentID, string(i.State), i.Total, i.file, i.CreatedAt).Scan(&i.ID)
 }
 
 // moveImport brings an import from one state into the next.
 func moveImport(ctx context.Context, q db.Q, i *Import, from State) error {
-	return db.ExecOne(ctx, q, `UPDATE group_imports SET state = ?, total = ? WHERE id = ? AND state = ?`, string(i.State), i.Total, i.ID, string(from))
+	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, total = ? WHERE id = ? AND state = ?`, string(i.State), i.Total, i.ID, string(from))
 }
 
 // startImport notes that a try has begun.
 func startImport(ctx context.Context, q db.Q, i *Import) error {
 	i.State = Started
-	return db.ExecOne(ctx, q, `UPDATE group_imports SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`, string(i.State), i.tries, i.ID)
+	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`, string(i.State), i.tries, i.ID)
 }
 
-// saveDraft notes which group is being put together.
+// saveDraft notes which group or project is being put together.
 func saveDraft(ctx context.Context, q db.Q, i *Import) error {
-	return db.ExecOne(ctx, q, `UPDATE group_imports SET namespace_id = ? WHERE id = ? AND state IN ('queued', 'started')`, i.draft, i.ID)
+	t := tablesOf(i.Project)
+	return db.ExecOne(ctx, q, `UPDATE `+t.imports+` SET `+t.owner+` = ? WHERE id = ? AND state IN ('queued', 'started')`, i.draft, i.ID)
+}
+
+// stillGoing returns ErrNoRows for an import that was canceled.
+func stillGoing(ctx context.Context, q db.Q, i *Import) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state = 'started'`, i.ID).Scan(new(int64))
 }
 
 func endImport(ctx context.Context, q db.Q, i *Import) error {
@@ -138,31 +194,37 @@ func endImport(ctx context.Context, q db.Q, i *Import) error {
 	if err != nil {
 		return err
 	}
+	t := tablesOf(i.Project)
+	owner := i.OwnerID
+	if i.Project && owner == nil {
+		owner = i.draft // those who ask for the project learn why it is not there
+	}
 	return db.ExecOne(ctx, q, `
-		UPDATE group_imports SET state = ?, namespace_id = ?, done = ?, error = ?, report = ?, finished_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
-		string(i.State), i.GroupID, i.Done, i.Error, string(report), i.FinishedAt, i.ID)
+		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
+		string(i.State), owner, i.Done, i.Error, string(report), i.FinishedAt, i.ID)
 }
 
 // forgetFile notes that the file of an import is gone.
-func forgetFile(ctx context.Context, q db.Q, id int64) error {
-	_, err := q.ExecContext(ctx, `UPDATE group_imports SET file = '' WHERE id = ?`, id)
+func forgetFile(ctx context.Context, q db.Q, i *Import) error {
+	_, err := q.ExecContext(ctx, `UPDATE `+tablesOf(i.Project).imports+` SET file = '' WHERE id = ?`, i.ID)
 	return err
 }
 
 // pastFiles are the imports whose files no one needs: of those that are over, and
 // of those whose file has been on the way since before.
-func pastFiles(ctx context.Context, q db.Q, before time.Time) ([]*Import, error) {
-	return db.All(ctx, q, scanImport, `
-		SELECT `+importColumns+` FROM group_imports i WHERE i.file <> '' AND (i.state IN ('finished', 'failed') OR i.state = 'uploading' AND i.created_at < ?)
+func pastFiles(ctx context.Context, q db.Q, project bool, before time.Time) ([]*Import, error) {
+	t := tablesOf(project)
+	return db.All(ctx, q, scanImport(project), `
+		SELECT `+t.importColumns()+` FROM `+t.imports+` i WHERE i.file <> '' AND (i.state IN ('finished', 'failed') OR i.state = 'uploading' AND i.created_at < ?)
 		ORDER BY i.id LIMIT 100`, before)
 }
 
-func deleteImport(ctx context.Context, q db.Q, id int64) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM group_imports WHERE id = ?`, id)
+func deleteImport(ctx context.Context, q db.Q, i *Import) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM `+tablesOf(i.Project).imports+` WHERE id = ?`, i.ID)
 	return err
 }
 
-func deletePastImports(ctx context.Context, q db.Q, before time.Time) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM group_imports WHERE file = '' AND (finished_at < ? OR state = 'uploading')`, before)
+func deletePastImports(ctx context.Context, q db.Q, project bool, before time.Time) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM `+tablesOf(project).imports+` WHERE file = '' AND (finished_at < ? OR state = 'uploading')`, before)
 	return err
 }

@@ -11,8 +11,17 @@ const uploadAge = 24 * time.Hour
 
 // Sweep removes files and rows whose time is over.
 func (s *Service) Sweep(ctx context.Context) error {
+	for _, project := range []bool{false, true} {
+		if err := s.sweep(ctx, project); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) sweep(ctx context.Context, project bool) error {
 	for {
-		list, err := pastExports(ctx, s.DB, s.Now())
+		list, err := pastExports(ctx, s.DB, project, s.Now())
 		if err != nil {
 			return fmt.Errorf("find past exports: %w", err)
 		}
@@ -21,7 +30,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			if err := s.Blobs.Delete(ctx, e.key()); err != nil {
 				return fmt.Errorf("remove export %d: %w", e.ID, err)
 			}
-			if err := deleteExport(ctx, s.DB, e.ID); err != nil {
+			if err := deleteExport(ctx, s.DB, e); err != nil {
 				return fmt.Errorf("remove export %d: %w", e.ID, err)
 			}
 		}
@@ -30,7 +39,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 	}
 	for {
-		list, err := pastFiles(ctx, s.DB, s.Now().Add(-uploadAge))
+		list, err := pastFiles(ctx, s.DB, project, s.Now().Add(-uploadAge))
 		if err != nil {
 			return fmt.Errorf("find files of past imports: %w", err)
 		}
@@ -38,7 +47,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			if err := s.Blobs.Delete(ctx, i.file); err != nil {
 				return fmt.Errorf("remove the file of import %d: %w", i.ID, err)
 			}
-			if err := forgetFile(ctx, s.DB, i.ID); err != nil {
+			if err := forgetFile(ctx, s.DB, i); err != nil {
 				return fmt.Errorf("remove the file of import %d: %w", i.ID, err)
 			}
 		}
@@ -46,7 +55,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			break
 		}
 	}
-	if err := deletePastImports(ctx, s.DB, s.Now().Add(-keepImport)); err != nil {
+	if err := deletePastImports(ctx, s.DB, project, s.Now().Add(-keepImport)); err != nil {
 		return fmt.Errorf("remove past imports: %w", err)
 	}
 	return nil

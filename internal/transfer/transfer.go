@@ -1,6 +1,6 @@
-// Package transfer exports and imports groups: it writes a group with its subgroups
-// to a file, and creates a group from such a file. The format is described in
-// docs/user/group-export.md.
+// Package transfer exports and imports groups and projects: it writes a group with its
+// subgroups, or a project, to a file, and creates one from such a file. The formats are
+// described in docs/user/group-export.md and docs/user/project-export.md.
 package transfer
 
 import (
@@ -15,13 +15,18 @@ import (
 	"svc/internal/badge"
 	"svc/internal/blob"
 	"svc/internal/board"
+	"svc/internal/codesearch"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/lfs"
 	"svc/internal/mail"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/queue"
+	"svc/internal/repo"
+	"svc/internal/repo/pushrule"
 	"svc/internal/setting"
+	"svc/internal/upload"
 	"svc/internal/user"
 	"svc/internal/wiki"
 )
@@ -38,13 +43,23 @@ type Deps struct {
 	Boards   *board.Service
 	Badges   *badge.Service
 	Wikis    *wiki.Service
+	Content  Content
 	Mail     *mail.Sender
 	Log      *slog.Logger
 	Now      func() time.Time
 	TempDir  string // where a part of a file lies until its size is known
 }
 
-// Service exports and imports groups.
+// Content are the services for what only projects have.
+type Content struct {
+	Repos     *repo.Service
+	PushRules *pushrule.Service
+	Uploads   *upload.Service
+	LFS       *lfs.Service
+	Code      *codesearch.Service
+}
+
+// Service exports and imports groups and projects.
 type Service struct{ Deps }
 
 // lane keeps this work, which may take long, apart from other work.

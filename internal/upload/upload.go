@@ -150,6 +150,25 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return nil
 }
 
+// Content opens the file of an upload for an export; Maintainers only, which the
+// caller has required. NotFound if it was deleted.
+func (s *Service) Content(ctx context.Context, projectID int64, secret string) (*blob.Object, error) {
+	return s.Blobs.Get(ctx, keyOf(projectID, secret))
+}
+
+// Fill stores the file of an upload of a draft of a project, whose row is there. The
+// secret is valid. Invalid if it has another size.
+func (s *Service) Fill(ctx context.Context, projectID int64, secret string, size int64, content io.Reader) error {
+	n, err := s.Blobs.Put(ctx, keyOf(projectID, secret), content, blob.Options{Size: size})
+	if err != nil {
+		return fmt.Errorf("store upload: %w", err)
+	}
+	if n != size {
+		return errs.Invalid("the file does not have the size of its row")
+	}
+	return nil
+}
+
 // ProjectsDeleted adds background jobs that remove the files of deleted projects.
 func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {

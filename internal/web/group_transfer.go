@@ -59,14 +59,26 @@ func (w *Web) downloadExport(v *visit, ref project.Ref) error {
 	return nil
 }
 
+// importPage is the form for an import of a group or project.
 type importPage struct {
+	Project bool
 	Form    form
 	Places  []*project.Namespace
 	Imports []*transfer.Import // the latest of the visitor
 }
 
-func (importPage) view() string  { return "group/import_group" }
-func (importPage) title() string { return "Import group" }
+func (importPage) view() string    { return "group/import_group" }
+func (p importPage) title() string { return "Import " + p.Noun() }
+
+// Noun is what is imported.
+func (p importPage) Noun() string { return transferNoun(p.Project) }
+
+func transferNoun(project bool) string {
+	if project {
+		return "project"
+	}
+	return "group"
+}
 
 func (w *Web) importForm(v *visit) error {
 	return w.showImport(v, filled("parent_id", v.param("parent_id")))
@@ -115,9 +127,12 @@ func (w *Web) startImport(v *visit) error {
 
 type groupImportPage struct {
 	Import *transfer.Import
-	Group  *project.Namespace // what was made, if the visitor sees it
+	At     string // the path of what was made, if the visitor sees it
 	Counts []importCount
 }
+
+// Noun is what is imported.
+func (p groupImportPage) Noun() string { return transferNoun(p.Import.Project) }
 
 // importCount is how much of something came.
 type importCount struct {
@@ -138,16 +153,25 @@ func (w *Web) groupImport(v *visit) error {
 		return err
 	}
 	p := groupImportPage{Import: i}
-	if i.GroupID != nil {
-		p.Group, err = w.Projects.Group(v, v.actor, project.RefTo(*i.GroupID))
+	if i.OwnerID != nil {
+		g, err := w.Projects.Group(v, v.actor, project.RefTo(*i.OwnerID))
 		if err != nil && !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
+		if err == nil {
+			p.At = g.FullPath
+		}
 	}
-	in := i.Report.Imported
+	return p.show(v)
+}
+
+// show shows how much of everything came.
+func (p groupImportPage) show(v *visit) error {
+	in := p.Import.Report.Imported
 	for _, c := range []importCount{
-		{in.Groups, "group"}, {in.Labels, "label"}, {in.Milestones, "milestone"}, {in.Boards, "board"}, {in.Badges, "badge"}, {in.Members, "member"},
-		{in.Avatars, "picture"}, {in.Wikis, "wiki"},
+		{in.Groups, "group"}, {in.Issues, "issue"}, {in.MergeRequests, "merge request"}, {in.Notes, "comment"}, {in.Labels, "label"}, {in.Milestones, "milestone"},
+		{in.Boards, "board"}, {in.Badges, "badge"}, {in.Members, "member"}, {in.Avatars, "picture"}, {in.Repositories, "repository"}, {in.Wikis, "wiki"},
+		{in.LFSObjects, "LFS object"}, {in.Uploads, "upload"}, {in.Releases, "release"}, {in.Snippets, "snippet"}, {in.ProtectedRefs, "protected branch or tag"},
 	} {
 		if c.N > 0 {
 			p.Counts = append(p.Counts, c)

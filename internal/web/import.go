@@ -61,7 +61,7 @@ func (w *Web) showProjectImport(v *visit, ref project.Ref, f form) error {
 		return err
 	}
 	p := importStatusPage{head: h, CanManage: w.Mirrors.CanManage(v.actor, h.Project)}
-	if h.Project.ImportType == "" || !p.CanManage {
+	if h.Project.ImportType != project.FromGit || !p.CanManage {
 		return errs.NotFound("Import")
 	}
 	if h.Project, p.Import, err = w.Mirrors.Get(v, v.actor, ref); err != nil {

@@ -18,6 +18,7 @@ func (w *Web) newPages() {
 	w.page("GET /groups/new", signedIn, w.newGroupForm)
 	w.page("POST /groups", signedIn, w.createGroup)
 	w.groupTransferPages()
+	w.projectTransferPages()
 }
 
 type newProjectPage struct {

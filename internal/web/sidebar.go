@@ -146,6 +146,7 @@ func (h head) sideBar() *sideBar {
 	b.add(h.MaySet, "Packages and registries", "settings/packages_and_registries")
 	b.add(h.MaySet, "Alerts", "settings/alerts")
 	b.add(h.MaySet, "Error tracking", "settings/error_tracking")
+	b.add(h.MaySet, "Export", "settings/export")
 	b.add(h.MaySet, "Advanced", "settings/danger")
 	return b
 }

@@ -8,12 +8,22 @@ import (
 
 	"svc/internal/git"
 	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 // Branch returns the default branch of the wiki of a group, or an empty string if
 // the wiki is empty. The caller has required Owner.
 func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, error) {
-	a, err := s.Repos.WikiOf(ctx, nil, &g.ID)
+	return s.branch(ctx, nil, &g.ID)
+}
+
+// ProjectBranch is Branch for a project. The caller has required Maintainer.
+func (s *Service) ProjectBranch(ctx context.Context, p *project.Project) (string, error) {
+	return s.branch(ctx, &p.ID, nil)
+}
+
+func (s *Service) branch(ctx context.Context, projectID, groupID *int64) (string, error) {
+	a, err := s.Repos.WikiOf(ctx, projectID, groupID)
 	if err != nil || a == nil {
 		return "", err
 	}
@@ -26,7 +36,7 @@ func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, err
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("branches of the wiki of group %d: %w", g.ID, err)
+		return "", fmt.Errorf("branches of a wiki: %w", err)
 	}
 	return r.DefaultBranch(ctx)
 }
@@ -34,23 +44,45 @@ func (s *Service) Branch(ctx context.Context, g *project.Namespace) (string, err
 // Bundle writes the wiki of a group as a git bundle. It returns false and writes
 // nothing if the wiki is empty. The caller has required Owner.
 func (s *Service) Bundle(ctx context.Context, g *project.Namespace, w io.Writer) (bool, error) {
-	a, err := s.Repos.WikiOf(ctx, nil, &g.ID)
+	return s.bundle(ctx, nil, &g.ID, w)
+}
+
+// BundleProject is Bundle for a project. The caller has required Maintainer.
+func (s *Service) BundleProject(ctx context.Context, p *project.Project, w io.Writer) (bool, error) {
+	return s.bundle(ctx, &p.ID, nil, w)
+}
+
+func (s *Service) bundle(ctx context.Context, projectID, groupID *int64, w io.Writer) (bool, error) {
+	a, err := s.Repos.WikiOf(ctx, projectID, groupID)
 	if err != nil || a == nil {
 		return false, err
 	}
 	ok, err := s.Repos.BundleAuxRepo(ctx, a, w)
 	if err != nil {
-		return ok, fmt.Errorf("bundle wiki of group %d: %w", g.ID, err)
+		return ok, fmt.Errorf("bundle a wiki: %w", err)
 	}
 	return ok, nil
 }
 
-// Fill returns a group that is being put together the wiki that is in a git
+// Fill gives a group or project that is being put together the wiki that is in a git
 // bundle. Invalid for a file that is none.
 func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bundle io.Reader) error {
-	a, err := s.Repos.BeginWiki(ctx, nil, &d.ID)
+	var projectID, groupID *int64
+	if d.Project {
+		projectID = &d.ID
+	} else {
+		groupID = &d.ID
+	}
+	a, err := s.Repos.BeginWiki(ctx, projectID, groupID)
 	if err != nil {
 		return err
+	}
+	r, err := s.Repos.OpenAuxRepo(a)
+	if err != nil {
+		return err
+	}
+	if err := repo.Discard(r); err != nil { // from an attempt that was interrupted
+		return fmt.Errorf("remove a wiki: %w", err)
 	}
 	return s.Repos.FillAuxRepo(ctx, a, branch, bundle)
 }

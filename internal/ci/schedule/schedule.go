@@ -343,25 +343,37 @@ func mayEdit(by actor.Actor, p *project.Project, sch *Schedule) bool {
 	return by.Admin || sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
 }
 
+// CheckRule returns Invalid unless a schedule can have a description, a cron rule and a
+// time zone.
+func CheckRule(description, cron, timezone string) error {
+	_, _, err := checkRule(description, cron, timezone)
+	return err
+}
+
+func checkRule(description, text, timezone string) (*cron, *time.Location, error) {
+	wrong := errs.Fields{}
+	if strings.TrimSpace(description) == "" {
+		wrong.Set("description", "can't be blank")
+	}
+	rule, err := parseCron(text)
+	if err != nil {
+		wrong.Set("cron", "syntax is invalid")
+	}
+	zone, err := time.LoadLocation(timezone)
+	if err != nil || timezone == "Local" {
+		wrong.Set("cron_timezone", "syntax is invalid")
+	}
+	return rule, zone, wrong.Err()
+}
+
 // apply applies a change. Invalid.
 func (s *Service) apply(ctx context.Context, by actor.Actor, p *project.Project, sch *Schedule, c Change) error {
 	patch.Set(&sch.Description, c.Description)
 	patch.Set(&sch.Cron, c.Cron)
 	patch.Set(&sch.Timezone, c.Timezone)
 	patch.Set(&sch.Active, c.Active)
-	wrong := errs.Fields{}
-	if strings.TrimSpace(sch.Description) == "" {
-		wrong.Set("description", "can't be blank")
-	}
-	rule, err := parseCron(sch.Cron)
+	rule, zone, err := checkRule(sch.Description, sch.Cron, sch.Timezone)
 	if err != nil {
-		wrong.Set("cron", "syntax is invalid")
-	}
-	zone, err := time.LoadLocation(sch.Timezone)
-	if err != nil || sch.Timezone == "Local" {
-		wrong.Set("cron_timezone", "syntax is invalid")
-	}
-	if err := wrong.Err(); err != nil {
 		return err
 	}
 	if err := checkVariables(by, p, c.Variables); err != nil {

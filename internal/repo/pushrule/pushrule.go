@@ -4,6 +4,7 @@ package pushrule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -230,4 +231,37 @@ func (s *Service) recordRule(ctx context.Context, tx *db.Tx, by actor.Actor, p *
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: p.Entity(), Target: audit.Target{Type: "PushRule", ID: r.ID, Details: p.FullPath}, Details: d,
 	})
+}
+
+// RulesOf returns the rules of a project for an export; nil for none. Maintainers only,
+// which the caller has required.
+func (s *Service) RulesOf(ctx context.Context, projectID int64) (*Rules, error) {
+	r, err := s.find(ctx, s.DB, projectID)
+	if errs.Is(err, errs.KindNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r.Rules, nil
+}
+
+// Put gives an imported project its rules, instead of those of its group. InvalidField.
+func (s *Service) Put(ctx context.Context, tx *db.Tx, projectID int64, rules Rules) error {
+	c := Change{
+		CommitMessage: &rules.CommitMessage, CommitMessageNegative: &rules.CommitMessageNegative, BranchName: &rules.BranchName, AuthorEmail: &rules.AuthorEmail,
+		FileName: &rules.FileName, MaxFileSize: &rules.MaxFileSize,
+	}
+	if err := c.apply(&rules); err != nil {
+		return err
+	}
+	r, err := findRule(ctx, tx, projectID)
+	if errors.Is(err, db.ErrNoRows) {
+		return insertRule(ctx, tx, &Rule{ProjectID: projectID, Rules: rules, CreatedAt: s.Now()})
+	}
+	if err != nil {
+		return err
+	}
+	r.Rules = rules
+	return saveRule(ctx, tx, r)
 }

@@ -1,11 +1,14 @@
-// Package archive writes and reads group export files, entry by entry. Files are
-// untrusted when read. The format is described in docs/user/group-export.md.
+// Package archive writes and reads export files of groups and projects, entry by
+// entry. Files are untrusted when read. The formats are described in
+// docs/user/group-export.md and docs/user/project-export.md.
 package archive
 
 import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,15 +16,52 @@ import (
 	"svc/internal/errs"
 )
 
-// The format of the file, which docs/user/group-export.md describes.
+// The entries at the ends of a file, and the version of the format.
 const (
-	formatName   = "group-export"
 	version      = 1
 	manifestName = "manifest.json"
 	totalsName   = "totals.json"
 )
 
-// Part is one of the entries that a group may have, in this order.
+// Kind is what a file holds: groups or a project.
+type Kind struct {
+	format string // in the manifest
+	noun   string
+	dir    string // of the entries; groups are numbered below it
+	parts  []part // in their order
+	newRow func(Part) any
+}
+
+// part is an entry that a group or project may have. With a pattern it is a directory
+// of files whose names match.
+type part struct {
+	Part
+	files *regexp.Regexp
+}
+
+// Groups is the kind of a file that holds a group with all below it.
+func Groups() Kind {
+	return Kind{format: "group-export", noun: "group", dir: "groups/", newRow: newRow, parts: []part{
+		{Part: GroupPart}, {Part: AvatarPart}, {Part: LabelPart}, {Part: MilestonePart}, {Part: BoardPart}, {Part: BadgePart}, {Part: MemberPart}, {Part: WikiPart},
+	}}
+}
+
+// Project is the kind of a file that holds a project.
+func Project() Kind {
+	return Kind{format: "project-export", noun: "project", dir: "project/", newRow: newProjectRow, parts: []part{
+		{Part: ProjectPart}, {Part: AvatarPart}, {Part: RepositoryPart}, {Part: WikiPart}, {LFSPart, lfsName}, {Part: UploadPart}, {UploadFilePart, uploadName},
+		{Part: MemberPart}, {Part: LabelPart}, {Part: MilestonePart}, {Part: ProtectedPart}, {Part: BoardPart}, {Part: BadgePart},
+		{Part: IssuePart}, {Part: IssueLinkPart}, {Part: MergeRequestPart}, {Part: ReleasePart}, {Part: SnippetPart}, {SnippetFilePart, snippetName},
+		{Part: NotePart}, {Part: CommentPart}, {Part: EventPart}, {Part: SchedulePart}, {Part: ApprovalRulePart}, {Part: PersonPart},
+	}}
+}
+
+// rank is the place of an entry in the order of a file; -1 for none.
+func (k Kind) rank(p Part) int {
+	return slices.IndexFunc(k.parts, func(q part) bool { return q.Part == p })
+}
+
+// Part is one of the entries that a group or project may have, in this order.
 type Part string
 
 // The parts.
@@ -35,10 +75,6 @@ const (
 	MemberPart    Part = "members.ndjson"
 	WikiPart      Part = "wiki.bundle"
 )
-
-func parts() []Part {
-	return []Part{GroupPart, AvatarPart, LabelPart, MilestonePart, BoardPart, BadgePart, MemberPart, WikiPart}
-}
 
 // limits of a file guard against one that unpacks to more than anyone means to
 // store.
@@ -66,10 +102,12 @@ type Manifest struct {
 	Format     string    `json:"format"`
 	Version    int       `json:"version"`
 	ExportedAt time.Time `json:"exported_at"`
-	Group      Origin    `json:"group"`
+	Group      *Origin   `json:"group,omitempty"`
+	Project    *Origin   `json:"project,omitempty"`
 }
 
-// Origin is the group at the top, as it was called where it comes from.
+// Origin is the group at the top or the project, as it was called where it comes
+// from.
 type Origin struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
@@ -86,31 +124,37 @@ type Totals struct {
 	Badges     int64 `json:"badges"`
 	Members    int64 `json:"members"`
 	Wikis      int64 `json:"wikis"`
+
+	// Of projects.
+	Projects          int64 `json:"projects,omitempty"`
+	Repositories      int64 `json:"repositories,omitempty"`
+	LFSObjects        int64 `json:"lfs_objects,omitempty"`
+	Uploads           int64 `json:"uploads,omitempty"`
+	UploadFiles       int64 `json:"upload_files,omitempty"`
+	ProtectedRefs     int64 `json:"protected_refs,omitempty"`
+	Issues            int64 `json:"issues,omitempty"`
+	IssueLinks        int64 `json:"issue_links,omitempty"`
+	MergeRequests     int64 `json:"merge_requests,omitempty"`
+	Releases          int64 `json:"releases,omitempty"`
+	Snippets          int64 `json:"snippets,omitempty"`
+	SnippetFiles      int64 `json:"snippet_repositories,omitempty"`
+	Notes             int64 `json:"notes,omitempty"`
+	CommitComments    int64 `json:"commit_comments,omitempty"`
+	ResourceEvents    int64 `json:"resource_events,omitempty"`
+	PipelineSchedules int64 `json:"pipeline_schedules,omitempty"`
+	ApprovalRules     int64 `json:"approval_rules,omitempty"`
+	Users             int64 `json:"users,omitempty"`
 }
 
 // of is the number that counts a part.
 func (t *Totals) of(p Part) *int64 {
-	switch p {
-	case GroupPart:
-		return &t.Groups
-	case AvatarPart:
-		return &t.Avatars
-	case LabelPart:
-		return &t.Labels
-	case MilestonePart:
-		return &t.Milestones
-	case BoardPart:
-		return &t.Boards
-	case BadgePart:
-		return &t.Badges
-	case MemberPart:
-		return &t.Members
-	}
-	return &t.Wikis
-}
-
-func (t *Totals) rows() int64 {
-	return t.Groups + t.Labels + t.Milestones + t.Boards + t.Badges + t.Members
+	return map[Part]*int64{
+		GroupPart: &t.Groups, AvatarPart: &t.Avatars, LabelPart: &t.Labels, MilestonePart: &t.Milestones, BoardPart: &t.Boards, BadgePart: &t.Badges,
+		MemberPart: &t.Members, WikiPart: &t.Wikis, ProjectPart: &t.Projects, RepositoryPart: &t.Repositories, LFSPart: &t.LFSObjects,
+		UploadPart: &t.Uploads, UploadFilePart: &t.UploadFiles, ProtectedPart: &t.ProtectedRefs, IssuePart: &t.Issues, IssueLinkPart: &t.IssueLinks,
+		MergeRequestPart: &t.MergeRequests, ReleasePart: &t.Releases, SnippetPart: &t.Snippets, SnippetFilePart: &t.SnippetFiles, NotePart: &t.Notes,
+		CommentPart: &t.CommitComments, EventPart: &t.ResourceEvents, SchedulePart: &t.PipelineSchedules, ApprovalRulePart: &t.ApprovalRules, PersonPart: &t.Users,
+	}[p]
 }
 
 // GroupRow is a group.

@@ -12,23 +12,29 @@ import (
 // Digest stands for the address of a person.
 type Digest = [sha256.Size]byte
 
-// Users reads a whole file, and gives who is named in it: each is 0, which
+// UserList are the users that a file names.
+type UserList struct {
+	Digests map[Digest]int64 // who they are here; 0 while that is not known
+	List    []PersonRow      // of the file of a project, in their order
+}
+
+// Inspect reads a whole file, and gives who is named in it: each is 0, which
 // stands for no one. What is wrong with the file is Invalid.
-func Users(ctx context.Context, in io.Reader, progress func(read int64)) (map[Digest]int64, error) {
-	look := &inspection{people: map[Digest]int64{}, most: usualLimits().people}
-	_, err := Read(ctx, in, look, progress)
-	return look.people, err
+func Inspect(ctx context.Context, in io.Reader, k Kind, progress func(read int64)) (*UserList, error) {
+	look := &inspection{people: UserList{Digests: map[Digest]int64{}}, most: usualLimits().people}
+	_, err := Read(ctx, in, k, look, progress)
+	return &look.people, err
 }
 
 // inspection takes nothing from a file but the users in it.
 type inspection struct {
-	people map[Digest]int64 // who they are here; 0 while that is not known
-	most   int              // how many there may be
+	people UserList
+	most   int // how many there may be
 }
 
 func (*inspection) Begin(*Manifest) error { return nil }
 
-func (*inspection) File(context.Context, Part, string, io.Reader) error { return nil }
+func (*inspection) File(context.Context, Part, string, int64, io.Reader) error { return nil }
 
 func (*inspection) End(context.Context, Part) error { return nil }
 
@@ -36,6 +42,16 @@ func (i *inspection) Row(_ context.Context, _ Part, row any, _ int) error {
 	switch row := row.(type) {
 	case *MemberRow:
 		return i.note(&row.PersonRow)
+	case *PersonRow:
+		// They are all held in memory.
+		if len(row.Username) > maxName || len(row.Name) > maxName {
+			return errs.Invalid("a name has more than %d bytes", maxName)
+		}
+		if len(i.people.List) == i.most {
+			return errs.Invalid("the file lists more than %d users", i.most)
+		}
+		i.people.List = append(i.people.List, *row)
+		return i.note(row)
 	case *BoardRow:
 		if err := i.note(row.Assignee); err != nil {
 			return err
@@ -49,12 +65,15 @@ func (i *inspection) Row(_ context.Context, _ Part, row any, _ int) error {
 	return nil
 }
 
+// maxName is the maximum length in bytes of the name of a user.
+const maxName = 1024
+
 func (i *inspection) note(p *PersonRow) error {
 	d, ok, err := p.Digest()
 	if err != nil || !ok {
 		return err
 	}
-	if i.people[d] = 0; len(i.people) > i.most {
+	if i.people.Digests[d] = 0; len(i.people.Digests) > i.most {
 		return errs.Invalid("the file lists more than %d users", i.most)
 	}
 	return nil

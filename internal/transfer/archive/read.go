@@ -27,8 +27,8 @@ type Taker interface {
 	// Row is given a row, and how many bytes it has in the file; a *GroupRow
 	// begins the next group.
 	Row(ctx context.Context, p Part, row any, size int) error
-	// File is given a file of the present group.
-	File(ctx context.Context, p Part, name string, r io.Reader) error
+	// File is given a file of the present group or project, and its size.
+	File(ctx context.Context, p Part, name string, size int64, r io.Reader) error
 	// End is told that a part of the present group is over.
 	End(ctx context.Context, p Part) error
 }
@@ -36,6 +36,7 @@ type Taker interface {
 // reader reads a file, which may be anyone's: what does not have exactly the
 // form of an export is Invalid.
 type reader struct {
+	kind Kind
 	in   *meteredReader // as it was sent
 	out  *meteredReader // unpacked
 	to   Taker
@@ -44,8 +45,10 @@ type reader struct {
 	line *bufio.Reader
 
 	count   Totals
-	group   int // the number of the directory that is being read
-	rank    int // of the part that came last in it
+	rows    int64
+	group   int    // the number of the directory that is being read
+	rank    int    // of the part that came last in it
+	file    string // the name of the file that came last in a directory of files
 	text    int64
 	whole   int64
 	touched func(read int64)
@@ -53,8 +56,8 @@ type reader struct {
 
 // Read returns all that is in a file to a taker. It calls progress with the number of
 // bytes that it has read. What is wrong with the file is Invalid.
-func Read(ctx context.Context, in io.Reader, to Taker, progress func(read int64)) (Totals, error) {
-	return read(ctx, in, to, usualLimits(), progress)
+func Read(ctx context.Context, in io.Reader, k Kind, to Taker, progress func(read int64)) (Totals, error) {
+	return read(ctx, in, k, to, usualLimits(), progress)
 }
 
 // Bounded reads on as long as check lets it, which is told how much was read.
@@ -62,8 +65,8 @@ func Bounded(r io.Reader, check func(read int64) error) io.Reader {
 	return &meteredReader{r: r, check: check}
 }
 
-func read(ctx context.Context, in io.Reader, to Taker, most limits, progress func(read int64)) (Totals, error) {
-	r := &reader{in: &meteredReader{r: in}, to: to, most: most, touched: progress}
+func read(ctx context.Context, in io.Reader, k Kind, to Taker, most limits, progress func(read int64)) (Totals, error) {
+	r := &reader{kind: k, rank: -1, in: &meteredReader{r: in}, to: to, most: most, touched: progress}
 	err := r.read(ctx)
 	if r.in.err != nil { // the place where it lies, not the file
 		return r.count, fmt.Errorf("read the file: %w", r.in.err)
@@ -74,7 +77,7 @@ func read(ctx context.Context, in io.Reader, to Taker, most limits, progress fun
 func (r *reader) read(ctx context.Context) error {
 	unpacked, err := gzip.NewReader(r.in)
 	if err != nil {
-		return errs.Invalid("The file is not a group export: it is not compressed with gzip.")
+		return errs.Invalid("The file is not a %s export: it is not compressed with gzip.", r.kind.noun)
 	}
 	unpacked.Multistream(false)
 	r.out = &meteredReader{r: unpacked, check: r.growth}
@@ -145,7 +148,7 @@ func (r *reader) first() error {
 		return err
 	}
 	if h.Name != manifestName {
-		return errs.Invalid("The file is no export of a group: it does not begin with %s.", manifestName)
+		return errs.Invalid("The file is no export of a %s: it does not begin with %s.", r.kind.noun, manifestName)
 	}
 	text, err := r.small(h)
 	if err != nil {
@@ -156,8 +159,8 @@ func (r *reader) first() error {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
-	if err := json.Unmarshal(text, &kind); err != nil || kind.Format != formatName {
-		return errs.Invalid("The file is no export of a group: %s does not say so.", manifestName)
+	if err := json.Unmarshal(text, &kind); err != nil || kind.Format != r.kind.format {
+		return errs.Invalid("The file is no export of a %s: %s does not say so.", r.kind.noun, manifestName)
 	}
 	if kind.Version != version {
 		return errs.Invalid("The file has version %d of the format; this server reads version %d.", kind.Version, version)
@@ -194,8 +197,8 @@ func (r *reader) last(h *tar.Header) error {
 	if said != r.count {
 		return errs.Invalid("The file is incomplete: its row counts differ from %s.", totalsName)
 	}
-	if r.count.Groups == 0 {
-		return errs.Invalid("The file contains no group.")
+	if r.count.Groups+r.count.Projects == 0 {
+		return errs.Invalid("The file contains no %s.", r.kind.noun)
 	}
 	if _, err := r.tar.Next(); err == nil {
 		return errs.Invalid("Something follows %s.", totalsName)
@@ -210,17 +213,17 @@ func (r *reader) last(h *tar.Header) error {
 	return nil
 }
 
-// part reads an entry of a group.
+// part reads an entry of a group or project.
 func (r *reader) part(ctx context.Context, h *tar.Header) error {
 	p, err := r.place(h.Name)
 	if err != nil {
 		return err
 	}
-	if newRow(p) != nil {
-		err = r.rows(ctx, h, p)
+	if r.kind.newRow(p) != nil {
+		err = r.readRows(ctx, h, p)
 	} else {
 		*r.count.of(p)++
-		err = r.to.File(ctx, p, h.Name, fileReader{r})
+		err = r.to.File(ctx, p, h.Name, h.Size, fileReader{r})
 		if err == nil {
 			_, err = io.Copy(io.Discard, fileReader{r})
 		}
@@ -244,40 +247,60 @@ func (f fileReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// place finds out which part of which group an entry is. The names are exactly
+// place finds out which part an entry is, and of which group. The names are exactly
 // those that there are, each once and in order; so none leads anywhere else.
 func (r *reader) place(name string) (Part, error) {
 	strange := errs.Invalid("%.100q is not a name that an export has at this place.", name)
-	rest, ok := strings.CutPrefix(name, "groups/")
-	number, base, found := strings.Cut(rest, "/")
-	n, err := strconv.Atoi(number)
-	if !ok || !found || err != nil || strconv.Itoa(n) != number {
+	base, ok := strings.CutPrefix(name, r.kind.dir)
+	n := 1 // a project is alone
+	if ok && r.kind.newRow(GroupPart) != nil {
+		var number string
+		number, base, ok = strings.Cut(base, "/")
+		var err error
+		if n, err = strconv.Atoi(number); err != nil || strconv.Itoa(n) != number {
+			return "", strange
+		}
+	}
+	if !ok {
 		return "", strange
 	}
-	p := Part(base)
+	p, file := Part(base), ""
 	if slices.Contains([]string{".png", ".jpg", ".gif", ".webp"}, strings.TrimPrefix(base, string(AvatarPart))) && strings.HasPrefix(base, string(AvatarPart)) {
 		p = AvatarPart
 	} else if p == AvatarPart {
 		return "", strange
 	}
-	rank := slices.Index(parts(), p)
-	switch {
-	case rank < 0:
+	if dir, rest, ok := strings.Cut(base, "/"); ok {
+		p, file = Part(dir), rest
+	}
+	rank := r.kind.rank(p)
+	if rank < 0 || (r.kind.parts[rank].files == nil) != (file == "") || file != "" && !r.kind.parts[rank].files.MatchString(file) {
 		return "", strange
+	}
+	switch {
 	case rank == 0 && n == r.group+1:
 		if n > r.most.groups {
 			return "", errs.Invalid("The file contains more than %d groups.", r.most.groups)
 		}
 		r.group = n
-	case rank <= r.rank || n != r.group || n == 0:
+	case n != r.group || n == 0:
+		return "", strange
+	case rank == r.rank && file != "" && follows(file, r.file):
+	case rank <= r.rank:
 		return "", strange
 	}
-	r.rank = rank
+	r.rank, r.file = rank, file
 	return p, nil
 }
 
-// rows reads an entry of rows.
-func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
+// follows reports whether a file comes after another in a directory: numbers by their
+// value, all else by the alphabet.
+func follows(file, last string) bool {
+	return len(file) > len(last) || len(file) == len(last) && file > last
+}
+
+// readRows reads an entry of rows.
+func (r *reader) readRows(ctx context.Context, h *tar.Header, p Part) error {
 	if r.text += h.Size; r.text > r.most.text {
 		return errs.Invalid("the file contains too much text")
 	}
@@ -287,15 +310,16 @@ func (r *reader) rows(ctx context.Context, h *tar.Header, p Part) error {
 	for n := 1; ; n++ {
 		line, err := readLine(r.line, &room, r.most.line)
 		if err == io.EOF {
-			if p == GroupPart && n != 2 {
+			if r.kind.rank(p) == 0 && n != 2 {
 				return errs.Invalid("it does not have one row")
 			}
 			return nil
 		}
 		if err == nil {
-			row := newRow(p)
+			row := r.kind.newRow(p)
 			if err = decode(line, row); err == nil {
-				if *count++; r.count.rows() > r.most.rows {
+				*count++
+				if r.rows++; r.rows > r.most.rows {
 					return errs.Invalid("the file contains more than %d rows", r.most.rows)
 				}
 				err = r.to.Row(ctx, p, row, len(line))

@@ -16,6 +16,7 @@ import (
 // Writer writes a file entry by entry. The head of an entry tells its size, so
 // each is in its own file until it is whole; nothing of it is held in memory.
 type Writer struct {
+	kind  Kind
 	gzip  *gzip.Writer
 	tar   *tar.Writer
 	spool *os.File
@@ -26,20 +27,24 @@ type Writer struct {
 
 // NewWriter begins a file; tempDir has room for an entry, and at is when it is
 // written.
-func NewWriter(out io.Writer, tempDir string, at time.Time) (*Writer, error) {
+func NewWriter(out io.Writer, k Kind, tempDir string, at time.Time) (*Writer, error) {
 	spool, err := os.CreateTemp(tempDir, "export-*")
 	if err != nil {
 		return nil, fmt.Errorf("make room for an entry: %w", err)
 	}
 	_ = os.Remove(spool.Name()) // without a name it cannot outlive the process
-	w := &Writer{gzip: gzip.NewWriter(out), spool: spool, at: at}
+	w := &Writer{kind: k, gzip: gzip.NewWriter(out), spool: spool, at: at}
 	w.tar = tar.NewWriter(w.gzip)
 	return w, nil
 }
 
-// Begin writes the first entry: what the group at the top was called.
+// Begin writes the first entry: what the group at the top or the project was called.
 func (w *Writer) Begin(top Origin) error {
-	return w.object(manifestName, Manifest{Format: formatName, Version: version, ExportedAt: w.at.UTC(), Group: top})
+	m := Manifest{Format: w.kind.format, Version: version, ExportedAt: w.at.UTC(), Group: &top}
+	if w.kind.newRow(GroupPart) == nil {
+		m.Group, m.Project = nil, &top
+	}
+	return w.object(manifestName, m)
 }
 
 // Group begins the next group, and gives the number of its directory.
@@ -69,7 +74,7 @@ func (w *Writer) object(name string, v any) error {
 	})
 }
 
-// Rows writes a part of the present group that has a row for each call of add.
+// Rows writes a part of the present group or project that has a row for each call of add.
 // One without any has no entry.
 func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	return w.entry(w.name(string(p)), func(out io.Writer) (bool, error) {
@@ -85,9 +90,13 @@ func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	})
 }
 
-// File writes a part of the present group that is its own file; there is no
-// entry unless fill says so.
+// File writes a part of the present group or project that is its own file; there is
+// no entry unless fill says so. end is the end of its name, or its name in a directory
+// of files.
 func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) error {
+	if w.kind.parts[w.kind.rank(p)].files != nil {
+		end = "/" + end
+	}
 	return w.entry(w.name(string(p)+end), func(out io.Writer) (bool, error) {
 		there, err := fill(out)
 		if there {
@@ -97,8 +106,13 @@ func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) er
 	})
 }
 
-// name is that of an entry of the present group.
-func (w *Writer) name(part string) string { return fmt.Sprintf("groups/%d/%s", w.group, part) }
+// name is that of an entry of the present group or project.
+func (w *Writer) name(part string) string {
+	if w.kind.newRow(GroupPart) == nil {
+		return w.kind.dir + part
+	}
+	return fmt.Sprintf("%s%d/%s", w.kind.dir, w.group, part)
+}
 
 // entry writes an entry if fill says that there is something in it.
 func (w *Writer) entry(name string, fill func(io.Writer) (bool, error)) error {
