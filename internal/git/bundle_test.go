@@ -79,7 +79,12 @@ func FuzzReadBundle(f *testing.F) {
 	f.Add(bundleHead + "\n" + strings.Repeat("ab", 20) + " refs/heads/main\n\nPACK")
 	f.Add(bundleHead + "\n-" + strings.Repeat("ab", 20) + "\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		changes, err := readBundle(bufio.NewReader(strings.NewReader(text)))
+		changes, err := readBundle(bufio.NewReader(strings.NewReader(text)), func(c *RefChange) string {
+			if !strings.HasPrefix(c.Ref, "refs/") {
+				return "no"
+			}
+			return ""
+		})
 		if err != nil {
 			if !errors.Is(err, ErrBundle) {
 				t.Fatal(err)
