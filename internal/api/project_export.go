@@ -148,7 +148,7 @@ func (a *API) fileImport(c *call, ref project.Ref) (out projectImportJSON, ok bo
 		return out, false, nil
 	}
 	i, err := a.Transfer.ProjectImportOf(c, c.actor, id)
-	if errs.Is(err, errs.KindNotFound) {
+	if errs.KindOf(err) != 0 { // the caller has a better answer
 		return out, false, nil
 	}
 	if err != nil {

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"mime/multipart"
 	"net/http"
@@ -10,9 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
+	"svc/internal/lfs"
+	"svc/internal/project"
 )
 
 // sendProject sends a file to be imported as a project, with the fields as name, value
@@ -75,7 +80,7 @@ func importedProject(t testing.TB, s *apptest.Server, token string, file []byte,
 
 // richProject creates a project with something of each kind, and gives the texts of the
 // calls that show it.
-func richProject(t testing.TB, s *apptest.Server, alice, bob string, bobID int64) (shows []string) {
+func richProject(t *testing.T, s *apptest.Server, alice, bob string, bobID int64) (shows []string) {
 	t.Helper()
 	do := func(as, do, body string, status int) apptest.Answer {
 		t.Helper()
@@ -88,6 +93,17 @@ func richProject(t testing.TB, s *apptest.Server, alice, bob string, bobID int64
 	s.Repository(t, made.ID,
 		gittest.Commit{Changes: []gittest.Change{{Path: "README.md", Content: "# Rich\n"}, {Path: "a.txt", Content: "one\ntwo\nthree\n"}}},
 	)
+	if a := uploadFile(t, s, alice, made.ID, "a picture.txt", "not a picture"); a.Status != 201 {
+		t.Errorf("upload: %d %s", a.Status, a.Body)
+	}
+	const object = "a large file"
+	p, err := s.Projects.Require(t.Context(), actor.System(), project.RefTo(made.ID), project.NoAccess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LFS.Put(t.Context(), p, lfs.Pointer{OID: hexOf(object), Size: int64(len(object))}, strings.NewReader(object)); err != nil {
+		t.Fatal(err)
+	}
 	do(alice, "POST "+at+"/members", fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bobID), 201)
 	do(alice, "POST "+at+"/repository/tags", `{"tag_name":"v1","ref":"main"}`, 201)
 	do(alice, "POST "+at+"/repository/commits", `{"branch":"topic","start_branch":"main","commit_message":"Change","actions":[{"action":"update","file_path":"a.txt","content":"one\n2\nthree\n"}]}`, 201)
@@ -141,7 +157,7 @@ func richProject(t testing.TB, s *apptest.Server, alice, bob string, bobID int64
 		"/issues/1/resource_label_events", "/issues/2/resource_state_events", "/merge_requests?sort=asc", "/merge_requests/1", "/merge_requests/1/discussions", "/merge_requests/1/diffs",
 		"/merge_requests/1/versions", "/merge_requests/1/approvals", "/merge_requests/1/commits", "/merge_requests/1/closes_issues", "/merge_requests/1/reviewers", "/releases", "/protected_branches", "/protected_tags", "/badges",
 		"/push_rule", "/pipeline_schedules", "/approval_rules", "/wikis?with_content=1", "/snippets", "/repository/commits/main/comments", "/boards",
-		"/repository/branches", "/repository/tags", "/members", "/repository/commits?all=true",
+		"/uploads", "/repository/branches", "/repository/tags", "/members", "/repository/commits?all=true",
 	}
 }
 
@@ -171,6 +187,11 @@ func firstDifference(got, want string) string {
 	}
 	from := max(0, n-100)
 	return fmt.Sprintf("…%s…\nwant\n…%s…", got[from:min(len(got), n+200)], want[from:min(len(want), n+200)])
+}
+
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // otherServer starts a server on the other kind of database, if there is one.
@@ -207,6 +228,11 @@ func TestProjectRoundTrip(t *testing.T) {
 			}
 			if a, b := scrubbed(want.Body), scrubbed(got.Body); a != b {
 				t.Errorf("%s is %s", show, firstDifference(b, a))
+			}
+		}
+		for _, name := range []string{"project/uploads.ndjson", "project/lfs/" + hexOf("a large file"), "project/notes.ndjson", "project/snippets/1.bundle", "project/wiki.bundle"} {
+			if _, ok := parts(t, file)[name]; !ok {
+				t.Errorf("the export has no %s", name)
 			}
 		}
 		again := exportedProject(t, other, apptest.RootToken, "alice/rich")

@@ -305,6 +305,9 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 			if f.branches = append(f.branches, row.Branch); len(row.Branch) > 255 {
 				return errs.InvalidField("branch", "is too long")
 			}
+			if len(f.branches) > maxSnippets { // they are held in memory
+				return errs.Invalid("the file contains more than %d snippets", maxSnippets)
+			}
 		}
 		f.rows = append(f.rows, row)
 	}
@@ -314,6 +317,9 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 	}
 	return nil
 }
+
+// maxSnippets is the maximum number of snippets of a file. An export has no more.
+const maxSnippets = 100_000
 
 // project takes the fields of the project, which it gets when it is shown.
 func (f *projectFilling) project(row *archive.ProjectRow) error {

@@ -100,3 +100,44 @@ func TestTransferPages(t *testing.T) {
 		bob.get("/h").want(404)
 	})
 }
+
+// TestProjectTransferPages exports a project by its pages and imports what came.
+func TestProjectTransferPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "ada")
+		s.User(t, "bob")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, JSON: `{"name":"p","visibility":"public"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/issues", As: token, JSON: `{"title":"One"}`, Status: 201})
+		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		const at, form, file = "/ada/p/-/settings/export", "/projects/new/import", "/ada/p/-/download_export"
+		ada.get("/ada/p/-/settings/general").want(200, at)
+		ada.get(at).want(200, "Export project").not("Download")
+		ada.get(file).want(404)
+		bob.get(at).want(403)
+		bob.get(file).want(403)
+		nobody.get(at).want(303)
+		ada.submit(at, at).leads(at)
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ada.get(at).want(200, "Download", "Export again")
+		got := ada.get(file).want(200)
+		page := ada.get("/projects/new").want(200, form)
+		nobody.get(form).want(303)
+		ada.get(form).want(200, `name="file"`, "Import project").not("Your imports")
+		ada.upload(t, "/projects/import", page.token(), "", "name", "Q", "path", "q").want(422, "must be selected")
+		ada.upload(t, "/projects/import", page.token(), got.body, "name", "Q", "path", "p").want(422, "has already been taken")
+		to := ada.upload(t, "/projects/import", page.token(), got.body, "name", "Q", "path", "q").want(303).header.Get("Location")
+		bad := ada.upload(t, "/projects/import", page.token(), "no archive", "name", "R", "path", "r").want(303).header.Get("Location")
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ada.get(to).want(200, "Finished", "1 issue", "View project", "mapped only in imports by an administrator", `href="/ada/q"`)
+		ada.get(bad).want(200, "The project was not created", "not compressed with gzip")
+		ada.get(form).want(200, "Your imports", to)
+		ada.get("/ada/q/-/issues/1").want(200, "One")
+		bob.get(to).want(404)
+		nobody.get(to).want(303)
+	})
+}

@@ -296,3 +296,95 @@ func check(t *testing.T, file []byte) {
 		t.Fatalf("%+v with %d people", count, len(look.people.Digests))
 	}
 }
+
+// plainProject are the entries of a small export of a project.
+func plainProject() []entry {
+	return []entry{
+		{name: manifestName, text: `{"format":"project-export","version":1,"exported_at":"2024-01-02T03:04:05Z","project":{"name":"A","path":"a","full_path":"a"}}`},
+		{name: "project/project.ndjson", text: `{"description":"","settings":{"merge_method":"ff"}}` + "\n"},
+		{name: "project/lfs/" + strings.Repeat("a", 64), text: "x"},
+		{name: "project/lfs/" + strings.Repeat("b", 64), text: "y"},
+		{name: "project/issues.ndjson", text: `{"iid":1,"title":"One","author":1,"labels":["bug"]}` + "\n"},
+		{name: "project/snippets.ndjson", text: "{}\n{}\n"},
+		{name: "project/snippets/9.bundle", text: "x"},
+		{name: "project/snippets/10.bundle", text: "x"},
+		{name: "project/users.ndjson", text: `{"username":"bob","email_sha256":"` + strings.Repeat("ab", 32) + `"}` + "\n"},
+		{name: totalsName, text: `{"projects":1,"lfs_objects":2,"issues":1,"snippets":2,"snippet_repositories":2,"users":1}`},
+	}
+}
+
+// TestReadProject takes the file of a project of exactly the right form, and no other.
+func TestReadProject(t *testing.T) {
+	t.Parallel()
+	_, look, err := inspectAs(Project(), pack(t, plainProject()))
+	if err != nil || len(look.people.List) != 1 || len(look.people.Digests) != 1 {
+		t.Fatalf("%+v: %v", look.people, err)
+	}
+	named := func(i int, name string) []byte {
+		list := plainProject()
+		list[i].name = name
+		return pack(t, list)
+	}
+	said := func(i int, text string) []byte {
+		list := plainProject()
+		list[i].text = text
+		return pack(t, list)
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"a group":               {pack(t, plain()), "no export of a project"},
+		"twice":                 {named(3, "project/lfs/"+strings.Repeat("a", 64)), "not a name"},
+		"not sorted":            {named(2, "project/lfs/"+strings.Repeat("c", 64)), "not a name"},
+		"no digest":             {named(2, "project/lfs/../../etc/passwd"), "not a name"},
+		"a path in a directory": {named(2, "project/lfs/"+strings.Repeat("a", 64)+"/x"), "not a name"},
+		"a directory as a file": {named(2, "project/lfs"), "not a name"},
+		"a file of another":     {named(6, "project/snippets/09.bundle"), "not a name"},
+		"another directory":     {named(4, "other/issues.ndjson"), "not a name"},
+		"a numbered one":        {named(4, "project/1/issues.ndjson"), "not a name"},
+		"two projects":          {said(1, "{}\n{}\n"), "one row"},
+		"an unknown name":       {said(4, `{"iid":1,"id":1}`+"\n"), "unknown field"},
+		"a nested name twice":   {said(1, `{"settings":{"a":1,"a":2}}`+"\n"), "twice"},
+		"a long user name":      {said(8, `{"username":"`+strings.Repeat("x", 2000)+`"}`+"\n"), "more than 1024 bytes"},
+		"too many users":        {said(8, person(1)+person(2)+person(3)), "more than 2 users"},
+		"wrong totals":          {said(9, `{"projects":1}`), "row counts differ"},
+	} {
+		_, _, err := inspectAs(Project(), c.file)
+		if !errs.Is(err, errs.KindInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	if _, _, err := inspect(pack(t, plainProject())); !errs.Is(err, errs.KindInvalid) {
+		t.Errorf("as a group: %v", err)
+	}
+}
+
+// FuzzReadProject reads anyone's rows of a project.
+func FuzzReadProject(f *testing.F) {
+	for _, e := range plainProject() {
+		f.Add(e.name, e.text)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		list := plainProject()
+		for i := range list {
+			if list[i].name == name {
+				list[i].text = text
+			}
+		}
+		file, err := packed(list)
+		if err != nil {
+			return
+		}
+		count, _, err := inspectAs(Project(), file)
+		if err != nil {
+			if !errs.Is(err, errs.KindInvalid) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		if count.Projects != 1 {
+			t.Fatalf("%+v", count)
+		}
+	})
+}

@@ -279,6 +279,12 @@ func insertNote(ctx context.Context, tx *db.Tx, r *archive.NoteRow, n *newNote) 
 	return id, err
 }
 
+// isFull reports whether a discussion has as many notes as it may have.
+func isFull(ctx context.Context, q db.Q, on plan.Target, discussion string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM notes WHERE noteable_type = ? AND noteable_id = ? AND discussion_id = ? LIMIT 1 OFFSET ?`,
+		string(on.Kind), on.ID, discussion, maxThread-1)
+}
+
 func insertSuggestion(ctx context.Context, tx *db.Tx, note int64, number int, s archive.SuggestionRow, applied *time.Time) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO suggestions (note_id, number, from_line, to_line, from_content, to_content, commit_sha, applied_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

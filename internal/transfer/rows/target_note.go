@@ -233,6 +233,13 @@ func (t *Target) putNote(ctx context.Context, tx *db.Tx, r *archive.NoteRow) err
 		t.lost["note"]++
 		return nil
 	}
+	full, err := isFull(ctx, tx, on, r.Discussion)
+	if err != nil {
+		return err
+	}
+	if full {
+		return errs.Invalid("a thread has more than %d comments", maxThread)
+	}
 	source, ok, err := t.source(ctx, tx, r)
 	if err != nil {
 		return err
@@ -279,6 +286,9 @@ func (t *Target) putNote(ctx context.Context, tx *db.Tx, r *archive.NoteRow) err
 	}
 	return insertAwards(ctx, tx, plan.Target{Kind: plan.NoteKind, ID: id}, awards)
 }
+
+// maxThread is the maximum number of notes in a discussion, which is always read whole.
+const maxThread = 500
 
 // sourceOf is where something is mentioned.
 type sourceOf struct {
