@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/app/apptest"
 	"svc/internal/config"
+	"svc/internal/waittest"
 )
 
 const fullText = "The server's storage is full."
@@ -98,22 +99,44 @@ func TestLandedCommitIsNoError(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var events []struct {
-			Push struct {
-				Title string `json:"commit_title"`
-			} `json:"push_data"`
-		}
-		s.Check(t, apptest.Call{Do: "GET /projects/1/events?action=pushed", As: apptest.RootToken, Status: 200}).JSON(t, &events)
-		n := 0
-		for _, e := range events {
-			if e.Push.Title == "add a.txt" {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%d events of the commit, want 1: %+v", n, events)
+		if n := pushEvents(t, s, "add a.txt"); n != 1 {
+			t.Errorf("%d events of the commit, want 1", n)
 		}
 	})
+}
+
+// TestCommitIsRecordedLater has the database away when a commit has landed. The node
+// records the commit itself when the database is back.
+func TestCommitIsRecordedLater(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201})
+		s.Settled(t)
+		fill(t, s, "activity_events")
+		s.Check(t, commitCall("a.txt"))
+		empty(t, s, "activity_events")
+		waittest.For(t, "the event of the commit", func() bool { return pushEvents(t, s, "add a.txt") > 0 })
+		if n := pushEvents(t, s, "add a.txt"); n != 1 {
+			t.Errorf("%d events of the commit, want 1", n)
+		}
+	})
+}
+
+// pushEvents counts the events of pushes of a commit.
+func pushEvents(t *testing.T, s *apptest.Server, title string) (n int) {
+	t.Helper()
+	var events []struct {
+		Push struct {
+			Title string `json:"commit_title"`
+		} `json:"push_data"`
+	}
+	s.Check(t, apptest.Call{Do: "GET /projects/1/events?action=pushed", As: apptest.RootToken, Status: 200}).JSON(t, &events)
+	for _, e := range events {
+		if e.Push.Title == title {
+			n++
+		}
+	}
+	return n
 }
 
 func commitCall(path string) apptest.Call {

@@ -137,9 +137,9 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 		return missing(err, "Commit")
 	}
 	if err := s.finish(ctx, id, by, p, r, begun); err != nil {
-		// The refs have moved, so the request was successful. The push is
-		// recorded when its row is settled.
+		// The refs have moved, so the request was successful.
 		s.Log.ErrorContext(ctx, "a push is not recorded yet", "project", p.ID, "push", id, "error", err)
+		s.landLater(ctx, func(ctx context.Context) error { return s.land(ctx, id, by, p, r, begun) })
 	}
 	return nil
 }

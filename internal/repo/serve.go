@@ -176,6 +176,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 		late := p.to.land(context.WithoutCancel(ctx), id, begun)
 		if late != nil && moved {
 			s.Log.ErrorContext(ctx, "a push is not recorded yet", "to", p.name, "push", id, "error", late)
+			s.landLater(ctx, func(ctx context.Context) error { return p.to.land(ctx, id, begun) })
 			late = nil
 		}
 		err = errors.Join(err, late)

@@ -147,6 +147,25 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 	return s.finish(ctx, id, by, p, r, came)
 }
 
+// landLater repeats land in the background, for a push that could not be recorded
+// because the database was away for a moment: others would wait for SettleAge, because
+// this node runs. If it does not succeed, they do.
+func (s *Service) landLater(ctx context.Context, land func(context.Context) error) {
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		for wait := time.Second; wait <= landWait; wait *= 2 {
+			time.Sleep(wait)
+			if land(ctx) == nil {
+				return
+			}
+		}
+	}()
+}
+
+// landWait is the longest time between two tries of landLater. All take about twice
+// as long.
+const landWait = 64 * time.Second
+
 // happened reports whether a change of a push was made. The mark in the reflog
 // shows which push made it: the client may have sent the same push again, to
 // another node.
