@@ -160,7 +160,7 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 // interface does.
 func (s *Settings) checkFeatures(wrong errs.Fields) {
 	for name, f := range map[string]Feature{
-		"wiki_access_level": s.Wiki, "snippets_access_level": s.Snippets, "pages_access_level": s.Pages, "analytics_access_level": s.Analytics,
+		"forking_access_level": s.Forking, "wiki_access_level": s.Wiki, "snippets_access_level": s.Snippets, "pages_access_level": s.Pages, "analytics_access_level": s.Analytics,
 		"container_registry_access_level": s.ContainerRegistry, "package_registry_access_level": s.PackageRegistry,
 		"security_and_compliance_access_level": s.SecurityAndCompliance, "releases_access_level": s.Releases, "environments_access_level": s.Environments,
 		"feature_flags_access_level": s.FeatureFlags, "infrastructure_access_level": s.Infrastructure, "monitor_access_level": s.Monitor,
