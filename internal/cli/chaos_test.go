@@ -56,7 +56,7 @@ func chaos(t *testing.T, src dbtest.Source) {
 	t.Cleanup(front.Close)
 
 	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}}
-	l.more = true
+	l.more, l.live = true, true
 	l.lives(front.URL)
 	l.prepare(t, front.URL)
 	l.pushes = makeProject(t, front.URL, "pushes")
