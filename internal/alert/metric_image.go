@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,21 +100,41 @@ func (s *Service) AddMetricImage(ctx context.Context, by actor.Actor, ref projec
 	if !slices.Contains(imageTypes[http.DetectContentType(data)], strings.ToLower(path.Ext(m.Name))) {
 		return nil, errs.InvalidField("file", "is not an image that is supported: bmp, gif, ico, jpeg, png or webp, with the extension of its type")
 	}
-	n, err := countImages(ctx, s.DB, a.ID)
-	if err != nil {
-		return nil, fmt.Errorf("images of alert %d: %w", a.ID, err)
-	}
-	if n >= maxImages {
-		return nil, errs.InvalidField("base", "an alert has at most %d images", maxImages)
+	if err := roomForImage(ctx, s.DB, a.ID); err != nil {
+		return nil, err
 	}
 	// The file goes first: a row promises that it is there.
 	if _, err := s.Blobs.Put(ctx, m.key(), bytes.NewReader(data), blob.Options{Size: int64(len(data))}); err != nil {
 		return nil, fmt.Errorf("store image: %w", err)
 	}
-	if err := insertImage(ctx, s.DB, m); err != nil {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "alerts", a.ID); err != nil {
+			return err
+		}
+		if err := roomForImage(ctx, tx, a.ID); err != nil { // another one was added meanwhile
+			return err
+		}
+		return insertImage(ctx, tx, m)
+	})
+	if errs.IsRefusal(err) {
+		return nil, errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), m.key()))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("add image: %w", err)
 	}
 	return m, nil
+}
+
+// roomForImage returns Invalid if an alert has as many images as it may have.
+func roomForImage(ctx context.Context, q db.Q, alertID int64) error {
+	n, err := countImages(ctx, q, alertID)
+	if err != nil {
+		return fmt.Errorf("images of alert %d: %w", alertID, err)
+	}
+	if n >= maxImages {
+		return errs.InvalidField("base", "an alert has at most %d images", maxImages)
+	}
+	return nil
 }
 
 // changeable returns an alert to those who may change its images.

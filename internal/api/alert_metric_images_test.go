@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -107,5 +109,28 @@ func TestMetricImages(t *testing.T) {
 			{Name: "left", Do: "GET " + images, As: alice, Status: 200, Want: `[{"filename":"b.png"}]`},
 			{Name: "none", Do: "GET " + strings.Replace(images, "alerts/1", "alerts/2", 1), As: alice, Status: 200, Want: `[]`},
 		})
+
+		// One is left, and several want it.
+		for n := range 99 {
+			if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO alert_metric_images (alert_id, secret, name, url, url_text, created_at)
+				SELECT id, ?, 'x.png', '', '', 0 FROM alerts WHERE title = 'b'`, fmt.Sprintf("secret%d", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var added atomic.Int64
+		var senders sync.WaitGroup
+		for range 4 {
+			senders.Go(func() {
+				if got := send(2, alice, "c.png", picture.Bytes()); got.Status == http.StatusCreated {
+					added.Add(1)
+				} else if got.Status != http.StatusBadRequest {
+					t.Errorf("over the limit: %d %s", got.Status, got.Body)
+				}
+			})
+		}
+		senders.Wait()
+		if added.Load() != 1 {
+			t.Errorf("%d images were added to 99, want 1", added.Load())
+		}
 	})
 }
