@@ -58,9 +58,10 @@ func chaos(t *testing.T, src dbtest.Source) {
 	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}}
 	l.more, l.live = true, true
 	l.lives(front.URL)
-	l.prepare(t, front.URL)
-	l.pushes = makeProject(t, front.URL, "pushes")
-	l.issues = makeProject(t, front.URL, "issues")
+	// The balancer gives up after some seconds, so the test itself asks a node.
+	l.prepare(t, b.nodes[0].at())
+	l.pushes = makeProject(t, b.nodes[0].at(), "pushes")
+	l.issues = makeProject(t, b.nodes[0].at(), "issues")
 
 	ctx, stop := context.WithCancel(t.Context())
 	var busy, makers sync.WaitGroup
@@ -87,7 +88,7 @@ func chaos(t *testing.T, src dbtest.Source) {
 	stop()
 	busy.Wait()
 
-	l.check(t, front.URL)
+	l.check(t, b.nodes[0].at())
 	l.checkPushes(t, data)
 	l.checkIssues(t)
 	for _, n := range b.nodes {
