@@ -54,14 +54,20 @@ func (e *Export) key() string {
 // keepExport is how long a file can be downloaded.
 const keepExport = 7 * 24 * time.Hour
 
-// ExportWork is an export in the background.
+// ExportWork is an export of a group in the background.
 type ExportWork struct {
 	ExportID int64 `json:"export_id"`
-	Project  bool  `json:"project,omitempty"`
 }
 
 // Kind implements queue.Work.
 func (ExportWork) Kind() string { return "transfer_export" }
+
+// ProjectExportWork is an export of a project in the background. It is a kind of its own:
+// nodes of an older release know groups only.
+type ProjectExportWork ExportWork
+
+// Kind implements queue.Work.
+func (ProjectExportWork) Kind() string { return "transfer_project_export" }
 
 // StartExport has a group with all groups below it written into a file, in the
 // background. Owners only; NotFound, Forbidden. While one is going on it gives
@@ -103,7 +109,7 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, ta
 		if err := audit.Record(ctx, tx, by, s.Now(), event); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, ExportWork{e.ID, e.Project}, queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, e.work(), queue.In(lane), queue.Tries(maxTries+1))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start export: %w", err)
@@ -193,7 +199,24 @@ func (e *Exports) FileName() string {
 
 // RunExport does an export.
 func (s *Service) RunExport(ctx context.Context, w ExportWork) error {
-	e, err := findExport(ctx, s.DB, w.Project, w.ExportID)
+	return s.runExport(ctx, false, w.ExportID)
+}
+
+// RunProjectExport is RunExport for a project.
+func (s *Service) RunProjectExport(ctx context.Context, w ProjectExportWork) error {
+	return s.runExport(ctx, true, w.ExportID)
+}
+
+// work returns the background job of the export.
+func (e *Export) work() queue.Work {
+	if e.Project {
+		return ProjectExportWork{e.ID}
+	}
+	return ExportWork{e.ID}
+}
+
+func (s *Service) runExport(ctx context.Context, ofProject bool, id int64) error {
+	e, err := findExport(ctx, s.DB, ofProject, id)
 	if err != nil || e == nil || !e.Going() {
 		return err
 	}

@@ -51,14 +51,20 @@ func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued
 // keepImport is how long what is known of an import is kept after its end.
 const keepImport = 90 * 24 * time.Hour
 
-// ImportWork is an import in the background.
+// ImportWork is an import of a group in the background.
 type ImportWork struct {
 	ImportID int64 `json:"import_id"`
-	Project  bool  `json:"project,omitempty"`
 }
 
 // Kind implements queue.Work.
 func (ImportWork) Kind() string { return "transfer_import" }
+
+// ProjectImportWork is an import of a project in the background. It is a kind of its own:
+// nodes of an older release know groups only.
+type ProjectImportWork ImportWork
+
+// Kind implements queue.Work.
+func (ProjectImportWork) Kind() string { return "transfer_project_import" }
 
 // NewImport has the fields of a new import.
 type NewImport struct {
@@ -122,7 +128,7 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 			if err := begin(ctx, tx); err != nil {
 				return err
 			}
-			return s.Queue.Add(ctx, tx, ImportWork{i.ID, i.Project}, queue.In(lane), queue.Tries(maxTries+1))
+			return s.Queue.Add(ctx, tx, i.work(), queue.In(lane), queue.Tries(maxTries+1))
 		})
 	}
 	if err != nil {
@@ -174,7 +180,24 @@ func (s *Service) listImports(ctx context.Context, by actor.Actor, project bool,
 
 // RunImport does an import.
 func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
-	i, err := findImport(ctx, s.DB, w.Project, w.ImportID)
+	return s.runImport(ctx, false, w.ImportID)
+}
+
+// RunProjectImport is RunImport for a project.
+func (s *Service) RunProjectImport(ctx context.Context, w ProjectImportWork) error {
+	return s.runImport(ctx, true, w.ImportID)
+}
+
+// work returns the background job of the import.
+func (i *Import) work() queue.Work {
+	if i.Project {
+		return ProjectImportWork{i.ID}
+	}
+	return ImportWork{i.ID}
+}
+
+func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error {
+	i, err := findImport(ctx, s.DB, ofProject, id)
 	if err != nil || i == nil || !i.Going() {
 		return err
 	}

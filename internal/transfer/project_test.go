@@ -37,7 +37,7 @@ func (st *fixture) exportProject(ref project.Ref) []byte {
 	t, ctx := st.t, st.t.Context()
 	t.Helper()
 	e := must(st.Transfer.StartProjectExport(ctx, st.by, ref, nil))(t)
-	must(0, st.Transfer.RunExport(ctx, transfer.ExportWork{ExportID: e.ID, Project: true}))(t)
+	must(0, st.Transfer.RunProjectExport(ctx, transfer.ProjectExportWork{ExportID: e.ID}))(t)
 	_, file, err := st.Transfer.OpenProjectExport(ctx, st.by, ref)
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func TestProjectBrokenOff(t *testing.T) {
 		store := &breaking{Store: s.Blobs}
 		s.Transfer.Blobs = store
 		whole := st.beginProject(file, "whole")
-		work := transfer.ImportWork{ImportID: whole.ID, Project: true}
+		work := transfer.ProjectImportWork{ImportID: whole.ID}
 		most := 0
 		for _, part := range []int64{10, 50, 80, 97} {
 			store.after = []int64{size, size * part / 100} // the first reading looks only
-			if err := s.Transfer.RunImport(ctx, work); !errors.Is(err, errBroken) {
+			if err := s.Transfer.RunProjectImport(ctx, work); !errors.Is(err, errBroken) {
 				t.Fatalf("broken off at %d %%: %v", part, err)
 			}
 			if _, err := s.Projects.Get(ctx, st.by, "alice/whole"); !errs.Is(err, errs.KindNotFound) {
@@ -98,7 +98,7 @@ func TestProjectBrokenOff(t *testing.T) {
 		if _, _, err := st.Transfer.StartProjectImport(ctx, st.by, transfer.NewProjectImport{Path: "whole", File: bytes.NewReader(file)}); !errs.Is(err, errs.KindInvalid) {
 			t.Errorf("another import takes the path: %v", err)
 		}
-		must(0, s.Transfer.RunImport(ctx, work))(t)
+		must(0, s.Transfer.RunProjectImport(ctx, work))(t)
 		now := st.lookProject(whole)
 		if now.State != transfer.Finished || now.OwnerID == nil || *now.OwnerID != whole.ProjectID() {
 			t.Fatalf("in the end it is %+v", now)
@@ -114,7 +114,7 @@ func TestProjectBrokenOff(t *testing.T) {
 		never := st.beginProject(file, "never")
 		for range 5 {
 			store.after = []int64{size, size * 9 / 10}
-			if err := s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: never.ID, Project: true}); !errors.Is(err, errBroken) {
+			if err := s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: never.ID}); !errors.Is(err, errBroken) {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestProjectBrokenOff(t *testing.T) {
 		}
 		canceled := st.beginProject(file, "canceled")
 		must(0, s.Transfer.CancelProjectImport(ctx, st.by, canceled.ID))(t)
-		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: canceled.ID, Project: true}))(t)
+		must(0, s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: canceled.ID}))(t)
 		if now := st.lookProject(canceled); now.State != transfer.Failed || now.Error != "The import was canceled." {
 			t.Errorf("a canceled one is %+v", now)
 		}
@@ -229,7 +229,7 @@ func TestHostileProject(t *testing.T) {
 			{"groups/1/group.ndjson", "{}\n", "not a name"},
 		} {
 			i := st.beginProject(edit(t, file, c.name, c.text), fmt.Sprint("bad", n))
-			must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: i.ID, Project: true}))(t)
+			must(0, s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: i.ID}))(t)
 			if now := st.lookProject(i); now.State != transfer.Failed || !strings.Contains(now.Error, c.want) {
 				t.Errorf("%d, %s: the import is %s: %q, want %q", n, c.name, now.State, now.Error, c.want)
 			}
@@ -238,7 +238,7 @@ func TestHostileProject(t *testing.T) {
 			}
 		}
 		good := st.beginProject(file, "good")
-		must(0, s.Transfer.RunImport(ctx, transfer.ImportWork{ImportID: good.ID, Project: true}))(t)
+		must(0, s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: good.ID}))(t)
 		if now := st.lookProject(good); now.State != transfer.Finished {
 			t.Errorf("the file itself: %+v", now)
 		}

@@ -75,6 +75,8 @@ func New(d Deps) *Service {
 	d.Queue.Lane(lane, 2)
 	queue.Handle(d.Queue, s.RunExport, queue.Timeout(12*time.Hour))
 	queue.Handle(d.Queue, s.RunImport, queue.Timeout(12*time.Hour))
+	queue.Handle(d.Queue, s.RunProjectExport, queue.Timeout(12*time.Hour))
+	queue.Handle(d.Queue, s.RunProjectImport, queue.Timeout(12*time.Hour))
 	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)
 	return s
 }
