@@ -21,8 +21,15 @@ import (
 	"svc/internal/project"
 )
 
-// sendImport sends a file to be imported, with the fields as name, value pairs.
+// sendImport sends a file to be imported as a group, with the fields as name, value
+// pairs.
 func sendImport(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) apptest.Answer {
+	t.Helper()
+	return sendExport(t, s, "/groups/import", token, file, fields...)
+}
+
+// sendExport sends a form with an export file and the fields.
+func sendExport(t testing.TB, s *apptest.Server, path, token string, file []byte, fields ...string) apptest.Answer {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -37,7 +44,7 @@ func sendImport(t testing.TB, s *apptest.Server, token string, file []byte, fiel
 		_, _ = part.Write(file)
 	}
 	_ = form.Close()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v4/groups/import", &body)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v4"+path, &body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,9 @@
 package api_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"mime/multipart"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -24,28 +21,7 @@ import (
 // pairs.
 func sendProject(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) apptest.Answer {
 	t.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for i := 0; i < len(fields); i += 2 {
-		_ = form.WriteField(fields[i], fields[i+1])
-	}
-	if file != nil {
-		part, err := form.CreateFormFile("file", "export.tar.gz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = part.Write(file)
-	}
-	_ = form.Close()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v4/projects/import", &body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", form.FormDataContentType())
-	if token != "" {
-		r.Header.Set("PRIVATE-TOKEN", token)
-	}
-	return s.Exchange(t, r)
+	return sendExport(t, s, "/projects/import", token, file, fields...)
 }
 
 // exportedProject has a project exported and gives the file.

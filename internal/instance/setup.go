@@ -12,12 +12,13 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/audit"
+	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/mail"
 )
 
-// Check is one point of the setup checklist.
+// Check is one item of the setup checklist.
 type Check struct {
 	ID     string // "url", "mail", …
 	Name   string
@@ -42,9 +43,6 @@ const (
 	backupAge = 7 * 24 * time.Hour
 	// leastFree is the free share of a file system below which it is reported.
 	leastFree = 10 // percent
-	// runnerAge is the time since the last contact of a runner after which it
-	// counts as offline.
-	runnerAge = 2 * time.Hour
 	// setupTimeout is the time limit for the services that are checked.
 	setupTimeout = 5 * time.Second
 )
@@ -139,7 +137,7 @@ func (s *Service) checkStorage(ctx context.Context) Check {
 
 func (s *Service) checkRunners(ctx context.Context) (Check, error) {
 	c := Check{ID: "runner", Name: "Runners", Page: "/admin/runners"}
-	all, online, err := countInstanceRunners(ctx, s.DB, s.Now().Add(-runnerAge))
+	all, online, err := countInstanceRunners(ctx, s.DB, s.Now().Add(-runners.OnlineFor))
 	switch {
 	case err != nil:
 	case online > 0:

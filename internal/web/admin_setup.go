@@ -12,7 +12,7 @@ type setupPage struct{ Checks []instance.Check }
 func (setupPage) view() string  { return "admin/setup" }
 func (setupPage) title() string { return "Setup · Admin area" }
 
-// Left is the number of points that are not done.
+// Left is the number of items that are not done.
 func (p setupPage) Left() (n int) {
 	for _, c := range p.Checks {
 		if c.State != instance.Done {

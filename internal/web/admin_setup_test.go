@@ -20,12 +20,12 @@ func TestSetup(t *testing.T) {
 		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
 		root.get("/dashboard").want(200, `href="/admin/setup"`)
 		const at = "/admin/setup"
-		root.get(at).want(200, "4 points left", "works on this machine only", "No mail server is configured", "There is no runner that all projects can use",
+		root.get(at).want(200, "4 items left", "works on this machine only", "No mail server is configured", "There is no runner that all projects can use",
 			"svc backup was never run", "New users cannot sign up", "can be written to").not("Send test email")
 
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200,
 			Form: url.Values{"signup_enabled": {"true"}, "require_admin_approval_after_user_signup": {"false"}}})
-		root.get(at).want(200, "5 points left", "Everyone who reaches this server can create an account")
+		root.get(at).want(200, "5 items left", "Everyone who reaches this server can create an account")
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, Form: url.Values{"signup_enabled": {"false"}}})
 
 		var runner struct{ Token string }
@@ -40,7 +40,7 @@ func TestSetup(t *testing.T) {
 		if err := s.Instance.RecordBackup(t.Context(), s.Clock.Now(), 17); err != nil {
 			t.Fatal(err)
 		}
-		root.get(at).want(200, "2 points left", "The last backup was made on "+s.Clock.Now().UTC().Format(time.DateOnly)).not("Run svc backup")
+		root.get(at).want(200, "2 items left", "The last backup was made on "+s.Clock.Now().UTC().Format(time.DateOnly)).not("Run svc backup")
 		s.Check(t, apptest.Call{Do: "GET /audit_events?entity_type=Gitlab::Audit::InstanceScope&per_page=1", As: apptest.RootToken, Status: 200,
 			Want: `[{"event_type":"backup_created","details":{"custom_message":"Backup of 17 bytes created"}}]`})
 		s.Clock.Move(8 * 24 * time.Hour)

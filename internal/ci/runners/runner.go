@@ -72,7 +72,8 @@ const (
 )
 
 const (
-	onlineFor  = 2 * time.Hour
+	// OnlineFor is how long a runner is online after its last contact.
+	OnlineFor  = 2 * time.Hour
 	staleAfter = 7 * 24 * time.Hour
 )
 
@@ -91,7 +92,7 @@ func statusOf(contacted *time.Time, created, now time.Time) Status {
 		return Stale
 	case contacted == nil:
 		return NeverContacted
-	case now.Sub(last) < onlineFor:
+	case now.Sub(last) < OnlineFor:
 		return Online
 	}
 	return Offline

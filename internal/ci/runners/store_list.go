@@ -16,7 +16,7 @@ func (f *Filter) where(w *db.Where, now time.Time) {
 	if f.Paused != nil {
 		w.And("r.paused = ?", *f.Paused)
 	}
-	online, stale := now.Add(-onlineFor), now.Add(-staleAfter)
+	online, stale := now.Add(-OnlineFor), now.Add(-staleAfter)
 	switch f.Status {
 	case "active":
 		w.And("NOT r.paused")
