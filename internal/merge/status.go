@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/db"
 	"svc/internal/git"
@@ -12,6 +13,8 @@ import (
 type Status struct {
 	// Detailed is the first check that fails, or mergeable.
 	Detailed Detail
+	// Also has the other checks that fail, in the order in which they are checked.
+	Also []Detail
 	// Git is the result of git: can_be_merged, cannot_be_merged, checking,
 	// unchecked, or cannot_be_merged_recheck if there were conflicts before the
 	// target branch moved.
@@ -55,6 +58,9 @@ func (s Status) Waits() bool { return s.Detailed == NotApproved || s.Detailed ==
 
 // known reports whether there is a result of git.
 func (c check) known() bool { return c.result != "" && c.result != recheck }
+
+// Fails reports whether a check fails.
+func (s Status) Fails(d Detail) bool { return s.Detailed == d || slices.Contains(s.Also, d) }
 
 // Conflicting reports whether there are conflicts.
 func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
@@ -184,7 +190,6 @@ func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) 
 	if m.State == Merged {
 		st.Git = "can_be_merged"
 	}
-	rules := in.MergeSettings()
 	switch {
 	case m.State != Opened:
 		st.Detailed = NotOpen
@@ -192,26 +197,36 @@ func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) 
 		st.Detailed = Preparing
 	case result == "" && !empty:
 		st.Detailed = Unchecked
-	case m.Draft:
-		st.Detailed = IsDraft
-	case empty:
-		st.Detailed = NoCommits
-	case rules.OnlyAllowMergeIfAllDiscussionsAreResolved && m.OpenThreads > 0:
-		st.Detailed = OpenThreads
-	case m.ChangeRequests > 0:
-		st.Detailed = ChangesAsked
-	case m.lacksApproval:
-		st.Detailed = NotApproved
-	case m.Blockers > 0:
-		st.Detailed = Blocked
-	case result == cannotMerge:
-		st.Detailed = Conflicts
-	case result == canBehind && rules.MergeMethod != "merge":
-		st.Detailed = NeedsRebase
 	default:
-		st.Detailed = m.pipelineCheck(rules)
+		st.Detailed = Mergeable
+		if failed := m.failed(in.MergeSettings(), result, empty); len(failed) > 0 {
+			st.Detailed, st.Also = failed[0], failed[1:]
+		}
 	}
 	return st
+}
+
+// failed returns the checks of an open merge request that fail, in their order.
+func (m *MergeRequest) failed(rules project.Settings, result string, empty bool) []Detail {
+	var list []Detail
+	add := func(fails bool, d Detail) {
+		if fails {
+			list = append(list, d)
+		}
+	}
+	add(m.Draft, IsDraft)
+	add(empty, NoCommits)
+	add(rules.OnlyAllowMergeIfAllDiscussionsAreResolved && m.OpenThreads > 0, OpenThreads)
+	add(m.ChangeRequests > 0, ChangesAsked)
+	add(m.lacksApproval, NotApproved)
+	add(m.Blockers > 0, Blocked)
+	if !empty {
+		add(result == cannotMerge, Conflicts)
+		add(result == canBehind && rules.MergeMethod != "merge", NeedsRebase)
+		ci := m.pipelineCheck(rules)
+		add(ci != Mergeable, ci)
+	}
+	return list
 }
 
 func (m *MergeRequest) pipelineCheck(rules project.Settings) Detail {

@@ -101,8 +101,11 @@ func sentence(e *errs.Error) string {
 // words makes a name of a field readable.
 func words(name string) string {
 	text := strings.ReplaceAll(name, "_", " ")
-	if text == "" {
+	switch text {
+	case "":
 		return ""
+	case "api":
+		return "API"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }

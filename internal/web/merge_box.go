@@ -13,9 +13,10 @@ type mergeBox struct {
 	Kind   string // ok, wait, warn or done: how it looks
 	Head   string
 	Text   string
-	CI     *ciStatus // of the head; nil without a pipeline
-	Merges bool      // it can be merged now
-	Auto   bool      // it can be merged when its pipeline has succeeded
+	Also   []mergeCheck // the other checks that fail
+	CI     *ciStatus    // of the head; nil without a pipeline
+	Merges bool         // it can be merged now
+	Auto   bool         // it can be merged when its pipeline has succeeded
 	// AutoText is the label of the button for that.
 	AutoText string
 	Waits    bool // it will be
@@ -34,6 +35,9 @@ type mergeBox struct {
 	Removes  bool   // whether to remove the source branch can be chosen
 }
 
+// mergeCheck is a check that fails, besides the first one.
+type mergeCheck struct{ Head, Text string }
+
 // mergeBox says what stands in the way.
 func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) {
 	m, rules := p.MergeRequest, p.P.Project.Settings
@@ -46,7 +50,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		return b, err
 	}
 	may := can.Merge
-	b.Kind, b.Head, b.Text = mergeWords(m, p.P.Project.Settings.MergeMethod)
+	b.Kind, b.Head, b.Text = mergeWords(m, m.Status.Detailed, p.P.Project.Settings.MergeMethod)
 	if m.State != merge.Opened {
 		b.Fault = ""
 		b.Commit, err = w.mergedCommit(v, p)
@@ -61,6 +65,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		return b, nil
 	}
 	running := m.Pipeline != nil && m.Pipeline.Active
+	b.Again = running // the page shows how it ends
 	switch m.Status.Detailed {
 	case merge.Mergeable:
 		b.Merges, b.Auto = may, may && running
@@ -68,26 +73,17 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Auto = may
 	case merge.NotApproved, merge.Blocked:
 		b.Auto, b.AutoText = may, "Set to auto-merge"
-	case merge.IsDraft:
-		b.Ready = p.Edits
-	case merge.NeedsRebase:
-		b.Rebases = can.Rebase
-	case merge.Conflicts:
-		if p.Review.Applies {
-			b.Solves = p.Path + "/conflicts"
-		}
-	case merge.ChangesAsked:
-		who, err := w.Merges.ChangeRequesters(v, m)
-		if err != nil {
-			return b, err
-		}
-		names := make([]string, len(who))
-		for i, u := range who {
-			names[i] = u.Name
-		}
-		b.Text, b.Bypass = "Changes requested by "+strings.Join(names, ", ")+". Their approval is needed before it can be merged.", can.Bypass
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
+	}
+	b.Ready = m.Status.Fails(merge.IsDraft) && p.Edits
+	b.Rebases = m.Status.Fails(merge.NeedsRebase) && can.Rebase
+	b.Bypass = m.Status.Fails(merge.ChangesAsked) && can.Bypass
+	if m.Status.Fails(merge.Conflicts) && p.Review.Applies {
+		b.Solves = p.Path + "/conflicts"
+	}
+	if err := w.mergeChecks(v, p, &b); err != nil {
+		return b, err
 	}
 	b.Behind = can.Rebase && !b.Rebases
 	if m.AutoMergeBy != nil {
@@ -98,6 +94,34 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 		b.Text = "Ask a user who can merge into " + shown(m.TargetBranch) + " to merge it."
 	}
 	return b, nil
+}
+
+// mergeChecks names who requested changes, and sets the checks that fail besides
+// the first one.
+func (w *Web) mergeChecks(v *visit, p *mergePage, b *mergeBox) error {
+	m, asked := p.MergeRequest, ""
+	if m.Status.Fails(merge.ChangesAsked) {
+		who, err := w.Merges.ChangeRequesters(v, m)
+		if err != nil {
+			return err
+		}
+		names := make([]string, len(who))
+		for i, u := range who {
+			names[i] = u.Name
+		}
+		asked = "Changes requested by " + strings.Join(names, ", ") + ". Their approval is needed before it can be merged."
+	}
+	if m.Status.Detailed == merge.ChangesAsked {
+		b.Text = asked
+	}
+	for _, d := range m.Status.Also {
+		_, head, text := mergeWords(m, d, "")
+		if d == merge.ChangesAsked {
+			text = asked
+		}
+		b.Also = append(b.Also, mergeCheck{words(strings.TrimPrefix(head, "Merge blocked: ")), text})
+	}
+	return nil
 }
 
 // followUp is the address of the form of an issue that continues the open threads
@@ -119,8 +143,8 @@ func (w *Web) headState(v *visit, p *mergePage) (*ciStatus, error) {
 	return stateOf(p.P.Project, found), err
 }
 
-// mergeWords describes the state of a merge request.
-func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) {
+// mergeWords describes the state of a merge request, or a check of an open one.
+func mergeWords(m *merge.MergeRequest, check merge.Detail, method string) (kind, head, text string) {
 	target := shown(m.TargetBranch)
 	switch m.State {
 	case merge.Merged:
@@ -128,7 +152,7 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 	case merge.Closed:
 		return "warn", "Closed", "The changes were not merged into " + target + "."
 	}
-	switch m.Status.Detailed {
+	switch check {
 	case merge.Mergeable:
 		return "ok", "Ready to merge", map[string]string{
 			"ff": "Fast-forward merge into " + target + " without a merge commit.",
@@ -158,5 +182,5 @@ func mergeWords(m *merge.MergeRequest, method string) (kind, head, text string) 
 	case merge.StillRunning:
 		return "wait", "Pipeline running", "The merge request can be merged when the pipeline succeeds."
 	}
-	return "warn", "Merge blocked", words(string(m.Status.Detailed)) + "."
+	return "warn", "Merge blocked", words(string(check)) + "."
 }

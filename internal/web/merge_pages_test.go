@@ -208,7 +208,11 @@ func TestMergeFromFork(t *testing.T) {
 		rest(t, s)
 		eve.get(one).want(200, "Ready to merge")
 		r.Commit(gittest.Commit{Branch: "main", Message: "Clash\n", Parents: []string{r.Tip("main")}, Changes: change("x.txt", "other\n")})
-		b.get(one).want(200, "Merge blocked: merge conflicts", "git fetch origin merge-requests/1/head")
+		b.get(one).want(200, "Merge blocked: merge conflicts", "git fetch origin merge-requests/1/head").not("mb-also")
+		// All checks that fail are shown, not only the first one.
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Draft: Mend the lot"}}, Status: 200, Want: `{"detailed_merge_status":"draft_status"}`})
+		b.get(one).want(200, "Merge blocked: draft", "Mark as ready", "<b>Merge conflicts</b>", "git fetch origin merge-requests/1/head")
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Mend the lot"}}, Status: 200, Want: `{"detailed_merge_status":"conflict"}`})
 
 		// The list knows of the conflict, also after the target branch has moved.
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/repository/files/late.txt", As: ada, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Late"}}, Status: 201})
@@ -434,6 +438,10 @@ func TestMergeDependencyPage(t *testing.T) {
 		add("nothing", "Enter a merge request reference such as !5 or group/project!5.")
 		add("!2", "A merge request cannot depend on itself")
 		eve.submit("/", at+"/blocks", "merge_request", "!1").want(403)
+		// The part is there before there is something to show, for the refresh of the page.
+		newBrowser(t, s).get("/ada/p/-/merge_requests/1").want(200, `<div data-part="dependencies"></div>`)
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, JSON: `{"state_event":"close"}`, Status: 200})
+		b.get("/ada/p/-/merge_requests/1").want(200).not("Add a dependency")
 		eve.submit("/", "/ada/secret/-/merge_requests/1/blocks", "merge_request", "ada/p!1").want(404)
 	})
 }

@@ -27,6 +27,19 @@ func TestReview(t *testing.T) {
 	eve.do(chromedp.Click(`.talkrow [name=review]`, chromedp.ByQuery))
 	eve.has(".talkrow .pending", "Every day")
 	eve.has(".reviewbar", "1 pending comment")
+	// The bar stays at the bottom of the window, and comments are added to the review from now on.
+	eve.screen(1280, "light")
+	var below float64
+	eve.do(chromedp.Evaluate(`document.querySelector(".df-body").style.minHeight = "3000px"; scrollTo({top: 0, behavior: "instant"}); document.querySelector(".reviewbar").getBoundingClientRect().bottom - innerHeight`, &below))
+	if below > 1 {
+		t.Errorf("the bar of the review is %v pixels below the window", below)
+	}
+	eve.do(chromedp.Evaluate(`document.querySelector(".df-body").style.minHeight = ""`, nil),
+		chromedp.Click(`.diff tr:nth-child(2) td[data-n]`, chromedp.ByQuery), chromedp.WaitVisible(`.talkrow [name=review]`, chromedp.ByQuery))
+	if got := eve.text(".talkrow [name=review]"); got != "Add to review" {
+		t.Errorf("the button says %q", got)
+	}
+	eve.do(chromedp.Evaluate(`document.querySelector(".talkrow [name=review]").form.querySelector("[data-cancel]").click()`, nil))
 	eve.look("review-pending")
 	eve.shoot("review-pending")
 	eve.do(chromedp.Click(".reviewbar summary", chromedp.ByQuery), chromedp.WaitVisible(".reviewbar [value=requested_changes]", chromedp.ByQuery))

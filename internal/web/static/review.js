@@ -13,8 +13,9 @@
   document.addEventListener("change", (e) => { if (e.target.matches('input[form="batch"]')) count(); });
   document.addEventListener("svc:review", () => {
     count();
-    const own = document.querySelector("[data-your-review]");
-    if (own) own.hidden = Boolean(document.querySelector(".reviewbar:not(.batch)")); // which has the same form
+    const own = document.querySelector("[data-your-review]"), pending = Boolean(document.querySelector(".reviewbar:not(.batch)"));
+    if (own) own.hidden = pending; // the bar has the same form
+    for (const b of document.querySelectorAll("button[name=review]")) b.lastChild.textContent = pending ? " Add to review" : " Start a review";
   });
   addEventListener("pageshow", count);
   count();
