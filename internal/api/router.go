@@ -221,7 +221,7 @@ func New(d Deps) *API {
 		a.deployTokenRoutes,
 		a.deployKeyRoutes,
 		a.groupRoutes,
-		a.groupImportExportRoutes, a.projectImportRoutes, a.projectExportRoutes,
+		a.groupImportExportRoutes, a.projectImportRoutes, a.projectExportRoutes, a.bulkImportRoutes,
 		a.memberRoutes,
 		a.namespaceRoutes,
 		a.settingRoutes, a.planLimitRoutes, a.projectAliasRoutes, a.remoteMirrorRoutes, a.pullMirrorRoutes,

@@ -20,6 +20,15 @@ var (
 		"POST /projects/import":          own("POST /projects/import", `{}`, 400),
 		"GET /group_imports":             ownRead("GET /group_imports"),
 		"GET /group_imports/{import_id}": {"GET /group_imports/999999", "", 401, 404, 404, 404, 403},
+
+		"POST /bulk_imports":                                          own("POST /bulk_imports", `{}`, 400),
+		"GET /bulk_imports":                                           ownRead("GET /bulk_imports"),
+		"GET /bulk_imports/entities":                                  ownRead("GET /bulk_imports/entities"),
+		"GET /bulk_imports/{import_id}":                               {"GET /bulk_imports/999999", "", 401, 404, 404, 404, 403},
+		"GET /bulk_imports/{import_id}/entities":                      {"GET /bulk_imports/999999/entities", "", 401, 404, 404, 404, 403},
+		"GET /bulk_imports/{import_id}/entities/{entity_id}":          {"GET /bulk_imports/999999/entities/1", "", 401, 404, 404, 404, 403},
+		"GET /bulk_imports/{import_id}/entities/{entity_id}/failures": {"GET /bulk_imports/999999/entities/1/failures", "", 401, 404, 404, 404, 403},
+		"POST /bulk_imports/{import_id}/cancel":                       own("POST /bulk_imports/999999/cancel", "", 404),
 	})
 	transferPlaceRoles = rowPlaceRoles(transferRows)
 )

@@ -79,6 +79,7 @@ import (
 	"svc/internal/terraform"
 	"svc/internal/todo"
 	"svc/internal/transfer"
+	"svc/internal/transfer/remote"
 	"svc/internal/upload"
 	"svc/internal/user"
 	"svc/internal/web"
@@ -410,9 +411,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 		return err
 	}
 	a.Transfer = transfer.New(transfer.Deps{
-		DB: a.DB, Queue: a.Queue, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Boards: a.Boards, Badges: a.Badges, Wikis: a.Wikis,
+		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Blobs: a.Blobs, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Plan: a.Plan, Boards: a.Boards, Badges: a.Badges, Wikis: a.Wikis,
 		Content: transfer.Content{Repos: a.Repos, PushRules: a.PushRules, Uploads: a.Uploads, LFS: a.LFS, Code: a.Code},
 		Mail:    a.Mail, Log: a.Log, Now: a.now, TempDir: a.tempDir(),
+		Limits: remote.Limits{Stall: o.RemoteStall},
 	})
 	a.Mirrors = mirror.New(mirror.Deps{
 		DB: a.DB, Queue: a.Queue, Keys: a.Keys, Settings: a.Settings, Users: a.Users, Projects: a.Projects, Repos: a.Repos, LFS: a.LFS,

@@ -32,6 +32,7 @@ func (a *App) sealed() []sealedColumn {
 		{"secure_files", "sealed_key"},
 		{"project_imports", "credentials"},
 		{"mirrors", "secrets"},
+		{"bulk_imports", "token"},
 	}
 }
 

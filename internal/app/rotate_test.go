@@ -41,6 +41,7 @@ var sealings = map[string][]string{
 	"hook secretPlace(h.ID)":        {"hooks.secrets"},
 	"mirror sealedPlace(projectID)": {"project_imports.credentials"},
 	"mirror m.place()":              {"mirrors.secrets"},
+	"transfer tokenPlace(b.ID)":     {"bulk_imports.token"},
 	"securefile f.blob":             {"secure_files.sealed_key"},
 	"terraform v.blob":              {"terraform_state_versions.sealed_key"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
@@ -187,6 +188,7 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 		`INSERT INTO pages_acme (name, value, size, updated_at) VALUES ('a', ?, 0, 0)`,
 		`INSERT INTO feature_flag_clients (project_id, digest, sealed, created_at) VALUES (1, 'd', ?, 0)`,
 		`INSERT INTO project_imports (project_id, user_id, run, active, credentials, created_at) VALUES (1, 1, 'r', TRUE, ?, 0)`,
+		`INSERT INTO bulk_imports (user_id, source_url, token, state, created_at, updated_at) VALUES (1, 'https://source.example', ?, 'started', 0, 0)`,
 		`INSERT INTO secure_files (project_id, name, size, sha256, blob, sealed_key, created_at) VALUES (1, 'f', 0, '', 'secure', ?, 0)`,
 	} {
 		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {

@@ -15,6 +15,8 @@ import (
 const (
 	// MaxRefs is how many branches and tags of a repository are read.
 	MaxRefs = 20_000
+	// maxAlso is how many refs are read with those of Options.Also.
+	maxAlso = 150_000
 	// maxAdvertised bounds the refs of all kinds that old servers send, in bytes.
 	maxAdvertised = 64 << 20
 	maxRefName    = 1024
@@ -27,12 +29,13 @@ type Refs struct {
 	List []git.Ref // full names; tags are not peeled
 	Head string    // full name of the default branch; empty if unknown
 
+	also         string
 	v2           bool
 	capabilities map[string]bool // of a server of version 0 or 1
 }
 
 // Refs lists the branches and tags. Other refs, such as those of merge requests, are
-// left out.
+// left out, except for those of Options.Also.
 func (r *Remote) Refs(ctx context.Context) (*Refs, error) { return r.refs(ctx, uploadPack) }
 
 func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
@@ -44,7 +47,7 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 		if err != nil {
 			return nil, r.stream.ended(ctx, err)
 		}
-		return readAdvertised(ctx, r.stream.in, line, kind)
+		return r.readAdvertised(ctx, r.stream.in, line, kind)
 	}
 	answer, err := r.discover(ctx, service)
 	if err != nil {
@@ -67,7 +70,7 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 	if kind == pktline.Data && line == "version 2" {
 		return r.listRefs(ctx, in)
 	}
-	return readAdvertised(ctx, in, line, kind)
+	return r.readAdvertised(ctx, in, line, kind)
 }
 
 // listRefs lists the refs by version 2 of the protocol. in has the capabilities.
@@ -89,13 +92,16 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 	for _, arg := range []string{"symrefs", "ref-prefix HEAD", "ref-prefix " + git.Heads, "ref-prefix " + git.Tags} {
 		b = pktline.Append(b, arg+"\n")
 	}
+	if r.also != "" {
+		b = pktline.Append(b, "ref-prefix "+r.also+"\n")
+	}
 	answer, err := r.post(ctx, uploadPack, bytes.NewReader(pktline.AppendFlush(b)))
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
 	body := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
-	refs := &Refs{v2: true}
+	refs := &Refs{also: r.also, v2: true}
 	for {
 		line, kind, err := pktline.ReadLine(body)
 		if err != nil {
@@ -123,8 +129,8 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 }
 
 // readAdvertised reads the refs of a server that knows version 0 or 1 only.
-func readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
-	refs := &Refs{capabilities: map[string]bool{}}
+func (r *Remote) readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
+	refs := &Refs{also: r.also, capabilities: map[string]bool{}}
 	var head string
 	for first := true; kind == pktline.Data; first = false {
 		if line == "version 1" {
@@ -174,15 +180,19 @@ func readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline
 }
 
 func (r *Refs) add(id, name string) error {
-	if !strings.HasPrefix(name, git.Heads) && !strings.HasPrefix(name, git.Tags) {
+	if !strings.HasPrefix(name, git.Heads) && !strings.HasPrefix(name, git.Tags) && (r.also == "" || !strings.HasPrefix(name, r.also)) {
 		return nil
 	}
 	oid, ok := git.ParseOID(id)
 	if !ok || oid == git.ZeroOID || len(name) > maxRefName {
 		return malformed()
 	}
-	if len(r.List) == MaxRefs {
-		return fail("The repository has more than %d branches and tags.", MaxRefs)
+	most := MaxRefs
+	if r.also != "" {
+		most = maxAlso
+	}
+	if len(r.List) == most {
+		return fail("The repository has more than %d branches and tags.", most)
 	}
 	r.List = append(r.List, git.Ref{Name: name, ID: oid})
 	return nil
@@ -246,7 +256,7 @@ func (r *Remote) Pack(ctx context.Context, refs *Refs, want, have []git.OID) (io
 
 // skipToPack reads what comes before the pack.
 func skipToPack(in io.Reader, v2 bool) error {
-	for range 2 * MaxRefs {
+	for range 2 * maxAlso {
 		line, kind, err := pktline.ReadLine(in)
 		switch {
 		case err != nil:

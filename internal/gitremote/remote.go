@@ -37,6 +37,8 @@ type Options struct {
 	// HostKeys are the public keys that a server may have over SSH, as lines of
 	// authorized_keys files.
 	HostKeys []string
+	// Also is the prefix of further refs that Refs lists besides branches and tags.
+	Also string
 }
 
 // Remote is a repository on another server. It is for one goroutine; Close ends its
@@ -49,6 +51,7 @@ type Remote struct {
 	policy    outbound.Policy
 	key       []byte
 	hostKeys  []string
+	also      string
 	transport *http.Transport
 	client    *http.Client
 	stream    *stream // of SSH and TCP, from Refs to the end of the transfer
@@ -76,7 +79,7 @@ func Open(a Address, o Options) (*Remote, error) {
 	if err != nil {
 		return nil, fail("The URL of the repository is not valid.")
 	}
-	r := &Remote{base: u, user: a.User, password: a.Password, stall: o.Stall, policy: o.Policy, key: o.Key, hostKeys: o.HostKeys, transport: o.Policy.Transport(connectTime)}
+	r := &Remote{base: u, user: a.User, password: a.Password, stall: o.Stall, policy: o.Policy, key: o.Key, hostKeys: o.HostKeys, also: o.Also, transport: o.Policy.Transport(connectTime)}
 	if r.stall == 0 {
 		r.stall = time.Minute
 	}

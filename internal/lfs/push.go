@@ -72,7 +72,7 @@ func newIDs(changes []*git.RefChange) []git.OID {
 // errTooMany if there are too many.
 func pointers(ctx context.Context, r git.Repo, in git.SmallBlobs) (map[string]Pointer, error) {
 	found := map[string]Pointer{}
-	in.NotRefs, in.Min, in.Max = true, minPointer, MaxPointer
+	in.Min, in.Max = minPointer, MaxPointer
 	err := r.EachSmallBlob(ctx, in, func(_ git.OID, content []byte) error {
 		if pointer, ok := ParsePointer(content); ok {
 			found[pointer.OID] = pointer
@@ -90,7 +90,7 @@ func pointers(ctx context.Context, r git.Repo, in git.SmallBlobs) (map[string]Po
 
 // refuseMissing refuses pointers to objects that the project does not hold.
 func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
-	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes)})
+	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes), NotRefs: true})
 	if err == errTooMany {
 		return "The push has too many LFS pointers to check. Push fewer commits at a time.", nil
 	}
@@ -117,7 +117,16 @@ func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.R
 // Missing returns the objects that new commits of an import name and that the project
 // does not hold, in the order of their IDs. Invalid if there are too many.
 func (s *Service) Missing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) ([]Pointer, error) {
-	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes), Upkeep: true})
+	return s.missing(ctx, p, r, git.SmallBlobs{From: newIDs(changes), NotRefs: true, Upkeep: true})
+}
+
+// MissingOf is Missing for all commits of a repository that was just filled.
+func (s *Service) MissingOf(ctx context.Context, p *project.Project, r git.Repo) ([]Pointer, error) {
+	return s.missing(ctx, p, r, git.SmallBlobs{Upkeep: true})
+}
+
+func (s *Service) missing(ctx context.Context, p *project.Project, r git.Repo, in git.SmallBlobs) ([]Pointer, error) {
+	found, err := pointers(ctx, r, in)
 	if err == errTooMany {
 		return nil, errs.Invalid("The repository has more than %d LFS objects.", maxPointers)
 	}

@@ -15,7 +15,6 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/gitremote"
-	"svc/internal/lfs"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -206,45 +205,10 @@ func (s *Service) takeLFS(ctx context.Context, p *project.Project, remote *gitre
 	}
 	t.lfs(len(missing), 0)
 	t.set(FetchLFS, 0)
-	fetched := 0
-	for from := 0; from < len(missing); from += gitremote.LFSBatch {
-		var batch []gitremote.LFSObject
-		for _, o := range missing[from:min(from+gitremote.LFSBatch, len(missing))] {
-			batch = append(batch, gitremote.LFSObject{OID: o.OID, Size: o.Size})
-		}
-		list, err := remote.LFS(ctx, batch)
-		if errors.Is(err, gitremote.ErrNoLFS) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for n, d := range list {
-			if !d.Missing() {
-				if err := s.takeObject(ctx, p, remote, d); err != nil {
-					return err
-				}
-				fetched++
-				t.lfs(len(missing), fetched)
-			}
-			t.percent((from + n + 1) * 100 / len(missing))
-		}
-	}
-	return nil
-}
-
-func (s *Service) takeObject(ctx context.Context, p *project.Project, remote *gitremote.Remote, d gitremote.LFSDownload) error {
-	content, err := remote.OpenLFS(ctx, d)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	err = s.LFS.Put(ctx, p, lfs.Pointer{OID: d.OID, Size: d.Size}, content)
-	if errs.Is(err, errs.KindTooLarge) || errs.Is(err, errs.KindUnprocessable) || errs.Is(err, errs.KindInvalid) {
-		refusal, _ := errs.As(err)
-		return errs.Invalid("The LFS object %.12s cannot be imported: %s", d.OID, refusal.Text).Because(err)
-	}
-	return err
+	return s.LFS.Fetch(ctx, p, remote, missing, func(done, fetched int) {
+		t.lfs(len(missing), fetched)
+		t.percent(done * 100 / len(missing))
+	})
 }
 
 // tracker saves the progress of an import, and ends it when it was canceled.

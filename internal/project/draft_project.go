@@ -124,10 +124,7 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 	if err := p.putInto(place, nil); err != nil {
 		return err
 	}
-	wrong := errs.Fields{}
-	p.check(wrong)
-	p.Settings.checkFeatures(wrong)
-	if err := wrong.Err(); err != nil {
+	if err := CheckDraft(p).Err(); err != nil {
 		return err
 	}
 	p.UpdatedAt, p.LastActivityAt = s.Now(), s.Now()
@@ -154,6 +151,24 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 		}
 	}
 	return s.record(ctx, tx, by, "project_imported", p.Entity(), audit.Target{}, audit.Details{Add: "project", Message: message})
+}
+
+// CheckDraft returns the fields of a project that ShowProject would refuse.
+func CheckDraft(p *Project) errs.Fields {
+	wrong := errs.Fields{}
+	p.check(wrong)
+	p.Settings.checkFeatures(wrong)
+	return wrong
+}
+
+// CheckGroupDraft returns the settings of a group that BeginDraft would refuse.
+func CheckGroupDraft(g *GroupSettings) errs.Fields {
+	wrong := errs.Fields{}
+	g.check(wrong)
+	if !g.WikiAccessLevel.ofWiki() {
+		wrong.Set("wiki_access_level", "is not included in the list")
+	}
+	return wrong
 }
 
 // checkFeatures validates the access levels of features, which for other changes the

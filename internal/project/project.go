@@ -103,6 +103,9 @@ type GroupSettings struct {
 	BranchProtection                          *BranchProtection // of default branches; nil: inherited from the parent or the instance
 }
 
+// DefaultGroupSettings returns the settings of new groups.
+func DefaultGroupSettings() GroupSettings { return defaultGroupSettings() }
+
 func defaultGroupSettings() GroupSettings {
 	return GroupSettings{
 		ProjectCreationLevel: "developer", SubgroupCreationLevel: "maintainer", RequestAccessEnabled: true, TwoFactorGracePeriod: 48,

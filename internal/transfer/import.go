@@ -40,6 +40,7 @@ type Import struct {
 	tries     int64
 	file      string
 	overrides Overrides // of a project
+	entity    *Entity   // that the file was made of; nil if it was uploaded
 }
 
 // Percent is how much of it is done.
@@ -201,6 +202,9 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 	if err != nil || i == nil || !i.Going() {
 		return err
 	}
+	if i.entity, err = findEntityOf(ctx, s.DB, i); err != nil {
+		return err
+	}
 	return s.run(ctx, task{
 		name: fmt.Sprintf("import %d", i.ID), tries: &i.tries,
 		begin: func(ctx context.Context) error { return s.beginImport(ctx, i) },
@@ -307,7 +311,11 @@ func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Rea
 // finishImport shows the group to everyone who may see it.
 func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
 	now := s.Now()
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+	projects, err := s.projectsOf(ctx, i.entity)
+	if err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		g, err := s.Projects.ShowDraft(ctx, tx, by, d, to, fmt.Sprintf("Group imported with %d members, %d subgroups", i.Report.Imported.Members-i.Report.Lost[memberThing], i.Report.Imported.Groups-1))
 		if err != nil {
 			return err
@@ -315,6 +323,9 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 		i.OwnerID, i.State, i.FinishedAt, i.Done = &g.ID, Finished, &now, i.Total
 		if err := endImport(ctx, tx, i); err != nil {
 			return err
+		}
+		if i.entity != nil {
+			return s.finishEntity(ctx, tx, i, g.FullPath, projects)
 		}
 		return s.post(ctx, tx, by, mail.Email{
 			Subject: "Group " + g.FullPath + " was imported",
@@ -332,18 +343,30 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 // failImport ends an import without a group or project.
 func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 	now := s.Now()
-	i.State, i.Error, i.FinishedAt, i.OwnerID, i.Report = Failed, why, &now, nil, Report{}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if i.Project {
-			if err := endImport(ctx, tx, i); err != nil || i.draft == nil {
+	e, err := findEntityOf(ctx, s.DB, i)
+	if err != nil {
+		return err
+	}
+	i.State, i.Error, i.FinishedAt, i.OwnerID, i.Report, i.entity = Failed, why, &now, nil, Report{}, e
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if !i.Project {
+			if err := s.dropDraft(ctx, tx, i); err != nil {
 				return err
 			}
-			return s.Projects.DropProject(ctx, tx, *i.draft)
 		}
-		if err := s.dropDraft(ctx, tx, i); err != nil {
+		if err := endImport(ctx, tx, i); err != nil {
 			return err
 		}
-		return endImport(ctx, tx, i)
+		if i.Project && i.draft != nil {
+			if err := s.Projects.DropProject(ctx, tx, *i.draft); err != nil {
+				return err
+			}
+		}
+		if e == nil {
+			return nil
+		}
+		e.State = Failed
+		return s.endEntity(ctx, tx, e, []*Failure{{Relation: kindOf(e.Project), Title: e.SourcePath, Path: "/" + e.SourcePath, Message: why, CreatedAt: now}}, 1)
 	})
 	if err != nil {
 		return fmt.Errorf("give up import %d: %w", i.ID, err)
@@ -361,5 +384,8 @@ func (s *Service) dropFile(ctx context.Context, i *Import) {
 	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "cannot remove the file of an import", "import", i.ID, "error", err)
+	}
+	if i.entity != nil {
+		s.dropParts(ctx, i.entity.ID)
 	}
 }

@@ -237,6 +237,9 @@ func (s *Service) finishProject(ctx context.Context, i *Import, by actor.Actor, 
 		if err := endImport(ctx, tx, i); err != nil {
 			return err
 		}
+		if i.entity != nil {
+			return s.finishEntity(ctx, tx, i, p.FullPath, nil)
+		}
 		return s.post(ctx, tx, by, mail.Email{
 			Subject: "Project " + p.FullPath + " was imported",
 			Lines:   []string{"The project " + p.FullName() + " was imported from the file that you uploaded."},
@@ -269,13 +272,9 @@ type projectFilling struct {
 	snippets int // that have a repository
 	objects  bool
 
-	// Rows that are not written yet.
-	rows    []any
-	members []*project.Member
-	boards  []*archive.ProjectBoardRow
-	badges  []*badge.Badge
-	size    int
-	there   map[int64]bool // members
+	pending
+	size  int            // bytes of the pending rows
+	there map[int64]bool // members
 }
 
 func (f *projectFilling) Begin(*archive.Manifest) error {
@@ -291,7 +290,10 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 		return nil
 	case *archive.ProjectMemberRow:
 		if err := f.addMember(row); err != nil {
-			return err
+			if f.i.entity == nil || !errs.Is(err, errs.KindInvalid) {
+				return err
+			}
+			f.i.Report.add(Missing{memberThing, "", "", "the row is not valid"})
 		}
 	case *archive.ProjectBoardRow:
 		f.boards = append(f.boards, row)
@@ -311,8 +313,7 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 		}
 		f.rows = append(f.rows, row)
 	}
-	waiting := len(f.rows) + len(f.members) + len(f.boards) + len(f.badges)
-	if f.size += size; waiting >= batch || f.size >= batchBytes {
+	if f.size += size; f.waiting() >= batch || f.size >= batchBytes {
 		return f.flush(ctx)
 	}
 	return nil
@@ -340,11 +341,116 @@ func (f *projectFilling) project(row *archive.ProjectRow) error {
 
 func (f *projectFilling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
-// flush writes the rows that are not written yet.
+// flush writes the rows that are not written yet. Of what was read from another server,
+// rows that are refused are left out and reported.
 func (f *projectFilling) flush(ctx context.Context) error {
-	if len(f.rows)+len(f.members)+len(f.boards)+len(f.badges) == 0 {
+	if f.waiting() == 0 {
 		return nil
 	}
+	err := f.write(ctx, f.pending)
+	if f.i.entity != nil && errs.Is(err, errs.KindInvalid) {
+		err = f.writeSingly(ctx)
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e.Coded(archive.InBatch)
+	}
+	if err != nil {
+		return err
+	}
+	f.pending, f.size = pending{}, 0
+	return nil
+}
+
+// pending are rows that are not written yet.
+type pending struct {
+	rows    []any
+	members []*project.Member
+	boards  []*archive.ProjectBoardRow
+	badges  []*badge.Badge
+}
+
+func (p *pending) waiting() int { return len(p.rows) + len(p.members) + len(p.boards) + len(p.badges) }
+
+// writeSingly writes the pending rows one by one.
+func (f *projectFilling) writeSingly(ctx context.Context) error {
+	one := func(p pending, thing, name string) error {
+		err := f.write(ctx, p)
+		if e, ok := errs.As(err); ok && e.Kind == errs.KindInvalid {
+			shown := *e.Because(nil)
+			f.i.Report.add(Missing{thing, "", cutName(name), shown.Error()})
+			return nil
+		}
+		return err
+	}
+	for _, row := range f.rows {
+		before := f.to.Snippets()
+		thing, name := describe(row)
+		if err := one(pending{rows: []any{row}}, thing, name); err != nil {
+			return err
+		}
+		if _, ok := row.(*archive.SnippetRow); ok && f.to.Snippets() == before {
+			f.to.SkipSnippet()
+		}
+	}
+	for _, m := range f.members {
+		if err := one(pending{members: []*project.Member{m}}, memberThing, ""); err != nil {
+			return err
+		}
+	}
+	for _, b := range f.boards {
+		if err := one(pending{boards: []*archive.ProjectBoardRow{b}}, boardThing, b.Name); err != nil {
+			return err
+		}
+	}
+	for _, b := range f.badges {
+		if err := one(pending{badges: []*badge.Badge{b}}, "badges", b.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe returns the relation and the name of a row.
+func describe(row any) (relation, name string) {
+	switch row := row.(type) {
+	case *archive.ProjectLabelRow:
+		return "labels", row.Name
+	case *archive.ProjectMilestoneRow:
+		return "milestones", row.Title
+	case *archive.ProtectedRow:
+		return "protected_refs", row.Name
+	case *archive.IssueRow:
+		return "issues", fmt.Sprintf("#%d %s", row.IID, row.Title)
+	case *archive.IssueLinkRow:
+		return "issue_links", fmt.Sprintf("#%d and #%d", row.Source, row.Target)
+	case *archive.MergeRequestRow:
+		return "merge_requests", fmt.Sprintf("!%d %s", row.IID, row.Title)
+	case *archive.ReleaseRow:
+		return "releases", row.Tag
+	case *archive.SnippetRow:
+		return "snippets", row.Title
+	case *archive.NoteRow:
+		switch {
+		case row.Issue != 0:
+			return "notes", fmt.Sprintf("a note on #%d", row.Issue)
+		case row.MergeRequest != 0:
+			return "notes", fmt.Sprintf("a note on !%d", row.MergeRequest)
+		}
+		return "notes", "a note on a snippet"
+	case *archive.EventRow:
+		return "resource_events", row.Kind
+	case *archive.ScheduleRow:
+		return "pipeline_schedules", row.Description
+	case *archive.ApprovalRuleRow:
+		return "approval_rules", row.Name
+	case *archive.UploadRow:
+		return "uploads", row.Name
+	}
+	return "rows", ""
+}
+
+// write writes rows in a transaction.
+func (f *projectFilling) write(ctx context.Context, p pending) error {
 	err := f.DB.Tx(ctx, func(tx *db.Tx) error {
 		// The draft cannot be deleted, nor the import canceled, in between.
 		if err := tx.Lock(ctx, "projects", f.p.ID); err != nil {
@@ -358,13 +464,13 @@ func (f *projectFilling) flush(ctx context.Context) error {
 		if _, err := f.Projects.DraftProject(ctx, tx, f.p.ID); err != nil {
 			return err
 		}
-		if err := f.to.Put(ctx, tx, f.rows); err != nil {
+		if err := f.to.Put(ctx, tx, p.rows); err != nil {
 			return err
 		}
-		if err := f.Badges.Put(ctx, tx, f.to.Draft, f.badges); err != nil {
+		if err := f.Badges.Put(ctx, tx, f.to.Draft, p.badges); err != nil {
 			return err
 		}
-		for _, row := range f.boards {
+		for _, row := range p.boards {
 			b, err := f.board(ctx, tx, row)
 			if err != nil {
 				return err
@@ -373,16 +479,12 @@ func (f *projectFilling) flush(ctx context.Context) error {
 				return err
 			}
 		}
-		return f.Projects.AddDraftMembers(ctx, tx, f.to.Draft, f.members)
+		return f.Projects.AddDraftMembers(ctx, tx, f.to.Draft, p.members)
 	})
-	if e, ok := errors.AsType[*errs.Error](err); ok {
-		return e.Coded(archive.InBatch)
-	}
 	if err != nil {
 		return err
 	}
 	f.to.Done()
-	f.rows, f.members, f.boards, f.badges, f.size = nil, nil, nil, nil, 0
 	return nil
 }
 
@@ -515,6 +617,9 @@ func (f *projectFilling) repository(ctx context.Context, r io.Reader) error {
 		return errs.Invalid("it does not have the default branch %.100q", f.p.DefaultBranch)
 	}
 	f.objects = true
+	if f.i.entity != nil {
+		return f.fetchLFS(ctx)
+	}
 	return nil
 }
 
@@ -544,6 +649,10 @@ func (f *projectFilling) snippet(ctx context.Context, name string, r io.Reader) 
 		return errs.Invalid("it has no number")
 	}
 	id := f.to.Snippet(number)
+	if id == 0 && f.i.entity != nil && number <= int64(f.to.Snippets()) {
+		f.snippets++ // it was refused, and is in the report
+		return nil
+	}
 	if id == 0 {
 		return errs.Invalid("snippets.ndjson has no row for it")
 	}

@@ -16,7 +16,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.sweepBulk(ctx)
 }
 
 func (s *Service) sweep(ctx context.Context, project bool) error {

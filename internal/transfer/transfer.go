@@ -1,6 +1,7 @@
 // Package transfer exports and imports groups and projects: it writes a group with its
 // subgroups, or a project, to a file, and creates one from such a file. The formats are
-// described in docs/user/group-export.md and docs/user/project-export.md.
+// described in docs/user/group-export.md and docs/user/project-export.md. It also reads
+// groups and projects from other servers, and makes such files of them.
 package transfer
 
 import (
@@ -25,7 +26,9 @@ import (
 	"svc/internal/queue"
 	"svc/internal/repo"
 	"svc/internal/repo/pushrule"
+	"svc/internal/secret"
 	"svc/internal/setting"
+	"svc/internal/transfer/remote"
 	"svc/internal/upload"
 	"svc/internal/user"
 	"svc/internal/wiki"
@@ -35,6 +38,7 @@ import (
 type Deps struct {
 	DB       *db.DB
 	Queue    *queue.Queue
+	Keys     *secret.Keyring
 	Blobs    blob.Store
 	Settings *setting.Service
 	Users    *user.Service
@@ -48,6 +52,7 @@ type Deps struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	TempDir  string // where a part of a file lies until its size is known
+	Limits   remote.Limits
 }
 
 // Content are the services for what only projects have.
@@ -77,6 +82,8 @@ func New(d Deps) *Service {
 	queue.Handle(d.Queue, s.RunImport, queue.Timeout(12*time.Hour))
 	queue.Handle(d.Queue, s.RunProjectExport, queue.Timeout(12*time.Hour))
 	queue.Handle(d.Queue, s.RunProjectImport, queue.Timeout(12*time.Hour))
+	d.Queue.Lane(bulkLane, 2)
+	queue.Handle(d.Queue, s.RunBulkImport, queue.Timeout(24*time.Hour))
 	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)
 	return s
 }

@@ -246,13 +246,17 @@ func (s *Service) RulesOf(ctx context.Context, projectID int64) (*Rules, error) 
 	return &r.Rules, nil
 }
 
+// Check returns Invalid for rules that cannot be stored.
+func (r Rules) Check() error {
+	return Change{
+		CommitMessage: &r.CommitMessage, CommitMessageNegative: &r.CommitMessageNegative, BranchName: &r.BranchName, AuthorEmail: &r.AuthorEmail,
+		FileName: &r.FileName, MaxFileSize: &r.MaxFileSize,
+	}.apply(&r)
+}
+
 // Put gives an imported project its rules, instead of those of its group. InvalidField.
 func (s *Service) Put(ctx context.Context, tx *db.Tx, projectID int64, rules Rules) error {
-	c := Change{
-		CommitMessage: &rules.CommitMessage, CommitMessageNegative: &rules.CommitMessageNegative, BranchName: &rules.BranchName, AuthorEmail: &rules.AuthorEmail,
-		FileName: &rules.FileName, MaxFileSize: &rules.MaxFileSize,
-	}
-	if err := c.apply(&rules); err != nil {
+	if err := rules.Check(); err != nil {
 		return err
 	}
 	r, err := findRule(ctx, tx, projectID)

@@ -56,6 +56,18 @@ func Project() Kind {
 	}}
 }
 
+// Parts returns the parts of a group or project in the order of a file.
+func (k Kind) Parts() []Part {
+	list := make([]Part, len(k.parts))
+	for n, p := range k.parts {
+		list[n] = p.Part
+	}
+	return list
+}
+
+// HasRows reports whether a part has rows. Others are files.
+func (k Kind) HasRows(p Part) bool { return k.newRow(p) != nil }
+
 // rank is the place of an entry in the order of a file; -1 for none.
 func (k Kind) rank(p Part) int {
 	return slices.IndexFunc(k.parts, func(q part) bool { return q.Part == p })

@@ -101,6 +101,9 @@ func (t *Target) Snippet(number int64) int64 {
 	return t.snippets[number-1]
 }
 
+// SkipSnippet notes that the row of a snippet was refused.
+func (t *Target) SkipSnippet() { t.snippets = append(t.snippets, 0) }
+
 // Snippets returns the number of snippets.
 func (t *Target) Snippets() int { return len(t.snippets) }
 

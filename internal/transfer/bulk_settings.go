@@ -1,0 +1,149 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"svc/internal/errs"
+	"svc/internal/gitremote"
+	"svc/internal/project"
+	"svc/internal/repo/pushrule"
+	"svc/internal/transfer/archive"
+	"svc/internal/transfer/remote"
+)
+
+// settings returns the settings of a project that can be carried over, of its fields in
+// the API.
+func (f *fetching) settings(fields map[string]json.RawMessage) json.RawMessage {
+	p := &project.Project{Settings: project.DefaultSettings(), Visibility: project.Private}
+	p.Issues, p.MergeRequests, p.Builds, p.Repository = project.Enabled, project.Enabled, project.Enabled, project.Enabled
+	given := map[string]json.RawMessage{}
+	names := named(&p.Settings)
+	for name := range features(p) {
+		names[name] = names["wiki_access_level"]
+	}
+	for name := range names {
+		value, ok := fields[name]
+		if !ok || string(value) == "null" || value[0] == '{' {
+			continue
+		}
+		text, err := json.Marshal(map[string]json.RawMessage{name: value})
+		was := *p
+		if err != nil || decodeSettings(text, p) != nil {
+			*p = was
+			f.skip(remote.Skipped{Relation: "settings", Name: name, Why: "The value of the source is not known here."})
+			continue
+		}
+		given[name] = value
+	}
+	for name := range project.CheckDraft(p) {
+		if _, ok := given[name]; ok {
+			delete(given, name)
+			f.skip(remote.Skipped{Relation: "settings", Name: name, Why: "The value of the source is not allowed here."})
+		}
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// groupSettings is settings for a group.
+func (f *fetching) groupSettings(fields map[string]json.RawMessage) archive.SettingsRow {
+	defaults := project.DefaultGroupSettings()
+	row := fromSettings(&defaults)
+	for name, value := range fields {
+		if name == "approvals" || string(value) == "null" {
+			continue
+		}
+		text, err := json.Marshal(map[string]json.RawMessage{name: value})
+		if err != nil {
+			continue
+		}
+		next := row
+		if err := json.Unmarshal(text, &next); err != nil {
+			continue
+		}
+		now := toSettings(&next)
+		if len(project.CheckGroupDraft(&now)) > 0 {
+			f.skip(remote.Skipped{Relation: "settings", Name: cutName(name), Why: "The value of the source is not allowed here."})
+			continue
+		}
+		row = next
+	}
+	return row
+}
+
+// pushRules returns the push rules of a project, of their fields in the API; nil for
+// none.
+func (f *fetching) pushRules(fields map[string]json.RawMessage) json.RawMessage {
+	var r pushrule.Rules
+	given := map[string]json.RawMessage{}
+	for name := range named(&r) {
+		for _, shown := range []string{name, name + "_regex", "commit_" + name, name + "_commits"} {
+			if value, ok := fields[shown]; ok && string(value) != "null" {
+				given[name] = value
+			}
+		}
+	}
+	text, err := json.Marshal(given)
+	if err != nil || len(given) == 0 {
+		return nil
+	}
+	if err := decodeNamed(text, &r); err == nil {
+		err = r.Check()
+	}
+	if err != nil {
+		f.skip(remote.Skipped{Relation: "push_rule", Why: "The push rules of the source are not allowed here: " + err.Error() + "."})
+		return nil
+	}
+	return text
+}
+
+// fetchLFS copies the LFS objects of the repository from the source. Those that it does
+// not have are left out, and so are all if it has no LFS.
+func (f *projectFilling) fetchLFS(ctx context.Context) error {
+	r, err := f.Content.Repos.Of(f.p)
+	if err != nil {
+		return err
+	}
+	missing, err := f.Content.LFS.MissingOf(ctx, f.p, r)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if !f.Content.LFS.Allowed(ctx) {
+		f.i.Report.add(Missing{"lfs_objects", "", "", "Git LFS is disabled"})
+		return nil
+	}
+	b, err := findBulkImport(ctx, f.DB, f.i.entity.ImportID)
+	if err != nil || b == nil || b.token == "" {
+		return errors.Join(err, errs.Invalid("The import is over."))
+	}
+	token, err := f.Keys.Open(b.token, tokenPlace(b.ID))
+	if err != nil {
+		return err
+	}
+	client, err := f.open(ctx, b.SourceURL, string(token))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	source, err := client.Git(f.i.entity.SourcePath)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	fetched := 0
+	err = f.Content.LFS.Fetch(ctx, f.p, source, missing, func(_, n int) { fetched = n })
+	var failure *gitremote.Failure
+	if errors.As(err, &failure) && !failure.Temporary || errs.Is(err, errs.KindInvalid) {
+		f.i.Report.add(Missing{"lfs_objects", "", "", err.Error()})
+		err = nil
+	}
+	for range len(missing) - fetched {
+		f.i.Report.count("lfs_objects")
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"svc/internal/blob"
+	"svc/internal/errs"
+	"svc/internal/transfer/archive"
+)
+
+// spool takes the output of a step. Rows lie in a temporary file for each part until
+// the step is read; files are stored at once.
+type spool struct {
+	*Service
+	e     *Entity
+	group int
+	rows  map[string]*spoolRows
+	order []string
+	files []storedPart
+	text  int64 // bytes of rows
+	put   func(part *storedPart, file *os.File) error
+}
+
+type spoolRows struct {
+	storedPart
+	file *os.File
+	out  *bufio.Writer
+}
+
+// maxRows is the maximum size of all rows of a step, in bytes: an export file has no
+// more.
+const maxRows = 4 << 30
+
+func newSpool(ctx context.Context, s *Service, e *Entity) *spool {
+	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
+}
+
+// Next implements remote.Output.
+func (s *spool) Next() { s.group++ }
+
+// key is where something of the step is stored.
+func (s *spool) key(name string) string {
+	return fmt.Sprintf("%s%d-%s/%d-%s", partsAt(s.e.ID), s.e.Steps, s.e.Phase, s.group, name)
+}
+
+// Row implements remote.Output.
+func (s *spool) Row(p archive.Part, row any) error {
+	key := s.key(string(p))
+	to := s.rows[key]
+	if to == nil {
+		file, err := os.CreateTemp(s.TempDir, "import-*")
+		if err != nil {
+			return fmt.Errorf("make room for a part: %w", err)
+		}
+		_ = os.Remove(file.Name()) // without a name it cannot outlive the process
+		to = &spoolRows{storedPart{Group: s.group, Part: p, Key: key}, file, bufio.NewWriterSize(file, 32<<10)}
+		s.rows[key] = to
+		s.order = append(s.order, key)
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	to.Size += int64(len(text)) + 1
+	if s.text += int64(len(text)) + 1; s.text > maxRows {
+		return errs.Invalid("The source has more than %d GiB of data of one kind.", maxRows>>30)
+	}
+	if _, err := to.out.Write(text); err != nil {
+		return err
+	}
+	return to.out.WriteByte('\n')
+}
+
+// File implements remote.Output.
+func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, error)) error {
+	file, err := os.CreateTemp(s.TempDir, "import-*")
+	if err != nil {
+		return fmt.Errorf("make room for a file: %w", err)
+	}
+	defer file.Close()
+	_ = os.Remove(file.Name())
+	out := bufio.NewWriterSize(file, 64<<10)
+	there, err := fill(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil || !there {
+		return err
+	}
+	part := storedPart{Group: s.group, Part: p, Name: name, Key: s.key(string(p) + "-" + name)}
+	if err := s.put(&part, file); err != nil {
+		return err
+	}
+	s.files = append(s.files, part)
+	return nil
+}
+
+// putPart stores a temporary file.
+func (s *Service) putPart(ctx context.Context, part *storedPart, file *os.File) error {
+	size, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	part.Size = size
+	_, err = s.Blobs.Put(ctx, part.Key, file, blob.Options{ContentType: "application/octet-stream", Size: size})
+	return err
+}
+
+// store stores the rows, and returns all parts of the step.
+func (s *spool) store() ([]storedPart, error) {
+	parts := s.files
+	for _, key := range s.order {
+		to := s.rows[key]
+		if err := to.out.Flush(); err != nil {
+			return nil, err
+		}
+		if err := s.put(&to.storedPart, to.file); err != nil {
+			return nil, err
+		}
+		parts = append(parts, to.storedPart)
+	}
+	return parts, nil
+}
+
+// close removes the temporary files.
+func (s *spool) close() {
+	for _, to := range s.rows {
+		_ = to.file.Close() // what is in it is stored
+	}
+}

@@ -1,0 +1,251 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"svc/internal/db"
+)
+
+func isNoRows(err error) bool { return errors.Is(err, db.ErrNoRows) }
+
+const bulkColumns = `b.id, b.user_id, b.source_url, b.token, b.state, b.created_at, b.updated_at,
+	EXISTS (SELECT 1 FROM bulk_import_entities e WHERE e.bulk_import_id = b.id AND e.failures > 0)`
+
+func scanBulkImport(s db.Scanner) (*BulkImport, error) {
+	var b BulkImport
+	err := s.Scan(&b.ID, &b.UserID, &b.SourceURL, &b.token, (*string)(&b.State), db.Time(&b.CreatedAt), db.Time(&b.UpdatedAt), &b.Failures)
+	return &b, err
+}
+
+// findBulkImport returns nil when there is none.
+func findBulkImport(ctx context.Context, q db.Q, id int64) (*BulkImport, error) {
+	return orNone(scanBulkImport(q.QueryRowContext(ctx, `SELECT `+bulkColumns+` FROM bulk_imports b WHERE b.id = ?`, id)))
+}
+
+func listBulkImports(ctx context.Context, d *db.DB, userID *int64, f BulkFilter, p db.Paging) (db.Page[*BulkImport], error) {
+	var w db.Where
+	if userID != nil {
+		w.And("b.user_id = ?", *userID)
+	}
+	if f.State != "" {
+		w.And("b.state = ?", string(f.State))
+	}
+	return db.List(ctx, d, db.Query[*BulkImport]{
+		Columns: bulkColumns, From: "bulk_imports b", Where: w, Order: []db.Order{{Name: "b.id"}}, Desc: !f.Ascending, Scan: scanBulkImport,
+		Keys: func(b *BulkImport) []any { return []any{b.ID} },
+	}, p)
+}
+
+// countActive returns how many imports of a user are under way.
+func countActive(ctx context.Context, q db.Q, userID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM bulk_imports WHERE user_id = ? AND state IN ('created', 'started')`, userID).Scan(&n)
+	return n, err
+}
+
+func insertBulkImport(ctx context.Context, q db.Q, b *BulkImport) error {
+	return q.QueryRowContext(ctx, `INSERT INTO bulk_imports (user_id, source_url, token, state, created_at, updated_at) VALUES (?, ?, '', ?, ?, ?) RETURNING id`,
+		b.UserID, b.SourceURL, string(b.State), b.CreatedAt, b.UpdatedAt).Scan(&b.ID)
+}
+
+func saveToken(ctx context.Context, q db.Q, b *BulkImport) error {
+	return db.ExecOne(ctx, q, `UPDATE bulk_imports SET token = ? WHERE id = ?`, b.token, b.ID)
+}
+
+func startBulkImport(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE bulk_imports SET state = 'started', updated_at = ? WHERE id = ? AND state = 'created'`, now, id)
+	return err
+}
+
+// endBulkImport ends an import that is not over, and forgets its token.
+func endBulkImport(ctx context.Context, q db.Q, id int64, to State, now time.Time) (bool, error) {
+	return db.ExecAny(ctx, q, `UPDATE bulk_imports SET state = ?, token = '', updated_at = ? WHERE id = ? AND state IN ('created', 'started')`, string(to), now, id)
+}
+
+// countEntities returns how many entities of an import are under way, and how many are
+// finished.
+func countEntities(ctx context.Context, q db.Q, id int64) (going, finished int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN state IN ('created', 'started') THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN state = 'finished' THEN 1 ELSE 0 END), 0)
+		FROM bulk_import_entities WHERE bulk_import_id = ?`, id).Scan(&going, &finished)
+	return going, finished, err
+}
+
+const entityColumns = `e.id, e.bulk_import_id, e.parent_id, e.kind, e.source_path, e.slug, e.namespace, e.projects, e.members, e.state, e.phase, e.steps, e.total, e.tries,
+	e.import_id, e.namespace_id, e.project_id, e.failures, e.stats, e.created_at, e.updated_at`
+
+func scanEntity(s db.Scanner) (*Entity, error) {
+	var e Entity
+	var kind, stats string
+	err := s.Scan(&e.ID, &e.ImportID, &e.ParentID, &kind, &e.SourcePath, &e.Slug, &e.Namespace, &e.Projects, &e.Members, (*string)(&e.State), &e.Phase, &e.Steps, &e.Total, &e.tries,
+		&e.fileID, &e.GroupID, &e.ProjectID, &e.Failures, &stats, db.Time(&e.CreatedAt), db.Time(&e.UpdatedAt))
+	if err != nil {
+		return nil, err
+	}
+	e.Project = kind == "project"
+	if err := json.Unmarshal([]byte(stats), &e.Stats); err != nil {
+		return nil, fmt.Errorf("stats of entity %d: %w", e.ID, err)
+	}
+	return &e, nil
+}
+
+func kindOf(project bool) string {
+	if project {
+		return "project"
+	}
+	return "group"
+}
+
+// findEntity returns nil when there is none.
+func findEntity(ctx context.Context, q db.Q, id int64) (*Entity, error) {
+	return orNone(scanEntity(q.QueryRowContext(ctx, `SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.id = ?`, id)))
+}
+
+// findEntityOf returns the entity that the file of an import was made of; nil for a
+// file that was uploaded.
+func findEntityOf(ctx context.Context, q db.Q, i *Import) (*Entity, error) {
+	return orNone(scanEntity(q.QueryRowContext(ctx, `SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.kind = ? AND e.import_id = ?`, kindOf(i.Project), i.ID)))
+}
+
+func listEntities(ctx context.Context, d *db.DB, userID *int64, importID int64, f BulkFilter, p db.Paging) (db.Page[*Entity], error) {
+	var w db.Where
+	if importID != 0 {
+		w.And("e.bulk_import_id = ?", importID)
+	} else if userID != nil {
+		w.And("e.bulk_import_id IN (SELECT b.id FROM bulk_imports b WHERE b.user_id = ?)", *userID)
+	}
+	if f.State != "" {
+		w.And("e.state = ?", string(f.State))
+	}
+	return db.List(ctx, d, db.Query[*Entity]{
+		Columns: entityColumns, From: "bulk_import_entities e", Where: w, Order: []db.Order{{Name: "e.id"}}, Desc: !f.Ascending, Scan: scanEntity,
+		Keys: func(e *Entity) []any { return []any{e.ID} },
+	}, p)
+}
+
+func insertEntity(ctx context.Context, q db.Q, e *Entity) error {
+	return q.QueryRowContext(ctx, `
+		INSERT INTO bulk_import_entities (bulk_import_id, parent_id, kind, source_path, slug, namespace, projects, members, state, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		e.ImportID, e.ParentID, kindOf(e.Project), e.SourcePath, e.Slug, e.Namespace, e.Projects, e.Members, string(e.State), e.CreatedAt, e.UpdatedAt).Scan(&e.ID)
+}
+
+// startEntity notes that a try has begun. ErrNoRows for one that is over.
+func startEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
+	e.State = Started
+	return db.ExecOne(ctx, q, `
+		UPDATE bulk_import_entities SET state = 'started', tries = ?, files = TRUE, updated_at = ? WHERE id = ? AND state IN ('created', 'started') AND import_id IS NULL`, e.tries, now, e.ID)
+}
+
+// savePhase notes the step that is being read. ErrNoRows for an entity that is over.
+func savePhase(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, total = ?, updated_at = ? WHERE id = ? AND state = 'started'`, e.Phase, e.Total, now, e.ID)
+}
+
+// entityGoing returns ErrNoRows for an entity that is over.
+func entityGoing(ctx context.Context, q db.Q, id int64) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM bulk_import_entities WHERE id = ? AND state = 'started'`, id).Scan(new(int64))
+}
+
+// saveStep notes that a step was read. ErrNoRows for an entity that is over, or whose
+// step another run has read.
+func saveStep(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
+	stats, err := json.Marshal(e.Stats)
+	if err != nil {
+		return err
+	}
+	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET steps = ?, tries = 0, stats = ?, updated_at = ? WHERE id = ? AND state = 'started' AND steps = ?`,
+		e.Steps, string(stats), now, e.ID, e.Steps-1)
+}
+
+// saveFile notes the import of the file that was made of an entity. ErrNoRows for one
+// that is over, or has one.
+func saveFile(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
+	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, import_id = ?, updated_at = ? WHERE id = ? AND state = 'started' AND import_id IS NULL`,
+		importing, e.fileID, now, e.ID)
+}
+
+// endEntity ends an entity that is not over.
+func endEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) (bool, error) {
+	stats, err := json.Marshal(e.Stats)
+	if err != nil {
+		return false, err
+	}
+	return db.ExecAny(ctx, q, `
+		UPDATE bulk_import_entities SET state = ?, phase = '', namespace_id = ?, project_id = ?, stats = ?, updated_at = ? WHERE id = ? AND state IN ('created', 'started')`,
+		string(e.State), e.GroupID, e.ProjectID, string(stats), now, e.ID)
+}
+
+// findImporting returns the entities of an import whose files are being imported.
+func findImporting(ctx context.Context, q db.Q, id int64) ([]*Entity, error) {
+	return db.All(ctx, q, scanEntity, `
+		SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.bulk_import_id = ? AND e.state = 'started' AND e.import_id IS NOT NULL ORDER BY e.id`, id)
+}
+
+func cancelEntities(ctx context.Context, q db.Q, id int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET state = 'canceled', phase = '', updated_at = ? WHERE bulk_import_id = ? AND state IN ('created', 'started')`, now, id)
+	return err
+}
+
+// addFailures adds failures to an entity; all is their number with those that are not
+// listed.
+func addFailures(ctx context.Context, q db.Q, e *Entity, list []*Failure, all int64) error {
+	if all == 0 {
+		return nil
+	}
+	there, err := countFailures(ctx, q, e.ID)
+	if err != nil {
+		return err
+	}
+	for _, f := range list[:max(0, min(len(list), maxFailures-there))] {
+		_, err := q.ExecContext(ctx, `INSERT INTO bulk_import_failures (entity_id, relation, title, path, message, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			e.ID, f.Relation, f.Title, f.Path, f.Message, f.CreatedAt)
+		if err != nil {
+			return err
+		}
+	}
+	_, err = q.ExecContext(ctx, `UPDATE bulk_import_entities SET failures = failures + ? WHERE id = ?`, all, e.ID)
+	return err
+}
+
+// countFailures returns how many failures of an entity are listed.
+func countFailures(ctx context.Context, q db.Q, id int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM bulk_import_failures WHERE entity_id = ?`, id).Scan(&n)
+	return n, err
+}
+
+// findFailures returns the failures of entities, by their IDs.
+func findFailures(ctx context.Context, q db.Q, ids []int64) (map[int64][]*Failure, error) {
+	found := map[int64][]*Failure{}
+	for _, id := range ids {
+		list, err := db.All(ctx, q, func(s db.Scanner) (*Failure, error) {
+			var f Failure
+			err := s.Scan(&f.ID, &f.Relation, &f.Title, &f.Path, &f.Message, db.Time(&f.CreatedAt))
+			return &f, err
+		}, `SELECT id, relation, title, path, message, created_at FROM bulk_import_failures WHERE entity_id = ? ORDER BY id LIMIT ?`, id, maxFailures)
+		if err != nil {
+			return nil, err
+		}
+		found[id] = list
+	}
+	return found, nil
+}
+
+// pastEntities returns the entities that are over and whose files are stored.
+func pastEntities(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT id FROM bulk_import_entities WHERE files AND state IN ('finished', 'failed', 'canceled') AND updated_at < ? ORDER BY id LIMIT 100`, before)
+}
+
+func forgetFiles(ctx context.Context, q db.Q, entityID int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET files = FALSE WHERE id = ?`, entityID)
+	return err
+}
+
+func deletePastBulkImports(ctx context.Context, q db.Q, before time.Time) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM bulk_imports WHERE state IN ('finished', 'failed', 'canceled') AND updated_at < ?
+		AND NOT EXISTS (SELECT 1 FROM bulk_import_entities e WHERE e.bulk_import_id = bulk_imports.id AND e.files)`, before)
+	return err
+}
