@@ -50,7 +50,8 @@ func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 	case err == nil, errors.Is(err, errCanceled):
 		return nil
 	case ctx.Err() != nil:
-		return err // the node stops: another one goes on
+		// The node stops, and another one goes on: this was no failed try.
+		return errors.Join(err, forgetTry(context.WithoutCancel(ctx), s.DB, e))
 	case errors.As(err, &failure):
 		s.Log.InfoContext(ctx, "cannot read the source of an import", "entity", e.ID, "error", failure.Text)
 		if !failure.Temporary || e.tries >= maxTries {

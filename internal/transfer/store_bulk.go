@@ -139,6 +139,12 @@ func startEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 		UPDATE bulk_import_entities SET state = 'started', tries = ?, files = TRUE, updated_at = ? WHERE id = ? AND state IN ('created', 'started') AND import_id IS NULL`, e.tries, now, e.ID)
 }
 
+// forgetTry notes that a try was interrupted.
+func forgetTry(ctx context.Context, q db.Q, e *Entity) error {
+	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET tries = tries - 1 WHERE id = ? AND state = 'started' AND tries > 0`, e.ID)
+	return err
+}
+
 // savePhase notes the step that is being read. ErrNoRows for an entity that is over.
 func savePhase(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, total = ?, updated_at = ? WHERE id = ? AND state = 'started'`, e.Phase, e.Total, now, e.ID)

@@ -68,7 +68,7 @@ type State struct {
 	FullPath   string            `json:"full_path"`
 	Branch     string            `json:"branch,omitempty"`      // default branch
 	WikiBranch string            `json:"wiki_branch,omitempty"` // of the wiki
-	People     []Person          `json:"people,omitempty"`      // by their numbers, from 1
+	Users      []Person          `json:"users,omitempty"`       // by their numbers, from 1
 	Files      []File            `json:"files,omitempty"`
 	Groups     []Place           `json:"groups,omitempty"`   // of a group: itself and its subgroups, by their numbers
 	Projects   []Place           `json:"projects,omitempty"` // of a group
@@ -118,21 +118,21 @@ func (r *Reader) person(u *userJSON) archive.Person {
 func (r *Reader) numberOf(p Person) archive.Person {
 	if r.people == nil {
 		r.people = map[int64]archive.Person{}
-		for n, known := range r.People {
+		for n, known := range r.Users {
 			r.people[known.ID] = archive.Person(n + 1)
 		}
 	}
 	if n, ok := r.people[p.ID]; ok {
-		if known := &r.People[n-1]; known.Username == "" {
+		if known := &r.Users[n-1]; known.Username == "" {
 			*known = p
 		}
 		return n
 	}
-	if len(r.People) >= maxPeople {
+	if len(r.Users) >= maxPeople {
 		return 0
 	}
-	r.People = append(r.People, p)
-	n := archive.Person(len(r.People))
+	r.Users = append(r.Users, p)
+	n := archive.Person(len(r.Users))
 	r.people[p.ID] = n
 	return n
 }
@@ -279,8 +279,8 @@ const maxBelow = 20_000
 // users writes the users whom other rows name.
 func (r *Reader) users(ctx context.Context, out Output) error {
 	const batch = 100
-	for from := 0; from < len(r.People); from += batch {
-		part := r.People[from:min(from+batch, len(r.People))]
+	for from := 0; from < len(r.Users); from += batch {
+		part := r.Users[from:min(from+batch, len(r.Users))]
 		digests := make([]string, len(part))
 		err := fanOut(ctx, len(part), func(ctx context.Context, i int) error {
 			if !r.Digests && part[i].Username != "" {

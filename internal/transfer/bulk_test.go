@@ -1,0 +1,199 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"svc/internal/app/apptest"
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/transfer"
+)
+
+var times = regexp.MustCompile(`"(created|updated)_at":"[^"]*"`)
+
+// proxy is a source that calls a function before a request.
+type proxy struct {
+	*httptest.Server
+	count atomic.Int64
+	at    atomic.Int64 // the request before which do is called
+	do    atomic.Pointer[func()]
+}
+
+func newProxy(t testing.TB, s *apptest.Server) *proxy {
+	to := must(url.Parse(s.URL))(t)
+	p := &proxy{}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.count.Add(1) == p.at.Load() {
+			(*p.do.Load())()
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// before has a function called before a request, counted from now.
+func (p *proxy) before(request int64, do func()) {
+	p.do.Store(&do)
+	p.count.Store(0)
+	p.at.Store(request)
+}
+
+// bulk has an import of a project of the own server waiting, and returns its entity.
+func (st *fixture) bulk(p *proxy, from, slug string) (*transfer.BulkImport, *transfer.Entity) {
+	t, ctx := st.t, st.t.Context()
+	t.Helper()
+	b := must(st.Transfer.StartBulkImport(ctx, st.by, transfer.NewBulkImport{
+		URL: p.URL, Token: apptest.RootToken, Entities: []transfer.NewEntity{{Project: true, SourcePath: from, Slug: slug, Namespace: "alice", Members: true}},
+	}))(t)
+	page := must(st.Transfer.BulkEntities(ctx, st.by, b.ID, transfer.BulkFilter{}, db.Paging{Limit: 10}))(t)
+	return b, page.Items[0]
+}
+
+// takeFile imports the newest file.
+func (st *fixture) takeFile() {
+	t, ctx := st.t, st.t.Context()
+	t.Helper()
+	page := must(st.Transfer.ProjectImports(ctx, st.by, db.Paging{Limit: 1}))(t)
+	must(0, st.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: page.Items[0].ID}))(t)
+}
+
+func (st *fixture) lookEntity(e *transfer.Entity) *transfer.Entity {
+	st.t.Helper()
+	now, _, err := st.Transfer.BulkEntity(st.t.Context(), st.by, e.ImportID, e.ID)
+	return must(now, err)(st.t)
+}
+
+// TestBulkInterrupted stops an import from another server at several requests, as the
+// end of the process would: the next run goes on, and nothing is lost or doubled.
+func TestBulkInterrupted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st, ctx := newFixture(t, s), t.Context()
+		st.buildProject("from", 45)
+		calls := []apptest.Call{{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`}}
+		for n := range 45 {
+			calls = append(calls, apptest.Call{Do: fmt.Sprintf("POST /projects/alice%%2Ffrom/issues/%d/notes", n+1), As: apptest.RootToken, JSON: fmt.Sprintf(`{"body":"note %d"}`, n+1), Status: 201})
+		}
+		s.Table(t, calls)
+		source := newProxy(t, s)
+		parts := func(path string) string {
+			t.Helper()
+			var text strings.Builder
+			for _, e := range unpackWhole(t, st.exportProject(project.Ref("alice/"+path))) {
+				if e[0] == "project/issues.ndjson" || e[0] == "project/notes.ndjson" || e[0] == "project/users.ndjson" {
+					text.WriteString(e[0] + "\n" + e[1])
+				}
+			}
+			return times.ReplaceAllString(text.String(), "") // the API has milliseconds
+		}
+		want := parts("from")
+		if strings.Count(want, `"body":"note `) != 45 {
+			t.Fatalf("the source has %s", want)
+		}
+		_, e := st.bulk(source, "alice/from", "copy")
+		work := transfer.BulkImportWork{EntityID: e.ID}
+		phases := map[string]bool{}
+		for _, request := range []int64{1, 4, 9, 15, 40, 150, 250} {
+			within, cancel := context.WithCancel(ctx)
+			source.before(request, cancel)
+			if err := s.Transfer.RunBulkImport(within, work); !errors.Is(err, context.Canceled) {
+				t.Fatalf("interrupted at request %d: %v", request, err)
+			}
+			cancel()
+			now := st.lookEntity(e)
+			if now.State != transfer.Started {
+				t.Fatalf("interrupted at request %d it is %+v", request, now)
+			}
+			phases[now.Phase] = true
+		}
+		if len(phases) < 3 {
+			t.Errorf("it was interrupted in %v only", phases)
+		}
+		source.before(-1, nil)
+		must(0, s.Transfer.RunBulkImport(ctx, work))(t)
+		requests := source.count.Load()
+		must(0, s.Transfer.RunBulkImport(ctx, work))(t)
+		if source.count.Load() != requests {
+			t.Error("a run after the last step reads the source again")
+		}
+		if _, err := s.Projects.Get(ctx, st.by, "alice/copy"); !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("the project is there before it is complete: %v", err)
+		}
+		st.takeFile()
+		now := st.lookEntity(e)
+		if now.State != transfer.Finished || now.ProjectID == nil || now.Stats["issues"] != (transfer.Stat{Source: 45, Fetched: 45, Imported: 45}) {
+			t.Fatalf("in the end it is %+v", now)
+		}
+		if got := parts("copy"); got != want {
+			t.Errorf("the copy differs: %d and %d lines", strings.Count(got, "\n"), strings.Count(want, "\n"))
+			for _, line := range strings.Split(got, "\n") {
+				if !strings.Contains(want, line) {
+					t.Errorf("it has %s", line)
+				}
+			}
+		}
+		for _, key := range []string{"from", "copy"} { // the exports of this test
+			p := must(s.Projects.Get(ctx, st.by, project.Ref("alice/"+key)))(t)
+			must(s.DB.ExecContext(ctx, `DELETE FROM project_exports WHERE project_id = ?`, p.ID))(t)
+		}
+		for object, err := range s.Blobs.List(ctx, "transfer/") {
+			must(0, err)(t)
+			if !strings.Contains(object.Key, "exports") {
+				t.Errorf("%s is left", object.Key)
+			}
+		}
+
+		// One that is canceled while it is read leaves nothing.
+		b, e := st.bulk(source, "alice/from", "canceled")
+		source.before(60, func() { must(st.Transfer.CancelBulkImport(ctx, st.by, b.ID))(t) })
+		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
+		if now := st.lookEntity(e); now.State != transfer.Canceled {
+			t.Errorf("a canceled one is %+v", now)
+		}
+		if now := must(st.Transfer.BulkImport(ctx, st.by, b.ID))(t); now.State != transfer.Canceled {
+			t.Errorf("a canceled one is %+v", now)
+		}
+		// So does one that is canceled while its file is imported.
+		b, e = st.bulk(source, "alice/from", "late")
+		source.before(-1, nil)
+		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
+		must(st.Transfer.CancelBulkImport(ctx, st.by, b.ID))(t)
+		st.takeFile()
+		if _, err := s.Projects.Get(ctx, st.by, "alice/late"); !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("a canceled one is there: %v", err)
+		}
+		s.Clock.Move(2 * time.Hour)
+		must(0, s.Transfer.Sweep(ctx))(t)
+		for object, err := range s.Blobs.List(ctx, "transfer/bulk_imports/") {
+			must(0, err)(t)
+			t.Errorf("%s is left", object.Key)
+		}
+		var tokens int
+		must(0, s.DB.QueryRowContext(ctx, `SELECT count(*) FROM bulk_imports WHERE token <> ''`).Scan(&tokens))(t)
+		if tokens != 0 {
+			t.Errorf("%d tokens are left", tokens)
+		}
+		// A source that fails again and again ends the import, with the reason.
+		b, e = st.bulk(source, "alice/missing", "never")
+		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
+		now, failures, err := st.Transfer.BulkEntity(ctx, st.by, b.ID, e.ID)
+		must(0, err)(t)
+		if now.State != transfer.Failed || len(failures) != 1 || !strings.Contains(failures[0].Message, "HTTP 404") {
+			t.Errorf("a missing project is %+v, %+v", now, failures)
+		}
+	})
+}
