@@ -75,7 +75,7 @@ func TestPipelinePages(t *testing.T) {
 			}
 		}
 		b.get(page).want(200, `<svg class="needs"`, "unit, needs build", "<h3 title=\"deploy\">")
-		b.get("/ada/p").want(200, `class="st st-pending" href="`+page+`"`)
+		b.get("/ada/p").want(200, `class="dot st-pending" href="`+page+`"`)
 		b.get(at+"/commits/main").want(200, `<a href="`+page+`"><span class="dot st-pending"`)
 
 		build := st.take()

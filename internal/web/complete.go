@@ -89,6 +89,7 @@ func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggesti
 			add(u)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b suggestion) int { return usernameRank(a.Value, text) - usernameRank(b.Value, text) })
 	if len(list) < plan.MaxCompletions && text != "" {
 		groups, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: plan.MaxCompletions - len(list)})
 		if err != nil {
@@ -99,6 +100,19 @@ func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggesti
 		}
 	}
 	return list, nil
+}
+
+// usernameRank orders users by how well their usernames match a text: the username
+// itself, those that start with it, and the others.
+func usernameRank(value, text string) int {
+	name, text := strings.ToLower(value[1:]), strings.ToLower(text)
+	switch {
+	case name == text:
+		return 0
+	case strings.HasPrefix(name, text):
+		return 1
+	}
+	return 2
 }
 
 // completeMembers suggests the members of a project, who can be approvers.

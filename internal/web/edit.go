@@ -40,7 +40,14 @@ type editPage struct {
 func (editPage) view() string { return "project/edit" }
 
 func (p editPage) title() string {
-	return words(p.Action) + " " + p.name() + " · " + p.Project.FullName()
+	does := words(p.Action)
+	switch p.Action {
+	case "upload":
+		does = "Upload file to"
+	case "new_dir":
+		does = "New directory in"
+	}
+	return does + " " + p.name() + " · " + p.Project.FullName()
 }
 
 // Verb names the button.

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -34,6 +35,10 @@ func TestWritingPages(t *testing.T) {
 		const from = "/ada/p/-/autocomplete_sources/"
 		b.get(from+"members?search=ad").want(200, `"value":"@ada"`)
 		b.get(from+"members?search=eve").want(200, `"value":"@eve"`, `"value":"@evelyn"`)
+		call("POST "+in+"/members", url.Values{"username": {"evelyn"}, "access_level": {"20"}})
+		if body := b.get(from + "members?search=EVE").body; !strings.HasPrefix(body, `[{"value":"@eve",`) { // also before members
+			t.Errorf("the username itself is not the first suggestion: %s", body)
+		}
 		b.get(from+"issues?search=axl").want(200, `"value":"#2","label":"Axle"`).not("Wheel")
 		b.get(from+"issues?search=1").want(200, `"value":"#1"`).not("Axle")
 		b.get(from+"issues").want(200, "Wheel", "Axle")

@@ -55,6 +55,10 @@ func TestDaily(t *testing.T) {
 	b.do(chromedp.Click(".refs > summary", chromedp.ByQuery), chromedp.WaitVisible(".refs [role=option]", chromedp.ByQuery))
 	b.shoot("switcher-light-1280")
 	b.do(chromedp.SendKeys(".refs input[name=ref]", "pic-42", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll(".refs [role=option]").length === 1`, nil))
+	var option string
+	if b.do(chromedp.Evaluate(`document.querySelector(".refs [role=option]").innerText`, &option)); option != "topic-42" {
+		t.Errorf("the switcher shows %q", option) // the part that matches is marked, not set apart
+	}
 	// The form is sent once: a second navigation would end the first.
 	b.do(chromedp.Evaluate(`document.querySelector(".refs form").addEventListener("submit", () => { sessionStorage.sent = +(sessionStorage.sent || 0) + 1 })`, nil))
 	b.leads(chromedp.KeyEvent(kb.Enter))
@@ -100,6 +104,7 @@ func TestDaily(t *testing.T) {
 	b.leads(chromedp.KeyEvent(kb.Enter))
 	b.do(chromedp.Poll(`new URLSearchParams(location.search).get("weight") === "2"`, nil))
 	b.wantText("Issue 2")
+	b.do(chromedp.Evaluate(`document.querySelector(".issuefilter details.more").open = true`, nil))
 	b.look("issues with a filter")
 
 	// Assignees are chosen beside the issue.

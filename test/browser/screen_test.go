@@ -171,12 +171,13 @@ func (b *tab) screenshot(name, path string, width int64, theme string) {
 func (b *tab) look(name string) {
 	b.t.Helper()
 	var wide int
-	var nameless, twice []string
+	var nameless, twice, cut []string
 	b.do(
 		chromedp.Evaluate(`scrollTo({top: 0, behavior: "instant"})`, nil), // nothing is behind the header
 		chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide),
 		chromedp.Evaluate(`[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter(e =>
 			!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector?.("img[alt]:not([alt=''])")) && !e.closest(".source, .prose")).map(e => e.outerHTML)`, &nameless),
+		chromedp.Evaluate(cutOff, &cut),
 		chromedp.Evaluate(`[...document.querySelectorAll("[id]")].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`, &twice),
 	)
 	b.access(name)
@@ -186,10 +187,31 @@ func (b *tab) look(name string) {
 	if len(nameless) > 0 {
 		b.t.Errorf("%s has controls without a name: %q", name, nameless)
 	}
+	if len(cut) > 0 {
+		b.t.Errorf("%s cuts off: %q", name, cut)
+	}
 	if len(twice) > 0 {
 		b.t.Errorf("%s has ids twice: %q", name, twice)
 	}
 }
+
+// cutOff finds what a wide window has no room for: placeholders and choices that are
+// longer than their fields, names of a few letters and dots, and scroll bars for a
+// few pixels.
+const cutOff = `innerWidth < 1000 ? [] : (() => {
+	const pen = document.createElement("canvas").getContext("2d"), list = [];
+	for (const e of document.querySelectorAll("main *")) {
+		if (!e.checkVisibility({visibilityProperty: true}) || !e.clientWidth || e.closest(".sr")) continue;
+		const s = getComputedStyle(e), room = e.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight);
+		const text = e.matches("select:not([multiple])") ? e.selectedOptions[0]?.textContent.trim() : e.matches("input") && !e.value ? e.placeholder : "";
+		pen.font = s.font;
+		if (text && pen.measureText(text).width > room + 1) list.push(text);
+		if (s.textOverflow === "ellipsis" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth < 60) list.push(e.textContent.trim());
+		const more = e.scrollHeight - e.clientHeight;
+		if (/auto|scroll/.test(s.overflowY) && more > 0 && more < 6 && e.tagName !== "TEXTAREA") list.push(e.outerHTML.slice(0, 100));
+	}
+	return list;
+})()`
 
 func (b *tab) shoot(name string) {
 	b.t.Helper()

@@ -46,7 +46,7 @@
         list.append(group);
       }
       for (const name of names) {
-        const o = el("div", { id: `option-${++ids}` }, ...marked(name, text));
+        const o = el("div", { id: `option-${++ids}` }, el("span", {}, ...marked(name, text)));
         o.setAttribute("role", "option");
         o.setAttribute("aria-selected", "false");
         o.dataset.value = name;
