@@ -60,7 +60,7 @@ func (e *Engine) unbundle(ctx context.Context, draft string, in io.Reader) error
 	if err != nil || len(refs) == 0 {
 		return err
 	}
-	r := e.Repo(draft)
+	r := e.Local(draft)
 	defer r.Forget() // the directory will be renamed
 	c := command{work: transfer, args: []string{"index-pack", "--stdin", "--check-self-contained-and-connected"}, in: buffered}
 	err = r.run(ctx, c, func(out io.Reader) error {

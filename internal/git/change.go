@@ -55,7 +55,7 @@ func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, erro
 // returns true, git checks the new objects like those of a push; this takes a
 // process.
 func (r Repo) commitWith(ctx context.Context, commit *Commit, mustCheck func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (*Commit, error) {
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return nil, err
 	}

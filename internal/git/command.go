@@ -80,7 +80,11 @@ func (r Repo) output(ctx context.Context, c command) ([]byte, error) {
 // read must not start another process of the same kind of work: if all slots were
 // held by such callers, none of them could continue.
 func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) error {
-	defer r.engine.uses.begin(r.dirs())()
+	end, err := r.use(ctx)
+	if err != nil {
+		return fmt.Errorf("git %s: %w", c.name(), err)
+	}
+	defer end()
 	release, err := r.engine.admit(ctx, c.work)
 	if err != nil {
 		return fmt.Errorf("git %s: %w", c.name(), err)

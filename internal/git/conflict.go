@@ -22,7 +22,7 @@ type Conflict struct {
 // files of at most maxSize bytes. Conflict markers are labeled with the commit
 // IDs. It returns ErrNotFound.
 func (r Repo) Conflicts(ctx context.Context, ours, theirs OID, maxSize int64) ([]Conflict, error) {
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return nil, err
 	}

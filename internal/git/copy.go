@@ -32,7 +32,11 @@ func (e *Engine) Copy(ctx context.Context, from Repo, path string) (Repo, error)
 }
 
 func (r Repo) copyAll(ctx context.Context, draft string) error {
-	defer r.engine.uses.begin(r.dirs())()
+	end, err := r.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	refs, err := r.Refs(ctx, RefOptions{})
 	if err != nil {
 		return err
@@ -45,7 +49,7 @@ func (r Repo) copyAll(ctx context.Context, draft string) error {
 			return fmt.Errorf("copy %s: %w", name, err)
 		}
 	}
-	copied := r.engine.Repo(draft)
+	copied := r.engine.Local(draft)
 	defer copied.Forget() // the directory will be renamed
 	differs, err := r.Differs(ctx, copied)
 	if err == nil && differs != "" { // Refs skips broken refs, but Differs does not

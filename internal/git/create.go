@@ -53,6 +53,9 @@ func (e *Engine) create(ctx context.Context, path, branch string, fill func(draf
 	if err := durable.SyncDir(draft); err != nil {
 		return r, err
 	}
+	if r.backend != nil {
+		return r, r.backend.Create(ctx, r.path, draft)
+	}
 	if err := os.Rename(draft, r.path); err != nil {
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOTDIR) {
 			return r, ErrExists

@@ -92,6 +92,7 @@ type Engine struct {
 	uses      *uses
 	refs      *refstore.Host
 	languages func() *language.Index
+	mounts    []mount
 
 	countsMu sync.Mutex
 	counts   map[cacheKey]*counting // counts of authors in progress
@@ -164,15 +165,30 @@ type Repo struct {
 	path   string
 	refs   refstore.Store
 	files  *refstore.Files // refs in files of the directory, with locks and reflogs
+	// backend is where the repository is stored if the directory is a cache; nil
+	// otherwise.
+	backend Backend
 	// borrowed are object directories of other repositories whose objects are visible
 	// too.
 	borrowed []string
+	// lenders are the repositories among them whose directories are caches.
+	lenders []Repo
 	// view restricts the visible refs; nil for all.
 	view *view
 }
 
 // Repo returns a handle on the bare repository at path.
 func (e *Engine) Repo(path string) Repo {
+	r := e.Local(path)
+	if b := e.backendOf(r.path); b != nil {
+		r.backend, r.refs = b, b.Refs(r.path)
+	}
+	return r
+}
+
+// Local returns a handle on the directory at path, whether it is a cache or not.
+// Its refs are those in files of the directory.
+func (e *Engine) Local(path string) Repo {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
@@ -192,6 +208,9 @@ func (r Repo) With(other Repo) Repo {
 	}
 	view := r
 	view.borrowed = append(append([]string(nil), r.borrowed...), filepath.Join(other.path, "objects"))
+	if other.backend != nil {
+		view.lenders = append(append([]Repo(nil), r.lenders...), other)
+	}
 	return view
 }
 

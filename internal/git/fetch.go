@@ -44,7 +44,7 @@ func writeCapabilities(out io.Writer) error {
 
 // answerInquiries serves a client of protocol version 2.
 func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
-	if err := r.refs.Exists(); err != nil {
+	if err := r.refs.Exists(ctx); err != nil {
 		return err
 	}
 	buffered := bufio.NewReaderSize(in, 64<<10)

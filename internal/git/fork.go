@@ -34,7 +34,11 @@ func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error)
 // copyTo fills an empty repository. The refs are read first, so that their objects
 // are among those copied even if there is a concurrent push.
 func (r Repo) copyTo(ctx context.Context, draft string) error {
-	defer r.engine.uses.begin(r.dirs())()
+	end, err := r.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var refs []Ref
 	for _, prefix := range []string{Heads, Tags} {
 		list, err := r.Refs(ctx, RefOptions{Place: prefix})
@@ -55,7 +59,7 @@ func (r Repo) copyRefs(ctx context.Context, draft string, refs []Ref, all bool) 
 	if len(refs) == 0 {
 		return nil
 	}
-	if err := r.engine.Repo(draft).checkTips(ctx, refs); err != nil {
+	if err := r.engine.Local(draft).checkTips(ctx, refs); err != nil {
 		return err
 	}
 	return durable.WriteNew(filepath.Join(draft, "packed-refs"), 0o640, strings.NewReader(formatPacked(refs)))

@@ -35,7 +35,7 @@ const maxProblems = 1000
 // are not checked, and faults that pushes may have are ignored. It returns
 // ErrNoRepository; problems are not an error.
 func (r Repo) Fsck(ctx context.Context) ([]Problem, error) {
-	if err := r.refs.Exists(); err != nil {
+	if err := r.refs.Exists(ctx); err != nil {
 		return nil, err
 	}
 	var args []string

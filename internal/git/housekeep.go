@@ -58,7 +58,14 @@ func (r Repo) Housekeep(ctx context.Context, o HousekeepOptions) (HousekeepRepor
 	default:
 		return done, fmt.Errorf("housekeeping: %w", ErrBusy)
 	}
-	if err := r.refs.Exists(); err != nil {
+	if r.backend != nil {
+		done, err := r.backend.Housekeep(ctx, r.path, o)
+		if err != nil {
+			return done, fmt.Errorf("housekeeping: %w", err)
+		}
+		return done, nil
+	}
+	if err := r.refs.Exists(ctx); err != nil {
 		return done, fmt.Errorf("housekeeping: %w", err)
 	}
 	alone, err := r.files.SoleUpkeep()

@@ -116,7 +116,7 @@ func TestHousekeepByNeed(t *testing.T) {
 // looseBlob writes a blob as its own file without a process.
 func looseBlob(t *testing.T, r Repo, content string) string {
 	t.Helper()
-	q := &quarantine{r, filepath.Join(r.Path(), "objects")}
+	q := &quarantine{r, filepath.Join(r.Path(), "objects"), func() {}}
 	id, err := q.write(TypeBlob, []byte(content))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestFoundObjectsBecomeYoung(t *testing.T) {
 	id := looseBlob(t, r, "again")
 	path := filepath.Join(r.Path(), "objects", id[:2], id[2:])
 	age(t, path, 30*24*time.Hour)
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (r Repo) CanMerge(ctx context.Context, ours, theirs string) error {
 	if err != nil {
 		return err
 	}
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return err
 	}

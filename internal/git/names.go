@@ -67,7 +67,7 @@ func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return "", err
 	}

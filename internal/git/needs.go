@@ -49,7 +49,10 @@ func (n Needs) whole() bool { return n.Bitmap || n.Rest > n.Largest/2 || n.Packs
 // Needs returns the housekeeping needs. It only lists directories. It returns
 // ErrNoRepository.
 func (r Repo) Needs(ctx context.Context) (Needs, error) {
-	if err := r.refs.Exists(); err != nil {
+	if r.backend != nil {
+		return r.backend.Needs(ctx, r.path)
+	}
+	if err := r.refs.Exists(ctx); err != nil {
 		return Needs{}, err
 	}
 	var n Needs
@@ -100,7 +103,10 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 // Size returns the total size of all files of the repository in bytes. It returns
 // ErrNoRepository.
 func (r Repo) Size(ctx context.Context) (int64, error) {
-	if err := r.refs.Exists(); err != nil {
+	if r.backend != nil {
+		return r.backend.Size(ctx, r.path)
+	}
+	if err := r.refs.Exists(ctx); err != nil {
 		return 0, err
 	}
 	var size int64

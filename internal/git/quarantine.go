@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,11 +20,26 @@ import (
 type quarantine struct {
 	repo Repo
 	dir  string
+	end  func() // the end of its use of the repository
 }
 
 // newQuarantine creates a quarantine. Its name is one that git prune removes after
 // a crash.
-func (r Repo) newQuarantine() (*quarantine, error) {
+func (r Repo) newQuarantine(ctx context.Context) (*quarantine, error) {
+	end, err := r.use(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("make a place for new objects: %w", err)
+	}
+	q, err := r.makeQuarantine()
+	if err != nil {
+		end()
+		return nil, err
+	}
+	q.end = end
+	return q, nil
+}
+
+func (r Repo) makeQuarantine() (*quarantine, error) {
 	dir, err := os.MkdirTemp(filepath.Join(r.path, "objects"), "tmp_objdir-incoming-*")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoRepository, r.path)
@@ -34,7 +50,7 @@ func (r Repo) newQuarantine() (*quarantine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a place for new objects: %w", err)
 	}
-	return &quarantine{r, dir}, nil
+	return &quarantine{repo: r, dir: dir}, nil
 }
 
 // env returns the environment for a git process that writes objects to the
@@ -61,6 +77,7 @@ func (q *quarantine) view() Repo {
 func (q *quarantine) discard() {
 	q.view().Forget()
 	_ = os.RemoveAll(q.dir) // git prune removes the rest
+	q.end()
 }
 
 // migrate moves the objects into the repository. They are durable when it returns.

@@ -127,6 +127,10 @@ func (p *reader) end() string {
 func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 	pool := r.engine.readers
 	defer r.engine.uses.begin(r.dirs())()
+	if err := r.present(ctx); err != nil {
+		return fmt.Errorf("read objects: %w", err)
+	}
+	refreshed := r.backend == nil && len(r.lenders) == 0
 	for {
 		p, err := pool.take(ctx, r)
 		if err != nil {
@@ -157,6 +161,16 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: stderr + err.Error()}
 		}
 		pool.give(p)
+		if errors.Is(err, ErrNotFound) && !refreshed {
+			// The object may have come to another node.
+			refreshed = true
+			if changed, failed := r.refresh(ctx); failed != nil || changed {
+				if failed == nil {
+					continue
+				}
+				return fmt.Errorf("read objects: %w", failed)
+			}
+		}
 		return err
 	}
 }

@@ -63,7 +63,7 @@ func (p *receiver) receive(ctx context.Context, in io.Reader) (*Push, error) {
 		p.push.screen = pktline.Band{W: p.out, Channel: 2}
 	}
 	p.checkChanges(ctx)
-	q, err := p.repo.newQuarantine()
+	q, err := p.repo.newQuarantine(ctx)
 	if err != nil {
 		why := reason(err, "the repository cannot take it now")
 		p.refuseAll(why)

@@ -172,7 +172,7 @@ func (r Repo) lookup(ctx context.Context, name string) (OID, error) {
 			return id, err
 		}
 	}
-	if err := r.refs.Exists(); err != nil {
+	if err := r.refs.Exists(ctx); err != nil {
 		return "", err
 	}
 	return "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)

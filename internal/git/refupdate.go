@@ -37,7 +37,7 @@ func (r Repo) UpdateRefsAs(ctx context.Context, mark string, updates []Update) e
 
 // lockRefs runs a git process that locks refs, for refstore.
 func (e *Engine) lockRefs(ctx context.Context, dir, input string, args ...string) error {
-	_, err := e.Repo(dir).output(ctx, command{work: writing, args: args, in: strings.NewReader(input)})
+	_, err := e.Local(dir).output(ctx, command{work: writing, args: args, in: strings.NewReader(input)})
 	return updateError(err)
 }
 

@@ -33,7 +33,7 @@ func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 	for _, ref := range refs {
 		in.WriteString(string(ref.ID) + "\n")
 	}
-	q, err := r.newQuarantine()
+	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return err
 	}

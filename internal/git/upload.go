@@ -51,7 +51,7 @@ func (o ServeOptions) version() string {
 // AdvertiseUpload answers GET info/refs for a fetch over HTTP.
 func (r Repo) AdvertiseUpload(ctx context.Context, out io.Writer, o ServeOptions) error {
 	if o.version() == "2" {
-		if err := r.refs.Exists(); err != nil {
+		if err := r.refs.Exists(ctx); err != nil {
 			return err
 		}
 		return writeCapabilities(out)

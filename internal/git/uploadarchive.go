@@ -24,7 +24,7 @@ const maxArchiveArgs = 64
 // them. It ends with ctx. The error is for the log; the client has got its own
 // message.
 func (r Repo) UploadArchive(ctx context.Context, in io.Reader, out io.Writer) error {
-	if err := r.refs.Exists(); err != nil {
+	if err := r.refs.Exists(ctx); err != nil {
 		return err
 	}
 	args, err := readArguments(in)

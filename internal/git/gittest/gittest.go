@@ -15,7 +15,17 @@ import (
 // Repo is a bare repository in a directory of the test.
 type Repo struct {
 	Path string
-	t    testing.TB
+	// Around is called for each use of the repository, which run does; may be nil.
+	Around func(run func())
+	t      testing.TB
+}
+
+func (r *Repo) use(run func()) {
+	if r.Around == nil {
+		run()
+		return
+	}
+	r.Around(run)
 }
 
 // New returns an empty bare repository whose HEAD is main.
@@ -33,7 +43,9 @@ func At(t testing.TB, path string) *Repo { return &Repo{Path: path, t: t} }
 // around it. The test ends if git fails.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
-	return Run(r.t, r.Path, args...)
+	var out string
+	r.use(func() { out = Run(r.t, r.Path, args...) })
+	return out
 }
 
 // Env is the environment in which the helpers run git: no configuration of
@@ -114,7 +126,9 @@ func (r *Repo) Commit(c Commit) string {
 
 // Tip is the id that a ref has; empty when there is no such ref.
 func (r *Repo) Tip(ref string) string {
-	out, err := Command(r.Path, "rev-parse", "--verify", "-q", ref).Output()
+	var out []byte
+	var err error
+	r.use(func() { out, err = Command(r.Path, "rev-parse", "--verify", "-q", ref).Output() })
 	if err != nil {
 		return ""
 	}
@@ -124,7 +138,9 @@ func (r *Repo) Tip(ref string) string {
 // Import feeds a stream to git fast-import.
 func (r *Repo) Import(stream io.Reader) {
 	r.t.Helper()
-	RunInput(r.t, r.Path, stream, "fast-import", "--quiet", "--force", "--date-format=raw-permissive")
+	r.use(func() {
+		RunInput(r.t, r.Path, stream, "fast-import", "--quiet", "--force", "--date-format=raw-permissive")
+	})
 }
 
 func writeCommit(b *bytes.Buffer, ref string, c Commit) {
@@ -176,5 +192,9 @@ func quote(path string) string {
 // gives its id.
 func (r *Repo) Object(kind, content string) string {
 	r.t.Helper()
-	return RunInput(r.t, r.Path, strings.NewReader(content), "hash-object", "-w", "--stdin", "--literally", "-t", kind)
+	var id string
+	r.use(func() {
+		id = RunInput(r.t, r.Path, strings.NewReader(content), "hash-object", "-w", "--stdin", "--literally", "-t", kind)
+	})
+	return id
 }

@@ -196,7 +196,7 @@ func readSmall(path string, room []byte) ([]byte, error) {
 var errNoRef = fmt.Errorf("loose ref: %w", ErrNotFound)
 
 // Exists implements Store.
-func (r *Files) Exists() error {
+func (r *Files) Exists(context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); err != nil {
 		return fmt.Errorf("%w: %s", ErrNoRepository, r.dir)
 	}
@@ -276,7 +276,7 @@ func (r *Files) List(ctx context.Context, place string, wanted func(string) bool
 	slices.Sort(loose)
 	names = mergeNames(names, loose)
 	if len(names) == 0 {
-		if err := r.Exists(); err != nil {
+		if err := r.Exists(ctx); err != nil {
 			return Listing{}, err
 		}
 	}

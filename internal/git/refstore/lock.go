@@ -84,7 +84,7 @@ const reclaimWait = 10 * time.Second
 // caller who knows that no other server uses the repository. ErrBusy when a
 // process does not end, ErrNoRepository.
 func (r *Files) Reclaim(ctx context.Context) error {
-	if err := r.Exists(); err != nil {
+	if err := r.Exists(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reclaimWait, ErrBusy)

@@ -21,7 +21,7 @@ func (r *Files) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 	if err := CheckRef(ref); err != nil {
 		return false, err
 	}
-	if err := r.Exists(); err != nil {
+	if err := r.Exists(ctx); err != nil {
 		return false, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -60,7 +60,7 @@ func (r *Files) Happened(ctx context.Context, u Update, mark string) (bool, erro
 	if err := CheckRef(u.Ref); err != nil {
 		return false, err
 	}
-	if err := r.Exists(); err != nil {
+	if err := r.Exists(ctx); err != nil {
 		return false, err
 	}
 	if err := ctx.Err(); err != nil {

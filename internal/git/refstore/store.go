@@ -29,7 +29,7 @@ const (
 // process, that were finished before the call. Names must be well-formed.
 type Store interface {
 	// Exists returns ErrNoRepository if the repository does not exist.
-	Exists() error
+	Exists(ctx context.Context) error
 	// First returns the ID of the first ref that exists, by full names, following
 	// symbolic refs such as HEAD. It returns ErrNotFound.
 	First(ctx context.Context, names []string) (OID, error)
@@ -49,12 +49,25 @@ type Store interface {
 	// at Old, is locked or conflicts with the name of another ref, and ErrNotFound if
 	// New does not exist or is not allowed in a branch.
 	Update(ctx context.Context, mark string, updates []Update) error
+	// Happened reports whether an update with a mark was made, even if the ref has
+	// moved since. A store may only know that a deleted ref is missing now. It returns
+	// ErrBadRef and ErrNoRepository.
+	Happened(ctx context.Context, u Update, mark string) (bool, error)
+	// WasAt reports whether a ref has an ID, or is known to have had it before. For
+	// ZeroOID it reports whether the ref is or was missing. It returns ErrBadRef and
+	// ErrNoRepository.
+	WasAt(ctx context.Context, ref string, id OID) (bool, error)
 }
 
 // Listing is refs that were listed together.
 type Listing struct {
 	Names []string // in order; must not be changed
 	read  func(name string) (Entry, error)
+}
+
+// NewListing returns a Listing whose values read returns.
+func NewListing(names []string, read func(name string) (Entry, error)) Listing {
+	return Listing{names, read}
 }
 
 // Read returns the value of a listed ref. It returns ErrNotFound if the ref was

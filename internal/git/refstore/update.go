@@ -73,7 +73,7 @@ func (r *Files) syncRefs(updates []Update) error {
 
 // SetHead implements Store.
 func (r *Files) SetHead(ctx context.Context, branch string) error {
-	if err := r.Exists(); err != nil {
+	if err := r.Exists(ctx); err != nil {
 		return err
 	}
 	// The lock is the one that git takes. Git itself would not sync the file.

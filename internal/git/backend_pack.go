@@ -1,0 +1,113 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"svc/internal/git/refstore"
+)
+
+// What a Backend needs of the directories that are its caches.
+
+// Layout writes the files of an empty bare repository to a directory.
+func Layout(dir, branch string) error { return writeLayout(dir, branch) }
+
+// PackedRefs returns the content of a packed-refs file for sorted refs with Target
+// set.
+func PackedRefs(refs []Ref) string { return formatPacked(refs) }
+
+// CheckTarget returns the object that a ref would refer to after following tags.
+// It returns ErrNotFound if the object does not exist, or if the ref is a branch
+// and the object no commit.
+func (r Repo) CheckTarget(ctx context.Context, ref string, id OID) (Ref, error) {
+	at, err := r.peelRef(ctx, ref, id)
+	if err != nil || !strings.HasPrefix(ref, Heads) {
+		return at, err
+	}
+	if _, err := r.commit(ctx, id); err != nil {
+		return Ref{}, err
+	}
+	return at, nil
+}
+
+// PackNew writes a pack of the objects that are reachable from some objects but
+// not from others, and its index, into a directory. It returns the hash in the
+// names of the files, or an empty string if there are no such objects.
+func (r Repo) PackNew(ctx context.Context, dir string, from, not []OID) (hash string, err error) {
+	var in strings.Builder
+	for _, id := range from {
+		in.WriteString(string(id) + "\n")
+	}
+	in.WriteString("--not\n")
+	for _, id := range not {
+		in.WriteString(string(id) + "\n")
+	}
+	return r.pack(ctx, dir, in.String(), "--revs")
+}
+
+// PackPacks writes a pack of the objects of packs with some hashes.
+func (r Repo) PackPacks(ctx context.Context, dir string, hashes []string) (hash string, err error) {
+	var in strings.Builder
+	for _, h := range hashes {
+		in.WriteString("pack-" + h + ".pack\n")
+	}
+	return r.pack(ctx, dir, in.String(), "--stdin-packs")
+}
+
+// PackLoose writes a pack of all loose objects.
+func (r Repo) PackLoose(ctx context.Context, dir string) (hash string, err error) {
+	var in strings.Builder
+	objects := filepath.Join(r.path, "objects")
+	dirs, err := os.ReadDir(objects)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range dirs {
+		if !d.IsDir() || len(d.Name()) != 2 || !refstore.IsHex(d.Name()) {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(objects, d.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		for _, f := range files {
+			if len(f.Name()) == 38 && refstore.IsHex(f.Name()) {
+				in.WriteString(d.Name() + f.Name() + "\n")
+			}
+		}
+	}
+	if in.Len() == 0 {
+		return "", nil
+	}
+	return r.pack(ctx, dir, in.String())
+}
+
+func (r Repo) pack(ctx context.Context, dir, input string, options ...string) (string, error) {
+	args := append([]string{"-c", "pack.threads=1", "pack-objects", "-q", "--delta-base-offset", "--non-empty"}, options...)
+	out, err := r.output(ctx, command{work: upkeep, args: append(args, filepath.Join(dir, "pack")), in: strings.NewReader(input)})
+	if err != nil {
+		return "", err
+	}
+	hash := strings.TrimSpace(string(out))
+	if _, ok := ParseOID(hash); !ok && hash != "" {
+		return "", fmt.Errorf("git pack-objects printed %.100q", hash)
+	}
+	return hash, nil
+}
+
+// PrunePacked removes the loose objects that are in a pack.
+func (r Repo) PrunePacked(ctx context.Context) error {
+	_, err := r.output(ctx, command{work: upkeep, args: []string{"prune-packed", "-q"}})
+	return err
+}
+
+// WriteGraph writes the commit-graph.
+func (r Repo) WriteGraph(ctx context.Context) error {
+	_, err := r.output(ctx, command{work: upkeep, args: []string{"commit-graph", "write", "--reachable", "--changed-paths", "--no-progress", "--split=replace"}})
+	return err
+}
