@@ -67,6 +67,7 @@ import (
 	"svc/internal/queue"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/repo/bucket"
 	"svc/internal/repo/pushrule"
 	"svc/internal/repo/storagemove"
 	"svc/internal/search"
@@ -157,6 +158,7 @@ type App struct {
 	sshSilence time.Duration
 	program    string   // path of the executable file
 	claim      *os.File // locks the data directory
+	buckets    *buckets
 	// listener is open before Listen if the system chooses the port, because the
 	// external URL that the services are built with depends on it.
 	listener net.Listener
@@ -266,6 +268,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.Git, err = git.New(git.Deps{Limits: o.Git, Spool: filepath.Join(a.tempDir(), "spool")}); err != nil {
 		return err
 	}
+	if a.buckets, err = openBuckets(ctx, &a.Config, a.Blobs, bucket.Deps{DB: a.DB, Git: a.Git, Log: a.Log, Now: a.now}); err != nil {
+		return err
+	}
 	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log, Now: a.now})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log, Pulse: o.Pulse})
 	a.Mail = mail.New(mail.Deps{
@@ -305,6 +310,9 @@ func (a *App) open(ctx context.Context, o Options) error {
 		},
 	})
 	removal.Handle(a.Queue, a.Blobs)
+	for _, s := range a.buckets.storages {
+		a.Queue.Every("bucket_sweep_"+s.Name, bucket.SweepEvery, s.Sweep)
+	}
 	a.Queue.Every("post_migrations", time.Minute, a.migratePost)
 	a.Queue.Every("image_proxy_sweep", time.Hour, a.Images.Sweep)
 	a.Markup = markup.New(markup.Deps{Log: a.Log, Images: a.Images.Rewriter})
@@ -334,7 +342,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
 	a.Code = codesearch.New(codesearch.Deps{
-		DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Log: a.Log, Now: a.now, Dir: filepath.Join(a.Config.Storages["default"], codeIndex),
+		DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Log: a.Log, Now: a.now, Dir: codeDir(a.Config),
 		Limits: codesearch.Limits{File: a.Config.CodeIndexFile, Project: a.Config.CodeIndexProject},
 	})
 	a.Search = search.New(search.Deps{
@@ -486,6 +494,9 @@ func (a *App) Close() error {
 	}
 	if a.Code != nil {
 		a.Code.Close()
+	}
+	if a.buckets != nil {
+		faults = append(faults, a.buckets.close())
 	}
 	if a.Blobs != nil {
 		faults = append(faults, a.Blobs.Close())

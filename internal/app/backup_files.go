@@ -17,6 +17,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/errs"
 	"svc/internal/imageproxy"
+	"svc/internal/repo/bucket"
 )
 
 // files adds the files of the data directory. The content of links is added,
@@ -195,8 +196,8 @@ func keyOf(sight string) string {
 const blobTries = 3
 
 func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
-	if strings.HasPrefix(info.Key, imageproxy.Prefix) {
-		return nil
+	if strings.HasPrefix(info.Key, imageproxy.Prefix) || strings.HasPrefix(info.Key, bucket.Prefix) {
+		return nil // repositories are backed up as bundles
 	}
 	b.Progress("blobs: %s", ByteSize(b.w.Bytes()))
 	if b.Config.BlobURL == "" {

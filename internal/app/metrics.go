@@ -76,12 +76,18 @@ var (
 	nodeInfo  = prometheus.NewDesc("svc_node_info", "This node.", []string{"node", "version", "schema"}, nil)
 	nodeAge   = prometheus.NewDesc("svc_node_contact_age_seconds", "Time since a node of the instance reported itself, by its name.", []string{"node"}, nil)
 	ready     = prometheus.NewDesc("svc_node_ready", "Whether this node is ready for requests: 0 while it stops.", nil, nil)
+	cacheSize = prometheus.NewDesc("svc_git_cache_bytes", "Size of the cache of a storage in an object store.", []string{"storage"}, nil)
+	cacheN    = prometheus.NewDesc("svc_git_cache_repositories", "Repositories in the cache of a storage in an object store.", []string{"storage"}, nil)
+	cacheHits = prometheus.NewDesc("svc_git_cache_hits_total", "Uses of a repository whose cache was up to date.", []string{"storage"}, nil)
+	cacheGets = prometheus.NewDesc("svc_git_cache_fetches_total", "Packs that were fetched from an object store.", []string{"storage"}, nil)
+	cacheIn   = prometheus.NewDesc("svc_git_cache_fetched_bytes_total", "Bytes that were fetched from an object store.", []string{"storage"}, nil)
+	cacheOut  = prometheus.NewDesc("svc_git_cache_evictions_total", "Repositories that were removed from the cache to make room.", []string{"storage"}, nil)
 	held      = prometheus.NewDesc("svc_runner_requests_held", "Requests of runners that wait for a job.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (parts) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, held, partUp, ready, nodeInfo, nodeAge} {
+	for _, d := range []*prometheus.Desc{poolOpen, poolWaits, poolWait, work, cacheSize, cacheN, cacheHits, cacheGets, cacheIn, cacheOut, held, partUp, ready, nodeInfo, nodeAge} {
 		to <- d
 	}
 }
@@ -93,6 +99,15 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(poolOpen, prometheus.GaugeValue, float64(st.Idle), name, "idle")
 		to <- prometheus.MustNewConstMetric(poolWaits, prometheus.CounterValue, float64(st.WaitCount), name)
 		to <- prometheus.MustNewConstMetric(poolWait, prometheus.CounterValue, st.WaitDuration.Seconds(), name)
+	}
+	for _, b := range p.s.buckets.storages {
+		now := b.Stats()
+		to <- prometheus.MustNewConstMetric(cacheSize, prometheus.GaugeValue, float64(now.Bytes), b.Name)
+		to <- prometheus.MustNewConstMetric(cacheN, prometheus.GaugeValue, float64(now.Repositories), b.Name)
+		to <- prometheus.MustNewConstMetric(cacheHits, prometheus.CounterValue, float64(now.Hits), b.Name)
+		to <- prometheus.MustNewConstMetric(cacheGets, prometheus.CounterValue, float64(now.Fetches), b.Name)
+		to <- prometheus.MustNewConstMetric(cacheIn, prometheus.CounterValue, float64(now.FetchedBytes), b.Name)
+		to <- prometheus.MustNewConstMetric(cacheOut, prometheus.CounterValue, float64(now.Evictions), b.Name)
 	}
 	to <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(p.s.CI.JobQueue.Held()))
 	for name, state := range p.s.dependencies.states() {

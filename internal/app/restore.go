@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"svc/internal/backup"
 	"svc/internal/blob"
@@ -19,6 +21,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/durable"
 	"svc/internal/git"
+	"svc/internal/repo/bucket"
 )
 
 // restoring is a file in the data directory during a restore. An incomplete
@@ -59,7 +62,7 @@ func (r *restore) run(ctx context.Context) (err error) {
 			err = errors.Join(err, r.undo(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, step := range []func(context.Context) error{r.claim, r.open, r.files, r.objects, r.repositories, r.rows} {
+	for _, step := range []func(context.Context) error{r.claim, r.open, r.files, r.objects, r.repositories, r.rows, r.bucketRepositories} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -203,7 +206,25 @@ func (r *restore) objects(ctx context.Context) error {
 	})
 }
 
-func (r *restore) repositories(ctx context.Context) error {
+func (r *restore) repositories(ctx context.Context) error { return r.unbundle(ctx, false) }
+
+// bucketRepositories restores the repositories in object stores. They need the
+// database.
+func (r *restore) bucketRepositories(ctx context.Context) (err error) {
+	if len(r.cfg.Buckets) == 0 {
+		return nil
+	}
+	cfg := r.cfg
+	b, err := openBuckets(ctx, &cfg, r.blobs, bucket.Deps{DB: r.db, Git: r.git, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	if err != nil {
+		return err
+	}
+	r.cfg.Storages = cfg.Storages
+	return errors.Join(r.unbundle(ctx, true), b.close())
+}
+
+// unbundle restores the repositories in object stores, or the others.
+func (r *restore) unbundle(ctx context.Context, inBucket bool) error {
 	n, all := int64(0), r.in.Manifest.Parts[backupGit].Entries
 	return r.in.Each(backupGit, func(e backup.Entry, in io.Reader) error {
 		r.progress("repositories: %d of %d", n, all)
@@ -213,6 +234,9 @@ func (r *restore) repositories(ctx context.Context) error {
 		root, known := r.cfg.Storages[storage]
 		if !ok || !known {
 			return errors.New("it is no repository of a storage")
+		}
+		if _, is := r.cfg.Buckets[storage]; is != inBucket {
+			return nil
 		}
 		_, err := r.git.UnbundleAll(ctx, filepath.Join(root, filepath.FromSlash(name)), e.Meta[metaBranch], in)
 		return err

@@ -3,8 +3,10 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"math/rand/v2"
 	"net/http"
@@ -22,6 +24,8 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/blob"
+	"svc/internal/blob/blobtest"
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
@@ -37,19 +41,41 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		if src.URL != "" { // SQLite has one node
-			chaos(t, src)
+			chaos(t, src, "", nil)
 		}
 	})
 }
 
-func chaos(t *testing.T, src dbtest.Source) {
+// TestChaosBucket is TestChaos with repositories in an object store: the nodes have
+// no directory in common, lose their caches too, and sometimes cannot reach the store.
+func TestChaosBucket(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		if src.URL != "" {
+			bucket, line := blobtest.S3Line(t)
+			chaos(t, src, bucket, line)
+		}
+	})
+}
+
+// chaos is the test. If there is a bucket, repositories are stored there, otherwise
+// in a directory of all nodes.
+func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) {
 	seed, faults := number("SVC_TEST_SEED", time.Now().UnixNano()), int(number("SVC_TEST_FAULTS", 12))
 	t.Logf("SVC_TEST_SEED=%d SVC_TEST_FAULTS=%d", seed, faults)
+	b := &chaosBalancer{line: line, random: rand.New(rand.NewPCG(uint64(seed), 3))}
 	data := t.TempDir()
-	b := &chaosBalancer{env: []string{"SVC_DATA_DIR=" + data, "SVC_DATABASE_URL=" + named(t, src.URL)}, random: rand.New(rand.NewPCG(uint64(seed), 3))}
-	for range 3 {
-		n := &chaosNode{}
-		n.start(t, b.env)
+	for i := range 3 {
+		n := &chaosNode{data: data, env: []string{"SVC_DATABASE_URL=" + named(t, src.URL)}}
+		if bucket != "" {
+			n.env = append(n.env, "SVC_BLOB_URL="+bucket, "SVC_STORAGES=default=s3")
+			if i > 0 {
+				n.data = t.TempDir()
+				copyKeys(t, data, n.data)
+			}
+		}
+		n.env = append(n.env, "SVC_DATA_DIR="+n.data)
+		n.start(t)
 		b.nodes = append(b.nodes, n)
 	}
 	front := httptest.NewServer(b.proxy())
@@ -71,7 +97,12 @@ func chaos(t *testing.T, src dbtest.Source) {
 	for n := range 2 {
 		work := gittest.New(t)
 		blob := work.Object("blob", chaosCI)
-		tree := gittest.RunInput(t, work.Path, strings.NewReader("100644 blob "+blob+"\t.gitlab-ci.yml\n"), "mktree")
+		noise := make([]byte, 100<<10) // more than a pack in the database has
+		for i := range noise {
+			noise[i] = byte(b.random.Uint32())
+		}
+		large := work.Object("blob", string(noise))
+		tree := gittest.RunInput(t, work.Path, strings.NewReader("100644 blob "+blob+"\t.gitlab-ci.yml\n100644 blob "+large+"\tlarge\n"), "mktree")
 		makers.Go(func() { l.make(ctx, n) })
 		makers.Go(func() { l.push(ctx, work.Path, tree, remote(front.URL, "pushes"), n) })
 		makers.Go(func() { l.write(ctx, n) })
@@ -89,7 +120,17 @@ func chaos(t *testing.T, src dbtest.Source) {
 	busy.Wait()
 
 	l.check(t, b.nodes[0].at())
-	l.checkPushes(t, data)
+	dir := filepath.Join(data, "repositories", "projects", fmt.Sprintf("%02x", l.pushes%256), fmt.Sprintf("%d.git", l.pushes))
+	if bucket == "" {
+		l.checkPushes(t, dir)
+	} else {
+		for _, n := range b.nodes {
+			dir := filepath.Join(t.TempDir(), "clone")
+			gittest.Run(t, "", "clone", "-q", "--mirror", remote(n.at(), "pushes"), dir)
+			l.checkPushes(t, dir)
+		}
+		checkBucket(t, src, bucket)
+	}
 	l.checkIssues(t)
 	for _, n := range b.nodes {
 		end(t, n.process)
@@ -119,11 +160,13 @@ type chaosNode struct {
 	mu      sync.Mutex
 	address string
 	process *exec.Cmd
+	data    string   // data directory
+	env     []string // settings
 }
 
-func (n *chaosNode) start(t *testing.T, env []string) {
+func (n *chaosNode) start(t *testing.T) {
 	t.Helper()
-	address, process := serve(t, env)
+	address, process := serve(t, n.env)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.address, n.process = address, process
@@ -145,7 +188,7 @@ func (n *chaosNode) signal(t *testing.T, s syscall.Signal) {
 // chaosBalancer forwards requests to the nodes in turn. It does not check their
 // health: a client sees each fault, and sends its request again.
 type chaosBalancer struct {
-	env    []string
+	line   *blobtest.Line // to the object store that has the repositories; nil if they are in files
 	nodes  []*chaosNode
 	random *rand.Rand
 	turn   atomic.Int64
@@ -170,13 +213,17 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 	t.Helper()
 	which := b.random.IntN(len(b.nodes))
 	n, what := b.nodes[which], ""
-	switch b.random.IntN(5) {
+	kinds := 5
+	if b.line != nil {
+		kinds = 8
+	}
+	switch b.random.IntN(kinds) {
 	case 0:
 		what = "killed"
 		n.signal(t, syscall.SIGKILL)
 		_ = n.process.Wait()
 		l.progress(t, 20)
-		n.start(t, b.env)
+		n.start(t)
 	case 1:
 		what = "killed with its processes"
 		children := childrenOf(n.process.Process.Pid)
@@ -185,7 +232,7 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 		_ = n.process.Wait()
-		n.start(t, b.env)
+		n.start(t)
 	case 2:
 		what = "frozen"
 		n.signal(t, syscall.SIGSTOP)
@@ -194,14 +241,67 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 	case 3:
 		what = "stopped"
 		end(t, n.process)
-		n.start(t, b.env)
+		n.start(t)
 	case 4:
 		what = "cut off from the database with all others"
 		if _, err := l.db.SQL().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'chaos'`); err != nil {
 			t.Fatal(err)
 		}
+	case 5:
+		what = "without its cache"
+		if err := os.RemoveAll(filepath.Join(n.data, "git-cache")); err != nil && !errors.Is(err, syscall.ENOTEMPTY) { // the node fills it
+			t.Fatal(err)
+		}
+	case 6:
+		what = "without its packs"
+		packs, _ := filepath.Glob(filepath.Join(n.data, "git-cache", "*", "*", "*", "*", "*", "objects", "pack"))
+		for _, dir := range packs {
+			_ = os.RemoveAll(dir) // the node fills it
+		}
+	case 7:
+		what = "and all others without the object store"
+		b.line.Cut()
+		l.progress(t, 20)
+		b.line.Restore()
 	}
 	b.done = append(b.done, fmt.Sprintf("node %d %s", which+1, what))
+}
+
+// copyKeys copies what nodes must have in common.
+func copyKeys(t *testing.T, from, to string) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(from, "secret.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, "secret.key"), key, 0o600)
+	}
+	if err == nil {
+		err = os.CopyFS(filepath.Join(to, "ssh"), os.DirFS(filepath.Join(from, "ssh")))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+// checkBucket finds the object of each pack in the bucket.
+func checkBucket(t *testing.T, src dbtest.Source, bucket string) {
+	t.Helper()
+	store, err := blob.Open(t.Context(), bucket, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	packs, err := db.All(t.Context(), src.Open(t), db.Value[string], `SELECT object FROM bucket_packs WHERE object <> ''`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packs {
+		for _, suffix := range []string{".pack", ".idx"} {
+			if _, err := store.Stat(t.Context(), p+suffix); err != nil {
+				t.Errorf("%s%s: %v", p, suffix, err)
+			}
+		}
+	}
+	t.Logf("%d packs are objects of the bucket", len(packs))
 }
 
 // childrenOf returns the processes that a process has started.
@@ -281,7 +381,8 @@ func (l *ledger) push(ctx context.Context, work, tree, remote string, number int
 				l.visible(ctx, fmt.Sprintf("/projects/%d/repository/branches/%s", l.pushes, branch), commit)
 				break
 			}
-			if strings.Contains(string(out), "rejected") && !strings.Contains(string(out), "the server cannot take it now") {
+			// A node that loses its cache meanwhile refuses a push for one reason or another.
+			if l.balancer.line == nil && strings.Contains(string(out), "rejected") && !strings.Contains(string(out), "the server cannot take it now") {
 				l.fault("push %s: %s", branch, out)
 			}
 			l.again.Add(1)
@@ -339,9 +440,8 @@ func (l *ledger) drop(t *testing.T) {
 }
 
 // checkPushes finds each push in the repository, with one event and one pipeline.
-func (l *ledger) checkPushes(t *testing.T, data string) {
+func (l *ledger) checkPushes(t *testing.T, dir string) {
 	t.Helper()
-	dir := filepath.Join(data, "repositories", "projects", fmt.Sprintf("%02x", l.pushes%256), fmt.Sprintf("%d.git", l.pushes))
 	if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
 		t.Errorf("the repository is broken: %v: %s", err, out)
 	}

@@ -28,40 +28,45 @@ import (
 // Config holds every setting, checked. A Config may be logged: the secrets in
 // it do not show.
 type Config struct {
-	Addr              string    // host:port of the HTTP server
-	DataDir           string    // absolute
-	ExternalURL       string    // no slash at the end; empty when not given and the port of Addr is 0
-	DatabaseURL       SecretURL // empty: SQLite in DataDir
-	BlobURL           SecretURL // empty: files in DataDir
-	RootPassword      Secret    // empty: generate one
-	RootToken         Secret    // empty: generate one
-	SSHAddr           string    // host:port; empty: no SSH server
-	PagesAddr         string    // host:port; empty: no Pages server
-	PagesTLSAddr      string    // host:port; empty: none over TLS
-	PagesURL          string    // no slash at the end; empty when it depends on a port that the system chooses
-	PagesCert         string    // file; empty: none
-	PagesKey          string    // file
-	PagesACMEURL      string    // empty: no automatic certificates
-	PagesACMEEmail    string
-	PagesACMERoot     string            // file; empty: the roots of the system
-	SMTPURL           SecretURL         // empty: no mail is sent
-	Tier              string            // free, premium or ultimate
-	Hosted            bool              // what the API reserves for the hosted service is on
-	ServiceName       string            // the name inside cookies, token prefixes and other identifiers
-	TokenPrefix       string            // what tokens start with; empty: see Tokens
-	CookiePrefix      string            // what names of cookies start with; empty: see Cookies
-	ErrorBackendName  string            // the name inside the identifiers of error tracking
-	Storages          map[string]string // absolute directory by name; "default" is always there
-	Runner            string            // builtin or off
-	RunnerProjects    []string          // full paths of projects and groups that the built-in runner serves; empty: all
-	RunnerTags        []string          // of the built-in runner; empty: jobs without tags
-	RunnerOpenSignUp  bool              // the built-in runner serves although anyone can sign up
-	RunnerURL         string            // of the server whose jobs "svc runner" runs
-	RunnerToken       Secret            // of "svc runner"
-	RunnerConcurrency int               // jobs at a time; 0: the runner decides
-	RunnerDir         string            // absolute
-	Example           bool              // make an example in an empty instance
-	LogFormat         string            // auto, text or json; auto: text on a terminal, else json
+	Addr             string    // host:port of the HTTP server
+	DataDir          string    // absolute
+	ExternalURL      string    // no slash at the end; empty when not given and the port of Addr is 0
+	DatabaseURL      SecretURL // empty: SQLite in DataDir
+	BlobURL          SecretURL // empty: files in DataDir
+	RootPassword     Secret    // empty: generate one
+	RootToken        Secret    // empty: generate one
+	SSHAddr          string    // host:port; empty: no SSH server
+	PagesAddr        string    // host:port; empty: no Pages server
+	PagesTLSAddr     string    // host:port; empty: none over TLS
+	PagesURL         string    // no slash at the end; empty when it depends on a port that the system chooses
+	PagesCert        string    // file; empty: none
+	PagesKey         string    // file
+	PagesACMEURL     string    // empty: no automatic certificates
+	PagesACMEEmail   string
+	PagesACMERoot    string            // file; empty: the roots of the system
+	SMTPURL          SecretURL         // empty: no mail is sent
+	Tier             string            // free, premium or ultimate
+	Hosted           bool              // what the API reserves for the hosted service is on
+	ServiceName      string            // the name inside cookies, token prefixes and other identifiers
+	TokenPrefix      string            // what tokens start with; empty: see Tokens
+	CookiePrefix     string            // what names of cookies start with; empty: see Cookies
+	ErrorBackendName string            // the name inside the identifiers of error tracking
+	Storages         map[string]string // absolute directory by name; "default" is always there
+	// Buckets are the storages in object stores: URLs of buckets, or "s3" for the
+	// object store of the instance. Their directories in Storages are caches.
+	Buckets           map[string]SecretURL
+	GitCacheDir       string
+	GitCacheSize      int64
+	Runner            string   // builtin or off
+	RunnerProjects    []string // full paths of projects and groups that the built-in runner serves; empty: all
+	RunnerTags        []string // of the built-in runner; empty: jobs without tags
+	RunnerOpenSignUp  bool     // the built-in runner serves although anyone can sign up
+	RunnerURL         string   // of the server whose jobs "svc runner" runs
+	RunnerToken       Secret   // of "svc runner"
+	RunnerConcurrency int      // jobs at a time; 0: the runner decides
+	RunnerDir         string   // absolute
+	Example           bool     // make an example in an empty instance
+	LogFormat         string   // auto, text or json; auto: text on a terminal, else json
 	LogLevel          slog.Level
 	MinFreeDisk       DiskSpace      // the server is not ready while less is free
 	ShutdownDelay     time.Duration  // how long a stopping server accepts connections
@@ -131,6 +136,10 @@ func (c *Config) complete() []error {
 		}
 		c.Storages[defaultStorage] = filepath.Join(c.DataDir, "repositories")
 	}
+	if c.GitCacheDir == "" {
+		c.GitCacheDir = filepath.Join(c.DataDir, "git-cache")
+	}
+	c.splitBuckets()
 	if c.RunnerDir == "" {
 		c.RunnerDir = filepath.Join(c.DataDir, "runner")
 	}
@@ -145,6 +154,20 @@ func (c *Config) complete() []error {
 		owner[dir] = name
 	}
 	return faults
+}
+
+// splitBuckets moves the storages in object stores to Buckets.
+func (c *Config) splitBuckets() {
+	for name, place := range c.Storages {
+		if !isBucket(place) {
+			continue
+		}
+		if c.Buckets == nil {
+			c.Buckets = make(map[string]SecretURL)
+		}
+		c.Buckets[name] = SecretURL(place)
+		c.Storages[name] = filepath.Join(c.GitCacheDir, name)
+	}
 }
 
 // DefaultExternalURL is the external URL of a server that listens on addr and

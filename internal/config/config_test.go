@@ -65,6 +65,8 @@ func TestDefaults(t *testing.T) {
 		ServiceName:      "svc",
 		ErrorBackendName: "errsvc",
 		Storages:         map[string]string{"default": filepath.Join(dir, "data", "repositories")},
+		GitCacheDir:      filepath.Join(dir, "data", "git-cache"),
+		GitCacheSize:     10 << 30,
 		Runner:           "off",
 		RunnerDir:        filepath.Join(dir, "data", "runner"),
 		LogFormat:        "auto",
@@ -115,6 +117,8 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"cookie_prefix":          {"file", "env", "arg"},
 		"error_backend_name":     {"file", "env", "arg"},
 		"storages":               {"f=/f", "e=/e", "default=/d,a=/a"},
+		"git_cache_dir":          {"/f", "/e", "/d"},
+		"git_cache_size":         {"1GiB", "2GiB", "3GiB"},
 		"runner":                 {"builtin", "off", "builtin"},
 		"runner_projects":        {"f", "e,e/e", "a/b"},
 		"runner_tags":            {"f", "e,e2", "a"},
@@ -227,6 +231,15 @@ func TestValues(t *testing.T) {
 			get: func(c Config) any { return string(c.SMTPURL) }, want: ""},
 		{name: "storages beside the default", env: []string{"SVC_DATA_DIR=/d", "SVC_STORAGES=fast=/ssd, slow=/hdd"},
 			get: func(c Config) any { return c.Storages }, want: map[string]string{"default": "/d/repositories", "fast": "/ssd", "slow": "/hdd"}},
+		{name: "storages in buckets", env: []string{"SVC_DATA_DIR=/d", "SVC_STORAGES=own=s3, other=s3://b?region=r&secret_key=k"},
+			get:  func(c Config) any { return c.Storages },
+			want: map[string]string{"default": "/d/repositories", "own": "/d/git-cache/own", "other": "/d/git-cache/other"}},
+		{name: "buckets without their secrets", env: []string{"SVC_STORAGES=default=s3, other=s3://b?region=r&secret_key=k"},
+			get: func(c Config) any {
+				_, shown, _ := strings.Cut(c.String(), "storages=")
+				shown, _, _ = strings.Cut(shown, "]")
+				return shown + string(c.Buckets["other"])
+			}, want: "map[default:s3 other:s3://b?region=rs3://b?region=r&secret_key=k"},
 		{name: "storages as a mapping", file: "storages:\n  default: /a\n  fast: /b\n",
 			get: func(c Config) any { return c.Storages }, want: map[string]string{"default": "/a", "fast": "/b"}},
 		{name: "proxies as a list, masked", file: "trusted_proxies:\n- 10.1.2.3/8\n- ::1\n",

@@ -134,6 +134,8 @@ func TestErrors(t *testing.T) {
 			want: []string{`config: SVC_STORAGES: "fast=" is not of the form name=path`}},
 		{name: "storage with a bad name", env: []string{"SVC_STORAGES=a b=/x"},
 			want: []string{`config: SVC_STORAGES: "a b" is not a name of 1 to 63 letters, digits, dashes and underscores`}},
+		{name: "storage in a bucket without a name", env: []string{"SVC_STORAGES=a=s3://?secret_key=k"},
+			want: []string{"config: SVC_STORAGES: a: has no bucket (s3://bucket)"}},
 		{name: "storage named twice", env: []string{"SVC_STORAGES=a=/x,a=/y"},
 			want: []string{`config: SVC_STORAGES: "a" is named twice`}},
 		{name: "storages in one place", env: []string{"SVC_STORAGES=a=/x,b=/y/../x"},

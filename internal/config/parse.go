@@ -355,7 +355,14 @@ func parseDelay(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseStorages takes name=path,…; paths become absolute.
+// OwnBucket names the object store of the instance as a storage.
+const OwnBucket = "s3"
+
+// isBucket reports whether a storage is in an object store.
+func isBucket(place string) bool { return place == OwnBucket || strings.HasPrefix(place, "s3://") }
+
+// parseStorages takes name=path,…; paths become absolute. A bucket is taken as it
+// is.
 func parseStorages(text string) (map[string]string, error) {
 	storages := make(map[string]string)
 	for _, item := range items(text) {
@@ -368,6 +375,15 @@ func parseStorages(text string) (map[string]string, error) {
 		}
 		if _, taken := storages[name]; taken {
 			return nil, fmt.Errorf("%q is named twice", name)
+		}
+		if isBucket(path) {
+			if path != OwnBucket {
+				if _, err := parseBlobURL(path); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			storages[name] = path
+			continue
 		}
 		dir, err := filepath.Abs(path)
 		if err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"maps"
 	"net/netip"
 	"strings"
 	"time"
@@ -113,8 +114,14 @@ func settings() []setting {
 			help:  "service `name` in identifiers of error tracking",
 			field: at(func(c *Config) *string { return &c.ErrorBackendName }, parseName)},
 		{key: "storages", defNote: "default=<data_dir>/repositories", shape: table,
-			help:  "repository storages, comma-separated `name=path`; default is added if it is missing",
-			field: at(func(c *Config) *map[string]string { return &c.Storages }, parseStorages)},
+			help:  "repository storages, comma-separated `name=path`; name=s3 for the object store of blob_url, or name=s3://bucket?…; default is added if it is missing",
+			field: storagesField{typed[map[string]string]{func(c *Config) *map[string]string { return &c.Storages }, parseStorages}}},
+		{key: "git_cache_dir", defNote: "<data_dir>/git-cache",
+			help:  "`directory` for the caches of repositories in object stores; it should be on a local disk, and may be deleted at any time",
+			field: at(func(c *Config) *string { return &c.GitCacheDir }, parseDirOrNone)},
+		{key: "git_cache_size", def: "10GiB",
+			help:  "`size` that the cache of each such storage should not exceed",
+			field: at(func(c *Config) *int64 { return &c.GitCacheSize }, parseSize)},
 		{key: "runner", def: off,
 			help:  "`mode` of the built-in runner: builtin or off; jobs run as the server's user, see docs/admin/runners.md",
 			field: at(func(c *Config) *string { return &c.Runner }, oneOf("builtin", off))},
@@ -216,3 +223,17 @@ func (t typed[T]) set(c *Config, text string) error {
 }
 
 func (t typed[T]) get(c *Config) any { return *t.place(c) }
+
+// storagesField shows buckets, without their secrets, instead of their caches.
+type storagesField struct{ typed[map[string]string] }
+
+func (f storagesField) get(c *Config) any {
+	shown := maps.Clone(c.Storages)
+	for name, bucket := range c.Buckets {
+		shown[name] = OwnBucket
+		if bucket != OwnBucket {
+			shown[name] = bucket.String()
+		}
+	}
+	return shown
+}

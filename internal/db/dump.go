@@ -32,7 +32,7 @@ func workColumns() []string {
 // version of the schema and the post-deployment migrations below it that have not
 // run. Others can read and write concurrently. began is called when the snapshot
 // exists, before the first table. Periodic jobs, the list of nodes, and derived
-// data (code indexes) are left out.
+// data (code indexes) are left out, and so are repositories in object stores.
 func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) error) (version DumpVersion, err error) {
 	pool := d.writer.db
 	if d.kind == sqliteKind {
@@ -123,7 +123,8 @@ func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	names, err := column[string](ctx, q, query)
 	return slices.DeleteFunc(names, func(name string) bool {
 		switch name {
-		case "goose_db_version", "schema_versions", "nodes", "code_indexes":
+		case "goose_db_version", "schema_versions", "nodes", "code_indexes",
+			"bucket_repositories", "bucket_refs", "bucket_ref_marks", "bucket_packs": // repositories are dumped otherwise
 			return true
 		}
 		return strings.HasPrefix(name, "river_")

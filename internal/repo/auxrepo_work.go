@@ -185,12 +185,12 @@ type removeAuxRepoWork struct {
 // Kind implements queue.Work.
 func (removeAuxRepoWork) Kind() string { return "repo_remove_annex" }
 
-func (s *Service) finishRemoveAuxRepo(_ context.Context, w removeAuxRepoWork) error {
+func (s *Service) finishRemoveAuxRepo(ctx context.Context, w removeAuxRepoWork) error {
 	r, err := s.OpenAuxRepo(&AuxRepo{ID: w.AuxRepoID, Kind: w.Of, Storage: w.Storage})
 	if err != nil {
 		return err
 	}
-	if err := Discard(r); err != nil {
+	if err := Discard(ctx, r); err != nil {
 		return fmt.Errorf("remove auxiliary repository %d: %w", w.AuxRepoID, err)
 	}
 	return nil

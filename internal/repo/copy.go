@@ -66,7 +66,7 @@ func (s *Service) FillProject(ctx context.Context, p *project.Project, branch st
 	if err != nil {
 		return err
 	}
-	if err := Discard(r); err != nil { // from an attempt that was interrupted
+	if err := Discard(ctx, r); err != nil { // from an attempt that was interrupted
 		return fmt.Errorf("remove repository of draft %d: %w", p.ID, err)
 	}
 	if r, err = s.ensure(ctx, p); err != nil {
@@ -102,12 +102,12 @@ func (s *Service) HasBranch(ctx context.Context, p *project.Project, branch stri
 
 // DiscardProject removes the repository of a draft of a project whose import starts
 // again.
-func (s *Service) DiscardProject(p *project.Project) error {
+func (s *Service) DiscardProject(ctx context.Context, p *project.Project) error {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
 		return err
 	}
-	if err := Discard(r); err != nil {
+	if err := Discard(ctx, r); err != nil {
 		return fmt.Errorf("remove repository of draft %d: %w", p.ID, err)
 	}
 	return nil

@@ -211,20 +211,23 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 	return s.DropOrphans(ctx, tx)
 }
 
-func (s *Service) finishRemove(_ context.Context, w removeWork) error {
+func (s *Service) finishRemove(ctx context.Context, w removeWork) error {
 	r, err := s.open(w.Storage, w.ProjectID)
 	if err != nil {
 		return err
 	}
-	if err := Discard(r); err != nil {
+	if err := Discard(ctx, r); err != nil {
 		return fmt.Errorf("remove repository of project %d: %w", w.ProjectID, err)
 	}
 	return nil
 }
 
-// Discard removes the files of a repository.
-func Discard(r git.Repo) error {
+// Discard removes a repository.
+func Discard(ctx context.Context, r git.Repo) error {
 	r.Forget()
+	if removed, err := r.Remove(ctx); removed || err != nil {
+		return err
+	}
 	// Renamed first: it is gone at once, even if the removal is interrupted.
 	going := filepath.Join(filepath.Dir(r.Path()), "+gone-"+filepath.Base(r.Path()))
 	if err := os.RemoveAll(going); err != nil { // from an interrupted removal

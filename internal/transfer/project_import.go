@@ -156,7 +156,7 @@ func (s *Service) beginProject(ctx context.Context, i *Import) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Content.Repos.DiscardProject(p); err != nil {
+	if err := s.Content.Repos.DiscardProject(ctx, p); err != nil {
 		return err
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Content.Repos.DropOrphans(ctx, tx) })

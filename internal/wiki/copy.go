@@ -81,7 +81,7 @@ func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bun
 	if err != nil {
 		return err
 	}
-	if err := repo.Discard(r); err != nil { // from an attempt that was interrupted
+	if err := repo.Discard(ctx, r); err != nil { // from an attempt that was interrupted
 		return fmt.Errorf("remove a wiki: %w", err)
 	}
 	return s.Repos.FillAuxRepo(ctx, a, branch, bundle)

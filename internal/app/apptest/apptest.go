@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,7 +61,11 @@ func Beside(t testing.TB, s *Server) Option {
 		if err := os.WriteFile(filepath.Join(c.DataDir, filepath.Base(s.KeyFile())), key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.Storages = s.Config.Storages
+		c.Storages = maps.Clone(s.Config.Storages)
+		c.Buckets, c.BlobURL = s.Config.Buckets, s.Config.BlobURL
+		for name := range c.Buckets { // with its own cache
+			c.Storages[name] = filepath.Join(c.DataDir, "git-cache", name)
+		}
 	}
 }
 
@@ -153,6 +158,23 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 	return StartWith(t, src, app.Options{}, opts...)
 }
 
+// BucketStorage gives the server a second storage, bucket, in an S3 store where
+// uploads are kept too.
+func BucketStorage(url string) Option {
+	return func(c *config.Config) {
+		c.BlobURL = config.SecretURL(url)
+		c.Buckets = map[string]config.SecretURL{"bucket": config.OwnBucket}
+		c.Storages["bucket"] = filepath.Join(c.DataDir, "git-cache", "bucket")
+	}
+}
+
+// InBucket stores repositories in the object store of the server. With the
+// variable SVC_TEST_BUCKET all servers do.
+func InBucket(c *config.Config) {
+	c.Buckets = map[string]config.SecretURL{"default": config.OwnBucket}
+	c.Storages = map[string]string{"default": filepath.Join(c.DataDir, "git-cache")}
+}
+
 // StartWith is Start with replaced parts of the outside world.
 func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Server {
 	t.Helper()
@@ -163,6 +185,9 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 		DatabaseURL: config.SecretURL(src.URL), ShutdownTimeout: 10 * time.Second,
 		CodeIndexFile: 1 << 20, CodeIndexProject: 1 << 30,
 		Storages: map[string]string{"default": filepath.Join(dir, "repositories")},
+	}
+	if os.Getenv("SVC_TEST_BUCKET") != "" {
+		InBucket(&cfg)
 	}
 	for _, o := range opts {
 		o(&cfg)

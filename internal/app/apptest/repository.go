@@ -9,6 +9,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/git"
 	"svc/internal/git/gittest"
 	"svc/internal/project"
 )
@@ -28,6 +29,9 @@ func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Co
 		t.Fatalf("repository of project %d: %v %v", projectID, found, err)
 	}
 	r := gittest.At(t, found[0])
+	if _, ok := s.Config.Buckets["default"]; ok {
+		r.Around = func(run func()) { s.published(t, r.Path, run) }
+	}
 	for _, c := range history {
 		r.Commit(c)
 	}
@@ -42,6 +46,56 @@ func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Co
 		t.Fatal(err)
 	}
 	return r
+}
+
+// published runs something that may change the cache of a repository in an object
+// store, and stores the changes.
+func (s *Server) published(t testing.TB, dir string, run func()) {
+	t.Helper()
+	r, local := s.Git.Repo(dir), s.Git.Local(dir)
+	if err := r.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	var refs [2]map[string]git.OID
+	var heads [2]string
+	for i, one := range []git.Repo{r, local} {
+		list, err := one.Refs(t.Context(), git.RefOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[i] = map[string]git.OID{}
+		for _, ref := range list {
+			refs[i][ref.Name] = ref.ID
+		}
+		if heads[i], err = one.DefaultBranch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var updates []git.Update
+	for name, id := range refs[1] {
+		if refs[0][name] != id {
+			updates = append(updates, git.Update{Ref: name, New: id})
+		}
+	}
+	for name := range refs[0] {
+		if refs[1][name] == "" {
+			updates = append(updates, git.Update{Ref: name, New: git.ZeroOID})
+		}
+	}
+	if err := r.UpdateRefs(t.Context(), updates); err != nil {
+		t.Fatal(err)
+	}
+	if heads[0] != heads[1] {
+		if err := r.SetDefaultBranch(t.Context(), heads[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, u := range updates { // git would prefer loose refs to those of later updates
+		if err := os.Remove(filepath.Join(dir, u.Ref)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // branchOf is the branch that HEAD names; empty when it does not exist. Tests

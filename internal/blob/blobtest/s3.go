@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,6 +27,13 @@ import (
 // server is a public one, pinned in the module tools; the first call on a
 // machine compiles it, which takes a minute or two.
 func S3(t testing.TB) string {
+	t.Helper()
+	address, _ := S3Line(t)
+	return address
+}
+
+// S3Line is S3 with the line to the server, which can be cut.
+func S3Line(t testing.TB) (string, *Line) {
 	t.Helper()
 	program := build(t)
 	// Not t.TempDir: the path of a socket must be short.
@@ -42,7 +50,8 @@ func S3(t testing.TB) string {
 	accessKey, secretKey := "test", rand.Text()
 	socket := filepath.Join(dir, "socket")
 	start(t, program, dir, socket, accessKey, secretKey)
-	endpoint := "http://" + forward(t, socket)
+	line := &Line{socket: socket, open: map[net.Conn]bool{}}
+	endpoint := "http://" + line.listen(t)
 	await(t, endpoint+"/health", filepath.Join(dir, "log"))
 
 	client := s3.New(s3.Options{
@@ -60,7 +69,7 @@ func S3(t testing.TB) string {
 		"path_style": {"true"},
 		"access_key": {accessKey},
 		"secret_key": {secretKey},
-	}.Encode()
+	}.Encode(), line
 }
 
 // build returns the path of the server's program, which the go command keeps in
@@ -120,9 +129,44 @@ func start(t testing.TB, program, dir, socket, accessKey, secretKey string) {
 	})
 }
 
-// forward passes connections to a free loopback port on to the socket, and
-// gives the port's address.
-func forward(t testing.TB, socket string) string {
+// Line forwards connections to the socket of a server. While it is cut, there is no
+// one who answers.
+type Line struct {
+	socket string
+
+	mu   sync.Mutex
+	cut  bool
+	open map[net.Conn]bool
+}
+
+// Cut closes all connections, and those to come until Restore.
+func (l *Line) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	for c := range l.open {
+		c.Close()
+	}
+}
+
+// Restore ends a Cut.
+func (l *Line) Restore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+// admit notes a connection, unless the line is cut.
+func (l *Line) admit(c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.cut {
+		l.open[c] = true
+	}
+	return !l.cut
+}
+
+func (l *Line) listen(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,22 +179,32 @@ func forward(t testing.TB, socket string) string {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer client.Close()
-				server, err := net.Dial("unix", socket)
-				if err != nil {
-					return
-				}
-				defer server.Close()
-				go func() {
-					defer server.Close()
-					io.Copy(server, client)
-				}()
-				io.Copy(client, server)
-			}()
+			go l.forward(client)
 		}
 	}()
 	return listener.Addr().String()
+}
+
+func (l *Line) forward(client net.Conn) {
+	defer client.Close()
+	if !l.admit(client) {
+		return
+	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.open, client)
+	}()
+	server, err := net.Dial("unix", l.socket)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		defer server.Close()
+		io.Copy(server, client)
+	}()
+	io.Copy(client, server)
 }
 
 func await(t testing.TB, address, log string) {

@@ -217,7 +217,7 @@ func (m *Service) remove(ctx context.Context, mv *Move) error {
 	}
 	for _, old := range m.olds(mv) {
 		for try := range 3 {
-			if err = repo.Discard(old); err == nil {
+			if err = repo.Discard(ctx, old); err == nil {
 				break
 			}
 			select {

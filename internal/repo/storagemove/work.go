@@ -312,7 +312,7 @@ func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 		return err
 	}
 	if mv.State == Started { // nothing else removes the copies
-		cause = errors.Join(cause, m.removeCopies(mv, now))
+		cause = errors.Join(cause, m.removeCopies(ctx, mv, now))
 	}
 	closed := mv.State == Scheduled || mv.State == Started
 	mv.Error, mv.left = cause.Error(), nil
@@ -327,7 +327,7 @@ func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 
 // removeCopies removes the copies of a move, except directories that are in
 // use.
-func (m *Service) removeCopies(mv *Move, now []repo.Located) error {
+func (m *Service) removeCopies(ctx context.Context, mv *Move, now []repo.Located) error {
 	made := slices.Clone(mv.left)
 	for _, p := range now { // including those that were added since
 		if one := (location{mv.Destination, p.Path}); !slices.Contains(made, one) {
@@ -340,7 +340,7 @@ func (m *Service) removeCopies(mv *Move, now []repo.Located) error {
 		if !ok || slices.ContainsFunc(now, func(p repo.Located) bool { return p.Path == one.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
 			continue
 		}
-		if err := repo.Discard(m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
+		if err := repo.Discard(ctx, m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
 			faults = append(faults, err)
 		}
 	}

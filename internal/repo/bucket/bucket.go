@@ -1,0 +1,244 @@
+// Package bucket stores Git repositories in an object store: their packs are
+// objects, and their refs and lists of packs are in the database. Each node has a
+// cache of the repositories that it uses, in which git works; no directory is
+// shared between nodes, and every cache may be deleted at any time.
+//
+// A change of refs writes a pack of the new objects, stores it, and then changes
+// the rows of refs and packs in one transaction. So the pack of a row is always
+// there; a crash leaves at most objects without a row, which the sweep deletes.
+// Every change has a number, the generation of the repository. A node compares it
+// with that of its cache before git reads from it, so every node sees a change as
+// soon as it is acknowledged.
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/git/refstore"
+	"svc/internal/lru"
+)
+
+// Deps are the dependencies of a Storage.
+type Deps struct {
+	DB    *db.DB
+	Git   *git.Engine
+	Store blob.Store
+	Name  string // of the storage
+	Dir   string // for caches; New replaces it by the directory of this process
+	// CacheSize is the size in bytes that the cache should not exceed. Repositories
+	// that are in use or were used in the last minute are kept nevertheless.
+	CacheSize int64
+	Log       *slog.Logger
+	Now       func() time.Time
+}
+
+// Storage is the repositories of one storage. It implements git.Backend.
+type Storage struct {
+	Deps
+
+	mu      sync.Mutex
+	entries map[string]*entry // by directory
+	refs    *lru.Map[string, *snapshot]
+	stats   Stats
+	claim   *os.File // locks the directory
+
+	evicting sync.Mutex // held by the only eviction
+}
+
+// Stats are counters of the cache since the start of the node.
+type Stats struct {
+	Hits         int64 // uses of a repository that was up to date
+	Fetches      int64 // packs that were fetched
+	FetchedBytes int64
+	Evictions    int64 // repositories
+	Repositories int64 // in the cache now
+	Bytes        int64 // in the cache now
+}
+
+// snapshotBytes is the memory for refs of all repositories.
+const snapshotBytes = 32 << 20
+
+// New returns a Storage and mounts it: git.Engine.Repo returns its repositories for
+// directories below its Dir. What an earlier process left there is used again.
+func New(d Deps) (*Storage, error) {
+	dir, err := filepath.Abs(d.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil)}
+	if s.Dir, s.claim, err = claim(dir); err != nil {
+		return nil, fmt.Errorf("cache of storage %s: %w", d.Name, err)
+	}
+	err = s.findEntries()
+	if err == nil {
+		err = d.Git.Mount(s.Dir, s)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cache of storage %s: %w", d.Name, err), s.Close())
+	}
+	return s, nil
+}
+
+// Close gives the directory free for another process.
+func (s *Storage) Close() error { return s.claim.Close() }
+
+// Stats returns the counters of the cache.
+func (s *Storage) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.stats
+	for _, e := range s.entries {
+		if size := e.size.Load(); size > 0 {
+			now.Repositories++
+			now.Bytes += size
+		}
+	}
+	return now
+}
+
+func (s *Storage) count(add func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.stats)
+}
+
+// path returns the path of a repository in the storage.
+func (s *Storage) path(dir string) string {
+	return strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(dir, s.Dir)), "/")
+}
+
+// find returns the row of a repository. It returns git.ErrNoRepository.
+func (s *Storage) find(ctx context.Context, dir string) (repository, error) {
+	r, err := findRepository(ctx, s.DB, s.Name, s.path(dir))
+	if errors.Is(err, db.ErrNoRows) {
+		return r, fmt.Errorf("%w: %s", git.ErrNoRepository, dir)
+	}
+	if err != nil {
+		return r, fmt.Errorf("find repository: %w", err)
+	}
+	return r, nil
+}
+
+// Refs implements git.Backend.
+func (s *Storage) Refs(dir string) refstore.Store { return &refs{s, dir} }
+
+// Size implements git.Backend.
+func (s *Storage) Size(ctx context.Context, dir string) (int64, error) {
+	r, err := s.find(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	_, sum, _, err := sumPacks(ctx, s.DB, r.id)
+	return sum, err
+}
+
+// Remove implements git.Backend. The packs stay in the store for a while.
+func (s *Storage) Remove(ctx context.Context, dir string) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		r, err := findRepository(ctx, tx, s.Name, s.path(dir))
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := removeAllPacks(ctx, tx, r.id, s.Now()); err != nil {
+			return err
+		}
+		return deleteRepository(ctx, tx, r.id)
+	})
+	if err != nil {
+		return fmt.Errorf("remove repository: %w", err)
+	}
+	e := s.entry(dir)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return s.drop(dir, e)
+}
+
+// Create implements git.Backend.
+func (s *Storage) Create(ctx context.Context, dir, draft string) error {
+	local := s.Git.Local(draft)
+	defer local.Forget() // the directory will be renamed
+	head, err := local.DefaultBranch(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := local.Refs(ctx, git.RefOptions{})
+	if err != nil {
+		return err
+	}
+	packDir := filepath.Join(draft, "objects", "pack")
+	if _, err := local.PackLoose(ctx, packDir); err != nil {
+		return fmt.Errorf("pack objects: %w", err)
+	}
+	if err := local.PrunePacked(ctx); err != nil {
+		return fmt.Errorf("pack objects: %w", err)
+	}
+	names, err := filepath.Glob(filepath.Join(packDir, "pack-*.idx"))
+	if err != nil {
+		return err
+	}
+	if _, err := s.find(ctx, dir); err == nil {
+		return git.ErrExists
+	} else if !errors.Is(err, git.ErrNoRepository) {
+		return err
+	}
+	var packs []packRow
+	for _, name := range names {
+		hash := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pack-"), ".idx")
+		p, err := s.store(ctx, packDir, hash)
+		if err != nil {
+			return err
+		}
+		packs = append(packs, p)
+	}
+	rows := make([]ref, len(list))
+	for i, r := range list {
+		rows[i] = ref{name: r.Name, target: r.ID}
+		if r.Tag != "" {
+			rows[i].peeled = r.Target
+		}
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		id, err := insertRepository(ctx, tx, s.Name, s.path(dir), head, s.Now())
+		if db.IsUnique(err, "bucket_repositories_storage_path") {
+			return git.ErrExists
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range packs {
+			if err := insertPack(ctx, tx, s.Name, id, p, s.Now()); err != nil {
+				return err
+			}
+		}
+		return saveRefs(ctx, tx, id, 1, rows)
+	})
+	if err != nil {
+		return fmt.Errorf("create repository: %w", err)
+	}
+	e := s.entry(dir)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := s.drop(dir, e); err != nil { // from a repository of the same name
+		return nil // the next use replaces it
+	}
+	local.Forget()
+	if err := os.Rename(draft, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil // the cache is filled by the next use
+	}
+	return nil
+}

@@ -1,0 +1,376 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/db/dbtest"
+	"svc/internal/git"
+	"svc/internal/git/gittest"
+	"svc/internal/git/refstore"
+	"svc/internal/git/refstore/refstoretest"
+)
+
+// cluster is several nodes with one database and one object store.
+type cluster struct {
+	t     *testing.T
+	db    *db.DB
+	store blob.Store
+	now   func() time.Time
+}
+
+func newCluster(t *testing.T, d *db.DB) *cluster {
+	store, err := blob.Open(t.Context(), "", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return &cluster{t, d, store, time.Now}
+}
+
+// node is a node with its own cache.
+type node struct {
+	*Storage
+}
+
+func (c *cluster) node() node {
+	c.t.Helper()
+	e, err := git.New(git.Deps{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(e.Close)
+	s, err := New(Deps{DB: c.db, Git: e, Store: c.store, Name: "bucket", Dir: c.t.TempDir(), Log: slog.New(slog.DiscardHandler), Now: c.now})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return node{s}
+}
+
+func (n node) dir(name string) string { return filepath.Join(n.Dir, "projects", name+".git") }
+
+func (n node) repo(name string) git.Repo { return n.Git.Repo(n.dir(name)) }
+
+// TestRefs runs the tests of all forms of refs, each store with a node of its own.
+func TestRefs(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		var mu sync.Mutex
+		n := 0
+		refstoretest.Run(t, func(t *testing.T) refstoretest.Fixture {
+			mu.Lock()
+			n++
+			name := fmt.Sprint(n)
+			mu.Unlock()
+			g := gittest.New(t)
+			one := g.Commit(gittest.Commit{Message: "one"})
+			two := g.Commit(gittest.Commit{Message: "two"})
+			f := refstoretest.Fixture{
+				One: git.OID(one), Two: git.OID(two), Blob: git.OID(g.Object("blob", "x")),
+				Tag: git.OID(g.Object("tag", "object "+one+"\ntype commit\ntag a\ntagger T <t@x> 1 +0000\n\nm\n")),
+			}
+			first := c.node()
+			if _, err := first.Git.Init(t.Context(), first.dir(name), "main"); err != nil {
+				t.Fatal(err)
+			}
+			f.Open = func() refstore.Store {
+				other := c.node()
+				if _, err := other.Refresh(t.Context(), other.dir(name)); err != nil {
+					t.Error(err)
+				}
+				if err := os.CopyFS(filepath.Join(other.dir(name), "objects"), os.DirFS(filepath.Join(g.Path, "objects"))); err != nil && !errors.Is(err, os.ErrExist) {
+					t.Error(err)
+				}
+				return other.Refs(other.dir(name))
+			}
+			return f
+		})
+	})
+}
+
+// commit adds a commit to a branch as a request of the API does.
+func commit(t *testing.T, r git.Repo, branch, path, content string) git.OID {
+	t.Helper()
+	id, err := tryCommit(t.Context(), r, branch, path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func tryCommit(ctx context.Context, r git.Repo, branch, path, content string) (git.OID, error) {
+	who := git.Signature{Name: "T", Email: "t@example.com", When: time.Unix(1e9, 0)}
+	o := git.ChangeOptions{Author: who, Committer: who, Message: "change " + path, Actions: []git.Action{{Kind: git.Create, Path: path, Content: []byte(content)}}}
+	old := git.ZeroOID
+	if at, err := r.Ref(ctx, git.Heads+branch); err == nil {
+		old, o.Parent = at.ID, string(at.ID)
+	}
+	made, err := r.CommitChanges(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	return made.ID, r.UpdateRefs(ctx, []git.Update{{Ref: git.Heads + branch, Old: old, New: made.ID}})
+}
+
+// TestNodes writes on one node and reads on others at once.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		a, b := c.node(), c.node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Git.Init(t.Context(), b.dir("1"), "main"); !errors.Is(err, git.ErrExists) {
+			t.Errorf("created again: %v", err)
+		}
+		if _, err := b.repo("2").DefaultBranch(t.Context()); !errors.Is(err, git.ErrNoRepository) {
+			t.Errorf("no repository: %v", err)
+		}
+		large := strings.Repeat("0123456789abcdef\n", 20_000)
+		for i := range 12 {
+			from, to := a, b
+			if i%2 == 1 {
+				from, to = b, a
+			}
+			content := fmt.Sprint("text ", i)
+			if i == 3 { // stored as an object
+				content = incompressible(200 << 10)
+			}
+			if i == 4 {
+				content = large
+			}
+			id := commit(t, from.repo("1"), "main", fmt.Sprintf("dir/%d", i), content)
+			// By its ID, without reading refs before.
+			if got, err := to.repo("1").Commit(t.Context(), string(id)); err != nil || got.ID != id {
+				t.Fatalf("%d: %v", i, err)
+			}
+			entry, err := to.repo("1").Entry(t.Context(), "main", fmt.Sprintf("dir/%d", i))
+			if err != nil {
+				t.Fatalf("%d: %v", i, err)
+			}
+			o, err := to.repo("1").Object(t.Context(), entry.OID)
+			if err != nil || string(o.Content) != content {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		for _, n := range []node{a, b, c.node()} {
+			if count, err := n.repo("1").Count(t.Context(), git.LogOptions{From: []string{"main"}}); err != nil || count != 12 {
+				t.Errorf("%d commits, %v", count, err)
+			}
+			if problems, err := n.repo("1").Fsck(t.Context()); err != nil || len(problems) > 0 {
+				t.Errorf("%v, %v", problems, err)
+			}
+		}
+	})
+}
+
+// incompressible returns a text that does not get smaller.
+func incompressible(n int) string {
+	var b bytes.Buffer
+	x := uint32(1)
+	for b.Len() < n {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		b.WriteByte(byte(x>>8)%94 + 33)
+	}
+	return b.String()
+}
+
+// TestCacheDeleted removes the cache of a node, and parts of it, between requests.
+func TestCacheDeleted(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newCluster(t, d).node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		for i, gone := range []string{"", "objects", "objects/pack", "HEAD", "refs", "config", "packed-refs"} {
+			commit(t, a.repo("1"), "main", fmt.Sprint(i), incompressible(100<<10)+fmt.Sprint(i))
+			if err := os.RemoveAll(filepath.Join(a.dir("1"), gone)); err != nil {
+				t.Fatal(err)
+			}
+			entry, err := a.repo("1").Entry(t.Context(), "main", fmt.Sprint(i))
+			if err != nil {
+				t.Fatalf("%q: %v", gone, err)
+			}
+			a.repo("1").Forget()
+			if _, err := a.repo("1").Object(t.Context(), entry.OID); err != nil {
+				t.Errorf("%q: %v", gone, err)
+			}
+		}
+		packs, err := filepath.Glob(filepath.Join(a.dir("1"), "objects/pack/*.pack"))
+		if err != nil || len(packs) == 0 {
+			t.Fatal(packs, err)
+		}
+		for _, p := range packs {
+			if err := os.Remove(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := a.repo("1").Count(t.Context(), git.LogOptions{From: []string{"main"}}); err != nil || n != 7 {
+			t.Errorf("without packs: %d commits, %v", n, err)
+		}
+	})
+}
+
+// TestHousekeep combines packs while another node writes.
+func TestHousekeep(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		a, b := c.node(), c.node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		const pushes = 60
+		ended := make(chan error, 1)
+		go func() {
+			for i := range pushes {
+				if _, err := tryCommit(t.Context(), b.repo("1"), "main", fmt.Sprint("f", i), fmt.Sprint(i)); err != nil {
+					ended <- fmt.Errorf("commit %d: %w", i, err)
+					return
+				}
+			}
+			ended <- nil
+		}()
+		for running := true; running; {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Fatal(err)
+				}
+				running = false
+			default:
+			}
+			needs, err := a.repo("1").Needs(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if needs.Any() {
+				if _, err := a.repo("1").Housekeep(t.Context(), git.HousekeepOptions{}); err != nil && !errors.Is(err, git.ErrBusy) {
+					t.Fatal(err)
+				}
+			}
+		}
+		commit(t, a.repo("1"), "topic", "large", incompressible(150<<10))
+		if err := a.repo("1").UpdateRefs(t.Context(), []git.Update{{Ref: git.Heads + "topic", New: git.ZeroOID}}); err != nil {
+			t.Fatal(err)
+		}
+		before, err := a.repo("1").Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := a.repo("1").Housekeep(t.Context(), git.HousekeepOptions{Full: true})
+		if err != nil || done.Before != before || done.After > 100<<10 {
+			t.Errorf("%+v, %v", done, err)
+		}
+		for _, n := range []node{a, b, c.node()} {
+			r := n.repo("1")
+			if count, err := r.Count(t.Context(), git.LogOptions{From: []string{"main"}}); err != nil || count != pushes {
+				t.Errorf("%d commits, %v", count, err)
+			}
+			if problems, err := r.Fsck(t.Context()); err != nil || len(problems) > 0 {
+				t.Errorf("%v, %v", problems, err)
+			}
+			if needs, err := r.Needs(t.Context()); err != nil || needs.Packs != 1 {
+				t.Errorf("%+v, %v", needs, err)
+			}
+		}
+	})
+}
+
+// TestSweep deletes what no repository needs, and nothing else.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		a := c.node()
+		for _, name := range []string{"1", "2"} {
+			if _, err := a.Git.Init(t.Context(), a.dir(name), "main"); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, a.repo(name), "main", "large", incompressible(150<<10)+name)
+		}
+		if _, err := c.store.Put(t.Context(), a.prefix()+"ab/orphan.pack", strings.NewReader("x"), blob.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		objects := func() int {
+			n := 0
+			for _, err := range c.store.List(t.Context(), a.prefix()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n++
+			}
+			return n
+		}
+		if ok, err := a.repo("2").Remove(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if err := a.Sweep(t.Context()); err != nil || objects() != 5 {
+			t.Errorf("at once: %d objects, %v", objects(), err)
+		}
+		a.Now = func() time.Time { return time.Now().Add(orphanGrace + time.Minute) }
+		if err := a.Sweep(t.Context()); err != nil || objects() != 4 {
+			t.Errorf("after a day: %d objects, %v", objects(), err)
+		}
+		a.Now = func() time.Time { return time.Now().Add(removedGrace + time.Minute) }
+		if err := a.Sweep(t.Context()); err != nil || objects() != 2 {
+			t.Errorf("after two weeks: %d objects, %v", objects(), err)
+		}
+		other := c.node()
+		if _, err := other.repo("1").Entry(t.Context(), "main", "large"); err != nil {
+			t.Error(err)
+		}
+		if problems, err := other.repo("1").Fsck(t.Context()); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+	})
+}
+
+// TestEvict keeps the cache at its size.
+func TestEvict(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newCluster(t, d).node()
+		a.CacheSize = 400 << 10
+		for i := range 5 {
+			name := fmt.Sprint(i)
+			if _, err := a.Git.Init(t.Context(), a.dir(name), "main"); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, a.repo(name), "main", "large", incompressible(200<<10)+name)
+			if _, err := a.Refresh(t.Context(), a.dir(name)); err != nil {
+				t.Fatal(err)
+			}
+			// As if it was used some time ago, each later than the one before.
+			a.entry(a.dir(name)).last.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
+		}
+		a.evict(t.Context())
+		if now := a.Stats(); now.Bytes > a.CacheSize || now.Repositories != 2 || now.Evictions != 3 {
+			t.Errorf("%+v", now)
+		}
+		for i, want := range []bool{false, false, false, true, true} {
+			if _, err := os.Stat(a.dir(fmt.Sprint(i))); (err == nil) != want {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if _, err := a.repo("0").Entry(t.Context(), "main", "large"); err != nil {
+			t.Error(err)
+		}
+	})
+}

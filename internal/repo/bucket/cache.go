@@ -1,0 +1,241 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// version is the state of a repository.
+type version struct {
+	id         int64 // of the repository: another one may get the same directory
+	generation int64
+}
+
+// has reports whether everything of another version is in v.
+func (v version) has(other version) bool {
+	return v.id == other.id && v.generation >= other.generation || v.id > other.id
+}
+
+// entry is a directory of the cache.
+type entry struct {
+	size atomic.Int64 // bytes of its packs; 0 if there is no directory
+	last atomic.Int64 // time of the last use, in Unix nanoseconds
+
+	known version // newest version of which this node has read refs; Storage.mu
+
+	mu     sync.Mutex // held while the directory is changed
+	synced version    // version of the directory; Storage.mu as well for changes
+	packs  []packRow  // of that version
+	stat   fs.FileInfo
+}
+
+// entry returns the entry of a directory.
+func (s *Storage) entry(dir string) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[dir]
+	if e == nil {
+		e = &entry{}
+		s.entries[dir] = e
+	}
+	return e
+}
+
+// use notes a use of an entry.
+func (s *Storage) use(e *entry) { e.last.Store(s.Now().UnixNano()) }
+
+// resting reports whether an entry was not used for a while.
+func (s *Storage) resting(last int64) bool { return s.Now().Sub(time.Unix(0, last)) >= restTime }
+
+// Present implements git.Backend.
+func (s *Storage) Present(dir string) bool {
+	e := s.entry(dir)
+	s.use(e)
+	s.mu.Lock()
+	current := e.synced.id != 0 && e.synced.has(e.known)
+	stat := e.stat
+	s.mu.Unlock()
+	return current && intact(dir, stat)
+}
+
+// intact reports whether the directory is as it was when it was last looked at:
+// what git needs of a repository is there, and nothing happened to the packs.
+func intact(dir string, was fs.FileInfo) bool {
+	for _, name := range []string{"HEAD", "config", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	now, err := os.Stat(filepath.Join(dir, "objects", "pack"))
+	return err == nil && was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
+}
+
+// complete reports whether the directory is a repository with all packs. The
+// caller holds the lock of the entry.
+func (s *Storage) complete(dir string, e *entry) bool {
+	if intact(dir, e.stat) {
+		return true
+	}
+	// Pushes change the directory of packs as well. It is looked at before its files:
+	// changes in between are noticed the next time.
+	stat, err := os.Stat(filepath.Join(dir, "objects", "pack"))
+	if err != nil || !intact(dir, stat) {
+		return false
+	}
+	for _, p := range e.packs {
+		if !hasPack(dir, p) {
+			return false
+		}
+	}
+	s.mu.Lock()
+	e.stat = stat
+	s.mu.Unlock()
+	return true
+}
+
+// hasPack reports whether a pack and its index are in a directory.
+func hasPack(dir string, p packRow) bool {
+	base := packBase(dir, p.hash)
+	pack, err := os.Lstat(base + ".pack")
+	if err != nil || pack.Size() != p.size {
+		return false
+	}
+	index, err := os.Lstat(base + ".idx")
+	return err == nil && index.Size() == p.idx
+}
+
+func packBase(dir, hash string) string { return filepath.Join(dir, "objects", "pack", "pack-"+hash) }
+
+// drop removes the directory of an entry. The caller holds the lock of the entry.
+func (s *Storage) drop(dir string, e *entry) error {
+	s.mu.Lock()
+	e.synced, e.packs, e.stat = version{}, nil, nil
+	s.mu.Unlock()
+	e.size.Store(0)
+	// Renamed first, so that git finds all of it or nothing.
+	gone, err := s.temp(gonePrefix)
+	if err != nil {
+		return err
+	}
+	err = os.Rename(dir, filepath.Join(gone, "repository"))
+	s.Git.Local(dir).Forget() // readers have files open
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(gone))
+}
+
+const gonePrefix = ".gone-"
+
+// temp creates a directory in that of the cache, which someone may have deleted.
+func (s *Storage) temp(prefix string) (string, error) {
+	if err := os.MkdirAll(s.Dir, 0o750); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(s.Dir, prefix)
+}
+
+// findEntries finds the repositories that an earlier process left, and removes
+// what it did not finish to remove.
+func (s *Storage) findEntries() error {
+	return filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !d.IsDir() || path == s.Dir:
+			return nil
+		case strings.HasPrefix(d.Name(), "."): // also drafts of new repositories
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+			return fs.SkipDir
+		case filepath.Ext(path) != ".git":
+			return nil
+		}
+		e := s.entry(path)
+		e.size.Store(packBytes(path))
+		if info, err := d.Info(); err == nil {
+			e.last.Store(info.ModTime().UnixNano())
+		}
+		return fs.SkipDir
+	})
+}
+
+// packBytes returns the size of the packs in a directory, and 1 for none.
+func packBytes(dir string) int64 {
+	size := int64(1)
+	files, err := os.ReadDir(filepath.Join(dir, "objects", "pack"))
+	if err != nil {
+		return size
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// restTime is how long a repository is not evicted after a use: a request may have
+// written objects of which no ref knows yet.
+const restTime = time.Minute
+
+// evict removes the repositories that were not used for the longest time until the
+// cache has its size. It keeps those in use.
+func (s *Storage) evict(ctx context.Context) {
+	if s.CacheSize <= 0 || !s.evicting.TryLock() {
+		return
+	}
+	defer s.evicting.Unlock()
+	type candidate struct {
+		dir  string
+		e    *entry
+		last int64
+	}
+	var list []candidate
+	var total int64
+	s.mu.Lock()
+	for dir, e := range s.entries {
+		if size := e.size.Load(); size > 0 {
+			total += size
+			list = append(list, candidate{dir, e, e.last.Load()})
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(list, func(a, b candidate) int { return int(min(1, max(-1, a.last-b.last))) })
+	for _, c := range list {
+		if total <= s.CacheSize || ctx.Err() != nil || !s.resting(c.last) {
+			return
+		}
+		size := c.e.size.Load()
+		if s.evictOne(ctx, c.dir, c.e) {
+			total -= size
+		}
+	}
+}
+
+func (s *Storage) evictOne(ctx context.Context, dir string, e *entry) bool {
+	if !e.mu.TryLock() {
+		return false
+	}
+	defer e.mu.Unlock()
+	if s.Git.InUse(dir) || !s.resting(e.last.Load()) {
+		return false
+	}
+	if err := s.drop(dir, e); err != nil {
+		s.Log.WarnContext(ctx, "a repository cannot be removed from the cache", "directory", dir, "error", err)
+		return false
+	}
+	s.count(func(c *Stats) { c.Evictions++ })
+	return true
+}

@@ -1,0 +1,299 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/git"
+)
+
+// Refresh implements git.Backend. All callers of one repository wait for the one
+// that fetches.
+func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	e := s.entry(dir)
+	s.use(e)
+	s.mu.Lock()
+	current, stat := e.synced.has(version{row.id, row.generation}), e.stat
+	s.mu.Unlock()
+	if current && intact(dir, stat) {
+		s.count(func(c *Stats) { c.Hits++ })
+		return false, nil
+	}
+	if err := lock(ctx, e); err != nil {
+		return false, err
+	}
+	changed, err := s.sync(ctx, dir, e)
+	e.mu.Unlock()
+	if err != nil {
+		return changed, fmt.Errorf("fetch repository: %w", err)
+	}
+	s.evict(ctx)
+	return changed, nil
+}
+
+// lock locks an entry, unless ctx ends before.
+func lock(ctx context.Context, e *entry) error {
+	if e.mu.TryLock() {
+		return nil
+	}
+	locked := make(chan struct{})
+	go func() {
+		e.mu.Lock()
+		select {
+		case locked <- struct{}{}:
+		case <-ctx.Done():
+			e.mu.Unlock()
+		}
+	}()
+	select {
+	case <-locked:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errReplaced means that a pack was replaced since the list was read.
+var errReplaced = errors.New("a pack was replaced")
+
+// sync brings a directory up to date. The caller holds the lock of the entry.
+func (s *Storage) sync(ctx context.Context, dir string, e *entry) (changed bool, err error) {
+	for range 5 {
+		changed, err = s.syncOnce(ctx, dir, e)
+		if !errors.Is(err, errReplaced) {
+			return changed, err
+		}
+	}
+	return changed, err
+}
+
+func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, error) {
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	now := version{row.id, row.generation}
+	if e.synced.has(now) && s.complete(dir, e) {
+		return false, nil // another caller was faster, or a push changed the directory
+	}
+	// The packs are read after the refs, so that no object of a ref is missing.
+	v, err := s.snapshot(ctx, dir, row)
+	if err != nil {
+		return false, err
+	}
+	packs, err := findPacks(ctx, s.DB, row.id)
+	if err != nil {
+		return false, fmt.Errorf("read packs: %w", err)
+	}
+	if stat, err := os.Stat(filepath.Join(dir, "objects", "pack")); err != nil || !intact(dir, stat) || e.synced.id != 0 && e.synced.id != row.id {
+		if err := s.makeDir(dir, e, row.head); err != nil {
+			return false, err
+		}
+	}
+	var size int64
+	for _, p := range packs {
+		size += p.size + p.idx
+		if hasPack(dir, p) && (e.synced.id == row.id || sound(dir, p)) {
+			continue
+		}
+		if err := s.fetch(ctx, dir, p); err != nil {
+			return true, err
+		}
+	}
+	if err := s.writeRefs(dir, row.head, v); err != nil {
+		return true, err
+	}
+	stat, err := os.Stat(filepath.Join(dir, "objects", "pack"))
+	if err != nil {
+		return true, err
+	}
+	s.removeReplaced(dir, e, packs)
+	e.size.Store(size + 1)
+	s.mu.Lock()
+	e.synced, e.packs, e.stat = now, packs, stat
+	s.mu.Unlock()
+	return true, nil
+}
+
+// makeDir creates an empty repository in place of what is in a directory.
+func (s *Storage) makeDir(dir string, e *entry, head string) error {
+	if err := s.drop(dir, e); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return err
+	}
+	draft, err := s.temp(".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft)
+	if err := git.Layout(draft, head); err != nil {
+		return err
+	}
+	return os.Rename(draft, dir)
+}
+
+// writeRefs writes the refs for git. It is not durable, because it is a cache.
+func (s *Storage) writeRefs(dir, head string, v *snapshot) error {
+	list := make([]git.Ref, len(v.refs))
+	for i, r := range v.refs {
+		list[i] = git.Ref{Name: r.name, ID: r.target, Target: r.target}
+		if r.peeled != "" {
+			list[i].Tag, list[i].Target = r.target, r.peeled
+		}
+	}
+	if err := replace(filepath.Join(dir, "packed-refs"), git.PackedRefs(list)); err != nil {
+		return err
+	}
+	return replace(filepath.Join(dir, "HEAD"), "ref: "+git.Heads+head+"\n")
+}
+
+// replace replaces the content of a small file, if it differs.
+func replace(path, content string) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".svc-")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, content)
+	if err := errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// removeReplaced removes the packs that the repository no longer has. Git finds
+// their objects in others. Packs that a push brought before it updated the refs are
+// younger.
+func (s *Storage) removeReplaced(dir string, e *entry, now []packRow) {
+	listed := map[string]bool{}
+	for _, p := range now {
+		listed[p.hash] = true
+	}
+	for _, p := range e.packs {
+		if !listed[p.hash] {
+			_ = os.Remove(packBase(dir, p.hash) + ".idx") // first, so that git does not look for it
+			_ = os.Remove(packBase(dir, p.hash) + ".pack")
+			_ = os.Remove(packBase(dir, p.hash) + ".rev")
+		}
+	}
+}
+
+// fetch gets a pack and its index.
+func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
+	if p.inRow {
+		pack, index, err := findContent(ctx, s.DB, p.id)
+		if errors.Is(err, db.ErrNoRows) {
+			return errReplaced
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.put(dir, p.hash, ".pack", bytes.NewReader(pack), p.size); err != nil {
+			return err
+		}
+		return s.put(dir, p.hash, ".idx", bytes.NewReader(index), p.idx)
+	}
+	// Git takes a pack as complete when its index appears.
+	for _, part := range []struct {
+		suffix string
+		size   int64
+	}{{".pack", p.size}, {".idx", p.idx}} {
+		in, err := s.Store.GetRange(ctx, p.object+part.suffix, 0, -1)
+		if err == nil {
+			err = s.put(dir, p.hash, part.suffix, in, part.size)
+			_ = in.Close() // it was read
+		}
+		if errs.Is(err, errs.KindNotFound) {
+			return fmt.Errorf("%w, or it is missing in the object storage: %s%s", errReplaced, p.object, part.suffix)
+		}
+		if err != nil {
+			return fmt.Errorf("get %s%s: %w", p.object, part.suffix, err)
+		}
+	}
+	s.count(func(c *Stats) { c.Fetches++; c.FetchedBytes += p.size + p.idx })
+	return nil
+}
+
+// put writes a file of a pack, and checks the checksum at its end.
+func (s *Storage) put(dir, hash, suffix string, in io.Reader, size int64) error {
+	packs := filepath.Join(dir, "objects", "pack")
+	f, err := os.CreateTemp(packs, "tmp_pack_")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // a no-op after the rename
+	sum := newTrailer()
+	n, err := io.Copy(io.MultiWriter(f, sum), in)
+	if err := errors.Join(err, f.Chmod(0o440), f.Close()); err != nil {
+		return err
+	}
+	if n != size || !sum.ok() || suffix == ".pack" && fmt.Sprintf("%x", sum.last) != hash {
+		return fmt.Errorf("pack-%s%s has %d bytes or another content than was stored: %w", hash, suffix, n, git.ErrCorrupt)
+	}
+	return os.Rename(f.Name(), packBase(dir, hash)+suffix)
+}
+
+// trailer checks data that ends with the SHA-1 of the rest.
+type trailer struct {
+	sum  hash.Hash
+	last []byte // up to 20 bytes that are not in the sum
+}
+
+func newTrailer() *trailer { return &trailer{sum: sha1.New()} }
+
+// Write implements io.Writer.
+func (t *trailer) Write(b []byte) (int, error) {
+	if len(b) >= sha1.Size {
+		t.sum.Write(t.last)
+		t.sum.Write(b[:len(b)-sha1.Size])
+		t.last = append(t.last[:0], b[len(b)-sha1.Size:]...)
+		return len(b), nil
+	}
+	all := append(t.last, b...)
+	cut := max(0, len(all)-sha1.Size)
+	t.sum.Write(all[:cut])
+	t.last = append([]byte(nil), all[cut:]...)
+	return len(b), nil
+}
+
+func (t *trailer) ok() bool { return bytes.Equal(t.sum.Sum(nil), t.last) }
+
+// sound reports whether the ends of a pack and its index fit, for files that an
+// earlier process left: after a power failure they may have any content.
+func sound(dir string, p packRow) bool {
+	base := packBase(dir, p.hash)
+	return strings.EqualFold(endOf(base+".pack", p.size, sha1.Size), p.hash) && strings.EqualFold(endOf(base+".idx", p.idx-sha1.Size, sha1.Size), p.hash)
+}
+
+// endOf returns the n bytes before a position of a file, in hex.
+func endOf(path string, end int64, n int) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, end-int64(n)); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", b)
+}

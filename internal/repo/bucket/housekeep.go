@@ -1,0 +1,288 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/git"
+)
+
+// Needs implements git.Backend.
+func (s *Storage) Needs(ctx context.Context, dir string) (git.Needs, error) {
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return git.Needs{}, err
+	}
+	n, sum, largest, err := sumPacks(ctx, s.DB, row.id)
+	return git.Needs{Packs: n, Largest: largest, Rest: max(0, sum-largest)}, err
+}
+
+// Housekeep implements git.Backend. It combines small packs, so that the number of
+// packs grows with the logarithm of the size. A full one writes one pack of all
+// that is reachable, and removes the rest.
+//
+// It does not need a lock: the packs are replaced only if they are all still there.
+// If another node was faster, it returns git.ErrBusy.
+func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOptions) (git.HousekeepReport, error) {
+	var done git.HousekeepReport
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return done, err
+	}
+	packs, err := findPacks(ctx, s.DB, row.id)
+	if err != nil {
+		return done, err
+	}
+	if _, err := s.Refresh(ctx, dir); err != nil { // after the list, which it must have
+		return done, err
+	}
+	if now, err := s.find(ctx, dir); err != nil || now.packGeneration != row.packGeneration {
+		return done, errors.Join(err, git.ErrBusy)
+	}
+	for _, p := range packs {
+		done.Before += p.size + p.idx
+	}
+	done.After = done.Before
+	old := small(packs)
+	if o.Full && len(packs) > 0 {
+		old = packs
+	}
+	if len(old) == 0 || len(old) == 1 && !o.Full {
+		return done, s.tidy(ctx, dir, row)
+	}
+	temp, err := s.temp(".pack-")
+	if err != nil {
+		return done, err
+	}
+	defer os.RemoveAll(temp)
+	pack, err := s.repack(ctx, dir, temp, row, old, o.Full)
+	if err != nil {
+		return done, err
+	}
+	if len(old) == 1 && pack != nil && pack.hash == old[0].hash {
+		return done, s.tidy(ctx, dir, row) // nothing to gain
+	}
+	if err := s.replacePacks(ctx, row, old, pack, o.Full); err != nil {
+		return done, err
+	}
+	done.Did = append(done.Did, "repack")
+	if _, err := s.Refresh(ctx, dir); err != nil {
+		return done, err
+	}
+	if _, done.After, _, err = sumPacks(ctx, s.DB, row.id); err != nil {
+		return done, err
+	}
+	return done, s.tidy(ctx, dir, row)
+}
+
+// small returns the packs to combine, from a list with the largest first: those
+// behind the last one that has at least twice the size of all that follow.
+func small(packs []packRow) []packRow {
+	var rest int64
+	for i := len(packs) - 1; i >= 0; i-- {
+		if packs[i].size >= 2*rest && rest > 0 {
+			return packs[i+1:]
+		}
+		rest += packs[i].size
+	}
+	return packs
+}
+
+func (s *Storage) repack(ctx context.Context, dir, temp string, row repository, old []packRow, full bool) (*packRow, error) {
+	local := s.Git.Local(dir)
+	var hash string
+	if full {
+		v, err := s.snapshot(ctx, dir, row)
+		if err != nil {
+			return nil, err
+		}
+		from := make([]git.OID, len(v.refs))
+		for i, r := range v.refs {
+			from[i] = r.target
+		}
+		if hash, err = local.PackNew(ctx, temp, from, nil); err != nil {
+			return nil, err
+		}
+	} else {
+		hashes := make([]string, len(old))
+		for i, p := range old {
+			hashes[i] = p.hash
+		}
+		var err error
+		if hash, err = local.PackPacks(ctx, temp, hashes); err != nil {
+			return nil, err
+		}
+	}
+	if hash == "" {
+		return nil, nil
+	}
+	p, err := s.store(ctx, temp, hash)
+	return &p, err
+}
+
+// replacePacks replaces packs by one that has their objects. With full, objects
+// may be missing in it that were not reachable: then no ref may have changed since.
+func (s *Storage) replacePacks(ctx context.Context, row repository, old []packRow, pack *packRow, full bool) error {
+	ids := make([]int64, len(old))
+	for i, p := range old {
+		ids[i] = p.id
+	}
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRepository(ctx, tx, row.id)
+		if errors.Is(err, db.ErrNoRows) {
+			return git.ErrNoRepository
+		}
+		if err != nil {
+			return err
+		}
+		if now.packGeneration != row.packGeneration || full && now.generation != row.generation {
+			return git.ErrBusy
+		}
+		removed, err := removePacks(ctx, tx, ids, s.Now())
+		if err != nil {
+			return err
+		}
+		if removed != int64(len(ids)) {
+			return git.ErrBusy
+		}
+		if pack != nil {
+			if err := insertPack(ctx, tx, s.Name, row.id, *pack, s.Now()); err != nil {
+				return err
+			}
+		}
+		return savePackGeneration(ctx, tx, row.id, now.generation+1)
+	})
+	if err != nil {
+		return fmt.Errorf("replace packs: %w", err)
+	}
+	return nil
+}
+
+// tidy forgets deleted refs, and removes what git left in the cache.
+func (s *Storage) tidy(ctx context.Context, dir string, row repository) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := lockRepository(ctx, tx, row.id); err != nil {
+			return err
+		}
+		return forgetDeleted(ctx, tx, row.id, row.generation)
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return git.ErrNoRepository
+	}
+	if err != nil {
+		return err
+	}
+	local := s.Git.Local(dir)
+	if err := local.PrunePacked(ctx); err != nil {
+		return err
+	}
+	return local.WriteGraph(ctx)
+}
+
+const (
+	// removedGrace is how long the objects of removed packs are kept, for a database
+	// that is restored to an earlier time.
+	removedGrace = 14 * 24 * time.Hour
+	// orphanGrace is the age from which objects without a row are deleted. Storing a
+	// pack takes less time.
+	orphanGrace = 24 * time.Hour
+	// markGrace is how long marks of updates are kept, much longer than pushes take to
+	// be recorded.
+	markGrace = 24 * time.Hour
+)
+
+// SweepEvery is how often Sweep should run.
+const SweepEvery = 6 * time.Hour
+
+// Sweep deletes objects that no repository needs: those of packs that were removed
+// some time ago, and those without a row, which crashes leave.
+func (s *Storage) Sweep(ctx context.Context) error {
+	now := s.Now()
+	if err := deleteMarks(ctx, s.DB, now.Add(-markGrace)); err != nil {
+		return fmt.Errorf("sweep storage %s: %w", s.Name, err)
+	}
+	for {
+		list, err := findRemoved(ctx, s.DB, s.Name, now.Add(-removedGrace), 100)
+		if err != nil {
+			return fmt.Errorf("sweep storage %s: %w", s.Name, err)
+		}
+		for _, p := range list {
+			if err := s.deletePack(ctx, p); err != nil {
+				return fmt.Errorf("sweep storage %s: %w", s.Name, err)
+			}
+		}
+		if len(list) < 100 {
+			break
+		}
+	}
+	if err := s.sweepOrphans(ctx, now.Add(-orphanGrace)); err != nil {
+		return fmt.Errorf("sweep storage %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (s *Storage) deletePack(ctx context.Context, p packRow) error {
+	if p.object != "" {
+		for _, suffix := range []string{".idx", ".pack"} {
+			if err := s.Store.Delete(ctx, p.object+suffix); err != nil {
+				return err
+			}
+		}
+	}
+	return deletePack(ctx, s.DB, p.id)
+}
+
+// sweepOrphans deletes the objects without a row that were stored before a time.
+func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
+	var batch []blob.Info
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		names := make([]string, len(batch))
+		for i, o := range batch {
+			names[i] = objectOf(o.Key)
+		}
+		known, err := findObjects(ctx, s.DB, slices.Compact(names))
+		if err != nil {
+			return err
+		}
+		for _, o := range batch {
+			if known[objectOf(o.Key)] {
+				continue
+			}
+			if err := s.Store.Delete(ctx, o.Key); err != nil {
+				return err
+			}
+			s.Log.InfoContext(ctx, "deleted an object that belongs to no repository", "storage", s.Name, "object", o.Key)
+		}
+		batch = batch[:0]
+		return nil
+	}
+	for o, err := range s.Store.List(ctx, s.prefix()) {
+		if err != nil {
+			return err
+		}
+		if !o.ModTime.Before(before) {
+			continue
+		}
+		if batch = append(batch, o); len(batch) == refBatch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// objectOf returns the key of an object without its suffix.
+func objectOf(key string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(key, ".pack"), ".idx")
+}

@@ -1,0 +1,207 @@
+package bucket
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"svc/internal/git"
+	"svc/internal/git/refstore"
+)
+
+// snapshot is the refs of a repository at a generation. It is not changed.
+type snapshot struct {
+	id         int64 // of the repository
+	generation int64
+	refs       []ref    // sorted by name
+	names      []string // of the refs
+}
+
+func (v *snapshot) find(name string) (ref, bool) {
+	i, ok := slices.BinarySearch(v.names, name)
+	if !ok {
+		return ref{}, false
+	}
+	return v.refs[i], true
+}
+
+// below returns the names below a place, which ends with a slash. They must not be
+// changed.
+func (v *snapshot) below(place string) []string {
+	from, _ := slices.BinarySearch(v.names, place)
+	to, _ := slices.BinarySearch(v.names, place[:len(place)-1]+"0") // the character after the slash
+	return v.names[from:to:to]
+}
+
+// with returns the refs after some changes, which are sorted by name. Refs without
+// a target are deleted.
+func (v *snapshot) with(generation int64, changes []ref) *snapshot {
+	next := &snapshot{id: v.id, generation: generation, refs: make([]ref, 0, len(v.refs)+len(changes))}
+	old := v.refs
+	for _, c := range changes {
+		at, found := slices.BinarySearchFunc(old, c.name, func(r ref, name string) int { return strings.Compare(r.name, name) })
+		next.refs = append(next.refs, old[:at]...)
+		if c.target != "" {
+			next.refs = append(next.refs, c)
+		}
+		if found {
+			at++
+		}
+		old = old[at:]
+	}
+	next.refs = append(next.refs, old...)
+	next.names = make([]string, len(next.refs))
+	for i := range next.refs {
+		next.names[i] = next.refs[i].name
+	}
+	return next
+}
+
+// refs is the refs of a repository. It implements refstore.Store.
+type refs struct {
+	s   *Storage
+	dir string
+}
+
+// now returns the repository and its refs as they are now.
+func (r *refs) now(ctx context.Context) (repository, *snapshot, error) {
+	row, err := r.s.find(ctx, r.dir)
+	if err != nil {
+		return row, nil, err
+	}
+	v, err := r.s.snapshot(ctx, r.dir, row)
+	return row, v, err
+}
+
+// snapshot returns the refs of a repository at its generation or a later one. Only
+// what changed since they were last read is read.
+func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*snapshot, error) {
+	s.mu.Lock()
+	v, ok := s.refs.Get(dir)
+	s.mu.Unlock()
+	if !ok || v.id != row.id || v.generation < row.refFloor {
+		v = &snapshot{id: row.id}
+	}
+	if v.generation >= row.generation {
+		return v, nil
+	}
+	changes, err := findRefs(ctx, s.DB, row.id, v.generation)
+	if err != nil {
+		return nil, fmt.Errorf("read refs: %w", err)
+	}
+	// The database may sort bytes in another order.
+	sort.Slice(changes, func(i, j int) bool { return changes[i].name < changes[j].name })
+	v = v.with(row.generation, changes)
+	s.keep(dir, v)
+	return v, nil
+}
+
+// keep stores a snapshot in memory, and notes that the cache must not be older.
+func (s *Storage) keep(dir string, v *snapshot) {
+	e := s.entry(dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.refs.Peek(dir); !ok || old.id != v.id || old.generation < v.generation {
+		s.refs.Put(dir, v, 200*len(v.refs)+1000)
+	}
+	if now := (version{v.id, v.generation}); !e.known.has(now) {
+		e.known = now
+	}
+}
+
+// Exists implements refstore.Store.
+func (r *refs) Exists(ctx context.Context) error {
+	_, err := r.s.find(ctx, r.dir)
+	return err
+}
+
+// First implements refstore.Store.
+func (r *refs) First(ctx context.Context, names []string) (git.OID, error) {
+	if len(names) == 0 {
+		return "", fmt.Errorf("ref: %w", git.ErrNotFound)
+	}
+	row, v, err := r.now(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if id := v.follow(row, name); id != "" {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("ref %.100q: %w", names[0], git.ErrNotFound)
+}
+
+// follow returns the ID of a ref or of HEAD, or an empty string.
+func (v *snapshot) follow(row repository, name string) git.OID {
+	if name == "HEAD" {
+		name = git.Heads + row.head
+	}
+	found, _ := v.find(name)
+	return found.target
+}
+
+// All implements refstore.Store.
+func (r *refs) All(ctx context.Context, names []string) ([]git.OID, error) {
+	row, v, err := r.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]git.OID, len(names))
+	for i, name := range names {
+		ids[i] = v.follow(row, name)
+	}
+	return ids, nil
+}
+
+// List implements refstore.Store.
+func (r *refs) List(ctx context.Context, place string, wanted func(string) bool) (refstore.Listing, error) {
+	_, v, err := r.now(ctx)
+	if err != nil {
+		return refstore.Listing{}, err
+	}
+	names := v.below(place)
+	if wanted != nil {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !wanted(name) })
+	}
+	return refstore.NewListing(names, func(name string) (refstore.Entry, error) {
+		found, ok := v.find(name)
+		if !ok {
+			return refstore.Entry{}, fmt.Errorf("ref %.100q: %w", name, git.ErrNotFound)
+		}
+		return refstore.Entry{ID: found.target, Peeled: found.peeled, Known: true}, nil
+	}), nil
+}
+
+// Head implements refstore.Store.
+func (r *refs) Head(ctx context.Context) (string, error) {
+	row, err := r.s.find(ctx, r.dir)
+	return row.head, err
+}
+
+// Happened implements refstore.Store.
+func (r *refs) Happened(ctx context.Context, u git.Update, mark string) (bool, error) {
+	if err := git.CheckRef(u.Ref); err != nil {
+		return false, err
+	}
+	row, err := r.s.find(ctx, r.dir)
+	if err != nil {
+		return false, err
+	}
+	return hasMark(ctx, r.s.DB, row.id, mark, u.Ref)
+}
+
+// WasAt implements refstore.Store. Only the current value is known.
+func (r *refs) WasAt(ctx context.Context, name string, id git.OID) (bool, error) {
+	if err := git.CheckRef(name); err != nil {
+		return false, err
+	}
+	_, v, err := r.now(ctx)
+	if err != nil {
+		return false, err
+	}
+	found, ok := v.find(name)
+	return ok && found.target == id || !ok && id == git.ZeroOID, nil
+}

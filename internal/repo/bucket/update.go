@@ -1,0 +1,345 @@
+package bucket
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"svc/internal/blob"
+	"svc/internal/db"
+	"svc/internal/git"
+)
+
+// errRepacked means that packs were replaced while an update was prepared.
+var errRepacked = errors.New("the packs of the repository were replaced")
+
+// Update implements refstore.Store. The objects that become reachable are in the
+// directory of the cache; those that no ref had before are stored as a pack.
+func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, u := range updates {
+		if err := u.Check(); err != nil {
+			return err
+		}
+		if seen[u.Ref] {
+			return &git.RefConflict{Ref: u.Ref, Why: "multiple updates for the ref are not allowed"}
+		}
+		seen[u.Ref] = true
+	}
+	var err error
+	for range 5 {
+		if err = r.s.update(ctx, r.dir, mark, updates); !errors.Is(err, errRepacked) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update) error {
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return err
+	}
+	before, err := s.snapshot(ctx, dir, row)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Refresh(ctx, dir); err != nil { // after the refs, whose objects must be there
+		return err
+	}
+	changes, err := s.changes(ctx, dir, updates)
+	if err != nil {
+		return err
+	}
+	temp, err := s.temp(".pack-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	pack, err := s.packNew(ctx, dir, temp, before, changes)
+	if err != nil {
+		return err
+	}
+	var after repository
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRepository(ctx, tx, row.id)
+		if errors.Is(err, db.ErrNoRows) {
+			return fmt.Errorf("%w: %s", git.ErrNoRepository, dir)
+		}
+		if err != nil {
+			return err
+		}
+		if now.packGeneration != row.packGeneration {
+			return errRepacked
+		}
+		if err := s.compare(ctx, tx, now.id, updates); err != nil {
+			return err
+		}
+		after = now
+		after.generation++
+		if err := saveRefs(ctx, tx, now.id, after.generation, changes); err != nil {
+			return err
+		}
+		if pack != nil {
+			if err := insertPack(ctx, tx, s.Name, now.id, *pack, s.Now()); err != nil {
+				return err
+			}
+		}
+		if mark != "" {
+			names := make([]string, len(changes))
+			for i, c := range changes {
+				names[i] = c.name
+			}
+			if err := insertMarks(ctx, tx, now.id, mark, names, s.Now()); err != nil {
+				return err
+			}
+		}
+		return saveGeneration(ctx, tx, now.id, after.generation)
+	})
+	if err != nil {
+		return err
+	}
+	s.adopt(dir, temp, pack, row, after, changes)
+	return nil
+}
+
+// changes returns the rows of refs after the updates, sorted by name. It returns
+// git.ErrNotFound for an object that does not exist or is not allowed in the ref.
+func (s *Storage) changes(ctx context.Context, dir string, updates []git.Update) ([]ref, error) {
+	local := s.Git.Local(dir)
+	list := make([]ref, 0, len(updates))
+	for _, u := range updates {
+		c := ref{name: u.Ref}
+		if u.New != git.ZeroOID {
+			at, err := local.CheckTarget(ctx, u.Ref, u.New)
+			if err != nil {
+				return nil, err
+			}
+			c.target = at.ID
+			if at.Tag != "" {
+				c.peeled = at.Target
+			}
+		}
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b ref) int { return strings.Compare(a.name, b.name) })
+	return list, nil
+}
+
+// packNew packs and stores the objects of changed refs that no ref had before. It
+// returns nil if there are none.
+func (s *Storage) packNew(ctx context.Context, dir, temp string, before *snapshot, changes []ref) (*packRow, error) {
+	var from, not []git.OID
+	for _, c := range changes {
+		if old, ok := before.find(c.name); c.target != "" && (!ok || old.target != c.target) {
+			from = append(from, c.target)
+		}
+	}
+	if len(from) == 0 {
+		return nil, nil
+	}
+	for _, r := range before.refs {
+		not = append(not, r.target)
+	}
+	hash, err := s.Git.Local(dir).PackNew(ctx, temp, from, not)
+	if err != nil || hash == "" {
+		return nil, err
+	}
+	p, err := s.store(ctx, temp, hash)
+	return &p, err
+}
+
+// maxRow is the size of a pack up to which it is stored in the database: there are
+// many small ones, which live until the next housekeeping.
+const maxRow = 64 << 10
+
+// store stores a pack and its index, in the object store or, if it is small, in
+// the row that is returned.
+func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) {
+	base := filepath.Join(dir, "pack-"+hash)
+	p := packRow{hash: hash}
+	for _, part := range []struct {
+		suffix string
+		size   *int64
+	}{{".pack", &p.size}, {".idx", &p.idx}} {
+		info, err := os.Stat(base + part.suffix)
+		if err != nil {
+			return p, err
+		}
+		*part.size = info.Size()
+	}
+	var err error
+	if p.size <= maxRow && p.idx <= maxRow {
+		p.inRow = true
+		if p.pack, err = os.ReadFile(base + ".pack"); err == nil {
+			p.data, err = os.ReadFile(base + ".idx")
+		}
+		return p, err
+	}
+	p.object = s.prefix() + hash[:2] + "/" + hash + "-" + strings.ToLower(rand.Text()[:12])
+	for _, suffix := range []string{".pack", ".idx"} {
+		if err := s.putObject(ctx, p.object+suffix, base+suffix); err != nil {
+			return p, fmt.Errorf("store pack: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// Prefix is the prefix of the objects of all storages.
+const Prefix = "repositories/"
+
+// prefix is the prefix of all objects of the storage.
+func (s *Storage) prefix() string { return Prefix + s.Name + "/" }
+
+func (s *Storage) putObject(ctx context.Context, key, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	_, err = s.Store.Put(ctx, key, f, blob.Options{Size: info.Size()})
+	return err
+}
+
+// compare returns a *git.RefConflict if a ref is not as an update expects it, or
+// its name is in the way of another: git has refs as files in directories.
+func (s *Storage) compare(ctx context.Context, tx *db.Tx, id int64, updates []git.Update) error {
+	now, below, err := s.current(ctx, tx, id, updates)
+	if err != nil {
+		return err
+	}
+	after := make(map[string]bool, len(updates)) // whether a ref exists after the updates
+	for _, u := range updates {
+		after[u.Ref] = u.New != git.ZeroOID
+	}
+	for _, u := range updates {
+		at, exists := now[u.Ref]
+		switch {
+		case u.Old == git.ZeroOID && exists:
+			return &git.RefConflict{Ref: u.Ref, Why: "reference already exists"}
+		case u.Old != "" && u.Old != git.ZeroOID && !exists:
+			return &git.RefConflict{Ref: u.Ref, Why: "it does not exist but was expected at " + string(u.Old)}
+		case u.Old != "" && u.Old != git.ZeroOID && at != u.Old:
+			return &git.RefConflict{Ref: u.Ref, Why: "is at " + string(at) + " but expected " + string(u.Old)}
+		}
+		if !after[u.Ref] || exists {
+			continue
+		}
+		var others []string
+		for _, above := range parents(u.Ref) {
+			if _, exists := now[above]; exists || after[above] {
+				others = append(others, above)
+			}
+		}
+		found, err := below(u.Ref)
+		if err != nil {
+			return err
+		}
+		for _, name := range append(others, found...) {
+			if stays, changed := after[name]; stays || !changed {
+				return &git.RefConflict{Ref: u.Ref, Why: "'" + name + "' exists; cannot create '" + u.Ref + "'"}
+			}
+		}
+	}
+	return nil
+}
+
+// manyUpdates is the number of updates from which all refs are read at once.
+const manyUpdates = 50
+
+// current returns the refs that updates change or that their names could be in the
+// way of: those with a name or above it, and a function for those below.
+func (s *Storage) current(ctx context.Context, tx *db.Tx, id int64, updates []git.Update) (map[string]git.OID, func(name string) ([]string, error), error) {
+	if len(updates) >= manyUpdates {
+		all, err := findRefs(ctx, tx, id, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		slices.SortFunc(all, func(a, b ref) int { return strings.Compare(a.name, b.name) })
+		v := (&snapshot{}).with(0, all)
+		now := make(map[string]git.OID, len(v.refs))
+		for _, r := range v.refs {
+			now[r.name] = r.target
+		}
+		return now, func(name string) ([]string, error) { return v.below(name + "/"), nil }, nil
+	}
+	var names []string
+	for _, u := range updates {
+		names = append(append(names, u.Ref), parents(u.Ref)...)
+	}
+	slices.Sort(names)
+	now, err := findNamed(ctx, tx, id, slices.Compact(names))
+	return now, func(name string) ([]string, error) { return findBelow(ctx, tx, id, name, len(updates)+1) }, err
+}
+
+// parents returns the names that are directories of a ref, without refs/ itself.
+func parents(name string) []string {
+	var list []string
+	for i := len("refs/"); i < len(name); i++ {
+		if name[i] == '/' {
+			list = append(list, name[:i])
+		}
+	}
+	return list
+}
+
+// adopt applies an update that was committed to the memory and the cache of this
+// node, so that nothing needs to be fetched. If something fails or another update
+// came in between, the next use does it.
+func (s *Storage) adopt(dir, temp string, pack *packRow, before, after repository, changes []ref) {
+	if after.generation != before.generation+1 {
+		return
+	}
+	s.mu.Lock()
+	v, ok := s.refs.Peek(dir)
+	s.mu.Unlock()
+	if !ok || v.id != before.id || v.generation != before.generation {
+		return
+	}
+	v = v.with(after.generation, changes)
+	s.keep(dir, v)
+	if pack == nil {
+		return // the refs are written by the next use
+	}
+	e := s.entry(dir)
+	if !e.mu.TryLock() {
+		return
+	}
+	defer e.mu.Unlock()
+	for _, suffix := range []string{".pack", ".idx"} {
+		if err := os.Rename(filepath.Join(temp, "pack-"+pack.hash+suffix), packBase(dir, pack.hash)+suffix); err != nil {
+			return // fetched by the next use
+		}
+	}
+}
+
+// SetHead implements refstore.Store.
+func (r *refs) SetHead(ctx context.Context, branch string) error {
+	row, err := r.s.find(ctx, r.dir)
+	if err != nil {
+		return err
+	}
+	return r.s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRepository(ctx, tx, row.id)
+		if errors.Is(err, db.ErrNoRows) {
+			return fmt.Errorf("%w: %s", git.ErrNoRepository, strconv.FormatInt(row.id, 10))
+		}
+		if err != nil {
+			return err
+		}
+		return saveHead(ctx, tx, row.id, branch, now.generation+1)
+	})
+}
