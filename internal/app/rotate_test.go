@@ -42,6 +42,7 @@ var sealings = map[string][]string{
 	"mirror sealedPlace(projectID)": {"project_imports.credentials"},
 	"mirror m.place()":              {"mirrors.secrets"},
 	"transfer tokenPlace(b.ID)":     {"bulk_imports.token"},
+	"transfer sourcePlace(by.ID)":   nil, // a form that asks what to import
 	"securefile f.blob":             {"secure_files.sealed_key"},
 	"terraform v.blob":              {"terraform_state_versions.sealed_key"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},

@@ -83,7 +83,7 @@ data directory. Every option can be given as a flag, as an environment variable
 		return usageError{fmt.Errorf("%w\nSee \"%s --help\"", err, cmd.CommandPath())}
 	})
 	config.Flags(root.PersistentFlags())
-	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.config(), c.version(), c.release())
+	root.AddCommand(c.serve(), c.runner(), c.migrate(), c.doctor(), c.backup(), c.restore(), c.admin(), c.config(), c.version(), c.release(), c.importFrom())
 	return root
 }
 

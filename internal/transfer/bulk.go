@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path"
@@ -422,17 +423,54 @@ func (s *Service) cancelFile(ctx context.Context, e *Entity) error {
 	return err
 }
 
-// Source opens the server of a new import, to list what can be imported. The caller
-// closes it. Unauthorized, Invalid.
-func (s *Service) Source(ctx context.Context, by actor.Actor, address, token string) (*remote.Client, error) {
+// sealedSource is the server of a new import.
+type sealedSource struct{ URL, Token string }
+
+// sourcePlace binds a sealed source to the user who gave it.
+func sourcePlace(userID int64) string { return fmt.Sprintf("bulk import source of user %d", userID) }
+
+// SealSource checks the server of a new import, and returns it sealed, for a form that
+// asks what to import. Unauthorized, Invalid.
+func (s *Service) SealSource(ctx context.Context, by actor.Actor, address, token string) (string, error) {
 	if err := by.RequireUser(); err != nil {
-		return nil, err
+		return "", err
 	}
 	clean, err := s.checkSource(ctx, address, token)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return s.open(ctx, clean, token)
+	text, err := json.Marshal(sealedSource{clean, token})
+	if err != nil {
+		return "", err
+	}
+	return s.Keys.Seal(text, sourcePlace(by.ID)), nil
+}
+
+// UnsealSource returns what SealSource sealed for the actor. Invalid.
+func (s *Service) UnsealSource(by actor.Actor, sealed string) (address, token string, err error) {
+	text, err := s.Keys.Open(sealed, sourcePlace(by.ID))
+	var from sealedSource
+	if err == nil {
+		err = json.Unmarshal(text, &from)
+	}
+	if err != nil {
+		return "", "", errs.Invalid("The form has expired.").Because(err)
+	}
+	return from.URL, from.Token, nil
+}
+
+// OpenSource opens a sealed source, to list what can be imported, and returns its URL.
+// The caller closes it. Invalid.
+func (s *Service) OpenSource(ctx context.Context, by actor.Actor, sealed string) (*remote.Client, string, error) {
+	address, token, err := s.UnsealSource(by, sealed)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := s.checkSource(ctx, address, token); err != nil {
+		return nil, "", err
+	}
+	client, err := s.open(ctx, address, token)
+	return client, address, err
 }
 
 func (s *Service) open(ctx context.Context, address, token string) (*remote.Client, error) {

@@ -19,6 +19,7 @@ func (w *Web) newPages() {
 	w.page("POST /groups", signedIn, w.createGroup)
 	w.groupTransferPages()
 	w.projectTransferPages()
+	w.bulkImportPages()
 }
 
 type newProjectPage struct {

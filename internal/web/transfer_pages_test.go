@@ -141,3 +141,50 @@ func TestProjectTransferPages(t *testing.T) {
 		nobody.get(to).want(303)
 	})
 }
+
+// TestBulkImportPages imports a group and a project from another server by the pages.
+func TestBulkImportPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "ada")
+		s.User(t, "bob")
+		s.Table(t, []apptest.Call{
+			{Do: "POST /groups", As: token, JSON: `{"name":"G","path":"g"}`, Status: 201},
+			{Do: "POST /groups", As: token, JSON: `{"name":"H","path":"h"}`, Status: 201},
+			{Do: "POST /projects", As: token, JSON: `{"name":"p"}`, Status: 201},
+			{Do: "POST /projects/ada%2Fp/issues", As: token, JSON: `{"title":"One"}`, Status: 201},
+			{Do: "POST /projects/ada%2Fp/variables", As: token, JSON: `{"key":"KEY","value":"sesame"}`, Status: 201},
+		})
+		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		const at = "/-/bulk_imports"
+		ada.get("/projects/new").want(200, at)
+		ada.get("/groups/new").want(200, at)
+		nobody.get(at).want(303)
+		ada.get(at).want(200, "Server URL", `type="password"`)
+		ada.submit(at, at+"/source", "url", s.URL, "access_token", token).want(422, "requests to the local network are not allowed").not(token)
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`, Status: 200})
+		ada.submit(at, at+"/source", "url", "x", "access_token", token).want(422, "must be a URL").not(token)
+		ada.submit(at, at+"/source", "url", s.URL, "access_token", "wrong").want(422, "refused the access token")
+		page := ada.submit(at, at+"/source", "url", s.URL, "access_token", token).want(200, `value="ada/p"`, `value="g"`, "Top level (groups only)").not(token)
+		found := regexp.MustCompile(`name="source" value="([^"]+)"`).FindStringSubmatch(page.body)
+		if found == nil {
+			t.Fatalf("the form has no source: %s", page.body)
+		}
+		source := found[1]
+		bob.submit(at, at, "source", source, "group", "g").want(422, "The form has expired")
+		ada.submit(at, at, "source", source).want(422, "must be between 1 and")
+		ada.submit(at, at, "source", source, "group", "g").want(422, "has already been taken")
+		ada.submit(at, at, "source", source, "project", "ada/p", "destination_namespace", "bob").want(422, "is not a namespace where you can do this")
+		to := ada.submit(at, at, "source", source, "project", "ada/p", "group", "g", "destination_namespace", "h", "projects", "1", "members", "1").want(303).header.Get("Location")
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ada.get(to).want(200, "Finished", `href="/h/p"`, `href="/h/g"`, "KEY", "Values of variables are not carried over").not("sesame", "Cancel import", "data-again")
+		ada.get(at).want(200, to)
+		ada.get("/h/p/-/issues/1").want(200, "One")
+		bob.get(to).want(404)
+		nobody.get(to).want(303)
+		bob.submit(at, to+"/cancel").want(404)
+		ada.submit(to, to+"/cancel").leads(to)
+	})
+}

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/project"
 	"svc/internal/transfer"
+	"svc/internal/transfer/remote"
 )
 
 // transferContents are the pages of exports and imports of groups and projects.
@@ -16,7 +17,18 @@ func transferContents() []content {
 	going := &transfer.Import{ID: 1, Name: "N", Path: "n", State: transfer.Started, Done: 1, Total: 2, CreatedAt: now}
 	lost := transfer.Report{Missing: []transfer.Missing{{Thing: "member", Group: "a", Name: "bob", Why: "nobody"}}, Lost: map[string]int64{"member": 2}}
 	pageOf := setup{P: &head{Project: &project.Project{ID: 1, Name: "P", FullPath: "g/p"}, MaySet: true}, Base: "/g/p/-/settings/", Part: "export", Owner: true}
+	bulk := &transfer.BulkImport{ID: 1, SourceURL: "https://old.example.org", State: transfer.Started, CreatedAt: now}
+	place := []remote.Place{{ID: 1, Path: "g/p", Name: "P"}}
+	missing := []lostRow{{&transfer.Failure{Relation: "variables", Title: "KEY", Message: "no"}, ""}, {&transfer.Failure{Relation: "issues", Title: "One", Message: "no"}, "https://old.example.org/g/p/-/issues/1"}}
 	return []content{
+		bulkImportForm{}, bulkImportForm{Form: form{Errors: map[string][]string{"url": {"x"}}, Error: "no"}, Imports: []*transfer.BulkImport{bulk}},
+		bulkImportForm{Source: "sealed", Address: "https://old.example.org", Groups: place, Projects: place, Most: 1, Places: []*project.Namespace{g}, Form: form{Errors: map[string][]string{"entities": {"x"}, "destination_namespace": {"x"}}}},
+		bulkImportForm{Source: "sealed", Most: 1},
+		bulkImportPage{Import: bulk, More: true, Entities: []bulkRow{
+			{Entity: &transfer.Entity{Slug: "p", Namespace: "g", SourcePath: "g/p", Project: true, State: transfer.Started, Phase: "merge_requests", Steps: 1, Total: 3}},
+			{Entity: &transfer.Entity{Slug: "q", SourcePath: "q", State: transfer.Created}}, {Entity: &transfer.Entity{Slug: "g", State: transfer.Failed, Failures: 3}, Lost: missing},
+		}},
+		bulkImportPage{Import: &transfer.BulkImport{State: transfer.Finished}, Entities: []bulkRow{{Entity: &transfer.Entity{Slug: "g", State: transfer.Finished}}}},
 		exportPage{setup: pageOf}, exportPage{setup: pageOf, Last: ready, Ready: ready, At: "/x"}, importPage{Project: true, Places: []*project.Namespace{g}, Imports: []*transfer.Import{going}},
 		groupImportPage{Import: &transfer.Import{Project: true, ID: 3, Name: "N", State: transfer.Started, CreatedAt: now}}, groupImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Failed, Error: "no"}},
 		groupImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Finished, Report: lost}, At: "g/p", Counts: []importCount{{2, "issue"}}},

@@ -1,0 +1,217 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"svc/internal/db"
+	"svc/internal/errs"
+	"svc/internal/project"
+	"svc/internal/transfer"
+	"svc/internal/transfer/remote"
+)
+
+func (w *Web) bulkImportPages() {
+	w.page("GET /-/bulk_imports", signedIn, w.bulkImportForm)
+	w.page("POST /-/bulk_imports/source", signedIn, w.openBulkSource)
+	w.page("POST /-/bulk_imports", signedIn, w.startBulkImport)
+	w.page("GET /-/bulk_imports/{id}", signedIn, w.bulkImport)
+	w.page("POST /-/bulk_imports/{id}/cancel", signedIn, w.cancelBulkImport)
+}
+
+// bulkImportForm asks for the source, and then for what to import from it.
+type bulkImportForm struct {
+	Form    form
+	Imports []*transfer.BulkImport // of the visitor
+	// Of the second step.
+	Source   string // the sealed URL and token; empty in the first step
+	Address  string
+	Groups   []remote.Place
+	Projects []remote.Place
+	Most     int // that are listed of each
+	Places   []*project.Namespace
+}
+
+func (bulkImportForm) view() string  { return "group/bulk_import_form" }
+func (bulkImportForm) title() string { return "Import from another server" }
+
+// maxSourcePlaces is how many groups and projects of a source are listed.
+const maxSourcePlaces = 200
+
+// sourceTime bounds the time in which a source must list its groups and projects.
+const sourceTime = 30 * time.Second
+
+func (w *Web) bulkImportForm(v *visit) error { return w.showBulkForm(v, form{}) }
+
+func (w *Web) showBulkForm(v *visit, f form) error {
+	latest, err := w.Transfer.BulkImports(v, v.actor, transfer.BulkFilter{}, db.Paging{Limit: 20})
+	if err != nil {
+		return err
+	}
+	f.only("url", "access_token")
+	return v.showForm(bulkImportForm{Form: f, Imports: latest.Items}, f)
+}
+
+// openBulkSource lists what the source has, or says why it cannot be read.
+func (w *Web) openBulkSource(v *visit) error {
+	f := v.sent()
+	source, err := w.Transfer.SealSource(v, v.actor, v.text("url"), v.text("access_token"))
+	if err == nil {
+		err = w.showBulkSource(v, source, f)
+		if err == nil {
+			return nil
+		}
+	}
+	var failure *remote.Failure
+	if errors.As(err, &failure) {
+		f.Error = failure.Text
+	} else if err := f.refused(err); err != nil {
+		return err
+	}
+	f.Values.Del("access_token")
+	return w.showBulkForm(v, f)
+}
+
+// showBulkSource shows the second step. remote.Failure if the source cannot be read.
+func (w *Web) showBulkSource(v *visit, source string, f form) error {
+	client, address, err := w.Transfer.OpenSource(v, v.actor, source)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeoutCause(v, sourceTime, &remote.Failure{Text: "The source took too long to answer."})
+	defer cancel()
+	p := bulkImportForm{Source: source, Address: address, Most: maxSourcePlaces}
+	search := v.text("search")
+	if p.Groups, err = client.ListGroups(ctx, search, maxSourcePlaces); err != nil {
+		return err
+	}
+	if p.Projects, err = client.ListProjects(ctx, search, maxSourcePlaces); err != nil {
+		return err
+	}
+	if p.Places, err = w.newProjectPlaces(v); err != nil {
+		return err
+	}
+	f.only("entities", "destination_namespace")
+	p.Form = f
+	return v.showForm(p, f)
+}
+
+func (w *Web) startBulkImport(v *visit) error {
+	f := v.sent()
+	source := v.text("source")
+	address, token, err := w.Transfer.UnsealSource(v.actor, source)
+	if err != nil {
+		f.Error = "The form has expired. Enter the access token again."
+		return w.showBulkForm(v, form{Values: filled().Values, Error: f.Error})
+	}
+	n := transfer.NewBulkImport{URL: address, Token: token}
+	for _, name := range []string{"group", "project"} {
+		for _, from := range v.r.PostForm[name] {
+			n.Entities = append(n.Entities, transfer.NewEntity{
+				Project: name == "project", SourcePath: from, Slug: path.Base(from), Namespace: v.text("destination_namespace"), Projects: v.ticked("projects"), Members: v.ticked("members"),
+			})
+		}
+	}
+	made, err := w.Transfer.StartBulkImport(v, v.actor, n)
+	if err == nil {
+		return v.redirect(fmt.Sprintf("/-/bulk_imports/%d", made.ID))
+	}
+	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
+		f.Errors = map[string][]string{"destination_namespace": {"is not a namespace where you can do this"}}
+	} else if err := f.refused(err); err != nil {
+		return err
+	}
+	err = w.showBulkSource(v, source, f)
+	var failure *remote.Failure
+	if errors.As(err, &failure) {
+		f.Error = failure.Text
+		return w.showBulkForm(v, f)
+	}
+	return err
+}
+
+// bulkImportPage is the progress of an import, and then its report.
+type bulkImportPage struct {
+	Import   *transfer.BulkImport
+	Entities []bulkRow
+	Done     int
+	Percent  int
+	More     bool // there are entities that are not listed
+}
+
+// bulkRow is a group or project with what was not carried over.
+type bulkRow struct {
+	*transfer.Entity
+	Lost []lostRow
+}
+
+// lostRow is something that was not carried over.
+type lostRow struct {
+	*transfer.Failure
+	URL string
+}
+
+// Noun is what the entity is.
+func (r bulkRow) Noun() string { return transferNoun(r.Project) }
+
+// Unlisted is the number of failures that are not listed.
+func (r bulkRow) Unlisted() int64 { return r.Failures - int64(len(r.Lost)) }
+
+// Doing is the current step in words.
+func (r bulkRow) Doing() string { return strings.ReplaceAll(r.Phase, "_", " ") }
+
+func (bulkImportPage) view() string    { return "group/bulk_import" }
+func (p bulkImportPage) title() string { return "Import from " + p.Import.SourceURL }
+
+func (w *Web) bulkImport(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	b, err := w.Transfer.BulkImport(v, v.actor, id)
+	if err != nil {
+		return err
+	}
+	list, err := w.Transfer.BulkEntities(v, v.actor, id, transfer.BulkFilter{Ascending: true}, db.Paging{Limit: 500})
+	if err != nil {
+		return err
+	}
+	lost, err := w.Transfer.BulkFailures(v, list.Items)
+	if err != nil {
+		return err
+	}
+	p := bulkImportPage{Import: b, More: list.More}
+	for _, e := range list.Items {
+		row := bulkRow{Entity: e}
+		for _, f := range lost[e.ID] {
+			one := lostRow{Failure: f}
+			if f.Path != "" {
+				one.URL = b.SourceURL + f.Path
+			}
+			row.Lost = append(row.Lost, one)
+		}
+		if !e.Going() {
+			p.Done++
+			p.Percent += 100
+		} else {
+			p.Percent += e.Percent()
+		}
+		p.Entities = append(p.Entities, row)
+	}
+	p.Percent /= max(len(p.Entities), 1)
+	return v.show(p)
+}
+
+func (w *Web) cancelBulkImport(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	_, err = w.Transfer.CancelBulkImport(v, v.actor, id)
+	return v.redirectWithFlash(err, "The import was canceled.", fmt.Sprintf("/-/bulk_imports/%d", id))
+}
