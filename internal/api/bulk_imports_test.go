@@ -3,13 +3,18 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/db/dbtest"
+	"svc/internal/git/gittest"
+	"svc/internal/lfs"
+	"svc/internal/project"
 	"svc/internal/waittest"
 )
 
@@ -237,6 +242,73 @@ func TestBulkImportRights(t *testing.T) {
 		notes := s.Send(t, apptest.Call{Do: "GET /projects/bob%2Fmine/issues/1/notes?activity_filter=only_comments", As: bob})
 		if !strings.Contains(string(notes.Body), `"body":"*By bob (bob) on `) {
 			t.Errorf("the notes do not name their authors: %s", notes.Body)
+		}
+	})
+}
+
+// TestBulkImportObjects imports LFS objects, files that texts link to, and a merge
+// request that was forced to other commits.
+func TestBulkImportObjects(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		allowImports(t, s)
+		const object = "a large file"
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"from"}`, Status: 201}).JSON(t, &made)
+		at := fmt.Sprintf("/projects/%d", made.ID)
+		p, err := s.Projects.Require(t.Context(), actor.System(), project.RefTo(made.ID), project.NoAccess)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.LFS.Put(t.Context(), p, lfs.Pointer{OID: hexOf(object), Size: int64(len(object))}, strings.NewReader(object)); err != nil {
+			t.Fatal(err)
+		}
+		s.Repository(t, made.ID, gittest.Commit{Changes: []gittest.Change{
+			{Path: "a", Content: "a\n"}, {Path: "large", Content: fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", hexOf(object), len(object))},
+		}})
+		var file struct{ Markdown, URL string }
+		uploadFile(t, s, alice, made.ID, "a text.txt", "the text").JSON(t, &file)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"With a file","description":` + quoted("See "+file.Markdown) + `}`, Status: 201},
+			{Do: "POST " + at + "/repository/commits", As: alice, JSON: `{"branch":"topic","start_branch":"main","commit_message":"One","actions":[{"action":"create","file_path":"b","content":"b\n"}]}`, Status: 201},
+			{Do: "POST " + at + "/merge_requests", As: alice, JSON: `{"title":"Forced","source_branch":"topic","target_branch":"main"}`, Status: 201},
+		})
+		settled(t, s)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/commits", As: alice, JSON: `{"branch":"topic","start_branch":"main","force":true,"commit_message":"Two","actions":[{"action":"create","file_path":"c","content":"c\n"}]}`, Status: 201})
+		settled(t, s)
+		var versions []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + at + "/merge_requests/1/versions", As: alice, Status: 200}).JSON(t, &versions)
+		if len(versions) != 2 {
+			t.Fatalf("the source has %d versions", len(versions))
+		}
+		id := bulkImport(t, s, alice, s.URL, alice, map[string]any{"source_type": "project_entity", "source_full_path": "alice/from", "destination_slug": "copy", "destination_namespace": "alice"})
+		list := bulkEnded(t, s, alice, id, "finished")
+		if text := fmt.Sprint(list[0].Failures); !strings.Contains(text, "merge_request_versions") || strings.Contains(text, "lfs") {
+			t.Errorf("not carried over: %s", text)
+		}
+		const copied = "/projects/alice%2Fcopy"
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + copied + "/merge_requests/1/versions", As: alice, Status: 200, Want: `[{"real_size":"1"}]`},
+			{Do: "GET " + copied + "/merge_requests/1/diffs", As: alice, Status: 200, Want: `[{"new_path":"c"}]`},
+			{Do: "GET " + copied + "/uploads", As: alice, Status: 200, Want: `[{"filename":"a text.txt","size":8}]`},
+			{Do: "GET " + copied + "/repository/files/large/raw?ref=main&lfs=true", As: alice, Status: 200},
+		})
+		made.ID = *list[0].ProjectID
+		if p, err = s.Projects.Require(t.Context(), actor.System(), project.RefTo(made.ID), project.NoAccess); err != nil {
+			t.Fatal(err)
+		}
+		content, err := s.LFS.Open(t.Context(), p, hexOf(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer content.Close()
+		if text, err := io.ReadAll(content); err != nil || string(text) != object {
+			t.Errorf("the object is %q, %v", text, err)
+		}
+		a := s.Send(t, apptest.Call{Do: "GET " + copied + strings.ReplaceAll(file.URL, " ", "%20"), As: alice})
+		if string(a.Body) != "the text" {
+			t.Errorf("the file is %d %q", a.Status, a.Body)
 		}
 	})
 }

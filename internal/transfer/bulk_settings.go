@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"time"
 
 	"svc/internal/errs"
+	"svc/internal/git"
 	"svc/internal/gitremote"
 	"svc/internal/project"
 	"svc/internal/repo/pushrule"
@@ -146,4 +149,41 @@ func (f *projectFilling) fetchLFS(ctx context.Context) error {
 		f.i.Report.count("lfs_objects")
 	}
 	return err
+}
+
+// dropVersions removes the versions of a merge request whose commits the source has not
+// sent: those before a forced push.
+func (f *projectFilling) dropVersions(ctx context.Context, row *archive.MergeRequestRow) error {
+	if !f.objects {
+		row.Versions = nil
+		return nil
+	}
+	r, err := f.Content.Repos.Of(f.p)
+	if err != nil {
+		return err
+	}
+	there := row.Versions[:0]
+	for _, v := range row.Versions {
+		missing := false
+		for _, sha := range []string{v.HeadSHA, v.BaseSHA, v.StartSHA} {
+			if _, ok := git.ParseOID(sha); sha == "" || !ok {
+				continue // the row is refused, if that is wrong
+			}
+			_, err := r.ResolveCommit(ctx, sha)
+			if errors.Is(err, git.ErrNotFound) {
+				missing = true
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if missing {
+			f.i.Report.add(Missing{"merge_request_versions", "", fmt.Sprintf("!%d, version of %s", row.IID, v.CreatedAt.Format(time.DateOnly)), "the source does not send its commits"})
+			continue
+		}
+		there = append(there, v)
+	}
+	row.Versions = there
+	return nil
 }

@@ -33,15 +33,19 @@ type filling struct {
 
 	pathBytes int // of all groups
 
-	// Rows of the current part that are not written yet.
+	groupPending
+	waiting int            // number of the pending rows
+	size    int            // their bytes
+	there   map[int64]bool // the members of the current group
+}
+
+// groupPending are rows of the current part of a group that are not written yet.
+type groupPending struct {
 	labels     []*plan.Label
 	milestones []*plan.Milestone
 	boards     []*archive.BoardRow
 	badges     []*badge.Badge
 	members    []*project.Member
-	waiting    int            // their number
-	size       int            // their bytes
-	there      map[int64]bool // the members of the current group
 }
 
 // batch is the maximum number of rows in one transaction, and batchBytes their
@@ -99,27 +103,83 @@ func (f *filling) past(t time.Time) time.Time {
 
 func (f *filling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
-// flush writes the rows that are not written yet.
+// flush writes the rows that are not written yet. Of what was read from another server,
+// rows that are refused are left out and reported.
 func (f *filling) flush(ctx context.Context) error {
 	if f.waiting == 0 {
 		return nil
 	}
+	err := f.write(ctx, f.groupPending)
+	if f.i.entity != nil && errs.Is(err, errs.KindInvalid) {
+		err = f.writeSingly(ctx)
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e.Coded(archive.InBatch)
+	}
+	if err != nil {
+		return err
+	}
+	f.groupPending, f.waiting, f.size = groupPending{}, 0, 0
+	return nil
+}
+
+// writeSingly writes the pending rows one by one.
+func (f *filling) writeSingly(ctx context.Context) error {
+	one := func(p groupPending, thing, name string) error {
+		err := f.write(ctx, p)
+		if e, ok := errs.As(err); ok && e.Kind == errs.KindInvalid {
+			shown := *e.Because(nil)
+			f.i.Report.add(Missing{thing, f.group().Path, cutName(name), shown.Error()})
+			return nil
+		}
+		return err
+	}
+	for _, l := range f.labels {
+		if err := one(groupPending{labels: []*plan.Label{l}}, "labels", l.Name); err != nil {
+			return err
+		}
+	}
+	for _, m := range f.milestones {
+		if err := one(groupPending{milestones: []*plan.Milestone{m}}, "milestones", m.Title); err != nil {
+			return err
+		}
+	}
+	for _, b := range f.boards {
+		if err := one(groupPending{boards: []*archive.BoardRow{b}}, boardThing, b.Name); err != nil {
+			return err
+		}
+	}
+	for _, b := range f.badges {
+		if err := one(groupPending{badges: []*badge.Badge{b}}, "badges", b.Name); err != nil {
+			return err
+		}
+	}
+	for _, m := range f.members {
+		if err := one(groupPending{members: []*project.Member{m}}, memberThing, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes rows of the current group in a transaction.
+func (f *filling) write(ctx context.Context, p groupPending) error {
 	d := f.group()
 	var lost Report
 	err := f.DB.Tx(ctx, func(tx *db.Tx) error {
 		lost = Report{} // it may run twice
-		if err := f.Plan.PutLabels(ctx, tx, d, f.labels); err != nil {
+		if err := f.Plan.PutLabels(ctx, tx, d, p.labels); err != nil {
 			return err
 		}
-		if len(f.milestones) > 0 {
-			if err := f.Plan.PutMilestones(ctx, tx, d, f.milestones); err != nil {
+		if len(p.milestones) > 0 {
+			if err := f.Plan.PutMilestones(ctx, tx, d, p.milestones); err != nil {
 				return err
 			}
 		}
-		if err := f.Badges.Put(ctx, tx, d, f.badges); err != nil {
+		if err := f.Badges.Put(ctx, tx, d, p.badges); err != nil {
 			return err
 		}
-		for _, row := range f.boards {
+		for _, row := range p.boards {
 			b, err := f.board(ctx, tx, d, row, &lost)
 			if err != nil {
 				return err
@@ -128,16 +188,12 @@ func (f *filling) flush(ctx context.Context) error {
 				return err
 			}
 		}
-		return f.Projects.AddDraftMembers(ctx, tx, d, f.members)
+		return f.Projects.AddDraftMembers(ctx, tx, d, p.members)
 	})
-	if e, ok := errors.AsType[*errs.Error](err); ok {
-		return e.Coded(archive.InBatch)
-	}
 	if err != nil {
 		return err
 	}
 	f.i.Report.addAll(&lost)
-	f.labels, f.milestones, f.boards, f.badges, f.members, f.waiting, f.size = nil, nil, nil, nil, nil, 0, 0
 	return nil
 }
 
@@ -161,6 +217,10 @@ func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 				return errs.Invalid("the group above %.100q does not come before it", row.Path)
 			}
 			d, err = f.Projects.AddDraft(ctx, tx, f.by, parent, g)
+			if refusal, ok := errs.As(err); ok && f.i.entity != nil && len(refusal.Fields["name"]) > 0 {
+				_, g.Name = splitPath(row.Path) // a name that is not allowed here
+				d, err = f.Projects.AddDraft(ctx, tx, f.by, parent, g)
+			}
 			return err
 		}
 		if d, err = f.Projects.BeginDraft(ctx, tx, f.by, secret.Token(""), g); err != nil {

@@ -303,6 +303,12 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 		switch row := row.(type) {
 		case *archive.UploadRow:
 			f.uploads++
+		case *archive.MergeRequestRow:
+			if f.i.entity != nil {
+				if err := f.dropVersions(ctx, row); err != nil {
+					return err
+				}
+			}
 		case *archive.SnippetRow:
 			if f.branches = append(f.branches, row.Branch); len(row.Branch) > 255 {
 				return errs.InvalidField("branch", "is too long")
