@@ -39,6 +39,11 @@ type bulkImportForm struct {
 func (bulkImportForm) view() string  { return "group/bulk_import_form" }
 func (bulkImportForm) title() string { return "Import from another server" }
 
+// TokenHint describes the token.
+func (bulkImportForm) TokenHint() string {
+	return "With the scopes read_api and read_repository. It is encrypted, and removed when the import ends."
+}
+
 // maxSourcePlaces is how many groups and projects of a source are listed.
 const maxSourcePlaces = 200
 
