@@ -122,6 +122,11 @@ func TestDiffPages(t *testing.T) {
 		note := regexp.MustCompile(`data-note="(\d+)"[^>]*><b class="mono">[^<]*line 10</b>`).FindStringSubmatch(page.body)[1]
 		b.get(diffs + "?note=" + note).leads(diffs + "?diff_id=" + version + "&note=" + note + "#note_" + note)
 		b.get(diffs+"?diff_id="+version+"&note="+note).want(200, "Far away")
+		// The overview loads the lines of a thread, also from another version.
+		b.get(one).want(200, `data-thread-lines="src/long.txt"><a class="button slim" href="`+diffs+"?note="+note+"#note_"+note)
+		part := "&note=" + note + "&file=src%2Flong.txt&fragment=1"
+		b.get(diffs + "?fragment=1&file=src%2Flong.txt&note=" + note).leads(diffs + "?diff_id=" + version + part + "#note_" + note)
+		b.get(diffs+"?diff_id="+version+part).want(200, "Far away", `class="talkrow"`).not("<html")
 
 		// Two versions: only what changed between them.
 		first := regexp.MustCompile(`<option value="(\w{40})"`).FindStringSubmatch(page.body)[1]

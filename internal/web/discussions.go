@@ -72,6 +72,7 @@ type thread struct {
 	Together bool       // a thread
 	Where    string     // in a diff; empty for one that is about the whole
 	There    string     // address of that
+	File     string     // of the lines that it is about; empty for a whole file
 	Left     int        // notes that the page has no room for
 	Whole    string     // address of all notes, when some are left
 	Drafts   []draftView
@@ -180,6 +181,9 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 			}
 			if position := first.Position; position != nil {
 				one.Where, one.There = positionText(position), fmt.Sprintf("%s/diffs?note=%d#note_%[2]d", at, first.ID)
+				if position.Type == plan.OnText {
+					one.File = position.NewPath
+				}
 			}
 			threads = append(threads, one)
 		}

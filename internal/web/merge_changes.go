@@ -51,6 +51,10 @@ func (w *Web) mergeChanges(v *visit, p *mergePage) error {
 	}
 	if want.VersionID == 0 {
 		if p.Elsewhere = s.threads.elsewhere(); p.Elsewhere != "" {
+			if v.param("fragment") != "" { // the same part of the other version
+				page, note, _ := strings.Cut(p.Elsewhere, "#")
+				p.Elsewhere = page + "&" + encode("file", v.param("file"), "fragment", "1") + "#" + note
+			}
 			return nil
 		}
 	}

@@ -51,6 +51,10 @@ func TestReview(t *testing.T) {
 	eve.press(".reviewbar .reviewform button.main")
 	eve.wantPath(one)
 	eve.wantText("Merge blocked: changes requested")
+	// The overview shows the lines that a thread is about.
+	eve.do(chromedp.ScrollIntoView("[data-thread-lines]", chromedp.ByQuery))
+	eve.has(".thread-lines .diff", "Evry day")
+	eve.look("review-lines")
 
 	ada.visit(one)
 	ada.wantText("Changes requested by Eve")
