@@ -41,7 +41,7 @@ func TestRollback(t *testing.T) {
 				Want: fmt.Sprintf(`{"last_deployment":{"iid":%d,"status":"success","sha":%q}}`, iid, sha)})
 		}
 		deployed(second, 2)
-		b.get(at).want(200, `aria-label="Re-deploy #2"`, `aria-label="Rollback #1"`, "Rollback production with "+first[:8])
+		b.get(at).want(200, `aria-label="Re-deploy #2"`, `aria-label="Rollback #1"`, "Rollback: deploy "+first[:8]+" to production?")
 		// The job of the first deployment runs again.
 		b.submit(at, at+"/redeploy", "deployment", "1").want(303)
 		st.idle()
