@@ -28,6 +28,7 @@ import (
 type Limits struct {
 	Body    int64         // bytes of an answer
 	Total   int64         // bytes of all answers, without repositories
+	Held    int64         // bytes of the answers that are held in memory at once
 	Items   int           // of one list
 	File    int64         // bytes of an upload or avatar
 	Wait    time.Duration // that the source may ask for before a request
@@ -45,6 +46,7 @@ func (l Limits) orUsual() Limits {
 	}
 	or(&l.Body, 64<<20)
 	or(&l.Total, 16<<30)
+	or(&l.Held, 128<<20)
 	or(&l.File, 512<<20)
 	or((*int64)(&l.Wait), int64(5*time.Minute))
 	or((*int64)(&l.Request), int64(time.Minute))
@@ -79,6 +81,7 @@ type Client struct {
 	client    *http.Client
 	places    chan struct{} // one for each request under way
 	read      atomic.Int64  // bytes of all answers
+	held      atomic.Int64  // bytes of the current page, and of what belongs to its items
 
 	mu    sync.Mutex
 	pause time.Time // until when nothing is sent
@@ -215,7 +218,8 @@ func (c *Client) try(ctx context.Context, path string, query url.Values, limit i
 	if response.StatusCode != http.StatusOK {
 		return refused(response.StatusCode)
 	}
-	body := &bounded{from: response.Body, left: limit, client: c}
+	// Answers with the usual limit are decoded; others are files.
+	body := &bounded{from: response.Body, left: limit, client: c, file: limit != c.limits.Body}
 	err = use(answer{response.Header, body})
 	var failure *Failure
 	switch {
@@ -315,6 +319,7 @@ type bounded struct {
 	from   io.Reader
 	left   int64
 	client *Client
+	file   bool  // it is not held in memory
 	err    error // a limit was exceeded
 	broken error // of the connection
 }
@@ -328,6 +333,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.err = fail("An answer of the source is too large.")
 	case b.client.read.Add(int64(n)) > b.client.limits.Total:
 		b.err = fail("The answers of the source have more than %d MiB in total.", b.client.limits.Total>>20)
+	case b.client.held.Add(int64(n)) > b.client.limits.Held && !b.file:
+		b.err = fail("A page of the source with everything that belongs to it has more than %d MiB.", b.client.limits.Held>>20)
 	}
 	if b.err != nil {
 		return 0, b.err
@@ -396,12 +403,18 @@ func plainly(err error) string {
 // perPage is the number of items of a page. Each can have a text of 1 MiB.
 const perPage = 50
 
-// list reads a list page by page. Items that cannot be decoded are passed to bad with
+// list reads a list page by page, of which one is held in memory, with what each reads
+// for its items. Items that cannot be decoded are passed to bad with
 // the reason. The next page is asked for at the same path: of what the source names
 // as the next page only the query counts.
 //
 // See https://docs.gitlab.com/api/rest/#pagination.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values, each func(page []T) error, bad func(why string)) error {
+	return pages(ctx, c, path, query, func() { c.held.Store(0) }, each, bad)
+}
+
+// pages reads a list, and calls begin before each page.
+func pages[T any](ctx context.Context, c *Client, path string, query url.Values, begin func(), each func(page []T) error, bad func(why string)) error {
 	ask := url.Values{}
 	for name, values := range query {
 		ask[name] = values
@@ -416,6 +429,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values, 
 			return fail("The source repeats a page of a list.")
 		}
 		seen[key] = true
+		begin()
 		var page []T
 		var wrong []string
 		var next url.Values

@@ -65,7 +65,7 @@ func says(text string) http.HandlerFunc {
 
 // small are limits that a test reaches.
 func small() Limits {
-	return Limits{Body: 1 << 20, Total: 8 << 20, Items: 100, File: 1 << 10, Wait: time.Hour, Request: time.Minute, Tries: 2, Pause: time.Millisecond}
+	return Limits{Body: 1 << 20, Total: 8 << 20, Held: 2 << 20, Items: 100, File: 1 << 10, Wait: time.Hour, Request: time.Minute, Tries: 2, Pause: time.Millisecond}
 }
 
 func open(t testing.TB, url string, l Limits) *Client {
@@ -113,6 +113,7 @@ func TestHostileSource(t *testing.T) {
 			fmt.Fprintf(w, `[{"iid":%d,"project_id":7,"title":"x"}]`, n.Add(1))
 		}
 	}
+	var noted atomic.Int64
 	for _, c := range []struct {
 		name, step string
 		from       source
@@ -136,6 +137,10 @@ func TestHostileSource(t *testing.T) {
 				}
 			}
 		}}, "more than 10000 items"},
+		{"endless notes of an issue", "issues", source{"/projects/7/issues": says(`[{"iid":1,"project_id":7}]`), "/projects/7/issues/1/discussions": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Next-Page", fmt.Sprint(len(r.URL.RawQuery)+int(noted.Add(1))))
+			_, _ = io.WriteString(w, `[{"id":"ab","notes":[{"id":1,"body":"`+strings.Repeat("a", 900<<10)+`"}]}]`)
+		}}, "everything that belongs to it"},
 		{"no list", "planning", source{"/projects/7/labels": says(`{"a":1}`)}, "does not answer with a list"},
 		{"no JSON", "planning", source{"/projects/7/labels": says(`<html>`)}, "does not answer with JSON"},
 		{"an answer that breaks off", "planning", source{"/projects/7/labels": says(`[{"name":"a"},`)}, "breaks off"},

@@ -104,8 +104,8 @@ type Reader struct {
 	files  map[string]bool          // secrets
 }
 
-// maxPeople is the maximum number of users of an export file.
-const maxPeople = 500_000
+// maxPeople is the maximum number of users of a project. They are held in memory.
+const maxPeople = 100_000
 
 // person returns the number of a user. 0 is no one: the account is deleted.
 func (r *Reader) person(u *userJSON) archive.Person {
@@ -259,7 +259,7 @@ func fanOut(ctx context.Context, n int, f func(ctx context.Context, i int) error
 func all[T any](ctx context.Context, c *Client, path string, bad func(why string)) ([]T, error) {
 	var items []T
 	var mu sync.Mutex
-	err := list(ctx, c, path, url.Values{"per_page": {"100"}}, func(page []T) error {
+	err := pages(ctx, c, path, url.Values{"per_page": {"100"}}, func() {}, func(page []T) error {
 		items = append(items, page...)
 		if len(items) > maxBelow {
 			return fail("A list of the source has more than %d items.", maxBelow)
