@@ -40,6 +40,25 @@ func bucket(t *testing.T, src dbtest.Source) string {
 	return blobtest.S3(t)
 }
 
+// secondOf is the second storage: what lies on PostgreSQL has it in its bucket.
+func secondOf(t *testing.T, src dbtest.Source) string {
+	t.Helper()
+	if src.URL == "" {
+		return t.TempDir()
+	}
+	return config.OwnBucket
+}
+
+// configure names the object store and the second storage.
+func (p place) configure(c *config.Config) {
+	c.BlobURL = config.SecretURL(p.blobs)
+	c.Storages["second"] = p.second
+	if p.second == config.OwnBucket {
+		c.Buckets = map[string]config.SecretURL{"second": config.OwnBucket}
+		c.Storages["second"] = filepath.Join(c.DataDir, "git-cache", "second")
+	}
+}
+
 func (p place) env() []string {
 	return []string{"SVC_DATA_DIR=" + p.data, "SVC_DATABASE_URL=" + p.url, "SVC_BLOB_URL=" + p.blobs, "SVC_STORAGES=second=" + p.second, "SVC_EXTERNAL_URL=" + p.external, "SVC_ADDR=127.0.0.1:0"}
 }
@@ -50,11 +69,9 @@ func (p place) env() []string {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		second := t.TempDir()
-		from := place{url: src.URL, blobs: bucket(t, src), second: second}
-		s := apptest.Start(t, src, func(c *config.Config) {
-			c.Storages["second"], c.BlobURL = second, config.SecretURL(from.blobs)
-		})
+		templates := t.TempDir() + "-templates"
+		from := place{url: src.URL, blobs: bucket(t, src), second: secondOf(t, src)}
+		s := apptest.Start(t, src, from.configure)
 		f := fill(t, s)
 		from.data, from.external = s.Config.DataDir, s.URL
 		for _, name := range []string{"ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} { // what others would put there
@@ -62,7 +79,7 @@ func TestBackup(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(os.Rename(filepath.Join(from.data, "ci_templates"), filepath.Join(second+"-templates")), os.Symlink(second+"-templates", filepath.Join(from.data, "ci_templates"))); err != nil {
+		if err := errors.Join(os.Rename(filepath.Join(from.data, "ci_templates"), templates), os.Symlink(templates, filepath.Join(from.data, "ci_templates"))); err != nil {
 			t.Fatal(err)
 		}
 		const cached = imageproxy.Prefix + "ab/cd" // a cache is left out
@@ -95,7 +112,7 @@ func TestBackup(t *testing.T) {
 			want = append(want, answerOf(t, s, q))
 		}
 		dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
-			to := place{filepath.Join(t.TempDir(), "data"), src.URL, bucket(t, src), t.TempDir(), s.URL}
+			to := place{filepath.Join(t.TempDir(), "data"), src.URL, bucket(t, src), secondOf(t, src), s.URL}
 			if out := ok(t, to.env(), "", "restore", file); !strings.Contains(out, "Restored the instance as of ") {
 				t.Error(out)
 			}
@@ -107,8 +124,9 @@ func TestBackup(t *testing.T) {
 				sameFile(t, filepath.Join(from.data, name), filepath.Join(to.data, name))
 			}
 			there := apptest.Start(t, dbtest.Source{URL: to.url}, func(c *config.Config) {
-				c.DataDir, c.ExternalURL, c.BlobURL = to.data, s.URL, config.SecretURL(to.blobs)
-				c.Storages = map[string]string{"default": filepath.Join(to.data, "repositories"), "second": to.second}
+				c.DataDir, c.ExternalURL = to.data, s.URL
+				c.Storages = map[string]string{"default": filepath.Join(to.data, "repositories")}
+				to.configure(c)
 			})
 			if info, err := there.Blobs.Stat(t.Context(), cached); !errs.Is(err, errs.KindNotFound) {
 				t.Errorf("a cached image was restored: %v, %v", info, err)
@@ -176,7 +194,7 @@ func sameFile(t *testing.T, one, other string) {
 func checkDataDir(t *testing.T, dir string) {
 	t.Helper()
 	inBackup := []string{"secret.key", "ssh", "ci_templates", "logs", "blobs", "repositories", "svc.db"}
-	notInBackup := []string{"svc.db-wal", "svc.db-shm", "svc.db.lock", "serve.lock", "secret.key.lock", "tmp", "pages"}
+	notInBackup := []string{"svc.db-wal", "svc.db-shm", "svc.db.lock", "serve.lock", "secret.key.lock", "tmp", "pages", "git-cache"}
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
