@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"svc/internal/app"
+	"svc/internal/blob"
+	"svc/internal/blob/blobtest"
+	"svc/internal/config"
+	"svc/internal/git/gittest"
+	"svc/internal/repo/bucket"
+)
+
+// BenchmarkBucket compares a server with repositories in an object store with one
+// that has them in files.
+func BenchmarkBucket(b *testing.B) {
+	t := &table{}
+	address := blobtest.S3(b)
+	files := serve(b, "")
+	inBucket := serve(b, "", func(c *config.Config) {
+		c.BlobURL = config.SecretURL(address)
+		c.Buckets = map[string]config.SecretURL{"default": config.OwnBucket}
+		c.Storages = map[string]string{"default": filepath.Join(c.DataDir, "git-cache")}
+		c.GitCacheSize = 10 << 30
+	})
+	g := gittest.Generate(b, gittest.Large)
+	one, other := newSite(b, files.Addr()), newSite(b, inBucket.Addr())
+	for _, s := range []site{one, other} {
+		g.Git("push", "-q", s.remote(), "main")
+	}
+	b.Run("push", func(b *testing.B) { bucketPushes(b, t, one, other) })
+	b.Run("read", func(b *testing.B) { bucketReads(b, t, one, other) })
+	b.Run("cold", func(b *testing.B) { bucketCold(b, t, inBucket, other) })
+	t.finish(b)
+}
+
+func bucketPushes(b *testing.B, t *table, one, other site) {
+	work := filepath.Join(b.TempDir(), "work")
+	gittest.Run(b, "", "clone", "-q", "--depth=1", one.remote(), work)
+	n := 0
+	commit := func(size int) func() {
+		return func() {
+			n++
+			content := make([]byte, size)
+			for i := range content {
+				content[i] = byte(i * n * 2654435761 >> 7)
+			}
+			check(b, os.WriteFile(filepath.Join(work, "file"), append(fmt.Append(nil, n), content...), 0o600))
+			gittest.Run(b, work, "add", "file")
+			gittest.Run(b, work, "commit", "-q", "-m", fmt.Sprint(n))
+		}
+	}
+	push := func(s site) func() {
+		return func() { gittest.Run(b, work, "push", "-q", s.remote(), "HEAD:refs/heads/topic") }
+	}
+	push(one)()
+	push(other)()
+	duel{15, commit(10), push(one), push(other), 0}.figure(b, t, "push of a small commit", "one to files", 2)
+	duel{9, commit(1 << 20), push(one), push(other), 0}.figure(b, t, "push of a commit with 1 MiB", "one to files", 2)
+}
+
+func bucketReads(b *testing.B, t *table, one, other site) {
+	clone := func(s site) func() {
+		return func() {
+			dir := filepath.Join(b.TempDir(), "clone")
+			gittest.Run(b, "", "clone", "-q", "--bare", s.remote(), dir)
+			check(b, os.RemoveAll(dir))
+		}
+	}
+	duel{5, nil, clone(one), clone(other), 0}.figure(b, t, "clone of a repository in the cache", "one from files", 1.1)
+	for _, path := range []string{"repository/tree?ref=main", "repository/commits?ref_name=main", "repository/branches/main"} {
+		read := func(s site) func() {
+			return func() {
+				for range 50 {
+					_, err := s.size(path)
+					check(b, err)
+				}
+			}
+		}
+		duel{7, nil, read(one), read(other), 0}.figure(b, t, "GET "+path, "the same from files", 1.1)
+	}
+}
+
+// bucketCold clones a repository that is not in the cache, and compares it with
+// getting its objects from the store and a clone that follows.
+func bucketCold(b *testing.B, t *table, s *app.Server, of site) {
+	get := func() {
+		for o, err := range s.Blobs.List(b.Context(), bucket.Prefix) {
+			check(b, err)
+			getObject(b, s.Blobs, o)
+		}
+	}
+	clone := func() {
+		dir := filepath.Join(b.TempDir(), "clone")
+		gittest.Run(b, "", "clone", "-q", "--bare", of.remote(), dir)
+		check(b, os.RemoveAll(dir))
+	}
+	clone()
+	forget := func() { check(b, os.RemoveAll(filepath.Join(s.Config.Storages["default"], "projects"))) }
+	theirs := func() {
+		get()
+		clone()
+	}
+	ours := func() {
+		forget()
+		clone()
+	}
+	duel{5, nil, theirs, ours, 0}.figure(b, t, "clone of a repository that is not in the cache", "a download and a clone", 1.3)
+}
+
+// getObject reads an object to its end.
+func getObject(b *testing.B, store blob.Store, o blob.Info) {
+	in, err := store.GetRange(b.Context(), o.Key, 0, -1)
+	check(b, err)
+	defer in.Close()
+	_, err = io.Copy(io.Discard, in)
+	check(b, err)
+}
