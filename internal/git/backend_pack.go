@@ -50,6 +50,11 @@ func (r Repo) PackNew(ctx context.Context, dir string, from, not []OID) (hash st
 	return r.pack(ctx, dir, in.String(), "--revs")
 }
 
+// PackAll writes a pack of all objects that are reachable from refs, with a bitmap.
+func (r Repo) PackAll(ctx context.Context, dir string) (hash string, err error) {
+	return r.pack(ctx, dir, "", "--all", "--write-bitmap-index")
+}
+
 // PackPacks writes a pack of the objects of packs with some hashes.
 func (r Repo) PackPacks(ctx context.Context, dir string, hashes []string) (hash string, err error) {
 	var in strings.Builder

@@ -48,6 +48,7 @@ CREATE TABLE bucket_packs (
   object        TEXT NOT NULL, -- the key in the store, without .pack and .idx; empty if the pack is in the row
   size          BIGINT NOT NULL, -- bytes of the pack
   index_size    BIGINT NOT NULL,
+  bitmap_size   BIGINT NOT NULL DEFAULT 0, -- 0 if it has none
   pack          BYTES, -- small packs
   pack_index    BYTES,
   created_at    BIGINT NOT NULL,

@@ -140,8 +140,7 @@ func (s *Storage) Size(ctx context.Context, dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, sum, _, err := sumPacks(ctx, s.DB, r.id)
-	return sum, err
+	return sumPacks(ctx, s.DB, r.id)
 }
 
 // Remove implements git.Backend. The packs stay in the store for a while.

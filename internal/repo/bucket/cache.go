@@ -101,15 +101,15 @@ func (s *Storage) complete(dir string, e *entry) bool {
 	return true
 }
 
-// hasPack reports whether a pack and its index are in a directory.
+// hasPack reports whether all files of a pack are in a directory.
 func hasPack(dir string, p packRow) bool {
-	base := packBase(dir, p.hash)
-	pack, err := os.Lstat(base + ".pack")
-	if err != nil || pack.Size() != p.size {
-		return false
+	for _, part := range p.parts() {
+		info, err := os.Lstat(packBase(dir, p.hash) + part.suffix)
+		if err != nil || info.Size() != part.size {
+			return false
+		}
 	}
-	index, err := os.Lstat(base + ".idx")
-	return err == nil && index.Size() == p.idx
+	return true
 }
 
 func packBase(dir, hash string) string { return filepath.Join(dir, "objects", "pack", "pack-"+hash) }

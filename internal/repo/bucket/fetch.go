@@ -106,7 +106,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	}
 	var size int64
 	for _, p := range packs {
-		size += p.size + p.idx
+		size += p.total()
 		if hasPack(dir, p) && (e.synced.id == row.id || sound(dir, p)) {
 			continue
 		}
@@ -190,14 +190,14 @@ func (s *Storage) removeReplaced(dir string, e *entry, now []packRow) {
 	}
 	for _, p := range e.packs {
 		if !listed[p.hash] {
-			_ = os.Remove(packBase(dir, p.hash) + ".idx") // first, so that git does not look for it
-			_ = os.Remove(packBase(dir, p.hash) + ".pack")
-			_ = os.Remove(packBase(dir, p.hash) + ".rev")
+			for _, suffix := range suffixes() {
+				_ = os.Remove(packBase(dir, p.hash) + suffix) // a leftover does no harm
+			}
 		}
 	}
 }
 
-// fetch gets a pack and its index.
+// fetch gets the files of a pack.
 func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 	if p.inRow {
 		pack, index, err := findContent(ctx, s.DB, p.id)
@@ -212,11 +212,7 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 		}
 		return s.put(dir, p.hash, ".idx", bytes.NewReader(index), p.idx)
 	}
-	// Git takes a pack as complete when its index appears.
-	for _, part := range []struct {
-		suffix string
-		size   int64
-	}{{".pack", p.size}, {".idx", p.idx}} {
+	for _, part := range p.parts() {
 		in, err := s.Store.GetRange(ctx, p.object+part.suffix, 0, -1)
 		if err == nil {
 			err = s.put(dir, p.hash, part.suffix, in, part.size)
@@ -229,7 +225,7 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 			return fmt.Errorf("get %s%s: %w", p.object, part.suffix, err)
 		}
 	}
-	s.count(func(c *Stats) { c.Fetches++; c.FetchedBytes += p.size + p.idx })
+	s.count(func(c *Stats) { c.Fetches++; c.FetchedBytes += p.total() })
 	return nil
 }
 

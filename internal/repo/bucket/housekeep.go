@@ -14,72 +14,130 @@ import (
 	"svc/internal/git"
 )
 
+// largePack is the size from which a pack should have a bitmap, which makes clones
+// fast.
+const largePack = 256 << 10
+
 // Needs implements git.Backend.
 func (s *Storage) Needs(ctx context.Context, dir string) (git.Needs, error) {
 	row, err := s.find(ctx, dir)
 	if err != nil {
 		return git.Needs{}, err
 	}
-	n, sum, largest, err := sumPacks(ctx, s.DB, row.id)
-	return git.Needs{Packs: n, Largest: largest, Rest: max(0, sum-largest)}, err
+	packs, err := findPacks(ctx, s.DB, row.id)
+	return needs(packs), err
+}
+
+func needs(packs []packRow) git.Needs {
+	n := git.Needs{Packs: len(packs)}
+	bitmap := false
+	for _, p := range packs {
+		n.Largest = max(n.Largest, p.size)
+		n.Rest += p.size
+		bitmap = bitmap || p.bitmap > 0
+	}
+	n.Rest -= n.Largest
+	n.Bitmap = n.Largest >= largePack && !bitmap
+	return n
 }
 
 // Housekeep implements git.Backend. It combines small packs, so that the number of
-// packs grows with the logarithm of the size. A full one writes one pack of all
-// that is reachable, and removes the rest.
+// packs grows with the logarithm of the size. A full one, and one that has to write
+// a bitmap, writes one pack of all that is reachable and removes the rest.
 //
 // It does not need a lock: the packs are replaced only if they are all still there.
 // If another node was faster, it returns git.ErrBusy.
 func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOptions) (git.HousekeepReport, error) {
 	var done git.HousekeepReport
-	row, err := s.find(ctx, dir)
+	row, packs, err := s.list(ctx, dir)
 	if err != nil {
 		return done, err
+	}
+	for _, p := range packs {
+		done.Before += p.total()
+	}
+	need := needs(packs)
+	whole := o.Full || need.Bitmap || need.Rest > need.Largest/2 && need.Largest >= largePack
+	err = nil
+	if whole && len(packs) > 0 {
+		err = s.combine(ctx, dir, row, packs, true)
+	}
+	if !whole || errors.Is(err, git.ErrBusy) && !o.Full { // a ref moved meanwhile
+		if row, packs, err = s.list(ctx, dir); err != nil {
+			return done, err
+		}
+		if old := small(packs); len(old) > 1 {
+			err = s.combine(ctx, dir, row, old, false)
+		}
+	}
+	if err != nil {
+		return done, err
+	}
+	if done.After, err = sumPacks(ctx, s.DB, row.id); err != nil {
+		return done, err
+	}
+	if done.After != done.Before {
+		done.Did = append(done.Did, "repack")
+	}
+	return done, s.tidy(ctx, dir, row)
+}
+
+// list returns a repository and its packs, which are in the cache.
+func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, error) {
+	row, err := s.find(ctx, dir)
+	if err != nil {
+		return row, nil, err
 	}
 	packs, err := findPacks(ctx, s.DB, row.id)
 	if err != nil {
-		return done, err
+		return row, nil, err
 	}
 	if _, err := s.Refresh(ctx, dir); err != nil { // after the list, which it must have
-		return done, err
+		return row, nil, err
 	}
 	if now, err := s.find(ctx, dir); err != nil || now.packGeneration != row.packGeneration {
-		return done, errors.Join(err, git.ErrBusy)
+		return row, nil, errors.Join(err, git.ErrBusy)
 	}
-	for _, p := range packs {
-		done.Before += p.size + p.idx
-	}
-	done.After = done.Before
-	old := small(packs)
-	if o.Full && len(packs) > 0 {
-		old = packs
-	}
-	if len(old) == 0 || len(old) == 1 && !o.Full {
-		return done, s.tidy(ctx, dir, row)
-	}
+	return row, packs, nil
+}
+
+// combine replaces packs by one.
+func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
 	temp, err := s.temp(".pack-")
 	if err != nil {
-		return done, err
+		return err
 	}
 	defer os.RemoveAll(temp)
-	pack, err := s.repack(ctx, dir, temp, row, old, o.Full)
+	local := s.Git.Local(dir)
+	var hash string
+	if whole {
+		hash, err = local.PackAll(ctx, temp)
+	} else {
+		hashes := make([]string, len(old))
+		for i, p := range old {
+			hashes[i] = p.hash
+		}
+		hash, err = local.PackPacks(ctx, temp, hashes)
+	}
 	if err != nil {
-		return done, err
+		return err
 	}
-	if len(old) == 1 && pack != nil && pack.hash == old[0].hash {
-		return done, s.tidy(ctx, dir, row) // nothing to gain
+	var pack *packRow
+	if hash != "" {
+		if len(old) == 1 && old[0].hash == hash && old[0].bitmap > 0 {
+			return nil // nothing to gain
+		}
+		p, err := s.store(ctx, temp, hash)
+		if err != nil {
+			return err
+		}
+		pack = &p
 	}
-	if err := s.replacePacks(ctx, row, old, pack, o.Full); err != nil {
-		return done, err
+	if err := s.replacePacks(ctx, row, old, pack, whole); err != nil {
+		return err
 	}
-	done.Did = append(done.Did, "repack")
-	if _, err := s.Refresh(ctx, dir); err != nil {
-		return done, err
-	}
-	if _, done.After, _, err = sumPacks(ctx, s.DB, row.id); err != nil {
-		return done, err
-	}
-	return done, s.tidy(ctx, dir, row)
+	_, err = s.Refresh(ctx, dir)
+	return err
 }
 
 // small returns the packs to combine, from a list with the largest first: those
@@ -93,38 +151,6 @@ func small(packs []packRow) []packRow {
 		rest += packs[i].size
 	}
 	return packs
-}
-
-func (s *Storage) repack(ctx context.Context, dir, temp string, row repository, old []packRow, full bool) (*packRow, error) {
-	local := s.Git.Local(dir)
-	var hash string
-	if full {
-		v, err := s.snapshot(ctx, dir, row)
-		if err != nil {
-			return nil, err
-		}
-		from := make([]git.OID, len(v.refs))
-		for i, r := range v.refs {
-			from[i] = r.target
-		}
-		if hash, err = local.PackNew(ctx, temp, from, nil); err != nil {
-			return nil, err
-		}
-	} else {
-		hashes := make([]string, len(old))
-		for i, p := range old {
-			hashes[i] = p.hash
-		}
-		var err error
-		if hash, err = local.PackPacks(ctx, temp, hashes); err != nil {
-			return nil, err
-		}
-	}
-	if hash == "" {
-		return nil, nil
-	}
-	p, err := s.store(ctx, temp, hash)
-	return &p, err
 }
 
 // replacePacks replaces packs by one that has their objects. With full, objects
@@ -230,7 +256,7 @@ func (s *Storage) Sweep(ctx context.Context) error {
 
 func (s *Storage) deletePack(ctx context.Context, p packRow) error {
 	if p.object != "" {
-		for _, suffix := range []string{".idx", ".pack"} {
+		for _, suffix := range suffixes() {
 			if err := s.Store.Delete(ctx, p.object+suffix); err != nil {
 				return err
 			}
@@ -284,5 +310,8 @@ func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
 
 // objectOf returns the key of an object without its suffix.
 func objectOf(key string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(key, ".pack"), ".idx")
+	for _, suffix := range suffixes() {
+		key = strings.TrimSuffix(key, suffix)
+	}
+	return key
 }

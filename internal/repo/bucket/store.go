@@ -177,14 +177,15 @@ type packRow struct {
 	hash       string
 	object     string // key in the store without its suffix; empty if the pack is in the row
 	size, idx  int64
+	bitmap     int64 // size; 0 if there is none
 	inRow      bool
 	pack, data []byte // content of the pack and of its index, to insert
 }
 
-const packColumns = `id, hash, object, size, index_size`
+const packColumns = `id, hash, object, size, index_size, bitmap_size`
 
 func scanPack(s db.Scanner) (p packRow, err error) {
-	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx)
+	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap)
 	p.inRow = p.object == ""
 	return p, err
 }
@@ -206,9 +207,9 @@ func insertPack(ctx context.Context, q db.Q, storage string, repositoryID int64,
 	if p.inRow {
 		pack, index = p.pack, p.data
 	}
-	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, pack, pack_index, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, pack, pack_index, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (repository_id, hash) WHERE removed_at IS NULL DO NOTHING`,
-		storage, repositoryID, p.hash, p.object, p.size, p.idx, pack, index, at)
+		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, at)
 	return err
 }
 
@@ -232,13 +233,34 @@ func removeAllPacks(ctx context.Context, q db.Q, repositoryID int64, at time.Tim
 	return err
 }
 
-// sumPacks returns the number and total size of the packs of a repository, and the
-// size of the largest.
-func sumPacks(ctx context.Context, q db.Q, repositoryID int64) (n int, sum, largest int64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(size + index_size), 0), COALESCE(MAX(size), 0) FROM bucket_packs WHERE repository_id = ? AND removed_at IS NULL`,
-		repositoryID).Scan(&n, &sum, &largest)
-	return n, sum, largest, err
+// sumPacks returns the total size of the packs of a repository.
+func sumPacks(ctx context.Context, q db.Q, repositoryID int64) (sum int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT COALESCE(SUM(size + index_size + bitmap_size), 0) FROM bucket_packs WHERE repository_id = ? AND removed_at IS NULL`, repositoryID).Scan(&sum)
+	return sum, err
 }
+
+// parts returns the files of the pack with their sizes. Git takes a pack as
+// complete when its index appears, so that is the last.
+func (p packRow) parts() []part {
+	list := []part{{".pack", p.size}, {".idx", p.idx}}
+	if p.bitmap > 0 {
+		list = []part{{".pack", p.size}, {".bitmap", p.bitmap}, {".idx", p.idx}}
+	}
+	return list
+}
+
+// part is a file of a pack.
+type part struct {
+	suffix string
+	size   int64
+}
+
+// suffixes are those of all files that a pack may have, the index first: without
+// it, git does not look for the others.
+func suffixes() []string { return []string{".idx", ".pack", ".bitmap", ".rev"} }
+
+// total returns the size of all files of the pack.
+func (p packRow) total() int64 { return p.size + p.idx + p.bitmap }
 
 // findRemoved returns packs that were removed before a time.
 func findRemoved(ctx context.Context, q db.Q, storage string, before time.Time, limit int) ([]packRow, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,7 +163,7 @@ func (s *Storage) packNew(ctx context.Context, dir, temp string, before *snapsho
 // many small ones, which live until the next housekeeping.
 const maxRow = 64 << 10
 
-// store stores a pack and its index, in the object store or, if it is small, in
+// store stores the files of a pack, in the object store or, if it is small, in
 // the row that is returned.
 func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) {
 	base := filepath.Join(dir, "pack-"+hash)
@@ -170,24 +171,26 @@ func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) 
 	for _, part := range []struct {
 		suffix string
 		size   *int64
-	}{{".pack", &p.size}, {".idx", &p.idx}} {
+	}{{".pack", &p.size}, {".idx", &p.idx}, {".bitmap", &p.bitmap}} {
 		info, err := os.Stat(base + part.suffix)
-		if err != nil {
+		if err != nil && (part.suffix != ".bitmap" || !errors.Is(err, fs.ErrNotExist)) {
 			return p, err
 		}
-		*part.size = info.Size()
+		if err == nil {
+			*part.size = info.Size()
+		}
 	}
 	var err error
 	if p.size <= maxRow && p.idx <= maxRow {
-		p.inRow = true
+		p.inRow, p.bitmap = true, 0 // small enough without
 		if p.pack, err = os.ReadFile(base + ".pack"); err == nil {
 			p.data, err = os.ReadFile(base + ".idx")
 		}
 		return p, err
 	}
 	p.object = s.prefix() + hash[:2] + "/" + hash + "-" + strings.ToLower(rand.Text()[:12])
-	for _, suffix := range []string{".pack", ".idx"} {
-		if err := s.putObject(ctx, p.object+suffix, base+suffix); err != nil {
+	for _, part := range p.parts() {
+		if err := s.putObject(ctx, p.object+part.suffix, base+part.suffix); err != nil {
 			return p, fmt.Errorf("store pack: %w", err)
 		}
 	}
@@ -319,8 +322,8 @@ func (s *Storage) adopt(dir, temp string, pack *packRow, before, after repositor
 		return
 	}
 	defer e.mu.Unlock()
-	for _, suffix := range []string{".pack", ".idx"} {
-		if err := os.Rename(filepath.Join(temp, "pack-"+pack.hash+suffix), packBase(dir, pack.hash)+suffix); err != nil {
+	for _, part := range pack.parts() {
+		if err := os.Rename(filepath.Join(temp, "pack-"+pack.hash+part.suffix), packBase(dir, pack.hash)+part.suffix); err != nil {
 			return // fetched by the next use
 		}
 	}
