@@ -95,7 +95,7 @@ func (f *fetching) pushRules(fields map[string]json.RawMessage) json.RawMessage 
 	if err != nil || len(given) == 0 {
 		return nil
 	}
-	if err := decodeNamed(text, &r); err == nil {
+	if err = decodeNamed(text, &r); err == nil {
 		err = r.Check()
 	}
 	if err != nil {
