@@ -204,7 +204,7 @@ func TestAllowedFailure(t *testing.T) {
 		b.get(style).want(200, word, "note warn", "This job is allowed to fail").not("note bad")
 		b.get(at+"/pipelines").want(200, "Passed with warnings", `title="test: Passed with warnings"`, `title="later: Passed"`)
 		b.get(at+"/commits/main").want(200, "dot st-warning")
-		b.get("/ada/p").want(200, `class="st st-warning" href="`+page+`"`)
+		b.get("/ada/p").want(200, `class="dot st-warning" href="`+page+`"`)
 		b.submit(page, page+"/retry").leads(page)
 		st.end(st.take(), "success")
 		b.get(page).want(200, "Passed").not("st-warning", "Passed with warnings", page+"/retry")
