@@ -101,8 +101,13 @@ func (c *command) runImport(cmd *cobra.Command, o imports) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--server %w", err)}
 	}
-	s := &apiClient{url: server, token: own, client: &http.Client{Timeout: time.Minute}}
+	s := &apiClient{url: server, token: own, client: &http.Client{Timeout: time.Minute, CheckRedirect: noRedirect}}
 	return c.followImport(cmd.Context(), s, o, source, token)
+}
+
+// noRedirect refuses redirects, which would send both tokens to another address.
+func noRedirect(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("the server redirects to %s: use that address", to.URL.Host)
 }
 
 // readToken reads a token from a file.

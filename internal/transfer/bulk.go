@@ -262,13 +262,17 @@ func (s *Service) destination(ctx context.Context, by actor.Actor, ofProject boo
 	return &n.ID, nil
 }
 
+// queueTries is how often the job of an entity is tried: more often than all steps
+// may fail, because the tries of each step are counted apart.
+const queueTries = 200
+
 // addEntity adds an entity and its background job.
 func (s *Service) addEntity(ctx context.Context, tx *db.Tx, e *Entity) error {
 	e.State, e.CreatedAt, e.UpdatedAt = Created, s.Now(), s.Now()
 	if err := insertEntity(ctx, tx, e); err != nil {
 		return err
 	}
-	return s.Queue.Add(ctx, tx, BulkImportWork{e.ID}, queue.In(bulkLane), queue.Tries(20))
+	return s.Queue.Add(ctx, tx, BulkImportWork{e.ID}, queue.In(bulkLane), queue.Tries(queueTries))
 }
 
 // BulkImport returns a bulk import to the one who asked for it and to administrators;

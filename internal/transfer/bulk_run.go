@@ -49,6 +49,8 @@ func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 	switch {
 	case err == nil, errors.Is(err, errCanceled):
 		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return s.failEntity(context.WithoutCancel(ctx), e, "The import took longer than a day.")
 	case ctx.Err() != nil:
 		// The node stops, and another one goes on: this was no failed try.
 		return errors.Join(err, forgetTry(context.WithoutCancel(ctx), s.DB, e))

@@ -17,13 +17,15 @@ import (
 // the step is read; files are stored at once.
 type spool struct {
 	*Service
-	e     *Entity
-	group int
-	rows  map[string]*spoolRows
-	order []string
-	files []storedPart
-	text  int64 // bytes of rows
-	put   func(part *storedPart, file *os.File) error
+	e      *Entity
+	group  int
+	rows   map[string]*spoolRows
+	order  []string
+	files  []storedPart
+	text   int64        // bytes of rows
+	stored []storedPart // rows of earlier groups
+	failed error        // why rows of an earlier group could not be stored
+	put    func(part *storedPart, file *os.File) error
 }
 
 type spoolRows struct {
@@ -40,8 +42,12 @@ func newSpool(ctx context.Context, s *Service, e *Entity) *spool {
 	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
 }
 
-// Next implements remote.Output.
-func (s *spool) Next() { s.group++ }
+// Next implements remote.Output. The rows of the group are stored, so that the files of
+// one group are open at a time.
+func (s *spool) Next() {
+	s.storeRows()
+	s.group++
+}
 
 // key is where something of the step is stored.
 func (s *spool) key(name string) string {
@@ -50,6 +56,9 @@ func (s *spool) key(name string) string {
 
 // Row implements remote.Output.
 func (s *spool) Row(p archive.Part, row any) error {
+	if s.failed != nil {
+		return s.failed
+	}
 	key := s.key(string(p))
 	to := s.rows[key]
 	if to == nil {
@@ -84,7 +93,7 @@ func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, er
 	}
 	defer file.Close()
 	_ = os.Remove(file.Name())
-	out := bufio.NewWriterSize(file, 64<<10)
+	out := bufio.NewWriterSize(&limitedWriter{file, maxFile}, 64<<10)
 	there, err := fill(out)
 	if err == nil {
 		err = out.Flush()
@@ -98,6 +107,23 @@ func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, er
 	}
 	s.files = append(s.files, part)
 	return nil
+}
+
+// maxFile is the maximum size of a repository or another file of the source, in bytes.
+const maxFile = 16 << 30
+
+// limitedWriter refuses what is larger than its limit.
+type limitedWriter struct {
+	to   io.Writer
+	left int64
+}
+
+// Write implements io.Writer.
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	if w.left -= int64(len(p)); w.left < 0 {
+		return 0, errs.Invalid("A repository or file of the source has more than %d GiB.", maxFile>>30)
+	}
+	return w.to.Write(p)
 }
 
 // putPart stores a temporary file.
@@ -116,18 +142,26 @@ func (s *Service) putPart(ctx context.Context, part *storedPart, file *os.File) 
 
 // store stores the rows, and returns all parts of the step.
 func (s *spool) store() ([]storedPart, error) {
-	parts := s.files
+	s.storeRows()
+	return append(s.files, s.stored...), s.failed
+}
+
+// storeRows stores the rows of the current group.
+func (s *spool) storeRows() {
 	for _, key := range s.order {
 		to := s.rows[key]
-		if err := to.out.Flush(); err != nil {
-			return nil, err
+		err := to.out.Flush()
+		if err == nil {
+			err = s.put(&to.storedPart, to.file)
 		}
-		if err := s.put(&to.storedPart, to.file); err != nil {
-			return nil, err
+		if err != nil && s.failed == nil {
+			s.failed = err
 		}
-		parts = append(parts, to.storedPart)
+		s.stored = append(s.stored, to.storedPart)
+		_ = to.file.Close() // what is in it is stored
+		delete(s.rows, key)
 	}
-	return parts, nil
+	s.order = nil
 }
 
 // close removes the temporary files.

@@ -7,6 +7,7 @@ package remote
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -333,7 +334,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.err = fail("An answer of the source is too large.")
 	case b.client.read.Add(int64(n)) > b.client.limits.Total:
 		b.err = fail("The answers of the source have more than %d MiB in total.", b.client.limits.Total>>20)
-	case b.client.held.Add(int64(n)) > b.client.limits.Held && !b.file:
+	case !b.file && b.client.held.Add(int64(n)) > b.client.limits.Held:
 		b.err = fail("A page of the source with everything that belongs to it has more than %d MiB.", b.client.limits.Held>>20)
 	}
 	if b.err != nil {
@@ -384,9 +385,11 @@ func plainly(err error) string {
 	if errors.As(err, &kind) {
 		field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]
 		if field == "" {
-			return "it is a " + kind.Value + " instead of an object."
+			value, _, _ := strings.Cut(kind.Value, " ")
+			return "it is a " + value + " instead of an object."
 		}
-		return field + " has the wrong type (" + kind.Value + ")."
+		value, _, _ := strings.Cut(kind.Value, " ") // without the value itself
+		return cut(field, 100) + " has the wrong type (" + value + ")."
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if len(text) > 200 {
@@ -422,9 +425,9 @@ func pages[T any](ctx context.Context, c *Client, path string, query url.Values,
 	if ask.Get("per_page") == "" {
 		ask.Set("per_page", strconv.Itoa(perPage))
 	}
-	seen := map[string]bool{}
+	seen := map[[sha256.Size]byte]bool{} // digests, because queries may be long
 	for items, number := 0, 1; ; number++ {
-		key := ask.Encode()
+		key := sha256.Sum256([]byte(ask.Encode()))
 		if seen[key] {
 			return fail("The source repeats a page of a list.")
 		}

@@ -32,7 +32,7 @@ func (c *Client) FindGroup(ctx context.Context, path string) (Place, error) {
 	if g.ID <= 0 {
 		return Place{}, fail("The source does not answer like a server of the v4 API.")
 	}
-	return Place{ID: g.ID, Path: path, Name: cut(g.Name, maxName), Visibility: g.Visibility}, nil
+	return Place{ID: g.ID, Path: path, Name: cut(g.Name, maxName), Visibility: cut(g.Visibility, 20)}, nil
 }
 
 // maxGroups is the maximum number of groups of an import.
@@ -60,7 +60,7 @@ func (r *Reader) tree(ctx context.Context, path string) error {
 				r.Skip(Skipped{Relation: "groups", Name: cut(g.FullPath, maxName), Why: "The path is not one of a subgroup, or there are too many groups."})
 				continue
 			}
-			r.Groups = append(r.Groups, Place{ID: g.ID, Path: g.FullPath, Name: cut(g.Name, maxName), Visibility: g.Visibility})
+			r.Groups = append(r.Groups, Place{ID: g.ID, Path: g.FullPath, Name: cut(g.Name, maxName), Visibility: cut(g.Visibility, 20)})
 		}
 		return nil
 	}, r.bad("groups", ""))
@@ -297,7 +297,7 @@ func (r *Reader) projects(ctx context.Context) error {
 				r.Skip(Skipped{Relation: "projects", Name: cut(p.FullPath, maxName), Why: "The path is not one of a project in these groups, or there are too many projects."})
 				continue
 			}
-			r.Projects = append(r.Projects, Place{ID: p.ID, Path: p.FullPath, Name: cut(p.Name, maxName), Visibility: p.Visibility})
+			r.Projects = append(r.Projects, Place{ID: p.ID, Path: p.FullPath, Name: cut(p.Name, maxName), Visibility: cut(p.Visibility, 20)})
 		}
 		r.count("projects", len(page))
 		return nil
@@ -315,7 +315,7 @@ func (c *Client) ListGroups(ctx context.Context, search string, most int) ([]Pla
 	err := list(ctx, c, "/groups", query, func(page []groupJSON) error {
 		for _, g := range page {
 			if CheckPath(g.FullPath) && g.ID > 0 {
-				places = append(places, Place{ID: g.ID, Path: g.FullPath, Name: cut(g.Name, maxName), Visibility: g.Visibility})
+				places = append(places, Place{ID: g.ID, Path: g.FullPath, Name: cut(g.Name, maxName), Visibility: cut(g.Visibility, 20)})
 			}
 		}
 		return enough(len(places), most)
@@ -334,7 +334,7 @@ func (c *Client) ListProjects(ctx context.Context, search string, most int) ([]P
 	err := list(ctx, c, "/projects", query, func(page []projectJSON) error {
 		for _, p := range page {
 			if CheckPath(p.FullPath) && p.ID > 0 {
-				places = append(places, Place{ID: p.ID, Path: p.FullPath, Name: cut(p.Name, maxName), Visibility: p.Visibility})
+				places = append(places, Place{ID: p.ID, Path: p.FullPath, Name: cut(p.Name, maxName), Visibility: cut(p.Visibility, 20)})
 			}
 		}
 		return enough(len(places), most)

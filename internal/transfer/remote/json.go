@@ -194,20 +194,22 @@ type discussionJSON struct {
 }
 
 type noteJSON struct {
-	ID          int64         `json:"id"`
-	Type        string        `json:"type"`
-	Body        string        `json:"body"`
-	Author      *userJSON     `json:"author"`
-	CreatedAt   time.Time     `json:"created_at"`
-	UpdatedAt   time.Time     `json:"updated_at"`
-	System      bool          `json:"system"`
-	Internal    bool          `json:"internal"`
-	CommitID    string        `json:"commit_id"`
-	Position    *positionJSON `json:"position"`
-	Resolved    bool          `json:"resolved"`
-	ResolvedBy  *userJSON     `json:"resolved_by"`
-	ResolvedAt  *time.Time    `json:"resolved_at"`
-	Suggestions []struct {
+	ID        int64     `json:"id"`
+	Type      string    `json:"type"`
+	Body      string    `json:"body"`
+	Author    *userJSON `json:"author"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	System    bool      `json:"system"`
+	Internal  bool      `json:"internal"`
+	// Confidential is the name of Internal in servers before 15.0.
+	Confidential bool          `json:"confidential"`
+	CommitID     string        `json:"commit_id"`
+	Position     *positionJSON `json:"position"`
+	Resolved     bool          `json:"resolved"`
+	ResolvedBy   *userJSON     `json:"resolved_by"`
+	ResolvedAt   *time.Time    `json:"resolved_at"`
+	Suggestions  []struct {
 		FromLine    int64  `json:"from_line"`
 		ToLine      int64  `json:"to_line"`
 		FromContent string `json:"from_content"`

@@ -250,7 +250,7 @@ var (
 // note returns the row of a note. It is false for mentions elsewhere.
 func (r *Reader) note(on archive.Noteable, thread string, n *noteJSON) (archive.NoteRow, bool) {
 	row := archive.NoteRow{
-		Noteable: on, Discussion: thread, Type: n.Type, Internal: n.Internal, Author: r.person(n.Author), CommitSHA: n.CommitID, CreatedAt: utc(n.CreatedAt), UpdatedAt: utc(n.UpdatedAt),
+		Noteable: on, Discussion: thread, Type: n.Type, Internal: n.Internal || n.Confidential, Author: r.person(n.Author), CommitSHA: n.CommitID, CreatedAt: utc(n.CreatedAt), UpdatedAt: utc(n.UpdatedAt),
 	}
 	if !discussion.MatchString(thread) {
 		row.Discussion = "0" + strconv.FormatInt(max(n.ID, 0), 16)

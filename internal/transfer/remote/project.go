@@ -48,7 +48,7 @@ func (c *Client) FindProject(ctx context.Context, path string) (Place, error) {
 	if p.ID <= 0 {
 		return Place{}, fail("The source does not answer like a server of the v4 API.")
 	}
-	return Place{ID: p.ID, Path: path, Name: cut(p.Name, maxName), Visibility: p.Visibility}, nil
+	return Place{ID: p.ID, Path: path, Name: cut(p.Name, maxName), Visibility: cut(p.Visibility, 20)}, nil
 }
 
 func (r *Reader) project(ctx context.Context, path string, _ Output) error {

@@ -281,6 +281,7 @@ func (r *Reader) users(ctx context.Context, out Output) error {
 	const batch = 100
 	for from := 0; from < len(r.Users); from += batch {
 		part := r.Users[from:min(from+batch, len(r.Users))]
+		r.Client.held.Store(0)
 		digests := make([]string, len(part))
 		err := fanOut(ctx, len(part), func(ctx context.Context, i int) error {
 			if !r.Digests && part[i].Username != "" {

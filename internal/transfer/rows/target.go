@@ -399,6 +399,14 @@ func (t *Target) putProtected(ctx context.Context, tx *db.Tx, r *archive.Protect
 		}
 		p.Access = append(p.Access, entry)
 	}
+	// A rule must not become wider: an action that only unknown users may do is for no
+	// one. An action without entries would be for Maintainers.
+	for _, a := range r.Access {
+		action := repo.RefAction(a.Action)
+		if action != repo.Unprotect && !slices.ContainsFunc(p.Access, func(e repo.RefAccess) bool { return e.Action == action }) {
+			p.Access = append(p.Access, repo.RefAccess{Action: action, Level: project.NoAccess})
+		}
+	}
 	return repo.PutProtected(ctx, tx, p)
 }
 
