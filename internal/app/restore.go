@@ -127,7 +127,9 @@ func (r *restore) fits() error {
 	}
 	err := r.in.Each(backupGit, func(e backup.Entry, _ io.Reader) error {
 		storage, _, _ := strings.Cut(e.Name, "/")
-		need[r.cfg.Storages[storage]] += e.Size
+		if _, ok := r.cfg.Buckets[storage]; !ok {
+			need[r.cfg.Storages[storage]] += e.Size
+		}
 		return nil
 	})
 	if err == nil && r.cfg.DatabaseURL == "" {

@@ -124,7 +124,7 @@ func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool {
 		switch name {
 		case "goose_db_version", "schema_versions", "nodes", "code_indexes",
-			"bucket_repositories", "bucket_refs", "bucket_ref_marks", "bucket_packs": // repositories are dumped otherwise
+			"bucket_storages", "bucket_repositories", "bucket_refs", "bucket_ref_marks", "bucket_packs": // repositories are dumped otherwise
 			return true
 		}
 		return strings.HasPrefix(name, "river_")

@@ -47,21 +47,31 @@ func (r Repo) PackNew(ctx context.Context, dir string, from, not []OID) (hash st
 	for _, id := range not {
 		in.WriteString(string(id) + "\n")
 	}
-	return r.pack(ctx, dir, in.String(), "--revs")
+	return r.pack(ctx, writing, dir, in.String(), "--revs")
 }
 
 // PackAll writes a pack of all objects that are reachable from refs, with a bitmap.
-func (r Repo) PackAll(ctx context.Context, dir string) (hash string, err error) {
-	return r.pack(ctx, dir, "", "--all", "--write-bitmap-index")
+// Tips are the values of the refs; one that does not exist is an error.
+func (r Repo) PackAll(ctx context.Context, dir string, tips []OID) (hash string, err error) {
+	in, err := revInput(tips)
+	if err != nil {
+		return "", err
+	}
+	// Bitmaps need --all, which skips refs to missing objects.
+	return r.pack(ctx, upkeep, dir, in, "--revs", "--all", "--write-bitmap-index")
 }
 
-// PackPacks writes a pack of the objects of packs with some hashes.
-func (r Repo) PackPacks(ctx context.Context, dir string, hashes []string) (hash string, err error) {
+// PackPacks writes a pack of the objects of packs with some hashes, except for those
+// that are in other packs.
+func (r Repo) PackPacks(ctx context.Context, dir string, hashes, except []string) (hash string, err error) {
 	var in strings.Builder
 	for _, h := range hashes {
 		in.WriteString("pack-" + h + ".pack\n")
 	}
-	return r.pack(ctx, dir, in.String(), "--stdin-packs")
+	for _, h := range except {
+		in.WriteString("^pack-" + h + ".pack\n")
+	}
+	return r.pack(ctx, upkeep, dir, in.String(), "--stdin-packs")
 }
 
 // PackLoose writes a pack of all loose objects.
@@ -89,12 +99,13 @@ func (r Repo) PackLoose(ctx context.Context, dir string) (hash string, err error
 	if in.Len() == 0 {
 		return "", nil
 	}
-	return r.pack(ctx, dir, in.String())
+	return r.pack(ctx, writing, dir, in.String())
 }
 
-func (r Repo) pack(ctx context.Context, dir, input string, options ...string) (string, error) {
+func (r Repo) pack(ctx context.Context, w work, dir, input string, options ...string) (string, error) {
 	args := append([]string{"-c", "pack.threads=1", "pack-objects", "-q", "--delta-base-offset", "--non-empty"}, options...)
-	out, err := r.output(ctx, command{work: upkeep, args: append(args, filepath.Join(dir, "pack")), in: strings.NewReader(input)})
+	c := command{work: w, args: append(args, filepath.Join(dir, "pack")), in: strings.NewReader(input), limit: r.engine.limits.Transfer}
+	out, err := r.output(ctx, c)
 	if err != nil {
 		return "", err
 	}

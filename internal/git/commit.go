@@ -69,6 +69,11 @@ func (r Repo) readCommits(ctx context.Context, ids []OID, allowMissing bool) ([]
 	if len(missing) == 0 {
 		return list, nil
 	}
+	if allowMissing { // those that came to other nodes are not missing
+		if _, err := r.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err := r.withReader(ctx, func(p *reader) error {
 		return p.readAll(missing, TypeCommit, allowMissing, func(o *Object) error {
 			c, err := object.ParseCommit(o.OID, o.Content)

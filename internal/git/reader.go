@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,7 +149,11 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			return &Error{Kind: cause, Name: "cat-file", Exit: -1}
 		case errors.As(err, new(unread)):
 			pool.drop(p)
-			return err
+			again, failed := r.missed(ctx, err, &refreshed)
+			if again {
+				continue
+			}
+			return cmp.Or(failed, err)
 		case errors.Is(err, errBroken):
 			reused := p.reused
 			stderr := pool.drop(p)
@@ -161,18 +166,26 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: stderr + err.Error()}
 		}
 		pool.give(p)
-		if errors.Is(err, ErrNotFound) && !refreshed {
-			// The object may have come to another node.
-			refreshed = true
-			if changed, failed := r.refresh(ctx); failed != nil || changed {
-				if failed == nil {
-					continue
-				}
-				return fmt.Errorf("read objects: %w", failed)
-			}
+		again, failed := r.missed(ctx, err, &refreshed)
+		if again {
+			continue
 		}
-		return err
+		return cmp.Or(failed, err)
 	}
+}
+
+// missed brings a cache up to date, once, if an object was not found: it may have
+// come to another node. It reports whether there is something new.
+func (r Repo) missed(ctx context.Context, err error, refreshed *bool) (bool, error) {
+	if *refreshed || !errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	*refreshed = true
+	changed, err := r.refresh(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read objects: %w", err)
+	}
+	return changed, nil
 }
 
 // read returns an object of the given type, or ErrNotFound if it has another type.

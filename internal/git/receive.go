@@ -154,8 +154,8 @@ func (p *receiver) update(ctx context.Context, q *quarantine) error {
 		return err
 	}
 	err := p.move(ctx, changes)
-	if err != nil && !p.push.Atomic && len(changes) > 1 {
-		// One transaction is fast; if it fails, the refs are updated one by one.
+	if conflicts := errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound); conflicts && !p.push.Atomic && len(changes) > 1 {
+		// One transaction is fast; if a ref cannot be moved, they are updated one by one.
 		err = nil
 		for _, c := range changes {
 			err = errors.Join(err, p.move(ctx, []*RefChange{c}))

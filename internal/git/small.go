@@ -78,6 +78,7 @@ func (r Repo) EachSmallBlob(ctx context.Context, o SmallBlobs, do func(id OID, c
 func (r Repo) smallBlobs(ctx context.Context, ids []OID, minSize int64, do func(id OID, content []byte) error) error {
 	found := make([]*Object, 0, len(ids))
 	err := r.withReader(ctx, func(p *reader) error {
+		found = found[:0]
 		for _, id := range ids {
 			info, err := p.info(string(id))
 			if err != nil {

@@ -1,6 +1,13 @@
 -- +goose Up
 -- oldest: 0060
 
+-- Storages in object stores. The owner is in the store as well, so that a copy of
+-- the instance does not delete what it does not know there.
+CREATE TABLE bucket_storages (
+  storage TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL -- random
+) BY_KEY;
+
 -- Repositories of storages in an object store. Their packs are objects there, and
 -- nodes have caches of them; what a repository consists of is here.
 CREATE TABLE bucket_repositories (

@@ -15,12 +15,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/blob"
@@ -54,7 +54,9 @@ type Storage struct {
 	stats   Stats
 	claim   *os.File // locks the directory
 
-	evicting sync.Mutex // held by the only eviction
+	evicting sync.Mutex    // held by the only eviction
+	fetching chan struct{} // a semaphore for repositories that are fetched
+	owned    atomic.Bool   // the store was seen to belong to this instance
 }
 
 // Stats are counters of the cache since the start of the node.
@@ -77,7 +79,7 @@ func New(d Deps) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil)}
+	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil), fetching: make(chan struct{}, maxFetching)}
 	if s.Dir, s.claim, err = claim(dir); err != nil {
 		return nil, fmt.Errorf("cache of storage %s: %w", d.Name, err)
 	}
@@ -91,7 +93,7 @@ func New(d Deps) (*Storage, error) {
 	return s, nil
 }
 
-// Close gives the directory free for another process.
+// Close releases the directory for another process.
 func (s *Storage) Close() error { return s.claim.Close() }
 
 // Stats returns the counters of the cache.
@@ -162,12 +164,14 @@ func (s *Storage) Remove(ctx context.Context, dir string) error {
 		return fmt.Errorf("remove repository: %w", err)
 	}
 	e := s.entry(dir)
-	e.mu.Lock()
+	if err := lock(ctx, e); err != nil {
+		return err
+	}
 	defer e.mu.Unlock()
 	return s.drop(dir, e)
 }
 
-// Create implements git.Backend.
+// Create implements git.Backend. The draft is left to the caller.
 func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	local := s.Git.Local(draft)
 	defer local.Forget() // the directory will be renamed
@@ -179,6 +183,9 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	if err != nil {
 		return err
 	}
+	if all, err := local.RefNames(ctx, "refs/", nil); err != nil || len(all) != len(list) { // Refs skips those to missing objects
+		return errors.Join(err, fmt.Errorf("create repository: %d of %d refs: %w", len(list), len(all), git.ErrCorrupt))
+	}
 	packDir := filepath.Join(draft, "objects", "pack")
 	if _, err := local.PackLoose(ctx, packDir); err != nil {
 		return fmt.Errorf("pack objects: %w", err)
@@ -186,7 +193,7 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	if err := local.PrunePacked(ctx); err != nil {
 		return fmt.Errorf("pack objects: %w", err)
 	}
-	names, err := filepath.Glob(filepath.Join(packDir, "pack-*.idx"))
+	files, err := os.ReadDir(packDir)
 	if err != nil {
 		return err
 	}
@@ -196,8 +203,11 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 		return err
 	}
 	var packs []packRow
-	for _, name := range names {
-		hash := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "pack-"), ".idx")
+	for _, f := range files {
+		hash, ok := strings.CutSuffix(strings.TrimPrefix(f.Name(), "pack-"), ".idx")
+		if !ok || !strings.HasPrefix(f.Name(), "pack-") {
+			continue
+		}
 		p, err := s.store(ctx, packDir, hash)
 		if err != nil {
 			return err
@@ -220,7 +230,7 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 			return err
 		}
 		for _, p := range packs {
-			if err := insertPack(ctx, tx, s.Name, id, p, s.Now()); err != nil {
+			if err := insertPack(ctx, tx, s.Name, id, p); err != nil {
 				return err
 			}
 		}
@@ -229,15 +239,5 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	if err != nil {
 		return fmt.Errorf("create repository: %w", err)
 	}
-	e := s.entry(dir)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := s.drop(dir, e); err != nil { // from a repository of the same name
-		return nil // the next use replaces it
-	}
-	local.Forget()
-	if err := os.Rename(draft, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil // the cache is filled by the next use
-	}
-	return nil
+	return nil // the cache is filled from the store, which shows that everything is there
 }

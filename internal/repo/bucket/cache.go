@@ -31,6 +31,8 @@ type entry struct {
 
 	known version // newest version of which this node has read refs; Storage.mu
 
+	flight *flight // the fetch that is under way, or nil; Storage.mu
+
 	mu     sync.Mutex // held while the directory is changed
 	synced version    // version of the directory; Storage.mu as well for changes
 	packs  []packRow  // of that version
@@ -69,13 +71,20 @@ func (s *Storage) Present(dir string) bool {
 // intact reports whether the directory is as it was when it was last looked at:
 // what git needs of a repository is there, and nothing happened to the packs.
 func intact(dir string, was fs.FileInfo) bool {
-	for _, name := range []string{"HEAD", "config", "refs"} {
+	now, ok := layout(dir, "packed-refs")
+	return ok && was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
+}
+
+// layout reports whether what git needs of a repository is there, and some more
+// files. It returns the state of the directory of packs.
+func layout(dir string, more ...string) (fs.FileInfo, bool) {
+	for _, name := range append(more, "HEAD", "config", "refs") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return false
+			return nil, false
 		}
 	}
-	now, err := os.Stat(filepath.Join(dir, "objects", "pack"))
-	return err == nil && was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
+	packs, err := os.Stat(filepath.Join(dir, "objects", "pack"))
+	return packs, err == nil
 }
 
 // complete reports whether the directory is a repository with all packs. The
@@ -86,8 +95,8 @@ func (s *Storage) complete(dir string, e *entry) bool {
 	}
 	// Pushes change the directory of packs as well. It is looked at before its files:
 	// changes in between are noticed the next time.
-	stat, err := os.Stat(filepath.Join(dir, "objects", "pack"))
-	if err != nil || !intact(dir, stat) {
+	stat, ok := layout(dir, "packed-refs")
+	if !ok {
 		return false
 	}
 	for _, p := range e.packs {
@@ -130,7 +139,10 @@ func (s *Storage) drop(dir string, e *entry) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, os.RemoveAll(gone))
+	if left := os.RemoveAll(gone); left != nil { // the next process removes it
+		s.Log.Warn("a part of the cache cannot be removed", "directory", gone, "error", left)
+	}
+	return err
 }
 
 const gonePrefix = ".gone-"

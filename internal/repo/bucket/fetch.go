@@ -11,14 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 )
 
-// Refresh implements git.Backend. All callers of one repository wait for the one
-// that fetches.
+// Refresh implements git.Backend. All callers of one repository wait for the same
+// fetch.
 func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 	row, err := s.find(ctx, dir)
 	if err != nil {
@@ -33,16 +34,80 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 		s.count(func(c *Stats) { c.Hits++ })
 		return false, nil
 	}
+	// A fetch that began before the row was read may bring less than the row names.
+	changed := false
+	for range 3 {
+		f := s.fly(dir, e)
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return changed, ctx.Err()
+		}
+		if changed = changed || f.changed; f.err != nil {
+			return changed, fmt.Errorf("fetch repository: %w", f.err)
+		}
+		s.mu.Lock()
+		current = e.synced.has(version{row.id, row.generation})
+		s.mu.Unlock()
+		if current {
+			return changed, nil
+		}
+	}
+	return changed, fmt.Errorf("fetch repository: it was removed from the cache meanwhile: %w", git.ErrBusy)
+}
+
+const (
+	// maxFetching is how many repositories of a storage are fetched at the same time.
+	maxFetching = 8
+	// maxFetch is the longest time that a fetch takes.
+	maxFetch = 2 * time.Hour
+	// maxStall is how long a fetch waits for the next byte.
+	maxStall = time.Minute
+)
+
+// flight is a fetch. It does not end with the request that began it: others wait
+// for it too, and a large repository takes longer than clients wait.
+type flight struct {
+	done    chan struct{}
+	changed bool
+	err     error
+}
+
+// fly returns the fetch of a directory that is under way, or begins one.
+func (s *Storage) fly(dir string, e *entry) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.flight != nil {
+		return e.flight
+	}
+	f := &flight{done: make(chan struct{})}
+	e.flight = f
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), maxFetch)
+		defer cancel()
+		f.changed, f.err = s.bring(ctx, dir, e)
+		s.mu.Lock()
+		e.flight = nil
+		s.mu.Unlock()
+		close(f.done)
+		s.evict(ctx)
+	}()
+	return f
+}
+
+// bring brings a directory up to date when it is its turn.
+func (s *Storage) bring(ctx context.Context, dir string, e *entry) (bool, error) {
+	select {
+	case s.fetching <- struct{}{}:
+		defer func() { <-s.fetching }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	if err := lock(ctx, e); err != nil {
 		return false, err
 	}
-	changed, err := s.sync(ctx, dir, e)
-	e.mu.Unlock()
-	if err != nil {
-		return changed, fmt.Errorf("fetch repository: %w", err)
-	}
-	s.evict(ctx)
-	return changed, nil
+	defer e.mu.Unlock()
+	return s.sync(ctx, dir, e)
 }
 
 // lock locks an entry, unless ctx ends before.
@@ -99,14 +164,12 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("read packs: %w", err)
 	}
-	if stat, err := os.Stat(filepath.Join(dir, "objects", "pack")); err != nil || !intact(dir, stat) || e.synced.id != 0 && e.synced.id != row.id {
+	if _, ok := layout(dir); !ok || e.synced.id != 0 && e.synced.id != row.id {
 		if err := s.makeDir(dir, e, row.head); err != nil {
 			return false, err
 		}
 	}
-	var size int64
 	for _, p := range packs {
-		size += p.total()
 		if hasPack(dir, p) && (e.synced.id == row.id || sound(dir, p)) {
 			continue
 		}
@@ -117,12 +180,17 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err := s.writeRefs(dir, row.head, v); err != nil {
 		return true, err
 	}
+	s.clean(dir, e, packs)
 	stat, err := os.Stat(filepath.Join(dir, "objects", "pack"))
 	if err != nil {
 		return true, err
 	}
-	s.removeReplaced(dir, e, packs)
-	e.size.Store(size + 1)
+	for _, p := range packs { // someone may delete the directory
+		if !hasPack(dir, p) {
+			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
+		}
+	}
+	e.size.Store(packBytes(dir))
 	s.mu.Lock()
 	e.synced, e.packs, e.stat = now, packs, stat
 	s.mu.Unlock()
@@ -180,20 +248,30 @@ func replace(path, content string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// removeReplaced removes the packs that the repository no longer has. Git finds
-// their objects in others. Packs that a push brought before it updated the refs are
-// younger.
-func (s *Storage) removeReplaced(dir string, e *entry, now []packRow) {
+// leftoverAge is the age from which files are removed that no pack of the repository
+// has. A push brings its pack before it updates the refs.
+const leftoverAge = 6 * time.Hour
+
+// clean removes the packs that the repository no longer has, whose objects git finds
+// in others, and what pushes and killed processes left.
+func (s *Storage) clean(dir string, e *entry, now []packRow) {
 	listed := map[string]bool{}
 	for _, p := range now {
-		listed[p.hash] = true
+		listed["pack-"+p.hash] = true
 	}
+	replaced := map[string]bool{}
 	for _, p := range e.packs {
-		if !listed[p.hash] {
-			for _, suffix := range suffixes() {
-				_ = os.Remove(packBase(dir, p.hash) + suffix) // a leftover does no harm
-			}
+		replaced["pack-"+p.hash] = !listed["pack-"+p.hash]
+	}
+	packs := filepath.Join(dir, "objects", "pack")
+	files, _ := os.ReadDir(packs) // the next use tries again
+	for _, f := range files {
+		base := strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))
+		info, err := f.Info()
+		if err != nil || listed[base] || !replaced[base] && s.Now().Sub(info.ModTime()) < leftoverAge {
+			continue
 		}
+		_ = os.Remove(filepath.Join(packs, f.Name())) // a leftover does no harm
 	}
 }
 
@@ -213,11 +291,7 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 		return s.put(dir, p.hash, ".idx", bytes.NewReader(index), p.idx)
 	}
 	for _, part := range p.parts() {
-		in, err := s.Store.GetRange(ctx, p.object+part.suffix, 0, -1)
-		if err == nil {
-			err = s.put(dir, p.hash, part.suffix, in, part.size)
-			_ = in.Close() // it was read
-		}
+		err := s.download(ctx, dir, p, part)
 		if errs.Is(err, errs.KindNotFound) {
 			return fmt.Errorf("%w, or it is missing in the object storage: %s%s", errReplaced, p.object, part.suffix)
 		}
@@ -227,6 +301,42 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 	}
 	s.count(func(c *Stats) { c.Fetches++; c.FetchedBytes += p.total() })
 	return nil
+}
+
+// download gets a file of a pack.
+func (s *Storage) download(ctx context.Context, dir string, p packRow, of part) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stall := time.AfterFunc(maxStall, cancel)
+	defer stall.Stop()
+	in, err := s.Store.GetRange(ctx, p.object+of.suffix, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	body := &body{in: in, stall: stall}
+	err = s.put(dir, p.hash, of.suffix, body, of.size)
+	if body.err != nil {
+		return errs.Unavailable("The object storage does not answer.").Because(body.err)
+	}
+	return err
+}
+
+// body is an object that is downloaded.
+type body struct {
+	in    io.Reader
+	stall *time.Timer // ends the download
+	err   error       // of the object store
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	b.stall.Reset(maxStall)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // put writes a file of a pack, and checks the checksum at its end.
@@ -239,7 +349,7 @@ func (s *Storage) put(dir, hash, suffix string, in io.Reader, size int64) error 
 	defer os.Remove(f.Name()) // a no-op after the rename
 	sum := newTrailer()
 	n, err := io.Copy(io.MultiWriter(f, sum), in)
-	if err := errors.Join(err, f.Chmod(0o440), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(0o440), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if n != size || !sum.ok() || suffix == ".pack" && fmt.Sprintf("%x", sum.last) != hash {

@@ -1,10 +1,12 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -96,48 +98,142 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 		return row, nil, err
 	}
 	if now, err := s.find(ctx, dir); err != nil || now.packGeneration != row.packGeneration {
-		return row, nil, errors.Join(err, git.ErrBusy)
+		return row, nil, cmp.Or(err, git.ErrBusy)
 	}
 	return row, packs, nil
 }
 
-// combine replaces packs by one.
+// combine replaces packs by one: of their objects or, with whole, of all reachable
+// objects. Then what else is in packs that are younger than unreachableGrace goes to a
+// second one: a pipeline may still need a commit after a forced push.
 func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
 	temp, err := s.temp(".pack-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	local := s.Git.Local(dir)
-	var hash string
+	var made []packRow
 	if whole {
-		hash, err = local.PackAll(ctx, temp)
+		made, err = s.packWhole(ctx, dir, temp, row, old)
 	} else {
-		hashes := make([]string, len(old))
-		for i, p := range old {
-			hashes[i] = p.hash
-		}
-		hash, err = local.PackPacks(ctx, temp, hashes)
+		made, err = s.packSmall(ctx, dir, temp, row, old)
 	}
 	if err != nil {
 		return err
 	}
-	var pack *packRow
-	if hash != "" {
-		if len(old) == 1 && old[0].hash == hash && old[0].bitmap > 0 {
-			return nil // nothing to gain
-		}
-		p, err := s.store(ctx, temp, hash)
-		if err != nil {
-			return err
-		}
-		pack = &p
+	if len(old) == len(made) && !slices.ContainsFunc(made, func(p packRow) bool {
+		return !slices.ContainsFunc(old, func(o packRow) bool { return o.hash == p.hash && o.bitmap == p.bitmap })
+	}) {
+		return nil // nothing to gain
 	}
-	if err := s.replacePacks(ctx, row, old, pack, whole); err != nil {
+	if err := s.replacePacks(ctx, row, old, made, whole); err != nil {
 		return err
 	}
 	_, err = s.Refresh(ctx, dir)
 	return err
+}
+
+func (s *Storage) packSmall(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
+	hash, err := s.Git.Local(dir).PackPacks(ctx, temp, hashes(old), nil)
+	if err != nil {
+		// Another node may have replaced them.
+		if now, failed := findPacks(ctx, s.DB, row.id); failed == nil && slices.ContainsFunc(hashes(old), func(h string) bool { return !slices.Contains(hashes(now), h) }) {
+			err = git.ErrBusy
+		}
+		return nil, err
+	}
+	if hash == "" {
+		return nil, nil
+	}
+	p, err := s.store(ctx, temp, hash)
+	p.created = newest(old)
+	return []packRow{p}, err
+}
+
+// unreachableGrace is how long unreachable objects are kept at least.
+const unreachableGrace = 14 * 24 * time.Hour
+
+func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
+	v, err := s.snapshot(ctx, dir, row)
+	if err != nil {
+		return nil, err
+	}
+	if v.generation != row.generation {
+		return nil, git.ErrBusy
+	}
+	tips := make([]git.OID, len(v.refs))
+	for i, r := range v.refs {
+		tips[i] = r.target
+	}
+	local := s.Git.Local(dir)
+	hash, err := local.PackAll(ctx, temp, tips)
+	if err != nil {
+		return nil, err
+	}
+	if hash == "" && len(tips) > 0 {
+		return nil, fmt.Errorf("git packed none of %d refs: %w", len(tips), git.ErrCorrupt)
+	}
+	if now, err := s.find(ctx, dir); err != nil || now.generation != row.generation {
+		return nil, cmp.Or(err, git.ErrBusy) // before it is uploaded
+	}
+	var young []packRow
+	for _, p := range old {
+		if s.Now().Sub(p.created) < unreachableGrace && p.hash != hash {
+			young = append(young, p)
+		}
+	}
+	var made []packRow
+	var except []string
+	if hash != "" {
+		p, err := s.store(ctx, temp, hash)
+		if err != nil {
+			return nil, err
+		}
+		made, except = append(made, p), []string{hash}
+		if err := s.install(dir, temp, p); err != nil { // git looks for it there
+			return nil, err
+		}
+	}
+	if len(young) == 0 {
+		return made, nil
+	}
+	rest, err := local.PackPacks(ctx, temp, hashes(young), except)
+	if err != nil || rest == "" {
+		return made, err
+	}
+	p, err := s.store(ctx, temp, rest)
+	p.created = newest(young)
+	return append(made, p), err
+}
+
+// install moves the files of a pack from a temporary directory to that of a
+// repository.
+func (s *Storage) install(dir, temp string, p packRow) error {
+	for _, part := range p.parts() {
+		if err := os.Rename(filepath.Join(temp, "pack-"+p.hash+part.suffix), packBase(dir, p.hash)+part.suffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hashes(packs []packRow) []string {
+	list := make([]string, len(packs))
+	for i, p := range packs {
+		list[i] = p.hash
+	}
+	return list
+}
+
+// newest returns the time of the newest pack.
+func newest(packs []packRow) time.Time {
+	var at time.Time
+	for _, p := range packs {
+		if p.created.After(at) {
+			at = p.created
+		}
+	}
+	return at
 }
 
 // small returns the packs to combine, from a list with the largest first: those
@@ -153,9 +249,9 @@ func small(packs []packRow) []packRow {
 	return packs
 }
 
-// replacePacks replaces packs by one that has their objects. With full, objects
-// may be missing in it that were not reachable: then no ref may have changed since.
-func (s *Storage) replacePacks(ctx context.Context, row repository, old []packRow, pack *packRow, full bool) error {
+// replacePacks replaces packs by others that have their objects. With whole, objects
+// may be missing in them that were not reachable: then no ref may have changed since.
+func (s *Storage) replacePacks(ctx context.Context, row repository, old, made []packRow, whole bool) error {
 	ids := make([]int64, len(old))
 	for i, p := range old {
 		ids[i] = p.id
@@ -168,7 +264,7 @@ func (s *Storage) replacePacks(ctx context.Context, row repository, old []packRo
 		if err != nil {
 			return err
 		}
-		if now.packGeneration != row.packGeneration || full && now.generation != row.generation {
+		if now.packGeneration != row.packGeneration || whole && now.generation != row.generation {
 			return git.ErrBusy
 		}
 		removed, err := removePacks(ctx, tx, ids, s.Now())
@@ -178,10 +274,13 @@ func (s *Storage) replacePacks(ctx context.Context, row repository, old []packRo
 		if removed != int64(len(ids)) {
 			return git.ErrBusy
 		}
-		if pack != nil {
-			if err := insertPack(ctx, tx, s.Name, row.id, *pack, s.Now()); err != nil {
+		for _, p := range made {
+			if err := insertPack(ctx, tx, s.Name, row.id, p); err != nil {
 				return err
 			}
+		}
+		if !whole {
+			return saveGeneration(ctx, tx, row.id, now.generation+1)
 		}
 		return savePackGeneration(ctx, tx, row.id, now.generation+1)
 	})
@@ -231,6 +330,9 @@ const SweepEvery = 6 * time.Hour
 // some time ago, and those without a row, which crashes leave.
 func (s *Storage) Sweep(ctx context.Context) error {
 	now := s.Now()
+	if err := s.own(ctx); err != nil {
+		return fmt.Errorf("sweep storage %s: %w", s.Name, err)
+	}
 	if err := deleteMarks(ctx, s.DB, now.Add(-markGrace)); err != nil {
 		return fmt.Errorf("sweep storage %s: %w", s.Name, err)
 	}
@@ -296,7 +398,7 @@ func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
 		if err != nil {
 			return err
 		}
-		if !o.ModTime.Before(before) {
+		if !o.ModTime.Before(before) || o.Key == s.prefix()+ownerObject {
 			continue
 		}
 		if batch = append(batch, o); len(batch) == refBatch {

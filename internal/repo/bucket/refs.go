@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
+	"svc/internal/db"
 	"svc/internal/git"
 	"svc/internal/git/refstore"
 )
@@ -88,11 +88,17 @@ func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*sn
 		return v, nil
 	}
 	changes, err := findRefs(ctx, s.DB, row.id, v.generation)
+	if err == nil && v.generation > 0 {
+		// Deletions may have been forgotten between the two queries.
+		var now repository
+		if now, err = s.find(ctx, dir); err == nil && (now.id != v.id || now.refFloor > v.generation) {
+			v = &snapshot{id: row.id}
+			changes, err = findRefs(ctx, s.DB, row.id, 0)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read refs: %w", err)
 	}
-	// The database may sort bytes in another order.
-	sort.Slice(changes, func(i, j int) bool { return changes[i].name < changes[j].name })
 	v = v.with(row.generation, changes)
 	s.keep(dir, v)
 	return v, nil
@@ -190,7 +196,16 @@ func (r *refs) Happened(ctx context.Context, u git.Update, mark string) (bool, e
 	if err != nil {
 		return false, err
 	}
-	return hasMark(ctx, r.s.DB, row.id, mark, u.Ref)
+	happened := false
+	err = r.s.DB.Tx(ctx, func(tx *db.Tx) error {
+		// The lock waits for an update whose connection broke while it was committed.
+		if _, err := lockRepository(ctx, tx, row.id); err != nil {
+			return db.NotFound(err, "Repository")
+		}
+		happened, err = hasMark(ctx, tx, row.id, mark, u.Ref)
+		return err
+	})
+	return happened, err
 }
 
 // WasAt implements refstore.Store. Only the current value is known.

@@ -70,6 +70,15 @@ func forgetDeleted(ctx context.Context, tx *db.Tx, id, generation int64) error {
 	return db.ExecOne(ctx, tx, `UPDATE bucket_repositories SET ref_floor = ? WHERE id = ?`, generation, id)
 }
 
+// findOwner returns the owner of a storage. If it has none, that becomes id.
+func findOwner(ctx context.Context, q db.Q, storage, id string) (owner string, err error) {
+	if _, err = q.ExecContext(ctx, `INSERT INTO bucket_storages (storage, owner) VALUES (?, ?) ON CONFLICT (storage) DO NOTHING`, storage, id); err != nil {
+		return "", err
+	}
+	err = q.QueryRowContext(ctx, `SELECT owner FROM bucket_storages WHERE storage = ?`, storage).Scan(&owner)
+	return owner, err
+}
+
 // ref is a row of bucket_refs. The target is empty for a deleted ref.
 type ref struct {
 	name           string
@@ -173,19 +182,20 @@ func deleteMarks(ctx context.Context, q db.Q, before time.Time) error {
 
 // packRow is a row of bucket_packs without the content of the pack.
 type packRow struct {
-	id         int64
-	hash       string
-	object     string // key in the store without its suffix; empty if the pack is in the row
-	size, idx  int64
-	bitmap     int64 // size; 0 if there is none
-	inRow      bool
-	pack, data []byte // content of the pack and of its index, to insert
+	id          int64
+	hash        string
+	object      string // key in the store without its suffix; empty if the pack is in the row
+	size, idx   int64
+	bitmap      int64 // size; 0 if there is none
+	created     time.Time
+	inRow       bool
+	pack, index []byte // contents, to insert
 }
 
-const packColumns = `id, hash, object, size, index_size, bitmap_size`
+const packColumns = `id, hash, object, size, index_size, bitmap_size, created_at`
 
 func scanPack(s db.Scanner) (p packRow, err error) {
-	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap)
+	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap, db.Time(&p.created))
 	p.inRow = p.object == ""
 	return p, err
 }
@@ -202,14 +212,14 @@ func findContent(ctx context.Context, q db.Q, id int64) (pack, index []byte, err
 }
 
 // insertPack inserts a pack, unless the repository has it.
-func insertPack(ctx context.Context, q db.Q, storage string, repositoryID int64, p packRow, at time.Time) error {
+func insertPack(ctx context.Context, q db.Q, storage string, repositoryID int64, p packRow) error {
 	var pack, index any
 	if p.inRow {
-		pack, index = p.pack, p.data
+		pack, index = p.pack, p.index
 	}
 	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, pack, pack_index, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (repository_id, hash) WHERE removed_at IS NULL DO NOTHING`,
-		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, at)
+		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, p.created)
 	return err
 }
 

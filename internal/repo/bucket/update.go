@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"svc/internal/blob"
@@ -18,7 +17,7 @@ import (
 )
 
 // errRepacked means that packs were replaced while an update was prepared.
-var errRepacked = errors.New("the packs of the repository were replaced")
+var errRepacked = fmt.Errorf("%w: the packs of the repository were replaced", git.ErrBusy)
 
 // Update implements refstore.Store. The objects that become reachable are in the
 // directory of the cache; those that no ref had before are stored as a pack.
@@ -68,6 +67,10 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 	defer os.RemoveAll(temp)
 	pack, err := s.packNew(ctx, dir, temp, before, changes)
 	if err != nil {
+		// The objects of a ref that was deleted meanwhile may be gone.
+		if now, err := s.find(ctx, dir); err == nil && now.packGeneration != row.packGeneration {
+			return errRepacked
+		}
 		return err
 	}
 	var after repository
@@ -91,7 +94,7 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 			return err
 		}
 		if pack != nil {
-			if err := insertPack(ctx, tx, s.Name, now.id, *pack, s.Now()); err != nil {
+			if err := insertPack(ctx, tx, s.Name, now.id, *pack); err != nil {
 				return err
 			}
 		}
@@ -167,7 +170,7 @@ const maxRow = 64 << 10
 // the row that is returned.
 func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) {
 	base := filepath.Join(dir, "pack-"+hash)
-	p := packRow{hash: hash}
+	p := packRow{hash: hash, created: s.Now()}
 	for _, part := range []struct {
 		suffix string
 		size   *int64
@@ -184,8 +187,11 @@ func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) 
 	if p.size <= maxRow && p.idx <= maxRow {
 		p.inRow, p.bitmap = true, 0 // small enough without
 		if p.pack, err = os.ReadFile(base + ".pack"); err == nil {
-			p.data, err = os.ReadFile(base + ".idx")
+			p.index, err = os.ReadFile(base + ".idx")
 		}
+		return p, err
+	}
+	if err := s.own(ctx); err != nil {
 		return p, err
 	}
 	p.object = s.prefix() + hash[:2] + "/" + hash + "-" + strings.ToLower(rand.Text()[:12])
@@ -322,11 +328,7 @@ func (s *Storage) adopt(dir, temp string, pack *packRow, before, after repositor
 		return
 	}
 	defer e.mu.Unlock()
-	for _, part := range pack.parts() {
-		if err := os.Rename(filepath.Join(temp, "pack-"+pack.hash+part.suffix), packBase(dir, pack.hash)+part.suffix); err != nil {
-			return // fetched by the next use
-		}
-	}
+	_ = s.install(dir, temp, *pack) // otherwise it is fetched by the next use
 }
 
 // SetHead implements refstore.Store.
@@ -338,7 +340,7 @@ func (r *refs) SetHead(ctx context.Context, branch string) error {
 	return r.s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := lockRepository(ctx, tx, row.id)
 		if errors.Is(err, db.ErrNoRows) {
-			return fmt.Errorf("%w: %s", git.ErrNoRepository, strconv.FormatInt(row.id, 10))
+			return fmt.Errorf("%w: %s", git.ErrNoRepository, r.dir)
 		}
 		if err != nil {
 			return err
