@@ -121,7 +121,6 @@ const (
 	maxEntities = 500 // of a request
 	maxActive   = 5   // of a user
 	maxToken    = 1024
-	maxProjects = 20_000 // of a group
 )
 
 // BulkImportWork reads an entity of a bulk import in the background.
@@ -136,7 +135,8 @@ func (BulkImportWork) Kind() string { return "transfer_bulk_import" }
 const bulkLane = "bulk_import"
 
 // StartBulkImport imports groups and projects from another server, in the background.
-// Users may who may create them; Unauthorized, Forbidden, NotFound, Invalid.
+// It requires permission to create the groups and projects; Unauthorized, Forbidden,
+// NotFound, Invalid.
 func (s *Service) StartBulkImport(ctx context.Context, by actor.Actor, n NewBulkImport) (*BulkImport, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err

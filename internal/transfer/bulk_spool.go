@@ -64,7 +64,7 @@ func (s *spool) Row(p archive.Part, row any) error {
 	if to == nil {
 		file, err := os.CreateTemp(s.TempDir, "import-*")
 		if err != nil {
-			return fmt.Errorf("make room for a part: %w", err)
+			return fmt.Errorf("create a temporary file: %w", err)
 		}
 		_ = os.Remove(file.Name()) // without a name it cannot outlive the process
 		to = &spoolRows{storedPart{Group: s.group, Part: p, Key: key}, file, bufio.NewWriterSize(file, 32<<10)}
@@ -89,7 +89,7 @@ func (s *spool) Row(p archive.Part, row any) error {
 func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, error)) error {
 	file, err := os.CreateTemp(s.TempDir, "import-*")
 	if err != nil {
-		return fmt.Errorf("make room for a file: %w", err)
+		return fmt.Errorf("create a temporary file: %w", err)
 	}
 	defer file.Close()
 	_ = os.Remove(file.Name())

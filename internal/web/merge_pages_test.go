@@ -115,11 +115,11 @@ func TestMergePages(t *testing.T) {
 		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(b.get(one+"/edit").want(200, `value="main"`).body)[1]
 		b.submit(one+"/edit", one, "title", "T", "description", "mine", "target_branch", "main", "was", "0").want(422, "in the meantime", ">mine</textarea>")
 		b.submit(one+"/edit", one, "title", "T", "description", "d", "target_branch", "none", "was", was).want(422, "Target branch does not exist")
-		b.submit(one+"/edit", one, "title", "Mend the lot", "description", "Fixes #1", "target_branch", "main", "was", was).leads(one)
+		b.submit(one+"/edit", one, "title", "Fix everything", "description", "Fixes #1", "target_branch", "main", "was", was).leads(one)
 
 		// Draft and ready, closed and open, locked, subscribed.
 		b.submit(one, one+"/turn", "event", "draft").leads(one)
-		b.get(one).want(200, "Merge blocked: draft", "Draft: Mend the lot", "Mark as ready").not(`name="sha"`)
+		b.get(one).want(200, "Merge blocked: draft", "Draft: Fix everything", "Mark as ready").not(`name="sha"`)
 		b.submit(one, one+"/merge", "sha", r.Tip("1-fix")).leads(one)
 		b.get(one).want(200, "does not allow this")
 		b.submit(one, one+"/turn", "event", "ready").leads(one)
@@ -149,15 +149,15 @@ func TestMergePages(t *testing.T) {
 			"": false, "?state=merged": true, "?state=all": true, "?state=closed": false, "?state=all&author_username=ada": true, "?state=all&author_username=eve": false,
 			"?state=all&assignee_username=eve": true, "?state=all&reviewer_username=None": true, "?state=all&reviewer_username=eve": false, "?state=all&label_name[]=urgent": true,
 			"?state=all&label_name[]=none": false, "?state=all&draft=yes": false, "?state=all&draft=no": true, "?state=all&target_branch=main": true, "?state=all&source_branch=main": false,
-			"?state=all&search=LOT": true, "?state=all&search=nothing": false, "?state=all&milestone_title=Any": false, "?state=merged&sort=merged_at_desc": true, "?state=all&sort=nonsense": true, "?state=all&page=7": false,
+			"?state=all&search=EVERYTHING": true, "?state=all&search=nothing": false, "?state=all&milestone_title=Any": false, "?state=merged&sort=merged_at_desc": true, "?state=all&sort=nonsense": true, "?state=all&page=7": false,
 		} {
-			if got := strings.Contains(b.get(at+query).want(200).body, "Mend the lot"); got != found {
+			if got := strings.Contains(b.get(at+query).want(200).body, "Fix everything"); got != found {
 				t.Errorf("%s: found %v", query, got)
 			}
 		}
-		b.get("/dashboard/merge_requests?scope=created_by_me&state=merged").want(200, "Mend the lot", "ada/p!1")
-		eve.get("/dashboard/merge_requests?state=merged").want(200, "Mend the lot")
-		eve.get("/dashboard/merge_requests?state=merged&scope=reviews_for_me").want(200, "No merge requests yet").not("Mend the lot")
+		b.get("/dashboard/merge_requests?scope=created_by_me&state=merged").want(200, "Fix everything", "ada/p!1")
+		eve.get("/dashboard/merge_requests?state=merged").want(200, "Fix everything")
+		eve.get("/dashboard/merge_requests?state=merged&scope=reviews_for_me").want(200, "No merge requests yet").not("Fix everything")
 		b.submit(one, one+"/delete").leads(at)
 		b.get(one).want(404)
 	})
@@ -210,9 +210,9 @@ func TestMergeFromFork(t *testing.T) {
 		r.Commit(gittest.Commit{Branch: "main", Message: "Clash\n", Parents: []string{r.Tip("main")}, Changes: change("x.txt", "other\n")})
 		b.get(one).want(200, "Merge blocked: merge conflicts", "git fetch origin merge-requests/1/head").not("mb-also")
 		// All checks that fail are shown, not only the first one.
-		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Draft: Mend the lot"}}, Status: 200, Want: `{"detailed_merge_status":"draft_status"}`})
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Draft: Fix everything"}}, Status: 200, Want: `{"detailed_merge_status":"draft_status"}`})
 		b.get(one).want(200, "Merge blocked: draft", "Mark as ready", "<b>Merge conflicts</b>", "git fetch origin merge-requests/1/head")
-		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Mend the lot"}}, Status: 200, Want: `{"detailed_merge_status":"conflict"}`})
+		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Fix everything"}}, Status: 200, Want: `{"detailed_merge_status":"conflict"}`})
 
 		// The list knows of the conflict, also after the target branch has moved.
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/repository/files/late.txt", As: ada, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Late"}}, Status: 201})

@@ -196,7 +196,7 @@ func (b *tab) look(name string) {
 }
 
 // cutOff finds what a wide window has no room for: placeholders and choices that are
-// longer than their fields, names of a few letters and dots, and scroll bars for a
+// longer than their fields, names of a few characters and dots, and scroll bars for a
 // few pixels.
 const cutOff = `innerWidth < 1000 ? [] : (() => {
 	const pen = document.createElement("canvas").getContext("2d"), list = [];

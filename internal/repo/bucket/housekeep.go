@@ -60,7 +60,6 @@ func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOpti
 	}
 	need := needs(packs)
 	whole := o.Full || need.Bitmap || need.Rest > need.Largest/2 && need.Largest >= largePack
-	err = nil
 	if whole && len(packs) > 0 {
 		err = s.combine(ctx, dir, row, packs, true)
 	}

@@ -31,7 +31,6 @@ type projectJSON struct {
 	Archived      bool      `json:"archived"`
 	CreatedAt     time.Time `json:"created_at"`
 	AvatarURL     string    `json:"avatar_url"`
-	EmptyRepo     bool      `json:"empty_repo"`
 }
 
 type memberJSON struct {
@@ -150,7 +149,6 @@ type mergeJSON struct {
 	TargetBranch       string     `json:"target_branch"`
 	SourceBranch       string     `json:"source_branch"`
 	SourceProjectID    *int64     `json:"source_project_id"`
-	TargetProjectID    int64      `json:"target_project_id"`
 	Draft              bool       `json:"draft"`
 	WorkInProgress     bool       `json:"work_in_progress"`
 	SHA                string     `json:"sha"`

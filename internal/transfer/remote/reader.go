@@ -97,7 +97,7 @@ type Reader struct {
 	GroupSettings func(fields map[string]json.RawMessage) archive.SettingsRow
 	// Rules returns the push rules of a project, of their fields in the API.
 	Rules func(fields map[string]json.RawMessage) json.RawMessage
-	// Skip is told of what is not carried over.
+	// Skip is called with what is not imported.
 	Skip func(Skipped)
 
 	people map[int64]archive.Person // by ID
