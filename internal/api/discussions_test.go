@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -43,7 +43,7 @@ func TestMergeDiscussions(t *testing.T) {
 		place := func(more string) string {
 			return fmt.Sprintf(`{"body":"Why?","position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"position_type":"text"%s}}`, m.Refs.Base, m.Refs.Start, m.Refs.Head, more)
 		}
-		code := func(old, now int64) string { return plan.LineCode("long.txt", old, now) }
+		code := func(old, now int64) string { return diffnote.LineCode("long.txt", old, now) }
 		const wrong = `{"message":{"line_code":["can't be blank","must be a valid line code"]}}`
 		note := made(t, s, dan, "POST "+at+"/notes", `{"body":"Hello"}`)
 		var thread struct {

@@ -4,6 +4,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 )
 
 func (a *API) draftNoteRoutes() {
@@ -52,7 +53,7 @@ type draftPositionJSON struct {
 func toDraftNote(d *merge.DraftNote) draftNoteJSON {
 	out := draftNoteJSON{
 		ID: d.ID, AuthorID: d.AuthorID, MergeRequestID: d.RequestID, ResolveDiscussion: d.Resolve, DiscussionID: textOrNull(d.Discussion), Note: d.Body,
-		CommitID: textOrNull(d.CommitSHA), Position: draftPositionJSON{Type: string(plan.OnText)},
+		CommitID: textOrNull(d.CommitSHA), Position: draftPositionJSON{Type: string(diffnote.OnText)},
 	}
 	if p := toPosition(d.Position); p != nil {
 		out.LineCode = textOrNull(d.Position.Code)

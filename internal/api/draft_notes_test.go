@@ -8,7 +8,7 @@ import (
 
 	"svc/internal/app/apptest"
 	"svc/internal/mail/mailtest"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -45,7 +45,7 @@ func TestDraftNotes(t *testing.T) {
 		var thread struct{ ID string }
 		s.Check(t, apptest.Call{Do: "POST " + at + "/discussions", As: bob, JSON: `{"body":"What do you think?"}`, Status: 201}).JSON(t, &thread)
 		where := position(t, s, carol, at, `"new_path":"long.txt","new_line":4`)
-		line := plan.LineCode("long.txt", 4, 4)
+		line := diffnote.LineCode("long.txt", 4, 4)
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}

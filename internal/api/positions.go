@@ -1,7 +1,7 @@
 package api
 
 import (
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 )
 
 // positionJSON is the position of a note in a diff.
@@ -33,7 +33,7 @@ type linePointJSON struct {
 	NewLine *int64  `json:"new_line"`
 }
 
-func toPosition(p *plan.Position) *positionJSON {
+func toPosition(p *diffnote.Position) *positionJSON {
 	if p == nil {
 		return nil
 	}
@@ -43,13 +43,13 @@ func toPosition(p *plan.Position) *positionJSON {
 	if p.Range != nil {
 		out.Range = &lineRangeJSON{toLinePoint(p.Range.Start), toLinePoint(p.Range.End)}
 	}
-	if p.Type == plan.OnImage {
+	if p.Type == diffnote.OnImage {
 		out.Width, out.Height, out.X, out.Y = &p.Width, &p.Height, &p.X, &p.Y
 	}
 	return out
 }
 
-func toLinePoint(p plan.LinePoint) linePointJSON {
+func toLinePoint(p diffnote.LinePoint) linePointJSON {
 	return linePointJSON{p.Code, textOrNull(p.Type), p.OldLine, p.NewLine}
 }
 
@@ -81,20 +81,20 @@ type linePointParams struct {
 	NewLine *int64 `param:"new_line"`
 }
 
-func (p *positionParams) position() *plan.Position {
+func (p *positionParams) position() *diffnote.Position {
 	if p == nil {
 		return nil
 	}
-	made := &plan.Position{
-		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, Type: plan.PositionType(p.Type), OldPath: p.OldPath, NewPath: p.NewPath,
+	made := &diffnote.Position{
+		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, Type: diffnote.PositionType(p.Type), OldPath: p.OldPath, NewPath: p.NewPath,
 		OldLine: p.OldLine, NewLine: p.NewLine, X: p.X, Y: p.Y, Width: p.Width, Height: p.Height,
 	}
 	if p.Range != nil {
-		made.Range = &plan.LineRange{Start: p.Range.Start.point(), End: p.Range.End.point()}
+		made.Range = &diffnote.LineRange{Start: p.Range.Start.point(), End: p.Range.End.point()}
 	}
 	return made
 }
 
-func (p *linePointParams) point() plan.LinePoint {
-	return plan.LinePoint{Code: p.Code, OldLine: p.OldLine, NewLine: p.NewLine}
+func (p *linePointParams) point() diffnote.LinePoint {
+	return diffnote.LinePoint{Code: p.Code, OldLine: p.OldLine, NewLine: p.NewLine}
 }

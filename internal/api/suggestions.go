@@ -1,6 +1,8 @@
 package api
 
-import "svc/internal/plan"
+import (
+	"svc/internal/plan/diffnote"
+)
 
 func (a *API) suggestionRoutes() {
 	a.tag("Suggestions")
@@ -21,7 +23,7 @@ type suggestionJSON struct {
 	ToContent   string `json:"to_content"`
 }
 
-func toSuggestion(s *plan.Suggestion) suggestionJSON {
+func toSuggestion(s *diffnote.Suggestion) suggestionJSON {
 	return suggestionJSON{s.ID, s.FromLine, s.ToLine, s.Appliable, s.Appliable, s.Applied(), s.FromContent, s.ToContent}
 }
 

@@ -10,7 +10,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -151,7 +151,7 @@ func parseConflict(content, ours, theirs string) ([]ConflictSection, bool) {
 		list = append(list, ConflictSection{Conflict: conflict})
 		now = &list[len(list)-1]
 	}
-	for _, line := range plan.SplitLines([]byte(content)) {
+	for _, line := range diffnote.SplitLines([]byte(content)) {
 		bare := strings.TrimRight(line, "\r\n")
 		switch {
 		case side == 0 && strings.HasPrefix(bare, start+ours):

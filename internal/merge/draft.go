@@ -9,6 +9,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -22,7 +23,7 @@ type DraftNote struct {
 	Discussion string // the thread that it replies to
 	Resolve    bool   // resolve the thread when it is published
 	CommitSHA  string
-	Position   *plan.Position // in the diff
+	Position   *diffnote.Position // in the diff
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
@@ -33,13 +34,13 @@ type NewDraft struct {
 	Discussion string
 	Resolve    bool
 	CommitSHA  string
-	Position   *plan.Position // ignored in a reply, which has that of the thread
+	Position   *diffnote.Position // ignored in a reply, which has that of the thread
 }
 
 // DraftChange is a change of a draft note; nil leaves a field as it is.
 type DraftChange struct {
 	Body     *string
-	Position *plan.Position
+	Position *diffnote.Position
 }
 
 // maxDrafts is how many draft notes a user can have on a merge request.

@@ -21,6 +21,7 @@ import (
 	"svc/internal/memo"
 	"svc/internal/notify"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -494,7 +495,9 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest)
 		return s.continueAuto(ctx, tx, now)
 	}
 	on.Commands = s.commandTarget(by, in, m)
-	on.Diff = func(ctx context.Context, p *plan.Position) (*git.FileDiff, error) { return s.fileDiff(ctx, in, m, p) }
+	on.Diff = func(ctx context.Context, p *diffnote.Position) (*git.FileDiff, error) {
+		return s.fileDiff(ctx, in, m, p)
+	}
 	on.Source = func(ctx context.Context, sha, path string) ([]byte, error) {
 		return s.Repos.TextAt(ctx, in, git.OID(sha), path, maxSuggestionFile)
 	}

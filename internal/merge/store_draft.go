@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 )
 
 const draftColumns = `d.id, d.merge_request_id, d.author_id, d.body, d.discussion_id, d.resolve_discussion, d.commit_sha, d.position, d.created_at, d.updated_at`
@@ -14,7 +15,7 @@ func scanDraft(s db.Scanner) (*DraftNote, error) {
 	var position string
 	err := s.Scan(&d.ID, &d.RequestID, &d.AuthorID, &d.Body, &d.Discussion, &d.Resolve, &d.CommitSHA, &position, db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt))
 	if err == nil {
-		d.Position, err = plan.DecodePosition(position)
+		d.Position, err = diffnote.DecodePosition(position)
 	}
 	return &d, err
 }

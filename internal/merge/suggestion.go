@@ -13,6 +13,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -84,7 +85,7 @@ func (s *Service) checkSuggestions(ctx context.Context, in *project.Project, m *
 // lateSuggestion is a suggestion that is not marked as applied, although its file
 // has changed where it would have.
 type lateSuggestion struct {
-	*plan.Suggestion
+	*diffnote.Suggestion
 	diff *git.FileDiff
 }
 
@@ -94,7 +95,7 @@ const maxSettled = 10
 // settleSuggestions marks suggestions as applied whose lines are as they suggest. A
 // crash between the commit that applies them and the mark leaves them so.
 func (s *Service) settleSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, late map[string][]lateSuggestion) error {
-	var done []*plan.Suggestion
+	var done []*diffnote.Suggestion
 	var ids []int64
 	for i, path := range slices.Sorted(maps.Keys(late)) {
 		if i == maxSettled {
@@ -107,7 +108,7 @@ func (s *Service) settleSuggestions(ctx context.Context, in *project.Project, m 
 		if err != nil {
 			return err
 		}
-		lines := plan.SplitLines(content)
+		lines := diffnote.SplitLines(content)
 		for _, one := range late[path] {
 			if one.IsApplied(one.diff, lines) {
 				done, ids = append(done, one.Suggestion), append(ids, one.ID)
@@ -155,7 +156,7 @@ func (s *Service) changedSince(ctx context.Context, in *project.Project, m *Merg
 
 // checkSuggestion sets whether a suggestion can be applied, given the diff of its
 // file since, if that changed.
-func checkSuggestion(one *plan.Suggestion, f *git.FileDiff, changed bool) {
+func checkSuggestion(one *diffnote.Suggestion, f *git.FileDiff, changed bool) {
 	one.Appliable, one.Reason, one.Offset = false, "", 0
 	switch {
 	case one.Applied():
@@ -187,7 +188,7 @@ func checkSuggestion(one *plan.Suggestion, f *git.FileDiff, changed bool) {
 // source branch, for users who may push to it, and resolves their threads. Message
 // replaces the template of the project. NotFound; Forbidden; Invalid for suggestions
 // that cannot be applied; Conflict if the branch has moved.
-func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []int64, message string) ([]*plan.Suggestion, error) {
+func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []int64, message string) ([]*diffnote.Suggestion, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
@@ -267,9 +268,9 @@ type suggestedFile struct {
 
 // applied returns the suggestions with these IDs, and their files with them
 // applied. Invalid.
-func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note, ids []int64) ([]*plan.Suggestion, []*suggestedFile, error) {
-	var chosen []*plan.Suggestion
-	byPath := map[string][]*plan.Suggestion{}
+func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note, ids []int64) ([]*diffnote.Suggestion, []*suggestedFile, error) {
+	var chosen []*diffnote.Suggestion
+	byPath := map[string][]*diffnote.Suggestion{}
 	for _, n := range notes {
 		for _, one := range n.Suggestions {
 			if !slices.Contains(ids, one.ID) {
@@ -295,8 +296,8 @@ func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequ
 			return nil, nil, err
 		}
 		// From the end, so that the numbers of the lines before stay.
-		slices.SortFunc(list, func(a, b *plan.Suggestion) int { return int(b.FromLine + b.Offset - a.FromLine - a.Offset) })
-		f := &suggestedFile{path, plan.SplitLines(content)}
+		slices.SortFunc(list, func(a, b *diffnote.Suggestion) int { return int(b.FromLine + b.Offset - a.FromLine - a.Offset) })
+		f := &suggestedFile{path, diffnote.SplitLines(content)}
 		for i, one := range list {
 			if i > 0 && one.ToLine+one.Offset >= list[i-1].FromLine+list[i-1].Offset {
 				return nil, nil, errs.Refused("Suggestions are not applicable as their lines cannot overlap.")
@@ -314,7 +315,7 @@ func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequ
 }
 
 // suggestionMessage returns the message of the commit that applies suggestions.
-func (s *Service) suggestionMessage(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, notes []*plan.Note, chosen []*plan.Suggestion, files []*suggestedFile, given string) (string, error) {
+func (s *Service) suggestionMessage(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, notes []*plan.Note, chosen []*diffnote.Suggestion, files []*suggestedFile, given string) (string, error) {
 	var paths, authors []string
 	for _, f := range files {
 		paths = append(paths, f.path)

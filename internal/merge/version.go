@@ -12,7 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -125,7 +125,7 @@ func (s *Service) CommitCount(ctx context.Context, m *MergeRequest) (int, error)
 
 // fileDiff returns the diff of the file of a position with all lines, in a
 // version of the merge request. It sets both paths of the position. NotFound.
-func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *plan.Position) (*git.FileDiff, error) {
+func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *diffnote.Position) (*git.FileDiff, error) {
 	known, err := hasVersion(ctx, s.DB, m.ID, p.BaseSHA, p.StartSHA, p.HeadSHA)
 	if err != nil {
 		return nil, fmt.Errorf("versions of merge request %d: %w", m.ID, err)

@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -16,12 +16,12 @@ import (
 const maxViewed = 10_000
 
 // Viewed are the files of a merge request that a user has marked as viewed: by
-// plan.FileCode, the content that they had then.
+// diffnote.FileCode, the content that they had then.
 type Viewed map[string]string
 
 // Has reports whether the user has viewed a file as it is in a diff. A push that
 // changes the file changes its content, and the file counts as not viewed again.
-func (v Viewed) Has(f git.FileDiff) bool { return v[plan.FileCode(f.NewPath)] == content(f) }
+func (v Viewed) Has(f git.FileDiff) bool { return v[diffnote.FileCode(f.NewPath)] == content(f) }
 
 // content identifies both sides of a diff of a file.
 func content(f git.FileDiff) string { return string(f.OldID) + ":" + string(f.NewID) + ":" + f.BMode }
@@ -45,7 +45,7 @@ func (s *Service) Viewed(ctx context.Context, by actor.Actor, ref project.Ref, i
 
 // SetViewed marks a file of a version as viewed by the actor, or takes the mark
 // away. Signed-in users who can see the merge request may call it. The file is
-// named by plan.FileCode. NotFound; Invalid for too many files.
+// named by diffnote.FileCode. NotFound; Invalid for too many files.
 func (s *Service) SetViewed(ctx context.Context, by actor.Actor, ref project.Ref, iid, versionID int64, file string, viewed bool) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Service) SetViewed(ctx context.Context, by actor.Actor, ref project.Ref
 		return err
 	}
 	for _, f := range c.Diff.Files {
-		if plan.FileCode(f.NewPath) != file {
+		if diffnote.FileCode(f.NewPath) != file {
 			continue
 		}
 		if err := s.saveViewed(ctx, c.Request.ID, by.ID, file, content(f), viewed); err != nil {

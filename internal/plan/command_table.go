@@ -1,6 +1,8 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+)
 
 // commandTable lists the quick actions by name. The page
 // docs/user/quick-actions.md is generated from it.

@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/notify"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -28,11 +29,11 @@ type Note struct {
 	Type         string // DiscussionNote or DiffNote; empty for an individual note
 	Body         string
 	AuthorID     int64
-	System       string    // kind of system note; empty for a comment
-	Internal     bool      // visible only to users who can read confidential issues
-	Position     *Position // DiffNote only
-	Current      *Position // position in the newest version of the diff that has the line; nil if it equals Position
-	CommitSHA    string    // the commit that the author was viewing; usually empty
+	System       string             // kind of system note; empty for a comment
+	Internal     bool               // visible only to users who can read confidential issues
+	Position     *diffnote.Position // DiffNote only
+	Current      *diffnote.Position // position in the newest version of the diff that has the line; nil if it equals Position
+	CommitSHA    string             // the commit that the author was viewing; usually empty
 	ResolvedAt   *time.Time
 	ResolvedByID *int64
 	CreatedAt    time.Time
@@ -40,7 +41,7 @@ type Note struct {
 
 	Author      *user.User
 	ResolvedBy  *user.User
-	Suggestions []*Suggestion // DiffNote only
+	Suggestions []*diffnote.Suggestion // DiffNote only
 
 	// Commands is the outcome of the quick actions in a new note; nil if there were
 	// none. A note that contained nothing else has no ID.
@@ -79,7 +80,7 @@ type Noteable struct {
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
 	// Resolved is called in the transaction that resolves threads; may be nil.
 	Resolved func(ctx context.Context, tx *db.Tx) error
-	Diff     Differ // nil for a target without a diff
+	Diff     diffnote.Differ // nil for a target without a diff
 	// Source returns the content of a file of the diff in a commit, for suggestions.
 	// NotFound; TooLarge; Invalid for a binary file. It is nil for a target without a
 	// diff.
@@ -233,10 +234,10 @@ type NewNote struct {
 	// Thread starts a thread; Discussion is the ID of a discussion to reply to.
 	Thread     bool
 	Discussion string
-	Position   *Position // starts a thread on a line of the diff
-	Checked    bool      // Position was checked when the draft note was created
-	CommitSHA  string    // the commit that the author was viewing
-	HeadSHA    string    // head of the merge request that the author has seen, for quick actions
+	Position   *diffnote.Position // starts a thread on a line of the diff
+	Checked    bool               // Position was checked when the draft note was created
+	CommitSHA  string             // the commit that the author was viewing
+	HeadSHA    string             // head of the merge request that the author has seen, for quick actions
 }
 
 // CreateNote adds a note to a target. Requires a signed-in user; if the discussion
@@ -298,7 +299,7 @@ func (s *Service) Prepare(ctx context.Context, by actor.Actor, on Noteable, n Ne
 	if n.Position != nil && n.Discussion == "" {
 		note.Type, note.Position = DiffNote, n.Position
 		if !n.Checked {
-			if err := note.Position.check(ctx, on.Diff); err != nil {
+			if err := note.Position.Check(ctx, on.Diff); err != nil {
 				return nil, err
 			}
 		}
@@ -354,7 +355,7 @@ func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Not
 		if err := insertNote(ctx, tx, n); err != nil {
 			return err
 		}
-		if err := insertSuggestions(ctx, tx, n); err != nil {
+		if err := diffnote.InsertSuggestions(ctx, tx, n.ID, n.Suggestions); err != nil {
 			return err
 		}
 	}
@@ -436,7 +437,7 @@ func (s *Service) UpdateNote(ctx context.Context, by actor.Actor, on Noteable, i
 		if err := saveNote(ctx, tx, n); err != nil {
 			return err
 		}
-		if err := replaceSuggestions(ctx, tx, n); err != nil {
+		if err := diffnote.ReplaceSuggestions(ctx, tx, n.ID, n.Suggestions); err != nil {
 			return err
 		}
 		return s.Events.NoteSaved.Publish(ctx, tx, NoteSaving{Note: n, Update: true, By: by.ID})

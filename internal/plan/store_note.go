@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/plan/diffnote"
 )
 
 const noteColumns = `n.id, n.project_id, n.noteable_type, n.noteable_id, n.noteable_iid, n.discussion_id, n.type, n.body, n.author_id, n.system, n.internal, n.position, n.current_position,
@@ -17,10 +18,10 @@ func scanNote(s db.Scanner) (*Note, error) {
 	err := s.Scan(&n.ID, &n.ProjectID, (*string)(&n.On.Kind), &n.On.ID, &n.OnIID, &n.Discussion, &n.Type, &n.Body, &n.AuthorID, &n.System, &n.Internal, &position, &current,
 		db.NullTime(&n.ResolvedAt), &n.ResolvedByID, db.Time(&n.CreatedAt), db.Time(&n.UpdatedAt), &n.CommitSHA)
 	if err == nil {
-		n.Position, err = DecodePosition(position)
+		n.Position, err = diffnote.DecodePosition(position)
 	}
 	if err == nil {
-		n.Current, err = DecodePosition(current)
+		n.Current, err = diffnote.DecodePosition(current)
 	}
 	return &n, err
 }
@@ -88,7 +89,7 @@ func findDiffNotes(ctx context.Context, q db.Q, on Target, limit int) ([]*Note, 
 		string(on.Kind), on.ID, limit)
 }
 
-func saveCurrentPosition(ctx context.Context, q db.Q, id int64, at *Position) error {
+func saveCurrentPosition(ctx context.Context, q db.Q, id int64, at *diffnote.Position) error {
 	text, err := at.Encode()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/merge"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 )
 
 const (
@@ -77,7 +77,7 @@ type diffView struct {
 // diffFile is the diff of one file.
 type diffFile struct {
 	git.FileDiff
-	ID      string        // of the element: plan.FileCode
+	ID      string        // of the element: diffnote.FileCode
 	Body    template.HTML // rows of a table; empty when there is nothing to show
 	Above   template.HTML // threads on the whole file
 	Why     string        // why there is nothing
@@ -247,7 +247,7 @@ func only(files []git.FileDiff, path string) (from, to int) {
 }
 
 func (v *visit) diffFile(s diffSource, file git.FileDiff) diffFile {
-	f := diffFile{FileDiff: file, ID: plan.FileCode(file.NewPath), Show: v.diffAddress("file", file.NewPath), Viewed: s.marks != nil && s.viewed.Has(file), Threads: s.threads.count(file.NewPath)}
+	f := diffFile{FileDiff: file, ID: diffnote.FileCode(file.NewPath), Show: v.diffAddress("file", file.NewPath), Viewed: s.marks != nil && s.viewed.Has(file), Threads: s.threads.count(file.NewPath)}
 	if s.again != nil {
 		f.More = f.Show + "&context=all"
 	}

@@ -7,7 +7,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -73,7 +73,7 @@ func (v *visit) widen(s diffSource, f *diffFile) error {
 	}
 	wanted := map[int64]bool{}
 	for _, one := range s.threads.files[f.NewPath] {
-		if p := one.at; p.Type == plan.OnText && p.NewLine != nil && !shown[*p.NewLine] {
+		if p := one.at; p.Type == diffnote.OnText && p.NewLine != nil && !shown[*p.NewLine] {
 			for n := *p.NewLine - 3; n <= *p.NewLine+3; n++ {
 				wanted[n] = true
 			}

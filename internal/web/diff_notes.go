@@ -11,6 +11,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -74,13 +75,13 @@ type lineThreads struct {
 // placedThread is a thread with its position in the diff that is shown.
 type placedThread struct {
 	*plan.Discussion
-	at *plan.Position
+	at *diffnote.Position
 }
 
 // threadLink leads to a thread.
 type threadLink struct {
 	Note     int64
-	File     string // plan.FileCode; empty if it is not in this diff
+	File     string // diffnote.FileCode; empty if it is not in this diff
 	Where    string
 	Text     string // how it begins
 	Author   string
@@ -152,12 +153,12 @@ func (t *lineThreads) of(path string, lines bool) (below lineNotes, above templa
 	below = lineNotes{at: map[lineAt]template.HTML{}, newSide: t.NewSide}
 	var list []placedThread
 	for _, one := range t.files[path] {
-		if lines || one.at.Type != plan.OnText {
+		if lines || one.at.Type != diffnote.OnText {
 			list = append(list, one)
 		}
 	}
-	t.draw(list, func(p *plan.Position, html template.HTML) {
-		if p.Type == plan.OnText {
+	t.draw(list, func(p *diffnote.Position, html template.HTML) {
+		if p.Type == diffnote.OnText {
 			below.at[t.lineOf(p.OldLine, p.NewLine)] += html
 		} else {
 			above += html
@@ -178,7 +179,7 @@ func (t *lineThreads) lineOf(old, now *int64) (at lineAt) {
 }
 
 // draw draws threads.
-func (t *lineThreads) draw(placed []placedThread, yield func(*plan.Position, template.HTML)) {
+func (t *lineThreads) draw(placed []placedThread, yield func(*diffnote.Position, template.HTML)) {
 	if len(placed) == 0 || t.err != nil {
 		return
 	}
@@ -216,7 +217,7 @@ func (t *lineThreads) draw(placed []placedThread, yield func(*plan.Position, tem
 
 // rangeText names the lines of a position: "lines +12 to +18". It is empty for a
 // position on a single line.
-func rangeText(p *plan.Position) string {
+func rangeText(p *diffnote.Position) string {
 	if p.Range == nil {
 		return ""
 	}
@@ -270,7 +271,7 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 		t.wanted = 0
 	}
 	var list []*plan.Discussion
-	var at []*plan.Position
+	var at []*diffnote.Position
 	for _, d := range page.Items {
 		if first := d.Notes[0].Position; first != nil {
 			list, at = append(list, d), append(at, first)
@@ -284,12 +285,12 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 	for _, f := range found.Diff.Files {
 		shown[f.NewPath] = true
 	}
-	now := map[*plan.Discussion]*plan.Position{}
+	now := map[*plan.Discussion]*diffnote.Position{}
 	for i, d := range list {
 		if traced[i] != nil && !shown[traced[i].NewPath] {
 			continue // of another file than those that differ between two versions
 		}
-		if now[d] = traced[i]; traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != plan.OnText) {
+		if now[d] = traced[i]; traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != diffnote.OnText) {
 			t.files[traced[i].NewPath] = append(t.files[traced[i].NewPath], placedThread{d, traced[i]})
 		}
 	}
@@ -301,7 +302,7 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 
 // link makes the link to a thread: on this page, in the version that it was
 // written for, or on the overview.
-func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *plan.Position) threadLink {
+func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *diffnote.Position) threadLink {
 	first := d.Notes[0]
 	text, _, _ := strings.Cut(strings.TrimSpace(first.Body), "\n")
 	l := threadLink{Note: first.ID, Text: strings.ToValidUTF8(text[:min(len(text), 80)], ""), Open: first.ResolvedAt == nil, To: fmt.Sprintf("%s#note_%d", p.Path, first.ID)}
@@ -310,7 +311,7 @@ func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *plan.Position)
 	}
 	switch {
 	case now != nil:
-		l.File, l.Where = plan.FileCode(now.NewPath), positionText(now)
+		l.File, l.Where = diffnote.FileCode(now.NewPath), positionText(now)
 		l.To = fmt.Sprintf("%s#note_%d", t.v.diffAddress("note", strconv.FormatInt(first.ID, 10)), first.ID)
 	case first.Position != nil && t.NewSide:
 		l.Where, l.To = positionText(first.Position), fmt.Sprintf("%s/diffs?note=%d#note_%[2]d", p.Path, first.ID)
@@ -379,7 +380,7 @@ func (w *Web) refuseDiffNote(v *visit, p *mergePage, version int64, err error) e
 // sentPosition reads the position of a new thread. The form names lines by both
 // numbers (from, to: "12_13"), or by a number on one side (side, line and, for
 // several lines, first), or none for the whole file (type).
-func (w *Web) sentPosition(v *visit, p *mergePage, on plan.Noteable) (*plan.Position, int64, error) {
+func (w *Web) sentPosition(v *visit, p *mergePage, on plan.Noteable) (*diffnote.Position, int64, error) {
 	f := v.sent()
 	version, line, first := v.whole(&f, "version"), v.whole(&f, "line"), v.whole(&f, "first")
 	if f.bad() {
@@ -390,9 +391,9 @@ func (w *Web) sentPosition(v *visit, p *mergePage, on plan.Noteable) (*plan.Posi
 		return nil, 0, err
 	}
 	at := found.Version
-	position := &plan.Position{BaseSHA: at.Base, StartSHA: at.Start, HeadSHA: at.Head, Type: plan.OnText, NewPath: f.Get("path")}
+	position := &diffnote.Position{BaseSHA: at.Base, StartSHA: at.Start, HeadSHA: at.Head, Type: diffnote.OnText, NewPath: f.Get("path")}
 	if v.text("type") == "file" {
-		position.Type = plan.OnFile
+		position.Type = diffnote.OnFile
 		return position, at.ID, nil
 	}
 	to, from := parseLine(v.text("to")), parseLine(v.text("from"))
@@ -415,7 +416,7 @@ func (w *Web) sentPosition(v *visit, p *mergePage, on plan.Noteable) (*plan.Posi
 	}
 	position.OldLine, position.NewLine = end.OldLine, end.NewLine
 	if start != nil && from != to {
-		position.Range = &plan.LineRange{Start: *start, End: *end}
+		position.Range = &diffnote.LineRange{Start: *start, End: *end}
 	}
 	return position, at.ID, nil
 }
@@ -434,7 +435,7 @@ func parseLine(text string) lineAt {
 
 // pointAt finds a line of the diff of a file. A line that did not change may be
 // named by one of its numbers.
-func pointAt(f *git.FileDiff, at lineAt) *plan.LinePoint {
+func pointAt(f *git.FileDiff, at lineAt) *diffnote.LinePoint {
 	if at == (lineAt{}) {
 		return nil
 	}
@@ -442,11 +443,11 @@ func pointAt(f *git.FileDiff, at lineAt) *plan.LinePoint {
 		old, now := l.Old, l.New
 		switch {
 		case l.Kind == '+' && at.old == 0 && int64(at.new) == now:
-			return &plan.LinePoint{NewLine: &now}
+			return &diffnote.LinePoint{NewLine: &now}
 		case l.Kind == '-' && at.new == 0 && int64(at.old) == old:
-			return &plan.LinePoint{OldLine: &old}
+			return &diffnote.LinePoint{OldLine: &old}
 		case l.Kind == ' ' && (at.old == 0 || int64(at.old) == old) && (at.new == 0 || int64(at.new) == now):
-			return &plan.LinePoint{OldLine: &old, NewLine: &now}
+			return &diffnote.LinePoint{OldLine: &old, NewLine: &now}
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 )
 
 // maxTreeFiles is how many files the tree of a comparison shows. Of a larger
@@ -37,7 +37,7 @@ func (d *diffView) tree(s diffSource, from, to, per int) {
 	var list []treeEntry
 	for i := first; i < last; i++ {
 		f := s.files[i]
-		e := treeEntry{FileDiff: f, parts: strings.Split(f.NewPath, "/"), to: "#" + plan.FileCode(f.NewPath), viewed: s.marks != nil && s.viewed.Has(f), threads: s.threads.count(f.NewPath)}
+		e := treeEntry{FileDiff: f, parts: strings.Split(f.NewPath, "/"), to: "#" + diffnote.FileCode(f.NewPath), viewed: s.marks != nil && s.viewed.Has(f), threads: s.threads.count(f.NewPath)}
 		if i < from || i >= to {
 			e.to = pageAddress(base, i/per+1) + e.to
 		}

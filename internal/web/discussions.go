@@ -11,6 +11,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -181,7 +182,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 			}
 			if position := first.Position; position != nil {
 				one.Where, one.There = positionText(position), fmt.Sprintf("%s/diffs?note=%d#note_%[2]d", at, first.ID)
-				if position.Type == plan.OnText {
+				if position.Type == diffnote.OnText {
 					one.File = position.NewPath
 				}
 			}
@@ -192,7 +193,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 }
 
 // positionText names a position in a diff.
-func positionText(p *plan.Position) string {
+func positionText(p *diffnote.Position) string {
 	text := rangeText(p)
 	switch {
 	case text != "":

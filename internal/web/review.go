@@ -13,6 +13,7 @@ import (
 	"svc/internal/markup"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/project"
 )
 
@@ -161,7 +162,7 @@ func (w *Web) addDiffDraft(v *visit, p *mergePage, version int64, n merge.NewDra
 // placedDraft is a draft note with its position in the diff that is shown.
 type placedDraft struct {
 	draftView
-	at *plan.Position
+	at *diffnote.Position
 }
 
 // placeDrafts places the draft notes of the user in the version that is shown.
@@ -172,7 +173,7 @@ func (t *lineThreads) placeDrafts(p *mergePage, found *merge.Contents) error {
 		return err
 	}
 	var list []draftView
-	var at []*plan.Position
+	var at []*diffnote.Position
 	for _, d := range views {
 		d.There = "" // it is here
 		switch {
@@ -188,7 +189,7 @@ func (t *lineThreads) placeDrafts(p *mergePage, found *merge.Contents) error {
 			return err
 		}
 		for i, d := range list {
-			if traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != plan.OnText) {
+			if traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != diffnote.OnText) {
 				d.Where = ""
 				t.drafts[traced[i].NewPath] = append(t.drafts[traced[i].NewPath], placedDraft{d, traced[i]})
 			}
@@ -203,7 +204,7 @@ func (t *lineThreads) placeDrafts(p *mergePage, found *merge.Contents) error {
 // drawDrafts draws the draft notes of a file, like lineThreads.of.
 func (t *lineThreads) drawDrafts(path string, lines bool, below *lineNotes, above *template.HTML) {
 	for _, d := range t.drafts[path] {
-		if !lines && d.at.Type == plan.OnText {
+		if !lines && d.at.Type == diffnote.OnText {
 			continue
 		}
 		html, err := t.w.part("project/merge", "draft", pair{frame{visit: t.v, Now: t.w.Now()}, d.draftView})
@@ -213,7 +214,7 @@ func (t *lineThreads) drawDrafts(path string, lines bool, below *lineNotes, abov
 		}
 		line := t.lineOf(d.at.OldLine, d.at.NewLine)
 		html = template.HTML(fmt.Sprintf(`<div class="thread panel" data-from="%s" data-to="%[1]s">%s</div>`, line, html))
-		if d.at.Type == plan.OnText {
+		if d.at.Type == diffnote.OnText {
 			below.at[line] += html
 		} else {
 			*above += html
@@ -324,7 +325,7 @@ func (w *Web) onDraft(v *visit, ref project.Ref, done string, do func(context.Co
 
 // suggestionView is a suggestion as it is shown in a note.
 type suggestionView struct {
-	*plan.Suggestion
+	*diffnote.Suggestion
 	Old, New []suggestedLine
 	At       string // address of the merge request
 	Applies  bool   // the user may apply it
@@ -346,7 +347,7 @@ func (s suggestionView) Lines() string {
 }
 
 func numbered(text string, from int64) (list []suggestedLine) {
-	for i, line := range plan.SplitLines([]byte(text)) {
+	for i, line := range diffnote.SplitLines([]byte(text)) {
 		list = append(list, suggestedLine{from + int64(i), shown(line[:max(0, len(line)-1)])})
 	}
 	return list
@@ -359,7 +360,7 @@ func (w *Web) suggestion(v *visit, at string, n *plan.Note) func(int) string {
 		return nil
 	}
 	return func(number int) string {
-		i := slices.IndexFunc(n.Suggestions, func(s *plan.Suggestion) bool { return s.Number == number })
+		i := slices.IndexFunc(n.Suggestions, func(s *diffnote.Suggestion) bool { return s.Number == number })
 		if i < 0 { // it could not be stored
 			if all := markup.Suggestions(v, n.Body); number < len(all) {
 				return markup.Plain(all[number].Content)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/transfer/archive"
 )
 
@@ -299,12 +300,12 @@ func (r *Reader) note(on archive.Noteable, thread string, n *noteJSON) (archive.
 
 // position returns a position as export files have it.
 func position(p *positionJSON) json.RawMessage {
-	at := plan.Position{
-		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, Type: plan.PositionType(p.Type), OldPath: clean(p.OldPath), NewPath: clean(p.NewPath), OldLine: p.OldLine, NewLine: p.NewLine,
+	at := diffnote.Position{
+		BaseSHA: p.BaseSHA, StartSHA: p.StartSHA, HeadSHA: p.HeadSHA, Type: diffnote.PositionType(p.Type), OldPath: clean(p.OldPath), NewPath: clean(p.NewPath), OldLine: p.OldLine, NewLine: p.NewLine,
 	}
 	if p.Range != nil {
-		point := func(q pointJSON) plan.LinePoint {
-			out := plan.LinePoint{Code: clean(q.Code), Type: clean(q.Type), OldLine: q.OldLine, NewLine: q.NewLine}
+		point := func(q pointJSON) diffnote.LinePoint {
+			out := diffnote.LinePoint{Code: clean(q.Code), Type: clean(q.Type), OldLine: q.OldLine, NewLine: q.NewLine}
 			if out.Type == "new" {
 				out.OldLine = nil
 			} else if out.Type == "old" {
@@ -312,13 +313,13 @@ func position(p *positionJSON) json.RawMessage {
 			}
 			return out
 		}
-		at.Range = &plan.LineRange{Start: point(p.Range.Start), End: point(p.Range.End)}
+		at.Range = &diffnote.LineRange{Start: point(p.Range.Start), End: point(p.Range.End)}
 	}
 	path := at.NewPath
 	if path == "" {
 		path = at.OldPath
 	}
-	if at.Type == plan.OnText && at.Range != nil {
+	if at.Type == diffnote.OnText && at.Range != nil {
 		at.Code = at.Range.End.Code
 	}
 	for value, given := range map[*int64]*int64{&at.Width: p.Width, &at.Height: p.Height} {

@@ -9,6 +9,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/diffnote"
 	"svc/internal/transfer/archive"
 )
 
@@ -328,17 +329,17 @@ func position(given json.RawMessage) (string, error) {
 	if len(given) == 0 || string(given) == "null" {
 		return "", nil
 	}
-	p, err := plan.DecodePosition(string(given))
+	p, err := diffnote.DecodePosition(string(given))
 	if err != nil {
 		return "", errs.InvalidField("position", "is invalid").Because(err)
 	}
 	wrong := errs.Fields{}
 	checkSHA(wrong, "position", p.BaseSHA, p.StartSHA, p.HeadSHA)
-	among(wrong, "position", string(p.Type), string(plan.OnText), string(plan.OnFile), string(plan.OnImage))
+	among(wrong, "position", string(p.Type), string(diffnote.OnText), string(diffnote.OnFile), string(diffnote.OnImage))
 	texts := []string{p.OldPath, p.NewPath, p.Code}
 	lines := []*int64{p.OldLine, p.NewLine}
 	if p.Range != nil {
-		for _, point := range []plan.LinePoint{p.Range.Start, p.Range.End} {
+		for _, point := range []diffnote.LinePoint{p.Range.Start, p.Range.End} {
 			texts, lines = append(texts, point.Code, point.Type), append(lines, point.OldLine, point.NewLine)
 		}
 	}

@@ -1,4 +1,4 @@
-package plan
+package diffnote
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func FuzzPosition(f *testing.F) {
 			return
 		}
 		file := &git.FileDiff{Diff: text}
-		err = p.check(context.Background(), func(context.Context, *Position) (*git.FileDiff, error) { return file, nil })
+		err = p.Check(context.Background(), func(context.Context, *Position) (*git.FileDiff, error) { return file, nil })
 		if err != nil {
 			if !errs.Is(err, errs.KindInvalid) {
 				t.Fatal(err)

@@ -1,16 +1,14 @@
-package plan
+// Package diffnote implements the positions of notes in diffs, and the changes that
+// notes suggest. It knows diffs but not who may comment on them.
+package diffnote
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
-	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/patch"
@@ -108,8 +106,8 @@ func errNoLine() error {
 	return &errs.Error{Kind: errs.KindInvalid, Fields: map[string][]string{"line_code": {"can't be blank", "must be a valid line code"}}}
 }
 
-// check validates a position against the diff and sets the line codes. Invalid.
-func (p *Position) check(ctx context.Context, diff Differ) error {
+// Check validates a position against the diff and sets the line codes. Invalid.
+func (p *Position) Check(ctx context.Context, diff Differ) error {
 	if diff == nil {
 		return errs.InvalidField("position", "is only for notes on a diff")
 	}
@@ -203,36 +201,6 @@ func (w *LinePoint) set(path string, l git.DiffLine) {
 	case '-':
 		w.Type, w.NewLine = "old", nil
 	}
-}
-
-// At returns the position of a diff note in the newest version of the diff that
-// has its line.
-func (n *Note) At() *Position { return cmp.Or(n.Current, n.Position) }
-
-// DiffNotes returns the newest diff notes on a target, for the feature that owns
-// the diff.
-func (s *Service) DiffNotes(ctx context.Context, on Target, limit int) ([]*Note, error) {
-	list, err := findDiffNotes(ctx, s.DB, on, limit)
-	if err != nil {
-		return nil, fmt.Errorf("diff notes on %s %d: %w", on.Kind, on.ID, err)
-	}
-	return list, nil
-}
-
-// MoveNotes saves the current positions of diff notes by note ID.
-func (s *Service) MoveNotes(ctx context.Context, to map[int64]*Position) error {
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range slices.Sorted(maps.Keys(to)) { // in a fixed order, to avoid deadlocks
-			if err := saveCurrentPosition(ctx, tx, id, to[id]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("move diff notes: %w", err)
-	}
-	return nil
 }
 
 // Encode returns the position as JSON, or an empty string for nil.
