@@ -13,6 +13,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -130,7 +131,7 @@ func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, ii
 		return nil, err
 	}
 	const most = 100
-	page, err := s.Plan.Notes(ctx, plan.Noteable{Target: a.target(), IID: a.IID, In: in}, plan.NoteFilter{Sort: plan.Sort{By: "created_at"}}, db.Paging{Limit: most})
+	page, err := s.Plan.Notes(ctx, plan.Noteable{Target: a.target(), IID: a.IID, In: in}, plan.NoteFilter{Sort: listing.Sort{By: "created_at"}}, db.Paging{Limit: most})
 	return page.Items, err
 }
 

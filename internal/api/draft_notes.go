@@ -3,8 +3,8 @@ package api
 import (
 	"svc/internal/bind"
 	"svc/internal/merge"
-	"svc/internal/plan"
 	"svc/internal/plan/diffnote"
+	"svc/internal/plan/listing"
 )
 
 func (a *API) draftNoteRoutes() {
@@ -74,7 +74,7 @@ type listDraftNotesParams struct {
 
 // listDraftNotes: https://docs.gitlab.com/api/draft_notes/#list-all-merge-request-draft-notes
 func (a *API) listDraftNotes(c *call, p listDraftNotesParams) (page[draftNoteJSON], error) {
-	order := plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
+	order := listing.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
 	return offsetList(p.pageParams, toDraftNote)(a.Merges.Drafts(c, c.actor, p.Project, p.Request, order, p.paging()))
 }
 

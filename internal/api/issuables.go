@@ -6,6 +6,7 @@ import (
 
 	"svc/internal/bind"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/user"
 )
 
@@ -23,8 +24,8 @@ type matchParams struct {
 	Reaction          string   `param:"my_reaction_emoji" doc:"Emoji name of a reaction of the current user, None or Any."`
 }
 
-func (p *matchParams) match() plan.Match {
-	return plan.Match{
+func (p *matchParams) match() listing.Match {
+	return listing.Match{
 		Labels: p.Labels, Milestone: p.Milestone, AuthorID: p.AuthorID, AuthorUsername: p.AuthorUsername,
 		AssigneeID: p.AssigneeID, AssigneeUsernames: p.AssigneeUsernames, Reaction: p.Reaction,
 	}
@@ -52,8 +53,8 @@ type filterParams struct {
 
 // filter returns the filter with a state and a scope, or the default scope if
 // none was sent.
-func (p *filterParams) filter(state, scope, defaultScope string) plan.Filter {
-	f := plan.Filter{
+func (p *filterParams) filter(state, scope, defaultScope string) listing.Filter {
+	f := listing.Filter{
 		State: plan.State(state), Scope: defaultScope, Search: p.Search,
 		CreatedAt: [2]*time.Time{p.CreatedAfter, p.CreatedBefore}, UpdatedAt: [2]*time.Time{p.UpdatedAfter, p.UpdatedBefore},
 	}

@@ -7,6 +7,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 )
 
 func (a *API) issueRoutes() {
@@ -39,7 +40,7 @@ type issueMatchParams struct {
 	Weight      string `param:"weight" doc:"Weight, None or Any."`
 }
 
-func (p *issueMatchParams) match() plan.Match {
+func (p *issueMatchParams) match() listing.Match {
 	m := p.matchParams.match()
 	m.IIDs, m.MilestoneID, m.Weight = p.IIDs, p.MilestoneID, p.Weight
 	return m
@@ -77,7 +78,9 @@ type issueOrderParams struct {
 	pageParams
 }
 
-func (p *issueOrderParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"} }
+func (p *issueOrderParams) order() listing.Sort {
+	return listing.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
+}
 
 type listIssuesParams struct {
 	issueFilterParams

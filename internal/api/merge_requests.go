@@ -8,7 +8,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/merge"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 )
 
 func (a *API) mergeRequestRoutes() {
@@ -109,7 +109,7 @@ func (p *listMergeParams) filter(scope string) merge.Filter {
 func (p *listMergeParams) check() error {
 	for name, list := range map[string][]string{"approver_ids": p.ApproverIDs, "approved_by_ids": p.ApprovedByIDs} {
 		for _, id := range list {
-			word := strings.EqualFold(id, plan.None) || strings.EqualFold(id, plan.Any)
+			word := strings.EqualFold(id, listing.None) || strings.EqualFold(id, listing.Any)
 			if _, err := strconv.ParseInt(id, 10, 64); err != nil && !(word && len(list) == 1) {
 				return bind.Invalid(name + " should be an array of IDs, None or Any")
 			}
@@ -121,7 +121,9 @@ func (p *listMergeParams) check() error {
 	return p.pageParams.check()
 }
 
-func (p *listMergeParams) order() plan.Sort { return plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"} }
+func (p *listMergeParams) order() listing.Sort {
+	return listing.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}
+}
 
 // listMergeRequests: https://docs.gitlab.com/api/merge_requests/#list-merge-requests
 func (a *API) listMergeRequests(c *call, p listMergeParams) (any, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/snippet"
 )
 
@@ -136,7 +137,7 @@ type listNotesParams[T noteTarget] struct {
 
 // listNotes: https://docs.gitlab.com/api/notes/#list-project-issue-notes
 func (t noteEndpoints[T]) listNotes(c *call, p listNotesParams[T]) (page[noteJSON], error) {
-	f := plan.NoteFilter{Only: p.Filter, Sort: plan.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}}
+	f := plan.NoteFilter{Only: p.Filter, Sort: listing.Sort{By: p.OrderBy, Desc: p.Sort == "desc"}}
 	on, err := p.On.on(t.api, c)
 	if err != nil {
 		return page[noteJSON]{}, err

@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -67,7 +68,7 @@ func (b *Board) scope() plan.IssueFilter {
 		}
 		return strconv.FormatInt(*n, 10)
 	}
-	return plan.IssueFilter{Match: plan.Match{
+	return plan.IssueFilter{Match: listing.Match{
 		Labels: b.LabelNames, MilestoneID: format(b.MilestoneID), AssigneeID: format(b.AssigneeID), Weight: format(b.Weight),
 	}}
 }
@@ -103,9 +104,9 @@ func (s *Service) column(ctx context.Context, by actor.Actor, o plan.Owner, b *B
 	if err != nil {
 		return nil, err
 	}
-	order := plan.Sort{By: "relative_position"}
+	order := listing.Sort{By: "relative_position"}
 	if key == Done {
-		order = plan.Sort{By: "updated_at", Desc: true}
+		order = listing.Sort{By: "updated_at", Desc: true}
 	}
 	page, err := s.Plan.ListSet(ctx, set, order, p)
 	if err != nil {

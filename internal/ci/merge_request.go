@@ -13,7 +13,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/merge"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -318,7 +318,7 @@ func (s *Service) CreateRequestPipeline(ctx context.Context, by actor.Actor, ref
 // the rules of its pipelines.
 func (s *Service) openRequests(ctx context.Context, projectID int64, branch string) ([]string, error) {
 	const most = 4
-	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{Filter: plan.Filter{State: merge.Opened}, SourceProjectID: projectID, SourceBranch: branch}, plan.Sort{Desc: true}, db.Paging{Limit: most})
+	page, err := s.Merges.List(ctx, actor.System(), merge.Filter{Filter: listing.Filter{State: merge.Opened}, SourceProjectID: projectID, SourceBranch: branch}, listing.Sort{Desc: true}, db.Paging{Limit: most})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"svc/internal/actor"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -17,7 +17,7 @@ func (s *Service) Complete(ctx context.Context, by actor.Actor, ref project.Ref,
 	if err != nil {
 		return nil, err
 	}
-	list, err := completeRequests(ctx, s.DB, in.ID, plan.NewTyped(text))
+	list, err := completeRequests(ctx, s.DB, in.ID, listing.NewTyped(text))
 	if err != nil {
 		return nil, fmt.Errorf("complete merge requests: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -21,7 +21,7 @@ const maxDeployed = 10_000
 // of head that before does not have. Without before, these are all that were merged
 // into the branch. The actor must be able to see the merge requests of the project.
 // NotFound.
-func (s *Service) Deployed(ctx context.Context, by actor.Actor, ref project.Ref, branch string, before, head git.OID, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+func (s *Service) Deployed(ctx context.Context, by actor.Actor, ref project.Ref, branch string, before, head git.OID, f Filter, order listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	none := db.Page[*MergeRequest]{Items: []*MergeRequest{}}
 	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/plan/diffnote"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -48,7 +49,7 @@ const maxDrafts = 500
 
 // Drafts lists the draft notes of the actor on a merge request that they can see,
 // oldest first. NotFound.
-func (s *Service) Drafts(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, sort plan.Sort, p db.Paging) (db.Page[*DraftNote], error) {
+func (s *Service) Drafts(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, sort listing.Sort, p db.Paging) (db.Page[*DraftNote], error) {
 	_, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
 		err = by.RequireUser()
@@ -243,7 +244,7 @@ func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project
 			return nil, err
 		}
 	}
-	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, plan.Sort{}, db.Paging{Limit: maxDrafts})
+	page, err := listDrafts(ctx, s.DB, m.ID, by.ID, listing.Sort{}, db.Paging{Limit: maxDrafts})
 	if err != nil {
 		return nil, fmt.Errorf("draft notes of merge request %d: %w", m.ID, err)
 	}

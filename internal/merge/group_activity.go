@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) GroupActivity(ctx context.Context, by actor.Actor, ref project
 	}
 	since := s.Now().Add(-activityAge)
 	at := project.Place{Group: true, Ref: project.RefTo(g.ID)}
-	f := plan.Filter{CreatedAt: [2]*time.Time{&since, nil}, Live: true}
+	f := listing.Filter{CreatedAt: [2]*time.Time{&since, nil}, Live: true}
 	var n int64
 	switch what {
 	case NewIssues:

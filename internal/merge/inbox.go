@@ -9,7 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/memo"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 )
 
 // Among returns those of the merge requests that the actor can see.
@@ -65,7 +65,7 @@ func (s *Service) InSection(ctx context.Context, by actor.Actor, in Section, p d
 	}
 	w := s.visible(by, nil)
 	w.And(`NOT p.archived`)
-	var found plan.Selection
+	var found listing.Selection
 	var err error
 	if found.Among, err = s.inSection(ctx, by.ID, in); err != nil {
 		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)

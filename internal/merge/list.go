@@ -10,13 +10,14 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/queue"
 )
 
 // Filter selects merge requests; zero values select all.
 type Filter struct {
-	plan.Filter
+	listing.Filter
 	Draft           *bool
 	SourceBranch    string
 	TargetBranch    string
@@ -35,20 +36,20 @@ type Filter struct {
 
 // Match has the conditions that can also be negated.
 type Match struct {
-	plan.Match
+	listing.Match
 	ReviewerID        string // an ID, None or Any
 	ReviewerUsernames []string
 }
 
 // List lists the merge requests that the actor can see in all projects.
-func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
-	return s.list(ctx, s.visible(by, nil), plan.Area{}, by, f, order, p)
+func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, order listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+	return s.list(ctx, s.visible(by, nil), listing.Area{}, by, f, order, p)
 }
 
 // PlaceList lists the merge requests of a project, or of all projects of a
 // group, that the actor can see. NotFound if the actor cannot see the project
 // or group, or the merge requests of the project.
-func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+func (s *Service) PlaceList(ctx context.Context, by actor.Actor, at project.Place, f Filter, order listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	w, in, err := s.at(ctx, by, at)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
@@ -63,27 +64,27 @@ func (s *Service) OfMilestone(ctx context.Context, by actor.Actor, at project.Pl
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
 	}
-	f := Filter{Match: Match{Match: plan.Match{MilestoneID: strconv.FormatInt(m.ID, 10)}}}
-	return s.PlaceList(ctx, by, at, f, plan.Sort{By: "created_at", Desc: true}, p)
+	f := Filter{Match: Match{Match: listing.Match{MilestoneID: strconv.FormatInt(m.ID, 10)}}}
+	return s.PlaceList(ctx, by, at, f, listing.Sort{By: "created_at", Desc: true}, p)
 }
 
 // at returns the conditions on merge requests of a project or group, and its area.
-func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, in plan.Area, err error) {
+func (s *Service) at(ctx context.Context, by actor.Actor, at project.Place) (w db.Where, in listing.Area, err error) {
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.NoAccess)
 		if err != nil {
 			return w, in, err
 		}
-		return s.visible(by, &g.ID), plan.Area{Group: g.ID}, nil
+		return s.visible(by, &g.ID), listing.Area{Group: g.ID}, nil
 	}
 	of, err := s.Projects.RequireView(ctx, by, at.Ref, project.MergePart)
 	if err != nil {
 		return w, in, err
 	}
-	return inProject(of.ID), plan.Area{Project: of.ID}, nil
+	return inProject(of.ID), listing.Area{Project: of.ID}, nil
 }
 
-func (s *Service) list(ctx context.Context, w db.Where, in plan.Area, by actor.Actor, f Filter, order plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+func (s *Service) list(ctx context.Context, w db.Where, in listing.Area, by actor.Actor, f Filter, order listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	found, err := s.selectRequests(ctx, by, in, &f, order.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)
@@ -140,7 +141,7 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 // Total counts the merge requests that PlaceList would list, by state; with nil,
 // those of all projects. Numbers are at most one more than db.CountLimit.
 func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (c plan.Counts, err error) {
-	w, in := s.visible(by, nil), plan.Area{}
+	w, in := s.visible(by, nil), listing.Area{}
 	if at != nil {
 		if w, in, err = s.at(ctx, by, *at); err != nil {
 			return c, err
@@ -152,7 +153,7 @@ func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, 
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}
 	s.narrow(&w, by, f)
-	err = plan.TotalStates(ctx, s.DB, tables, w, found.Among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
+	err = listing.TotalStates(ctx, s.DB, tables, w, found.Among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}
@@ -187,7 +188,7 @@ func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Pro
 		return 0, false, nil
 	}
 	w := inProject(in.ID)
-	plan.Narrow(&w, plan.MergeKind, by, plan.Filter{State: Opened})
+	listing.Narrow(&w, listing.MergeRequests, by, listing.Filter{State: Opened})
 	if n, over, err = totalRequests(ctx, s.DB, w); err != nil {
 		return 0, false, fmt.Errorf("count open merge requests of project %d: %w", in.ID, err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"svc/internal/db"
-	"svc/internal/plan"
 	"svc/internal/plan/diffnote"
+	"svc/internal/plan/listing"
 )
 
 const draftColumns = `d.id, d.merge_request_id, d.author_id, d.body, d.discussion_id, d.resolve_discussion, d.commit_sha, d.position, d.created_at, d.updated_at`
@@ -20,7 +20,7 @@ func scanDraft(s db.Scanner) (*DraftNote, error) {
 	return &d, err
 }
 
-func listDrafts(ctx context.Context, d *db.DB, requestID, authorID int64, sort plan.Sort, p db.Paging) (db.Page[*DraftNote], error) {
+func listDrafts(ctx context.Context, d *db.DB, requestID, authorID int64, sort listing.Sort, p db.Paging) (db.Page[*DraftNote], error) {
 	var w db.Where
 	w.And(`d.merge_request_id = ? AND d.author_id = ?`, requestID, authorID)
 	return db.List(ctx, d, db.Query[*DraftNote]{

@@ -9,7 +9,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/git"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -33,7 +33,7 @@ func inProject(id int64) (w db.Where) {
 
 // narrow adds the conditions of a filter.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
-	plan.Narrow(w, plan.MergeKind, by, f.Filter)
+	listing.Narrow(w, listing.MergeRequests, by, f.Filter)
 	f.ReactionBy, f.Not.ReactionBy = by.ID, by.ID
 	if f.Draft != nil {
 		w.And(`i.draft = ?`, *f.Draft)
@@ -69,7 +69,7 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 		and(having(anyApproval, `a.user_id IN `+cond), args...)
 	}
 	s.match(f.Match, and)
-	s.match(f.Not, plan.Not(w))
+	s.match(f.Not, listing.Not(w))
 }
 
 // userNamed returns the list of the users with a username.
@@ -81,15 +81,15 @@ func (m Match) userNamed(name string) (string, []any) {
 }
 
 // selectRequests resolves the names in a filter and finds the candidates for its list.
-func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Area, f *Filter, order string) (plan.Selection, error) {
+func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing.Area, f *Filter, order string) (listing.Selection, error) {
 	f.Usernames, f.Not.Usernames = slices.Concat(f.ReviewerUsernames, f.ApprovedByNames), f.Not.ReviewerUsernames
 	if f.MergeUsername != "" {
 		f.Usernames = append(f.Usernames, f.MergeUsername)
 	}
-	return s.Plan.Select(ctx, by, plan.MergeKind, in, f.Filter, order, &f.Match.Match, &f.Not.Match, func() []plan.Candidates {
-		list := f.Related(plan.MergeKind, plan.Reviewers, f.ReviewerID, f.ReviewerUsernames)
+	return listing.Select(ctx, s.DB, by, listing.MergeRequests, in, f.Filter, order, &f.Match.Match, &f.Not.Match, func() []listing.Candidates {
+		list := f.Related(listing.MergeRequests, listing.Reviewers, f.ReviewerID, f.ReviewerUsernames)
 		rows := func(order, cond string, args ...any) {
-			list = append(list, plan.Candidates{in.Rows(plan.MergeKind, order, cond, args...)})
+			list = append(list, listing.Candidates{in.Rows(listing.MergeRequests, order, cond, args...)})
 		}
 		if in.Project != 0 && f.SourceBranch != "" {
 			rows(`i.source_branch, i.id`, `i.source_branch = ?`, f.SourceBranch)
@@ -101,7 +101,7 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Ar
 			rows(`i.created_at, i.id`, `i.draft`)
 		}
 		if f.Approved != nil && *f.Approved {
-			list = append(list, plan.Candidates{{Query: `SELECT a.merge_request_id FROM approvals a ORDER BY a.merge_request_id`}})
+			list = append(list, listing.Candidates{{Query: `SELECT a.merge_request_id FROM approvals a ORDER BY a.merge_request_id`}})
 		}
 		for _, name := range f.ApprovedByNames {
 			if ids, ok := f.UserNamed(name); ok {
@@ -118,9 +118,9 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Ar
 			merged, ok = []int64{f.MergeUserID}, true
 		}
 		if ok {
-			by := plan.Candidates{}
+			by := listing.Candidates{}
 			for _, id := range merged {
-				by = append(by, plan.Area{}.Rows(plan.MergeKind, `i.merged_by_id, i.id`, `i.merged_by_id = ?`, id))
+				by = append(by, listing.Area{}.Rows(listing.MergeRequests, `i.merged_by_id, i.id`, `i.merged_by_id = ?`, id))
 			}
 			list = append(list, by)
 		}
@@ -129,17 +129,17 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in plan.Ar
 }
 
 // approvedBy are the candidates of a condition that users have approved.
-func approvedBy(users []int64) plan.Candidates {
-	list := plan.Candidates{}
+func approvedBy(users []int64) listing.Candidates {
+	list := listing.Candidates{}
 	for _, id := range users {
-		list = append(list, plan.Range{Query: `SELECT a.merge_request_id FROM approvals a WHERE a.user_id = ? ORDER BY a.merge_request_id`, Args: []any{id}})
+		list = append(list, listing.Range{Query: `SELECT a.merge_request_id FROM approvals a WHERE a.user_id = ? ORDER BY a.merge_request_id`, Args: []any{id}})
 	}
 	return list
 }
 
 func (s *Service) match(m Match, and func(cond string, args ...any)) {
-	s.Plan.MatchConditions(plan.MergeKind, m.Match, and)
-	m.MatchUsers(plan.MergeKind, plan.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
+	m.Match.Conditions(listing.MergeRequests, s.Now(), and)
+	m.MatchUsers(listing.MergeRequests, listing.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
 // The conditions on merge requests i that have an approval, and a user whom a
@@ -162,9 +162,9 @@ func having(exists, more string) string {
 func matchIDs(ids []string, exists string, and func(cond string, args ...any)) {
 	for _, text := range ids {
 		switch id, err := strconv.ParseInt(text, 10, 64); {
-		case strings.EqualFold(text, plan.None):
+		case strings.EqualFold(text, listing.None):
 			and(`NOT ` + exists)
-		case strings.EqualFold(text, plan.Any):
+		case strings.EqualFold(text, listing.Any):
 			and(exists)
 		case err == nil:
 			and(having(exists, `a.user_id = ?`), id)
@@ -177,11 +177,11 @@ func order(by string) (db.Order, error) {
 	if by == "merged_at" {
 		return db.Order{Name: "COALESCE(i.merged_at, 0)"}, nil
 	}
-	return plan.OrderBy(plan.MergeKind, by)
+	return listing.OrderBy(listing.MergeRequests, by)
 }
 
 // listRequests returns pages by offset, because most orders have no key.
-func listRequests(ctx context.Context, d *db.DB, w db.Where, found plan.Selection, by plan.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
+func listRequests(ctx context.Context, d *db.DB, w db.Where, found listing.Selection, by listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	first, err := order(by.By)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
@@ -197,7 +197,7 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, found plan.Selectio
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
-	return listRequests(ctx, d, w, plan.Selection{}, plan.Sort{By: "created_at", Desc: true}, p)
+	return listRequests(ctx, d, w, listing.Selection{}, listing.Sort{By: "created_at", Desc: true}, p)
 }
 
 // mergedWith returns the IIDs of the merge requests that were merged with one of the
@@ -224,9 +224,9 @@ func totalRequests(ctx context.Context, d *db.DB, w db.Where) (n int, over bool,
 	return d.Total(ctx, tables+w.SQL(), w.Args()...)
 }
 
-func completeRequests(ctx context.Context, d *db.DB, projectID int64, t plan.Typed) ([]*MergeRequest, error) {
+func completeRequests(ctx context.Context, d *db.DB, projectID int64, t listing.Typed) ([]*MergeRequest, error) {
 	var w db.Where
-	t.Match(&w, plan.MergeKind, projectID)
-	from, args := t.From(d, plan.MergeKind, tables, projectID)
+	t.Match(&w, listing.MergeRequests, projectID)
+	from, args := t.From(d, listing.MergeRequests, tables, projectID)
 	return db.All(ctx, d, scanRequest, `SELECT `+columns+` FROM `+from+w.SQL()+t.Order(), append(args, w.Args()...)...)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"svc/internal/db"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 )
 
 func findAmong(ctx context.Context, q db.Q, w db.Where, ids []int64) ([]*MergeRequest, error) {
@@ -97,6 +97,6 @@ func findOwnRequests(ctx context.Context, q db.Q, userID int64) ([]ownRequest, e
 		LIMIT ?`, userID, userID, userID, userID, db.MaxCandidates+1)
 }
 
-func listSection(ctx context.Context, d *db.DB, w db.Where, found plan.Selection, p db.Paging) (db.Page[*MergeRequest], error) {
-	return listRequests(ctx, d, w, found, plan.Sort{By: "updated_at", Desc: true}, p)
+func listSection(ctx context.Context, d *db.DB, w db.Where, found listing.Selection, p db.Paging) (db.Page[*MergeRequest], error) {
+	return listRequests(ctx, d, w, found, listing.Sort{By: "updated_at", Desc: true}, p)
 }

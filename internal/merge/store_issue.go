@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"svc/internal/db"
-	"svc/internal/plan"
+	"svc/internal/plan/listing"
 )
 
 // saveIssues saves the issues that a merge request references, and which of
@@ -42,7 +42,7 @@ func listOfIssue(ctx context.Context, d *db.DB, w db.Where, issueID int64, close
 	} else {
 		w.And(`EXISTS (SELECT 1 FROM merge_request_issues x WHERE x.merge_request_id = i.id AND x.issue_id = ?)`, issueID)
 	}
-	var found plan.Selection
+	var found listing.Selection
 	ids, few, err := d.Few(ctx, `SELECT x.merge_request_id FROM merge_request_issues x WHERE x.issue_id = ?`, []any{issueID}, db.MaxCandidates)
 	if err != nil {
 		return db.Page[*MergeRequest]{}, err
@@ -50,7 +50,7 @@ func listOfIssue(ctx context.Context, d *db.DB, w db.Where, issueID int64, close
 	if few {
 		found.Among = append([]int64{}, ids...)
 	}
-	return listRequests(ctx, d, w, found, plan.Sort{By: "created_at"}, p)
+	return listRequests(ctx, d, w, found, listing.Sort{By: "created_at"}, p)
 }
 
 func countOfIssues(ctx context.Context, q db.Q, w db.Where, issues []int64) (map[int64]int64, error) {

@@ -17,6 +17,7 @@ import (
 	"svc/internal/markup"
 	"svc/internal/notify"
 	"svc/internal/patch"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -66,22 +67,14 @@ type Issuable struct {
 }
 
 // State is the state of an issue or merge request.
-type State string
+type State = listing.State
 
 // The states of issues. Merge requests can also be merged.
 const (
-	Opened State = "opened"
-	Closed State = "closed"
-	Merged State = "merged"
+	Opened = listing.Opened
+	Closed = listing.Closed
+	Merged = listing.Merged
 )
-
-// states returns the states that a kind has.
-func (k Kind) states() []State {
-	if k == MergeKind {
-		return []State{Opened, Closed, Merged}
-	}
-	return []State{Opened, Closed}
-}
 
 // NewIssuable returns the shared part of an open issue or merge request that
 // the actor creates.

@@ -3,84 +3,35 @@ package plan
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
-// Special values of filters by name or ID.
-const (
-	None     = "None"
-	Any      = "Any"
-	Upcoming = "Upcoming"
-	Started  = "Started"
-)
-
-// Filter has the conditions that lists of issues and merge requests share. Zero
-// values match everything.
-type Filter struct {
-	State     State
-	Scope     string // created_by_me, assigned_to_me or, for merge requests, reviews_for_me
-	Search    string
-	InTitle   bool // search in the title; both fields if neither is set
-	InText    bool
-	CreatedAt [2]*time.Time
-	UpdatedAt [2]*time.Time
-	Live      bool // exclude archived projects
-}
-
 // IssueFilter selects issues. Zero values match everything.
 type IssueFilter struct {
-	Filter
+	listing.Filter
 	IDs          []int64
 	NotIDs       []int64
 	Confidential *bool
 	Types        []string
 	Due          string // 0, any, today, tomorrow, overdue, week, month, next_month_and_previous_two_weeks
 
-	Match
-	Not Match // negated conditions
-}
-
-// Match has the conditions that can be negated.
-type Match struct {
-	IIDs      []int64
-	Labels    []string // all of these names, or None or Any
-	Milestone string   // title, or None, Any, Upcoming or Started
-	// MilestoneID is an ID, or None, Any, Upcoming or Started.
-	MilestoneID       string
-	ReleaseTag        string // the milestone belongs to this release of the project
-	AuthorID          int64
-	AuthorUsername    string
-	AssigneeID        string // ID, or None or Any
-	AssigneeUsernames []string
-	Weight            string // issues only: a number, or None or Any
-	Reaction          string // emoji name, or None or Any
-	ReactionBy        int64  // ID of the user who reacted
-
-	// Usernames are further usernames to resolve to IDs.
-	Usernames []string
-
-	named // IDs of the names, set by resolve
-}
-
-// Sort is the order of a list.
-type Sort struct {
-	By   string
-	Desc bool
+	listing.Match
+	Not listing.Match // negated conditions
 }
 
 // Issues lists the issues of all projects that the actor can see.
-func (s *Service) Issues(ctx context.Context, by actor.Actor, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+func (s *Service) Issues(ctx context.Context, by actor.Actor, f IssueFilter, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
 	return s.listIssues(ctx, by, place{}, f, order, p)
 }
 
 // PlaceIssues lists the issues of a project or of all projects of a group that the
 // actor can see. NotFound.
-func (s *Service) PlaceIssues(ctx context.Context, by actor.Actor, at project.Place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+func (s *Service) PlaceIssues(ctx context.Context, by actor.Actor, at project.Place, f IssueFilter, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
 	in, err := s.issuesAt(ctx, by, at)
 	if err != nil {
 		return db.Page[*Issue]{}, err
@@ -96,7 +47,7 @@ func (s *Service) issuesAt(ctx context.Context, by actor.Actor, at project.Place
 	return in, err
 }
 
-func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order Sort, p db.Paging) (db.Page[*Issue], error) {
+func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f IssueFilter, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
 	found, err := s.selectIssues(ctx, by, in, &f, order.By)
 	if err != nil {
 		return db.Page[*Issue]{}, fmt.Errorf("list issues: %w", err)
@@ -130,7 +81,7 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 	}
 	w := s.issuesIn(by, in)
 	s.narrow(&w, by, f)
-	if err := TotalStates(ctx, s.DB, issueTables, w, found.Among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
+	if err := listing.TotalStates(ctx, s.DB, issueTables, w, found.Among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	c.All = c.Opened + c.Closed
@@ -144,7 +95,7 @@ func (s *Service) CountOpen(ctx context.Context, by actor.Actor, proj *project.P
 		return 0, false, nil
 	}
 	w := s.issuesIn(by, place{project: proj})
-	s.narrow(&w, by, IssueFilter{Filter: Filter{State: Opened}})
+	s.narrow(&w, by, IssueFilter{Filter: listing.Filter{State: Opened}})
 	if n, over, err = totalIssues(ctx, s.DB, w); err != nil {
 		return 0, false, fmt.Errorf("count open issues of project %d: %w", proj.ID, err)
 	}
@@ -172,8 +123,8 @@ func (s *Service) MilestoneIssues(ctx context.Context, by actor.Actor, at projec
 	if err != nil {
 		return db.Page[*Issue]{}, err
 	}
-	f := IssueFilter{Match: Match{MilestoneID: fmt.Sprint(m.ID)}}
-	return s.listIssues(ctx, by, in, f, Sort{By: "created_at", Desc: true}, p)
+	f := IssueFilter{Match: listing.Match{MilestoneID: fmt.Sprint(m.ID)}}
+	return s.listIssues(ctx, by, in, f, listing.Sort{By: "created_at", Desc: true}, p)
 }
 
 // IssuesAmong returns the issues among ids that the actor can see, oldest first.
@@ -183,7 +134,7 @@ func (s *Service) IssuesAmong(ctx context.Context, by actor.Actor, ids []int64) 
 	}
 	w := s.issuesIn(by, place{})
 	s.narrow(&w, by, IssueFilter{IDs: ids})
-	page, err := listIssues(ctx, s.DB, w, Selection{Among: ids}, Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
+	page, err := listIssues(ctx, s.DB, w, listing.Selection{Among: ids}, listing.Sort{By: "created_at"}, db.Paging{Limit: len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("find issues: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -43,12 +44,12 @@ func (set IssueSet) With(t Trait) IssueSet {
 // Without returns the issues of the set that do not have a trait.
 func (set IssueSet) Without(t Trait) IssueSet {
 	cond, args := t.where()
-	return IssueSet{*set.where.With(negated(cond), args...)}
+	return IssueSet{*set.where.With(listing.Negated(cond), args...)}
 }
 
 // ListSet lists the issues of a set, without their related objects: see FillIssues.
-func (s *Service) ListSet(ctx context.Context, set IssueSet, order Sort, p db.Paging) (db.Page[*Issue], error) {
-	return listIssues(ctx, s.DB, set.where, Selection{}, order, p)
+func (s *Service) ListSet(ctx context.Context, set IssueSet, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
+	return listIssues(ctx, s.DB, set.where, listing.Selection{}, order, p)
 }
 
 // CountSet counts the issues of a set up to db.CountLimit; over reports that there

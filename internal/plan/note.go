@@ -15,6 +15,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/notify"
 	"svc/internal/plan/diffnote"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/user"
 )
@@ -142,8 +143,8 @@ func (i *Issuable) Noteable(by actor.Actor, proj *project.Project) Noteable {
 
 // NoteFilter selects notes of a target. Zero values select all.
 type NoteFilter struct {
-	Only string // only_comments or only_activity
-	Sort Sort   // by created_at or updated_at
+	Only string       // only_comments or only_activity
+	Sort listing.Sort // by created_at or updated_at
 }
 
 // OnIssue returns an issue as a target of notes. NotFound.

@@ -13,6 +13,7 @@ import (
 	"svc/internal/event"
 	"svc/internal/markup"
 	"svc/internal/notify"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/queue"
 	"svc/internal/repo"
@@ -148,7 +149,7 @@ func (in place) ids() (projectID, namespaceID *int64) {
 }
 
 // area returns the area that lists of the place search.
-func (in place) area() (a Area) {
+func (in place) area() (a listing.Area) {
 	if in.project != nil {
 		a.Project = in.project.ID
 	}

@@ -5,16 +5,20 @@ import (
 	"strings"
 
 	"svc/internal/db"
+	"svc/internal/plan/listing"
 )
+
+// list returns the table of a kind for package listing.
+func (k Kind) list() listing.Table {
+	if k == MergeKind {
+		return listing.MergeRequests
+	}
+	return listing.Issues
+}
 
 // table returns the singular table name of a kind. The names of related tables
 // start with it.
-func (k Kind) table() string {
-	if k == MergeKind {
-		return "merge_request"
-	}
-	return "issue"
-}
+func (k Kind) table() string { return string(k.list()) }
 
 // noun returns the kind as a word in a sentence.
 func (k Kind) noun() string { return strings.ReplaceAll(k.table(), "_", " ") }
@@ -41,15 +45,13 @@ func findDescription(ctx context.Context, q db.Q, of Target) (text string, err e
 }
 
 // Relation is a relation between users and an issue or merge request.
-type Relation string
+type Relation = listing.Relation
 
+// The relations.
 const (
-	Assignees Relation = "assignees"
-	Reviewers Relation = "reviewers" // merge requests only
+	Assignees = listing.Assignees
+	Reviewers = listing.Reviewers // merge requests only
 )
-
-// table returns the table with the users of a relation.
-func (p Relation) table(k Kind) string { return k.table() + "_" + string(p) }
 
 // pair is a row of a join table.
 type pair struct{ first, second int64 }
@@ -63,7 +65,7 @@ func scanPair(s db.Scanner) (p pair, err error) {
 // order.
 func findRelated(ctx context.Context, q db.Q, kind Kind, as Relation, ids []int64) (map[int64][]int64, error) {
 	key := kind.table() + "_id"
-	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.table(kind)+` WHERE `+key+` IN `+db.In(len(ids))+` ORDER BY user_id`, db.Any(ids)...)
+	list, err := db.All(ctx, q, scanPair, `SELECT `+key+`, user_id FROM `+as.Table(kind.list())+` WHERE `+key+` IN `+db.In(len(ids))+` ORDER BY user_id`, db.Any(ids)...)
 	found := map[int64][]int64{}
 	for _, a := range list {
 		found[a.first] = append(found[a.first], a.second)
@@ -79,11 +81,11 @@ func saveRelated(ctx context.Context, tx *db.Tx, of Target, as Relation, users [
 	if len(users) > 0 {
 		gone, args = ` AND user_id NOT IN `+db.In(len(users)), append(args, db.Any(users)...)
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM `+as.table(of.Kind)+` WHERE `+key+` = ?`+gone, args...); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM `+as.Table(of.Kind.list())+` WHERE `+key+` = ?`+gone, args...); err != nil {
 		return err
 	}
 	for _, id := range users {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO `+as.table(of.Kind)+` (`+key+`, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, of.ID, id); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO `+as.Table(of.Kind.list())+` (`+key+`, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, of.ID, id); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -198,4 +199,10 @@ func (s *Service) issuesIn(by actor.Actor, in place) db.Where {
 		w.And(`NOT i.confidential OR `+authoredOrAssigned+` OR (`+cond+`)`, append([]any{by.ID, by.ID}, args...)...)
 	}
 	return w
+}
+
+func completeIssues(ctx context.Context, d *db.DB, w db.Where, projectID int64, t listing.Typed) ([]*Issue, error) {
+	t.Match(&w, listing.Issues, projectID)
+	from, args := t.From(d, listing.Issues, issueTables, projectID)
+	return db.All(ctx, d, scanIssue, `SELECT `+issueColumns+` FROM `+from+w.SQL()+t.Order(), append(args, w.Args()...)...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"svc/internal/db"
+	"svc/internal/plan/listing"
 )
 
 // where returns the condition on issues i with the trait.
@@ -13,7 +14,7 @@ func (t Trait) where() (string, []any) {
 	case t.LabelID != nil:
 		return `EXISTS (SELECT 1 FROM issue_labels x WHERE x.issue_id = i.id AND x.label_id = ?)`, []any{*t.LabelID}
 	case t.AssigneeID != nil:
-		return relatedTo(IssueKind, Assignees), []any{*t.AssigneeID}
+		return listing.RelatedTo(listing.Issues, Assignees), []any{*t.AssigneeID}
 	}
 	return `i.milestone_id = ?`, []any{*t.MilestoneID}
 }

@@ -7,6 +7,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/plan/listing"
 )
 
 // labelColumns need labelJoin. Its argument is the ID of the project whose
@@ -165,7 +166,7 @@ func countByLabel(ctx context.Context, d *db.DB, w db.Where, labels map[int64]*L
 		var of db.Where
 		of.And(`x.label_id = ?`, id)
 		of.And(w.Cond(), w.Args()...)
-		if err := TotalStates(ctx, d, tables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
+		if err := listing.TotalStates(ctx, d, tables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
 			return err
 		}
 	}

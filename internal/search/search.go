@@ -18,6 +18,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/snippet"
@@ -102,7 +103,7 @@ func (q Query) inProject(scope Scope) (project.Ref, error) {
 // live reports whether archived projects are left out.
 func (q Query) live() bool { return !q.Archived && (q.At == nil || q.At.Group) }
 
-func (q Query) sort() plan.Sort { return plan.Sort{By: "created_at", Desc: !q.Oldest} }
+func (q Query) sort() listing.Sort { return listing.Sort{By: "created_at", Desc: !q.Oldest} }
 
 // check refuses a search that callers may not make, and one that is empty or too
 // long. Unauthorized; Invalid.
@@ -148,8 +149,8 @@ func (s *Service) Issues(ctx context.Context, by actor.Actor, q Query, p db.Pagi
 }
 
 // filter is the search for issues and merge requests.
-func (q Query) filter() plan.Filter {
-	f := plan.Filter{State: plan.State(q.State), Search: q.Text, InTitle: q.TitleOnly, Live: q.live()}
+func (q Query) filter() listing.Filter {
+	f := listing.Filter{State: plan.State(q.State), Search: q.Text, InTitle: q.TitleOnly, Live: q.live()}
 	if q.State == "all" {
 		f.State = ""
 	}

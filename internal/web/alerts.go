@@ -11,6 +11,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -95,9 +96,9 @@ func (q alertQuery) filter() (alert.Filter, alert.Order) {
 	}
 	switch q.Assignee {
 	case "":
-	case plan.None:
+	case listing.None:
 		f.Unassigned = true
-	case plan.Any:
+	case listing.Any:
 		f.Assigned = true
 	default:
 		f.AssigneeUsername = strings.TrimPrefix(q.Assignee, "@")

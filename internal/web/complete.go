@@ -14,6 +14,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/merge"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/snippet"
 	"svc/internal/user"
@@ -34,7 +35,7 @@ type suggestion struct {
 }
 
 // complete returns suggestions for a text in an editor, in JSON: at most
-// plan.MaxCompletions, and only what the user can see.
+// listing.MaxCompletions, and only what the user can see.
 func (w *Web) complete(v *visit, in project.Place) error {
 	text := v.param("search")
 	if len(text) > 255 {
@@ -66,22 +67,22 @@ func (w *Web) complete(v *visit, in project.Place) error {
 // completeUsers suggests the members of the place by name or username, then other
 // users by username, then groups that the user is a member of.
 func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggestion, error) {
-	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: text}, db.Paging{Limit: plan.MaxCompletions})
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: text}, db.Paging{Limit: listing.MaxCompletions})
 	if err != nil {
 		return nil, err
 	}
 	var list []suggestion
 	add := func(u *user.User) {
 		value := "@" + u.Username
-		if len(list) < plan.MaxCompletions && u.State == user.Active && !slices.ContainsFunc(list, func(s suggestion) bool { return s.Value == value }) {
+		if len(list) < listing.MaxCompletions && u.State == user.Active && !slices.ContainsFunc(list, func(s suggestion) bool { return s.Value == value }) {
 			list = append(list, suggestion{Value: value, Label: u.Name, Note: value})
 		}
 	}
 	for _, m := range page.Items {
 		add(m.User)
 	}
-	if len(list) < plan.MaxCompletions {
-		others, err := w.Users.Complete(v, v.actor, text, plan.MaxCompletions)
+	if len(list) < listing.MaxCompletions {
+		others, err := w.Users.Complete(v, v.actor, text, listing.MaxCompletions)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +91,8 @@ func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggesti
 		}
 	}
 	slices.SortStableFunc(list, func(a, b suggestion) int { return usernameRank(a.Value, text) - usernameRank(b.Value, text) })
-	if len(list) < plan.MaxCompletions && text != "" {
-		groups, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: plan.MaxCompletions - len(list)})
+	if len(list) < listing.MaxCompletions && text != "" {
+		groups, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: listing.MaxCompletions - len(list)})
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func usernameRank(value, text string) int {
 
 // completeMembers suggests the members of a project, who can be approvers.
 func (w *Web) completeMembers(v *visit, in project.Place, text string) ([]suggestion, error) {
-	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: text}, db.Paging{Limit: plan.MaxCompletions})
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: text}, db.Paging{Limit: listing.MaxCompletions})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (w *Web) completeMembers(v *visit, in project.Place, text string) ([]sugges
 
 // completeGroups suggests groups that the user can see, by their paths.
 func (w *Web) completeGroups(v *visit, _ project.Place, text string) ([]suggestion, error) {
-	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: plan.MaxCompletions})
+	page, err := w.Projects.Groups(v, v.actor, project.GroupsFilter{Search: text}, project.Sort{By: "name"}, db.Paging{Limit: listing.MaxCompletions})
 	return suggest(page.Items, err, func(g *project.Namespace) suggestion {
 		return suggestion{Value: g.FullPath, Label: g.FullName, Note: g.FullPath}
 	})
@@ -172,14 +173,14 @@ func suggest[T any](found []T, err error, to func(T) suggestion) ([]suggestion, 
 }
 
 func (w *Web) completeLabels(v *visit, in project.Place, text string) ([]suggestion, error) {
-	page, err := w.Plan.Labels(v, v.actor, in, plan.LabelFilter{Ancestors: true, Search: text}, db.Paging{Limit: plan.MaxCompletions})
+	page, err := w.Plan.Labels(v, v.actor, in, plan.LabelFilter{Ancestors: true, Search: text}, db.Paging{Limit: listing.MaxCompletions})
 	return suggest(page.Items, err, func(l *plan.Label) suggestion {
 		return suggestion{Value: "~" + quotedName(l.Name), Label: l.Name, Note: l.Description, Color: l.Color}
 	})
 }
 
 func (w *Web) completeMilestones(v *visit, in project.Place, text string) ([]suggestion, error) {
-	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{State: plan.ActiveMilestone, Ancestors: true, Search: text}, db.Paging{Limit: plan.MaxCompletions})
+	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{State: plan.ActiveMilestone, Ancestors: true, Search: text}, db.Paging{Limit: listing.MaxCompletions})
 	return suggest(page.Items, err, func(m *plan.Milestone) suggestion {
 		return suggestion{Value: "%" + quotedName(m.Title), Label: m.Title, Note: m.DueDate}
 	})
@@ -203,7 +204,7 @@ func (w *Web) completeSnippets(v *visit, in project.Place, text string) ([]sugge
 	var list []suggestion
 	for _, s := range page.Items {
 		id := strconv.FormatInt(s.ID, 10)
-		if len(list) < plan.MaxCompletions && (strings.HasPrefix(id, text) || strings.Contains(strings.ToLower(s.Title), strings.ToLower(text))) {
+		if len(list) < listing.MaxCompletions && (strings.HasPrefix(id, text) || strings.Contains(strings.ToLower(s.Title), strings.ToLower(text))) {
 			list = append(list, suggestion{Value: "$" + id, Label: s.Title})
 		}
 	}
@@ -231,12 +232,12 @@ func completeEmoji(_ *visit, _ project.Place, text string) ([]suggestion, error)
 			}
 			break
 		}
-		if len(first) >= plan.MaxCompletions {
+		if len(first) >= listing.MaxCompletions {
 			break
 		}
 	}
 	list := append(first, rest...)
-	return list[:min(len(list), plan.MaxCompletions)], nil
+	return list[:min(len(list), listing.MaxCompletions)], nil
 }
 
 // completeCommands lists the quick actions that the user can use on the issue or

@@ -10,6 +10,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -27,7 +28,7 @@ type listFilter struct {
 
 // Filters are the conditions that the list can have.
 func (p issuableList) Filters() []listFilter {
-	noneAny := []string{plan.None, plan.Any}
+	noneAny := []string{listing.None, listing.Any}
 	var list []listFilter
 	if p.ByAuthor() {
 		list = append(list, listFilter{Param: "author_username", Label: "Author", Kind: "user"})
@@ -38,7 +39,7 @@ func (p issuableList) Filters() []listFilter {
 	}
 	list = append(list,
 		listFilter{Param: "label_name[]", Label: "Label", Kind: "label", Words: noneAny, Several: true},
-		listFilter{Param: "milestone_title", Label: "Milestone", Kind: "milestone", Words: []string{plan.None, plan.Any, "Upcoming", "Started"}},
+		listFilter{Param: "milestone_title", Label: "Milestone", Kind: "milestone", Words: []string{listing.None, listing.Any, "Upcoming", "Started"}},
 		listFilter{Param: "release_tag", Label: "Release", Kind: "text"})
 	if p.SignedIn || p.Own {
 		list = append(list, listFilter{Param: "my_reaction_emoji", Label: "My reaction", Kind: "text", Words: noneAny})
@@ -75,7 +76,7 @@ func (p issuableList) Chips() []filterChip {
 			continue
 		}
 		if value := p.Query.values.Get(f.Param); value != "" {
-			if f.Kind == "user" && value != plan.None && value != plan.Any {
+			if f.Kind == "user" && value != listing.None && value != listing.Any {
 				value = "@" + strings.TrimPrefix(value, "@")
 			}
 			list = append(list, filterChip{f.Label, value, p.Query.without(f.Param)})

@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/db"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -118,30 +119,30 @@ func (v *visit) issuableQuery(merges bool) issuableQuery {
 // issuableSort is an order of a list.
 type issuableSort struct {
 	Name, Label string
-	by          plan.Sort
+	by          listing.Sort
 }
 
 // Sorts are the orders of the list.
 func (q issuableQuery) Sorts() []issuableSort {
 	list := []issuableSort{
-		{"created_date", "Newest", plan.Sort{By: "created_at", Desc: true}},
-		{"created_asc", "Oldest", plan.Sort{By: "created_at"}},
-		{"updated_desc", "Last updated", plan.Sort{By: "updated_at", Desc: true}},
-		{"due_date", "Due date", plan.Sort{By: "due_date"}},
-		{"milestone", "Milestone due date", plan.Sort{By: "milestone_due"}},
-		{"priority", "Label priority", plan.Sort{By: "priority"}},
-		{"popularity", "Most comments", plan.Sort{By: "popularity", Desc: true}},
-		{"title_asc", "Title", plan.Sort{By: "title"}},
+		{"created_date", "Newest", listing.Sort{By: "created_at", Desc: true}},
+		{"created_asc", "Oldest", listing.Sort{By: "created_at"}},
+		{"updated_desc", "Last updated", listing.Sort{By: "updated_at", Desc: true}},
+		{"due_date", "Due date", listing.Sort{By: "due_date"}},
+		{"milestone", "Milestone due date", listing.Sort{By: "milestone_due"}},
+		{"priority", "Label priority", listing.Sort{By: "priority"}},
+		{"popularity", "Most comments", listing.Sort{By: "popularity", Desc: true}},
+		{"title_asc", "Title", listing.Sort{By: "title"}},
 	}
 	if q.Merges {
-		list[3] = issuableSort{"merged_at_desc", "Last merged", plan.Sort{By: "merged_at", Desc: true}}
+		list[3] = issuableSort{"merged_at_desc", "Last merged", listing.Sort{By: "merged_at", Desc: true}}
 		return list
 	}
-	return append(list, issuableSort{"relative_position", "Manual", plan.Sort{By: "relative_position"}})
+	return append(list, issuableSort{"relative_position", "Manual", listing.Sort{By: "relative_position"}})
 }
 
 // order is the selected order.
-func (q issuableQuery) order() plan.Sort {
+func (q issuableQuery) order() listing.Sort {
 	sorts := q.Sorts()
 	return sorts[slices.IndexFunc(sorts, func(s issuableSort) bool { return s.Name == q.Sort })].by
 }
@@ -172,12 +173,12 @@ func withValue(old url.Values, name, value string) string {
 }
 
 // filter returns the conditions that issues and merge requests share.
-func (q issuableQuery) filter() (plan.Filter, plan.Match) {
-	f := plan.Filter{Search: q.Search}
+func (q issuableQuery) filter() (listing.Filter, listing.Match) {
+	f := listing.Filter{Search: q.Search}
 	if q.State != "all" {
 		f.State = plan.State(q.State)
 	}
-	m := plan.Match{Weight: q.Weight, Reaction: q.Reaction, Labels: q.Labels, Milestone: q.Milestone, ReleaseTag: q.Release, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
+	m := listing.Match{Weight: q.Weight, Reaction: q.Reaction, Labels: q.Labels, Milestone: q.Milestone, ReleaseTag: q.Release, AuthorUsername: strings.TrimPrefix(q.Author, "@")}
 	m.AssigneeID, m.AssigneeUsernames = userMatch(q.Assignee)
 	return f, m
 }
@@ -187,7 +188,7 @@ func userMatch(value string) (id string, names []string) {
 	switch value {
 	case "":
 		return "", nil
-	case plan.None, plan.Any:
+	case listing.None, listing.Any:
 		return value, nil
 	}
 	return "", []string{strings.TrimPrefix(value, "@")}

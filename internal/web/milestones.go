@@ -8,6 +8,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/plan"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -139,8 +140,8 @@ func (w *Web) milestone(v *visit, in project.Place) error {
 		p.Shown = "opened"
 	}
 	if h.G != nil || h.P.Issues { // else it is one of merge requests alone
-		f := plan.IssueFilter{Filter: plan.Filter{State: plan.State(p.Shown)}, Match: plan.Match{MilestoneID: fmt.Sprint(m.ID)}}
-		page, err := w.Plan.PlaceIssues(v, v.actor, h.Place, f, plan.Sort{By: "relative_position"}, v.paging())
+		f := plan.IssueFilter{Filter: listing.Filter{State: plan.State(p.Shown)}, Match: listing.Match{MilestoneID: fmt.Sprint(m.ID)}}
+		page, err := w.Plan.PlaceIssues(v, v.actor, h.Place, f, listing.Sort{By: "relative_position"}, v.paging())
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"svc/internal/merge"
 	"svc/internal/plan"
 	"svc/internal/plan/diffnote"
+	"svc/internal/plan/listing"
 	"svc/internal/project"
 )
 
@@ -64,7 +65,7 @@ func (w *Web) fillReview(v *visit, p *mergePage, can merge.Can) error {
 	if p.Review.May = on.CanComment(v.actor); v.actor.Anonymous() {
 		return nil
 	}
-	page, err := w.Merges.Drafts(v, v.actor, p.Place.Ref, p.IID, plan.Sort{}, db.Paging{Limit: maxPending})
+	page, err := w.Merges.Drafts(v, v.actor, p.Place.Ref, p.IID, listing.Sort{}, db.Paging{Limit: maxPending})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
-package plan
+package listing
 
 import (
-	"context"
 	"strconv"
 
 	"svc/internal/db"
@@ -18,12 +17,12 @@ const rangeScan = 20 * MaxCompletions
 
 // Match adds the conditions on issues or merge requests i of a project that match: by
 // number (see From), or by title among the newest ones.
-func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
+func (t Typed) Match(w *db.Where, in Table, projectID int64) {
 	w.And(`i.project_id = ?`, projectID)
 	if t.Number > 0 {
 		return // From has the rows
 	}
-	table := kind.table() + "s"
+	table := string(in) + "s"
 	w.And(`i.iid > COALESCE((SELECT x.iid FROM `+table+` x WHERE x.project_id = ? ORDER BY x.iid DESC LIMIT 1 OFFSET `+strconv.Itoa(completionScan)+`), 0)`, projectID)
 	if t.Text != "" {
 		w.And(`fold(i.title) LIKE ? ESCAPE '\'`, db.Like(t.Text))
@@ -35,11 +34,11 @@ func (t Typed) Match(w *db.Where, kind Kind, projectID int64) {
 // From returns the tables that the suggestions are read from, with their arguments.
 // For a number these begin with the rows that have it or start with it. Each range of
 // numbers is read for itself: a condition with OR would be checked for all rows.
-func (t Typed) From(d *db.DB, kind Kind, tables string, projectID int64) (from string, args []any) {
+func (t Typed) From(d *db.DB, in Table, tables string, projectID int64) (from string, args []any) {
 	if t.Number == 0 {
 		return tables, nil
 	}
-	rows := `SELECT x.id FROM ` + kind.table() + `s x WHERE x.project_id = ? AND x.iid `
+	rows := `SELECT x.id FROM ` + string(in) + `s x WHERE x.project_id = ? AND x.iid `
 	query, args := rows+`= ?`, []any{projectID, t.Number}
 	for low, size := t.Number*10, int64(10); size <= 1e6; low, size = low*10, size*10 {
 		query += ` UNION ALL SELECT y.id FROM (` + rows + `BETWEEN ? AND ? ORDER BY x.iid LIMIT ` + strconv.Itoa(rangeScan) + `) AS y`
@@ -56,10 +55,4 @@ func (t Typed) Order() string {
 		order += ` DESC`
 	}
 	return order + ` LIMIT ` + strconv.Itoa(MaxCompletions)
-}
-
-func completeIssues(ctx context.Context, d *db.DB, w db.Where, projectID int64, t Typed) ([]*Issue, error) {
-	t.Match(&w, IssueKind, projectID)
-	from, args := t.From(d, IssueKind, issueTables, projectID)
-	return db.All(ctx, d, scanIssue, `SELECT `+issueColumns+` FROM `+from+w.SQL()+t.Order(), append(args, w.Args()...)...)
 }

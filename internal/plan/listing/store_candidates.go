@@ -1,4 +1,4 @@
-package plan
+package listing
 
 import (
 	"context"
@@ -37,14 +37,14 @@ type Area struct{ Project, Group int64 }
 type named struct{ users, labels, milestones map[string][]int64 }
 
 // resolve looks up the names in a filter.
-func (s *Service) resolve(ctx context.Context, in Area, list ...*Match) error {
+func resolve(ctx context.Context, d *db.DB, in Area, list ...*Match) error {
 	for _, m := range list {
 		m.named = named{map[string][]int64{}, map[string][]int64{}, map[string][]int64{}}
 		for _, name := range slices.Concat(m.AssigneeUsernames, m.Usernames, []string{m.AuthorUsername}) {
 			if name == "" {
 				continue
 			}
-			ids, err := findUserNamed(ctx, s.DB, name)
+			ids, err := findUserNamed(ctx, d, name)
 			if err != nil {
 				return err
 			}
@@ -54,13 +54,13 @@ func (s *Service) resolve(ctx context.Context, in Area, list ...*Match) error {
 			if strings.EqualFold(name, None) || strings.EqualFold(name, Any) {
 				continue
 			}
-			if err := m.named.find(ctx, s.DB, in, "labels", name); err != nil {
+			if err := m.named.find(ctx, d, in, "labels", name); err != nil {
 				return err
 			}
 		}
 		if name := m.Milestone; name != "" && !slices.ContainsFunc([]string{None, Any}, func(w string) bool { return strings.EqualFold(w, name) }) &&
 			!slices.Contains([]string{Upcoming, "#upcoming", Started, "#started"}, name) {
-			if err := m.named.find(ctx, s.DB, in, "milestones", name); err != nil {
+			if err := m.named.find(ctx, d, in, "milestones", name); err != nil {
 				return err
 			}
 		}
@@ -93,8 +93,8 @@ func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) er
 
 // Rows returns the range of the issues or merge requests in an area that match a
 // condition, in the order of the index that contains them.
-func (in Area) Rows(kind Kind, order, cond string, args ...any) Range {
-	query := `SELECT i.id FROM ` + kind.table() + `s i WHERE `
+func (in Area) Rows(t Table, order, cond string, args ...any) Range {
+	query := `SELECT i.id FROM ` + string(t) + `s i WHERE `
 	if in.Project != 0 {
 		query, args = query+`i.project_id = ? AND `, append([]any{in.Project}, args...)
 	}
@@ -102,62 +102,62 @@ func (in Area) Rows(kind Kind, order, cond string, args ...any) Range {
 }
 
 // UsersOf returns the candidates for a condition on an assignee or reviewer.
-func UsersOf(kind Kind, as Relation, id int64) Candidates {
-	key := `a.` + kind.table() + `_id`
-	return Candidates{{`SELECT ` + key + ` FROM ` + as.table(kind) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
+func UsersOf(t Table, as Relation, id int64) Candidates {
+	key := `a.` + string(t) + `_id`
+	return Candidates{{`SELECT ` + key + ` FROM ` + as.Table(t) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
 }
 
 // sources returns the candidates for each condition of a filter.
-func (f Filter) sources(kind Kind, by actor.Actor, in Area, order string) (list []Candidates) {
+func (f Filter) sources(t Table, by actor.Actor, in Area, order string) (list []Candidates) {
 	switch f.Scope {
 	case "created_by_me":
-		list = append(list, Candidates{in.Rows(kind, `i.author_id, i.id`, `i.author_id = ?`, by.ID)})
+		list = append(list, Candidates{in.Rows(t, `i.author_id, i.id`, `i.author_id = ?`, by.ID)})
 	case "assigned_to_me":
-		list = append(list, UsersOf(kind, Assignees, by.ID))
+		list = append(list, UsersOf(t, Assignees, by.ID))
 	case "reviews_for_me":
-		list = append(list, UsersOf(kind, Reviewers, by.ID))
+		list = append(list, UsersOf(t, Reviewers, by.ID))
 	}
 	if f.State != "" && in.Project != 0 && order != "created_at" {
-		list = append(list, Candidates{in.Rows(kind, `i.created_at, i.id`, inState(f.State))})
+		list = append(list, Candidates{in.Rows(t, `i.created_at, i.id`, inState(f.State))})
 	}
 	if f.CreatedAt != ([2]*time.Time{}) && order != "created_at" {
-		list = append(list, in.times(kind, `i.created_at`, f.CreatedAt))
+		list = append(list, in.times(t, `i.created_at`, f.CreatedAt))
 	}
 	if f.UpdatedAt != ([2]*time.Time{}) && order != "updated_at" {
-		list = append(list, in.times(kind, `i.updated_at`, f.UpdatedAt))
+		list = append(list, in.times(t, `i.updated_at`, f.UpdatedAt))
 	}
 	return list
 }
 
 // times returns the candidates for a condition on a time.
-func (in Area) times(kind Kind, column string, within [2]*time.Time) Candidates {
+func (in Area) times(t Table, column string, within [2]*time.Time) Candidates {
 	var w db.Where
 	w.Time(column+` >= ?`, within[0])
 	w.Time(column+` <= ?`, within[1])
-	return Candidates{in.Rows(kind, column+`, i.id`, w.Cond(), w.Args()...)}
+	return Candidates{in.Rows(t, column+`, i.id`, w.Cond(), w.Args()...)}
 }
 
 // sources returns the candidates for each condition of a match, in a list of a state or
 // of all.
-func (m Match) sources(kind Kind, in Area, state State) (list []Candidates) {
+func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
 			source := Candidates{}
 			for _, id := range ids {
-				key := `x.` + kind.table() + `_id`
-				source = append(source, Range{`SELECT ` + key + ` FROM ` + kind.table() + `_labels x WHERE x.label_id = ? ORDER BY ` + key, []any{id}})
+				key := `x.` + string(t) + `_id`
+				source = append(source, Range{`SELECT ` + key + ` FROM ` + string(t) + `_labels x WHERE x.label_id = ? ORDER BY ` + key, []any{id}})
 			}
 			list = append(list, source)
 		}
 	}
 	if ids, ok := m.named.milestones[m.Milestone]; ok {
-		list = append(list, ofMilestones(kind, ids, state))
+		list = append(list, ofMilestones(t, ids, state))
 	}
 	if strings.EqualFold(m.Milestone, None) && in.Project != 0 {
-		list = append(list, Candidates{in.Rows(kind, byMilestone, `i.milestone_id IS NULL`+andState(state))})
+		list = append(list, Candidates{in.Rows(t, byMilestone, `i.milestone_id IS NULL`+andState(state))})
 	}
 	if id, err := strconv.ParseInt(m.MilestoneID, 10, 64); err == nil && id != 0 {
-		list = append(list, ofMilestones(kind, []int64{id}, state))
+		list = append(list, ofMilestones(t, []int64{id}, state))
 	}
 	authors, ok := m.named.users[m.AuthorUsername]
 	if m.AuthorID != 0 {
@@ -166,17 +166,17 @@ func (m Match) sources(kind Kind, in Area, state State) (list []Candidates) {
 	if ok {
 		source := Candidates{}
 		for _, id := range authors {
-			source = append(source, in.Rows(kind, `i.author_id, i.id`, `i.author_id = ?`, id))
+			source = append(source, in.Rows(t, `i.author_id, i.id`, `i.author_id = ?`, id))
 		}
 		list = append(list, source)
 	}
-	list = append(list, m.named.Related(kind, Assignees, m.AssigneeID, m.AssigneeUsernames)...)
+	list = append(list, m.named.Related(t, Assignees, m.AssigneeID, m.AssigneeUsernames)...)
 	if m.Reaction != "" && !strings.EqualFold(m.Reaction, None) {
-		key := `w.` + kind.table() + `_id`
+		key := `w.` + string(t) + `_id`
 		list = append(list, Candidates{{`SELECT ` + key + ` FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}})
 	}
-	if weight, err := strconv.ParseInt(m.Weight, 10, 64); kind == IssueKind && in.Project != 0 && err == nil {
-		list = append(list, Candidates{in.Rows(kind, byWeight+`, i.id`, byWeight+` = ?`, weight)})
+	if weight, err := strconv.ParseInt(m.Weight, 10, 64); t == Issues && in.Project != 0 && err == nil {
+		list = append(list, Candidates{in.Rows(t, ByWeight+`, i.id`, ByWeight+` = ?`, weight)})
 	}
 	return list
 }
@@ -186,10 +186,10 @@ const byMilestone = `i.milestone_id, i.state, i.id`
 
 // ofMilestones returns the candidates for a condition on milestones. With the state of
 // the list, which the indexes contain, they are fewer.
-func ofMilestones(kind Kind, ids []int64, state State) Candidates {
+func ofMilestones(t Table, ids []int64, state State) Candidates {
 	source := Candidates{}
 	for _, id := range ids {
-		source = append(source, Area{}.Rows(kind, byMilestone, `i.milestone_id = ?`+andState(state), id))
+		source = append(source, Area{}.Rows(t, byMilestone, `i.milestone_id = ?`+andState(state), id))
 	}
 	return source
 }
@@ -204,9 +204,9 @@ func andState(state State) string {
 
 // Related returns the candidates for conditions on assignees or reviewers, by ID
 // and by username.
-func (n named) Related(kind Kind, as Relation, given string, names []string) (list []Candidates) {
+func (n named) Related(t Table, as Relation, given string, names []string) (list []Candidates) {
 	if id, err := strconv.ParseInt(given, 10, 64); err == nil && id != 0 {
-		list = append(list, UsersOf(kind, as, id))
+		list = append(list, UsersOf(t, as, id))
 	}
 	for _, name := range names {
 		ids, ok := n.users[name]
@@ -214,14 +214,14 @@ func (n named) Related(kind Kind, as Relation, given string, names []string) (li
 		case ok && len(ids) == 0:
 			list = append(list, Candidates{})
 		case ok:
-			list = append(list, UsersOf(kind, as, ids[0]))
+			list = append(list, UsersOf(t, as, ids[0]))
 		}
 	}
 	return list
 }
 
 // others returns the candidates for negated conditions.
-func (m Match) others(kind Kind, in Area) (list []Candidates) {
+func (m Match) others(t Table, in Area) (list []Candidates) {
 	if in.Project == 0 {
 		return nil
 	}
@@ -230,12 +230,12 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 		author = ids[0]
 	}
 	if author != 0 {
-		list = append(list, Candidates{in.Rows(kind, `i.author_id, i.id`, `i.author_id < ?`, author), in.Rows(kind, `i.author_id, i.id`, `i.author_id > ?`, author)})
+		list = append(list, Candidates{in.Rows(t, `i.author_id, i.id`, `i.author_id < ?`, author), in.Rows(t, `i.author_id, i.id`, `i.author_id > ?`, author)})
 	}
 	if ids := m.named.milestones[m.Milestone]; len(ids) == 1 {
 		list = append(list, Candidates{
-			in.Rows(kind, byMilestone, `i.milestone_id IS NULL`), in.Rows(kind, byMilestone, `i.milestone_id < ?`, ids[0]),
-			in.Rows(kind, byMilestone, `i.milestone_id > ?`, ids[0]),
+			in.Rows(t, byMilestone, `i.milestone_id IS NULL`), in.Rows(t, byMilestone, `i.milestone_id < ?`, ids[0]),
+			in.Rows(t, byMilestone, `i.milestone_id > ?`, ids[0]),
 		})
 	}
 	return list
@@ -244,19 +244,19 @@ func (m Match) others(kind Kind, in Area) (list []Candidates) {
 // Select resolves the names in a filter and finds the candidates for its list in
 // an area, by the most selective condition. more returns further candidates and is
 // called when the names are resolved.
-func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
-	found := Selection{kind: kind, in: in, state: f.State, search: f.Search != ""}
+func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
+	found := Selection{table: t, in: in, state: f.State, search: f.Search != ""}
 	switch f.Scope {
 	case "assigned_to_me":
-		found.relation, found.user = Assignees.table(kind), by.ID
+		found.relation, found.user = Assignees.Table(t), by.ID
 	case "reviews_for_me":
-		found.relation, found.user = Reviewers.table(kind), by.ID
+		found.relation, found.user = Reviewers.Table(t), by.ID
 	}
 	m.ReactionBy, not.ReactionBy = by.ID, by.ID
-	if err := s.resolve(ctx, in, m, not); err != nil {
+	if err := resolve(ctx, d, in, m, not); err != nil {
 		return found, err
 	}
-	list := slices.Concat(more(), m.sources(kind, in, f.State), f.sources(kind, by, in, order), not.others(kind, in))
+	list := slices.Concat(more(), m.sources(t, in, f.State), f.sources(t, by, in, order), not.others(t, in))
 	found.filtered = len(list) > 0
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
@@ -264,25 +264,26 @@ func (s *Service) Select(ctx context.Context, by actor.Actor, kind Kind, in Area
 		}
 	}
 	if found.byParts(order) {
-		list = append(list, Candidates{in.Rows(kind, `i.id`, `1 = 1`)})
+		list = append(list, Candidates{in.Rows(t, `i.id`, `1 = 1`)})
 	}
 	if in.Group != 0 {
-		projects, err := db.All(ctx, s.DB, db.Value[int64], `SELECT p.id FROM projects p WHERE p.namespace_id IN `+below+` LIMIT ?`, in.Group, maxRanges+1)
+		projects, err := db.All(ctx, d, db.Value[int64], `SELECT p.id FROM projects p WHERE p.namespace_id IN
+			(SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?) LIMIT ?`, in.Group, maxRanges+1)
 		if err != nil {
 			return found, err
 		}
 		all := Candidates{}
 		for _, id := range projects {
-			all = append(all, Area{Project: id}.Rows(kind, `i.created_at, i.id`, `1 = 1`))
+			all = append(all, Area{Project: id}.Rows(t, `i.created_at, i.id`, `1 = 1`))
 		}
 		list, found.projects = append(list, all), projects
 	}
 	var err error
-	found.Among, err = rarest(ctx, s.DB, list)
+	found.Among, err = rarest(ctx, d, list)
 	if err != nil || f.Search == "" || found.Among != nil && len(found.Among) == 0 {
 		return found, err
 	}
-	texts, err := s.DB.WithText(ctx, kind.table()+"s", f.Search, f.columns("")...)
+	texts, err := d.WithText(ctx, string(t)+"s", f.Search, f.columns("")...)
 	if err == nil && texts != nil && (found.Among == nil || len(texts) < len(found.Among)) {
 		found.Among = texts
 	}

@@ -1,4 +1,4 @@
-package plan
+package listing
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Selection struct {
 	// Among are the IDs of the candidates; nil if no condition is selective.
 	Among []int64
 
-	kind     Kind // empty if nothing is known
+	table    Table // empty if nothing is known
 	in       Area
 	filtered bool      // the filter has conditions with an index
 	search   bool      // the filter has a search text
@@ -53,7 +53,7 @@ func indexed(order string) bool {
 // First returns a function that finds the first rows of the list; see db.Query. It
 // is nil if there is no faster way than reading the list.
 func (f Selection) First(tables string, w db.Where, column db.Order, order Sort) func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	if f.kind == "" {
+	if f.table == "" {
 		return nil
 	}
 	l := firstRows{f, tables, w, []string{column.Name, `i.id`}, ""}
@@ -94,7 +94,7 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	if rows > maxFirst {
 		return nil, nil
 	}
-	window := db.Window{Table: l.kind.table() + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Last: lastWindow}
+	window := db.Window{Table: string(l.table) + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Last: lastWindow}
 	if l.Among != nil {
 		window.Last = amongWindow
 	}
@@ -146,7 +146,7 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]p
 		for _, p := range group {
 			key := `i.id`
 			if p.link != "" {
-				key = `x.` + l.kind.table() + `_id`
+				key = `x.` + string(l.table) + `_id`
 			}
 			found, err := l.read(ctx, d, p, need, key)
 			if err != nil {
@@ -163,7 +163,7 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]p
 func (l firstRows) read(ctx context.Context, d *db.DB, p part, rows int, order ...string) ([]int64, error) {
 	w, from := l.where.With(p.cond, p.args...), l.tables
 	if p.link != "" {
-		from = d.Joined(p.link, l.tables, `x.`+l.kind.table()+`_id = i.id`)
+		from = d.Joined(p.link, l.tables, `x.`+string(l.table)+`_id = i.id`)
 	}
 	return db.All(ctx, d, db.Value[int64], `SELECT i.id FROM `+from+w.SQL()+l.sorted(order...)+` LIMIT ?`, w.Args(rows)...)
 }
@@ -172,31 +172,31 @@ func (l firstRows) read(ctx context.Context, d *db.DB, p part, rows int, order .
 // the project. A row that matches a filter on labels has at least the priority of each of
 // them, so the parts after these labels are empty and are not searched.
 func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	labels, err := db.All(ctx, d, scanPair, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
-	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].second >= noPriority {
+	labels, err := db.All(ctx, d, scanPriority, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
+	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].value >= noPriority {
 		return nil, err
 	}
-	links, key := l.kind.table()+`_labels`, l.kind.table()+`_id`
+	links, key := string(l.table)+`_labels`, string(l.table)+`_id`
 	without := func(ids []any) string {
 		return `NOT EXISTS (SELECT 1 FROM ` + links + ` y WHERE y.` + key + ` = i.id AND y.label_id IN ` + db.In(len(ids)) + `)`
 	}
 	var groups [][]part
 	var before []any // labels with a higher priority
 	for len(labels) > 0 && !l.excluded(before) {
-		same := slices.IndexFunc(labels, func(o pair) bool { return o.second != labels[0].second })
+		same := slices.IndexFunc(labels, func(o priority) bool { return o.value != labels[0].value })
 		if same < 0 {
 			same = len(labels)
 		}
 		var group []part
 		for _, o := range labels[:same] {
-			p := part{links + ` x`, `x.label_id = ?`, []any{o.first}}
+			p := part{links + ` x`, `x.label_id = ?`, []any{o.label}}
 			if len(before) > 0 {
 				p.cond, p.args = p.cond+` AND `+without(before), append(p.args, before...)
 			}
 			group = append(group, p)
 		}
 		for _, o := range labels[:same] {
-			before = append(before, o.first)
+			before = append(before, o.label)
 		}
 		groups, labels = append(groups, group), labels[same:]
 	}
@@ -220,7 +220,7 @@ func (l firstRows) excluded(labels []any) bool {
 // byMilestones reads the rows milestone by milestone, in the order of their due
 // dates.
 func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	table := l.kind.table() + `s`
+	table := string(l.table) + `s`
 	used, err := db.All(ctx, d, scanDue, `
 		WITH RECURSIVE used (id) AS (
 			SELECT min(i.milestone_id) FROM `+table+` i WHERE i.project_id = ?
@@ -250,7 +250,7 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 // states returns the parts of a condition on milestones, one for each state of the list:
 // their index has the state before the ID.
 func (l firstRows) states(cond string, args ...any) (list []part) {
-	all := l.kind.states()
+	all := l.table.states()
 	if l.state != "" {
 		all = []State{l.state}
 	}
@@ -270,4 +270,12 @@ func scanDue(s db.Scanner) (due, error) {
 	var m due
 	err := s.Scan(&m.id, &m.date)
 	return m, err
+}
+
+// priority is the priority of a label in a project.
+type priority struct{ label, value int64 }
+
+func scanPriority(s db.Scanner) (p priority, err error) {
+	err = s.Scan(&p.label, &p.value)
+	return p, err
 }
