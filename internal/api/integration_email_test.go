@@ -52,6 +52,9 @@ func TestPipelineEmails(t *testing.T) {
 			if want := "alice/p | Failed pipeline for main | " + first.ID[:8]; got.Subject != want {
 				t.Errorf("email to %s: subject %q, want %q", to, got.Subject, want)
 			}
+			if !strings.HasPrefix(got.Text, "Hello,") || !strings.Contains(got.HTML, ">Hello,<") {
+				t.Errorf("email to %s greets without a name: %s", to, got.Text)
+			}
 			if !strings.Contains(got.Text, "/alice/p/-/pipelines/") || !strings.Contains(got.Text, "Break it") {
 				t.Errorf("email to %s lacks the pipeline or the commit: %s", to, got.Text)
 			}

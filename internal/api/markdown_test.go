@@ -41,7 +41,7 @@ func TestMarkdown(t *testing.T) {
 		got := render(bob, text, here)
 		for _, want := range []string{
 			`/top/p/-/issues/1" class="gfm gfm-issue" title="An &lt;open&gt; one">#1</a>`, `>top/p#1</a>`, `/top/p/-/issues/1" class="gfm gfm-issue" title="An &lt;open&gt; one">p#1</a> hidden#1 `, `/bob" class="gfm gfm-user" title="bob">@bob</a>`, `/groups/top" class="gfm gfm-user"`,
-			`/top/p/-/issues?label_name[]=two+words" class="gfm gfm-label">two words</a>`, `/top/p/-/milestones/1" class="gfm gfm-milestone"`,
+			`/top/p/-/issues?label_name[]=two+words" class="gfm gfm-label chip"><svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="`, `"/></svg>two words</a>`, `/top/p/-/milestones/1" class="gfm gfm-milestone"`,
 			`/top/p/-/commit/` + commits[0].ID + `" class="gfm gfm-commit" title="m">` + commits[0].ID[:8] + `</a>`, " #2 #9 alice/hidden#1 ", " @nobody ", "~none", "!1",
 			fmt.Sprintf(`src="/-/project/%d/uploads/0/x.png"`, id),
 		} {

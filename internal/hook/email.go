@@ -67,7 +67,7 @@ func (s *Service) mail(ctx context.Context, h *Hook, d *Delivery) error {
 	l := mail.Email{
 		Subject: fmt.Sprintf("%s | %s pipeline for %s | %s", get(p, "project.path_with_namespace"), status, get(p, "object_attributes.ref"), clip(get(p, "object_attributes.sha"), 8)),
 		Lines:   []string{plainMarkup(m.text)}, Action: "View pipeline", Path: strings.TrimPrefix(m.link, s.Site.URL),
-		After: []string{"You receive this email because a maintainer of the project added your address to its pipeline status emails."},
+		After: []string{"You are receiving this email because a maintainer of the project added your address to its pipeline status emails."},
 	}
 	for _, line := range m.detail {
 		l.Lines = append(l.Lines, plainMarkup(line))

@@ -212,7 +212,7 @@ func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Plac
 		}
 		return s.Mail.Post(ctx, tx, post.Email{
 			To: email, Subject: by.Name + " invited you to join " + in.name,
-			Lines:  []string{fmt.Sprintf("%s invited you to join %s as %s.", by.Name, in.name, level)},
+			Lines:  []string{fmt.Sprintf("%s invited you to join %s with the role %s.", by.Name, in.name, level)},
 			Action: "Join now", Path: "/-/invites/" + token,
 			After: []string{"Sign in or sign up with this email address to accept the invitation. If you do not want to join, you can ignore this email."},
 		})

@@ -35,6 +35,10 @@ func EmailHTML(safe, site string) string {
 			out.WriteString(picture(tag, site, linked > 0))
 		case strings.HasPrefix(tag, "<input"):
 			out.WriteString(box(tag))
+		case strings.HasPrefix(tag, "<svg"): // the color of a label
+			if _, rest, ok := strings.Cut(safe, "</svg>"); ok {
+				safe = rest
+			}
 		default:
 			if strings.HasPrefix(tag, "<a ") {
 				linked++

@@ -38,6 +38,20 @@ func TestEmailHTML(t *testing.T) {
 	}
 }
 
+// TestEmailLabel: emails show labels as links, without the image of their color.
+func TestEmailLabel(t *testing.T) {
+	t.Parallel()
+	safe, err := markup.New(markup.Deps{}).Markdown(t.Context(), `see ~"a b"!`, markup.Options{Resolve: func(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
+		return map[markup.Reference]markup.Target{refs[0]: {URL: "/x", Text: "a b", Color: `#"<`}}, nil
+	}})
+	if want := `<p>see <a href="/x" class="gfm gfm-label chip"><svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="#&#34;&lt;"/></svg>a b</a>!</p>`; err != nil || strings.TrimSpace(safe) != want {
+		t.Errorf("%s: %v", safe, err)
+	}
+	if got, want := markup.EmailHTML(safe, "https://f"), `<p>see <a href="https://f/x">a b</a>!</p>`; strings.TrimSpace(got) != want {
+		t.Errorf("the email has %s", got)
+	}
+}
+
 // TestMentions finds the names in a text, and none in code.
 func TestMentions(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,7 @@ type Target struct {
 	URL   string
 	Title string
 	Text  string // what is shown; what was written unless given
+	Color string // of a label, #rrggbb; it is shown beside the text
 }
 
 // maxReferences is how many references of a text are looked at.
@@ -42,7 +43,7 @@ const maxReferences = 200
 var references = regexp.MustCompile(`(^|[^\w/&@#!~%.-])` +
 	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)*)?([#!$])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
 	`|@([a-zA-Z0-9_][\w.-]*(?:/[\w.-]+)*)` + // 5 user
-	`|([~%])(?:"([^"\n]{1,255})"|(\w[\w?&.:-]*))` + // 6 sign, 7 quoted, 8 word
+	`|([~%])(?:"([^"\n]{1,255})"|([\pL\pN_][\pL\pN_?&.:-]*))` + // 6 sign, 7 quoted, 8 word
 	`|(?:([\w][\w.-]*(?:/[\w][\w.-]*)*)@)?([0-9a-f]{7,40})\b)`) // 9 project, 10 commit
 
 // piece is a part of a text: plain, or a reference.
@@ -159,13 +160,24 @@ func refer(safe string, resolve func([]Reference) (map[Reference]Target, error))
 		if target.Text != "" {
 			shown = html.EscapeString(target.Text)
 		}
-		out.WriteString(`<a href="` + html.EscapeString(target.URL) + `" class="gfm gfm-` + string(p.ref.Kind) + `"`)
+		out.WriteString(`<a href="` + html.EscapeString(target.URL) + `" class="gfm gfm-` + string(p.ref.Kind))
+		if target.Color != "" {
+			out.WriteString(" chip")
+			shown = Dot(target.Color) + shown
+		}
+		out.WriteString(`"`)
 		if target.Title != "" {
 			out.WriteString(` title="` + html.EscapeString(target.Title) + `"`)
 		}
 		out.WriteString(">" + shown + "</a>")
 	}
 	return out.String(), nil
+}
+
+// Dot returns a circle in the color of a label. The color is an attribute of an
+// image because the content security policy forbids inline styles.
+func Dot(color string) string {
+	return `<svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="` + html.EscapeString(color) + `"/></svg>`
 }
 
 // step is 1 for a tag that begins something in which no references are looked

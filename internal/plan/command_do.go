@@ -320,7 +320,7 @@ func doDuplicate(r *commandRun, args string) (string, error) {
 	if r.on.State == Opened {
 		r.out.Event, r.out.Changes["state_event"] = "close", "close"
 	}
-	return "Closed this issue. Marked as related to, and a duplicate of, " + args + ".", nil
+	return "Closed this issue as a duplicate of " + args + ".", nil
 }
 
 func doCopyMetadata(r *commandRun, args string) (string, error) {

@@ -52,23 +52,34 @@ func (r refusal) Error() string { return string(r) }
 func (s *Service) RunCommands(ctx context.Context, by actor.Actor, proj *project.Project, on *CommandTarget, list []Invocation) (*Outcome, error) {
 	r := &commandRun{ctx: ctx, s: s, by: by, proj: proj, on: on, out: &Outcome{Changes: map[string]any{}}}
 	for _, inv := range list {
-		if !on.allows(inv.Command) {
-			r.out.Refused = append(r.out.Refused, "Could not apply "+inv.Command.Name+" command.")
-			continue
-		}
-		message, err := inv.Command.do(r, inv.Args)
-		if reason := refusal(""); errors.As(err, &reason) {
-			r.out.Refused = append(r.out.Refused, string(reason))
-			continue
-		}
+		message, refused, err := r.run(inv)
 		if err != nil {
-			return nil, fmt.Errorf("quick action %s: %w", inv.Command.Name, err)
+			return nil, err
+		}
+		if refused != "" {
+			r.out.Refused = append(r.out.Refused, refused)
 		}
 		if message != "" {
 			r.out.Messages = append(r.out.Messages, message)
 		}
 	}
 	return r.out, nil
+}
+
+// run executes a quick action. It returns a description of what was done, which is
+// empty for a command that runs later, or the reason why it was not applied.
+func (r *commandRun) run(inv Invocation) (message, refused string, err error) {
+	if !r.on.allows(inv.Command) {
+		return "", "Could not apply " + inv.Command.Name + " command.", nil
+	}
+	message, err = inv.Command.do(r, inv.Args)
+	if reason := refusal(""); errors.As(err, &reason) {
+		return "", string(reason), nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("quick action %s: %w", inv.Command.Name, err)
+	}
+	return message, "", nil
 }
 
 // Summary returns the messages and refusals.

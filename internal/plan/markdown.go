@@ -193,7 +193,7 @@ func (r *reader) target(ref markup.Reference) (*markup.Target, error) {
 		if err != nil {
 			return nil, db.NotFound(err, "Label")
 		}
-		return &markup.Target{URL: at + "issues?label_name[]=" + url.QueryEscape(l.Name), Title: l.Description, Text: l.Name}, nil
+		return &markup.Target{URL: at + "issues?label_name[]=" + url.QueryEscape(l.Name), Title: l.Description, Text: l.Name, Color: l.Color}, nil
 	case markup.Milestone:
 		return r.milestone(proj, ref.Name)
 	case markup.Commit:

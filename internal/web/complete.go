@@ -243,7 +243,7 @@ func completeEmoji(_ *visit, _ project.Place, text string) ([]suggestion, error)
 // completeCommands lists the quick actions that the user can use on the issue or
 // merge request of the page, or on a new one.
 func (w *Web) completeCommands(v *visit, in project.Place, text string) ([]suggestion, error) {
-	on, err := w.commandTarget(v, in.Ref)
+	on, err := w.commandTarget(v, in.Ref, v.param("on"), v.param("iid"))
 	if err != nil {
 		return nil, err
 	}
@@ -256,23 +256,23 @@ func (w *Web) completeCommands(v *visit, in project.Place, text string) ([]sugge
 	return list, nil
 }
 
-// commandTarget returns the issue or merge request that a page is about, for quick
-// actions.
-func (w *Web) commandTarget(v *visit, ref project.Ref) (*plan.CommandTarget, error) {
-	iid, err := strconv.ParseInt(v.param("iid"), 10, 64)
-	if v.param("iid") != "" && err != nil {
+// commandTarget returns an issue or merge request for quick actions, or a new one
+// without a number. kind is "issues" or "merges".
+func (w *Web) commandTarget(v *visit, ref project.Ref, kind, number string) (*plan.CommandTarget, error) {
+	iid, err := strconv.ParseInt(number, 10, 64)
+	if number != "" && err != nil {
 		return nil, errs.NotFound("")
 	}
 	switch {
-	case v.param("on") == "merges" && iid != 0:
+	case kind == "merges" && iid != 0:
 		on, err := w.Merges.OnMergeRequest(v, v.actor, ref, iid)
 		return on.Commands, err
-	case v.param("on") == "merges":
+	case kind == "merges":
 		return w.Merges.NewTarget(v, v.actor, ref)
-	case v.param("on") == "issues" && iid != 0:
+	case kind == "issues" && iid != 0:
 		on, err := w.Plan.OnIssue(v, v.actor, ref, iid)
 		return on.Commands, err
-	case v.param("on") == "issues":
+	case kind == "issues":
 		return w.Plan.NewTarget(v, v.actor, ref)
 	}
 	return nil, errs.NotFound("")

@@ -360,7 +360,7 @@ func (w *Web) showWriting(v *visit, on plan.Noteable, c commentable, p writing) 
 		p.Head = "Comment on " + on.Title
 	}
 	if p.Looks {
-		if p.Preview, err = w.preview(v, h.Place, p.Form.Get("note")); err != nil {
+		if p.Preview, err = w.previewOn(v, h.Place, on.Commands, p.Form.Get("note")); err != nil {
 			return err
 		}
 	}
@@ -412,6 +412,7 @@ func (w *Web) updateNote(c commentable) func(*visit, project.Ref) error {
 		p := writing{Head: "Edit comment", Action: fmt.Sprintf("%s/notes/%d", targetPath(on, c), n.ID)}
 		if v.ticked("preview") {
 			p.Form, p.Looks = v.sent(), true
+			on.Commands = nil // editing a comment runs no quick actions
 			return w.showWriting(v, on, c, p)
 		}
 		if _, err := w.Plan.UpdateNote(v, v.actor, on, n.ID, v.text("note")); err != nil {

@@ -22,9 +22,17 @@ func (w *Web) editorPages() {
 	w.projectPage("GET templates/{type}/{name}", signedIn, w.descriptionTemplate)
 }
 
-// showPreview gives the script of a page a text as it will look.
+// showPreview gives the script of a page a text as it will look, and what its quick
+// actions will do to the issue or merge request of the page.
 func (w *Web) showPreview(v *visit, in project.Place) error {
-	html, err := w.preview(v, in, v.r.PostForm.Get("text"))
+	var on *plan.CommandTarget
+	if !in.Group && v.param("on") != "" {
+		var err error
+		if on, err = w.commandTarget(v, in.Ref, v.param("on"), v.param("iid")); err != nil {
+			return err
+		}
+	}
+	html, err := w.previewOn(v, in, on, v.r.PostForm.Get("text"))
 	if err != nil {
 		return err
 	}
@@ -79,6 +87,32 @@ func (w *Web) preview(v *visit, in project.Place, source string) (template.HTML,
 		return "", err
 	}
 	return list[0], nil
+}
+
+// previewOn renders a text for an issue or merge request, and says below it what its
+// quick actions will do. on is nil for a text whose quick actions do not run.
+func (w *Web) previewOn(v *visit, in project.Place, on *plan.CommandTarget, source string) (template.HTML, error) {
+	if on == nil || len(source) > plan.MaxText { // preview refuses a text that is too long
+		return w.preview(v, in, source)
+	}
+	e, err := w.Plan.Explain(v, v.actor, in.Ref, on, source)
+	if err != nil {
+		return "", err
+	}
+	html, err := w.preview(v, in, e.Text)
+	if err != nil || len(e.Effects)+len(e.Refused) == 0 {
+		return html, err
+	}
+	b := strings.Builder{}
+	b.WriteString(string(html) + `<div class="effects" role="note"><b>Quick actions</b><ul>`)
+	for _, text := range e.Effects {
+		b.WriteString("<li>" + template.HTMLEscapeString(text) + "</li>")
+	}
+	for _, text := range e.Refused {
+		b.WriteString(`<li class="refused">` + template.HTMLEscapeString(text) + "</li>")
+	}
+	b.WriteString("</ul></div>")
+	return template.HTML(b.String()), nil
 }
 
 // renderAll renders texts of a project or group. References are those of a

@@ -49,7 +49,18 @@ func (p planForm) TemplateLink(name string) string {
 // project. goal is the current milestone, which may be closed.
 func (w *Web) fillPlanForm(v *visit, p *planForm, in project.Place, goal *plan.Milestone, reviewers bool) (err error) {
 	if v.r.PostForm.Get("preview") != "" {
-		if p.Preview, err = w.preview(v, in, p.Form.Get("description")); err != nil {
+		kind, number := "issues", ""
+		if reviewers {
+			kind = "merges"
+		}
+		if p.IID != 0 {
+			number = strconv.FormatInt(p.IID, 10)
+		}
+		on, err := w.commandTarget(v, in.Ref, kind, number)
+		if err != nil {
+			return err
+		}
+		if p.Preview, err = w.previewOn(v, in, on, p.Form.Get("description")); err != nil {
 			return err
 		}
 	}

@@ -146,6 +146,28 @@ func TestEditor(t *testing.T) {
 		token := b.get("/").token()
 		b.post("/ada/p/-/preview_markdown", url.Values{"authenticity_token": {token}, "text": {"**x** <script>alert(1)</script>"}}).want(200, "<strong>x</strong>").not("<script", "<html")
 		eve.post("/ada/p/-/preview_markdown", url.Values{"authenticity_token": {eve.get("/").token()}, "text": {"x"}}).want(404)
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects/ada%2Fp/labels", As: ada, JSON: `{"name":"to do","color":"#ff0000"}`, Status: 201},
+			{Do: "POST /projects/ada%2Fp/labels", As: ada, JSON: `{"name":"size::größe","color":"#00ff00"}`, Status: 201},
+			{Do: "POST /projects/ada%2Fp/issues", As: ada, JSON: `{"title":"one"}`, Status: 201},
+			{Do: "POST /projects/ada%2Fp/issues", As: ada, JSON: `{"title":"two"}`, Status: 201},
+		})
+		preview := func(query, text string) answer {
+			return b.post("/ada/p/-/preview_markdown"+query, url.Values{"authenticity_token": {token}, "text": {text}}).want(200)
+		}
+		preview("", `~"to do" ~size::größe.`).want(200, `class="gfm gfm-label chip"><svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="#ff0000"/></svg>to do</a>`,
+			`fill="#00ff00"/></svg>size::größe</a>.`)
+		preview("", "/close").want(200, "/close").not("Quick actions")
+		preview("?on=issues&iid=1", "Done.\n/assign @ada\n/label ~\"to do\"\n/title <b>\n/spend 1h\n/duplicate #2\n/todo\n/clone\n/subscribe\n/nonsense\n/approve\n/reopen\n/due x\n/usr/bin").want(200,
+			"<p>Done.", "<li>Assigns @ada.</li>", "<li>Adds ~&#34;to do&#34; label.</li>", "<li>Changes the title to “&lt;b&gt;”.</li>", "<li>Adds 1h of spent time.</li>", "<li>Closes this issue as a duplicate of #2.</li>",
+			"<li>Adds a to-do item.</li>", "<li>Clones the issue to a project.</li>", "<li>Subscribes to notifications.</li>",
+			`<li class="refused">/nonsense is not a quick action. It remains in the text.</li>`, `<li class="refused">/approve cannot be used on issues. It remains in the text.</li>`,
+			`<li class="refused">Could not apply reopen command.</li>`, `<li class="refused">Failed to set due date because the date format is invalid.</li>`).not("/assign", "/usr/bin is")
+		s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fp/issues/1", As: ada, Status: 200, Want: `{"title":"one","state":"opened","labels":[],"assignees":[]}`})
+		preview("?on=issues", "/close\n/weight 3").want(200, `<li class="refused">Could not apply close command.</li>`, "<li>Sets the weight to 3.</li>")
+		b.post("/ada/p/-/preview_markdown?on=issues&iid=9", url.Values{"authenticity_token": {token}, "text": {"x"}}).want(404)
+		b.post("/ada/p/-/issues/1/notes", url.Values{"authenticity_token": {token}, "note": {"/close"}, "preview": {"1"}}).want(200, "<li>Closes this issue.</li>")
+		b.post("/ada/p/-/issues", url.Values{"authenticity_token": {token}, "title": {"x"}, "description": {"/weight 3"}, "preview": {"1"}}).want(200, "<li>Sets the weight to 3.</li>")
 		send := func(b *browser, name, token, body string) answer {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/ada/p/-/uploads?name="+url.QueryEscape(name), strings.NewReader(body))
 			if err != nil {

@@ -439,7 +439,7 @@ func TestMergeDependencyPage(t *testing.T) {
 		add("!2", "A merge request cannot depend on itself")
 		eve.submit("/", at+"/blocks", "merge_request", "!1").want(403)
 		// The part is there before there is something to show, for the refresh of the page.
-		newBrowser(t, s).get("/ada/p/-/merge_requests/1").want(200, `<div data-part="dependencies"></div>`)
+		newBrowser(t, s).get("/ada/p/-/merge_requests/1").want(200, `<div data-part="dependencies" data-poll></div>`)
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, JSON: `{"state_event":"close"}`, Status: 200})
 		b.get("/ada/p/-/merge_requests/1").want(200).not("Add a dependency")
 		eve.submit("/", "/ada/secret/-/merge_requests/1/blocks", "merge_request", "ada/p!1").want(404)

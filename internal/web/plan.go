@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"strconv"
 
+	"svc/internal/markup"
 	"svc/internal/plan"
 	"svc/internal/project"
 )
@@ -127,13 +128,12 @@ func milestonePath(m *plan.Milestone) string {
 	return pathTo(placePath(in)) + "/-/milestones/" + strconv.FormatInt(m.IID, 10)
 }
 
-// chip draws a label. Its colour is an attribute of a picture: pages have no
-// style of their own. Lists have many, so it is done without a template.
+// chip draws a label. Lists have many, so it is done without a template.
 func chip(l *plan.Label) template.HTML {
 	esc := template.HTMLEscapeString
 	title := ""
 	if l.Description != "" {
 		title = ` title="` + esc(l.Description) + `"`
 	}
-	return template.HTML(`<span class="chip"` + title + `><svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="` + esc(l.Color) + `"/></svg>` + esc(l.Name) + `</span>`)
+	return template.HTML(`<span class="chip"` + title + `>` + markup.Dot(l.Color) + esc(l.Name) + `</span>`)
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,4 +109,39 @@ func (b *tab) comes(path, text string) {
 		b.visit(path)
 		return strings.Contains(b.text("main"), text)
 	})
+}
+
+// TestMergeBoxRefresh: an open page of a merge request shows a dependency that is
+// added elsewhere, and keeps what the user has chosen.
+func TestMergeBoxRefresh(t *testing.T) {
+	s, c := start(t), launch(t)
+	s.user(t, "ada")
+	s.call(t, "POST", "/projects", url.Values{"name": {"Engine"}, "path": {"engine"}, "visibility": {"public"}, "initialize_with_readme": {"true"}})
+	const at = "/projects/root%2Fengine"
+	s.call(t, "POST", at+"/members", url.Values{"username": {"ada"}, "access_level": {"30"}})
+	var ids []string
+	for _, branch := range []string{"one", "two"} {
+		s.call(t, "POST", at+"/repository/files/"+branch, url.Values{"branch": {branch}, "start_branch": {"main"}, "commit_message": {branch}, "content": {"x"}})
+		made := s.call(t, "POST", at+"/merge_requests", url.Values{"title": {branch}, "source_branch": {branch}, "target_branch": {"main"}})
+		ids = append(ids, regexp.MustCompile(`"id":(\d+)`).FindStringSubmatch(made)[1])
+	}
+	root := c.open(t, s)
+	root.signIn("root", rootPassword)
+	waitFor(t, "the merge request is ready", func() bool {
+		root.visit("/root/engine/-/merge_requests/2")
+		return strings.Contains(root.text("[data-part=box]"), "Ready to merge")
+	})
+	root.do(chromedp.Click("[data-part=box] input[name=squash]", chromedp.ByQuery))
+	s.call(t, "POST", at+"/merge_requests/2/approve?sudo=ada", nil)
+	root.has("[data-part=box]", "Ada")
+	var squash bool
+	root.do(chromedp.Evaluate(`document.querySelector("[data-part=box] input[name=squash]").checked`, &squash))
+	if !squash {
+		t.Error("the choice of the user is lost")
+	}
+	s.call(t, "POST", at+"/merge_requests/2/blocks", url.Values{"blocking_merge_request_id": {ids[0]}})
+	root.has("[data-part=dependencies]", "one")
+	root.has("[data-part=box]", "Merge blocked")
+	s.call(t, "PUT", at+"/merge_requests/1/merge", nil)
+	root.has("[data-part=box]", "Ready to merge")
 }

@@ -183,17 +183,28 @@
   // Parts of a page that change while one looks: the server says when, and the
   // page is got again. Nothing is taken from under somebody's hands.
   let getting = false, again = false;
-  const refresh = async () => {
+  const served = new WeakMap(); // what the server sent for a part
+  for (const part of $$("[data-poll]")) served.set(part, part.innerHTML);
+  const refresh = async (parts = "[data-part]") => {
     if (getting) { again = true; return; }
     getting = true;
     try {
       const res = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (res.ok && !res.redirected) {
         const fresh = new DOMParser().parseFromString(await res.text(), "text/html");
-        for (const part of $$("[data-part]")) {
+        const picked = getSelection();
+        for (const part of $$(parts)) {
           const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-          if (!now || part.querySelector("details[open]:not([data-group]), input:focus, textarea:focus, button:disabled")) continue;
-          const all = () => [...$$("a, button, summary", part)], at = all().indexOf(document.activeElement);
+          if (!now || !picked.isCollapsed && part.contains(picked.anchorNode) || part.querySelector("details[open]:not([data-group]), input:not([type=checkbox]):focus, textarea:focus, button:disabled")) continue;
+          if ("poll" in part.dataset && !("poll" in now.dataset)) { delete part.dataset.poll; again = true; } // all parts change with the state
+          const html = now.innerHTML;
+          if (served.get(part) === html) continue;
+          served.set(part, html);
+          for (const box of $$("input[type=checkbox][name]", part)) { // as the user left it
+            const same = box.checked !== box.defaultChecked && now.querySelector(`input[type=checkbox][name="${CSS.escape(box.name)}"][value="${CSS.escape(box.value)}"]`);
+            if (same) same.checked = box.checked;
+          }
+          const all = () => [...$$("a, button, summary, input", part)], at = all().indexOf(document.activeElement);
           const groups = [...$$("details[data-group][open]", part)].map((d) => d.dataset.group);
           part.replaceChildren(...now.childNodes);
           for (const d of $$("details[data-group]", part)) d.open = groups.includes(d.dataset.group);
@@ -204,7 +215,7 @@
       }
     } catch { /* the next word of the server tries again */ }
     getting = false;
-    if (again) { again = false; setTimeout(refresh, 1000); }
+    if (again) { again = false; setTimeout(() => refresh(), 1000); }
   };
 
   // listen follows the events of an address while the page is in sight: a
@@ -225,10 +236,16 @@
     open();
     return () => { over = true; close(); };
   };
-  // What the server is about to find out is asked for until it is there.
-  const unknown = () => document.querySelector("[data-again]");
-  if (unknown()) setInterval(() => { if (!document.hidden && unknown()) refresh(); }, 3000);
-  for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: refresh });
+  // What the server is about to find out is asked for until it is there. The merge
+  // box also depends on objects that have no events: dependencies, approvals, threads.
+  const unknown = () => document.querySelector("[data-again]"), polled = () => document.querySelector("[data-poll]");
+  if (unknown() || polled()) setInterval(() => { if (!document.hidden && unknown()) refresh(); }, 3000);
+  if (polled()) {
+    const poll = () => { if (!document.hidden && polled()) refresh("[data-poll]"); };
+    setInterval(poll, 10000);
+    document.addEventListener("visibilitychange", poll);
+  }
+  for (const e of $$("[data-events]")) listen(() => e.dataset.events, { changed: () => refresh() });
   // The counters of the header, and lists of what they count.
   const inbox = document.querySelector("[data-inbox]");
   if (inbox) listen(() => inbox.dataset.inbox, { counts: (c) => {
@@ -662,7 +679,7 @@
       if ("done" in box.dataset) return;
       const stop = listen(() => `${url}/events?total=${total}&rev=${rev}`, {
         log: (j) => { take(j); fold(); change(); },
-        changed: refresh,
+        changed: () => refresh(),
         end: () => { box.dataset.done = ""; stop(); draw(); refresh(); },
       });
     };

@@ -21,6 +21,14 @@
   };
   const changed = (area) => area.dispatchEvent(new Event("input", { bubbles: true }));
 
+  // target returns the issue or merge request that the quick actions of a text
+  // change, as query parameters. Those of an edited comment do not run.
+  const target = (area) => {
+    const m = location.pathname.match(/\/-\/(issues|merge_requests)(?:\/(\d+))?/);
+    if (!m || /\/notes\/\d/.test(area.form?.action)) return "";
+    return `&on=${m[1] === "issues" ? "issues" : "merges"}${m[2] ? `&iid=${m[2]}` : ""}`;
+  };
+
   // insert replaces a range. The browser can undo what execCommand does.
   const insert = (area, text, from = area.selectionStart, to = area.selectionEnd) => {
     area.focus();
@@ -155,7 +163,7 @@
       turn(true);
       shown.textContent = "Loading…";
       try {
-        const res = await fetch(`${baseOf(area)}preview_markdown`, { method: "POST", headers: { "X-Csrf-Token": tokenOf(area) }, body: new URLSearchParams({ text: area.value }) });
+        const res = await fetch(`${baseOf(area)}preview_markdown?${target(area)}`, { method: "POST", headers: { "X-Csrf-Token": tokenOf(area) }, body: new URLSearchParams({ text: area.value }) });
         if (!res.ok) throw res;
         shown.innerHTML = await res.text() || "<p class=\"muted\">Nothing to preview.</p>";
       } catch { shown.textContent = "The preview could not be loaded."; }
@@ -305,11 +313,6 @@
     if (!m) return null;
     return { area, sign: m[1], text: m[2].replace(/^"/, ""), from: end - m[2].length - 1, to: end };
   };
-  const target = () => {
-    const m = location.pathname.match(/\/-\/(issues|merge_requests)(?:\/(\d+))?/);
-    if (!m) return "";
-    return `&on=${m[1] === "issues" ? "issues" : "merges"}${m[2] ? `&iid=${m[2]}` : ""}`;
-  };
   const hide = () => {
     asked?.abort();
     clearTimeout(timer);
@@ -376,12 +379,12 @@
   const complete = (area) => {
     const now = typed(area);
     clearTimeout(timer);
-    if (!now || now.sign === "/" && !target()) { hide(); return; }
+    if (!now || now.sign === "/" && !target(area)) { hide(); return; }
     at = now;
     const kind = kinds[now.sign];
     timer = setTimeout(async () => {
       try {
-        const items = await fetchItems(baseOf(area), kind, now.text, kind === "commands" ? target() : "");
+        const items = await fetchItems(baseOf(area), kind, now.text, kind === "commands" ? target(area) : "");
         if (at === now) show(items);
       } catch (e) { if (e.name !== "AbortError") hide(); }
     }, 100);
