@@ -65,6 +65,7 @@ func (a *App) subscribe() {
 func (a *App) provide() {
 	a.Users.OnToken(oauth.FindToken)
 	a.Settings.OnUpdate(a.SignIn.CheckSettings)
+	a.Settings.OnUpdate(a.Projects.CheckStorageWeights)
 	a.Projects.OnDefaultBranch(a.Repos.SetDefaultBranch)
 	a.Projects.OnStorage(a.Moves.SetStorage)
 	a.Activity.OnConcern(plan.Concerns)

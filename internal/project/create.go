@@ -1,8 +1,10 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"svc/internal/actor"
@@ -12,6 +14,7 @@ import (
 	"svc/internal/patch"
 	"svc/internal/picture"
 	"svc/internal/project/topic"
+	"svc/internal/setting"
 	"svc/internal/user"
 )
 
@@ -85,6 +88,9 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.chooseStorage(ctx, p); err != nil {
+		return nil, err
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.insert(ctx, tx, by, p, place.ID, n.Visibility); err != nil || n.Begin == nil {
 			return err
@@ -103,7 +109,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n NewProject) (*Pr
 func (s *Service) newProject(by actor.Actor, n NewProject) *Project {
 	now := s.Now()
 	p := &Project{
-		Path: n.Path, Name: n.Name, InitialBranch: n.Branch, Visibility: Private, Storage: defaultStorage, Import: ImportNone, ForkedFromID: n.ForkOf,
+		Path: n.Path, Name: n.Name, InitialBranch: n.Branch, Visibility: Private, Import: ImportNone, ForkedFromID: n.ForkOf,
 		Issues: Enabled, Repository: Enabled, MergeRequests: Enabled, Builds: Enabled, Settings: defaultSettings(),
 		LastActivityAt: now, CreatedAt: now, UpdatedAt: now,
 	}
@@ -146,6 +152,40 @@ func (s *Service) forUser(ctx context.Context, by actor.Actor, n *NewProject) er
 
 // defaultStorage is a storage that always exists.
 const defaultStorage = "default"
+
+// NewStorage chooses the storage of a new repository by the weights that
+// administrators gave to the storages.
+func (s *Service) NewStorage(ctx context.Context) (string, error) {
+	set, err := s.Settings.Current(ctx)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(set.StorageWeights.Pick(s.Storages, rand.IntN), defaultStorage), nil
+}
+
+// CheckStorageWeights refuses settings with a weight of a storage that does not
+// exist.
+func (s *Service) CheckStorageWeights(_ context.Context, _ *db.Tx, _ actor.Actor, was, now setting.Settings) error {
+	for name := range now.StorageWeights {
+		if _, had := was.StorageWeights[name]; !had && !s.hasStorage(name) {
+			return errs.InvalidField("repository_storages_weighted", "the storage %q does not exist", name)
+		}
+	}
+	return nil
+}
+
+// chooseStorage sets the storage of a new project, unless one was given. A fork is
+// stored where its source is, so that copying its objects is cheap.
+func (s *Service) chooseStorage(ctx context.Context, p *Project) (err error) {
+	switch {
+	case p.Storage != "":
+	case p.ForkedFromID != nil:
+		p.Storage, err = findStorage(ctx, s.DB, *p.ForkedFromID)
+	default:
+		p.Storage, err = s.NewStorage(ctx)
+	}
+	return err
+}
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project, namespaceID int64, v *Visibility) error {
 	if err := tx.Lock(ctx, "namespaces", namespaceID); err != nil {

@@ -186,3 +186,9 @@ func countForks(ctx context.Context, q db.Q, projects []int64) ([]forkCount, err
 		return c, err
 	}, `SELECT forked_from_id, count(*) FROM projects WHERE deleted_at IS NULL AND forked_from_id IN `+db.In(len(projects))+` GROUP BY forked_from_id`, db.Any(projects)...)
 }
+
+// findStorage returns the storage of the repository of a project.
+func findStorage(ctx context.Context, q db.Q, projectID int64) (name string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT storage FROM projects WHERE id = ?`, projectID).Scan(&name)
+	return name, db.NotFound(err, "Project")
+}

@@ -67,7 +67,10 @@ func (s *Service) OwnAuxRepos(kind AuxRepoKind, k AuxRepoOwner) { s.auxRepoOwner
 // that creates its owner. The repository itself is created on first use.
 func (s *Service) AddAuxRepo(ctx context.Context, tx *db.Tx, a *AuxRepo) error {
 	if a.Storage == "" {
-		a.Storage = "default"
+		var err error
+		if a.Storage, err = s.Projects.NewStorage(ctx); err != nil {
+			return fmt.Errorf("add auxiliary repository: %w", err)
+		}
 	}
 	if err := insertAuxRepo(ctx, tx, a, s.Now()); err != nil {
 		return fmt.Errorf("add auxiliary repository: %w", err)

@@ -45,7 +45,11 @@ func docs() string {
 	for _, section := range new(Settings).Table() {
 		fmt.Fprintf(&b, "| **%s** | | | |\n", section.Title)
 		for _, s := range section.Settings {
-			fmt.Fprintf(&b, "| `%s` | %v | %s | %s |\n", s.Name, s.Default, allowed(s), s.Doc)
+			value := s.Default
+			if w, ok := value.(Weights); ok {
+				value = "`" + encode(w) + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %v | %s | %s |\n", s.Name, value, allowed(s), s.Doc)
 		}
 	}
 	return b.String() + "\n"
@@ -65,6 +69,8 @@ func allowed(s Setting) string {
 			return "names, addresses, networks"
 		}
 		return "host names"
+	case *Weights:
+		return fmt.Sprintf("names with %d–%d", s.Min, s.Max)
 	case *Confirmation:
 		return "off, soft, hard"
 	}

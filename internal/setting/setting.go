@@ -71,6 +71,7 @@ type Settings struct {
 	MaxTerraformStateBytes int // of one state; 0 is no limit
 
 	// Repositories.
+	StorageWeights   Weights
 	BranchProtection int // level of the default branch of new projects: see project.ProtectionLevel
 
 	// Rate limits.
@@ -276,6 +277,9 @@ func (s *Settings) check() error {
 		if text, ok := f.Value.(*string); ok && utf8.RuneCountInString(*text) > maxText {
 			wrong.Set(f.Name, "is too long (maximum is %d characters)", maxText)
 		}
+		if w, ok := f.Value.(*Weights); ok {
+			w.check(wrong, f)
+		}
 		if c, ok := f.Value.(*Confirmation); ok && *c != ConfirmOff && *c != ConfirmSoft && *c != ConfirmHard {
 			wrong.Set(f.Name, "must be off, soft or hard")
 		}
@@ -326,6 +330,9 @@ func load(ctx context.Context, q db.Q) (Settings, error) {
 	s := Default()
 	for _, f := range s.List() {
 		if text, ok := stored[f.Name]; ok {
+			if w, ok := f.Value.(*Weights); ok {
+				*w = nil // JSON would be merged into the default
+			}
 			if err := json.Unmarshal([]byte(text), f.Value); err != nil {
 				return Settings{}, fmt.Errorf("setting %s: %w", f.Name, err)
 			}

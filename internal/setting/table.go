@@ -4,7 +4,7 @@ package setting
 // docs/admin/settings.md are made from it.
 type Setting struct {
 	Name     string // in the API, in the database and in audit events
-	Value    any    // where it is: *int, *bool, *string, *[]string or *Confirmation
+	Value    any    // where it is: *int, *bool, *string, *[]string, *Weights or *Confirmation
 	Default  any
 	Min, Max int // of a number
 	// Addresses says that a list may have addresses and networks, each with a port.
@@ -170,6 +170,9 @@ func (s *Settings) Table() []Section {
 				Label: "Initial default branch protection",
 				Hint:  "0: not protected, 1: Developers can push, 2: fully protected, 3: Developers can merge, 4: as 2, after the first push.",
 				Doc:   "Protection of the default branch of new projects, unless their group has its own: 0 not protected, 1 Developers can push, 2 fully protected, 3 Developers can merge, 4 as 2 after the first push."},
+			{Name: "repository_storages_weighted", Value: &s.StorageWeights, Default: Weights{"default": 100}, Max: 100,
+				Label: "Weights of storages for new repositories", Hint: "Separated by commas: default: 100, bucket: 50. A storage without a weight gets no new repositories. Forks go to the storage of their source.",
+				Doc: "Weights of the repository storages, 0 to 100: new repositories are distributed in their proportion. Storages that are not named get none. Forks are stored where their source is."},
 			{Name: "receive_max_input_size", Value: &s.MaxPushMegabytes, Default: 0, Max: maxSize,
 				Label: "Maximum push size (MB)", Hint: "0 means no limit.",
 				Doc: "Maximum push size in megabytes; 0 means no limit."},
@@ -290,6 +293,8 @@ func (s Setting) Set(value any) {
 		*to = value.(string)
 	case *[]string:
 		*to = value.([]string)
+	case *Weights:
+		*to = value.(Weights)
 	case *Confirmation:
 		*to = value.(Confirmation)
 	}

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +38,10 @@ func (s settingSection) Numbers() []setting.Setting { return those[*int](s) }
 // Texts are those that are shown to users.
 func (s settingSection) Texts() []setting.Setting { return those[*string](s) }
 
-// Lists are those that name hosts.
-func (s settingSection) Lists() []setting.Setting { return those[*[]string](s) }
+// Lists are those that name hosts, or storages with their weights.
+func (s settingSection) Lists() []setting.Setting {
+	return append(those[*[]string](s), those[*setting.Weights](s)...)
+}
 
 // Confirmations are those that say what an address is asked for.
 func (s settingSection) Confirmations() []setting.Setting { return those[*setting.Confirmation](s) }
@@ -86,6 +91,8 @@ func (w *Web) adminSettings(v *visit) error {
 				p.Form.Values.Set(i.Name, *value)
 			case *[]string:
 				p.Form.Values.Set(i.Name, strings.Join(*value, ", "))
+			case *setting.Weights:
+				p.Form.Values.Set(i.Name, weightsText(*value))
 			case *setting.Confirmation:
 				p.Form.Values.Set(i.Name, string(*value))
 			}
@@ -123,9 +130,37 @@ func (v *visit) readSettings(f *form, s *setting.Settings) {
 				*value = v.text(i.Name)
 			case *[]string:
 				*value = strings.FieldsFunc(v.text(i.Name), func(r rune) bool { return r == ',' || r == ' ' })
+			case *setting.Weights:
+				*value = v.weights(f, i.Name)
 			case *setting.Confirmation:
 				*value = setting.Confirmation(v.text(i.Name))
 			}
 		}
 	}
+}
+
+func weightsText(w setting.Weights) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		list = append(list, fmt.Sprintf("%s: %d", name, w[name]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// weights reads names with their weights, as weightsText writes them.
+func (v *visit) weights(f *form, name string) setting.Weights {
+	w := setting.Weights{}
+	for part := range strings.SplitSeq(v.text(name), ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		storage, weight, _ := strings.Cut(part, ":")
+		n, err := strconv.Atoi(strings.TrimSpace(weight))
+		if err != nil {
+			f.wrong(name, "must be names with weights, such as default: 100")
+			continue
+		}
+		w[strings.TrimSpace(storage)] = n
+	}
+	return w
 }

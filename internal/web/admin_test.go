@@ -126,6 +126,9 @@ func settingsForm(t *testing.T, b *browser, changes ...string) []string {
 	for _, m := range regexp.MustCompile(`<select id="[^"]+" name="([a-z_]+)"[^>]*>.*?<option value="([a-z]+)" selected>`).FindAllStringSubmatch(page, -1) {
 		values[m[1]] = m[2]
 	}
+	for _, m := range regexp.MustCompile(`name="(repository_storages_weighted)"[^>]* value="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		values[m[1]] = m[2]
+	}
 	for i := 0; i < len(changes); i += 2 {
 		values[changes[i]] = changes[i+1]
 	}
@@ -153,6 +156,11 @@ func TestAdminSettings(t *testing.T) {
 		}
 		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "3")...).want(422, "must be greater than or equal to 8")
 		root.submit(at, at, settingsForm(t, root, "diff_max_files", "x")...).want(422, "is not a number")
+		for _, weights := range []string{"default", "default: x", "default: 101", "default: 0", "default: 50, other: 50", ""} {
+			root.submit(at, at, settingsForm(t, root, "repository_storages_weighted", weights)...).want(422, "repository_storages_weighted")
+		}
+		root.submit(at, at, settingsForm(t, root, "repository_storages_weighted", " default:20 ,")...).leads(at)
+		root.get(at).want(200, `value="default: 20"`)
 		root.submit(at, at, settingsForm(t, root, "email_confirmation_setting", "later")...).want(422, "must be off, soft or hard")
 		root.submit(at, at, settingsForm(t, root, "minimum_password_length", "12", "impersonation_enabled", "", "email_confirmation_setting", "hard")...).leads(at)
 		now, err := s.Settings.Current(t.Context())
