@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-short screenshots fuzz bench bench-large bench-peers clean setup tools release test-release test-image
+.PHONY: help build run check test test-race test-short screenshots fuzz bench bench-large bench-peers clean setup tools release test-release test-image
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ check: bin/tools/staticcheck ## gofmt, vet, staticcheck and the rules of interna
 
 test: setup build tools ## install missing programs and run all tests, on SQLite with -race and on PostgreSQL
 	scripts/with-postgres scripts/test
+
+test-race: setup build tools ## run the race detector on all tests of servers that are concurrent or wait for background jobs
+	scripts/test race
 
 test-short: ## run the quick tests on SQLite only
 	go test -short ./...

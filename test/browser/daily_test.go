@@ -61,7 +61,7 @@ func TestDaily(t *testing.T) {
 	}
 	// The form is sent once: a second navigation would end the first.
 	b.do(chromedp.Evaluate(`document.querySelector(".refs form").addEventListener("submit", () => { sessionStorage.sent = +(sessionStorage.sent || 0) + 1 })`, nil))
-	b.leads(chromedp.KeyEvent(kb.Enter))
+	b.leads(typed(kb.Enter))
 	b.wantPath(engineAt + "blob/topic-42/src/main.go")
 	var sent string
 	b.do(chromedp.Evaluate(`sessionStorage.sent || ""`, &sent))
@@ -70,23 +70,23 @@ func TestDaily(t *testing.T) {
 	}
 
 	// The key t finds files.
-	b.leads(chromedp.KeyEvent("t"))
+	b.leads(typed("t"))
 	b.wantPath(engineAt + "find_file/topic-42")
 	b.do(chromedp.SendKeys("[data-finder] input", "webp", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll("[data-results] li").length === 1`, nil))
 	b.look("finder")
 	b.shoot("finder-light-1280")
-	b.leads(chromedp.KeyEvent(kb.Enter))
+	b.leads(typed(kb.Enter))
 	b.wantPath(engineAt + "blob/topic-42/src/web/page.go")
-	b.leads(chromedp.KeyEvent("y"))
+	b.leads(typed("y"))
 	b.do(chromedp.Poll(`/blob\/[0-9a-f]{40}\//.test(location.pathname)`, nil))
 
 	// The editor paints and indents; two files are one commit.
 	b.visit(engineAt + "edit_files/main/src/main.go")
 	b.do(chromedp.WaitVisible(".ed .ed-gutter div", chromedp.ByQuery), chromedp.Focus(".ed textarea", chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector(".ed textarea").setSelectionRange(0, 0)`, nil),
-		chromedp.KeyEvent("// Package main.\n"), chromedp.Poll(`document.querySelector(".ed-paint .c")?.textContent === "// Package main."`, nil),
-		chromedp.SendKeys("#add", "page", chromedp.ByQuery), chromedp.WaitVisible(".filelist [role=option]", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown))
-	b.leads(chromedp.KeyEvent(kb.Enter))
+		typed("// Package main.\n"), chromedp.Poll(`document.querySelector(".ed-paint .c")?.textContent === "// Package main."`, nil),
+		chromedp.SendKeys("#add", "page", chromedp.ByQuery), chromedp.WaitVisible(".filelist [role=option]", chromedp.ByQuery), typed(kb.ArrowDown))
+	b.leads(typed(kb.Enter))
 	b.do(chromedp.WaitVisible("#path-1", chromedp.ByQuery))
 	b.fill("#path-1", "src/web/renamed.go")
 	b.look("edit files")
@@ -100,8 +100,8 @@ func TestDaily(t *testing.T) {
 	b.visit(engineAt + "issues")
 	b.do(chromedp.Focus(".issuefilter input[name=search]", chromedp.ByQuery), chromedp.WaitVisible(".suggest [role=option]", chromedp.ByQuery))
 	b.shoot("filter-light-1280")
-	b.do(chromedp.KeyEvent("Weight:"), chromedp.WaitVisible(".searchbox .kind", chromedp.ByQuery), chromedp.KeyEvent("2"), chromedp.WaitVisible(`.suggest [aria-selected=true]`, chromedp.ByQuery))
-	b.leads(chromedp.KeyEvent(kb.Enter))
+	b.do(typed("Weight:"), chromedp.WaitVisible(".searchbox .kind", chromedp.ByQuery), typed("2"), chromedp.WaitVisible(`.suggest [aria-selected=true]`, chromedp.ByQuery))
+	b.leads(typed(kb.Enter))
 	b.do(chromedp.Poll(`new URLSearchParams(location.search).get("weight") === "2"`, nil))
 	b.wantText("Issue 2")
 	b.do(chromedp.Evaluate(`document.querySelector(".issuefilter details.more").open = true`, nil))
@@ -115,7 +115,7 @@ func TestDaily(t *testing.T) {
 
 	// The pipeline is validated while one types.
 	b.visit(engineAt + "ci/editor")
-	b.do(chromedp.WaitVisible("[data-result] .note.ok", chromedp.ByQuery), chromedp.Focus("#content", chromedp.ByQuery), chromedp.KeyEvent("oops\n"), chromedp.WaitVisible("[data-result] .note.bad", chromedp.ByQuery))
+	b.do(chromedp.WaitVisible("[data-result] .note.ok", chromedp.ByQuery), chromedp.Focus("#content", chromedp.ByQuery), typed("oops\n"), chromedp.WaitVisible("[data-result] .note.bad", chromedp.ByQuery))
 	b.look("pipeline editor")
 }
 

@@ -91,7 +91,7 @@ func TestDiff(t *testing.T) {
 	key := func(keys ...string) {
 		t.Helper()
 		for _, k := range keys {
-			ada.do(chromedp.KeyEvent(k))
+			ada.do(typed(k))
 		}
 	}
 	const engine = `article[aria-label="src/engine.go"] `
@@ -146,7 +146,7 @@ func TestDiff(t *testing.T) {
 	ada.has("[data-threads] summary", "2 of 3 threads open")
 	key("n", "r")
 	ada.do(chromedp.WaitReady(`.thread textarea[name=note]:focus`, chromedp.ByQuery))
-	ada.do(chromedp.SendKeys(`.thread textarea:focus`, "A reply", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	ada.do(chromedp.SendKeys(`.thread textarea:focus`, "A reply", chromedp.ByQuery), typed(kb.Tab), typed(kb.Enter))
 	ada.has(".df-list", "A reply")
 
 	// Files: viewed ones stay so until they change; a generated one is collapsed.
@@ -228,7 +228,7 @@ func TestLargeDiff(t *testing.T) {
 	ada.signIn("ada", password)
 	ada.visit("/ada/engine/-/merge_requests/1/diffs")
 	ada.do(chromedp.WaitReady(`.diffs.scripted article[aria-label="part10.go"][data-later]`, chromedp.ByQuery))
-	ada.do(chromedp.KeyEvent("n"))
+	ada.do(typed("n"))
 	ada.has(`article[aria-label="part11.go"] .thread:focus`, "In the last file")
 	ada.do(chromedp.Evaluate(`document.querySelector('article[aria-label="part08.go"]').scrollIntoView()`, nil), chromedp.WaitVisible(`article[aria-label="part08.go"] tr.add`, chromedp.ByQuery))
 }

@@ -35,7 +35,7 @@ func TestInbox(t *testing.T) {
 	b.look("to-do list")
 	// One is done, and comes back; by keyboard.
 	b.do(chromedp.Focus(".todos li:first-child form button", chromedp.ByQuery))
-	b.leads(chromedp.KeyEvent(kb.Enter))
+	b.leads(typed(kb.Enter))
 	b.counter("todos", "1")
 	b.press(".note.ok form button")
 	b.counter("todos", "2")
@@ -67,7 +67,7 @@ func TestPickers(t *testing.T) {
 			chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => !e.hidden && e.textContent.includes(%q)).length === 1`, form+" label.tick", chosen), nil))
 		b.look("picker of " + part)
 		b.do(chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => !e.hidden && e.textContent.includes(%q)).querySelector("input").focus()`, form+" label.tick", chosen), nil),
-			chromedp.KeyEvent(" "), chromedp.Click(form+` button.main`, chromedp.ByQuery),
+			typed(" "), chromedp.Click(form+` button.main`, chromedp.ByQuery),
 			chromedp.Poll(fmt.Sprintf(`!document.querySelector(%q) && document.querySelector("[data-part=%s]").textContent.includes(%q)`, form, part, chosen), nil))
 	}
 	b.visit(engineAt + "issues/1")

@@ -1,12 +1,14 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -35,10 +37,31 @@ func TestKeyboard(t *testing.T) {
 	b.dialogs()
 }
 
+// keys types keys. A browser handles the press of a key and the character that it
+// types at once; chromedp sends two events, and on a busy machine a form that the
+// first one opened would get the second.
+func typed(text string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for _, r := range text {
+			events := kb.Encode(r)
+			if len(events) == 3 { // down, character, up
+				events[0].Text, events[0].UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+				events = []*input.DispatchKeyEventParams{events[0], events[2]}
+			}
+			for _, e := range events {
+				if err := e.Do(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // key sends a key and says what has the focus then.
 func (b *tab) key(key string) (at focus) {
 	b.t.Helper()
-	b.do(chromedp.KeyEvent(key), chromedp.Evaluate(focused, &at))
+	b.do(typed(key), chromedp.Evaluate(focused, &at))
 	return at
 }
 

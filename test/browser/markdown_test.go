@@ -30,7 +30,7 @@ func TestRichText(t *testing.T) {
 	} {
 		b.screen(at.width, at.theme)
 		b.visit(at.path)
-		b.do(chromedp.WaitReady(`.formula math mfrac`, chromedp.ByQuery), chromedp.ScrollIntoView(`.diagram, .diagram-source`, chromedp.ByQuery), chromedp.WaitReady(`.diagram.drawn`, chromedp.ByQuery),
+		b.do(chromedp.WaitReady(`.formula math mfrac`, chromedp.ByQuery), chromedp.Evaluate(`document.querySelector(".diagram, .diagram-source").scrollIntoView()`, nil), chromedp.WaitReady(`.diagram.drawn`, chromedp.ByQuery),
 			chromedp.WaitReady(`.diagram-source[open]`, chromedp.ByQuery))
 		b.wantText("The diagram is not valid")
 		var inside bool

@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 	}
 
 	// Without a mouse: the form of a card.
-	b.do(chromedp.Focus(`[data-cards=backlog] [data-card] .move`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible(`[data-card] form select[name=to]`, chromedp.ByQuery),
+	b.do(chromedp.Focus(`[data-cards=backlog] [data-card] .move`, chromedp.ByQuery), typed("\r"), chromedp.WaitVisible(`[data-card] form select[name=to]`, chromedp.ByQuery),
 		chromedp.SetValue(`[data-card] select[name=to]`, "closed", chromedp.ByQuery), chromedp.Click(`[data-card] form button`, chromedp.ByQuery),
 		chromedp.Poll(`document.querySelector('[data-cards=closed] .name')?.textContent === "Part 2"`, nil))
 

@@ -130,7 +130,7 @@ func TestSideBar(t *testing.T) {
 	b.press("main form button.main")
 	b.do(chromedp.WaitVisible(`.nav [data-nav=plan] a`, chromedp.ByQuery),
 		chromedp.Click(`.nav [data-nav=plan] summary`, chromedp.ByQuery), chromedp.WaitReady(`.nav [data-nav=plan]:not([open])`, chromedp.ByQuery),
-		chromedp.Focus(`.nav [data-nav=manage] summary`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter),
+		chromedp.Focus(`.nav [data-nav=manage] summary`, chromedp.ByQuery), typed(kb.Enter),
 		chromedp.WaitReady(`.nav [data-nav=manage][open]`, chromedp.ByQuery))
 	b.visit("/ada/engine/-/labels")
 	b.do(chromedp.WaitVisible(`.nav [data-nav=manage] a[aria-current=page]`, chromedp.ByQuery), chromedp.WaitReady(`.nav [data-nav=plan]:not([open])`, chromedp.ByQuery))
@@ -140,12 +140,12 @@ func TestSideBar(t *testing.T) {
 	b.do(chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery), chromedp.WaitVisible(`.nav`, chromedp.ByQuery))
 	b.look("side bar on a phone")
 	b.shoot("side-bar-light-360")
-	b.do(chromedp.KeyEvent(kb.Escape), chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery))
+	b.do(typed(kb.Escape), chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery))
 	b.press(`.nav [data-nav=manage] li:last-child a`)
 	b.wantPath("/ada/engine/-/labels")
 
 	// The first stop of the Tab key skips the navigation.
-	b.do(chromedp.KeyEvent(kb.Tab), chromedp.WaitVisible(`.skip:focus`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(`main:focus`, chromedp.ByQuery))
+	b.do(typed(kb.Tab), chromedp.WaitVisible(`.skip:focus`, chromedp.ByQuery), typed(kb.Enter), chromedp.WaitReady(`main:focus`, chromedp.ByQuery))
 }
 
 // screens looks at a page in both colours and two widths.

@@ -134,9 +134,9 @@ func TestKeys(t *testing.T) {
 	s.user(t, "eve")
 	b := c.open(t, s)
 	b.signIn("eve", password)
-	b.do(chromedp.KeyEvent("?"), chromedp.WaitVisible("dialog[data-keys]", chromedp.ByQuery), chromedp.Click("dialog[data-keys] button", chromedp.ByQuery))
-	b.do(chromedp.KeyEvent("/"), chromedp.Poll(`document.activeElement.name === "search"`, nil), chromedp.Evaluate(`document.activeElement.blur()`, nil))
-	b.do(chromedp.KeyEvent("d"), chromedp.Poll(`document.documentElement.dataset.theme !== undefined`, nil))
+	b.do(typed("?"), chromedp.WaitVisible("dialog[data-keys]", chromedp.ByQuery), chromedp.Click("dialog[data-keys] button", chromedp.ByQuery))
+	b.do(typed("/"), chromedp.Poll(`document.activeElement.name === "search"`, nil), chromedp.Evaluate(`document.activeElement.blur()`, nil))
+	b.do(typed("d"), chromedp.Poll(`document.documentElement.dataset.theme !== undefined`, nil))
 	var chosen, kept string
 	b.do(chromedp.Evaluate(`document.documentElement.dataset.theme`, &chosen))
 	b.visit("/explore")
@@ -144,7 +144,7 @@ func TestKeys(t *testing.T) {
 	if kept != chosen {
 		t.Errorf("the theme is %q on the next page, want %q", kept, chosen)
 	}
-	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("g"), chromedp.WaitReady(`a[aria-current][href="/dashboard/groups"]`, chromedp.ByQuery))
+	b.do(typed("g"), typed("g"), chromedp.WaitReady(`a[aria-current][href="/dashboard/groups"]`, chromedp.ByQuery))
 }
 
 // step is a part of a test that the next ones stand on.

@@ -4,14 +4,16 @@
 //
 // In packages whose tests start whole servers it selects tests, and prints a regular
 // expression for them. A test is selected if it, or a function of its package's tests
-// that it calls, starts a goroutine, uses a channel, a lock or a wait group, or waits
-// for a condition. The other tests there send requests in sequence, and would take
-// minutes under the race detector.
+// that it calls, starts a goroutine, or uses a channel, a lock or a wait group. With
+// -waiting, one that waits for a background job or another condition is selected too:
+// the requests of such a test and the job are concurrent, but rarely at once. The other
+// tests there send requests in sequence. All would take half an hour under the race
+// detector.
 //
 // Of other packages it selects, with -packages, those whose code or tests start
 // goroutines or use channels, locks or atomic values, and prints their directories.
 //
-// usage: racelist [-packages] DIRECTORY...
+// usage: racelist [-packages | -waiting] DIRECTORY...
 package main
 
 import (
@@ -30,19 +32,20 @@ import (
 
 func main() {
 	whole := flag.Bool("packages", false, "select packages instead of tests")
+	waiting := flag.Bool("waiting", false, "select tests that wait as well")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: racelist [-packages] DIRECTORY...")
+		fmt.Fprintln(os.Stderr, "usage: racelist [-packages | -waiting] DIRECTORY...")
 		os.Exit(2)
 	}
-	if err := list(os.Stdout, *whole, flag.Args()); err != nil {
+	if err := list(os.Stdout, *whole, *waiting, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "racelist: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // list prints what it selects from the packages in some directories.
-func list(out io.Writer, packages bool, dirs []string) error {
+func list(out io.Writer, packages, waiting bool, dirs []string) error {
 	var tests []string
 	for _, dir := range dirs {
 		pattern := "*_test.go"
@@ -54,7 +57,7 @@ func list(out io.Writer, packages bool, dirs []string) error {
 			return err
 		}
 		if !packages {
-			chosen, err := choose(files)
+			chosen, err := choose(files, waiting)
 			if err != nil {
 				return fmt.Errorf("%s: %w", dir, err)
 			}
@@ -74,7 +77,7 @@ func list(out io.Writer, packages bool, dirs []string) error {
 func concurrent(file *ast.File) bool {
 	found := false
 	ast.Inspect(file, func(n ast.Node) bool {
-		found = found || concurrentNode(n)
+		found = found || concurrentNode(n) || waitingNode(n)
 		return !found
 	})
 	return found
@@ -90,9 +93,20 @@ func concurrentNode(n ast.Node) bool {
 		return n.Op == token.ARROW
 	case *ast.SelectorExpr:
 		x, _ := n.X.(*ast.Ident)
-		return x != nil && (x.Name == "sync" || x.Name == "atomic" || x.Name == "waittest" || x.Name == "errgroup") || n.Sel.Name == "Go"
+		return x != nil && (x.Name == "sync" || x.Name == "atomic" || x.Name == "errgroup") || n.Sel.Name == "Go"
 	}
 	return false
+}
+
+// waitingNode reports whether a node waits for a condition, or for the queue of
+// background jobs.
+func waitingNode(n ast.Node) bool {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, _ := s.X.(*ast.Ident)
+	return x != nil && x.Name == "waittest" || s.Sel.Name == "Idle"
 }
 
 // parse reads the files of a package that match a pattern.
@@ -123,16 +137,17 @@ type function struct {
 	uses       map[string]bool // the functions and methods that it calls, or passes on
 }
 
-// choose returns the names of the tests that do several things at once. It does not
+// choose returns the names of the tests that do several things at once, and of those
+// that wait if waiting is set. It does not
 // know types: a test that reads a field, or calls a method, seems to use all methods
 // of that name. Therefore a method that is concurrent has a name of its own.
-func choose(files []*ast.File) ([]string, error) {
+func choose(files []*ast.File, waiting bool) ([]string, error) {
 	known, fields := map[string]*function{}, map[string]bool{}
 	for _, f := range files {
 		addFields(fields, f)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
-				study(known, d)
+				study(known, d, waiting)
 			}
 		}
 	}
@@ -180,7 +195,7 @@ func addFields(fields map[string]bool, file *ast.File) {
 }
 
 // study adds what a function does by itself.
-func study(known map[string]*function, d *ast.FuncDecl) {
+func study(known map[string]*function, d *ast.FuncDecl, waiting bool) {
 	name := d.Name.Name
 	if d.Recv != nil {
 		name = "." + name
@@ -192,7 +207,7 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 	}
 	f.types++
 	ast.Inspect(d, func(n ast.Node) bool {
-		f.concurrent = f.concurrent || concurrentNode(n)
+		f.concurrent = f.concurrent || concurrentNode(n) || waiting && waitingNode(n)
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			f.use(n.Fun)
@@ -207,8 +222,6 @@ func study(known map[string]*function, d *ast.FuncDecl) {
 			f.use(n.Values...)
 		case *ast.ReturnStmt:
 			f.use(n.Results...)
-		case *ast.SelectorExpr:
-			f.concurrent = f.concurrent || n.Sel.Name == "Idle" // waits for the queue
 		}
 		return true
 	})

@@ -19,7 +19,7 @@ func TestChoose(t *testing.T) {
 		{"a lock", `func TestA(t *testing.T) { var mu sync.Mutex }`, "TestA"},
 		{"a channel", `func TestA(t *testing.T) { <-done }; func TestB(t *testing.T) { done <- 1 }; func TestC(t *testing.T) { f(make(chan int)) }`, "TestA TestB TestC"},
 		{"in a function literal", `func TestA(t *testing.T) { apptest.Each(t, func(t *testing.T, s *apptest.Server) { go f() }) }`, "TestA"},
-		{"background work", `func TestA(t *testing.T) { s.Queue.Idle(ctx) }; func TestB(t *testing.T) { waittest.For(t, "", f) }`, "TestA TestB"},
+		{"background work", waits, ""},
 		{"by a helper", `func TestA(t *testing.T) { a() }; func TestB(t *testing.T) { c() }; func a() { b() }; func b() { go f() }; func c() {}`, "TestA"},
 		{"by a method", `func TestA(t *testing.T) { x.watch() }; func (x x) watch() { select {} }`, "TestA"},
 		{"by a function that is passed on", `func TestA(t *testing.T) { each(t, a) }; func a() { go f() }`, "TestA"},
@@ -36,7 +36,7 @@ func TestChoose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := choose([]*ast.File{f})
+			got, err := choose([]*ast.File{f}, false)
 			if err != nil || strings.Join(got, " ") != tt.want {
 				t.Errorf("got %q, %v, want %q", got, err, tt.want)
 			}
@@ -44,14 +44,29 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// waits are tests that wait for background jobs.
+const waits = `func TestA(t *testing.T) { s.Queue.Idle(ctx) }; func TestB(t *testing.T) { waittest.For(t, "", f) }; func TestC(t *testing.T) { call() }`
+
+// TestChooseWaiting selects tests that wait if they are asked for.
+func TestChooseWaiting(t *testing.T) {
+	t.Parallel()
+	f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", "package x\n"+waits, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := choose([]*ast.File{f}, true); err != nil || strings.Join(got, " ") != "TestA TestB" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // TestAmbiguous has names that would choose tests which do one thing after another.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
-	const waits = `func (x x) watch() { select {} };`
+	const watches = `func (x x) watch() { select {} };`
 	for src, refused := range map[string]bool{
-		waits: false,
-		waits + `type call struct{ watch string }`:                  true,
-		waits + `func (y y) watch() {}`:                             true,
+		watches: false,
+		watches + `type call struct{ watch string }`:                true,
+		watches + `func (y y) watch() {}`:                           true,
 		`type call struct{ watch string }; func (x x) watch() {}`:   false,
 		`type call struct{ watch string }; func watch() { go f() }`: false,
 	} {
@@ -59,7 +74,7 @@ func TestAmbiguous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := choose([]*ast.File{f}); (err != nil) != refused {
+		if _, err := choose([]*ast.File{f}, false); (err != nil) != refused {
 			t.Errorf("%s: %v", src, err)
 		}
 	}
@@ -86,7 +101,7 @@ func TestPackages(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := list(&out, true, []string{"../../internal/queue", "../../internal/errs"}); err != nil || out.String() != "../../internal/queue\n" {
+	if err := list(&out, true, false, []string{"../../internal/queue", "../../internal/errs"}); err != nil || out.String() != "../../internal/queue\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
