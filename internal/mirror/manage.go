@@ -430,14 +430,10 @@ func userID(by actor.Actor) *int64 {
 	return &by.ID
 }
 
-// UpdatePushMirror changes a push mirror, for Maintainers. It is updated now if it
-// becomes enabled. The errors are those of CreatePushMirror, and NotFound.
-func (s *Service) UpdatePushMirror(ctx context.Context, by actor.Actor, ref project.Ref, id int64, f Fields) (*Mirror, error) {
-	p, err := s.change(ctx, by, ref)
-	if err != nil {
-		return nil, err
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+// withPushMirror calls f with a push mirror of a project, in a transaction that has
+// locked the project. NotFound.
+func (s *Service) withPushMirror(ctx context.Context, p *project.Project, id int64, f func(tx *db.Tx, m *Mirror) error) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
 			return err
 		}
@@ -445,6 +441,18 @@ func (s *Service) UpdatePushMirror(ctx context.Context, by actor.Actor, ref proj
 		if err != nil {
 			return db.NotFound(err, "")
 		}
+		return f(tx, m)
+	})
+}
+
+// UpdatePushMirror changes a push mirror, for Maintainers. It is updated now if it
+// becomes enabled. The errors are those of CreatePushMirror, and NotFound.
+func (s *Service) UpdatePushMirror(ctx context.Context, by actor.Actor, ref project.Ref, id int64, f Fields) (*Mirror, error) {
+	p, err := s.change(ctx, by, ref)
+	if err != nil {
+		return nil, err
+	}
+	err = s.withPushMirror(ctx, p, id, func(tx *db.Tx, m *Mirror) error {
 		return s.update(ctx, tx, by, p, m, f)
 	})
 	if err != nil {
@@ -476,14 +484,7 @@ func (s *Service) SyncPushMirror(ctx context.Context, by actor.Actor, ref projec
 	if err != nil {
 		return err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
-			return err
-		}
-		m, err := findMirrorOf(ctx, tx, p.ID, Push, id)
-		if err != nil {
-			return db.NotFound(err, "")
-		}
+	err = s.withPushMirror(ctx, p, id, func(tx *db.Tx, m *Mirror) error {
 		if !m.Enabled {
 			return errs.Invalid("The push mirror is disabled. Enable it first.")
 		}
@@ -502,14 +503,7 @@ func (s *Service) DeletePushMirror(ctx context.Context, by actor.Actor, ref proj
 	if err != nil {
 		return err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
-			return err
-		}
-		m, err := findMirrorOf(ctx, tx, p.ID, Push, id)
-		if err != nil {
-			return db.NotFound(err, "")
-		}
+	err = s.withPushMirror(ctx, p, id, func(tx *db.Tx, m *Mirror) error {
 		return s.remove(ctx, tx, by, p, m)
 	})
 	if err != nil {

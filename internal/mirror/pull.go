@@ -181,14 +181,10 @@ func (s *Service) mirrorImport(ctx context.Context, tx *db.Tx, by actor.Actor, p
 	return err
 }
 
-// StartPull updates the pull mirror of a project, for Maintainers: now, or five minutes
-// after its latest update. NotFound if it has none; Invalid if that is disabled.
-func (s *Service) StartPull(ctx context.Context, by actor.Actor, ref project.Ref) error {
-	p, err := s.change(ctx, by, ref)
-	if err != nil {
-		return err
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+// withPullMirror calls f with the pull mirror of a project, in a transaction that has
+// locked the project. NotFound if it has none.
+func (s *Service) withPullMirror(ctx context.Context, p *project.Project, f func(tx *db.Tx, m *Mirror) error) error {
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
 			return err
 		}
@@ -196,6 +192,18 @@ func (s *Service) StartPull(ctx context.Context, by actor.Actor, ref project.Ref
 		if err != nil {
 			return db.NotFound(err, "Pull mirror")
 		}
+		return f(tx, m)
+	})
+}
+
+// StartPull updates the pull mirror of a project, for Maintainers: now, or five minutes
+// after its latest update. NotFound if it has none; Invalid if that is disabled.
+func (s *Service) StartPull(ctx context.Context, by actor.Actor, ref project.Ref) error {
+	p, err := s.change(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	err = s.withPullMirror(ctx, p, func(tx *db.Tx, m *Mirror) error {
 		if !m.Enabled {
 			return errs.Invalid("The project is not mirrored.")
 		}
@@ -217,14 +225,7 @@ func (s *Service) DeletePullMirror(ctx context.Context, by actor.Actor, ref proj
 	if err != nil {
 		return err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
-			return err
-		}
-		m, err := findPullMirror(ctx, tx, p.ID)
-		if err != nil {
-			return db.NotFound(err, "Pull mirror")
-		}
+	err = s.withPullMirror(ctx, p, func(tx *db.Tx, m *Mirror) error {
 		return s.remove(ctx, tx, by, p, m)
 	})
 	if err != nil {

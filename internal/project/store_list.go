@@ -17,7 +17,7 @@ func (s *Service) groupsWhere(by actor.Actor, f GroupsFilter) db.Where {
 	if !by.Admin {
 		owned, ownedArgs = memberGroups(by.ID, s.today(), Owner)
 	}
-	f.present(&w, owned, ownedArgs)
+	f.Marked.match(&w, `n`, groupMarked, f.MarkedOn, owned, ownedArgs)
 	least := f.MinLevel
 	if f.Owned {
 		least = max(least, Owner)

@@ -124,21 +124,7 @@ const (
 
 // present adds the condition on the deletion state of projects p.
 func (f Filter) present(w *db.Where, member string, args []any) {
-	marked := projectMarked
-	if member != "" {
-		marked += ` AND (` + member + `)`
-	}
-	switch {
-	case f.Marked == OnlyMarked || f.MarkedOn != nil:
-		w.And(marked, args...)
-	case f.Marked == WithMarked:
-		w.And(anyOf(`p.deleted_at IS NULL`, marked), args...)
-	default:
-		w.And(`p.deleted_at IS NULL`)
-	}
-	if f.MarkedOn != nil {
-		w.And(`p.marked_for_deletion_at >= ? AND p.marked_for_deletion_at < ?`, *f.MarkedOn, f.MarkedOn.AddDate(0, 0, 1))
-	}
+	f.Marked.match(w, `p`, projectMarked, f.MarkedOn, member, args)
 	switch {
 	case f.Active == nil:
 	case *f.Active:
@@ -148,21 +134,25 @@ func (f Filter) present(w *db.Where, member string, args []any) {
 	}
 }
 
-// present adds the condition on the deletion state of groups n.
-func (f GroupsFilter) present(w *db.Where, member string, args []any) {
-	marked := groupMarked
+// match adds the condition on the deletion state of the rows of a table, which is
+// given by its alias and the condition that a row is marked. on is the day of the
+// deletion; nil for all. Marked rows must match the condition member as well, if it
+// is not empty.
+func (m Marked) match(w *db.Where, alias, marked string, on *time.Time, member string, args []any) {
 	if member != "" {
 		marked += ` AND (` + member + `)`
 	}
+	present := alias + `.deleted_at IS NULL`
 	switch {
-	case f.Marked == OnlyMarked || f.MarkedOn != nil:
+	case m == OnlyMarked || on != nil:
 		w.And(marked, args...)
-	case f.Marked == WithMarked:
-		w.And(anyOf(`n.deleted_at IS NULL`, marked), args...)
+	case m == WithMarked:
+		w.And(anyOf(present, marked), args...)
 	default:
-		w.And(`n.deleted_at IS NULL`)
+		w.And(present)
 	}
-	if f.MarkedOn != nil {
-		w.And(`n.marked_for_deletion_at >= ? AND n.marked_for_deletion_at < ?`, *f.MarkedOn, f.MarkedOn.AddDate(0, 0, 1))
+	if on != nil {
+		at := alias + `.marked_for_deletion_at`
+		w.And(at+` >= ? AND `+at+` < ?`, *on, on.AddDate(0, 0, 1))
 	}
 }

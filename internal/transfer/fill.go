@@ -103,36 +103,47 @@ func (f *filling) past(t time.Time) time.Time {
 
 func (f *filling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
-// flush writes the rows that are not written yet. Of what was read from another server,
-// rows that are refused are left out and reported.
+// flush writes the rows that are not written yet; see Import.written.
 func (f *filling) flush(ctx context.Context) error {
 	if f.waiting == 0 {
 		return nil
 	}
 	err := f.write(ctx, f.groupPending)
-	if f.i.entity != nil && errs.Is(err, errs.KindInvalid) {
-		err = f.writeSingly(ctx)
-	}
-	if e, ok := errors.AsType[*errs.Error](err); ok {
-		return e.Coded(archive.InBatch)
-	}
-	if err != nil {
+	if err := f.i.written(ctx, err, f.writeSingly); err != nil {
 		return err
 	}
 	f.groupPending, f.waiting, f.size = groupPending{}, 0, 0
 	return nil
 }
 
+// written returns the error of a batch of rows. Of what was read from another server, a
+// batch that is refused is written again by singly, which leaves out and reports the
+// rows that are refused.
+func (i *Import) written(ctx context.Context, err error, singly func(context.Context) error) error {
+	if i.entity != nil && errs.Is(err, errs.KindInvalid) {
+		err = singly(ctx)
+	}
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e.Coded(archive.InBatch)
+	}
+	return err
+}
+
+// leaveOut reports a row if it is refused, and returns other errors.
+func (i *Import) leaveOut(err error, row Missing) error {
+	e, ok := errs.As(err)
+	if !ok || e.Kind != errs.KindInvalid {
+		return err
+	}
+	row.Why = e.Because(nil).Error()
+	i.Report.add(row)
+	return nil
+}
+
 // writeSingly writes the pending rows one by one.
 func (f *filling) writeSingly(ctx context.Context) error {
 	one := func(p groupPending, thing, name string) error {
-		err := f.write(ctx, p)
-		if e, ok := errs.As(err); ok && e.Kind == errs.KindInvalid {
-			shown := *e.Because(nil)
-			f.i.Report.add(Missing{thing, f.group().Path, cutName(name), shown.Error()})
-			return nil
-		}
-		return err
+		return f.i.leaveOut(f.write(ctx, p), Missing{thing, f.group().Path, cutName(name), ""})
 	}
 	for _, l := range f.labels {
 		if err := one(groupPending{labels: []*plan.Label{l}}, "labels", l.Name); err != nil {

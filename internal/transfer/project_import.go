@@ -347,20 +347,13 @@ func (f *projectFilling) project(row *archive.ProjectRow) error {
 
 func (f *projectFilling) End(ctx context.Context, _ archive.Part) error { return f.flush(ctx) }
 
-// flush writes the rows that are not written yet. Of what was read from another server,
-// rows that are refused are left out and reported.
+// flush writes the rows that are not written yet; see Import.written.
 func (f *projectFilling) flush(ctx context.Context) error {
 	if f.waiting() == 0 {
 		return nil
 	}
 	err := f.write(ctx, f.pending)
-	if f.i.entity != nil && errs.Is(err, errs.KindInvalid) {
-		err = f.writeSingly(ctx)
-	}
-	if e, ok := errors.AsType[*errs.Error](err); ok {
-		return e.Coded(archive.InBatch)
-	}
-	if err != nil {
+	if err := f.i.written(ctx, err, f.writeSingly); err != nil {
 		return err
 	}
 	f.pending, f.size = pending{}, 0
@@ -380,13 +373,7 @@ func (p *pending) waiting() int { return len(p.rows) + len(p.members) + len(p.bo
 // writeSingly writes the pending rows one by one.
 func (f *projectFilling) writeSingly(ctx context.Context) error {
 	one := func(p pending, thing, name string) error {
-		err := f.write(ctx, p)
-		if e, ok := errs.As(err); ok && e.Kind == errs.KindInvalid {
-			shown := *e.Because(nil)
-			f.i.Report.add(Missing{thing, "", cutName(name), shown.Error()})
-			return nil
-		}
-		return err
+		return f.i.leaveOut(f.write(ctx, p), Missing{thing, "", cutName(name), ""})
 	}
 	for _, row := range f.rows {
 		before := f.to.Snippets()

@@ -36,7 +36,7 @@ type bulkImportForm struct {
 	Places   []*project.Namespace
 }
 
-func (bulkImportForm) view() string  { return "group/bulk_import_form" }
+func (bulkImportForm) view() string  { return "shared/bulk_import_form" }
 func (bulkImportForm) title() string { return "Import from another server" }
 
 // TokenHint describes the token.
@@ -170,7 +170,7 @@ func (r bulkRow) Unlisted() int64 { return r.Failures - int64(len(r.Lost)) }
 // Doing is the current step in words.
 func (r bulkRow) Doing() string { return strings.ReplaceAll(r.Phase, "_", " ") }
 
-func (bulkImportPage) view() string    { return "group/bulk_import" }
+func (bulkImportPage) view() string    { return "shared/bulk_import" }
 func (p bulkImportPage) title() string { return "Import from " + p.Import.SourceURL }
 
 func (w *Web) bulkImport(v *visit) error {

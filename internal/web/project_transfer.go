@@ -2,11 +2,8 @@ package web
 
 import (
 	"fmt"
-	"net/http"
-	"strconv"
 
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/transfer"
 )
@@ -22,16 +19,7 @@ func (w *Web) projectTransferPages() {
 }
 
 func (w *Web) projectExport(v *visit, ref project.Ref) error {
-	in := project.Place{Ref: ref}
-	s, err := w.setup(v, in, "export")
-	if err != nil {
-		return err
-	}
-	found, err := w.Transfer.ProjectExports(v, v.actor, ref)
-	if err != nil {
-		return err
-	}
-	return v.show(exportPage{s, found.Last, found.Ready, pathTo(placePath(in)) + "/-/download_export"})
+	return w.showExport(v, project.Place{Ref: ref}, func() (*transfer.Exports, error) { return w.Transfer.ProjectExports(v, v.actor, ref) })
 }
 
 func (w *Web) startProjectExport(v *visit, ref project.Ref) error {
@@ -45,55 +33,28 @@ func (w *Web) downloadProjectExport(v *visit, ref project.Ref) error {
 		return err
 	}
 	defer file.Close()
-	foreignFile(v.w.Header(), found.FileName(), "no-store")
-	http.ServeContent(v.w, v.r, "", file.ModTime, file)
-	return nil
+	return v.sendExport(found.FileName(), file.ModTime, file)
+}
+
+func (w *Web) projectImports() importKind {
+	return importKind{
+		project: true, place: "namespace", at: "/-/project_imports/",
+		places: w.newProjectPlaces,
+		latest: func(v *visit, p db.Paging) (db.Page[*transfer.Import], error) {
+			return w.Transfer.ProjectImports(v, v.actor, p)
+		},
+		start: func(v *visit, namespaceID *int64) (*transfer.Import, error) {
+			made, _, err := w.Transfer.StartProjectImport(v, v.actor, transfer.NewProjectImport{Name: v.text("name"), Path: v.text("path"), NamespaceID: namespaceID, File: v.file})
+			return made, err
+		},
+	}
 }
 
 func (w *Web) projectImportForm(v *visit) error {
-	return w.showProjectImportForm(v, filled("parent_id", v.param("namespace_id")))
+	return w.projectImports().show(v, filled("parent_id", v.param("namespace_id")))
 }
 
-func (w *Web) showProjectImportForm(v *visit, f form) error {
-	places, err := w.newProjectPlaces(v)
-	if err != nil {
-		return err
-	}
-	latest, err := w.Transfer.ProjectImports(v, v.actor, db.Paging{Limit: 10})
-	if err != nil {
-		return err
-	}
-	f.only("name", "path", "parent_id", "file")
-	return v.showForm(importPage{Project: true, Form: f, Places: places, Imports: latest.Items}, f)
-}
-
-func (w *Web) startProjectImport(v *visit) error {
-	f := v.sent()
-	n := transfer.NewProjectImport{Name: v.text("name"), Path: v.text("path"), File: v.file}
-	if text := v.text("parent_id"); text != "" {
-		place, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			f.Errors = map[string][]string{"parent_id": {"is not a namespace that you can access"}}
-			return w.showProjectImportForm(v, f)
-		}
-		n.NamespaceID = &place
-	}
-	if v.file == nil {
-		f.Errors = map[string][]string{"file": {"must be selected"}}
-		return w.showProjectImportForm(v, f)
-	}
-	made, _, err := w.Transfer.StartProjectImport(v, v.actor, n)
-	if errs.Is(err, errs.KindTooLarge) {
-		return err
-	}
-	if err != nil {
-		if err := f.refusedInPlace(err, "parent_id"); err != nil {
-			return err
-		}
-		return w.showProjectImportForm(v, f)
-	}
-	return v.redirect(fmt.Sprintf("/-/project_imports/%d", made.ID))
-}
+func (w *Web) startProjectImport(v *visit) error { return w.projectImports().submit(v) }
 
 func (w *Web) projectFileImport(v *visit) error {
 	id, err := v.number("id")
@@ -104,17 +65,13 @@ func (w *Web) projectFileImport(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := groupImportPage{Import: i}
-	if i.OwnerID != nil {
-		found, err := w.Projects.Summary(v, v.actor, project.RefTo(*i.OwnerID))
-		if err != nil && !errs.Is(err, errs.KindNotFound) {
-			return err
+	return showFileImport(v, i, func(ref project.Ref) (string, error) {
+		p, err := w.Projects.Summary(v, v.actor, ref)
+		if err != nil {
+			return "", err
 		}
-		if err == nil {
-			p.At = found.FullPath
-		}
-	}
-	return p.show(v)
+		return p.FullPath, nil
+	})
 }
 
 func (w *Web) cancelFileImport(v *visit) error {

@@ -30,12 +30,12 @@ func transferContents() []content {
 		}},
 		bulkImportPage{Import: &transfer.BulkImport{State: transfer.Finished}, Entities: []bulkRow{{Entity: &transfer.Entity{Slug: "g", State: transfer.Finished}}}},
 		exportPage{setup: pageOf}, exportPage{setup: pageOf, Last: ready, Ready: ready, At: "/x"}, importPage{Project: true, Places: []*project.Namespace{g}, Imports: []*transfer.Import{going}},
-		groupImportPage{Import: &transfer.Import{Project: true, ID: 3, Name: "N", State: transfer.Started, CreatedAt: now}}, groupImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Failed, Error: "no"}},
-		groupImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Finished, Report: lost}, At: "g/p", Counts: []importCount{{2, "issue"}}},
+		fileImportPage{Import: &transfer.Import{Project: true, ID: 3, Name: "N", State: transfer.Started, CreatedAt: now}}, fileImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Failed, Error: "no"}},
+		fileImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Finished, Report: lost}, At: "g/p", Counts: []importCount{{2, "issue"}}},
 		exportPage{setup: of}, exportPage{setup: of, Last: ready, Ready: ready, At: "/x"}, exportPage{setup: of, Last: &transfer.Export{State: transfer.Started, Done: 1, Total: 3}, Ready: ready},
 		exportPage{setup: of, Last: &transfer.Export{State: transfer.Queued}}, exportPage{setup: of, Last: &transfer.Export{State: transfer.Failed, Error: "no", FinishedAt: &now}},
 		importPage{Form: form{Errors: map[string][]string{"file": {"x"}, "path": {"x"}, "parent_id": {"x"}}, Error: "no"}, Places: []*project.Namespace{g}, Imports: []*transfer.Import{going}}, importPage{},
-		groupImportPage{Import: going}, groupImportPage{Import: &transfer.Import{Name: "N", State: transfer.Queued}}, groupImportPage{Import: &transfer.Import{Name: "N", State: transfer.Failed, Error: "no"}},
-		groupImportPage{Import: &transfer.Import{Name: "N", State: transfer.Finished, Report: lost}, At: "g", Counts: []importCount{{2, "label"}}}, groupImportPage{Import: &transfer.Import{Name: "N", State: transfer.Finished}},
+		fileImportPage{Import: going}, fileImportPage{Import: &transfer.Import{Name: "N", State: transfer.Queued}}, fileImportPage{Import: &transfer.Import{Name: "N", State: transfer.Failed, Error: "no"}},
+		fileImportPage{Import: &transfer.Import{Name: "N", State: transfer.Finished, Report: lost}, At: "g", Counts: []importCount{{2, "label"}}}, fileImportPage{Import: &transfer.Import{Name: "N", State: transfer.Finished}},
 	}
 }

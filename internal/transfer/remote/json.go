@@ -6,7 +6,8 @@ import (
 )
 
 // The types in this file have the fields of answers of the v4 API that are read.
-// Others are ignored, and missing ones are empty: servers differ.
+// Others are ignored, and missing ones are empty: servers differ. Some resemble rows of
+// package archive, but the API defines these and our own file format those.
 
 type userJSON struct {
 	ID          int64      `json:"id"`
