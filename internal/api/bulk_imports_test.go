@@ -81,48 +81,39 @@ func compareProjects(t *testing.T, s, other *apptest.Server, as, there, from, to
 	}
 }
 
-// TestBulkImportRoundTrip imports a project with something of each kind from another
-// server by its API, and compares what both show.
-func TestBulkImportRoundTrip(t *testing.T) {
-	t.Parallel()
-	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		s, other := apptest.Start(t, src), otherServer(t, src)
-		_, alice := s.User(t, "alice")
-		bobID, bob := s.User(t, "bob")
-		_, there := other.User(t, "alice")
-		other.User(t, "bob")
-		shows := richProject(t, s, alice, bob, bobID)
-		s.Check(t, apptest.Call{Do: "POST /projects/alice%2Frich/variables", As: alice, JSON: `{"key":"SECRET","value":"hidden"}`, Status: 201})
-		allowImports(t, other)
-		id := bulkImport(t, other, apptest.RootToken, s.URL, apptest.RootToken,
-			map[string]any{"source_type": "project_entity", "source_full_path": "alice/rich", "destination_slug": "rich", "destination_namespace": "alice"})
-		list := bulkEnded(t, other, apptest.RootToken, id, "finished")
-		if len(list) != 1 || list[0].Status != "finished" || list[0].ProjectID == nil {
-			t.Fatalf("the entities are %+v", list)
+// bulkRoundTrip imports the project of richProject by the API of its server.
+func bulkRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, shows []string) {
+	t.Helper()
+	s.Check(t, apptest.Call{Do: "POST /projects/alice%2Frich/variables", As: alice, JSON: `{"key":"SECRET","value":"hidden"}`, Status: 201})
+	allowImports(t, other)
+	id := bulkImport(t, other, apptest.RootToken, s.URL, apptest.RootToken,
+		map[string]any{"source_type": "project_entity", "source_full_path": "alice/rich", "destination_slug": "rich", "destination_namespace": "alice"})
+	list := bulkEnded(t, other, apptest.RootToken, id, "finished")
+	if len(list) != 1 || list[0].Status != "finished" || list[0].ProjectID == nil {
+		t.Fatalf("the entities are %+v", list)
+	}
+	for _, f := range list[0].Failures {
+		if f.Relation != "variables" && f.Relation != "timelogs" {
+			t.Errorf("not carried over: %+v", f)
 		}
-		for _, f := range list[0].Failures {
-			if f.Relation != "variables" && f.Relation != "timelogs" {
-				t.Errorf("not carried over: %+v", f)
-			}
-		}
-		if n := list[0].Stats["issues"]; n.Source != 2 || n.Fetched != 2 || n.Imported != 2 {
-			t.Errorf("the statistics are %+v", list[0].Stats)
-		}
-		if text := fmt.Sprint(list[0].Failures); !strings.Contains(text, "SECRET") || strings.Contains(text, "hidden") {
-			t.Errorf("variables are reported as %s", text)
-		}
-		settled(t, other)
-		// Uploads that no text links to, and comments on commits, are not carried over.
-		shows = slices.DeleteFunc(shows, func(show string) bool { return show == "/uploads" || show == "/repository/commits/main/comments" })
-		compareProjects(t, s, other, alice, there, "alice%2Frich", "alice%2Frich", shows)
-		for _, quiet := range []string{"/todos", "/events?scope=all"} {
-			other.Check(t, apptest.Call{Do: "GET " + quiet, As: there, Status: 200, Not: []string{"First issue", "A comment"}})
-		}
-		var left int
-		if err := other.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM bulk_imports WHERE token <> ''`).Scan(&left); err != nil || left != 0 {
-			t.Errorf("%d tokens are left, %v", left, err)
-		}
-	})
+	}
+	if n := list[0].Stats["issues"]; n.Source != 2 || n.Fetched != 2 || n.Imported != 2 {
+		t.Errorf("the statistics are %+v", list[0].Stats)
+	}
+	if text := fmt.Sprint(list[0].Failures); !strings.Contains(text, "SECRET") || strings.Contains(text, "hidden") {
+		t.Errorf("variables are reported as %s", text)
+	}
+	settled(t, other)
+	// Uploads that no text links to, and comments on commits, are not carried over.
+	shows = slices.DeleteFunc(shows, func(show string) bool { return show == "/uploads" || show == "/repository/commits/main/comments" })
+	compareProjects(t, s, other, alice, there, "alice%2Frich", "alice%2Frich", shows)
+	for _, quiet := range []string{"/todos", "/events?scope=all"} {
+		other.Check(t, apptest.Call{Do: "GET " + quiet, As: there, Status: 200, Not: []string{"First issue", "A comment"}})
+	}
+	var left int
+	if err := other.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM bulk_imports WHERE token <> ''`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d tokens are left, %v", left, err)
+	}
 }
 
 // TestBulkImportGroup imports a group with a subgroup and their projects.
@@ -180,70 +171,65 @@ func TestBulkImportGroup(t *testing.T) {
 	})
 }
 
-// TestBulkImportRights has who may import where, and who sees what.
-func TestBulkImportRights(t *testing.T) {
-	t.Parallel()
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		_, alice := s.User(t, "alice")
-		bobID, bob := s.User(t, "bob")
-		_, carol := s.User(t, "carol")
-		richProject(t, s, alice, bob, bobID)
-		g := group(t, s, alice, "team", `,"project_creation_level":"maintainer"`)
-		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, bobID), Status: 201})
-		start := func(url, token, entity string) string {
-			return `{"configuration":{"url":` + quoted(url) + `,"access_token":` + quoted(token) + `},"entities":[` + entity + `]}`
-		}
-		project := func(from, slug, to string) string {
-			return fmt.Sprintf(`{"source_type":"project_entity","source_full_path":%q,"destination_slug":%q,"destination_namespace":%q}`, from, slug, to)
-		}
-		s.Check(t, apptest.Call{Name: "the local network", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "bob")), Status: 400, Want: `{"message":{"url":["is blocked: requests to the local network are not allowed"]}}`})
-		allowImports(t, s)
-		s.Table(t, []apptest.Call{
-			{Name: "nobody", Do: "POST /bulk_imports", JSON: start(s.URL, bob, project("alice/rich", "x", "bob")), Status: 401},
-			{Name: "a Developer", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "team")), Status: 403},
-			{Name: "a group that carol cannot see", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "team")), Status: 404},
-			{Name: "the namespace of another user", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "alice")), Status: 404},
-			{Name: "no namespace", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "")), Status: 400},
-			{Name: "a taken path", Do: "POST /bulk_imports", As: alice, JSON: start(s.URL, alice, project("alice/rich", "rich", "alice")), Status: 400},
-			{Name: "a path that leads elsewhere", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("../../x", "x", "bob")), Status: 400},
-			{Name: "a destination that is no path", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "../x", "bob")), Status: 400},
-			{Name: "no URL", Do: "POST /bulk_imports", As: bob, JSON: start("file:///etc/passwd", bob, project("alice/rich", "x", "bob")), Status: 400},
-			{Name: "credentials in the URL", Do: "POST /bulk_imports", As: bob, JSON: start("https://a:b@example.org", bob, project("alice/rich", "x", "bob")), Status: 400},
-			{Name: "a token that is none", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, "a\nb", project("alice/rich", "x", "bob")), Status: 400},
-			{Name: "twice", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "bob")+","+project("alice/rich", "X", "bob")), Status: 400},
-			{Name: "nothing", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, ""), Status: 400},
-			{Name: "no such type", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, `{"source_type":"user_entity","source_full_path":"x"}`), Status: 400},
-		})
-		id := bulkImport(t, s, bob, s.URL, bob, map[string]any{"source_type": "project_entity", "source_full_path": "alice/rich", "destination_slug": "mine", "destination_namespace": "bob"})
-		list := bulkEnded(t, s, bob, id, "finished")
-		at := fmt.Sprintf("/bulk_imports/%d", id)
-		entity := fmt.Sprintf("%s/entities/%d", at, list[0].ID)
-		for _, get := range []string{at, at + "/entities", entity, entity + "/failures"} {
-			s.Table(t, []apptest.Call{
-				{Do: "GET " + get, As: bob, Status: 200},
-				{Do: "GET " + get, As: apptest.RootToken, Status: 200},
-				{Do: "GET " + get, As: carol, Status: 404},
-				{Do: "GET " + get, Status: 401},
-			})
-		}
-		s.Table(t, []apptest.Call{
-			{Do: "GET /bulk_imports", As: bob, Status: 200, Want: `[{"status":"finished","has_failures":true}]`},
-			{Do: "GET /bulk_imports", As: carol, Status: 200, Want: `[]`},
-			{Do: "GET /bulk_imports?status=failed", As: bob, Status: 200, Want: `[]`},
-			{Do: "GET /bulk_imports/entities?status=finished", As: bob, Status: 200, Want: `[{"entity_type":"project","destination_full_path":"bob/mine","destination_slug":"mine","destination_namespace":"bob"}]`},
-			{Do: "GET /bulk_imports/entities", As: carol, Status: 200, Want: `[]`},
-			{Do: "POST " + at + "/cancel", As: carol, Status: 404},
-			{Name: "it is over", Do: "POST " + at + "/cancel", As: bob, Status: 409},
-			{Name: "users are mapped for administrators alone", Do: "GET /projects/bob%2Fmine/issues/1", As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"assignees":[],"labels":["bug","later"]}`},
-			{Do: "GET /projects/bob%2Fmine/members", As: bob, Status: 200, Want: `[{"username":"bob","access_level":50}]`},
-			{Do: "GET /projects/bob%2Fmine/merge_requests/1/diffs", As: bob, Status: 200, Want: `[{"new_path":"a.txt"},{"new_path":"b.txt"}]`},
-			{Do: "GET /projects/bob%2Fmine/pipelines", As: bob, Status: 200, Want: `[]`},
-		})
-		notes := s.Send(t, apptest.Call{Do: "GET /projects/bob%2Fmine/issues/1/notes?activity_filter=only_comments", As: bob})
-		if !strings.Contains(string(notes.Body), `"body":"*By bob (bob) on `) {
-			t.Errorf("the notes do not name their authors: %s", notes.Body)
-		}
+// checkBulkImport checks who may import where, and who can see an import.
+func checkBulkImport(t *testing.T, s *apptest.Server, by importers) {
+	t.Helper()
+	alice, bob, carol := by.alice, by.bob, by.carol
+	g := group(t, s, alice, "office", `,"project_creation_level":"maintainer"`)
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, by.bobID), Status: 201})
+	start := func(url, token, entity string) string {
+		return `{"configuration":{"url":` + quoted(url) + `,"access_token":` + quoted(token) + `},"entities":[` + entity + `]}`
+	}
+	project := func(from, slug, to string) string {
+		return fmt.Sprintf(`{"source_type":"project_entity","source_full_path":%q,"destination_slug":%q,"destination_namespace":%q}`, from, slug, to)
+	}
+	s.Check(t, apptest.Call{Name: "the local network", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "bob")), Status: 400, Want: `{"message":{"url":["is blocked: requests to the local network are not allowed"]}}`})
+	allowImports(t, s)
+	s.Table(t, []apptest.Call{
+		{Name: "nobody", Do: "POST /bulk_imports", JSON: start(s.URL, bob, project("alice/rich", "x", "bob")), Status: 401},
+		{Name: "a Developer", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "office")), Status: 403},
+		{Name: "a group that carol cannot see", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "office")), Status: 404},
+		{Name: "the namespace of another user", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "alice")), Status: 404},
+		{Name: "no namespace", Do: "POST /bulk_imports", As: carol, JSON: start(s.URL, carol, project("alice/rich", "x", "")), Status: 400},
+		{Name: "a taken path", Do: "POST /bulk_imports", As: alice, JSON: start(s.URL, alice, project("alice/rich", "rich", "alice")), Status: 400},
+		{Name: "a path that leads elsewhere", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("../../x", "x", "bob")), Status: 400},
+		{Name: "a destination that is no path", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "../x", "bob")), Status: 400},
+		{Name: "no URL", Do: "POST /bulk_imports", As: bob, JSON: start("file:///etc/passwd", bob, project("alice/rich", "x", "bob")), Status: 400},
+		{Name: "credentials in the URL", Do: "POST /bulk_imports", As: bob, JSON: start("https://a:b@example.org", bob, project("alice/rich", "x", "bob")), Status: 400},
+		{Name: "a token that is none", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, "a\nb", project("alice/rich", "x", "bob")), Status: 400},
+		{Name: "twice", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, project("alice/rich", "x", "bob")+","+project("alice/rich", "X", "bob")), Status: 400},
+		{Name: "nothing", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, ""), Status: 400},
+		{Name: "no such type", Do: "POST /bulk_imports", As: bob, JSON: start(s.URL, bob, `{"source_type":"user_entity","source_full_path":"x"}`), Status: 400},
 	})
+	id := bulkImport(t, s, bob, s.URL, bob, map[string]any{"source_type": "project_entity", "source_full_path": "alice/rich", "destination_slug": "mine", "destination_namespace": "bob"})
+	list := bulkEnded(t, s, bob, id, "finished")
+	at := fmt.Sprintf("/bulk_imports/%d", id)
+	entity := fmt.Sprintf("%s/entities/%d", at, list[0].ID)
+	for _, get := range []string{at, at + "/entities", entity, entity + "/failures"} {
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + get, As: bob, Status: 200},
+			{Do: "GET " + get, As: apptest.RootToken, Status: 200},
+			{Do: "GET " + get, As: carol, Status: 404},
+			{Do: "GET " + get, Status: 401},
+		})
+	}
+	s.Table(t, []apptest.Call{
+		{Do: "GET /bulk_imports", As: bob, Status: 200, Want: `[{"status":"finished","has_failures":true}]`},
+		{Do: "GET /bulk_imports", As: carol, Status: 200, Want: `[]`},
+		{Do: "GET /bulk_imports?status=failed", As: bob, Status: 200, Want: `[]`},
+		{Do: "GET /bulk_imports/entities?status=finished", As: bob, Status: 200, Want: `[{"entity_type":"project","destination_full_path":"bob/mine","destination_slug":"mine","destination_namespace":"bob"}]`},
+		{Do: "GET /bulk_imports/entities", As: carol, Status: 200, Want: `[]`},
+		{Do: "POST " + at + "/cancel", As: carol, Status: 404},
+		{Name: "it is over", Do: "POST " + at + "/cancel", As: bob, Status: 409},
+		{Name: "users are mapped for administrators alone", Do: "GET /projects/bob%2Fmine/issues/1", As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"assignees":[],"labels":["bug","later"]}`},
+		{Do: "GET /projects/bob%2Fmine/members", As: bob, Status: 200, Want: `[{"username":"bob","access_level":50}]`},
+		{Do: "GET /projects/bob%2Fmine/merge_requests/1/diffs", As: bob, Status: 200, Want: `[{"new_path":"a.txt"},{"new_path":"b.txt"}]`},
+		{Do: "GET /projects/bob%2Fmine/pipelines", As: bob, Status: 200, Want: `[]`},
+	})
+	notes := s.Send(t, apptest.Call{Do: "GET /projects/bob%2Fmine/issues/1/notes?activity_filter=only_comments", As: bob})
+	if !strings.Contains(string(notes.Body), `"body":"*By bob (bob) on `) {
+		t.Errorf("the notes do not name their authors: %s", notes.Body)
+	}
 }
 
 // TestBulkImportObjects imports LFS objects, files that texts link to, and a merge

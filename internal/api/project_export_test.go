@@ -179,53 +179,70 @@ func otherServer(t *testing.T, src dbtest.Source) *apptest.Server {
 	return apptest.Start(t, dbtest.Postgres(t))
 }
 
-// TestProjectRoundTrip exports a project with something of each kind, imports it on
-// another server, and compares what both show.
+// TestProjectRoundTrip copies a project with something of each kind to other servers,
+// and compares what they show.
 func TestProjectRoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		s, other := apptest.Start(t, src), otherServer(t, src)
+		s := apptest.Start(t, src)
 		_, alice := s.User(t, "alice")
 		bobID, bob := s.User(t, "bob")
-		_, there := other.User(t, "alice")
-		other.User(t, "bob")
 		shows := richProject(t, s, alice, bob, bobID)
-		file := exportedProject(t, s, apptest.RootToken, "alice/rich")
-		id := importedProject(t, other, apptest.RootToken, file, "path", "rich", "name", "Rich Project", "namespace", "alice")
-		other.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/import", id), As: there, Status: 200,
-			Want: `{"import_status":"finished","import_type":"gitlab_project","import_error":null,"failed_relations":[]}`})
-		for _, show := range shows {
-			want := s.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: alice, Status: 200})
-			got := other.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: there, Status: 200})
-			if show == "/push_rule" { // it is created with the project
-				for _, a := range []*apptest.Answer{&want, &got} {
-					a.Body = regexp.MustCompile(`"created_at":"[^"]*"`).ReplaceAll(a.Body, nil)
-				}
-			}
-			if a, b := scrubbed(want.Body), scrubbed(got.Body); a != b {
-				t.Errorf("%s is %s", show, firstDifference(b, a))
-			}
+		target := func(t *testing.T) (other *apptest.Server, there string) {
+			other = otherServer(t, src)
+			_, there = other.User(t, "alice")
+			other.User(t, "bob")
+			return other, there
 		}
-		for _, name := range []string{"project/uploads.ndjson", "project/lfs/" + hexOf("a large file"), "project/notes.ndjson", "project/snippets/1.bundle", "project/wiki.bundle"} {
-			if _, ok := parts(t, file)[name]; !ok {
-				t.Errorf("the export has no %s", name)
-			}
-		}
-		again := exportedProject(t, other, apptest.RootToken, "alice/rich")
-		first, second := parts(t, file), parts(t, again)
-		for name, want := range first {
-			if got := second[name]; got != want {
-				t.Errorf("%s of the export of the copy is\n%s\nwant\n%s", name, got, want)
-			}
-		}
-		if len(first) != len(second) {
-			t.Errorf("%d entries, want %d", len(second), len(first))
-		}
-		// Nothing that was imported is news for anyone.
-		for _, quiet := range []string{"/todos", "/events?scope=all"} {
-			other.Check(t, apptest.Call{Do: "GET " + quiet, As: there, Status: 200, Not: []string{"First issue", "A comment"}})
-		}
+		t.Run("export file", func(t *testing.T) {
+			other, there := target(t)
+			fileRoundTrip(t, s, other, alice, there, shows)
+		})
+		t.Run("bulk import", func(t *testing.T) {
+			other, there := target(t)
+			bulkRoundTrip(t, s, other, alice, there, shows)
+		})
 	})
+}
+
+// fileRoundTrip exports the project of richProject to a file and imports that.
+func fileRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, shows []string) {
+	t.Helper()
+	file := exportedProject(t, s, apptest.RootToken, "alice/rich")
+	id := importedProject(t, other, apptest.RootToken, file, "path", "rich", "name", "Rich Project", "namespace", "alice")
+	other.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/import", id), As: there, Status: 200,
+		Want: `{"import_status":"finished","import_type":"gitlab_project","import_error":null,"failed_relations":[]}`})
+	for _, show := range shows {
+		want := s.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: alice, Status: 200})
+		got := other.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: there, Status: 200})
+		if show == "/push_rule" { // it is created with the project
+			for _, a := range []*apptest.Answer{&want, &got} {
+				a.Body = regexp.MustCompile(`"created_at":"[^"]*"`).ReplaceAll(a.Body, nil)
+			}
+		}
+		if a, b := scrubbed(want.Body), scrubbed(got.Body); a != b {
+			t.Errorf("%s is %s", show, firstDifference(b, a))
+		}
+	}
+	for _, name := range []string{"project/uploads.ndjson", "project/lfs/" + hexOf("a large file"), "project/notes.ndjson", "project/snippets/1.bundle", "project/wiki.bundle"} {
+		if _, ok := parts(t, file)[name]; !ok {
+			t.Errorf("the export has no %s", name)
+		}
+	}
+	again := exportedProject(t, other, apptest.RootToken, "alice/rich")
+	first, second := parts(t, file), parts(t, again)
+	for name, want := range first {
+		if got := second[name]; got != want {
+			t.Errorf("%s of the export of the copy is\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	if len(first) != len(second) {
+		t.Errorf("%d entries, want %d", len(second), len(first))
+	}
+	// Nothing that was imported is news for anyone.
+	for _, quiet := range []string{"/todos", "/events?scope=all"} {
+		other.Check(t, apptest.Call{Do: "GET " + quiet, As: there, Status: 200, Not: []string{"First issue", "A comment"}})
+	}
 }
 
 // parts returns the entries of a file, without packs, which may be packed in other
@@ -242,77 +259,91 @@ func parts(t testing.TB, file []byte) map[string]string {
 	return found
 }
 
-// TestProjectImport has who may import a project where, and what becomes of those whom
-// no one knows.
+// importers are users of a server with the project of richProject.
+type importers struct {
+	alice, bob, carol string // tokens; alice owns the project
+	bobID, carolID    int64
+}
+
+// TestProjectImport checks who may import a project where, and what becomes of users
+// who are not known.
 func TestProjectImport(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		_, alice := s.User(t, "alice")
-		bobID, bob := s.User(t, "bob")
-		carolID, carol := s.User(t, "carol")
-		richProject(t, s, alice, bob, bobID)
-		file := exportedProject(t, s, alice, "alice/rich")
-		for name, text := range entries(t, file) {
-			if strings.Contains(text, "email_sha256") {
-				t.Errorf("%s has addresses: %s", name, text)
-			}
-		}
-		g := group(t, s, alice, "team", `,"project_creation_level":"maintainer"`)
-		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bobID), Status: 201})
-		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, carolID), Status: 201})
-		for _, c := range []struct {
-			name   string
-			as     string
-			file   []byte
-			fields []string
-			status int
-			want   string
-		}{
-			{"nobody", "", file, []string{"path", "x"}, 401, ""},
-			{"a Developer", carol, file, []string{"path", "x", "namespace", "team"}, 403, ""},
-			{"no such group", carol, file, []string{"path", "x", "namespace_path", "nowhere"}, 404, ""},
-			{"the namespace of another user", carol, file, []string{"path", "x", "namespace", "alice"}, 404, ""},
-			{"no file", bob, nil, []string{"path", "x"}, 400, "file is missing"},
-			{"no path", bob, file, nil, 400, "path is missing"},
-			{"two namespaces", bob, file, []string{"path", "x", "namespace", "team", "namespace_path", "team"}, 400, "mutually exclusive"},
-			{"overwrite", bob, file, []string{"path", "x", "overwrite", "true"}, 400, "overwrite"},
-			{"an unknown override", bob, file, []string{"path", "x", "override_params[storage]", "x"}, 400, "storage"},
-			{"a bad override", bob, file, []string{"path", "x", "override_params[build_timeout]", "soon"}, 400, "build_timeout"},
-			{"a taken path", alice, file, []string{"path", "RICH"}, 400, "has already been taken"},
-		} {
-			if a := sendProject(t, s, c.as, c.file, c.fields...); a.Status != c.status || !strings.Contains(string(a.Body), c.want) {
-				t.Errorf("%s: status %d, want %d with %q: %s", c.name, a.Status, c.status, c.want, a.Body)
-			}
-		}
-		id := importedProject(t, s, bob, file, "path", "copy", "namespace", "team", "override_params[description]", "Mine", "override_params[merge_method]", "ff")
-		s.Table(t, []apptest.Call{
-			{Do: fmt.Sprintf("GET /projects/%d", id), As: bob, Status: 200, Want: `{"path_with_namespace":"team/copy","description":"Mine","merge_method":"ff","visibility":"private","import_status":"finished","import_type":"gitlab_project"}`},
-			{Do: fmt.Sprintf("GET /projects/%d/import", id), As: bob, Status: 200, Want: `{"import_status":"finished","failed_relations":[{"relation_name":"user"},{"relation_name":"user"}]}`},
-			{Name: "others see no report", Do: fmt.Sprintf("GET /projects/%d/import", id), As: alice, Status: 200, Want: `{"import_status":"finished","failed_relations":[]}`},
-			{Do: fmt.Sprintf("GET /projects/%d/members", id), As: bob, Status: 200, Want: `[]`},
-			{Do: fmt.Sprintf("GET /projects/%d/issues/1", id), As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"assignees":[],"upvotes":0,"labels":["bug","later"]}`},
-			{Do: fmt.Sprintf("GET /projects/%d/merge_requests/1", id), As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"reviewers":[]}`},
-			{Do: fmt.Sprintf("GET /projects/%d/merge_requests/1/approvals", id), As: bob, Status: 200, Want: `{"approved_by":[]}`},
-			{Do: fmt.Sprintf("GET /projects/%d/pipelines", id), As: bob, Status: 200, Want: `[]`},
-			{Do: "GET /todos", As: carol, Status: 200, Want: `[]`},
-		})
-		notes := s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/issues/1/notes?activity_filter=only_comments", id), As: bob})
-		if !strings.Contains(string(notes.Body), `"body":"*By bob (bob) on `) {
-			t.Errorf("the notes do not name their authors: %s", notes.Body)
-		}
+		var by importers
+		_, by.alice = s.User(t, "alice")
+		by.bobID, by.bob = s.User(t, "bob")
+		by.carolID, by.carol = s.User(t, "carol")
+		richProject(t, s, by.alice, by.bob, by.bobID)
+		t.Run("export file", func(t *testing.T) { checkFileImport(t, s, by) })
+		t.Run("bulk import", func(t *testing.T) { checkBulkImport(t, s, by) })
+	})
+}
 
-		// An export that fails leaves nothing, and its path is free.
-		bad := sendProject(t, s, bob, []byte("no archive"), "path", "bad")
-		var made struct{ ID int64 }
-		bad.JSON(t, &made)
-		settled(t, s)
-		s.Table(t, []apptest.Call{
-			{Do: fmt.Sprintf("GET /projects/%d", made.ID), As: bob, Status: 404},
-			{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: bob, Status: 200, Want: `{"import_status":"failed","import_error":"The file is not a project export: it is not compressed with gzip."}`},
-			{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: alice, Status: 404},
-			{Do: "POST /projects", As: bob, JSON: `{"name":"bad"}`, Status: 201},
-			{Do: fmt.Sprintf("POST /projects/%d/export", id), As: bob, JSON: `{"upload":{"url":"https://example.org"}}`, Status: 400},
-			{Do: fmt.Sprintf("POST /projects/%d/export", id), As: carol, Status: 403},
-		})
+func checkFileImport(t *testing.T, s *apptest.Server, by importers) {
+	t.Helper()
+	alice, bob, carol := by.alice, by.bob, by.carol
+	file := exportedProject(t, s, alice, "alice/rich")
+	for name, text := range entries(t, file) {
+		if strings.Contains(text, "email_sha256") {
+			t.Errorf("%s has addresses: %s", name, text)
+		}
+	}
+	g := group(t, s, alice, "team", `,"project_creation_level":"maintainer"`)
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, by.bobID), Status: 201})
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", g), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, by.carolID), Status: 201})
+	for _, c := range []struct {
+		name   string
+		as     string
+		file   []byte
+		fields []string
+		status int
+		want   string
+	}{
+		{"nobody", "", file, []string{"path", "x"}, 401, ""},
+		{"a Developer", carol, file, []string{"path", "x", "namespace", "team"}, 403, ""},
+		{"no such group", carol, file, []string{"path", "x", "namespace_path", "nowhere"}, 404, ""},
+		{"the namespace of another user", carol, file, []string{"path", "x", "namespace", "alice"}, 404, ""},
+		{"no file", bob, nil, []string{"path", "x"}, 400, "file is missing"},
+		{"no path", bob, file, nil, 400, "path is missing"},
+		{"two namespaces", bob, file, []string{"path", "x", "namespace", "team", "namespace_path", "team"}, 400, "mutually exclusive"},
+		{"overwrite", bob, file, []string{"path", "x", "overwrite", "true"}, 400, "overwrite"},
+		{"an unknown override", bob, file, []string{"path", "x", "override_params[storage]", "x"}, 400, "storage"},
+		{"a bad override", bob, file, []string{"path", "x", "override_params[build_timeout]", "soon"}, 400, "build_timeout"},
+		{"a taken path", alice, file, []string{"path", "RICH"}, 400, "has already been taken"},
+	} {
+		if a := sendProject(t, s, c.as, c.file, c.fields...); a.Status != c.status || !strings.Contains(string(a.Body), c.want) {
+			t.Errorf("%s: status %d, want %d with %q: %s", c.name, a.Status, c.status, c.want, a.Body)
+		}
+	}
+	id := importedProject(t, s, bob, file, "path", "copy", "namespace", "team", "override_params[description]", "Mine", "override_params[merge_method]", "ff")
+	s.Table(t, []apptest.Call{
+		{Do: fmt.Sprintf("GET /projects/%d", id), As: bob, Status: 200, Want: `{"path_with_namespace":"team/copy","description":"Mine","merge_method":"ff","visibility":"private","import_status":"finished","import_type":"gitlab_project"}`},
+		{Do: fmt.Sprintf("GET /projects/%d/import", id), As: bob, Status: 200, Want: `{"import_status":"finished","failed_relations":[{"relation_name":"user"},{"relation_name":"user"}]}`},
+		{Name: "others see no report", Do: fmt.Sprintf("GET /projects/%d/import", id), As: alice, Status: 200, Want: `{"import_status":"finished","failed_relations":[]}`},
+		{Do: fmt.Sprintf("GET /projects/%d/members", id), As: bob, Status: 200, Want: `[]`},
+		{Do: fmt.Sprintf("GET /projects/%d/issues/1", id), As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"assignees":[],"upvotes":0,"labels":["bug","later"]}`},
+		{Do: fmt.Sprintf("GET /projects/%d/merge_requests/1", id), As: bob, Status: 200, Want: `{"author":{"username":"ghost"},"reviewers":[]}`},
+		{Do: fmt.Sprintf("GET /projects/%d/merge_requests/1/approvals", id), As: bob, Status: 200, Want: `{"approved_by":[]}`},
+		{Do: fmt.Sprintf("GET /projects/%d/pipelines", id), As: bob, Status: 200, Want: `[]`},
+		{Do: "GET /todos", As: carol, Status: 200, Want: `[]`},
+	})
+	notes := s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/issues/1/notes?activity_filter=only_comments", id), As: bob})
+	if !strings.Contains(string(notes.Body), `"body":"*By bob (bob) on `) {
+		t.Errorf("the notes do not name their authors: %s", notes.Body)
+	}
+
+	// An export that fails leaves nothing, and its path is free.
+	bad := sendProject(t, s, bob, []byte("no archive"), "path", "bad")
+	var made struct{ ID int64 }
+	bad.JSON(t, &made)
+	settled(t, s)
+	s.Table(t, []apptest.Call{
+		{Do: fmt.Sprintf("GET /projects/%d", made.ID), As: bob, Status: 404},
+		{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: bob, Status: 200, Want: `{"import_status":"failed","import_error":"The file is not a project export: it is not compressed with gzip."}`},
+		{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: alice, Status: 404},
+		{Do: "POST /projects", As: bob, JSON: `{"name":"bad"}`, Status: 201},
+		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: bob, JSON: `{"upload":{"url":"https://example.org"}}`, Status: 400},
+		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: carol, Status: 403},
 	})
 }
