@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhere checks docs/dev/where.md: each text in the last column of a table
-// must occur in the package of its row.
+// must occur in a package of its row.
 func TestWhere(t *testing.T) {
 	t.Parallel()
 	const page = "docs/dev/where.md"
@@ -26,14 +26,17 @@ func TestWhere(t *testing.T) {
 			continue
 		}
 		pkg := spans(cells[2])
-		if len(pkg) != 1 || !strings.HasPrefix(pkg[0], "internal/") {
+		if len(pkg) == 0 || !strings.HasPrefix(pkg[0], "internal/") {
 			continue
 		}
 		rows++
-		code := packageText(t, pkg[0])
+		code := ""
+		for _, name := range pkg {
+			code += packageText(t, name)
+		}
 		for _, want := range spans(cells[3]) {
 			if !strings.Contains(code, want) {
-				t.Errorf("%s: %q no longer occurs in %s; correct the row:\n%s", page, want, pkg[0], line)
+				t.Errorf("%s: %q no longer occurs in %s; correct the row:\n%s", page, want, strings.Join(pkg, " or "), line)
 			}
 		}
 	}
