@@ -21,12 +21,12 @@ func (w *Web) activityPages() {
 	w.page("GET /users/{username}/activity", anyone, w.userActivity)
 }
 
-// activityPage is what was done in a project, in a group, or in all projects
-// that the user is a member of.
+// activityPage lists the activity in a project, in a group, or in all projects
+// of which the user is a member.
 type activityPage struct {
 	P      *head
 	G      *groupHead
-	Kind   string // of what is shown; empty for all
+	Kind   string // kind of events to show; empty for all
 	Events []eventView
 	Pager  pager
 }
@@ -42,12 +42,12 @@ func (p activityPage) title() string {
 	return "Your projects' activity"
 }
 
-// Kinds are what the list can be narrowed to.
+// Kinds are the kinds of events that the list can be filtered by.
 func (activityPage) Kinds() []option {
 	return []option{{"", "All"}, {"push", "Pushes"}, {"issue", "Issues"}, {"merge", "Merge requests"}, {"comment", "Comments"}, {"team", "Team"}}
 }
 
-// eventFilter reads what the address asks for.
+// eventFilter reads the filter from the query.
 func (v *visit) eventFilter() (activity.Filter, string) {
 	kind := v.param("event_filter")
 	switch kind {
@@ -65,7 +65,7 @@ func (v *visit) eventFilter() (activity.Filter, string) {
 	return activity.Filter{}, ""
 }
 
-// showActivity answers with a list of events.
+// showActivity responds with a list of events.
 func (w *Web) showActivity(v *visit, p activityPage, read func(activity.Filter, db.Paging) (db.Page[*activity.Event], error)) error {
 	f, kind := v.eventFilter()
 	page, err := read(f, v.paging())
@@ -120,19 +120,20 @@ func (w *Web) userActivity(v *visit) error {
 	return v.redirect(pathTo(chi.URLParam(v.r, "username")) + "?tab=activity")
 }
 
-// eventView is an event as it is shown: who did what to which thing, where.
+// eventView is an event as it is shown: who did what, to which object, and
+// where.
 type eventView struct {
 	*activity.Event
 	Verb  string
-	What  string // the thing, if it has a name
-	Path  string // of the thing; empty without a page
+	What  string // name of the object, if it has one
+	Path  string // path of the object; empty if it has no page
 	More  string // a sentence about the change
 	In    *project.Project
 	Icon  string
-	Title string // behind the thing
+	Title string // title of the object
 }
 
-// eventViews finds words and addresses for events that the visitor may know of.
+// eventViews describes events that the visitor can see.
 func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) {
 	var ids, noteIDs []int64
 	for _, e := range list {
@@ -156,12 +157,12 @@ func (w *Web) eventViews(v *visit, list []*activity.Event) ([]eventView, error) 
 		return nil, err
 	}
 	var views []eventView
-	refs := map[string]bool{} // those that exist
+	refs := map[string]bool{} // refs that exist
 	for _, e := range list {
 		one := eventView{Event: e, Verb: string(e.Action), Icon: "info"}
 		if e.ProjectID != nil {
 			if one.In = byID[*e.ProjectID]; one.In == nil {
-				continue // it has gone since
+				continue // it was deleted since
 			}
 		}
 		one.describe(notes)
@@ -245,7 +246,7 @@ func (e *eventView) describePush(base string) {
 	}
 }
 
-// thingName is how a thing of a project is called, and its address.
+// thingName returns the name of an object of a project, and its path.
 func thingName(kind string, iid int64, base string) (name, path string) {
 	for _, k := range []struct{ kind, word, sign, page string }{
 		{"Issue", "issue", "#", "issues"}, {"MergeRequest", "merge request", "!", "merge_requests"}, {"Milestone", "milestone", "%", "milestones"},
@@ -273,7 +274,7 @@ func apart(name string) string {
 	return b.String()
 }
 
-// beginning is the first part of a text.
+// beginning returns the first part of a text.
 func beginning(text string) string {
 	const most = 160
 	text = strings.Join(strings.Fields(text), " ")

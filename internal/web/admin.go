@@ -52,7 +52,7 @@ func (w *Web) adminOverview(v *visit) error {
 	return v.show(p)
 }
 
-// Failed is how much background work has failed for good.
+// Failed is the number of background jobs that failed permanently.
 func (p overviewPage) Failed() int64 { return p.Work[queue.Failed] }
 
 type adminListPage struct {
@@ -108,7 +108,7 @@ type nodesPage struct{ Nodes []instance.Node }
 func (nodesPage) view() string  { return "admin/nodes" }
 func (nodesPage) title() string { return "Nodes · Admin area" }
 
-// Mixed reports whether nodes of several releases run.
+// Mixed reports whether nodes run different releases.
 func (p nodesPage) Mixed() bool {
 	return slices.ContainsFunc(p.Nodes, func(n instance.Node) bool { return n.Schema != p.Nodes[0].Schema })
 }
@@ -151,7 +151,7 @@ func (w *Web) adminStorages(v *visit) error {
 
 const storagesAt = "/admin/storages"
 
-// moveStorage has everything of a kind moved from one storage to another.
+// moveStorage moves all repositories of a kind from one storage to another.
 func (w *Web) moveStorage(v *visit) error {
 	kind := storagemove.Kind(v.text("kind"))
 	if kind != storagemove.Project && kind != storagemove.Snippet && kind != storagemove.Group {
@@ -168,7 +168,7 @@ type workPage struct {
 	Pager  pager
 }
 
-// workState is a state with how much work is in it.
+// workState is a state of background jobs with their number.
 type workState struct {
 	Value queue.State
 	Label string

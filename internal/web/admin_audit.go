@@ -42,8 +42,8 @@ func (w *Web) auditLog(v *visit) error {
 	return v.showForm(p, p.Form)
 }
 
-// auditFilter reads what the form asks for; not ok when it names a user or
-// something that is not there.
+// auditFilter reads the filter of the form. ok is false if it names a user or
+// an object that does not exist.
 func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err error) {
 	if name := v.param("author"); name != "" {
 		u, err := w.findUser(v, name)
@@ -84,8 +84,8 @@ func (w *Web) auditFilter(v *visit, form *form) (f audit.Filter, ok bool, err er
 	return f, true, nil
 }
 
-// entityID finds what a name or number stands for. What is gone is found by
-// its number.
+// entityID returns the ID of an object by its name or ID. A deleted object is
+// found by its ID.
 func (w *Web) entityID(v *visit, kind audit.EntityType, name string) (int64, error) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 		if kind == "" {

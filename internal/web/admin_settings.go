@@ -29,21 +29,22 @@ func (adminSettingsPage) title() string { return "Settings · Admin area" }
 // settingSection is a section of the page.
 type settingSection struct{ setting.Section }
 
-// Boxes are those of its settings that are turned on or off.
+// Boxes are the settings of the section that are checkboxes.
 func (s settingSection) Boxes() []setting.Setting { return those[*bool](s) }
 
-// Numbers are those that count something.
+// Numbers are the numeric settings of the section.
 func (s settingSection) Numbers() []setting.Setting { return those[*int](s) }
 
-// Texts are those that are shown to users.
+// Texts are the settings of the section that are shown to users.
 func (s settingSection) Texts() []setting.Setting { return those[*string](s) }
 
-// Lists are those that name hosts, or storages with their weights.
+// Lists are the settings of the section that are lists of hosts, or of storages
+// with their weights.
 func (s settingSection) Lists() []setting.Setting {
 	return append(those[*[]string](s), those[*setting.Weights](s)...)
 }
 
-// Confirmations are those that say what an address is asked for.
+// Confirmations are the settings about the confirmation of email addresses.
 func (s settingSection) Confirmations() []setting.Setting { return those[*setting.Confirmation](s) }
 
 func those[T any](s settingSection) []setting.Setting {
@@ -56,7 +57,7 @@ func those[T any](s settingSection) []setting.Setting {
 	return list
 }
 
-// Demands are the choices of how addresses are confirmed.
+// Demands are the options for the confirmation of email addresses.
 func (adminSettingsPage) Demands() []option {
 	return []option{
 		{Value: string(setting.ConfirmOff), Label: "Off"},
@@ -103,7 +104,7 @@ func (w *Web) adminSettings(v *visit) error {
 
 func (w *Web) saveAdminSettings(v *visit) error {
 	f := v.sent()
-	v.readSettings(&f, &setting.Settings{}) // what is no number is found before anything changes
+	v.readSettings(&f, &setting.Settings{}) // finds invalid numbers before anything is changed
 	if f.bad() {
 		return v.again(adminSettingsPage{f, settingSections(&setting.Settings{})})
 	}
@@ -117,7 +118,7 @@ func (w *Web) saveAdminSettings(v *visit) error {
 	return v.done("The settings were saved.", settingsAt)
 }
 
-// readSettings puts what was sent into the settings.
+// readSettings applies the submitted form to the settings.
 func (v *visit) readSettings(f *form, s *setting.Settings) {
 	for _, section := range settingSections(s) {
 		for _, i := range section.Settings {

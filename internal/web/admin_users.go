@@ -21,7 +21,7 @@ func (w *Web) adminUserPages() {
 	}
 	w.page("POST /admin/users/{id}/delete", admins, w.adminDeleteUser)
 	w.page("POST /admin/users/{id}/impersonate", admins, w.impersonate)
-	// Whom an administrator acts as is seldom one.
+	// An impersonated user is seldom an administrator.
 	w.page("POST /admin/impersonation/stop", unfinished, w.stopImpersonating)
 }
 
@@ -36,8 +36,7 @@ type usersPage struct {
 func (usersPage) view() string  { return "admin/users" }
 func (usersPage) title() string { return "Users · Admin area" }
 
-// userFilters are the lists of users that there are, by their names in the
-// query.
+// userFilters are the lists of users, by their names in the query.
 func userFilters() []option {
 	return []option{
 		{"", "All"}, {"active", "Active"}, {"admins", "Administrators"}, {"pending", "Pending approval"}, {"blocked", "Blocked"}, {"banned", "Banned"},
@@ -127,7 +126,7 @@ type userPage struct {
 func (userPage) view() string    { return "admin/user" }
 func (p userPage) title() string { return p.User.Name + " · Admin area" }
 
-// State is that of the account.
+// State is the state of the account.
 func (p userPage) State() string { return string(p.User.State) }
 
 func (w *Web) adminUser(v *visit) error {
@@ -196,11 +195,11 @@ func (w *Web) adminSaveUser(v *visit) error {
 	return v.done("The user was saved.", userAt(u.ID))
 }
 
-// userAction is something that administrators do with an account.
+// userAction is an action of administrators on an account.
 type userAction struct {
 	do   func(v *visit, id int64) error
 	done string
-	gone bool // the account is no more
+	gone bool // the action deletes the account
 }
 
 func (w *Web) userActions() map[string]userAction {
@@ -233,8 +232,8 @@ func (w *Web) adminAct(a userAction) func(*visit) error {
 	}
 }
 
-// adminDeleteUser removes an account whose username was typed. What it made
-// goes to the ghost, or with "hard" away with it.
+// adminDeleteUser deletes an account after its username was typed. Its
+// contributions are moved to the ghost user, or deleted if "hard" is set.
 func (w *Web) adminDeleteUser(v *visit) error {
 	u, err := w.chosenUser(v)
 	if err != nil {

@@ -49,7 +49,7 @@ func (w *Web) deleteMetricImage(v *visit, ref project.Ref) error {
 	return v.redirectWithFlash(w.Alerts.DeleteMetricImage(v, v.actor, ref, iid, image), "The image was deleted.", w.alertAt(v, ref, iid))
 }
 
-// metricImage serves an image of an alert to those who see the alert.
+// metricImage serves an image of an alert to users who can see the alert.
 func (w *Web) metricImage(v *visit) error {
 	id, err := v.number("image")
 	if err != nil {

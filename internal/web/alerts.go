@@ -31,7 +31,7 @@ type alertsPage struct {
 	Query  alertQuery
 	Tabs   []alertTab
 	Alerts []*alert.Alert
-	Any    bool // there are alerts, if not here
+	Any    bool // there are alerts, even if the filter matches none
 	Pager  pager
 }
 
@@ -56,13 +56,13 @@ func alertTabs() []alertTab {
 	}
 }
 
-// alertQuery is how a list of alerts is narrowed and ordered.
+// alertQuery is the filter and the order of a list of alerts.
 type alertQuery struct{ Status, Severity, Search, Assignee, Sort string }
 
 // Narrow reports whether there may be more without the filter.
 func (q alertQuery) Narrow() bool { return q.Severity != "" || q.Search != "" || q.Assignee != "" }
 
-// With is the address of the list with another status.
+// With returns the URL of the list with another status.
 func (q alertQuery) With(status string) string {
 	values := url.Values{"status": {status}}
 	for name, value := range map[string]string{"severity": q.Severity, "search": q.Search, "assignee_username": q.Assignee, "sort": q.Sort} {
@@ -78,7 +78,7 @@ func (alertQuery) Sorts() []option {
 	return []option{{"started_desc", "Last started"}, {"started_asc", "First started"}, {"severity_asc", "Severity"}, {"events_desc", "Most events"}, {"updated_desc", "Last updated"}}
 }
 
-// Severities are what it can be narrowed to.
+// Severities are the severities that the list can be filtered by.
 func (alertQuery) Severities() []alert.Severity { return alert.Severities() }
 
 func (v *visit) alertQuery() alertQuery {
@@ -152,7 +152,7 @@ func (w *Web) alerts(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// alertPage is an alert with all that is known of it.
+// alertPage is an alert with its details.
 type alertPage struct {
 	head
 	Base string

@@ -11,7 +11,7 @@ import (
 	"svc/internal/oauth"
 )
 
-// The two places where applications are kept.
+// The two owners of applications.
 const (
 	ownApplications   = "/-/user_settings/applications"
 	adminApplications = "/admin/applications"
@@ -107,7 +107,7 @@ func (s applicationOwner) create(v *visit) error {
 type applicationPage struct {
 	Base   string
 	Admin  bool
-	App    *oauth.Application // with its secret just after that was made
+	App    *oauth.Application // with its secret if that was just created
 	Form   form
 	Scopes []scope
 }
@@ -115,7 +115,7 @@ type applicationPage struct {
 func (applicationPage) view() string    { return "shared/application" }
 func (p applicationPage) title() string { return p.App.Name }
 
-// formOf shows an application as it is.
+// formOf returns a form with the values of an application.
 func formOf(app *oauth.Application) form {
 	f := filled("name", app.Name, "redirect_uri", strings.Join(app.RedirectURIs, "\n"))
 	f.Values["scopes"] = app.Scopes
@@ -133,7 +133,7 @@ func (s applicationOwner) show(v *visit, app *oauth.Application, f form) error {
 	return v.showForm(p, f)
 }
 
-// find gives the application of the address, if it is in this place.
+// find returns the application that the URL names, if it belongs to this owner.
 func (s applicationOwner) find(v *visit) (*oauth.Application, error) {
 	id, err := v.number("id")
 	if err != nil {
@@ -198,7 +198,7 @@ func (s applicationOwner) delete(v *visit) error {
 }
 
 func (w *Web) revokeAuthorization(v *visit) error {
-	id, err := strconv.ParseInt(chi.URLParam(v.r, "id"), 10, 64) // 0 stands for programs that have the password
+	id, err := strconv.ParseInt(chi.URLParam(v.r, "id"), 10, 64) // 0 means applications that were authorized with the password
 	if err != nil || id < 0 {
 		return errs.NotFound("")
 	}

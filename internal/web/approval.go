@@ -24,7 +24,7 @@ func (w *Web) approvalPages() {
 type approvalBox struct {
 	*merge.Approvals
 	Head string
-	Kind string // ok, wait or none: how it looks
+	Kind string // ok, wait or none: selects the icon
 	Rows []approvalRow
 	Open bool // the merge request is open
 }
@@ -36,7 +36,7 @@ type approvalRow struct {
 	More  int      // others
 }
 
-// Status says how many of the required approvals there are.
+// Status describes how many of the required approvals were given.
 func (r approvalRow) Status() string {
 	switch {
 	case r.Required == 0:

@@ -14,7 +14,7 @@ func (w *Web) archivePages() {
 	w.projectPage("GET archive/*", anyone, w.archive)
 }
 
-// archiveForms are the forms of archives, by the ends of their names.
+// archiveForms are the formats of archives, by file extension.
 func archiveForms() []struct {
 	Form  git.ArchiveFormat
 	Media string
@@ -61,14 +61,14 @@ func (w *Web) archive(v *visit, ref project.Ref) error {
 				h.Del("Content-Disposition")
 				return err
 			}
-			panic(http.ErrAbortHandler) // half an archive must not look like a whole one
+			panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the archive is incomplete
 		}
 		return nil
 	}
 	return errs.NotFound("")
 }
 
-// begun knows whether a part of the answer is on its way.
+// begun records whether a part of the response was sent.
 type begun struct {
 	http.ResponseWriter
 	yes bool

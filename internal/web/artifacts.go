@@ -68,8 +68,8 @@ type artifactPage struct {
 func (artifactPage) view() string    { return "project/artifact" }
 func (p artifactPage) title() string { return p.Path + " · " + p.Project.FullName() }
 
-// maxArtifact is the largest file of an archive that a page shows: its size is
-// that of the page.
+// maxArtifact is the maximum size of a file in an archive that is shown on a
+// page.
 const maxArtifact = 128 << 10
 
 func (w *Web) artifactFile(v *visit, ref project.Ref) error {
@@ -92,7 +92,7 @@ func (w *Web) artifactFile(v *visit, ref project.Ref) error {
 	if p.TooLarge = f.Size > maxArtifact; p.TooLarge || p.Image {
 		return v.show(p)
 	}
-	// The archive may say less of its size than it is.
+	// The file may be larger than the archive says.
 	b, err := io.ReadAll(io.LimitReader(f, maxArtifact))
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func (w *Web) artifactFile(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// rawArtifact gives a file of an archive, in a form that no browser takes for
-// a page of ours: a job may have written anything.
+// rawArtifact sends a file of an archive so that browsers never treat it as a
+// page of this site: its content comes from a job.
 func (w *Web) rawArtifact(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *Web) rawArtifact(v *visit, ref project.Ref) error {
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	v.w.WriteHeader(http.StatusOK)
 	if n, err := io.Copy(v.w, f); err != nil || n != f.Size {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the file is incomplete
 	}
 	return nil
 }

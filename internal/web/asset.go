@@ -22,8 +22,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// assets are the files that pages need. Each has a hash of its content in its
-// name, so that browsers may keep it for ever.
+// assets are the static files of pages. The name of each contains a hash of its
+// content, so that browsers can cache it forever.
 type assets struct {
 	names  map[string]string // app.css -> app-1f2e3d4c.css
 	byName map[string]asset
@@ -32,7 +32,7 @@ type assets struct {
 type asset struct {
 	kind string
 	text []byte        // nil if it is stored compressed
-	gzip func() []byte // empty when that would be longer
+	gzip func() []byte // empty if it would not be shorter
 }
 
 // loadAssets returns the assets. They are part of the program, so all servers of a
@@ -65,7 +65,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 	return a
 })
 
-// loadVendor adds the libraries of others, which are stored compressed.
+// loadVendor adds the third-party libraries, which are stored compressed.
 func (a *assets) loadVendor() {
 	files, err := fs.Glob(static, "static/vendor/*.js.gz")
 	if err != nil {
@@ -86,8 +86,8 @@ func (a *assets) loadVendor() {
 
 func compress(text []byte) []byte {
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one that there is
-	_, _ = z.Write(text)                                  // memory takes everything
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(text)                                  // writes to memory do not fail
 	_ = z.Close()
 	if b.Len() >= len(text) {
 		return nil
@@ -95,8 +95,8 @@ func compress(text []byte) []byte {
 	return b.Bytes()
 }
 
-// path is where a file is found. A name that there is not is a mistake in a
-// template, which the tests find.
+// path returns the URL of a file. An unknown name is a mistake in a template,
+// which the tests find.
 func (a *assets) path(name string) string { return "/assets/" + a.names[name] }
 
 func (w *Web) assetRoutes() {
@@ -125,7 +125,7 @@ func (w *Web) asset(rw http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", "gzip")
 		text = a.gzip()
 	}
-	if text == nil { // a client without gzip waits while a library is unpacked
+	if text == nil { // decompressed for a client that does not accept gzip
 		unpacked, err := gzip.NewReader(bytes.NewReader(a.gzip()))
 		if err == nil {
 			_, _ = io.Copy(rw, unpacked)

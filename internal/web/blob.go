@@ -34,45 +34,44 @@ type blobPage struct {
 	Source   template.HTML
 	Rendered template.HTML
 	Image    bool
-	Drawing  bool // it is an SVG: an image with a source
+	Drawing  bool // an SVG, which is shown as an image or as source
 	Binary   bool
 	LFS      *lfs.Pointer // the file is stored with Git LFS; nil for other files
 	TooLarge bool
-	CRLF     bool // lines end as on Windows
-	Plain    bool // the source was asked for, though it could be rendered
-	Long     bool // it could be rendered, but for its length
-	Blame    bool // Source is the rows of a table, each with its commit
+	CRLF     bool // lines end with CRLF
+	Plain    bool // the source was requested of a file that can be rendered
+	Long     bool // too long to be rendered
+	Blame    bool // Source has table rows, each with its commit
 
 	Owners     []codeOwner
-	OwnersFile string // the path of CODEOWNERS; empty: there is none
+	OwnersFile string // path of CODEOWNERS; empty if there is none
 }
 
 func (blobPage) view() string    { return "project/blob" }
 func (p blobPage) title() string { return p.name() + " · " + p.Project.FullName() }
 
-// excerpt is the lines of a file that a page shows, from 1.
+// excerpt is the range of lines of a file that a page shows, from 1.
 type excerpt struct {
 	First, Last int
-	Most        int // lines of a page
+	Most        int // maximum number of lines on a page
 	Pager       pager
-	All         string // address of the page that shows all; empty when this does
+	All         string // URL of the page with all lines; empty on that page
 }
 
-// Lines of a file on a page, at most. Those of a blame have more to them.
+// Maximum numbers of lines of a file on a page. A line of a blame is larger.
 const (
 	maxLines      = 1000
 	maxBlameLines = 500
 	leastLines    = 50
 )
 
-// maxText is how many bytes of HTML the text of files on a page may be: about
-// a sixth of that is sent, and a page is to be less than 50 KiB.
+// maxText is the maximum size in bytes of the HTML of file texts on a page. It
+// compresses to about a sixth, and a page should be smaller than 50 KiB.
 const maxText = 192 << 10
 
-// lineCount is how many lines of a file its pages show: so many that none of them
-// becomes too large. Each line costs some bytes beside its own. It is a number
-// that goes for all pages, since links to lines are led to the page that has
-// them.
+// lineCount returns the number of lines of a file per page, chosen so that no
+// page becomes too large. Each line has some overhead. The number is the same
+// for all pages, because links to lines redirect to the page with the line.
 func lineCount(lines []string, most, beside int) int {
 	for ; most > leastLines; most /= 2 {
 		size, largest := 0, 0
@@ -90,7 +89,8 @@ func lineCount(lines []string, most, beside int) int {
 	return most
 }
 
-// span is what the address asks for: one of the pages, or all lines.
+// span returns the lines that the query asks for: one of the pages, or all
+// lines.
 func (v *visit) span(total, most int) excerpt {
 	if total <= most || v.param("all") == "1" {
 		return excerpt{First: 1, Last: total}
@@ -102,8 +102,8 @@ func (v *visit) span(total, most int) excerpt {
 	return excerpt{First: (n-1)*most + 1, Last: min(n*most, total), Most: most, Pager: pagerOf(v.r.URL.Query(), "page", n, n*most < total), All: "?" + all.Encode()}
 }
 
-// maxRendered is the longest text that becomes HTML on a page; of a README so
-// much is shown.
+// maxRendered is the maximum length of a text that is rendered on a page. A
+// longer README is cut off.
 const maxRendered = 128 << 10
 
 // maxBlob is the largest file that a page shows.
@@ -134,8 +134,8 @@ func orShow(v *visit, p blobPage, err error) error {
 	return v.show(p)
 }
 
-// openBlob finds the file of a page and reads it; the text is empty for one
-// that cannot be shown as text. An SVG is an image unless its source is wanted.
+// openBlob reads the file of a page. The text is empty if it cannot be shown as
+// text. An SVG is an image unless its source was requested.
 func (w *Web) openBlob(v *visit, ref project.Ref, source bool) (blobPage, string, error) {
 	h, err := w.codeHead(v, ref, "files")
 	if err != nil {
@@ -233,8 +233,8 @@ func ageStep(age time.Duration) int {
 	return step
 }
 
-// raw gives the content of a file, in a form that no browser takes for a page
-// of ours.
+// raw sends the content of a file so that browsers never treat it as a page of
+// this site.
 func (w *Web) raw(v *visit, ref project.Ref) error {
 	_, at, id, err := w.split(v, ref, v.rest())
 	if err != nil {
@@ -294,7 +294,8 @@ func (w *Web) rawObject(v *visit, f *repo.FileBlob, oid string) error {
 	return nil
 }
 
-// readText gives the beginning of a file; empty for one that is not text.
+// readText returns the beginning of a file, or an empty string if it is not
+// text.
 func readText(v *visit, f *repo.File, most int64) (string, error) {
 	content, err := f.Open(v)
 	if err != nil {

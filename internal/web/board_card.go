@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// cardPage asks where a card is to go: the way without a mouse.
+// cardPage is the form to move a card without a mouse.
 type cardPage struct {
 	boardPage
 	Card    int64
@@ -67,7 +67,7 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 	}
 	m := board.CardMove{Issue: id, From: v.text("from"), To: v.text("to")}
 	for name, to := range map[string]*int64{"after": &m.After, "before": &m.Before} {
-		*to, _ = strconv.ParseInt(v.text(name), 10, 64) // what is none does not count
+		*to, _ = strconv.ParseInt(v.text(name), 10, 64) // an invalid number counts as 0
 	}
 	if end := v.text("end"); end != "" {
 		if m.After, m.Before, err = w.columnEnd(v, p, m, end); err != nil {
@@ -85,8 +85,8 @@ func (w *Web) moveCard(v *visit, in project.Place) error {
 	return v.redirectWithFlash(err, "The issue was moved.", p.At())
 }
 
-// columnEnd finds the card that one is put before at the top of a column, or
-// after at its bottom.
+// columnEnd returns the card before which a card is put to be the first of a
+// column, or after which to be the last.
 func (w *Web) columnEnd(v *visit, p boardPage, m board.CardMove, end string) (after, before int64, err error) {
 	f := plan.IssueFilter{NotIDs: []int64{m.Issue}}
 	paging := db.Paging{Limit: 1}
@@ -98,7 +98,7 @@ func (w *Web) columnEnd(v *visit, p boardPage, m board.CardMove, end string) (af
 		return 0, columns[0].Issues[0].ID, nil
 	}
 	if columns[0].Over {
-		return 0, 0, nil // it stays where it stands among so many
+		return 0, 0, nil // the column is too long: the card keeps its position
 	}
 	paging.Offset = columns[0].Total - 1
 	if _, columns, err = w.Boards.Issues(v, v.actor, p.Place, p.Board.ID, f, paging, m.To); err != nil || len(columns[0].Issues) == 0 {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// boardFormPage changes a board and its lists, or makes one.
+// boardFormPage is the form to create or change a board and its lists.
 type boardFormPage struct {
 	planHead
 	Board  *board.Board
@@ -23,10 +23,10 @@ type boardFormPage struct {
 func (boardFormPage) view() string    { return "shared/board_form" }
 func (p boardFormPage) title() string { return "Boards · " + p.Name() }
 
-// At is the address of the board.
+// At returns the URL of the board.
 func (p boardFormPage) At() string { return fmt.Sprintf("%sboards/%d", p.Base, p.Board.ID) }
 
-// Title is what stands above a list.
+// Title returns the heading of a list.
 func (boardFormPage) Title(l *board.List) string { return columnName("", l) }
 
 func (w *Web) editBoard(v *visit, in project.Place) error {
@@ -60,7 +60,7 @@ func (w *Web) showBoardForm(v *visit, of boardPage, f form) error {
 	if err != nil {
 		return err
 	}
-	p.Goals = goals[1:] // none is no list
+	p.Goals = goals[1:] // without the option "none"
 	return v.showForm(p, f)
 }
 
@@ -107,7 +107,7 @@ func (w *Web) addList(v *visit, in project.Place) error {
 	return v.redirectWithFlash(err, "The list was added.", p.At()+"/edit")
 }
 
-// onList does something to the list that the address names.
+// onList runs an action on the list that the URL names.
 func (w *Web) onList(v *visit, in project.Place, done string, do func(p boardPage, id int64) error) error {
 	p, err := w.boardHead(v, in)
 	if err != nil {
@@ -137,8 +137,8 @@ func (w *Web) deleteList(v *visit, in project.Place) error {
 	})
 }
 
-// Next is the place beside one of a list, for a form.
+// Next returns the position next to a list, for a form.
 func (boardFormPage) Next(at, step int) string { return strconv.Itoa(at + step) }
 
-// Count is how many lists there are up to one.
+// Count returns the number of lists up to a list.
 func (boardFormPage) Count(at int) int { return at + 1 }

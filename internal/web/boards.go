@@ -34,7 +34,7 @@ type boardPage struct {
 	Boards  []*board.Board
 	Columns []columnView
 	Query   issuableQuery
-	Only    bool // one column alone
+	Only    bool // only one column is shown
 	Pager   pager
 }
 
@@ -57,11 +57,11 @@ func (p boardPage) title() string { return p.Board.Name + " · " + p.Name() }
 // At is the address of the board.
 func (p boardPage) At() string { return fmt.Sprintf("%sboards/%d", p.Base, p.Board.ID) }
 
-// perColumn is how many cards of a column are shown at once: a board of a
-// thousand issues stays a page that is read in one go.
+// perColumn is the number of cards of a column that are shown at first, so that
+// a board with a thousand issues stays a small page.
 const perColumn = 20
 
-// boards shows the first board; where there is none, how to make one.
+// boards shows the first board, or the form to create one.
 func (w *Web) boards(v *visit, in project.Place) error {
 	page, err := w.Boards.Boards(v, v.actor, in, db.Paging{Limit: 1})
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *Web) columnView(p boardPage, c *board.Column, page int) columnView {
 	return view
 }
 
-// columnName is what stands above a column.
+// columnName returns the heading of a column.
 func columnName(key string, l *board.List) string {
 	switch {
 	case key == board.Backlog:
@@ -167,8 +167,7 @@ func columnName(key string, l *board.List) string {
 	return "List"
 }
 
-// column shows more of one column. The script puts its cards behind those that
-// are there.
+// column shows further cards of a column. The script appends them.
 func (w *Web) column(v *visit, in project.Place) error {
 	p, err := w.boardHead(v, in)
 	if err != nil {

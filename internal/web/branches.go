@@ -14,14 +14,14 @@ func (w *Web) branchPages() {
 	w.projectPage("POST branches/delete", signedIn, w.deleteBranch)
 }
 
-// staleAfter is how long a branch lies still before it counts as stale.
+// staleAfter is the time without commits after which a branch is stale.
 const staleAfter = 90 * 24 * time.Hour
 
 // branchRow is a branch in the list.
 type branchRow struct {
 	repo.Branch
 	repo.Distance
-	Known bool // how far it is from the default branch
+	Known bool // Ahead and Behind are known
 	Stale bool
 }
 
@@ -103,8 +103,8 @@ func (w *Web) createBranch(v *visit, ref project.Ref) error {
 	return v.again(page)
 }
 
-// deleteBranch takes the name from the form: a branch may be named like
-// anything that an address can hold.
+// deleteBranch reads the name from the form, because a branch name can contain
+// any characters.
 func (w *Web) deleteBranch(v *visit, ref project.Ref) error {
 	name := v.sent().Get("name")
 	if err := w.Repos.DeleteBranch(v, v.actor, ref, name); err != nil {

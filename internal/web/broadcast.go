@@ -27,8 +27,8 @@ type shownBroadcast struct {
 	HTML template.HTML
 }
 
-// broadcasts returns the messages for the page that is shown, without those that
-// the visitor has dismissed. A message that cannot be read does not break pages.
+// broadcasts returns the messages for the current page that the visitor has not
+// dismissed. An error is logged and does not break the page.
 func (v *visit) broadcasts() []shownBroadcast {
 	list, err := v.web.Broadcasts.Shown(v, v.r.URL.Path, v.level)
 	if err != nil {
@@ -71,7 +71,7 @@ func (w *Web) dismissBroadcast(v *visit) error {
 // broadcastsPage is the messages of the instance, with the form of one.
 type broadcastsPage struct {
 	Messages []*broadcast.Message
-	ID       int64 // of the message in the form; 0 is a new one
+	ID       int64 // ID of the message in the form; 0 for a new one
 	Form     form
 	Now      time.Time
 	Pager    pager
@@ -94,7 +94,7 @@ func (broadcastsPage) Themes() []option {
 	return list
 }
 
-// Roles are those that a message can be limited to.
+// Roles are the roles that a message can be limited to.
 func (broadcastsPage) Roles() []option {
 	var list []option
 	for _, level := range broadcast.Levels() {

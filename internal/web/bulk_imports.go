@@ -44,7 +44,8 @@ func (bulkImportForm) TokenHint() string {
 	return "With the scopes read_api and read_repository. It is encrypted, and removed when the import ends."
 }
 
-// maxSourcePlaces is how many groups and projects of a source are listed.
+// maxSourcePlaces is the maximum number of groups, and of projects, of a source
+// that are listed.
 const maxSourcePlaces = 200
 
 // sourceTime bounds the time in which a source must list its groups and projects.
@@ -61,7 +62,8 @@ func (w *Web) showBulkForm(v *visit, f form) error {
 	return v.showForm(bulkImportForm{Form: f, Imports: latest.Items}, f)
 }
 
-// openBulkSource lists what the source has, or says why it cannot be read.
+// openBulkSource lists the groups and projects of the source, or shows why it
+// cannot be read.
 func (w *Web) openBulkSource(v *visit) error {
 	f := v.sent()
 	source, err := w.Transfer.SealSource(v, v.actor, v.text("url"), v.text("access_token"))
@@ -149,19 +151,19 @@ type bulkImportPage struct {
 	More     bool // there are entities that are not listed
 }
 
-// bulkRow is a group or project with what was not carried over.
+// bulkRow is a group or project with the objects that were not imported.
 type bulkRow struct {
 	*transfer.Entity
 	Lost []lostRow
 }
 
-// lostRow is something that was not carried over.
+// lostRow is an object that was not imported.
 type lostRow struct {
 	*transfer.Failure
 	URL string
 }
 
-// Noun is what the entity is.
+// Noun returns the type of the entity in words.
 func (r bulkRow) Noun() string { return transferNoun(r.Project) }
 
 // Unlisted is the number of failures that are not listed.

@@ -9,21 +9,21 @@ import (
 	"svc/internal/user"
 )
 
-// calendar is the contributions of a user in the last year, as far as the visitor
-// may know.
+// calendar has the contributions of a user in the last year that the visitor
+// can see.
 type calendar struct {
 	Total  int
 	Days   template.HTML // the picture
-	Months []monthRow    // the same for those who do not see it
+	Months []monthRow    // the same as text, for screen readers
 }
 
-// monthRow is what was contributed in a month.
+// monthRow has the contributions of a month.
 type monthRow struct {
 	Name string
 	N    int
 }
 
-// cell is how far apart the days of the picture are.
+// cell is the distance between days in the picture, in pixels.
 const cell = 13
 
 func (w *Web) calendar(v *visit, u *user.User) (*calendar, error) {
@@ -72,7 +72,7 @@ func drawCalendar(first, last time.Time, begin time.Weekday, days map[string]int
 	return c
 }
 
-// shade is how strongly a day is coloured.
+// shade returns the color intensity of a day.
 func shade(n int) int {
 	switch {
 	case n < 3:

@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// chartsPage shows how pipelines went over the last days.
+// chartsPage shows the results of pipelines in the last days.
 type chartsPage struct {
 	ciHead
 	Days    int
@@ -21,7 +21,7 @@ type chartsPage struct {
 	Total   int
 	Success int
 	Failed  int
-	Rate    int // percent of those that passed or failed
+	Rate    int // percentage of successful pipelines among successful and failed ones
 	Mean    time.Duration
 }
 
@@ -61,7 +61,7 @@ func (w *Web) charts(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// piece is a part of a bar: its class, how high it is, and what it says.
+// piece is a segment of a bar: its class, height and label.
 type piece struct {
 	class string
 	n     float64

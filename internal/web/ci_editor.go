@@ -18,8 +18,8 @@ func (w *Web) ciEditorPages() {
 	w.projectPage("POST ci/editor", signedIn, w.changeCI)
 }
 
-// ciEditorPage is the pipeline editor: the configuration of a branch, what is
-// wrong with it, its jobs by stages, and the configuration with all includes.
+// ciEditorPage is the pipeline editor: the configuration of a branch, its
+// errors, its jobs by stage, and the configuration with all includes.
 type ciEditorPage struct {
 	ciHead
 	Edit    editPage // the commit
@@ -193,7 +193,7 @@ func (w *Web) startCI(v *visit, p *ciEditorPage) error {
 	return nil
 }
 
-// changeCI validates what was written, simulates a pipeline or commits.
+// changeCI validates the submitted text, simulates a pipeline or commits.
 func (w *Web) changeCI(v *visit, ref project.Ref) error {
 	p, err := w.loadCI(v, ref, v.param("branch_name"))
 	if err != nil {

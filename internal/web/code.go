@@ -9,7 +9,7 @@ import (
 	"svc/internal/project"
 )
 
-// codePages are those of the code, by the tables of each kind.
+// codePages adds the pages of the code.
 func (w *Web) codePages() {
 	w.treePages()
 	w.blobPages()
@@ -53,10 +53,10 @@ func (h head) in() project.Ref { return project.RefTo(h.Project.ID) }
 // name is the place for the title of a page.
 func (h codeHead) name() string { return strings.TrimPrefix(h.Path+" at "+h.Ref, " at ") }
 
-// split separates the name of a branch, tag or commit from the path after it:
-// both may have slashes. Git has no branch a beside a branch a/b, so the
-// shortest name that there is is the one, but for what may be the beginning of
-// an id: a branch named be/an is meant before a commit be.
+// split separates the name of a branch, tag or commit from the path after it;
+// both can contain slashes. Git cannot have a branch a beside a branch a/b, so
+// the shortest existing name is the right one. Only for abbreviated commit IDs
+// is a longer name preferred: a branch named be/an wins over a commit be.
 func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id git.OID, err error) {
 	parts := strings.Split(strings.Trim(text, "/"), "/")
 	if parts[0] == "" {

@@ -152,7 +152,7 @@ func (w *Web) branchNames(v *visit, h head) ([]string, error) {
 	return names, nil
 }
 
-// commitPage is one commit with what it changed.
+// commitPage is a commit with its changes.
 type commitPage struct {
 	head
 	Commit    byline
@@ -178,7 +178,7 @@ func (commitPage) view() string    { return "project/commit" }
 func (commitPage) wide() bool      { return true }
 func (p commitPage) title() string { return shown(p.Commit.Title) + " · " + p.Project.FullName() }
 
-// shownRefs is how many branches and tags a commit names.
+// shownRefs is the maximum number of branches and tags listed for a commit.
 const shownRefs = 10
 
 func (w *Web) commit(v *visit, ref project.Ref) error {

@@ -38,7 +38,8 @@ func (p comparePage) title() string {
 	return shown(p.From) + " and " + shown(p.To) + " · " + p.Project.FullName()
 }
 
-// shownCommits is how many commits a comparison shows, the newest ones.
+// shownCommits is the maximum number of commits that a comparison shows, newest
+// first.
 const shownCommits = 50
 
 // chooseCompare is the form, and where it is sent: the comparison has an

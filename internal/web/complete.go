@@ -26,7 +26,7 @@ func (w *Web) completePages() {
 
 // suggestion is something that an editor can insert.
 type suggestion struct {
-	Value string `json:"value"` // what is inserted
+	Value string `json:"value"` // inserted text
 	Label string `json:"label"`
 	Note  string `json:"note,omitempty"`
 	Color string `json:"color,omitempty"` // of a label
@@ -103,8 +103,8 @@ func (w *Web) completeUsers(v *visit, in project.Place, text string) ([]suggesti
 	return list, nil
 }
 
-// usernameRank orders users by how well their usernames match a text: the username
-// itself, those that start with it, and the others.
+// usernameRank orders users by how well their usernames match a text: exact
+// matches, then prefixes, then all others.
 func usernameRank(value, text string) int {
 	name, text := strings.ToLower(value[1:]), strings.ToLower(text)
 	switch {

@@ -13,14 +13,14 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// minPacked is the shortest answer that is worth being compressed: less goes
-// out in one round anyway.
+// minPacked is the minimum size of a response that is compressed: smaller ones
+// fit into one round trip anyway.
 const minPacked = 10 << 10
 
 // packers compress answers quickly rather than well: HTML becomes a sixth
 // either way.
 var packers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is one that there is
+	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
 	return z
 }}
 
@@ -48,7 +48,7 @@ func (v *visit) answer(status int, b *bytes.Buffer) {
 	}
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	if v.release != nil {
-		v.release() // what was read for the page is no longer needed
+		v.release() // the data of the page is no longer needed
 	}
 	v.w.WriteHeader(status)
 	if b.Len() <= maxWhole {

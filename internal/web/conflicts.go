@@ -47,7 +47,8 @@ type conflictPart struct {
 	Left         int      // lines that are not shown
 }
 
-// shownContext is how many lines are shown before and after a conflict.
+// shownContext is the number of lines that are shown before and after a
+// conflict.
 const shownContext = 5
 
 func (w *Web) conflicts(v *visit, ref project.Ref) (conflictsPage, error) {
@@ -80,8 +81,8 @@ func (w *Web) showConflicts(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// fill prepares the files, with what was sent before. toggled is the file that is
-// edited from now on, or no longer.
+// fill prepares the files with the values of the submitted form. toggled is the
+// file whose editor is opened or closed.
 func (p *conflictsPage) fill(f form, toggled int) {
 	for i, file := range p.Files {
 		one := conflictView{ConflictFile: file, Number: i, Text: file.Content}

@@ -35,14 +35,14 @@ type person struct {
 	git.Contributor
 	By   *user.User // the account, if there is one
 	Plot template.HTML
-	// Lined reports whether changed lines of theirs have been counted.
+	// Lined reports whether the changed lines of the contributor were counted.
 	Lined bool
 }
 
 func (contributorsPage) view() string    { return "project/contributors" }
 func (p contributorsPage) title() string { return "Contributors · " + p.Project.FullName() }
 
-// shownPeople is how many contributors a page names.
+// shownPeople is the maximum number of contributors on a page.
 const shownPeople = 30
 
 func (w *Web) contributors(v *visit, ref project.Ref) error {
@@ -120,7 +120,7 @@ func weekStart(week int64) time.Time {
 	return time.Unix(week*int64(git.Week/time.Second), 0).UTC()
 }
 
-// plotBars is how many bars a plot has at most.
+// plotBars is the maximum number of bars of a plot.
 const plotBars = 80
 
 // plot draws commits over time as bars, as many weeks in each as are needed.

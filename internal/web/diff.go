@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// diffFiles is how many files of a comparison a page shows.
+	// diffFiles is the number of files of a comparison on a page.
 	diffFiles = 50
-	// maxFileLines is how long the text of one file may be to be shown at
-	// once. All files on a page share maxDiffText.
+	// maxFileLines is the maximum number of lines of a file that is shown at
+	// once. All files of a page share maxDiffText.
 	maxFileLines = 500
-	// maxDiffText is how many bytes of HTML the texts of all files on a page may
-	// be. Further files are loaded when they come into view.
+	// maxDiffText is the maximum size in bytes of the HTML of all files on a
+	// page. Further files are loaded when they come into view.
 	maxDiffText = 144 << 10
 	// leastRow is what a line has around it, at least.
 	leastRow = 40

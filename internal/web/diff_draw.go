@@ -197,7 +197,7 @@ func (w *Web) drawDiff(ctx context.Context, name, text string, parallel bool, be
 	return template.HTML(b.String())
 }
 
-// run is how many lines of a kind follow each other.
+// run returns the number of consecutive lines of a kind.
 func run(lines []diffLine, kind byte) int {
 	n := 0
 	for n < len(lines) && lines[n].kind == kind {

@@ -6,8 +6,8 @@ import (
 	"svc/internal/lfs"
 )
 
-// findPointers finds out whether the text of a file is the change of an LFS pointer.
-// Then the file is shown as what it stands for.
+// findPointers finds files whose change is a change of an LFS pointer, and
+// shows the LFS objects instead.
 func (f *diffFile) findPointers() {
 	if f.Binary || f.Diff == "" || len(f.Diff) > 4*lfs.MaxPointer {
 		return

@@ -11,12 +11,12 @@ import (
 	"svc/internal/project"
 )
 
-// maxDiffLines is how many lines are added to a diff at once.
+// maxDiffLines is the maximum number of lines that are added to a diff at once.
 const maxDiffLines = 500
 
-// diffLines gives the script of a page lines of a file that a diff leaves out:
-// those from since to to, by their numbers in the new file. offset is what has to
-// be added to have the numbers in the old file.
+// diffLines sends the script lines of a file that a diff leaves out: lines
+// since to to of the new file. offset is the difference to their numbers in the
+// old file.
 func (w *Web) diffLines(v *visit, ref project.Ref) error {
 	p, err := w.codeHead(v, ref, "files")
 	if err != nil {

@@ -241,7 +241,8 @@ func lineText(old, now *int64) string {
 	return ""
 }
 
-// maxThreads is how many threads of a merge request its changes show.
+// maxThreads is the maximum number of threads shown in the changes of a merge
+// request.
 const maxThreads = 500
 
 // lineThreads reads the threads of a merge request and places those on diffs in
@@ -288,7 +289,7 @@ func (w *Web) lineThreads(v *visit, p *mergePage, found *merge.Contents) (*lineT
 	now := map[*plan.Discussion]*diffnote.Position{}
 	for i, d := range list {
 		if traced[i] != nil && !shown[traced[i].NewPath] {
-			continue // of another file than those that differ between two versions
+			continue // its file does not differ between the two versions
 		}
 		if now[d] = traced[i]; traced[i] != nil && (!t.NewSide || traced[i].NewLine != nil || traced[i].Type != diffnote.OnText) {
 			t.files[traced[i].NewPath] = append(t.files[traced[i].NewPath], placedThread{d, traced[i]})

@@ -10,8 +10,8 @@ import (
 	"svc/internal/plan/diffnote"
 )
 
-// maxTreeFiles is how many files the tree of a comparison shows. Of a larger
-// comparison it shows the files of the page.
+// maxTreeFiles is the maximum number of files in the tree of a comparison. For
+// a larger comparison the tree has only the files of the page.
 const maxTreeFiles = 400
 
 // treeEntry is a changed file in the tree.
@@ -24,7 +24,7 @@ type treeEntry struct {
 }
 
 // tree draws the tree of the changed files. from and to are the files of this
-// page, per is how many files a page has.
+// page, per is the number of files per page.
 func (d *diffView) tree(s diffSource, from, to, per int) {
 	if d.Only != "" || d.Total < 2 {
 		return

@@ -45,7 +45,7 @@ func (w *Web) commentPages(c commentable) {
 
 // discussions has the discussions of an object, and what the user may do with them.
 type discussions struct {
-	At      string // address of the thing
+	At      string // URL of the target
 	Base    string // "/group/project/-/"
 	Noun    string
 	Threads []thread
@@ -87,15 +87,15 @@ type noteView struct {
 	Reactions reactions
 }
 
-// perDiscussions is how many discussions a page shows, and maxNotes how many notes they
-// have together.
+// perDiscussions is the number of discussions on a page, and maxNotes the
+// maximum number of their notes.
 const (
 	perDiscussions = 50
 	maxNotes       = 1000
 )
 
-// discussions reads a page of discussions. The first texts are those of the page
-// itself; they are given back as HTML.
+// discussions reads a page of discussions. It also renders texts of the page
+// itself and returns their HTML.
 func (w *Web) discussions(v *visit, on plan.Noteable, c commentable, texts ...plan.Text) (discussions, []template.HTML, error) {
 	base := "/" + on.In.FullPath + "/-/"
 	p := discussions{
@@ -138,8 +138,8 @@ func (w *Web) fillReactions(v *visit, on plan.Noteable, p *discussions) error {
 	return nil
 }
 
-// threads makes discussions ready to be shown, on the page of the thing at an
-// address, and renders the texts along with them.
+// threads prepares discussions for the page of their target, and renders the
+// texts with them.
 func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discussion, texts ...plan.Text) ([]thread, []template.HTML, error) {
 	shown := len(texts)
 	_, thing, _ := strings.Cut(at, "/-/")
@@ -332,8 +332,8 @@ func (w *Web) resolve(c commentable) func(*visit, project.Ref) error {
 	}
 }
 
-// writing is the page of a comment: a note that is edited,
-// or one that was refused or is to be looked at before it is sent.
+// writing is the page of a comment: one that is edited, was refused, or is
+// previewed.
 type writing struct {
 	planHead
 	Action   string

@@ -50,15 +50,15 @@ func (p editPage) title() string {
 	return does + " " + p.name() + " · " + p.Project.FullName()
 }
 
-// Verb names the button.
+// Verb returns the label of the button.
 func (p editPage) Verb() string {
 	return map[string]string{
 		"edit": "Commit changes", "new": "Commit file", "delete": "Delete file", "upload": "Upload file", "new_dir": "Create directory", "edit_files": "Commit changes",
 	}[p.Action]
 }
 
-// editPage finds out where a change may go. Who may not push at all is
-// refused here, before they have written anything.
+// editPage determines the branches that the change can go to. Users who cannot
+// push at all are refused before they write anything.
 func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, error) {
 	h, err := w.head(v, ref, "files")
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, erro
 	return p, nil
 }
 
-// proposed is the form before anything is entered.
+// proposed is the form with its initial values.
 func (p editPage) proposed(v *visit, message, content string) form {
 	branch := p.Ref
 	if !p.MayHere {
@@ -109,7 +109,7 @@ func (w *Web) editForm(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// editable reads a file that a form can hold. Invalid for one that it can not.
+// editable reads a file that can be edited in a form. Invalid for other files.
 func (w *Web) editable(v *visit, p editPage) (*repo.File, string, error) {
 	f, err := w.Repos.File(v, v.actor, p.in(), p.Path, string(p.At))
 	if err != nil {
@@ -128,8 +128,8 @@ func (w *Web) editable(v *visit, p editPage) (*repo.File, string, error) {
 	return f, text, nil
 }
 
-// lines brings a text that a browser sent to the ends of lines that the file
-// had: browsers send all of them as on Windows.
+// lines converts the line endings of a submitted text to those of the file:
+// browsers always send CRLF.
 func lines(text, was string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if strings.Count(was, "\r\n")*2 > strings.Count(was, "\n") {
@@ -266,7 +266,8 @@ func (w *Web) deleteFile(v *visit, ref project.Ref) error {
 	return w.commitFile(v, p, repo.FileAction{Kind: git.Delete, Path: p.Path, LastCommit: v.text("last_commit_id")}, "Delete "+path.Base(p.Path))
 }
 
-// commitFile makes the commit, or shows the form again with what was entered.
+// commitFile commits the change, or shows the form again with the submitted
+// values.
 func (w *Web) commitFile(v *visit, p editPage, action repo.FileAction, message string) error {
 	below := pathTo(p.Project.FullPath, "-", "blob")
 	if action.Kind == git.Delete {

@@ -208,8 +208,8 @@ func (w *Web) editFiles(v *visit, ref project.Ref) error {
 	return v.redirect(to)
 }
 
-// refusedCommit shows why a commit was refused in the form. An error that is not
-// a refusal is returned.
+// refusedCommit shows in the form why a commit was refused. Other errors are
+// returned.
 func (p *editPage) refusedCommit(err error) error {
 	if errs.Is(err, errs.KindForbidden) { // a branch that is protected, or a rule for pushes
 		e, _ := errors.AsType[*errs.Error](err)

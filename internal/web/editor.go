@@ -22,7 +22,7 @@ func (w *Web) editorPages() {
 	w.projectPage("GET templates/{type}/{name}", signedIn, w.descriptionTemplate)
 }
 
-// showPreview gives the script of a page a text as it will look, and what its quick
+// showPreview sends the script a rendered text, and describes what its quick
 // actions will do to the issue or merge request of the page.
 func (w *Web) showPreview(v *visit, in project.Place) error {
 	var on *plan.CommandTarget
@@ -42,7 +42,7 @@ func (w *Web) showPreview(v *visit, in project.Place) error {
 	return nil
 }
 
-// descriptionTemplate gives the script of a page a description template.
+// descriptionTemplate sends the script a description template.
 func (w *Web) descriptionTemplate(v *visit, ref project.Ref) error {
 	kind := map[string]plan.Kind{"issue": plan.IssueKind, "merge_request": plan.MergeKind}[chi.URLParam(v.r, "type")]
 	if kind == "" {
@@ -80,7 +80,7 @@ func (w *Web) fillTemplates(v *visit, p *planForm, in *project.Project, kind pla
 	return err
 }
 
-// preview renders a text for the one who writes it.
+// preview renders a text for its author.
 func (w *Web) preview(v *visit, in project.Place, source string) (template.HTML, error) {
 	list, err := w.renderAll(v, in, plan.Text{Source: source})
 	if err != nil {
@@ -89,8 +89,9 @@ func (w *Web) preview(v *visit, in project.Place, source string) (template.HTML,
 	return list[0], nil
 }
 
-// previewOn renders a text for an issue or merge request, and says below it what its
-// quick actions will do. on is nil for a text whose quick actions do not run.
+// previewOn renders a text for an issue or merge request, and describes below
+// it what its quick actions will do. on is nil for a text whose quick actions
+// do not run.
 func (w *Web) previewOn(v *visit, in project.Place, on *plan.CommandTarget, source string) (template.HTML, error) {
 	if on == nil || len(source) > plan.MaxText { // preview refuses a text that is too long
 		return w.preview(v, in, source)
@@ -115,8 +116,8 @@ func (w *Web) previewOn(v *visit, in project.Place, on *plan.CommandTarget, sour
 	return template.HTML(b.String()), nil
 }
 
-// renderAll renders texts of a project or group. References are those of a
-// project: a group has none.
+// renderAll renders texts of a project or group. References are resolved only
+// in a project.
 func (w *Web) renderAll(v *visit, in project.Place, texts ...plan.Text) ([]template.HTML, error) {
 	ref := &in.Ref
 	if in.Group {

@@ -49,7 +49,7 @@ func (w *Web) environments(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// environmentPage is an environment with what was brought to it.
+// environmentPage is an environment with its deployments.
 type environmentPage struct {
 	ciHead
 	*deployment.Environment

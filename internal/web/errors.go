@@ -40,7 +40,7 @@ type errorsPage struct {
 func (errorsPage) view() string    { return "project/errors" }
 func (p errorsPage) title() string { return "Error tracking · " + p.Project.FullName() }
 
-// Total is how many errors there are.
+// Total returns the number of errors.
 func (p errorsPage) Total() int {
 	n := 0
 	for _, count := range p.About.Counts {
@@ -58,7 +58,7 @@ func (errorsPage) Names() []string {
 	return list
 }
 
-// Count is how many errors have a status.
+// Count returns the number of errors with a status.
 func (p errorsPage) Count(status string) int { return p.About.Counts[errortrack.Status(status)] }
 
 // errorRow is an error in a list.
@@ -93,7 +93,7 @@ func (errorQuery) Sorts() []option {
 	}
 }
 
-// Narrow reports whether something is looked for.
+// Narrow reports whether the list is filtered.
 func (q errorQuery) Narrow() bool { return q.Environment+q.Search != "" }
 
 // With is the address of the same list with another value.
@@ -142,7 +142,7 @@ type errorPage struct {
 func (errorPage) view() string    { return "project/error" }
 func (p errorPage) title() string { return p.Name() + " · Error tracking · " + p.Project.FullName() }
 
-// Name is the type of the error, or what it says.
+// Name returns the type of the error, or its message.
 func (p errorPage) Name() string {
 	if p.Type != "" {
 		return p.Type
@@ -158,7 +158,7 @@ func (p errorPage) UserCount() string {
 	return strconv.FormatInt(p.Users, 10)
 }
 
-// Trimmed reports whether there were more events than are kept.
+// Trimmed reports whether older events were deleted.
 func (p errorPage) Trimmed() bool { return p.Events > int64(p.Kept) }
 
 func (w *Web) errorDetails(v *visit, ref project.Ref) error {
@@ -192,7 +192,7 @@ type stackView struct {
 	More  int // calls that are not shown
 }
 
-// Fatal reports whether nothing caught it.
+// Fatal reports whether the exception was not caught.
 func (s stackView) Fatal() bool { return s.Caught != nil && !*s.Caught }
 
 // callView is a call of a stack; the source of the first calls of the program
@@ -212,7 +212,7 @@ type sourceLine struct {
 
 const (
 	openCalls  = 2  // of each exception
-	otherCalls = 12 // of those exceptions that led to the first
+	otherCalls = 12 // of each exception that caused the first one
 )
 
 // Stacks are the exceptions with their calls.

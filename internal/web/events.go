@@ -12,8 +12,8 @@ import (
 	"svc/internal/project"
 )
 
-// events is an answer that goes on: events of the server, which the script of
-// a page follows. The headers go with the first of them.
+// events is a stream of server-sent events, which the script of a page reads.
+// The headers are sent with the first event.
 type events struct {
 	v     *visit
 	flush *http.ResponseController
@@ -22,12 +22,12 @@ type events struct {
 }
 
 func (v *visit) events() *events {
-	memo.End(v) // what it reads later has changed
+	memo.End(v) // later reads must see changes
 	return &events{v: v, flush: http.NewResponseController(v.w)}
 }
 
-// send sends an event with data; without a name it only finds out whether
-// a client listens.
+// send sends an event with data. Without a name it only checks whether the
+// client is connected.
 func (e *events) send(name string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *events) send(name string, data any) error {
 		h := e.v.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no") // a proxy must not wait for more
+		h.Set("X-Accel-Buffering", "no") // a proxy must not buffer events
 		e.v.w.WriteHeader(http.StatusOK)
 	}
 	if name == "" {
@@ -60,8 +60,8 @@ func (e *events) send(name string, data any) error {
 // errListenerGone reports that no client reads events any more.
 var errListenerGone = errors.New("the listener has gone")
 
-// end gives an error to be shown when nothing was sent yet. Later ones can
-// only end the answer: the script comes again, and learns what it is.
+// end returns an error to be shown if nothing was sent yet. Otherwise it ends
+// the stream: the script connects again and gets the error then.
 func (e *events) end(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,8 +74,8 @@ func (e *events) end(err error) error {
 	return nil
 }
 
-// tellChanges sends "changed" when something in the pipelines of a project, or
-// in one of them, has changed: the script gets the page again then.
+// tellChanges sends "changed" when a pipeline of a project, or one pipeline,
+// has changed, so that the script loads the page again.
 func (w *Web) tellChanges(v *visit, ref project.Ref, pipelineID int64) error {
 	out := v.events()
 	return out.end(w.CI.FollowPipelines(v, v.reader(), ref, pipelineID, out.changed))

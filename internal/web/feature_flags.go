@@ -36,7 +36,7 @@ type featureFlagsPage struct {
 	Rows       []*featureflag.Flag
 	MayChange  bool
 	Address    string // of the API for clients
-	InstanceID string // empty for those who may not see it
+	InstanceID string // empty if the visitor may not see it
 	Pager      pager
 }
 
@@ -168,7 +168,7 @@ func newStrategyRow(n int, s *featureflag.Strategy) strategyRow {
 	return row
 }
 
-// maxStrategyRows is how many strategies the form sends at most.
+// maxStrategyRows is the maximum number of strategies in the form.
 const maxStrategyRows = 51
 
 // sentStrategies reads the rows of the form.
@@ -187,7 +187,8 @@ func (v *visit) sentStrategies() []strategyRow {
 	return rows
 }
 
-// flagChange makes a change of the rows. All scopes of a strategy are replaced.
+// flagChange converts the rows to a change. All scopes of a strategy are
+// replaced.
 func flagChange(rows []strategyRow, have *featureflag.Flag) []featureflag.StrategyChange {
 	changes := []featureflag.StrategyChange{}
 	for _, r := range rows {

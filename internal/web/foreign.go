@@ -9,8 +9,8 @@ import (
 	"svc/internal/imageproxy"
 )
 
-// foreign sets the headers of a file that users, or their jobs, have
-// written: whatever it holds, no browser takes it for a page of ours.
+// foreign sets the headers of a file from users or their jobs so that browsers
+// never treat it as a page of this site.
 func foreign(h http.Header, media, cache string) {
 	h.Set("Content-Type", media)
 	policy := "default-src 'none'; sandbox"
@@ -21,7 +21,8 @@ func foreign(h http.Header, media, cache string) {
 	h.Set("Cache-Control", cache)
 }
 
-// foreignFile is foreign for a file: a picture is shown, anything else saved.
+// foreignFile is foreign for a file: images are shown, other files are
+// downloaded.
 func foreignFile(h http.Header, name, cache string) {
 	media, how := imageKind(name), "inline"
 	if media == "" {
@@ -31,13 +32,14 @@ func foreignFile(h http.Header, name, cache string) {
 	h.Set("Content-Disposition", disposition(how, name))
 }
 
-// disposition says what a browser does with a file, and under which name.
+// disposition returns the header that tells browsers to show or download a
+// file, with its name.
 func disposition(how, name string) string {
 	return mime.FormatMediaType(how, map[string]string{"filename": name})
 }
 
-// imageKind is the type of a file that browsers show as a picture. SVG may hold
-// scripts, which the policy of foreign keeps from running.
+// imageKind returns the type of a file that browsers show as an image. SVG can
+// contain scripts, which the policy of foreign blocks.
 func imageKind(name string) string {
 	return map[string]string{
 		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon", ".avif": "image/avif", ".bmp": "image/bmp", ".svg": imageproxy.SVG,

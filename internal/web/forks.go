@@ -25,7 +25,7 @@ type forkView struct {
 	Proposes bool             // the user may create merge requests in the source
 }
 
-// forkView finds the source of a fork; nil for a project that is none.
+// forkView returns the source of a fork, or nil for other projects.
 func (w *Web) forkView(v *visit, p *project.Project) (*forkView, error) {
 	if p.ForkedFromID == nil {
 		return nil, nil
@@ -85,7 +85,7 @@ type newForkPage struct {
 	head
 	Form         form
 	Places       []*project.Namespace
-	Visibilities []project.Visibility // those that the fork may have
+	Visibilities []project.Visibility // visibilities that the fork can have
 }
 
 func (newForkPage) view() string    { return "project/new_fork" }

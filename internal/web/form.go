@@ -11,17 +11,17 @@ import (
 	"svc/internal/errs"
 )
 
-// form is what stands in the fields of a page, and what is wrong with it.
+// form has the values of the fields of a page, and their errors.
 type form struct {
 	Values url.Values
 	Errors map[string][]string
-	Error  string // of no single field
+	Error  string // not about a single field
 }
 
-// sent is the form as it was sent.
+// sent returns the submitted form.
 func (v *visit) sent() form { return form{Values: v.r.PostForm} }
 
-// filled is a form that is shown with these values.
+// filled returns a form with the given values.
 func filled(pairs ...string) form {
 	f := form{Values: url.Values{}}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -30,21 +30,20 @@ func filled(pairs ...string) form {
 	return f
 }
 
-// text is a value without the spaces around it.
+// text returns a value without surrounding spaces.
 func (v *visit) text(name string) string { return strings.TrimSpace(v.prose(name)) }
 
-// prose is a text of several lines as it was written. Browsers end lines in
-// another way than all others here.
+// prose returns a multi-line text with LF line endings: browsers send CRLF.
 func (v *visit) prose(name string) string { return lines(v.r.PostForm.Get(name), "") }
 
-// Get is a value.
+// Get returns a value.
 func (f form) Get(name string) string { return f.Values.Get(name) }
 
-// Has reports whether a box is ticked.
+// Has reports whether a checkbox is checked.
 func (f form) Has(name, value string) bool { return slices.Contains(f.Values[name], value) }
 
-// refused puts the reasons of a refusal beside the fields. An error that is
-// none of those is given back.
+// refused puts the messages of a refusal beside their fields. Other errors are
+// returned.
 func (f *form) refused(err error) error {
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok {
@@ -72,8 +71,8 @@ func refusal(err error) (string, error) {
 	return sentence(e), nil
 }
 
-// only names the fields that the page shows: what is wrong with others is
-// shown above the form.
+// only sets the fields that the page shows. Errors of other fields are shown
+// above the form.
 func (f *form) only(shown ...string) {
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(f.Errors)) {
@@ -86,7 +85,7 @@ func (f *form) only(shown ...string) {
 	}
 }
 
-// sentence is the text of a refusal.
+// sentence returns the text of a refusal.
 func sentence(e *errs.Error) string {
 	if len(e.Fields) == 0 {
 		return e.Text
@@ -98,7 +97,7 @@ func sentence(e *errs.Error) string {
 	return strings.Join(parts, ". ") + "."
 }
 
-// words makes a name of a field readable.
+// words converts the name of a field to readable text.
 func words(name string) string {
 	text := strings.ReplaceAll(name, "_", " ")
 	switch text {
@@ -112,7 +111,7 @@ func words(name string) string {
 
 // field is one input of a form, for the templates.
 type field struct {
-	ID                                          string // the name, but where a page has that twice
+	ID                                          string // the name, unless the page has two fields of that name
 	Name, Label, Value, Kind, Hint, Auto, Place string
 	Error                                       string
 	Needed, First                               bool
@@ -124,7 +123,7 @@ func newField(f form, name, label string) field {
 	return field{ID: name, Name: name, Label: label, Value: f.Get(name), Kind: "text", Error: strings.Join(f.Errors[name], ", ")}
 }
 
-// The functions that templates put behind a field.
+// The functions that templates apply to a field.
 func fieldKind(kind string, f field) field {
 	f.Kind = kind
 	if kind == "password" {
@@ -140,17 +139,17 @@ func fieldRows(n int, f field) field        { f.Rows = n; return f }
 func fieldNeeded(f field) field             { f.Needed = true; return f }
 func fieldFirst(f field) field              { f.First = true; return f }
 
-// option is a line of a select.
+// option is an option of a select.
 type option struct{ Value, Label string }
 
-// newChoice is a field that is a select.
+// newChoice returns a field that is a select.
 func newChoice(f form, name, label string, options []option) field {
 	c := newField(f, name, label)
 	c.Options = options
 	return c
 }
 
-// tick is a box of a form, for the templates.
+// tick is a checkbox, for the templates.
 type tick struct {
 	Name, Label, Hint string
 	On                bool
@@ -158,28 +157,28 @@ type tick struct {
 
 func newTick(f form, name, label, hint string) tick { return tick{name, label, hint, f.Has(name, "1")} }
 
-// action is a form that is but a button, for the templates.
+// action is a form that consists of a button, for the templates.
 type action struct {
 	frame               frame
 	To, Label, Kind     string
-	Ask                 string // before it is done
-	About               string // for those who do not see what stands beside it
-	Name, Value, Symbol string // one value to be sent
+	Ask                 string // confirmation question
+	About               string // description for screen readers
+	Name, Value, Symbol string // value to send
 }
 
-// Token is what the form repeats.
+// Token is the CSRF token of the form.
 func (a action) Token() string { return a.frame.Token() }
 
 func newAction(f frame, to, label string) action { return action{frame: f, To: to, Label: label} }
 
-// The functions that templates put behind an action.
+// The functions that templates apply to an action.
 func actionKind(kind string, a action) action         { a.Kind = kind; return a }
 func actionAsk(text string, a action) action          { a.Ask = text; return a }
 func actionAbout(text string, a action) action        { a.About = text; return a }
 func actionSends(name, value string, a action) action { a.Name, a.Value = name, value; return a }
 func actionSymbol(icon string, a action) action       { a.Symbol = icon; return a }
 
-// on is "1" for a box that is ticked.
+// on returns "1" for a checked checkbox.
 func on(b bool) string {
 	if b {
 		return "1"
@@ -187,10 +186,10 @@ func on(b bool) string {
 	return ""
 }
 
-// ticked reports whether a box was.
+// ticked reports whether a checkbox was checked.
 func (v *visit) ticked(name string) bool { return v.text(name) != "" }
 
-// whole is a number of a form; an empty field is 0.
+// whole returns a number of a form; an empty field is 0.
 func (v *visit) whole(f *form, name string) int64 {
 	text := v.text(name)
 	if text == "" {
@@ -203,7 +202,7 @@ func (v *visit) whole(f *form, name string) int64 {
 	return n
 }
 
-// wrong notes what is wrong with a field.
+// wrong adds an error to a field.
 func (f *form) wrong(name, text string) {
 	if f.Errors == nil {
 		f.Errors = map[string][]string{}
@@ -211,10 +210,10 @@ func (f *form) wrong(name, text string) {
 	f.Errors[name] = append(f.Errors[name], text)
 }
 
-// bad reports whether something is wrong with the form.
+// bad reports whether the form has errors.
 func (f form) bad() bool { return len(f.Errors) > 0 || f.Error != "" }
 
-// showForm answers with a page whose form may have been refused.
+// showForm responds with a page whose form may have been refused.
 func (v *visit) showForm(c content, f form) error {
 	if f.bad() {
 		return v.again(c)

@@ -7,7 +7,7 @@ import (
 	"svc/internal/project"
 )
 
-// groupHead is what every page of a group begins with.
+// groupHead has the common data of the pages of a group.
 type groupHead struct {
 	Group    *project.Namespace
 	Parents  []crumb
@@ -38,7 +38,7 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 	return h, err
 }
 
-// groupView is a group with what is in it.
+// groupView is a group with its subgroups and projects.
 type groupView struct {
 	groupHead
 	Tree              []*treeNode
@@ -50,7 +50,7 @@ type groupView struct {
 	NotificationLevel notify.Level // of the visitor, in this project or group
 }
 
-// crumb is a step of the way to a page.
+// crumb is a breadcrumb.
 type crumb struct{ Name, Path string }
 
 func (groupView) view() string    { return "group/group" }
@@ -86,10 +86,11 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// above leaves out the last step.
+// above returns the breadcrumbs without the last one.
 func above(list []crumb) []crumb { return list[:len(list)-1] }
 
-// crumbs are the steps to a group: the names of all above it, and its own.
+// crumbs returns the breadcrumbs of a group: the names of its ancestors, and
+// its own.
 func crumbs(fullPath, fullName string) []crumb {
 	paths, names := strings.Split(fullPath, "/"), strings.Split(fullName, " / ")
 	var list []crumb

@@ -30,9 +30,9 @@ func groupOrders(name string) (groups, projects project.Sort, known string) {
 	return project.Sort{By: "name"}, orders()[""], ""
 }
 
-// groupTree reads the subgroups and projects of a group: the whole tree if it is
-// small, else a page of those directly in the group. With a search it is a page
-// of those that match, on all levels.
+// groupTree reads the subgroups and projects of a group: the whole tree if it
+// is small, otherwise a page of its direct children. A search returns a page of
+// matches on all levels.
 func (w *Web) groupTree(v *visit, ref project.Ref, p *groupView) error {
 	groupOrder, projectOrder, known := groupOrders(v.param("sort"))
 	p.Sort = known

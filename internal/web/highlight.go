@@ -10,7 +10,7 @@ import (
 	"svc/internal/markup"
 )
 
-// anchored joins lines of a file, each with an anchor that has its number.
+// anchored joins the lines of a file, each with an anchor for its number.
 func anchored(lines []string, show excerpt) template.HTML {
 	var b strings.Builder
 	for n := show.First; n <= show.Last; n++ {
@@ -20,8 +20,8 @@ func anchored(lines []string, show excerpt) template.HTML {
 	return template.HTML(b.String())
 }
 
-// highlighted highlights a text and gives its lines as HTML. id is that of its
-// content, if it has one.
+// highlighted returns the lines of a text as highlighted HTML. id is the blob
+// ID of the text, if it has one.
 func (w *Web) highlighted(ctx context.Context, name, source string, id git.OID) ([]string, error) {
 	return w.Markup.Lines(ctx, markup.Source{Name: name, Text: shownText(strings.ReplaceAll(source, "\r\n", "\n")), ID: string(id)})
 }

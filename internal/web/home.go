@@ -15,7 +15,7 @@ func (w *Web) homePages() {
 	w.page("GET /explore/groups", anyone, w.exploreGroups)
 }
 
-// home leads to what there is to see.
+// home redirects to the start page of the visitor.
 func (w *Web) home(v *visit) error {
 	if v.session == nil {
 		return v.redirect("/explore")

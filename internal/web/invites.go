@@ -16,7 +16,7 @@ func (w *Web) invitePages() {
 }
 
 // openInvitation is the link in an invitation email. The user has signed in, so
-// the invitation was accepted if it is for an address of theirs.
+// the invitation was accepted if it was sent to one of their addresses.
 func (w *Web) openInvitation(v *visit) error {
 	token := chi.URLParam(v.r, "token")
 	if i, err := w.Invites.ByToken(v, token); err == nil {

@@ -250,8 +250,8 @@ type partPage struct {
 func (partPage) view() string    { return "project/issue_part" }
 func (p partPage) title() string { return words(p.Which) + " of " + p.Ref + " · " + p.Name() }
 
-// loadPart returns the object and the page of the field that the address names,
-// to those who may plan the object. NotFound; Forbidden.
+// loadPart returns the object and the page of the field that the URL names.
+// Requires permission to plan the object. NotFound; Forbidden.
 func (w *Web) loadPart(v *visit, ref project.Ref, k issuableKind) (partPage, issuable, error) {
 	i, err := k.load(v, ref)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 type listFilter struct {
 	Param string `json:"param"` // of the address
 	Label string `json:"label"`
-	// Kind is what values are: user, label, milestone, branch, text or choice.
+	// Kind is the type of the values: user, label, milestone, branch, text or
+	// choice.
 	Kind    string   `json:"kind"`
 	Words   []string `json:"words,omitempty"` // fixed values
 	Several bool     `json:"several,omitempty"`
@@ -88,7 +89,7 @@ func (p issuableList) Chips() []filterChip {
 	return list
 }
 
-// without is the address of the list without a parameter, or with other values
+// without returns the URL of the list without a parameter, or with other values
 // of it.
 func (q issuableQuery) without(name string, others ...string) string {
 	values := url.Values{}
@@ -103,7 +104,7 @@ func (q issuableQuery) without(name string, others ...string) string {
 	return "?" + values.Encode()
 }
 
-// Bare is the address of the list without conditions.
+// Bare returns the URL of the list without conditions.
 func (p issuableList) Bare() string {
 	q := p.Query
 	values := url.Values{}
@@ -127,7 +128,7 @@ type filterValue struct {
 // suggestedValues is the number of values that are suggested at once.
 const suggestedValues = 20
 
-// filterValues gives scripts the users, labels, milestones or branches of a
+// filterValues sends scripts the users, labels, milestones or branches of a
 // project or group that match a search.
 func (w *Web) filterValues(v *visit, in project.Place) error {
 	text := strings.TrimSpace(v.param("search"))

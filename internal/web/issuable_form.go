@@ -105,7 +105,8 @@ func (v *visit) checkStale(f *form, i *plan.Issuable, noun string) {
 	}
 }
 
-// planChange is a change of planning fields, with those that only one kind has.
+// planChange is a change of planning fields, including those that only one kind
+// has.
 type planChange struct {
 	plan.Fields
 	Reviewers *[]int64
@@ -114,7 +115,7 @@ type planChange struct {
 	Weight    *int64
 }
 
-// readFields reads the fields of a form; what is wrong is noted in the form.
+// readFields reads the fields of a form and adds errors to the form.
 func (v *visit) readFields(f *form, parts ...string) planChange {
 	title, text := v.text("title"), v.prose("description")
 	c := planChange{Fields: plan.Fields{Title: &title, Description: &text}}
@@ -124,7 +125,7 @@ func (v *visit) readFields(f *form, parts ...string) planChange {
 	return c
 }
 
-// choice is something that can be ticked in a list of many.
+// choice is an item of a list of checkboxes.
 type choice struct {
 	Value, Label, Note string
 	On                 bool
@@ -132,7 +133,7 @@ type choice struct {
 	User               *user.User
 }
 
-// labelChoices are the labels of a place with those ticked that are chosen.
+// labelChoices returns the labels of a place. Selected ones are checked.
 func (w *Web) labelChoices(v *visit, in project.Place, chosen []string) ([]choice, error) {
 	page, err := w.Plan.Labels(v, v.actor, in, plan.LabelFilter{Ancestors: true}, allOf())
 	var list []choice
@@ -147,7 +148,7 @@ func (w *Web) labelChoices(v *visit, in project.Place, chosen []string) ([]choic
 	return list, err
 }
 
-// memberChoices are the members of a project, and the chosen users.
+// memberChoices returns the members of a project, and the selected users.
 func (w *Web) memberChoices(v *visit, in project.Place, chosen []string) ([]choice, error) {
 	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true}, allOf())
 	if err != nil {
@@ -186,8 +187,7 @@ func on1(b bool) int8 {
 	return 0
 }
 
-// goalOptions are the milestones that something can work towards, and the one
-// that it has.
+// goalOptions returns the active milestones, and the current one.
 func (w *Web) goalOptions(v *visit, in project.Place, has *plan.Milestone) ([]option, error) {
 	page, err := w.Plan.Milestones(v, v.actor, in, plan.MilestoneFilter{State: plan.ActiveMilestone, Ancestors: true}, allOf())
 	list := []option{{"0", "No milestone"}}
@@ -263,7 +263,7 @@ func numberOrEmpty(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// ids are the numbers that were ticked in a list.
+// ids returns the IDs that were checked in a list.
 func (v *visit) ids(name string) []int64 {
 	list := []int64{}
 	for _, text := range v.r.PostForm[name] {

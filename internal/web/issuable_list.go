@@ -158,10 +158,10 @@ func (q issuableQuery) Wide() bool {
 // Narrow reports whether the list is filtered.
 func (q issuableQuery) Narrow() bool { return q.Wide() || q.Search != "" }
 
-// With is the address of the same list with another value.
+// With returns the URL of the same list with another value.
 func (q issuableQuery) With(name, value string) string { return withValue(q.values, name, value) }
 
-// withValue is the address of a list with another value, at its first page.
+// withValue returns the URL of the first page of a list with another value.
 func withValue(old url.Values, name, value string) string {
 	values := url.Values{}
 	for key, list := range old {

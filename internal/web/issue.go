@@ -97,7 +97,7 @@ type issuePage struct {
 	Proposes bool                // the user may create a merge request
 }
 
-// linkRow is an issue that has to do with this one.
+// linkRow is a linked issue.
 type linkRow struct {
 	issueRow
 	LinkID int64
@@ -219,7 +219,7 @@ func (w *Web) linkIssue(v *visit, ref project.Ref) error {
 			_, err = w.Plan.LinkIssues(v, v.actor, ref, iid, to, number, kind)
 		}
 		if errs.Is(err, errs.KindNotFound) {
-			// That this issue is seen was asked before.
+			// Access to this issue was checked before.
 			err = errs.Invalid("The issue does not exist, or you don't have access to it.")
 		}
 		return err
@@ -260,7 +260,7 @@ func (w *Web) unlinkIssue(v *visit, ref project.Ref) error {
 	})
 }
 
-// movePage asks where an issue is to go.
+// movePage is the form to move an issue.
 type movePage struct {
 	planHead
 	issueRow
@@ -285,7 +285,7 @@ func (w *Web) showMove(v *visit, ref project.Ref, f form) error {
 	return v.showForm(movePage{h, w.issueRow(i, false), f}, f)
 }
 
-// plannedIssue gives the head of a page of an issue, and that.
+// plannedIssue returns the head of a page of an issue, and the issue.
 func (w *Web) plannedIssue(v *visit, ref project.Ref) (planHead, *plan.Issue, error) {
 	h, err := w.planned(v, ref)
 	if err != nil {

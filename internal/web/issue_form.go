@@ -74,7 +74,7 @@ func (w *Web) fillFollowUp(v *visit, ref project.Ref, p *issueForm) error {
 	return nil
 }
 
-// showIssueForm shows the form of an issue; nil is a new one.
+// showIssueForm shows the form of an issue, or of a new one if it is nil.
 func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) error {
 	h, err := w.planned(v, ref)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *Web) showIssueForm(v *visit, ref project.Ref, i *plan.Issue, f form) er
 	return v.showForm(p, p.Form)
 }
 
-// issueFields reads the fields of a form; what is wrong is noted in the form.
+// issueFields reads the fields of a form and adds errors to the form.
 func (v *visit) issueFields(f *form) plan.IssueFields {
 	c, hidden := v.readFields(f, "labels", "assignees", "milestone", "due_date", "weight"), v.ticked("confidential")
 	return plan.IssueFields{Fields: c.Fields, DueDate: c.DueDate, SetWeight: c.SetWeight, Weight: c.Weight, Confidential: &hidden}

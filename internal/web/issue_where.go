@@ -4,7 +4,7 @@ import (
 	"svc/internal/project"
 )
 
-// wherePage asks for which project of a group an issue is.
+// wherePage selects the project of a group for a new issue.
 type wherePage struct {
 	planHead
 	Search string
@@ -12,8 +12,8 @@ type wherePage struct {
 	Pager  pager
 }
 
-// whereRow is a project with the address of its form, which keeps what the
-// address of this page says of the issue.
+// whereRow is a project with the URL of its form, which keeps the query of this
+// page.
 type whereRow struct {
 	*project.Project
 	To string

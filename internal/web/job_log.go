@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// maxLogIndex is about the memory that is spent on knowing where the
-	// lines of logs are: a log of 200 MiB takes less than one of it.
+	// maxLogIndex is the approximate maximum memory for indexes of the lines of
+	// logs, in bytes. The index of a log of 200 MiB is smaller than that.
 	maxLogIndex = 16 << 20
-	// pageLines is how many lines of a log are in the page itself, and
-	// pageHTML how much of it they may be.
+	// pageLines is the maximum number of lines of a log in the page itself, and
+	// pageHTML their maximum size.
 	pageLines = 150
 	pageHTML  = 24 << 10
-	// maxFound is how many lines a search gives.
+	// maxFound is the maximum number of lines that a search returns.
 	maxFound = 1000
 )
 
-// firstLines are the lines of a log that its page shows: the last ones, those
-// around a place, or what was searched for.
+// firstLines returns the lines of a log that its page shows: the last ones,
+// those around a line, or matches of a search.
 func (w *Web) firstLines(v *visit, p *jobPage) (logPart, error) {
 	part := logPart{Done: p.Status.Done() && !p.Canceling, Query: strings.TrimSpace(v.param("q"))}
 	l, err := w.CI.Log(v, v.actor, p.in(), p.ID)
@@ -56,8 +56,8 @@ func (w *Web) firstLines(v *visit, p *jobPage) (logPart, error) {
 	return part, err
 }
 
-// fit leaves out what makes the page too long: the lines before its last ones,
-// or those behind its first.
+// fit shortens lines that make the page too long: it keeps the last ones, or
+// the first ones.
 func (p *logPart) fit(tail bool) {
 	room, first, last := pageHTML, 0, len(p.Lines)
 	for i := range p.Lines {
@@ -91,7 +91,7 @@ type logJSON struct {
 	Total    int              `json:"total"`
 	Lines    []string         `json:"lines"`
 	Rev      int              `json:"rev"`
-	Sections []joblog.Section `json:"sections,omitempty"` // when they are not those of the script
+	Sections []joblog.Section `json:"sections,omitempty"` // if they differ from those that the script has
 }
 
 // window reads lines of a log; a job without a log has none.
@@ -118,7 +118,7 @@ func (w *Web) window(v *visit, ref project.Ref, id int64, from, count, rev int) 
 	return out, nil
 }
 
-// count is a number in the query, or what stands for it.
+// count returns a number of the query, or the default.
 func (v *visit) count(name string, otherwise int) int {
 	n, err := strconv.Atoi(v.param(name))
 	if err != nil {
@@ -127,8 +127,7 @@ func (v *visit) count(name string, otherwise int) int {
 	return n
 }
 
-// logWindow gives lines of a log to the script: as many as it shows, however
-// long the log is.
+// logWindow sends the script the lines that it shows, however long the log is.
 func (w *Web) logWindow(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
@@ -141,7 +140,7 @@ func (w *Web) logWindow(v *visit, ref project.Ref) error {
 	return v.json(out)
 }
 
-// json answers a script.
+// json sends a script a JSON response.
 func (v *visit) json(value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -154,7 +153,7 @@ func (v *visit) json(value any) error {
 	return nil
 }
 
-// searchLog gives the numbers of the lines that hold a text.
+// searchLog sends the numbers of the lines that contain a text.
 func (w *Web) searchLog(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
@@ -251,8 +250,8 @@ type logEvents struct {
 	dirty  bool // there is more
 }
 
-// take receives what was written. It comes in pieces, of which the last one
-// is short: then the lines are sent.
+// take receives new output. It comes in chunks; a short one is the last, after
+// which the lines are sent.
 func (e *logEvents) take(part ci.LogPart) error {
 	const piece = 64 << 10
 	if len(part.Bytes) > 0 {
@@ -272,8 +271,8 @@ func (e *logEvents) take(part ci.LogPart) error {
 	return nil
 }
 
-// lines sends those that are new. When they are more than a script can want at
-// once, the last of them: it gets the others when it shows them.
+// lines sends new lines. If there are too many at once, it sends the last of
+// them; the script loads the others when it shows them.
 func (e *logEvents) lines() error {
 	e.dirty = false
 	got, err := e.web.window(e.v, e.ref, e.id, e.known, joblog.MaxLines, e.rev)

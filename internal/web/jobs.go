@@ -115,7 +115,7 @@ func (p jobPage) title() string {
 	return fmt.Sprintf("%s (#%d) · %s", p.Name, p.ID, p.Project.FullName())
 }
 
-// Queued is how long it waited for a runner.
+// Queued returns how long the job waited for a runner.
 func (p jobPage) Queued() template.HTML {
 	return runningTime(p.QueuedDuration(p.at), p.Status == flow.Pending)
 }
@@ -168,7 +168,7 @@ func (w *Web) mayOnJob(v *visit, p *jobPage) error {
 	return err
 }
 
-// actOnJob does something to a job and goes to it.
+// actOnJob runs an action on a job and redirects to it.
 func (w *Web) actOnJob(text string, do func(*visit, project.Ref, int64) (*ci.Job, error)) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error {
 		id, err := v.number("id")

@@ -10,7 +10,8 @@ import (
 	"svc/internal/markup"
 )
 
-// spot is where a text of a repository stands, for the links in it.
+// spot is the location of a text in a repository, which its links are relative
+// to.
 type spot struct {
 	project string // full path
 	ref     string
@@ -43,7 +44,7 @@ func (w *Web) renderText(ctx context.Context, name, source string, at spot) (tem
 	return template.HTML(html), err
 }
 
-// resolve makes an address of ours of one that is relative to the text.
+// resolve returns the URL on this site of a link that is relative to the text.
 func (p spot) resolve(to, kind string) string {
 	if strings.HasPrefix(to, "#") {
 		return "#" + markup.HeadingPrefix + strings.TrimPrefix(to, "#")

@@ -119,7 +119,7 @@ func (p mergePage) title() string { return shown(p.Title) + " (" + p.Ref + ") ·
 // Full is the reference with the path of the project.
 func (p mergePage) Full() string { return fmt.Sprintf("%s!%d", p.ProjectPath, p.IID) }
 
-// Files is how many files differ.
+// Files returns the number of changed files.
 func (p mergePage) Files() int64 {
 	if p.Version == nil {
 		return 0
@@ -234,7 +234,7 @@ func (w *Web) mergeOverview(v *visit, p *mergePage) error {
 	return w.fillReviewers(v, p, p.MergeRequest.Can(v.actor, p.P.Project))
 }
 
-// perCommits is how many commits a page shows.
+// perCommits is the number of commits on a page.
 const perCommits = 50
 
 func (w *Web) mergeCommits(v *visit, p *mergePage) error {

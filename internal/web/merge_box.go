@@ -38,7 +38,7 @@ type mergeBox struct {
 // mergeCheck is a check that fails, besides the first one.
 type mergeCheck struct{ Head, Text string }
 
-// mergeBox says what stands in the way.
+// mergeBox shows what prevents the merge.
 func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) {
 	m, rules := p.MergeRequest, p.P.Project.Settings
 	b := mergeBox{AutoText: "Merge when pipeline succeeds", Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}

@@ -48,8 +48,8 @@ func (p mergeForm) title() string {
 	return "Edit !" + strconv.FormatInt(p.IID, 10) + " · " + p.Name()
 }
 
-// newMerge asks for the branches, and then for the rest. The names in the
-// address are those that v4 has.
+// newMerge shows the form for the branches first, and then the other fields.
+// The query parameters have the names of the v4 API.
 func (w *Web) newMerge(v *visit, ref project.Ref) error {
 	get := func(name string) string {
 		if value := v.param("merge_request[" + name + "]"); value != "" {
@@ -199,7 +199,7 @@ func compareOf(source, target *project.Project, f form) repo.CompareOptions {
 	return o
 }
 
-// askBranches shows the first page: which branch goes where.
+// askBranches shows the first step: the source and target branch.
 func (w *Web) askBranches(v *visit, p mergeForm) (err error) {
 	p.Asks = true
 	if p.Sources, err = w.mergeSources(v, p.P.Project); err != nil {
@@ -317,7 +317,8 @@ func (w *Web) createMerge(v *visit, ref project.Ref) error {
 	return v.doneWithCommands("The merge request was created.", m.Commands, mergePath(m))
 }
 
-// changedMerge finds the merge request of a form, for those who may change it.
+// changedMerge returns the merge request of a form. Requires permission to
+// change it.
 func (w *Web) changedMerge(v *visit, ref project.Ref) (mergePage, error) {
 	p, err := w.mergeRequest(v, ref)
 	if err == nil {
@@ -368,7 +369,7 @@ func (w *Web) updateMerge(v *visit, ref project.Ref) error {
 	return v.doneWithCommands("The merge request was updated.", now.Commands, p.Path)
 }
 
-// mergeFields reads the fields of a form; what is wrong is noted in the form.
+// mergeFields reads the fields of a form and adds errors to the form.
 func (v *visit) mergeFields(f *form) merge.Fields {
 	c := v.readFields(f, "labels", "assignees", "reviewers", "milestone")
 	target, squash, remove := v.text("target_branch"), v.ticked("squash"), v.ticked("remove")

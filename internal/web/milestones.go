@@ -31,7 +31,7 @@ type milestonesPage struct {
 	Pager pager
 }
 
-// goalRow is a milestone with how far it is.
+// goalRow is a milestone with its progress.
 type goalRow struct {
 	*plan.Milestone
 	plan.Counts
@@ -40,7 +40,7 @@ type goalRow struct {
 	Own  bool // of this place itself
 }
 
-// Share is how much of it is done, in percent.
+// Share returns the completed percentage.
 func (r goalRow) Share() int64 {
 	if r.All == 0 {
 		return 0

@@ -128,7 +128,7 @@ func (f *form) refusedInPlace(err error, name string) error {
 	return f.refused(err)
 }
 
-// move puts what is wrong with one name beside the field of another.
+// move puts the errors of one field beside another.
 func (f *form) move(from, to string) {
 	if wrong, ok := f.Errors[from]; ok {
 		f.Errors[to] = append(f.Errors[to], wrong...)

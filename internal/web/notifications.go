@@ -54,7 +54,7 @@ type eventTick struct {
 	On    bool
 }
 
-// eventGroups are the events that pages offer: those of things that there are.
+// eventGroups are the events that pages offer, grouped by the type of object.
 func eventGroups(t notify.Setting) []eventGroup {
 	list := []eventGroup{
 		{"Issues", []eventTick{

@@ -22,7 +22,7 @@ type consentPage struct {
 	App    *oauth.Application
 	Owner  *user.User // nil: the installation
 	Scopes []oauth.Scope
-	To     string     // where the browser goes next, as text
+	To     string     // URL of the redirect, as text
 	Fields []hidden   // the request, which the form repeats
 	User   *user.User // who is asked
 }
@@ -163,9 +163,9 @@ type leavingPage struct {
 func (leavingPage) view() string  { return "user/oauth_leaving" }
 func (leavingPage) title() string { return "Signed in" }
 
-// leave sends the browser to an application. When it came by the form of the
-// sign-in page, whose policy lets answers lead nowhere but to us, a page
-// stands in between.
+// leave redirects the browser to an application. The policy of the sign-in page
+// allows its form to lead only to this site, so after a sign-in a page with a
+// link is shown instead of a redirect.
 func (v *visit) leave(to string) error {
 	v.w.Header().Set("Referrer-Policy", "no-referrer")
 	from, err := url.Parse(v.r.Referer())

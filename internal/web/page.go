@@ -31,14 +31,14 @@ type access int
 const (
 	anyone     access = iota
 	signedIn          // others sign in first
-	visitor           // those who have not signed in; others are led home
+	visitor           // visitors who have not signed in; others are redirected to the start page
 	unfinished        // like signedIn, also while the password has to be changed
 	admins            // administrators; to others there is no such page
-	sender            // like signedIn; what is sent is a file, not a form
-	uploader          // like signedIn; what is sent is a form with a large file, which the page reads
-	files             // like signedIn; what is sent is a form with files or with the content of several
-	holder            // who knows the address: it is a secret, and no form of ours need send there
-	poster            // anyone; what is sent is a form of an identity provider, which the page verifies
+	sender            // like signedIn; the body is a file, not a form
+	uploader          // like signedIn; the body is a form with a large file, which the page reads
+	files             // like signedIn; the body is a form with files, or with the content of several files
+	holder            // anyone who knows the URL, which is a secret; requires no CSRF token
+	poster            // anyone; the body is a form of an identity provider, which the page verifies
 )
 
 // route is a line of the tables of pages.
@@ -69,7 +69,7 @@ type visit struct {
 	inside  *sideBar      // of the project or group that the page is in
 	applies bool          // the visitor may apply the suggestions on this page
 	level   int64         // the role of the visitor in the project or group of the page
-	release func()        // gives back the slot of a large page; nil for a write
+	release func()        // releases the slot of a large page; nil for a write
 }
 
 // handler is what every page has in common.
@@ -139,8 +139,8 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 	})
 }
 
-// clean says that something is text: no database keeps what is not, and some
-// refuse to look for it.
+// clean reports whether a string is valid text: databases do not store other
+// strings, and some refuse to search for them.
 func clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
 
 // isText is clean for all that was sent.
@@ -153,8 +153,8 @@ func isText(values url.Values) bool {
 	return true
 }
 
-// headers hold the browser to what pages of ours need: no other host, no
-// script or style in the page itself, no frame around it.
+// headers sets the security headers of pages: no other hosts, no inline scripts
+// and styles, no frames.
 func (w *Web) headers(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
@@ -255,7 +255,7 @@ func textOr(e *errs.Error, otherwise string) string {
 	return otherwise
 }
 
-// movedTo is the address of the same page of a thing under its new path.
+// movedTo returns the URL of the same page of a moved object.
 func movedTo(r *http.Request, m *project.Moved) string {
 	to := url.URL{Path: "/" + m.Path + strings.TrimPrefix(r.URL.Path, "/"+string(m.From)), RawQuery: r.URL.RawQuery}
 	return to.String()
@@ -280,7 +280,7 @@ func (v *visit) problem(status int, head, text string) {
 	if err == nil {
 		return
 	}
-	if !errs.Is(err, errs.KindUnavailable) { // else the frame of the page needs what is away
+	if !errs.Is(err, errs.KindUnavailable) { // the layout needs the service that is unavailable
 		v.web.Log.ErrorContext(v, "error page", "error", err)
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -67,8 +67,8 @@ func (w *Web) unconfirmed(v *visit) error {
 	return w.ask(v, unconfirmedPage, w.Users.AskConfirmation)
 }
 
-// ask sends an email if there is such a user. The answer is
-// the same if there is none.
+// ask sends an email if there is such a user. The response does not reveal
+// whether there is one.
 func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Context, login string) error) error {
 	login := v.text("login")
 	if err := v.throttle("letter", login); err != nil {

@@ -15,8 +15,8 @@ import (
 	"svc/internal/user"
 )
 
-// projectPage adds a page below a project: "GET tree/*" is what stands behind
-// "/-/" there.
+// projectPage adds a page below a project. "GET tree/*" is the part after
+// "/-/".
 func (w *Web) projectPage(pattern string, who access, do func(*visit, project.Ref) error) {
 	w.below(w.projectPages, "/{project}", pattern, who, do)
 }
@@ -63,8 +63,8 @@ func (w *Web) findPlace(rw http.ResponseWriter, r *http.Request) {
 		place, table = group, w.groupPages
 	}
 	ctx := context.WithValue(r.Context(), placeKey{}, project.Ref(place))
-	// A table of its own matches what is behind "/-/", with what it takes from
-	// the path as parameters of its own.
+	// A separate router matches the part after "/-/", with its own
+	// path parameters.
 	routes := chi.NewRouteContext()
 	routes.RoutePath = "/" + page
 	table.ServeHTTP(rw, r.WithContext(context.WithValue(ctx, chi.RouteCtxKey, routes)))
@@ -75,10 +75,11 @@ func (w *Web) noPage() http.HandlerFunc {
 	return w.handler("place", anyone, func(*visit) error { return errs.NotFound("") })
 }
 
-// rest is what the * of a page's pattern stands for.
+// rest returns the part of the path that matches * in the pattern of a page.
 func (v *visit) rest() string { return chi.URLParam(v.r, "*") }
 
-// number is a number in the path of a page; what is none is not found.
+// number returns a number in the path of a page. NotFound if it is not a
+// number.
 func (v *visit) number(name string) (int64, error) {
 	n, err := strconv.ParseInt(chi.URLParam(v.r, name), 10, 64)
 	if err != nil || n < 1 {
@@ -154,8 +155,8 @@ func withDash(u *url.URL) string {
 	return ""
 }
 
-// validPath refuses what can be no path of ours before the database is asked.
-// A number would be taken for an id.
+// validPath refuses paths that no project or group can have, before the
+// database is queried. A number would be interpreted as an ID.
 func validPath(path string) bool {
 	return len(path) < 4096 && clean(path) && strings.Trim(path, "0123456789") != ""
 }

@@ -108,8 +108,8 @@ func (w *Web) pickCommit(action string) func(*visit, project.Ref) error {
 	}
 }
 
-// mergedCommit is the commit of a merged merge request that can be reverted and
-// cherry-picked; empty if there is none.
+// mergedCommit returns the commit of a merged merge request that can be
+// reverted and cherry-picked, or an empty string.
 func (w *Web) mergedCommit(v *visit, p *mergePage) (string, error) {
 	m := p.MergeRequest
 	switch {

@@ -23,7 +23,7 @@ func (w *Web) pictureRoutes() {
 }
 
 // avatar serves a picture to anyone who knows its name. Each upload has a
-// name of its own, so that it may be kept for ever.
+// unique name, so browsers can cache it forever.
 func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blob.Object, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)

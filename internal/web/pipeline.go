@@ -139,7 +139,7 @@ func (w *Web) fillTab(v *visit, p *pipelinePage) (err error) {
 	return err
 }
 
-// columns puts jobs into their stages, and those of a parallel job into one node.
+// columns groups jobs by stage, and the jobs of a parallel job in one node.
 func columns(jobs []*ci.Job) []column {
 	var list []column
 	var groups map[string]*node // of the last stage
@@ -266,8 +266,8 @@ const (
 	graphMiddle = 22 // of a row, from its top
 )
 
-// drawNeeds draws the lines from jobs to those that need them. Only numbers
-// go into it.
+// drawNeeds draws the lines from jobs to the jobs that need them. Only numbers
+// are written to the picture.
 func drawNeeds(list []column) template.HTML {
 	type spot struct{ x, y int }
 	type edge struct{ from, to spot }

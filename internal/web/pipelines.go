@@ -188,7 +188,7 @@ func (w *Web) runPipeline(v *visit, ref project.Ref) error {
 	return w.doneWith(v, ref, "The pipeline was created.", "pipelines/%d", p.ID)
 }
 
-// doneWith goes to a page of the project after something was done in it.
+// doneWith redirects to a page of the project after an action.
 func (w *Web) doneWith(v *visit, ref project.Ref, text, page string, args ...any) error {
 	p, err := w.Projects.Require(v, v.actor, ref, project.NoAccess)
 	if err != nil {
@@ -275,8 +275,8 @@ func (w *Web) lint(v *visit, ref project.Ref) error {
 	return v.render(http.StatusOK, p)
 }
 
-// badge draws the state of the newest pipeline of a ref, or how much of the
-// code it covers: badges/<ref>/pipeline.svg.
+// badge draws the state of the newest pipeline of a ref, or its coverage:
+// badges/<ref>/pipeline.svg.
 func (w *Web) badge(v *visit, ref project.Ref) error {
 	name, what, ok := cutLast(v.rest(), "/")
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"svc/internal/project"
 )
 
-// planPages are those of the planned work, by the tables of each kind.
+// planPages adds the pages of issues, labels, milestones and boards.
 func (w *Web) planPages() {
 	w.issueListPages()
 	w.issuePages()
@@ -32,7 +32,7 @@ type planHead struct {
 	Place    project.Place
 	Base     string // "/group/project/-/" or "/groups/group/-/"
 	Part     string // issues, boards, labels, milestones, snippets, or merges: merge requests
-	Plans    bool   // the visitor may change what is planned
+	Plans    bool   // the visitor may change labels, milestones and boards
 	SignedIn bool
 	Adds     bool // the user may create issues, or merge requests
 }

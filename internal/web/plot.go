@@ -24,7 +24,7 @@ type history struct {
 	Name string
 	Now  string // the latest value
 	Most string // the largest
-	Text string // both, for those who do not see the drawing
+	Text string // both, for screen readers
 	Draw template.HTML
 }
 
@@ -98,8 +98,8 @@ func drawCurve(values []float64, most float64, text string) template.HTML {
 		plotWidth, plotHeight, template.HTMLEscapeString(text), drawn))
 }
 
-// drawColumns draws counts as columns, each with the text that say returns for it, in a
-// picture that is so many columns wide.
+// drawColumns draws counts as columns, each with the text that say returns for
+// it, in a picture that is columns wide.
 func drawColumns(counts []int64, width int, class, label string, say func(i int) string) template.HTML {
 	most := slices.Max(append([]int64{1}, counts...))
 	var b strings.Builder

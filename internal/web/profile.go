@@ -9,7 +9,7 @@ import (
 	"svc/internal/user"
 )
 
-// profileView is what is shown of a user.
+// profileView is the profile of a user.
 type profileView struct {
 	User     *user.User
 	Whole    bool // not only the name

@@ -43,14 +43,14 @@ type head struct {
 	Builds   bool   // the user sees the pipelines
 	Code     bool   // the user may read the code
 	Issues   bool   // the user sees the issues
-	Open     string // how many of those are open
+	Open     string // number of open ones
 	Wiki     bool   // the user may read the wiki
 	WikiURL  string // of an external wiki; empty without one
 	Snippets bool   // and the snippets
 	Releases bool   // and the releases
 	Packages bool   // and the packages
 	Merges   bool   // the user sees the merge requests
-	Pending  string // how many of those are open
+	Pending  string // number of open ones
 	Watches  bool   // the user sees the errors
 	MayPush  bool
 	MayFork  bool // the visitor may fork it
@@ -158,7 +158,7 @@ func (p treePage) title() string {
 	return p.name() + " · " + p.Project.FullName()
 }
 
-// maxEntries is how many entries of a directory a page shows.
+// maxEntries is the maximum number of entries of a directory on a page.
 const maxEntries = 75
 
 func (w *Web) project(v *visit, ref project.Ref) error {
@@ -212,7 +212,7 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		if !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
-		p.Ref = "" // what was there is gone
+		p.Ref = "" // the ref was deleted
 	}
 	if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 		return err
@@ -233,9 +233,8 @@ func bars(list []git.Language) []bar {
 	return bars
 }
 
-// draw makes the body of the page, unless one that was made before still
-// holds: all that is in it comes from the commit, and what is
-// known of the project and the visitor.
+// draw renders the body of the page, unless a cached one is still valid: it
+// depends only on the commit, the project and the visitor.
 func (w *Web) draw(v *visit, p *treePage) error {
 	view, err := w.Repos.Browse(v, v.actor, p.in(), string(p.At), p.Path)
 	if err != nil {

@@ -26,8 +26,8 @@ func newSwitcher(base, to, ref, path string) switcher { return switcher{base, to
 // shownNames is the number of names that the switcher loads at once.
 const shownNames = 50
 
-// searchRefs gives the script of the switcher the branches and tags that match a
-// search, a page at a time.
+// searchRefs sends the script of the ref switcher the branches and tags that
+// match a search, a page at a time.
 func (w *Web) searchRefs(v *visit, ref project.Ref) error {
 	pg := db.Paging{Limit: shownNames, Offset: (v.pageNumber() - 1) * shownNames}
 	var found struct {
@@ -127,7 +127,7 @@ func (w *Web) findFile(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// findFileJSON gives the script of the page the files that match.
+// findFileJSON sends the script of the page the files that match.
 func (w *Web) findFileJSON(v *visit, ref project.Ref, text string) error {
 	_, _, id, err := w.split(v, ref, v.rest())
 	if err != nil {

@@ -28,7 +28,7 @@ func (w *Web) releasePages() {
 	w.projectPage("POST releases/delete", signedIn, w.deleteRelease)
 	w.projectPage("GET releases/permalink/latest", anyone, w.latestRelease)
 	w.projectPage("GET releases/permalink/latest/*", anyone, w.latestRelease)
-	// Tags can have slashes: what is behind the tag is looked for in the rest.
+	// Tags can contain slashes, so the suffix of the path is parsed separately.
 	w.projectPage("GET releases/*", anyone, w.release)
 	w.projectPage("GET badges/release.svg", anyone, w.releaseBadge)
 }
@@ -192,7 +192,7 @@ func (w *Web) release(v *visit, ref project.Ref) error {
 	return v.show(releasePage{head: h, Release: views[0]})
 }
 
-// latestRelease redirects to the latest release, or to what is below it.
+// latestRelease redirects to the latest release, or to a path below it.
 func (w *Web) latestRelease(v *visit, ref project.Ref) error {
 	p, r, err := w.Releases.Latest(v, v.actor, ref)
 	if err != nil {
@@ -266,7 +266,7 @@ func (p releaseForm) title() string {
 	return "Edit release · " + p.Project.FullName()
 }
 
-// freeLinks is how many empty rows for links a form has.
+// freeLinks is the number of empty rows for links in a form.
 const freeLinks = 3
 
 func (w *Web) newRelease(v *visit, ref project.Ref) error {
@@ -449,7 +449,7 @@ func (w *Web) updateRelease(v *visit, ref project.Ref) error {
 	return w.showRelease(v, ref, tag, f, links, v.r.PostForm["milestone_ids"])
 }
 
-// saveRelease changes a release, and makes its links those of the form.
+// saveRelease changes a release and replaces its links by those of the form.
 func (w *Web) saveRelease(v *visit, ref project.Ref, tag string, fields release.Fields, links []linkField) (*project.Project, error) {
 	_, was, err := w.Releases.Get(v, v.actor, ref, tag)
 	if err != nil {

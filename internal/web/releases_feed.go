@@ -45,7 +45,7 @@ type atomText struct {
 	HTML string `xml:",chardata"`
 }
 
-// feedEntries is how many releases a feed has.
+// feedEntries is the number of releases in a feed.
 const feedEntries = 20
 
 // releaseFeed is the releases of a project as an Atom feed.

@@ -56,10 +56,11 @@ func (r reviewView) Label() string {
 	return "Start a review"
 }
 
-// maxPending is how many draft notes a page shows: as many as a user can have.
+// maxPending is the maximum number of draft notes on a page, which is the
+// maximum that a user can have.
 const maxPending = 500
 
-// fillReview reads the review of the user: their draft notes and what they may do.
+// fillReview reads the review of the user: their draft notes and permissions.
 func (w *Web) fillReview(v *visit, p *mergePage, can merge.Can) error {
 	on := p.MergeRequest.Noteable(v.actor, p.P.Project)
 	if p.Review.May = on.CanComment(v.actor); v.actor.Anonymous() {
@@ -381,7 +382,7 @@ func (w *Web) suggestion(v *visit, at string, n *plan.Note) func(int) string {
 	}
 }
 
-// applySuggestions applies one suggestion, or those that were selected.
+// applySuggestions applies one suggestion, or the selected ones.
 func (w *Web) applySuggestions(v *visit, ref project.Ref) error {
 	ids := v.ids("ids")
 	done := "The suggestion was applied."

@@ -55,7 +55,7 @@ func (m *markupWriter) start(i *plan.Issuable, pick bool, path, ref, title strin
 	m.raw(`</a>`)
 }
 
-// opened says by whom and when something was created.
+// opened describes by whom and when an object was created.
 func (m *markupWriter) opened(ref string, at time.Time, by *user.User) {
 	m.raw(`<p class="muted small wraps"><span>`)
 	m.text(ref)

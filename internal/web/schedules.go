@@ -139,7 +139,7 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 func (v *visit) scheduleChange() schedule.Change {
 	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
 	c := schedule.Change{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}
-	if v.r.PostForm.Has("variable_key") { // the form has them for those who may set them
+	if v.r.PostForm.Has("variable_key") { // the form has variables if the user may set them
 		variables := v.pairs()
 		c.Variables = &variables
 	}
@@ -164,7 +164,7 @@ func (w *Web) updateSchedule(v *visit, ref project.Ref) error {
 	return w.doneWith(v, ref, "The schedule was updated.", "pipeline_schedules")
 }
 
-// scheduleAgain shows the form with what is wrong.
+// scheduleAgain shows the form again with its errors.
 func (w *Web) scheduleAgain(v *visit, ref project.Ref, id int64, fault error) error {
 	f := v.sent()
 	if err := f.refused(fault); err != nil {

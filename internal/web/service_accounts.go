@@ -28,8 +28,8 @@ func (w *Web) serviceAccountPages() {
 	}
 }
 
-// accountOwner is the group whose service accounts a page manages. It is empty for
-// those of the instance.
+// accountOwner is the group whose service accounts a page manages. It is empty
+// for the instance.
 type accountOwner struct{ group project.Ref }
 
 func (o accountOwner) place() project.Place { return project.Place{Ref: o.group, Group: true} }
@@ -152,7 +152,7 @@ func (w *Web) serviceAccount(v *visit, o accountOwner) error {
 	return w.showServiceAccount(v, o, nil, w.newTokenForm(), nil)
 }
 
-// showServiceAccount shows an account. account is what was sent for it, if that was
+// showServiceAccount shows an account. account is the submitted form if it was
 // refused.
 func (w *Web) showServiceAccount(v *visit, o accountOwner, account *form, f form, made *user.Token) error {
 	id, err := v.number("id")
@@ -260,7 +260,7 @@ func (w *Web) rotateServiceAccountToken(v *visit, o accountOwner) error {
 	return w.showNewAccountToken(v, o, made, err)
 }
 
-// showNewAccountToken shows a token once, or what was wrong with it.
+// showNewAccountToken shows a new token once, or the errors of its form.
 func (w *Web) showNewAccountToken(v *visit, o accountOwner, made *user.Token, err error) error {
 	if err == nil {
 		return w.showServiceAccount(v, o, nil, w.newTokenForm(), made)

@@ -28,8 +28,8 @@ func (w *Web) halfwayCookie() string { return "_" + w.Site.Cookies + "_halfway" 
 func (w *Web) flashCookie() string   { return "_" + w.Site.Cookies + "_flash" }
 
 const (
-	// longLife is how long a browser may keep a cookie; the server ends the
-	// session before that.
+	// longLife is the lifetime of a cookie in the browser; the server ends the
+	// session earlier.
 	longLife = 400 * 24 * time.Hour
 	// maxForm is more than any form has, with a picture in it.
 	maxForm = 1 << 20
@@ -39,8 +39,8 @@ const (
 	maxFiles = 16 << 20
 )
 
-// setCookie gives the browser a cookie; life 0 is until it is closed, less
-// takes it away.
+// setCookie sets a cookie. A life of 0 keeps it until the browser is closed,
+// and a negative one deletes it.
 func (v *visit) setCookie(name, value, path string, life time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name: name, Value: value, Path: path, MaxAge: int(life / time.Second),
@@ -81,8 +81,8 @@ func (v *visit) recognise() error {
 	return nil
 }
 
-// reader authenticates the visitor again while an answer goes on, without
-// prolonging the session.
+// reader authenticates the visitor again during a long response, without
+// extending the session.
 func (v *visit) reader() ci.Reader {
 	first, token := v.actor, v.cookie(v.web.sessionCookie())
 	return func(ctx context.Context) (actor.Actor, error) {
@@ -102,8 +102,8 @@ func (v *visit) visited() error {
 	return v.web.Users.Visited(v, v.session)
 }
 
-// enter gives the browser a session that was opened just now. What it had
-// before ends, so that a planted cookie does not share the new session.
+// enter sets the cookie of a new session. An earlier session of the browser
+// ends, so that a planted cookie does not share the new one.
 func (v *visit) enter(s *user.Session) error {
 	if old := v.cookie(v.web.sessionCookie()); old != "" {
 		if err := v.web.Users.SignOut(v, old); err != nil {
@@ -148,13 +148,12 @@ func (w *Web) visitorToken(visitor string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkForm reads a form, and refuses one that does not come from a page of
-// ours: Invalid, so that a user whose session has ended meanwhile learns
-// what to do.
+// checkForm reads a form and checks its CSRF token. Invalid, so that a user
+// whose session has ended learns what to do.
 func (v *visit) checkForm() error { return v.checkFormOf(maxForm) }
 
-// checkFiles is checkForm for a form with files. Of those who have not signed in
-// no large form is read.
+// checkFiles is checkForm for a form with files. Large forms of visitors who
+// have not signed in are not read.
 func (v *visit) checkFiles() error {
 	if v.session == nil {
 		return v.checkForm()
@@ -250,7 +249,7 @@ func (v *visit) setFlash(kind, text string) {
 	v.setCookie(v.web.flashCookie(), base64.RawURLEncoding.EncodeToString(b), "/", time.Minute)
 }
 
-// done says that something worked, and goes on.
+// done sets a flash message and redirects.
 func (v *visit) done(text, to string) error {
 	v.setFlash("ok", text)
 	return v.redirect(to)

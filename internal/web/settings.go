@@ -7,9 +7,8 @@ import (
 	"svc/internal/project"
 )
 
-// settingsPage adds a page to the settings of projects and to those of groups:
-// most are the same for both. "GET settings/members" is what stands behind
-// "/-/" there.
+// settingsPage adds a page to the settings of projects and of groups, because
+// most are the same for both. "GET settings/members" is the part after "/-/".
 func (w *Web) settingsPage(pattern string, do func(*visit, project.Place) error) {
 	w.placePage(pattern, signedIn, do)
 }
@@ -30,8 +29,8 @@ func ofProject(do func(*visit, project.Place) error) func(*visit, project.Ref) e
 	return func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref}) }
 }
 
-// settingsPages are those that lead elsewhere: to the first page of the
-// settings, and from the addresses of GitLab.
+// settingsPages adds redirects: to the first page of the settings, and from the
+// paths of GitLab.
 func (w *Web) settingsPages() {
 	for _, pattern := range []string{"GET settings", "GET edit"} {
 		w.settingsPage(pattern, func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "general")) })
@@ -81,7 +80,7 @@ type setup struct {
 	Place project.Place
 	Base  string // the address of the settings, with a slash at the end
 	Part  string // which page of them
-	Owner bool   // the visitor may do what is for Owners
+	Owner bool   // the visitor is an Owner
 	may   project.Setup
 }
 
@@ -93,7 +92,7 @@ func (s setup) Name() string {
 	return s.P.Project.FullName()
 }
 
-// Thing says what it is.
+// Thing returns "project" or "group".
 func (s setup) Thing() string {
 	if s.G != nil {
 		return "group"
@@ -109,8 +108,8 @@ func (s setup) Path() string {
 	return s.P.Project.FullPath
 }
 
-// setup gives the settings to those who may change them: Maintainers of a
-// project, Owners of a group.
+// setup returns the common data of settings pages. Requires the role Maintainer
+// in a project and Owner in a group.
 func (w *Web) setup(v *visit, in project.Place, part string) (setup, error) {
 	s := setup{Place: in, Part: part, Base: settingsOf(in, "")}
 	may, err := w.Projects.Setup(v, v.actor, in)
@@ -131,7 +130,7 @@ func (w *Web) setup(v *visit, in project.Place, part string) (setup, error) {
 	return s, nil
 }
 
-// Levels are those that the visitor may give.
+// Levels are the roles that the visitor may assign.
 func (s setup) Levels() []option {
 	var list []option
 	for _, l := range s.may.Levels() {
@@ -140,7 +139,7 @@ func (s setup) Levels() []option {
 	return list
 }
 
-// sentLevel reads a level of a form. One that is none is refused by the feature.
+// sentLevel reads a role of a form. The feature refuses invalid ones.
 func (v *visit) sentLevel(name string) project.Level {
 	n, err := strconv.ParseInt(v.text(name), 10, 64)
 	if err != nil {
@@ -149,7 +148,7 @@ func (v *visit) sentLevel(name string) project.Level {
 	return project.Level(n)
 }
 
-// named finds the user whom a field of a form names.
+// named returns the user that a field of a form names.
 func (w *Web) named(v *visit, username string) (int64, error) {
 	u, err := w.findUser(v, username)
 	if errs.Is(err, errs.KindNotFound) {

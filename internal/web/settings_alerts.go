@@ -177,7 +177,7 @@ func (w *Web) saveAlertIntegration(v *visit, in project.Place) error {
 	return v.done("The integration was saved.", settingsOf(in, fmt.Sprintf("alerts/%d", id)))
 }
 
-// sentMappings are those of the form, as the feature reads them.
+// sentMappings returns the mappings of the form.
 func sentMappings(v *visit, service string) json.RawMessage {
 	type mapping struct {
 		Field string            `json:"field_name"`

@@ -28,7 +28,7 @@ type badgeView struct {
 	Own     bool   // of this place itself
 }
 
-// Text is what stands in place of the picture.
+// Text is the alternative text of the image.
 func (b badgeView) Text() string {
 	if b.Name != "" {
 		return b.Name
@@ -51,7 +51,7 @@ func (w *Web) badgeViews(v *visit, list []*badge.Badge, group bool) ([]badgeView
 	return views, nil
 }
 
-// maxBadges is how many the page of a project shows.
+// maxBadges is the maximum number of badges on the page of a project.
 const maxBadges = 20
 
 func (w *Web) badges(v *visit, in project.Place) error { return w.showBadges(v, in, 0, filled()) }

@@ -86,8 +86,8 @@ func (w *Web) destinations(v *visit, s setup) ([]option, error) {
 	return list, err
 }
 
-// endanger does what is on the page of dangerous things, and leads to where
-// the project or group is then.
+// endanger runs a destructive action on a project or group and redirects to its
+// path after that.
 func (w *Web) endanger(v *visit, in project.Place, do func(f *form) (project.Place, error), done string) error {
 	s, err := w.setup(v, in, "danger")
 	if err != nil {

@@ -29,7 +29,7 @@ type deployTokensPage struct {
 func (deployTokensPage) view() string    { return "shared/settings_deploy_tokens" }
 func (p deployTokensPage) title() string { return "Deploy tokens · " + p.Name() }
 
-// deployScopes are those that do something here today.
+// deployScopes are the supported scopes of deploy tokens.
 func deployScopes() []scope {
 	return []scope{{project.ReadRepository, "Read-only access to the repository over HTTP."}}
 }

@@ -34,7 +34,7 @@ type environmentSettingsPage struct {
 func (environmentSettingsPage) view() string    { return "shared/settings_environments" }
 func (p environmentSettingsPage) title() string { return "Environments · " + p.Name() }
 
-// Roles are those that can be allowed to deploy.
+// Roles are the roles that can be allowed to deploy.
 func (environmentSettingsPage) Roles() []option {
 	return []option{{"40", "Maintainers"}, {"30", "Developers and maintainers"}, {"60", "Administrators"}, {"", "No role"}}
 }

@@ -70,7 +70,7 @@ func (w *Web) saveErrorSetup(v *visit, in project.Place) error {
 	backend := v.text("backend")
 	active, integrated := backend != "off", backend == "integrated"
 	change := errortrack.SetupChange{Active: &active}
-	if active { // what was chosen stays while it is off
+	if active { // the setting is kept while error tracking is disabled
 		change.Integrated = &integrated
 	}
 	_, err := w.Errors.Configure(v, v.actor, in.Ref, change)

@@ -86,7 +86,8 @@ func (w *Web) showGeneral(v *visit, s setup, f form) error {
 	return v.showForm(p, f)
 }
 
-// defaultNames are those that may become the default, the present one first.
+// defaultNames returns the branches that can become the default, the current
+// one first.
 func (w *Web) defaultNames(v *visit, s setup) ([]option, error) {
 	now := s.P.Project.DefaultBranch
 	list := []option{{now, now}}
@@ -187,7 +188,7 @@ func (w *Web) removePlaceAvatar(v *visit, in project.Place) error {
 	return v.redirectWithFlash(w.setPlaceAvatar(v, in, nil), "The avatar was removed.", settingsOf(in, "general"))
 }
 
-// setPlaceAvatar gives a project or group a picture, or takes it away.
+// setPlaceAvatar sets or removes the avatar of a project or group.
 func (w *Web) setPlaceAvatar(v *visit, in project.Place, f *picture.File) error {
 	if in.Group {
 		_, err := w.Projects.UpdateGroup(v, v.actor, in.Ref, project.GroupChange{Avatar: f, RemoveAvatar: f == nil})

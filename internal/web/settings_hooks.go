@@ -313,7 +313,7 @@ func headerLines(h map[string]string) []headerLine {
 	return list
 }
 
-// maxShownBody is how much of a body is shown.
+// maxShownBody is the maximum size of a body that is shown.
 const maxShownBody = 256 << 10
 
 // indented is JSON with indentation, as much as a page shows.
@@ -402,8 +402,7 @@ type integrationPage struct {
 	Labels   []option
 }
 
-// Pipelines reports whether messages about pipelines are among those of the
-// integration.
+// Pipelines reports whether the integration sends messages about pipelines.
 func (p integrationPage) Pipelines() bool { return slices.Contains(p.Info.Triggers, hook.Pipelines) }
 
 func (integrationPage) view() string    { return "shared/settings_integration" }

@@ -90,8 +90,7 @@ func (w *Web) showMembers(v *visit, in project.Place, f form) error {
 	return v.showForm(p, f)
 }
 
-// memberRows separates direct members from those who come by
-// another place.
+// memberRows separates direct members from inherited ones.
 func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -50,8 +50,8 @@ func (w *Web) mergeSettings(v *visit, in project.Place) error {
 	return w.showMergeSettings(v, in, form{}, form{})
 }
 
-// showMergeSettings shows the page with what was refused: the settings, or a new
-// rule.
+// showMergeSettings shows the page again with the refused form: the settings,
+// or a new rule.
 func (w *Web) showMergeSettings(v *visit, in project.Place, settings, rule form) error {
 	s, err := w.setup(v, in, "merge_requests")
 	if err != nil {

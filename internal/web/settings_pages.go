@@ -31,7 +31,7 @@ type sitesPage struct {
 	Pager   pager
 }
 
-// domainRow is a domain with what is shown of its certificate.
+// domainRow is a domain with the state of its certificate.
 type domainRow struct {
 	*pages.Domain
 	Subject     string

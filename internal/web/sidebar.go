@@ -36,8 +36,8 @@ func (b *sideBar) group(key, label, icon string, open bool) {
 	b.groups = append(b.groups, navGroup{key: key, label: label, icon: icon, open: open})
 }
 
-// add adds a page to the current group if the caller may see it. The page is the
-// address behind the base; also has those of pages that belong to it.
+// add adds a page to the current group if the caller may see it. page is its
+// path after the base; also are the paths of pages that belong to it.
 func (b *sideBar) add(sees bool, label, page string, also ...string) {
 	b.counted(sees, label, "", page, also...)
 }

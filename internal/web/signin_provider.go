@@ -48,8 +48,9 @@ func (v *visit) throttleProvider() error {
 	return nil
 }
 
-// toProviderPage leads to an identity provider. A redirect would not do: the
-// policy of the page with the form lets its answer lead nowhere but to us.
+// toProviderPage sends the browser to an identity provider. A redirect is not
+// possible: the policy of the page with the form allows it to lead only to this
+// site.
 type toProviderPage struct {
 	To    template.URL // of a provider that the operator has configured
 	Place string
@@ -90,9 +91,9 @@ func (w *Web) toProvider(v *visit, r signin.StartRequest, back string) error {
 	return v.show(toProviderPage{To: template.URL(address), Place: place(address)}) // #nosec G203: the address of a configured provider
 }
 
-// acceptAnswer takes the form that a SAML provider sends through the browser. It
-// comes from another site, and so without our cookies; they come with the request that
-// it leads to.
+// acceptAnswer receives the form that a SAML provider sends through the
+// browser. It comes from another site and therefore without our cookies; they
+// come with the request that it redirects to.
 func (w *Web) acceptAnswer(v *visit) error {
 	if err := v.throttleProvider(); err != nil {
 		return err
@@ -124,8 +125,8 @@ func (w *Web) providerMetadata(v *visit) error {
 	return err
 }
 
-// finishProvider takes the answer of an identity provider. All refusals look the
-// same in the browser: the log has the reasons.
+// finishProvider handles the response of an identity provider. All refusals
+// look the same in the browser; the log has the reasons.
 func (w *Web) finishProvider(v *visit) error {
 	if err := v.throttleProvider(); err != nil {
 		return err

@@ -13,8 +13,8 @@ type snippetForm struct {
 	Snippet *snippet.Snippet // nil for a new one
 	Form    form
 	Rows    []snippetRow
-	Kept    []string // files that a form can not hold; they stay
-	To      string   // where it is sent
+	Kept    []string // files that cannot be edited in a form; they are kept
+	To      string   // URL of the form
 	Back    string
 }
 
@@ -60,7 +60,7 @@ func (w *Web) newSnippetForm(v *visit, in *project.Ref) error {
 	return v.show(p)
 }
 
-// sentRows are the files of a form as they were sent.
+// sentRows returns the submitted files of a form.
 func (v *visit) sentRows() []snippetRow {
 	was, paths, contents := v.r.PostForm["was"], v.r.PostForm["path"], v.r.PostForm["content"]
 	at := func(list []string, i int) string {
@@ -76,7 +76,7 @@ func (v *visit) sentRows() []snippetRow {
 	return rows
 }
 
-// fieldsOf are what the form says; before are the files that were there.
+// fieldsOf returns the fields of the form; before are the existing files.
 func (v *visit) snippetFields(rows []snippetRow, before map[string]string) snippet.Fields {
 	title, text, visibility := v.text("title"), v.prose("description"), project.Visibility(v.text("visibility"))
 	f := snippet.Fields{Title: &title, Description: &text, Visibility: &visibility, UserAgent: v.r.UserAgent()}
@@ -111,7 +111,7 @@ func (w *Web) newSnippet(v *visit, in *project.Ref) error {
 	return p.refused(v, err)
 }
 
-// refused shows the form again with what was entered.
+// refused shows the form again with the submitted values.
 func (p snippetForm) refused(v *visit, err error) error {
 	p.Form = v.sent()
 	if len(p.Rows) == 0 {
@@ -124,8 +124,7 @@ func (p snippetForm) refused(v *visit, err error) error {
 	return v.again(p)
 }
 
-// snippetEdit is the form of a snippet that is there, with the texts of its
-// files.
+// snippetEdit is the form of an existing snippet, with the texts of its files.
 func (w *Web) snippetEdit(v *visit, in *project.Ref) (snippetForm, map[string]string, error) {
 	var p snippetForm
 	s, err := w.findSnippet(v, in)

@@ -49,8 +49,8 @@ func (w *Web) snippetComments() commentable {
 	}
 }
 
-// snippetPage adds a page of snippets to projects, and to those of users: in is
-// nil for the latter.
+// snippetPage adds a page of snippets to projects and to the personal snippets
+// of users. in is nil for the latter.
 func (w *Web) snippetPage(pattern string, who access, do func(v *visit, in *project.Ref) error) {
 	w.projectPage(pattern, who, func(v *visit, ref project.Ref) error { return do(v, &ref) })
 	method, path, _ := strings.Cut(pattern, " ")
@@ -59,7 +59,7 @@ func (w *Web) snippetPage(pattern string, who access, do func(v *visit, in *proj
 
 // snippetsPage is a list of snippets: of a project, of the user, or all public ones.
 type snippetsPage struct {
-	head   // without a project for those of users
+	head   // without a project for personal snippets
 	Own    bool
 	Search string
 	Rows   []*snippet.Snippet
@@ -79,7 +79,7 @@ func (p snippetsPage) title() string {
 	return "Explore snippets"
 }
 
-// Base is where these snippets are.
+// Base returns the URL of these snippets.
 func (p snippetsPage) Base() string { return snippetBase(p.Project) }
 
 func snippetBase(in *project.Project) string {
@@ -124,7 +124,7 @@ func (w *Web) projectSnippets(v *visit, ref project.Ref) error {
 
 // snippetView is a snippet with its files.
 type snippetView struct {
-	head     // without a project for one of a user
+	head     // without a project for a personal snippet
 	Snippet  *snippet.Snippet
 	Text     template.HTML // the description
 	Files    []snippetFile
@@ -144,7 +144,7 @@ type snippetFile struct {
 	Image bool
 	Raw   string
 	Cut   bool   // there are more lines than are shown
-	Why   string // why there is nothing to see
+	Why   string // why the content is not shown
 }
 
 func (snippetView) view() string    { return "shared/snippet" }
@@ -225,7 +225,8 @@ func snippetAddress(s *snippet.Snippet) string {
 // lineAnchor finds where a line begins, and what leads there.
 var lineAnchor = regexp.MustCompile(`((?:id="|href="#)L\d+)"`)
 
-// maxSnippetFile is how much of one file of several a page shows.
+// maxSnippetFile is the maximum size of a file that is shown if a snippet has
+// several.
 const maxSnippetFile = 128 << 10
 
 func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFile, error) {
@@ -257,7 +258,8 @@ func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFi
 	return s, nil
 }
 
-// rawSnippet gives a file, in a form that no browser takes for a page of ours.
+// rawSnippet sends a file so that browsers never treat it as a page of this
+// site.
 func (w *Web) rawSnippet(v *visit, in *project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
@@ -301,12 +303,13 @@ func (w *Web) deleteSnippet(v *visit, in *project.Ref) error {
 	return v.redirectWithFlash(w.Snippets.Delete(v, v.actor, in, s.ID, nil), "The snippet was deleted.", to)
 }
 
-// editableText is a text that a form can hold; ok is false for others.
+// editableText returns a text that can be edited in a form; ok is false for
+// others.
 func editableText(b []byte) (string, bool) {
 	return string(b), utf8.Valid(b) && !strings.ContainsRune(string(b), 0)
 }
 
-// notChangeable refuses the form to one who may not send it.
+// notChangeable refuses the form to users who may not change the snippet.
 func notChangeable(s *snippet.Snippet, v *visit) error {
 	if s.MayChange(v.actor) {
 		return nil

@@ -14,11 +14,12 @@ import (
 // ciStatus is the state of a pipeline or a job, for the part "cistatus".
 type ciStatus struct {
 	Status  string
-	URL     string // where it leads to; empty for nowhere
+	URL     string // URL; empty for no link
 	Warning bool   // a job failed that is allowed to fail
 }
 
-// newState makes one in a template, of a job, a stage, a pipeline or a status.
+// newState returns the state of a job, a stage, a pipeline or a status, for
+// templates.
 func newState(of any, url string) ciStatus {
 	switch of := of.(type) {
 	case *ci.Job:
@@ -73,7 +74,7 @@ func (s ciStatus) Icon() string {
 	return "s-pending"
 }
 
-// stateOf is the state of a pipeline with the way to it; nothing for nil.
+// stateOf returns the state of a pipeline with a link to it, or nil for nil.
 func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
 	if p == nil {
 		return nil
@@ -90,7 +91,7 @@ func (s *ciStatus) text() string {
 	return s.Class() + s.URL
 }
 
-// tookText says how long something took, in two units.
+// tookText formats a duration in two units.
 func tookText(d any) string {
 	var t time.Duration
 	switch d := d.(type) {
@@ -117,10 +118,10 @@ func tookText(d any) string {
 	return fmt.Sprintf("%d h %d min", int(t.Hours()), int(t.Minutes())%60)
 }
 
-// percent is a share in words.
+// percent formats a percentage.
 func percent(n *float64) string { return fmt.Sprintf("%.1f %%", *n) }
 
-// until says how long it is until something happens.
+// until formats the time until an event.
 func (w *Web) until(t time.Time) string {
 	d := t.Sub(w.Now())
 	switch {
@@ -136,12 +137,12 @@ func (w *Web) until(t time.Time) string {
 	return "in " + plural(int(d/(24*time.Hour)), "day")
 }
 
-// ciHead is what the pages of the tab of pipelines begin with.
+// ciHead has the common data of the pages of pipelines.
 type ciHead struct {
 	head
-	Part string // which of them
+	Part string // current tab
 	Base string // "/group/project/-"
-	May  bool   // run pipelines somewhere
+	May  bool   // the user may run pipelines on some ref
 	at   time.Time
 	runs map[ci.RunRef]bool
 }
@@ -157,7 +158,7 @@ func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
 // MayOn reports whether the user may act on the jobs of a ref.
 func (h ciHead) MayOn(ref string, tag bool) bool { return h.runs[ci.RunRef{Name: ref, Tag: tag}] }
 
-// ask finds out on which refs the user may act.
+// ask finds the refs whose jobs the user may act on.
 func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	if h.May {
 		h.runs, err = v.web.CI.MayRun(v, v.actor, h.Project, refs...)
@@ -165,8 +166,8 @@ func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	return err
 }
 
-// pairs reads the variables of a form: the fields of one name belong to those
-// of the other, in their order. Rows without a name are left out.
+// pairs reads the variables of a form: the names and values in two lists of
+// fields. Rows without a name are left out.
 func (v *visit) pairs() []variable.Given {
 	var list []variable.Given
 	values, kinds := v.r.PostForm["variable_value"], v.r.PostForm["variable_type"]
@@ -183,19 +184,19 @@ func (v *visit) pairs() []variable.Given {
 	return list
 }
 
-// Lasted is how long a job ran, up to now if it does.
+// Lasted returns how long a job ran, or has been running.
 func (h ciHead) Lasted(j *ci.Job) template.HTML {
 	return runningTime(j.Duration(h.at), j.Status == flow.Running)
 }
 
-// Elapsed is how long a pipeline ran, up to now if it does.
+// Elapsed returns how long a pipeline ran, or has been running.
 func (h ciHead) Elapsed(p *ci.Pipeline) template.HTML {
 	return runningTime(p.Elapsed(h.at), p.Status == flow.Running)
 }
 
-// runningTime is a duration. The script counts on one that has not ended, from
-// the milliseconds that it has: the clock of the browser can differ. Only numbers
-// and units go into it.
+// runningTime formats a duration. The script keeps counting one that has not
+// ended, from the milliseconds in it, because the clock of the browser can
+// differ. Only numbers and units are written.
 func runningTime(d *time.Duration, goesOn bool) template.HTML {
 	text := tookText(d)
 	if d != nil && goesOn {
@@ -204,7 +205,7 @@ func runningTime(d *time.Duration, goesOn bool) template.HTML {
 	return template.HTML(text)
 }
 
-// pair gives a part of a template two things.
+// pair passes two values to a part of a template.
 type pair struct{ A, B any }
 
 func newPair(a, b any) pair { return pair{a, b} }

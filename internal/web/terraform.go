@@ -106,7 +106,7 @@ func (w *Web) downloadTerraformState(v *visit, ref project.Ref) error {
 	h.Set("Content-Disposition", disposition("attachment", name+".tfstate"))
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	if n, err := io.Copy(v.w, f); err != nil || n != f.Size {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the file is incomplete
 	}
 	return nil
 }

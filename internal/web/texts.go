@@ -8,23 +8,22 @@ import (
 	"svc/internal/lru"
 )
 
-// rendering is a text at a place, by the id of its content: what comes out of
-// it never changes.
+// rendering identifies a rendered text by its location and the ID of its
+// content. It never changes.
 type rendering struct {
 	at   spot
 	name string
 	id   git.OID
 }
 
-// texts keeps what has been rendered, up to a number of bytes. It holds
-// nothing that needs to be asked for again: who may see a text is asked before
-// its id is known.
+// texts caches rendered texts up to a number of bytes. Access to a text is
+// checked before its ID is known, so the cache needs no check.
 type texts struct {
 	mu    sync.Mutex
 	known *lru.Map[rendering, template.HTML]
 }
 
-// maxTexts is how many bytes are kept.
+// maxTexts is the maximum size of the cache in bytes.
 const maxTexts = 32 << 20
 
 func newTexts() *texts { return &texts{known: lru.New[rendering, template.HTML](maxTexts, nil)} }
@@ -35,7 +34,7 @@ func (t *texts) get(key rendering) (template.HTML, bool) {
 	return t.known.Get(key)
 }
 
-// put keeps a text.
+// put adds a text to the cache.
 func (t *texts) put(key rendering, html template.HTML) {
 	size := len(html) + len(key.at.project) + len(key.at.ref) + len(key.at.dir) + len(key.name) + 200
 	t.mu.Lock()

@@ -153,7 +153,7 @@ func newTodoRow(t *todo.Item) todoRow {
 	return r
 }
 
-// todoTarget returns the path of the target of an item, and what it is called.
+// todoTarget returns the path and the name of the target of an item.
 func todoTarget(t *todo.Item) (path, name string) {
 	switch t.On.Kind {
 	case todo.GroupKind:

@@ -53,7 +53,7 @@ type importPage struct {
 func (importPage) view() string    { return "shared/new_import" }
 func (p importPage) title() string { return "Import " + p.Noun() }
 
-// Noun is what is imported.
+// Noun returns "project" or "group".
 func (p importPage) Noun() string { return transferNoun(p.Project) }
 
 func transferNoun(project bool) string {
@@ -63,7 +63,7 @@ func transferNoun(project bool) string {
 	return "group"
 }
 
-// importKind is how the imports of groups differ from those of projects.
+// importKind has the differences between imports of groups and of projects.
 type importKind struct {
 	project bool
 	place   string // what a namespace for the import is called

@@ -72,7 +72,7 @@ type tokensPage struct {
 	Form   form
 	Tokens []user.Token
 	Scopes []scope
-	Made   *user.Token // with its secret, just after it was made
+	Made   *user.Token // with its secret if it was just created
 	Days   tokenSpan
 }
 
@@ -81,7 +81,7 @@ type scope struct{ Name, Text string }
 func (tokensPage) view() string  { return "user/settings_tokens" }
 func (tokensPage) title() string { return "Access tokens" }
 
-// scopeTexts say what the scopes are good for.
+// scopeTexts describe the scopes.
 func scopeTexts() map[string]string {
 	return map[string]string{
 		"api":              "Complete read and write access to the API, and to repositories over HTTP.",

@@ -41,7 +41,7 @@ func (preferencesPage) Tabs() (list []option) {
 	return list
 }
 
-// startPages are the names and addresses of the pages that can be the first one.
+// startPages are the names and paths of the pages that can be the start page.
 func startPages() map[string][2]string {
 	return map[string][2]string{
 		"projects": {"Your projects", "/dashboard/projects"}, "starred": {"Starred projects", "/dashboard/projects?starred=1"},
@@ -93,15 +93,15 @@ func (w *Web) savePreferences(v *visit) error {
 		}
 		return w.showPreferences(v, f)
 	}
-	// What was chosen in this browser gives way.
+	// The preference replaces the choice in this browser.
 	for _, name := range []string{"theme", "diff_view", "diff_w", "diff_single_file"} {
 		v.setCookie(name, "", "/", -time.Second)
 	}
 	return v.done("Your preferences were saved.", "/-/user_settings/preferences")
 }
 
-// startPage is the address of the page that the user wants to see first; empty for
-// the list of projects.
+// startPage returns the path of the start page of the user, or an empty string
+// for the list of projects.
 func startPage(u *user.User) string {
 	if u.Appearance.StartPage == "activity" {
 		return "/" + u.Username

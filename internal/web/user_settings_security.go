@@ -86,7 +86,7 @@ func (w *Web) showTwoFactor(v *visit, f form) error {
 	return v.showForm(p, f)
 }
 
-// startTwoFactor shows a new secret. It is in this answer and nowhere else.
+// startTwoFactor shows a new secret, only in this response.
 func (w *Web) startTwoFactor(v *visit) error {
 	e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
 	if err != nil {
@@ -208,8 +208,8 @@ func (w *Web) sessionsPage(v *visit) error {
 	return v.show(p)
 }
 
-// browserOf recognizes common browsers and systems: what
-// they say of themselves names several.
+// browserOf recognizes common browsers and systems: their User-Agent headers
+// name several.
 func browserOf(agent string) (name string, phone bool) {
 	browser, system := "Unknown browser", ""
 	for _, b := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {

@@ -25,19 +25,19 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// content is what a page shows: a struct of its own for each template.
+// content is the content of a page: a struct for each template.
 type content interface {
 	view() string  // name of the template
-	title() string // for the tab of the browser
+	title() string // title of the document
 }
 
-// views are the templates, each parsed when it is first shown: a server starts
-// without them, and most of its life shows a few.
+// views are the templates. Each is parsed when it is first shown, so that the
+// server starts faster.
 type views struct {
 	byName map[string]func() *template.Template
 }
 
-// get gives a template by its name, nil when there is none.
+// get returns a template by its name, or nil.
 func (s *views) get(name string) *template.Template {
 	if parsed := s.byName[name]; parsed != nil {
 		return parsed()
@@ -77,7 +77,7 @@ func templateFiles(dir string) []string {
 	return files
 }
 
-// constant is a picture or a file that a template names itself.
+// constant is an icon or a file that a template names itself.
 var constant = regexp.MustCompile(`\{\{(icon|asset) "([\w.-]+)"\}\}`)
 
 // indentation is a line break with the tabs that follow it.
@@ -102,14 +102,14 @@ func (w *Web) source(file string) string {
 	})
 }
 
-// frame is what the layout needs beside the content.
+// frame is the data of the layout besides the content.
 type frame struct {
 	Site         *Site
 	Title        string
-	User         *user.User // nil for one who has not signed in
-	Impersonator *user.User // the administrator who acts as the user
+	User         *user.User // nil if the visitor has not signed in
+	Impersonator *user.User // the administrator who impersonates the user
 	Flash        *flash
-	Theme        string // dark, light, or empty for that of the system
+	Theme        string // dark, light, or empty for the system theme
 	Path         string // of this page
 	Links        template.HTML
 	Side         template.HTML // the side bar, if the page has one
@@ -123,20 +123,20 @@ type frame struct {
 	Counts       todo.Counts // of a signed-in user
 	Status       string      // the emoji of their status
 	Zone         string      // their time zone
-	Tab          int         // the width of a tab; 0: the usual one
+	Tab          int         // tab width; 0 for the default
 
 	Broadcasts []shownBroadcast // messages of administrators
 
 	visit *visit
 }
 
-// Token is what every form repeats. Only a page that has a form asks for it:
-// others need no cookie.
+// Token returns the CSRF token for forms. Pages without forms do not ask for it
+// and need no cookie.
 func (f frame) Token() string { return f.visit.csrf() }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// render answers with a page.
+// render responds with a page.
 func (v *visit) render(status int, c content) error {
 	t := v.web.views.get(c.view())
 	if t == nil {
@@ -187,7 +187,7 @@ func (v *visit) render(status int, c content) error {
 	return nil
 }
 
-// part renders a piece of a page that is kept.
+// part renders a part of a page that is cached.
 func (w *Web) part(view, name string, data any) (template.HTML, error) {
 	var b strings.Builder
 	if err := w.views.get(view).ExecuteTemplate(&b, name, data); err != nil {
@@ -196,7 +196,7 @@ func (w *Web) part(view, name string, data any) (template.HTML, error) {
 	return template.HTML(b.String()), nil
 }
 
-// mainLinks are those of the bar on top, which has them twice.
+// mainLinks returns the links of the top bar, which has them twice.
 func mainLinks(path string, user bool, n todo.Counts) template.HTML {
 	var b strings.Builder
 	add := func(name string, to ...string) {
@@ -228,10 +228,10 @@ func counter(name string, n int) template.HTML {
 	return template.HTML(` <span class="counter" data-count="` + name + `"` + hidden + `>` + text + `</span>`)
 }
 
-// show answers with a page that all is well with.
+// show responds with a page and status 200.
 func (v *visit) show(c content) error { return v.render(http.StatusOK, c) }
 
-// again answers with the page of a form that was refused.
+// again responds with the page of a form that was refused.
 func (v *visit) again(c content) error { return v.render(http.StatusUnprocessableEntity, c) }
 
 func (w *Web) funcs() template.FuncMap {
@@ -282,13 +282,12 @@ func (w *Web) funcs() template.FuncMap {
 	}
 }
 
-// icon draws one of our pictures. They are decoration: what a button does is
-// said in words.
+// icon draws an icon. Icons are decoration: buttons also have a text.
 func (w *Web) icon(name string) template.HTML {
 	return template.HTML(`<svg class="icon" aria-hidden="true"><use href="` + w.assets.path("icons.svg") + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
 }
 
-// since says how long ago something was. The script keeps it up to date.
+// since formats the time since an event. The script keeps it up to date.
 func (w *Web) since(t any) template.HTML {
 	var at time.Time
 	switch t := t.(type) {
@@ -341,7 +340,7 @@ func byteSize(n int64) string {
 
 func shortID(id string) string { return id[:min(8, len(id))] }
 
-// portrait is the picture of a user, project or group, or its initial.
+// portrait is the avatar of a user, project or group, or its initial.
 type portrait struct {
 	Name, URL, Size string
 	Hue             int64
@@ -355,8 +354,8 @@ func face(name, kind string, id int64, file string) portrait {
 	return p
 }
 
-// drawFace draws a portrait. Lists have one in each row, so it is done without
-// a template.
+// drawFace draws an avatar without a template, because lists have one in each
+// row.
 func drawFace(p portrait) template.HTML {
 	inner := "?"
 	for _, r := range p.Name {
@@ -388,15 +387,15 @@ func newJoin(f frame, base, name string, s project.MembershipState) join {
 	return join{f, base, name, s}
 }
 
-// copied is a text to be copied, a secret mostly.
+// copied is a text with a copy button, usually a secret.
 type copied struct{ ID, What, Secret, Text string }
 
 func newCopied(id, what, secret, text string) copied { return copied{id, what, secret, text} }
 
-// pager leads to the pages of a list before and after.
+// pager has the links to the previous and next page of a list.
 type pager struct{ Before, After string }
 
-// perPage is how many rows a list shows.
+// perPage is the number of rows of a list on a page.
 const perPage = 20
 
 func (v *visit) paging() db.Paging {

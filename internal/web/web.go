@@ -1,8 +1,7 @@
-// Package web is the interface for browsers: pages rendered on the server, the forms on
-// them, and the few files that they need.
-//
-// The pages stand in tables (method, path, who may, handler) at the top of the
-// file that has their handlers; what is common to all of them is in page.go.
+// Package web is the interface for browsers: pages rendered on the server,
+// their forms, and static files. Route tables (method, path, access, handler)
+// are at the top of the file with the handlers; page.go has what all pages
+// share.
 package web
 
 import (
@@ -62,7 +61,7 @@ import (
 	"svc/internal/wiki"
 )
 
-// Deps are what the pages need.
+// Deps are the dependencies of the pages.
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
@@ -117,21 +116,21 @@ type Deps struct {
 	Now     func() time.Time
 	Site    Site
 
-	// Spool writes to w what produce writes, which does not wait for w.
+	// Spool writes the output of produce to w. produce does not wait for w.
 	Spool func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 
-	// Health gives the latest looks at this node, the oldest first; nil where
-	// no one looks.
+	// Health returns the latest health checks of this node, oldest first. It is
+	// nil if there are none.
 	Health func() []Sample
 }
 
-// Site is what pages show of the instance.
+// Site has the properties of the instance that pages show.
 type Site struct {
 	URL     string // without a slash at the end
 	Name    string
-	Cookies string // what the names of cookies start with
+	Cookies string // prefix of the names of cookies
 	SSHHost string
-	SSHPort string // empty: no git over SSH
+	SSHPort string // empty without Git over SSH
 	Version string
 }
 
@@ -139,16 +138,16 @@ type Site struct {
 type Web struct {
 	Deps
 	router *chi.Mux
-	// Pages below a project or group, by what stands behind "/-/".
+	// Pages below a project or group, by the part after "/-/".
 	projectPages, groupPages *chi.Mux
 	assets                   *assets
 	views                    *views
 	pages                    []route
 	rendered                 *texts // pieces of files and directories
-	painted                  *texts // files and changes, in colours
+	painted                  *texts // highlighted files and diffs
 	drawn                    *texts // pages
 	logs                     *joblog.Cache
-	visitors                 []byte // key of the CSRF tokens of those who have not signed in
+	visitors                 []byte // key of the CSRF tokens of visitors who have not signed in
 }
 
 // New builds the routes.
@@ -210,11 +209,10 @@ func New(d Deps) *Web {
 	return w
 }
 
-// Router has the routes, for those who need their patterns.
+// Router returns the routes.
 func (w *Web) Router() chi.Routes { return w.router }
 
-// ServeHTTP implements http.Handler. HEAD is GET whose body the server leaves
-// out.
+// ServeHTTP implements http.Handler. HEAD is handled as GET, without the body.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		get := *r
@@ -224,5 +222,5 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.router.ServeHTTP(rw, r)
 }
 
-// secure reports whether users come by HTTPS.
+// secure reports whether users connect by HTTPS.
 func (w *Web) secure() bool { return len(w.Site.URL) > 8 && w.Site.URL[:8] == "https://" }

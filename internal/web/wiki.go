@@ -24,22 +24,22 @@ func (w *Web) wikiPages() {
 	w.placePage("POST wikis/*", signedIn, w.wikiWrite)
 }
 
-// wikiAt is the address of a page of a wiki.
+// wikiAt returns the URL of a wiki page.
 func wikiAt(in project.Place, parts ...string) string {
 	return pathTo(append([]string{placePath(in), "-", "wikis"}, parts...)...)
 }
 
-// wikiHead is what every page of a wiki begins with.
+// wikiHead has the common data of the pages of a wiki.
 type wikiHead struct {
 	P        *head
 	G        *groupHead
 	Wiki     *wiki.Wiki
-	Base     string // the address of the wiki
+	Base     string // URL of the wiki
 	MayWrite bool
 	Clone    cloneURLs
 }
 
-// Name is that of the project or group.
+// Name returns the name of the project or group.
 func (h wikiHead) Name() string {
 	if h.G != nil {
 		return h.G.Group.FullName
@@ -66,11 +66,11 @@ func (w *Web) wikiHead(v *visit, in project.Place) (wikiHead, error) {
 // wikiView is a page of a wiki.
 type wikiView struct {
 	wikiHead
-	Page    *wiki.Page // nil for one that is not there
+	Page    *wiki.Page // nil if it does not exist
 	Slug    string
 	At      string // its address
 	Text    template.HTML
-	Side    template.HTML // of the page that stands beside all others
+	Side    template.HTML // of the side bar page
 	Pages   []*wiki.Page  // in its stead
 	More    bool
 	Version string // the old version that is shown
@@ -85,7 +85,7 @@ func (p wikiView) title() string {
 	return p.Page.Title + " · Wiki · " + p.Name()
 }
 
-// actionOf takes what is to be done with a page off the end of its address.
+// actionOf splits the action from the path of a page.
 func actionOf(rest string) (slug, action string) {
 	slug = strings.Trim(rest, "/")
 	dir, last := path.Split(slug)
@@ -98,7 +98,7 @@ func actionOf(rest string) (slug, action string) {
 	return slug, ""
 }
 
-// wikiRead shows a page, or what is known of it.
+// wikiRead shows a page.
 func (w *Web) wikiRead(v *visit, in project.Place) error {
 	slug, action := actionOf(v.rest())
 	switch {
@@ -143,10 +143,10 @@ func (w *Web) wikiRead(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// maxSide is how many pages are listed beside a page.
+// maxSide is the maximum number of pages listed in the side bar.
 const maxSide = 50
 
-// wikiSide finds what stands beside a page.
+// wikiSide returns the side bar of a page.
 func (w *Web) wikiSide(v *visit, in project.Place, p *wikiView) error {
 	_, side, err := w.Wikis.Page(v, v.actor, in, wiki.Sidebar, "")
 	if err == nil {
@@ -162,7 +162,7 @@ func (w *Web) wikiSide(v *visit, in project.Place, p *wikiView) error {
 	return err
 }
 
-// wikiFile gives an attachment: pictures are shown, everything else is saved.
+// wikiFile sends an attachment: images are shown, other files are downloaded.
 func (w *Web) wikiFile(v *visit, in project.Place, name string) error {
 	f, err := w.Wikis.File(v, v.actor, in, name)
 	if err != nil {
@@ -181,7 +181,7 @@ func (w *Web) wikiFile(v *visit, in project.Place, name string) error {
 	return nil
 }
 
-// wikiListPage is all pages of a wiki, or the versions of one.
+// wikiListPage lists the pages of a wiki, or the versions of one page.
 type wikiListPage struct {
 	wikiHead
 	Page     *wiki.Page // whose versions they are; nil for all pages
@@ -224,7 +224,7 @@ func (w *Web) wikiHistory(v *visit, in project.Place, slug string) error {
 	return v.show(wikiListPage{wikiHead: h, Page: page, At: wikiAt(in, slug), Versions: list.Items, Pager: v.pager(list.More)})
 }
 
-// wikiDiffPage is what one commit did to a wiki.
+// wikiDiffPage shows the changes of a commit to a wiki.
 type wikiDiffPage struct {
 	wikiHead
 	Slug   string

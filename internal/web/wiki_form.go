@@ -14,7 +14,7 @@ type wikiForm struct {
 	wikiHead
 	Page    *wiki.Page // nil for a new one
 	Form    form
-	To      string // where it is sent
+	To      string // URL of the form
 	Back    string
 	Preview template.HTML
 }
@@ -28,7 +28,7 @@ func (p wikiForm) title() string {
 	return "Edit " + p.Page.Title + " · Wiki · " + p.Name()
 }
 
-// Formats are what pages can be written in.
+// Formats are the markup formats of pages.
 func (wikiForm) Formats() []option {
 	return []option{{"markdown", "Markdown"}, {"rdoc", "RDoc"}, {"asciidoc", "AsciiDoc"}, {"org", "Org"}}
 }
@@ -53,7 +53,7 @@ func (w *Web) newWikiForm(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// wikiEdit is the form of a page that is there.
+// wikiEdit is the form of an existing page.
 func (w *Web) wikiEdit(v *visit, in project.Place, slug string) (wikiForm, error) {
 	p, err := w.wikiForm(v, in)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Web) editWikiForm(v *visit, in project.Place, slug string) error {
 	return v.show(p)
 }
 
-// sentPage is the page as the form has it.
+// sentPage returns the submitted page.
 func (v *visit) sentPage(was string) wiki.Fields {
 	title, content, format := "/"+strings.TrimPrefix(v.text("title"), "/"), lines(v.sent().Get("content"), was), wiki.Format(v.text("format"))
 	f := wiki.Fields{Title: &title, Content: &content, Message: v.text("message"), Version: v.text("version")}
@@ -109,7 +109,7 @@ func (p wikiForm) refused(v *visit, err error) error {
 	return v.again(p)
 }
 
-// previewPage shows the form again, with the page as it would be.
+// previewPage shows the form again, with a preview of the page.
 func (w *Web) previewPage(v *visit, p wikiForm, f wiki.Fields) error {
 	page := wiki.Page{Slug: strings.TrimPrefix(*f.Title, "/"), Format: wiki.Markdown, Content: *f.Content}
 	if f.Format != nil {
