@@ -35,18 +35,18 @@ func (c *command) importFrom() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import --url URL --token-file FILE (--group PATH | --project PATH) --to NAMESPACE",
 		Short: "Import groups and projects from another server",
-		Long: `Import groups and projects from another server of the v4 API, another svc or
-GitLab, into a running server, and show the progress. The command uses the API
-of the running server: it can run on any machine, and the import goes on in the
+		Long: `Import groups and projects from another server with the v4 API (another svc, or
+GitLab) into a running server, and show the progress. The command uses the API of
+the running server: it can run on any machine, and the import continues in the
 background if the command is interrupted.
 
-The files have an access token each: --token-file of the source, with the scopes
-read_api and read_repository, and --server-token-file of the running server,
-with the scope api. --group and --project can be repeated. Without --to, groups
-become top-level groups.
+Access tokens are read from files: --token-file has the token of the source, with
+the scopes read_api and read_repository; --server-token-file has the token of the
+running server, with the scope api. --group and --project can be repeated.
+Without --to, groups become top-level groups.
 
-With --dry-run nothing is imported: the command reads the source itself and
-lists what it has. It exits with status 1 if a group or project failed.`,
+With --dry-run nothing is imported: the command only reads the source and lists
+its contents. The exit status is 1 if a group or project failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runImport(cmd, o) },
 	}
@@ -279,7 +279,7 @@ func (a *apiClient) entities(ctx context.Context, id int64) (all []importedEntit
 	}
 }
 
-// interrupted says that the import goes on without the command.
+// interrupted prints that the import continues without the command.
 func (c *command) interrupted(ctx context.Context, id int64, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted: import %d goes on in the background; see GET /bulk_imports/%d/entities, or cancel it with POST /bulk_imports/%d/cancel", id, id, id)
