@@ -37,6 +37,9 @@ func TestTree(t *testing.T) {
 		for _, b := range breaches(pkg, imports, testImports) {
 			t.Error(b)
 		}
+		if n := lines(fset, files); n > maxLines && pkg != "internal/api" && pkg != "internal/web" {
+			t.Errorf("%s has %d lines, more than %d: move a part that needs nothing else of it to a subpackage", pkg, n, maxLines)
+		}
 		if fault := commentFault(files); fault != "" {
 			t.Errorf("%s: %s", pkg, fault)
 		}
@@ -52,6 +55,20 @@ func TestTree(t *testing.T) {
 			}
 		}
 	}
+}
+
+// maxLines is the maximum number of lines of a package without its tests and
+// subpackages. api and web may be larger: they have a file for each resource.
+const maxLines = 10_500
+
+// lines returns the number of lines of a package without its tests.
+func lines(fset *token.FileSet, files []source) (n int) {
+	for _, s := range files {
+		if !s.test {
+			n += fset.File(s.file.Pos()).LineCount()
+		}
+	}
+	return n
 }
 
 // TestWaits checks that the tests of every module wait for conditions.
