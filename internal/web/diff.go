@@ -25,9 +25,9 @@ const (
 	// maxDiffText is the maximum size in bytes of the HTML of all files on a
 	// page. Further files are loaded when they come into view.
 	maxDiffText = 144 << 10
-	// leastRow is what a line has around it, at least.
+	// leastRow is the minimum overhead of a line in bytes.
 	leastRow = 40
-	// maxOneFile bounds a file that was asked for alone.
+	// maxOneFile is the maximum size of a file that was requested alone.
 	maxOneFile = 10_000
 	// allContext is the number of lines around a change that shows whole files.
 	allContext = 1 << 20
@@ -78,10 +78,10 @@ type diffView struct {
 type diffFile struct {
 	git.FileDiff
 	ID      string        // of the element: diffnote.FileCode
-	Body    template.HTML // rows of a table; empty when there is nothing to show
+	Body    template.HTML // table rows; empty if nothing is shown
 	Above   template.HTML // threads on the whole file
-	Why     string        // why there is nothing
-	Show    string        // the address that shows the file alone
+	Why     string        // why no text is shown
+	Show    string        // URL that shows only this file
 	More    string        // the same, with all lines of the file
 	Before  string        // raw, before and after: for images
 	After   string
@@ -93,7 +93,7 @@ type diffFile struct {
 	Threads int // on its lines
 }
 
-// Kind names what happened to the file.
+// Kind describes the change of the file.
 func (f diffFile) Kind() string {
 	switch {
 	case f.New:
@@ -113,7 +113,7 @@ func (f diffFile) ModeChanged() bool {
 	return !f.New && !f.Deleted && f.AMode != f.BMode
 }
 
-// Submodule reports whether it is another repository.
+// Submodule reports whether it is a submodule.
 func (f diffFile) Submodule() bool { return f.AMode == "160000" || f.BMode == "160000" }
 
 // Picture reports whether browsers show the file.
@@ -122,8 +122,8 @@ func (f diffFile) Picture() bool { return f.Binary && imageKind(f.NewPath) != ""
 // Expands reports whether lines around the changes can be shown.
 func (f diffFile) Expands() bool { return f.Body != "" && !f.New && !f.Deleted && !f.Submodule() }
 
-// diffChoice is a setting of comparisons: as the address says, and from then on.
-// The first value is the default.
+// diffChoice is a display setting of comparisons: the value of the query, which
+// is remembered, or the saved one. The first value is the default.
 func (v *visit) diffChoice(name, cookie string, values ...string) string {
 	want, kept := v.param(name), v.cookie(cookie)
 	for _, value := range values {
@@ -149,8 +149,8 @@ func (v *visit) parallel() bool {
 	return v.diffChoice("view", "diff_view", "inline", "parallel") == "parallel"
 }
 
-// hideSpace reports whether the visitor wants to see no changes of whitespace:
-// as chosen in this browser, or else in the account.
+// hideSpace reports whether whitespace changes are hidden: as chosen in this
+// browser, or else in the preferences.
 func (v *visit) hideSpace() bool {
 	if v.session != nil && !v.session.User.ShowWhitespaceInDiffs {
 		return v.diffChoice("w", "diff_w", "1", "0") == "1"
@@ -158,7 +158,7 @@ func (v *visit) hideSpace() bool {
 	return v.diffChoice("w", "diff_w", "0", "1") == "1"
 }
 
-// oneFile reports whether the visitor wants to see one file at a time.
+// oneFile reports whether one file is shown at a time.
 func (v *visit) oneFile() bool {
 	if v.session != nil && v.session.User.ViewDiffsFileByFile {
 		return v.diffChoice("single_file", "diff_single_file", "true", "false") == "true"
@@ -166,7 +166,7 @@ func (v *visit) oneFile() bool {
 	return v.diffChoice("single_file", "diff_single_file", "false", "true") == "true"
 }
 
-// diffAddress is the address of this page with another value.
+// diffAddress returns the URL of this page with another value.
 func (v *visit) diffAddress(name, value string) string {
 	q := v.r.URL.Query()
 	q.Set(name, value)
@@ -183,7 +183,7 @@ func (v *visit) diffAddress(name, value string) string {
 	return "?" + q.Encode()
 }
 
-// diffView draws the files that the visitor wants: a page of them, or one.
+// diffView draws the requested files: a page of them, or one.
 func (v *visit) diffView(s diffSource) (diffView, error) {
 	d := diffView{
 		Total: len(s.files), Parallel: v.parallel(), HideSpace: v.hideSpace(), Single: v.oneFile(),
@@ -205,7 +205,7 @@ func (v *visit) diffView(s diffSource) (diffView, error) {
 			d.Viewed++
 		}
 	}
-	first := s.threads.wantedFile() // drawn whatever else there is on its page
+	first := s.threads.wantedFile() // always drawn
 	page := min(v.pageNumber(), max(1, (len(s.files)+per-1)/per))
 	for i, f := range s.files {
 		if d.Only == "" && first != "" && f.NewPath == first {
@@ -260,7 +260,7 @@ func (v *visit) diffFile(s diffSource, file git.FileDiff) diffFile {
 	return f
 }
 
-// drawFile draws the text of a file in the room that is left on the page.
+// drawFile draws the text of a file within the remaining size of the page.
 func (v *visit) drawFile(s diffSource, f *diffFile, d *diffView, room int) error {
 	alone := d.Only != ""
 	if err := v.readAgain(s, f, alone); err != nil {
@@ -288,8 +288,8 @@ func (v *visit) drawFile(s diffSource, f *diffFile, d *diffView, room int) error
 	return s.threads.failure()
 }
 
-// readAgain reads the text of a file that was asked for alone, if it is not there
-// yet or if more lines around the changes are wanted.
+// readAgain reads the text of a file that was requested alone, if it is missing
+// or needs more context.
 func (v *visit) readAgain(s diffSource, f *diffFile, alone bool) error {
 	context := 0
 	if text := v.param("context"); text == "all" {
@@ -313,7 +313,7 @@ func (v *visit) readAgain(s diffSource, f *diffFile, alone bool) error {
 	return nil
 }
 
-// lead finds the addresses of the file in a project, before and after.
+// lead sets the URLs of the file before and after the change.
 func (f *diffFile) lead(in string, before, after git.OID) {
 	if before != "" && !f.New {
 		f.Before = pathTo(in, "-", "raw", string(before), f.OldPath)
@@ -325,8 +325,9 @@ func (f *diffFile) lead(in string, before, after git.OID) {
 	}
 }
 
-// why says why the text of a file is not shown; cut, that it could be. A file that
-// was asked for is shown even if it is long, generated or viewed.
+// why returns why the text of a file is not shown; cut is true if it can be
+// shown on request. A requested file is shown even if it is long, generated or
+// viewed.
 func why(f diffFile, lines int, alone, wanted bool) (text string, cut bool) {
 	switch {
 	case f.LFS != "":
@@ -361,14 +362,14 @@ func folded(lines int) string {
 	return "The diff has " + plural(lines, "line") + " and is collapsed."
 }
 
-// generatedNames are files that tools write.
+// generatedNames are names of files that tools generate.
 var generatedNames = map[string]bool{
 	"go.sum": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lock": true, "composer.lock": true,
 	"Cargo.lock": true, "Gemfile.lock": true, "poetry.lock": true, "Pipfile.lock": true, "uv.lock": true, "flake.lock": true, "pubspec.lock": true, "mix.lock": true,
 	"gradle.lockfile": true, "Podfile.lock": true,
 }
 
-// generated reports whether the name of a file is one that tools write.
+// generated reports whether a file is generated, by its name.
 func generated(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	if generatedNames[name] {
@@ -382,8 +383,8 @@ func generated(path string) bool {
 	return false
 }
 
-// showDiff answers with a page, or with one file of its comparison if the script
-// of the page asks for that.
+// showDiff responds with a page, or with one file of the comparison if the
+// script requests it.
 func (v *visit) showDiff(c content, d diffView) error {
 	if v.param("fragment") == "" {
 		return v.show(c)
@@ -391,8 +392,8 @@ func (v *visit) showDiff(c content, d diffView) error {
 	return v.diffFragment(http.StatusOK, d)
 }
 
-// diffFragment answers with the files of a comparison, the state of its threads
-// and the message of the last form.
+// diffFragment responds with the files of a comparison, the state of its
+// threads and the flash message.
 func (v *visit) diffFragment(status int, d diffView) error {
 	if len(d.Files) == 0 {
 		return errs.NotFound("")
@@ -410,7 +411,7 @@ func (v *visit) diffFragment(status int, d diffView) error {
 	return nil
 }
 
-// encode is the query of an address.
+// encode returns the query of a URL.
 func encode(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

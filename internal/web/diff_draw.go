@@ -12,7 +12,8 @@ import (
 	"svc/internal/secret"
 )
 
-// maxHighlightedDiff is the most bytes of a text that are highlighted.
+// maxHighlightedDiff is the maximum size in bytes of a text that is
+// highlighted.
 const maxHighlightedDiff = 64 << 10
 
 // diffLine is a line of a comparison: ' ' is in both files, '-' and '+' are in
@@ -24,8 +25,8 @@ type diffLine struct {
 	html     string
 }
 
-// parseDiff takes the text of a comparison apart. Carriage returns that end
-// every line are left out; where they differ they are shown.
+// parseDiff parses the text of a comparison. Carriage returns at the end of
+// every line are left out; if only some lines have them they are shown.
 func (w *Web) parseDiff(ctx context.Context, name, text string) []diffLine {
 	raw := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	windows := true
@@ -99,7 +100,7 @@ func changed(lines []diffLine) (removed, added int) {
 	return removed, run(lines[removed:], '+')
 }
 
-// highlightSides highlights the lines, each file as far as it is known.
+// highlightSides highlights the lines of both files, as far as they are known.
 func (w *Web) highlightSides(ctx context.Context, name string, list []diffLine, sides [2][]string, at [][2]int) {
 	for side, lines := range sides {
 		text := strings.Join(lines, "\n")
@@ -136,8 +137,7 @@ func hunk(line string) (old, now int) {
 	return old, now
 }
 
-// drawnDiff is drawDiff for a text that may have been drawn before, if no one
-// says anything about its lines.
+// drawnDiff is drawDiff with a cache for texts without threads on their lines.
 func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, below lineNotes) template.HTML {
 	if len(below.at) > 0 {
 		return w.drawDiff(ctx, name, text, parallel, below)

@@ -30,7 +30,7 @@ type lineNotes struct {
 	newSide bool
 }
 
-// drawBelow writes the threads on a line below it.
+// drawBelow writes the threads of a line below it.
 func drawBelow(b *strings.Builder, columns string, below lineNotes, l *diffLine) {
 	if l == nil || below.at == nil {
 		return
@@ -78,12 +78,12 @@ type placedThread struct {
 	at *diffnote.Position
 }
 
-// threadLink leads to a thread.
+// threadLink is a link to a thread.
 type threadLink struct {
 	Note     int64
 	File     string // diffnote.FileCode; empty if it is not in this diff
 	Where    string
-	Text     string // how it begins
+	Text     string // beginning of its text
 	Author   string
 	To       string
 	Open     bool
@@ -117,8 +117,7 @@ func (t *lineThreads) wantedFile() string {
 	return ""
 }
 
-// elsewhere is the address of the note that was asked for, if it is in another
-// version.
+// elsewhere returns the URL of the requested note if it is in another version.
 func (t *lineThreads) elsewhere() string {
 	for _, l := range t.List {
 		if l.Outdated && l.Note == t.wanted {
@@ -327,7 +326,7 @@ func (t *lineThreads) link(p *mergePage, d *plan.Discussion, now *diffnote.Posit
 	return l
 }
 
-// createDiffNote begins a thread about lines of the changes, or about a file.
+// createDiffNote starts a thread on lines of the changes, or on a file.
 func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	p, err := w.mergeRequest(v, ref)
 	if err != nil {
@@ -363,8 +362,7 @@ func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	return v.redirect(fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version), "note", fmt.Sprint(n.ID)), n.ID))
 }
 
-// refuseDiffNote says why a comment was refused: to the script of the page, or
-// on the page.
+// refuseDiffNote shows why a comment was refused, to the script or on the page.
 func (w *Web) refuseDiffNote(v *visit, p *mergePage, version int64, err error) error {
 	if e, ok := errs.As(err); ok && v.param("fragment") != "" && e.Kind == errs.KindInvalid {
 		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

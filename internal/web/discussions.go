@@ -65,16 +65,16 @@ type discussions struct {
 // Blank is an empty form.
 func (discussions) Blank() form { return form{} }
 
-// thread is notes that belong together.
+// thread is a discussion on a page.
 type thread struct {
 	ID       string
 	Notes    []noteView
-	Settled  *plan.Note // the one that says who settled it
+	Settled  *plan.Note // the note about its resolution
 	Together bool       // a thread
-	Where    string     // in a diff; empty for one that is about the whole
+	Where    string     // position in a diff; empty for other threads
 	There    string     // address of that
 	File     string     // of the lines that it is about; empty for a whole file
-	Left     int        // notes that the page has no room for
+	Left     int        // number of notes that are not shown
 	Whole    string     // address of all notes, when some are left
 	Drafts   []draftView
 }
@@ -206,7 +206,7 @@ func positionText(p *diffnote.Position) string {
 	return p.NewPath
 }
 
-// targetPath is the address of an object with comments.
+// targetPath returns the URL of an object with comments.
 func targetPath(on plan.Noteable, c commentable) string {
 	return fmt.Sprintf("/%s/-/%s/%d", on.In.FullPath, c.path(), on.IID)
 }
@@ -245,7 +245,8 @@ func (w *Web) createNote(c commentable) func(*visit, project.Ref) error {
 	}
 }
 
-// noteAddress leads to a note that was just made: on the last page.
+// noteAddress returns the URL of a note that was just created, on the last
+// page.
 func (w *Web) noteAddress(v *visit, on plan.Noteable, at string, n *plan.Note) (string, error) {
 	page, err := w.Plan.Discussions(v, on, db.Paging{Limit: 1, Totals: true})
 	if err != nil {
@@ -340,7 +341,7 @@ type writing struct {
 	Back     string
 	Head     string
 	Form     form
-	Looks    bool // show how it will look
+	Looks    bool // show the preview
 	Preview  template.HTML
 	Insider  bool
 	Internal bool
@@ -376,7 +377,7 @@ func (w *Web) writeAgain(v *visit, on plan.Noteable, c commentable, p writing, f
 	return w.showWriting(v, on, c, p)
 }
 
-// note finds the note that an address names.
+// note returns the note that the URL names.
 func (w *Web) note(v *visit, ref project.Ref, c commentable) (plan.Noteable, *plan.Note, error) {
 	on, err := c.find(v, ref)
 	if err != nil {

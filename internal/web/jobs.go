@@ -91,7 +91,7 @@ func (p jobPage) Starts() bool {
 	return p.MayRun && (p.Status == flow.Manual || p.Status == flow.Scheduled) && p.Gate.Allowed && !p.Gate.Waiting
 }
 
-// logPart is a window of a log, and where the ones before and after it are.
+// logPart is a window of a log with links to the previous and the next one.
 type logPart struct {
 	joblog.Window
 	Rows   []logRow
@@ -162,7 +162,7 @@ func (w *Web) job(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) mayOnJob(v *visit, p *jobPage) error {
-	can, err := w.CI.JobCan(v, v.actor, p.head.Project, p.Job) // that of the job is without the access
+	can, err := w.CI.JobCan(v, v.actor, p.head.Project, p.Job) // p.Job.Project does not have the access of the actor
 	p.SetsVars, p.Gate = can.SetVariables, can.Gate
 	p.MayRun, p.MayKeep, p.MayDelete, p.MayErase = can.Run, can.Keep, can.DeleteArtifacts, can.Erase
 	return err

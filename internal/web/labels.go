@@ -29,8 +29,8 @@ type labelsPage struct {
 // labelRow is a label in the list.
 type labelRow struct {
 	*plan.Label
-	Own      bool // of this place itself, and the visitor may change it
-	Above    bool // of a group above
+	Own      bool // not inherited, and the visitor may change it
+	Above    bool // inherited from a group
 	Promotes bool
 }
 
@@ -68,10 +68,10 @@ func (h planHead) grouped() bool {
 	return h.P != nil && h.P.Project.Namespace.Kind == project.GroupNamespace
 }
 
-// labelForm is a new label, or one that is changed.
+// labelForm is the form of a new or an existing label.
 type labelForm struct {
 	planHead
-	ID   int64 // 0 is a new one
+	ID   int64 // 0 for a new one
 	Form form
 }
 
@@ -126,7 +126,7 @@ func (v *visit) labelFields(f *form, in project.Place) plan.LabelFields {
 	return fields
 }
 
-// saveLabel makes or changes a label, and shows the form again if that is
+// saveLabel creates or changes a label, and shows the form again if it is
 // refused.
 func (w *Web) saveLabel(v *visit, in project.Place, id int64, done string, save func(plan.LabelFields) error) error {
 	f := v.sent()
@@ -161,7 +161,7 @@ func (w *Web) updateLabel(v *visit, in project.Place) error {
 	})
 }
 
-// onLabel does something to the label that the address names.
+// onLabel runs an action on the label that the URL names.
 func (w *Web) onLabel(v *visit, in project.Place, done string, do func(ref string) error) error {
 	id, err := v.number("id")
 	if err != nil {

@@ -26,7 +26,7 @@ func isMarkdown(name string) bool {
 	return false
 }
 
-// renderText makes HTML of a README or the like.
+// renderText renders a README or a similar file to HTML.
 func (w *Web) renderText(ctx context.Context, name, source string, at spot) (template.HTML, error) {
 	if !isMarkdown(name) {
 		return template.HTML(markup.Plain(source)), nil

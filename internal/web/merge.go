@@ -107,7 +107,7 @@ type mergePage struct {
 	Versions  []*merge.Version
 	Shown     *merge.Version
 	Since     *merge.Version // the version that it is compared with; nil for the base
-	Elsewhere string         // address of the version with the note that was asked for
+	Elsewhere string         // URL of the version with the requested note
 	Threads   plan.ThreadCount
 	Pager     pager
 }
@@ -167,7 +167,7 @@ func (w *Web) mergeTab(tab string) func(*visit, project.Ref) error {
 	}
 }
 
-// mergeRequest is what all pages of a merge request begin with.
+// mergeRequest returns the common data of the pages of a merge request.
 func (w *Web) mergeRequest(v *visit, ref project.Ref) (mergePage, error) {
 	h, err := w.planHead(v, project.Place{Ref: ref}, "merges")
 	if err != nil {
@@ -284,7 +284,7 @@ type mergePipeline struct {
 	In string
 }
 
-// branchOf leads to a branch of a project.
+// branchOf returns the URL of a branch of a project.
 func branchOf(p *project.Project, name string) string {
 	if p == nil {
 		return ""
@@ -292,14 +292,15 @@ func branchOf(p *project.Project, name string) string {
 	return pathTo(p.FullPath, "-", "tree", name)
 }
 
-// SourcePath leads to the source branch; empty when the visitor can not go there.
+// SourcePath returns the URL of the source branch, or an empty string if the
+// visitor cannot see it.
 func (p mergePage) SourcePath() string { return branchOf(p.Source, p.SourceBranch) }
 
-// TargetPath leads to the target branch.
+// TargetPath returns the URL of the target branch.
 func (p mergePage) TargetPath() string { return branchOf(p.P.Project, p.TargetBranch) }
 
-// Fetch is the command that fetches the source branch, to try it or to resolve
-// what clashes.
+// Fetch returns the command that fetches the source branch, to try it or to
+// resolve conflicts.
 func (p mergePage) Fetch() string {
 	return "git fetch origin merge-requests/" + strings.TrimPrefix(p.Ref, "!") + "/head"
 }

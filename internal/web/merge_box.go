@@ -10,7 +10,7 @@ import (
 // mergeBox shows whether a merge request can be merged, and has the
 // buttons that the visitor may press.
 type mergeBox struct {
-	Kind   string // ok, wait, warn or done: how it looks
+	Kind   string // ok, wait, warn or done: selects the icon
 	Head   string
 	Text   string
 	Also   []mergeCheck // the other checks that fail
@@ -19,18 +19,18 @@ type mergeBox struct {
 	Auto   bool         // it can be merged when its pipeline has succeeded
 	// AutoText is the label of the button for that.
 	AutoText string
-	Waits    bool // it will be
-	Cancels  bool // the visitor may take that back
-	Ready    bool // it is a draft that the visitor may call ready
+	Waits    bool // it is set to be merged automatically
+	Cancels  bool // the visitor may cancel that
+	Ready    bool // it is a draft that the visitor may mark as ready
 	Rebases  bool
-	Behind   bool   // it can be rebased, but need not be
+	Behind   bool   // it can be rebased, but this is optional
 	Bypass   bool   // the visitor may bypass requested changes
 	Threads  int    // open threads of an open one
 	FollowUp string // the form of an issue that continues the open threads
 	Commit   string // of a merged one, that can be reverted and cherry-picked
 	Solves   string // the page to resolve conflicts
-	Fault    string // of the last try
-	Again    bool   // more will be known in a moment
+	Fault    string // of the last attempt
+	Again    bool   // the check is still running
 	Squash   string // choice, always or never
 	Removes  bool   // whether to remove the source branch can be chosen
 }
@@ -124,8 +124,8 @@ func (w *Web) mergeChecks(v *visit, p *mergePage, b *mergeBox) error {
 	return nil
 }
 
-// followUp is the address of the form of an issue that continues the open threads
-// of a merge request.
+// followUp returns the URL of the form of an issue that continues the open
+// threads of a merge request.
 func followUp(base string, iid int64) string {
 	return fmt.Sprintf("%sissues/new?merge_request_to_resolve_discussions_of=%d", base, iid)
 }

@@ -84,7 +84,7 @@ func (p mergePage) VersionName(i int) string {
 	return fmt.Sprintf("version %d", len(p.Versions)-i)
 }
 
-// setViewed marks a file as viewed, or takes the mark away: "1" or "0", then the
+// setViewed sets or removes the viewed mark of a file: "1" or "0", then the
 // file.
 func (w *Web) setViewed(v *visit, ref project.Ref) error {
 	iid, err := v.number("id")

@@ -148,7 +148,8 @@ func orRedirect(v *visit, to string, err error) error {
 	return v.redirect(to)
 }
 
-// startMerge begins the page of a merge request from a branch of a project.
+// startMerge prepares the page of a new merge request from a branch of a
+// project.
 func (w *Web) startMerge(v *visit, ref project.Ref, f form) (mergeForm, *project.Project, error) {
 	h, err := w.planHead(v, project.Place{Ref: ref}, "merges")
 	if err != nil {
@@ -212,7 +213,7 @@ func (w *Web) askBranches(v *visit, p mergeForm) (err error) {
 	return v.showForm(p, p.Form)
 }
 
-// describe suggests a title and a description, from what the branch has.
+// describe suggests a title and a description from the commits of the branch.
 func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 	p.Count, p.Files = len(found.Commits), len(found.Diff.Files)
 	newest := slices.Clone(found.Commits[max(0, len(found.Commits)-shownCommits):])
@@ -260,17 +261,17 @@ func (w *Web) describe(v *visit, p *mergeForm, found *repo.Comparison) error {
 	return nil
 }
 
-// issueBranch is the name of a branch that was made for an issue.
+// issueBranch matches the names of branches that were created for an issue.
 var issueBranch = regexp.MustCompile(`^(\d{1,9})-`)
 
-// titleOf makes a title of the name of a branch.
+// titleOf returns a title for the name of a branch.
 func titleOf(branch string) string {
 	text := strings.NewReplacer("-", " ", "_", " ").Replace(branch)
 	first, n := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[n:]
 }
 
-// showMergeForm shows the form, with what can be chosen.
+// showMergeForm shows the form with its options.
 func (w *Web) showMergeForm(v *visit, p mergeForm) (err error) {
 	in, squash := p.Place, "default_off"
 	if p.Into != nil {

@@ -18,7 +18,7 @@ func (w *Web) mergePages() {
 type mergeRow struct {
 	*merge.MergeRequest
 	Path string // of its page
-	Ref  string // how it is called there
+	Ref  string // its reference in the list
 	Pick bool   // it has a checkbox
 	CI   *ciStatus
 }
@@ -61,7 +61,8 @@ func mergePath(m *merge.MergeRequest) string {
 	return "/" + m.ProjectPath + "/-/merge_requests/" + strconv.FormatInt(m.IID, 10)
 }
 
-// Clash reports whether an open merge request had conflicts at the last check.
+// Clash reports whether an open merge request had conflicts when it was last
+// checked.
 func (r mergeRow) Clash() bool { return r.State == merge.Opened && r.Status.HadConflicts() }
 
 // mergesPage is a list of merge requests.

@@ -35,9 +35,9 @@ type milestonesPage struct {
 type goalRow struct {
 	*plan.Milestone
 	plan.Counts
-	Page string // its address
+	Page string // its URL
 	Late bool
-	Own  bool // of this place itself
+	Own  bool // not inherited
 }
 
 // Share returns the completed percentage.
@@ -106,7 +106,7 @@ type milestonePage struct {
 func (milestonePage) view() string    { return "shared/milestone" }
 func (p milestonePage) title() string { return p.Milestone.Title + " · " + p.Name() }
 
-// goal finds the milestone that an address names, by its number.
+// goal returns the milestone that the URL names.
 func (w *Web) goal(v *visit, in project.Place) (*plan.Milestone, error) {
 	iid, err := v.number("id")
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *Web) milestone(v *visit, in project.Place) error {
 	if p.Shown != "closed" {
 		p.Shown = "opened"
 	}
-	if h.G != nil || h.P.Issues { // else it is one of merge requests alone
+	if h.G != nil || h.P.Issues { // otherwise it has only merge requests
 		f := plan.IssueFilter{Filter: listing.Filter{State: plan.State(p.Shown)}, Match: listing.Match{MilestoneID: fmt.Sprint(m.ID)}}
 		page, err := w.Plan.PlaceIssues(v, v.actor, h.Place, f, listing.Sort{By: "relative_position"}, v.paging())
 		if err != nil {
@@ -161,10 +161,10 @@ func (w *Web) milestone(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// milestoneForm is a new milestone, or one that is changed.
+// milestoneForm is the form of a new or an existing milestone.
 type milestoneForm struct {
 	planHead
-	IID  int64 // 0 is a new one
+	IID  int64 // 0 for a new one
 	Form form
 	Look template.HTML
 }
@@ -207,7 +207,7 @@ func (w *Web) editMilestone(v *visit, in project.Place) error {
 	return w.showMilestone(v, in, m.IID, filled("title", m.Title, "description", m.Description, "start_date", m.StartDate, "due_date", m.DueDate))
 }
 
-// saveMilestone makes or changes a milestone, and shows the form again if that
+// saveMilestone creates or changes a milestone, and shows the form again if it
 // is refused.
 func (w *Web) saveMilestone(v *visit, in project.Place, iid int64, done string, save func(plan.MilestoneFields) (*plan.Milestone, error)) error {
 	f := v.sent()

@@ -113,8 +113,8 @@ func known(v project.Visibility) bool {
 	return v == project.Private || v == project.Internal || v == project.Public
 }
 
-// refusedInPlace is refused, where a place that one may not use counts as a
-// mistake in the field that names it.
+// refusedInPlace is refused, except that a missing permission for the namespace
+// counts as an error of the field that names it.
 func (f *form) refusedInPlace(err error, name string) error {
 	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
 		e, _ := errors.AsType[*errs.Error](err)

@@ -17,8 +17,8 @@ func (w *Web) notificationPages() {
 	w.placePage("POST notifications", signedIn, w.savePlaceNotifications)
 	const leave = "/-/sent_notifications/{token}/unsubscribe"
 	w.page("GET "+leave, anyone, w.leavePage)
-	// Mail programs send this by themselves, so it is in no table of forms: who
-	// knows the address has the email.
+	// Email clients send this request by themselves, without a CSRF token:
+	// whoever knows the URL has the email.
 	w.router.Post(leave, w.handler(leave, holder, w.unsubscribe))
 }
 
@@ -42,7 +42,7 @@ func levelChoices(everywhere bool) []levelChoice {
 	return append([]levelChoice{{notify.Global, "Global", "Use the level of the parent group or your global level."}}, list...)
 }
 
-// eventGroup is events that belong together on a page.
+// eventGroup is a group of events on a page.
 type eventGroup struct {
 	Name   string
 	Events []eventTick
@@ -90,7 +90,7 @@ func levelName(l notify.Level) string {
 	return string(l)
 }
 
-// choice is what a form says of a level and of events.
+// choice has the level and the events of a form.
 func (v *visit) choice() notify.Change {
 	c := notify.Change{Events: map[notify.EventType]bool{}}
 	if level := notify.Level(v.text("level")); level != "" {
@@ -151,7 +151,7 @@ func (w *Web) saveNotifications(v *visit) error {
 	c := v.choice()
 	email, own := v.text("notification_email"), v.ticked("own_acts")
 	if strings.EqualFold(email, v.session.User.Email) {
-		email = "" // the primary one, whatever that will be
+		email = "" // the primary address, even if that changes
 	}
 	c.Email, c.OwnActivity = &email, &own
 	if _, err := w.Notify.SetEverywhere(v, v.actor, c); err != nil {
@@ -178,7 +178,7 @@ func newBell(f frame, base string, l notify.Level) bell { return bell{f, base, l
 // Name is the text of the level.
 func (b bell) Name() string { return levelName(b.Level) }
 
-// Token is what the form repeats.
+// Token is the CSRF token of the form.
 func (b bell) Token() string { return b.Frame.Token() }
 
 type placeNotificationsPage struct {
@@ -220,7 +220,7 @@ func (w *Web) savePlaceNotifications(v *visit, in project.Place) error {
 	c := v.choice()
 	_, err := w.Notify.SetAt(v, v.actor, in, c)
 	to := pathTo(string(in.Ref))
-	if v.ticked("events") || c.Level != nil && *c.Level == notify.Custom { // there is more to choose
+	if v.ticked("events") || c.Level != nil && *c.Level == notify.Custom { // custom events can be selected
 		to = pathTo(placePath(in)) + "/-/notifications"
 	}
 	return v.redirectWithFlash(err, "Your notification settings were saved.", to)

@@ -20,11 +20,11 @@ func (w *Web) oauthPages() {
 // consentPage asks a user whether an application may act for them.
 type consentPage struct {
 	App    *oauth.Application
-	Owner  *user.User // nil: the installation
+	Owner  *user.User // nil for the instance
 	Scopes []oauth.Scope
 	To     string     // URL of the redirect, as text
 	Fields []hidden   // the request, which the form repeats
-	User   *user.User // who is asked
+	User   *user.User // the user who is asked
 }
 
 type hidden struct{ Name, Value string }
@@ -88,13 +88,13 @@ func (w *Web) askConsent(v *visit, r *oauth.Request, values url.Values) error {
 		}
 		p.Owner = found[*owner]
 	}
-	// Browsers hold also the answer to a form to this: it leads away.
+	// Browsers apply the policy to the redirect after the form as well.
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "form-action 'self'", "form-action 'self' "+source(r.RedirectURI), 1))
 	return v.show(p)
 }
 
-// place is the host of an address, as text.
+// place returns the host of a URL, as text.
 func place(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Host == "" {
@@ -104,8 +104,8 @@ func place(uri string) string {
 	return u.Host
 }
 
-// source is an address as a Content-Security-Policy names it. It has no form
-// for hosts in brackets, nor for programs on the device: there it is the
+// source returns a URL as a source of a Content-Security-Policy. These have no
+// syntax for IPv6 addresses or custom schemes of apps: for those it is the
 // scheme.
 func source(uri string) string {
 	u, err := url.Parse(uri)
@@ -118,7 +118,7 @@ func source(uri string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// consent takes the answer of the user.
+// consent handles the answer of the user.
 func (w *Web) consent(v *visit) error {
 	values := url.Values{}
 	for name, list := range v.r.PostForm {
@@ -140,8 +140,8 @@ func (w *Web) consent(v *visit) error {
 	return v.leave(to)
 }
 
-// refuseApplication answers for a refusal: by sending it to the application
-// if that is allowed, else on a page.
+// refuseApplication shows a refusal: by a redirect to the application if that
+// is allowed, otherwise on a page.
 func (v *visit) refuseApplication(err error) error {
 	refused, ok := errors.AsType[*oauth.Error](err)
 	if !ok {
@@ -154,7 +154,7 @@ func (v *visit) refuseApplication(err error) error {
 	return nil
 }
 
-// leavingPage leads on to an application.
+// leavingPage has a link to an application.
 type leavingPage struct {
 	To    template.URL // one that its application has registered
 	Place string

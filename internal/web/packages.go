@@ -197,7 +197,7 @@ func (w *Web) pkg(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// packageGuides tells how to install a package.
+// packageGuides returns instructions to install a package.
 func (w *Web) packageGuides(k *packages.Package, files []*packages.File) []packageGuide {
 	api := w.Site.URL + "/api/v4/projects/" + strconv.FormatInt(k.ProjectID, 10) + "/packages/" + string(k.Type)
 	_, host, _ := cutScheme(api)

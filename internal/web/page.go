@@ -24,8 +24,7 @@ import (
 	"svc/internal/user"
 )
 
-// access says who may open a page. What they may do there is for the feature to
-// say.
+// access is who may open a page. The feature decides what they may do there.
 type access int
 
 const (
@@ -33,7 +32,7 @@ const (
 	signedIn          // others sign in first
 	visitor           // visitors who have not signed in; others are redirected to the start page
 	unfinished        // like signedIn, also while the password has to be changed
-	admins            // administrators; to others there is no such page
+	admins            // administrators; others get 404
 	sender            // like signedIn; the body is a file, not a form
 	uploader          // like signedIn; the body is a form with a large file, which the page reads
 	files             // like signedIn; the body is a form with files, or with the content of several files
@@ -41,7 +40,7 @@ const (
 	poster            // anyone; the body is a form of an identity provider, which the page verifies
 )
 
-// route is a line of the tables of pages.
+// route is a row of a route table.
 type route struct {
 	method, path string
 	who          access
@@ -54,14 +53,14 @@ func (w *Web) page(pattern string, who access, do func(*visit) error) {
 	w.router.Method(method, path, w.handler(path, who, do))
 }
 
-// visit is one request: its context, who asks, and the ways to answer.
+// visit is a request: its context, its actor, and methods to respond.
 type visit struct {
 	context.Context
 	web     *Web
 	w       http.ResponseWriter
 	r       *http.Request
 	actor   actor.Actor
-	session *user.Session // nil for one who has not signed in
+	session *user.Session // nil if the visitor has not signed in
 	visitor string        // value of the visitor's cookie
 	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
@@ -72,10 +71,10 @@ type visit struct {
 	release func()        // releases the slot of a large page; nil for a write
 }
 
-// handler is what every page has in common.
+// handler has what all pages share.
 func (w *Web) handler(name string, who access, do func(*visit) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		// The context is not replaced later: what reads the database watches it.
+		// The context is not replaced later, because database reads watch it.
 		ctx := markup.WithShownPage(r.Context())
 		if who != holder && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			ctx = memo.With(ctx)
@@ -143,7 +142,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 // strings, and some refuse to search for them.
 func clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
 
-// isText is clean for all that was sent.
+// isText is clean for all submitted values.
 func isText(values url.Values) bool {
 	for name, list := range values {
 		if !clean(name) || slices.ContainsFunc(list, func(s string) bool { return !clean(s) }) {
@@ -167,7 +166,7 @@ func (w *Web) headers(h http.Header) {
 	}
 }
 
-// askToSignIn leads to the sign-in page, and from there back.
+// askToSignIn redirects to the sign-in page, which redirects back.
 func (v *visit) askToSignIn() error {
 	if v.r.Method != http.MethodGet {
 		return v.redirect("/users/sign_in")
@@ -175,16 +174,16 @@ func (v *visit) askToSignIn() error {
 	return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(v.r.URL.RequestURI()))
 }
 
-// redirect answers with another page, which is got by GET.
+// redirect redirects to another page, with GET.
 func (v *visit) redirect(to string) error {
 	v.w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil
 }
 
-// local is a path on this installation that may be redirected to; anything
-// else becomes the start page. Browsers take \ for /, and leave out tabs and
-// line ends.
+// local returns a path on this site that is safe to redirect to; anything else
+// becomes the start page. Browsers treat \ as / and ignore tabs and line
+// breaks.
 func local(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") ||
@@ -200,7 +199,7 @@ func (v *visit) ip() string { return httpreq.IP(v.r) }
 // param is a value of the query.
 func (v *visit) param(name string) string { return v.r.URL.Query().Get(name) }
 
-// pageNumber is the page of a list that is asked for, from 1.
+// pageNumber returns the requested page of a list, from 1.
 func (v *visit) pageNumber() int { return v.pageOf("page") }
 
 // pageOf is pageNumber for a list whose page has another parameter.
@@ -212,11 +211,11 @@ func (v *visit) pageOf(param string) int {
 	return min(max(n, 1), 1000)
 }
 
-// fail answers for an error. Here and nowhere else errors become statuses.
+// fail responds with an error. Only here do errors become status codes.
 func (v *visit) fail(err error) {
 	e, _ := errs.As(err)
 	if v.Err() != nil && (e == nil || e.Kind == errs.KindUnavailable) {
-		return // the client has left, or is too slow: nothing is wrong with the server
+		return // the client disconnected or is too slow; this is not an error of the server
 	}
 	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
 		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)

@@ -50,15 +50,15 @@ type column struct {
 	Nodes []*node
 }
 
-// node is a job in the graph, or the jobs that one parallel job became.
+// node is a job in the graph, or the jobs of a parallel job.
 type node struct {
 	Name  string
 	State ciStatus // of all of them together
 	Jobs  []nodeJob
 }
 
-// nodeJob is a job of a node. Its label is its name, in a group what follows that
-// of the group.
+// nodeJob is a job of a node. Its label is its name; in a group, the part after
+// the name of the group.
 type nodeJob struct {
 	*ci.Job
 	Label string
@@ -109,7 +109,7 @@ func (w *Web) pipelineTab(tab string) func(*visit, project.Ref) error {
 	}
 }
 
-// mayOn finds out which buttons there are.
+// mayOn determines which buttons are shown.
 func (w *Web) mayOn(v *visit, p *pipelinePage) error {
 	can, err := w.CI.PipelineCan(v, v.actor, p.Project, p.Pipeline)
 	p.MayRun, p.MayDelete, p.MaySee = can.Run, can.Delete, can.SeeVariables
@@ -174,7 +174,7 @@ func columns(jobs []*ci.Job) []column {
 // "name 1/3" and "name: [value, value]".
 var parallelName = regexp.MustCompile(`^(.*?\S)(?:\s*:\s*|\s+)(\[.*\]|\d+\s*[/:\\]\s*\d+)\s*$`)
 
-// settle finds out the state of a node from its jobs.
+// settle computes the state of a node from its jobs.
 func (n *node) settle() {
 	if !n.Group() {
 		n.Name, n.Jobs[0].Label = n.Jobs[0].Name, n.Jobs[0].Name
@@ -231,7 +231,7 @@ const (
 	maxOutput = 1 << 10 // bytes of one of them
 )
 
-// suites choose the cases that are shown: what failed first.
+// suites selects the test cases that are shown, failed ones first.
 func suites(r *report.TestReport) []suite {
 	var list []suite
 	room := maxCases
@@ -256,7 +256,7 @@ func suites(r *report.TestReport) []suite {
 	return list
 }
 
-// The measures of the graph, in pixels of a page of the usual size; the
+// The dimensions of the graph in pixels, at the default font size. The
 // stylesheet has the same.
 const (
 	graphColumn = 280 // from one stage to the next

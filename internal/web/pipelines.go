@@ -91,7 +91,7 @@ func (w *Web) pipelineEvents(v *visit, ref project.Ref) error {
 	return w.tellChanges(v, ref, id)
 }
 
-// latestPipeline leads to the newest pipeline of a ref.
+// latestPipeline redirects to the newest pipeline of a ref.
 func (w *Web) latestPipeline(v *visit, ref project.Ref) error {
 	proj, p, err := w.CI.LatestPipeline(v, v.actor, ref, v.param("ref"))
 	if err != nil {
@@ -128,8 +128,8 @@ func (w *Web) showRun(v *visit, ref project.Ref, f form) error {
 	if p.Branches, p.Tags, err = w.refNames(v, h.in()); err != nil {
 		return err
 	}
-	// What a ref asks for that is not there, or that one may not run, is
-	// said with the form.
+	// A ref that does not exist or that the user may not run is reported in the
+	// form.
 	if p.Asks, err = w.CI.PipelineForm(v, v.actor, h.in(), f.Get("ref")); err != nil {
 		p.Asks = &ci.PipelineForm{Ref: f.Get("ref")}
 		if err := p.Form.refused(err); err != nil {
@@ -146,7 +146,7 @@ func (w *Web) showRun(v *visit, ref project.Ref, f form) error {
 	return v.show(p)
 }
 
-// refNames are the first branches and tags, for a list to choose from.
+// refNames returns the first branches and tags, as suggestions.
 func (w *Web) refNames(v *visit, in project.Ref) (branches, tags []string, err error) {
 	pg := db.Paging{Limit: 100}
 	_, heads, err := w.Repos.Branches(v, v.actor, in, repo.RefFilter{}, pg)

@@ -24,8 +24,8 @@ func (w *Web) planPages() {
 	w.placePage("GET filter_values", anyone, w.filterValues)
 }
 
-// planHead is what the pages of the planned work of a project or group begin
-// with.
+// planHead has the common data of the pages of issues, merge requests, labels,
+// milestones and boards.
 type planHead struct {
 	P        *head
 	G        *groupHead
@@ -68,7 +68,7 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 	return p, nil
 }
 
-// Name is that of the project or group.
+// Name returns the name of the project or group.
 func (h planHead) Name() string {
 	if h.G != nil {
 		return h.G.Group.FullName
@@ -79,8 +79,8 @@ func (h planHead) Name() string {
 // Uploads reports whether texts here can link to files.
 func (h planHead) Uploads() bool { return h.P != nil }
 
-// planned is pages of the planned work of a project, whose issues the visitor
-// sees.
+// planned returns the common data of these pages in a project whose issues the
+// visitor can see.
 func (w *Web) planned(v *visit, ref project.Ref) (planHead, error) {
 	h, err := w.planHead(v, project.Place{Ref: ref}, "issues")
 	if err == nil {
@@ -93,7 +93,7 @@ func (w *Web) planned(v *visit, ref project.Ref) (planHead, error) {
 type issueRow struct {
 	*plan.Issue
 	Path string // of its page
-	Ref  string // how it is called there
+	Ref  string // its reference in the list
 	Late bool
 	Pick bool // it has a checkbox
 }
@@ -119,16 +119,16 @@ func issuePath(i *plan.Issue) string {
 	return "/" + i.ProjectPath + "/-/issues/" + strconv.FormatInt(i.IID, 10)
 }
 
-// late reports whether a day is over.
+// late reports whether a date is in the past.
 func (w *Web) late(day string) bool { return day != "" && day < w.Now().UTC().Format("2006-01-02") }
 
-// milestonePath is where a milestone has its page.
+// milestonePath returns the URL of a milestone.
 func milestonePath(m *plan.Milestone) string {
 	in := project.Place{Ref: project.Ref(m.Path), Group: m.GroupID != nil}
 	return pathTo(placePath(in)) + "/-/milestones/" + strconv.FormatInt(m.IID, 10)
 }
 
-// chip draws a label. Lists have many, so it is done without a template.
+// chip draws a label. It is drawn without a template, because lists have many.
 func chip(l *plan.Label) template.HTML {
 	esc := template.HTMLEscapeString
 	title := ""

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Sample is one look at a node.
+// Sample is a measurement of a node.
 type Sample struct {
 	At       time.Time
-	Requests float64 // a second, since the look before
-	Latency  float64 // seconds in which 95 of 100 of those were answered
+	Requests float64 // per second, since the previous sample
+	Latency  float64 // 95th percentile of response times, in seconds
 	Memory   float64 // bytes
-	Queue    float64 // pieces of background work that wait or run
+	Queue    float64 // pending and running background jobs
 	Database float64 // bytes
 }
 
@@ -28,7 +28,7 @@ type history struct {
 	Draw template.HTML
 }
 
-// plots draws the looks at this node.
+// plots draws the samples of this node.
 func plots(list []Sample) []history {
 	size := func(n float64) string { return byteSize(int64(n)) }
 	var all []history
@@ -70,7 +70,7 @@ func milliseconds(seconds float64) string {
 	return strconv.FormatFloat(seconds*1000, 'f', -1, 64) + " ms"
 }
 
-// The size of a plot, in units of its own.
+// The size of a plot, in its own units.
 const (
 	plotWidth  = 240.0
 	plotHeight = 60.0

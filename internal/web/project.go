@@ -33,7 +33,7 @@ func (w *Web) treePages() {
 	w.projectPage("POST unstar", signedIn, w.unstar)
 }
 
-// head is what every page of a project begins with.
+// head has the common data of the pages of a project.
 type head struct {
 	Project  *project.Project
 	Parents  []crumb
@@ -122,7 +122,7 @@ func sshAddress(site Site, path string) string {
 // the overview of the project.
 type treePage struct {
 	codeHead
-	Body              template.HTML // all but the button with the star
+	Body              template.HTML // everything except the star button
 	Overview          bool
 	Table             template.HTML // of the entries
 	Pager             pager
@@ -131,8 +131,8 @@ type treePage struct {
 	Languages         []bar
 	Readme            template.HTML
 	ReadmeAt          string
-	Hidden            bool // the code is not for this person
-	passing           bool // something could not be found out now
+	Hidden            bool // the visitor may not read the code
+	passing           bool // a part of the data is currently unavailable
 	Starred           bool
 	Fork              *forkView      // of a fork
 	Mirror            *mirror.Mirror // nil unless the project is a pull mirror
@@ -143,7 +143,7 @@ type treePage struct {
 	NotificationLevel notify.Level     // of the visitor, in this project or group
 }
 
-// bar is the share of a language in the bar of all of them.
+// bar is a language in the bar of all languages.
 type bar struct {
 	git.Language
 	From, Width string // percent
@@ -293,7 +293,7 @@ func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
 	return w.readme(v, p, view)
 }
 
-// steps are the directories that lead to a path.
+// steps returns the parent directories of a path.
 func steps(at string) []crumb {
 	var list []crumb
 	for i, part := range strings.Split(at, "/") {
@@ -304,8 +304,8 @@ func steps(at string) []crumb {
 	return list
 }
 
-// readme renders the README of a directory, if it has one. A text that has
-// been rendered for the same place is not rendered again.
+// readme renders the README of a directory, if it has one. Renderings are
+// cached.
 func (w *Web) readme(v *visit, p *treePage, view *repo.View) error {
 	if view.Readme == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// drawQR draws a text as a QR code: dark squares on a light ground whatever
-// the theme, with the margin that readers need.
+// drawQR draws a QR code: dark squares on a light background in all themes,
+// with the margin that scanners need.
 func drawQR(text string) (template.HTML, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {

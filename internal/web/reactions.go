@@ -24,13 +24,13 @@ func (w *Web) reactionPages(c commentable) {
 
 // reactions are the reactions to an object, with the form to add one.
 type reactions struct {
-	Action string // address of the form
+	Action string // URL of the form
 	Part   string // name of the part of the page
 	List   []plan.Reaction
 	May    bool
 }
 
-// Text says who reacted.
+// Text describes who reacted.
 func (reactions) Text(r plan.Reaction) string {
 	names := slices.Clone(r.Names)
 	more := r.Count - len(names)
@@ -104,7 +104,7 @@ var emojiGroups = sync.OnceValue(func() []emojiGroup {
 	return list
 })
 
-// reactTo finds what an address names: an object or a comment on it.
+// reactTo returns the object or comment that the URL names.
 func (w *Web) reactTo(v *visit, ref project.Ref, c commentable) (on plan.Noteable, note int64, back string, err error) {
 	if !strings.Contains(v.r.URL.Path, "/notes/") {
 		on, err = c.find(v, ref)

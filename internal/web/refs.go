@@ -50,11 +50,11 @@ func (w *Web) searchRefs(v *visit, ref project.Ref) error {
 	return v.json(found)
 }
 
-// refTargets are the pages that the switcher leads to.
+// refTargets are the pages that the switcher can open.
 var refTargets = []string{"tree", "blob", "blame", "commits", "find_file"}
 
-// switchRef leads to the same page of another branch, tag or commit. A path that
-// does not exist there becomes the root.
+// switchRef redirects to the same page of another branch, tag or commit, or to
+// the root if the path does not exist there.
 func (w *Web) switchRef(v *visit, ref project.Ref) error {
 	p, err := w.Projects.Summary(v, v.actor, ref)
 	if err != nil {

@@ -62,7 +62,7 @@ type releaseLink struct {
 	External bool
 }
 
-// pathToRelease is the address of a page of a release.
+// pathToRelease returns the URL of a page of a release.
 func pathToRelease(p *project.Project, tag string, more ...string) string {
 	return pathTo(p.FullPath) + "/-/releases/" + strings.Join(append([]string{url.PathEscape(tag)}, more...), "/")
 }
@@ -231,7 +231,7 @@ func (w *Web) releaseBadge(v *visit, ref project.Ref) error {
 	return nil
 }
 
-// releaseForm is the form of a new release, or of one that is edited.
+// releaseForm is the form of a new or an existing release.
 type releaseForm struct {
 	head
 	Tag     string // of the release that is edited
@@ -373,7 +373,7 @@ func (w *Web) tagNames(v *visit, h head) ([]string, error) {
 	return names, nil
 }
 
-// sentLinks are the rows for links as they were sent, without empty ones.
+// sentLinks returns the submitted links, without empty rows.
 func (v *visit) sentLinks() []linkField {
 	var list []linkField
 	at := func(name string, i int) string {
@@ -395,7 +395,7 @@ func (l linkField) fields() release.LinkFields {
 	return release.LinkFields{Name: &l.Name, URL: &l.URL, Path: &l.Path, Type: &l.Type}
 }
 
-// sentRelease is the release as the form has it.
+// sentRelease returns the submitted release.
 func (v *visit) sentRelease(f *form) release.Fields {
 	name, text := v.text("name"), v.prose("description")
 	fields := release.Fields{Name: &name, Description: &text}

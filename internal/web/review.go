@@ -33,7 +33,7 @@ func (w *Web) reviewPages() {
 	w.pickPages()
 }
 
-// reviewView has what the review form of a merge request shows.
+// reviewView is the review form of a merge request.
 type reviewView struct {
 	May     bool // publish a review
 	Drafts  int

@@ -84,7 +84,7 @@ func (m *markupWriter) labels(list []*plan.Label) {
 	}
 }
 
-// people writes the portraits of users; before is what the name follows.
+// people writes the avatars of users; before is the text before the names.
 func (m *markupWriter) people(list []*user.User, tag template.HTML, before string) {
 	for _, u := range list {
 		m.raw(tag, ` title="`)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// token writes the field that every form has.
+// token writes the CSRF field of a form.
 func (m *markupWriter) token(f frame) {
 	m.raw(`<input type="hidden" name="authenticity_token" value="`)
 	m.text(f.Token())

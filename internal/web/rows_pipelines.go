@@ -125,7 +125,7 @@ func (m *markupWriter) pipelineActs(f frame, path string, r *ci.PipelineRow) {
 	m.raw(`</div>`)
 }
 
-// dot writes the state of a job as a small picture.
+// dot writes the state of a job as an icon.
 func (m *markupWriter) dot(s ciStatus) {
 	m.raw(`<span class="dot st-`)
 	m.text(s.Class())

@@ -9,9 +9,9 @@ func (w *Web) sandboxPages() {
 	w.page("GET /-/sandbox/mermaid", anyone, w.mermaidFrame)
 }
 
-// mermaidFrame is the page of the frame in which a diagram is drawn. A diagram is
-// a text of a user that a large library interprets, so the frame has an origin of
-// its own, no cookies, and loads nothing but two scripts.
+// mermaidFrame is the page of the frame in which a diagram is drawn. A diagram
+// is a text of a user that a large library interprets, so the frame has its own
+// origin and no cookies, and loads only two scripts.
 func (w *Web) mermaidFrame(v *visit) error {
 	nonce := rand.Text()
 	h := v.w.Header()

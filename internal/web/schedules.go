@@ -28,7 +28,7 @@ type schedulesPage struct {
 	Pager     pager
 }
 
-// scheduleRow is a schedule with what one may do with it.
+// scheduleRow is a schedule with the permissions of the visitor.
 type scheduleRow struct {
 	*schedule.Schedule
 	RefName string
@@ -58,7 +58,8 @@ func (w *Web) schedules(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// shortRef is the name of a branch or tag without its place.
+// shortRef returns the name of a branch or tag without refs/heads/ or
+// refs/tags/.
 func shortRef(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
 }
@@ -66,7 +67,7 @@ func shortRef(full string) string {
 // schedulePage is the form of a schedule.
 type schedulePage struct {
 	ciHead
-	ID       int64 // 0 is a new one
+	ID       int64 // 0 for a new one
 	Form     form
 	Branches []string
 	Tags     []string
@@ -135,7 +136,7 @@ func (w *Web) editSchedule(v *visit, ref project.Ref) error {
 	return w.showSchedule(v, ref, id, f, s.Variables)
 }
 
-// scheduleChange is what the form says.
+// scheduleChange returns the submitted fields.
 func (v *visit) scheduleChange() schedule.Change {
 	description, ref, cron, zone, active := v.text("description"), v.text("ref"), v.text("cron"), v.text("cron_timezone"), v.text("active") == "1"
 	c := schedule.Change{Description: &description, Ref: &ref, Cron: &cron, Timezone: &zone, Active: &active}

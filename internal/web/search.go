@@ -98,7 +98,7 @@ var scopeLabels = map[search.Scope]string{
 	search.SnippetTitles: "Snippets", search.Users: "Users", search.Blobs: "Code", search.Commits: "Commits", search.WikiBlobs: "Wiki",
 }
 
-// maxSearch is the number of characters of a search on pages.
+// maxSearch is the maximum number of characters of a search on pages.
 const maxSearch = 1000
 
 func (w *Web) searchPage(v *visit) error {
@@ -162,7 +162,7 @@ func (w *Web) searchedPlace(v *visit, p *searchPage) (*project.Place, error) {
 	return nil, nil
 }
 
-// choose makes the tabs, and selects the scope that was asked for or the first one with
+// choose adds the tabs, and selects the requested scope or the first one with
 // results.
 func (p *searchPage) choose(v *visit, counts []search.Count) {
 	has := func(scope search.Scope) bool {
@@ -195,7 +195,7 @@ func (p *searchPage) choose(v *visit, counts []search.Count) {
 	}
 }
 
-// find makes the rows of one scope.
+// find returns the rows of one scope.
 func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 	m := marker(search.Terms(q.Text))
 	paging := v.paging()
@@ -407,7 +407,7 @@ func (m marker) mark(text string) []textPart {
 	return parts
 }
 
-// maxExcerpt is the number of bytes of a text that a result shows.
+// maxExcerpt is the maximum number of bytes of a text that a result shows.
 const maxExcerpt = 240
 
 // excerpt is a part of a text around the first term, on one line.

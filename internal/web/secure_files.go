@@ -76,7 +76,7 @@ func (w *Web) downloadSecureFile(v *visit, in project.Place) error {
 	h.Set("Content-Disposition", disposition("attachment", f.Name))
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	if n, err := io.Copy(v.w, content); err != nil || n != f.Size {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the file is incomplete
 	}
 	return nil
 }

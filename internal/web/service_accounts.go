@@ -45,8 +45,8 @@ func (o accountOwner) at() string {
 // of is the address of an account.
 func (o accountOwner) of(id int64) string { return o.at() + "/" + strconv.FormatInt(id, 10) }
 
-// accountHead is what both pages begin with. A page of the Admin area has no
-// group.
+// accountHead has the common data of both pages. A page of the Admin area has
+// no group.
 type accountHead struct {
 	setup
 	Admin bool
@@ -135,7 +135,7 @@ type serviceAccountPage struct {
 	Form    form // of a new token
 	Tokens  []user.Token
 	Scopes  []scope
-	Made    *user.Token // with its secret, just after it was made
+	Made    *user.Token // with its secret if it was just created
 	Days    tokenSpan
 	Pager   pager
 }

@@ -21,7 +21,7 @@ import (
 	"svc/internal/user"
 )
 
-// The cookies. All but theme are for the server alone.
+// The cookies. Scripts can read only theme.
 func (w *Web) sessionCookie() string { return "_" + w.Site.Cookies + "_session" }
 func (w *Web) visitorCookie() string { return "_" + w.Site.Cookies + "_visitor" }
 func (w *Web) halfwayCookie() string { return "_" + w.Site.Cookies + "_halfway" }
@@ -31,7 +31,7 @@ const (
 	// longLife is the lifetime of a cookie in the browser; the server ends the
 	// session earlier.
 	longLife = 400 * 24 * time.Hour
-	// maxForm is more than any form has, with a picture in it.
+	// maxForm is the maximum size of a form with a picture.
 	maxForm = 1 << 20
 
 	// maxFiles is the maximum size of a form with files for one commit. Larger
@@ -56,8 +56,8 @@ func (v *visit) cookie(name string) string {
 	return c.Value
 }
 
-// recognise finds out who asks. A cookie that is no longer good counts as
-// none, and is taken away.
+// recognise authenticates the visitor. An invalid cookie is deleted and counts
+// as none.
 func (v *visit) recognise() error {
 	v.actor.IP = v.ip()
 	v.visitor = v.cookie(v.web.visitorCookie())
@@ -93,8 +93,8 @@ func (v *visit) reader() ci.Reader {
 	}
 }
 
-// visited records that a signed-in user was active today: by the dashboard,
-// or by a page of a project.
+// visited records that a signed-in user was active today: on the dashboard, or
+// on a page of a project.
 func (v *visit) visited() error {
 	if v.session == nil {
 		return nil
@@ -121,8 +121,8 @@ func (v *visit) enter(s *user.Session) error {
 	return nil
 }
 
-// csrf is what every form of this page repeats. For one who has signed in it
-// belongs to the session; for others it is derived from a cookie, which they
+// csrf returns the CSRF token for the forms of this page. For signed-in users
+// it belongs to the session; for others it is derived from a cookie, which they
 // get with the first page that has a form.
 func (v *visit) csrf() string {
 	if v.token == "" {
@@ -206,7 +206,7 @@ func (v *visit) checkUpload() error {
 		}
 		_, words, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 		if name, isFile := words["filename"]; isFile {
-			if name != "" { // a browser sends an empty one for a field that was left alone
+			if name != "" { // browsers send an empty file for an unused field
 				v.file = part
 			}
 			break

@@ -19,12 +19,12 @@ func (w *Web) placePage(pattern string, who access, do func(*visit, project.Plac
 	w.groupPage(pattern, who, ofGroup(do))
 }
 
-// ofGroup takes a group for a place.
+// ofGroup adapts a handler of a place to groups.
 func ofGroup(do func(*visit, project.Place) error) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref, Group: true}) }
 }
 
-// ofProject takes a project for a place.
+// ofProject adapts a handler of a place to projects.
 func ofProject(do func(*visit, project.Place) error) func(*visit, project.Ref) error {
 	return func(v *visit, ref project.Ref) error { return do(v, project.Place{Ref: ref}) }
 }
@@ -59,12 +59,12 @@ func (w *Web) settingsPages() {
 	w.joinPages()
 }
 
-// settingsOf is the address of a page of the settings.
+// settingsOf returns the URL of a settings page.
 func settingsOf(in project.Place, page string) string {
 	return pathTo(placePath(in)) + "/-/settings/" + page
 }
 
-// placePath is where a project or group has its pages.
+// placePath returns the path of the pages of a project or group.
 func placePath(in project.Place) string {
 	if in.Group {
 		return "groups/" + string(in.Ref)
@@ -72,19 +72,19 @@ func placePath(in project.Place) string {
 	return string(in.Ref)
 }
 
-// setup is what every page of the settings begins with: the head of a project
-// or that of a group, and where the settings are.
+// setup has the common data of settings pages: the head of the project or
+// group, and the base URL.
 type setup struct {
 	P     *head
 	G     *groupHead
 	Place project.Place
-	Base  string // the address of the settings, with a slash at the end
-	Part  string // which page of them
+	Base  string // URL of the settings, with a trailing slash
+	Part  string // current page
 	Owner bool   // the visitor is an Owner
 	may   project.Setup
 }
 
-// Name is that of the project or group.
+// Name returns the name of the project or group.
 func (s setup) Name() string {
 	if s.G != nil {
 		return s.G.Group.FullName

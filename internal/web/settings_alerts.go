@@ -21,7 +21,7 @@ func (w *Web) alertSettingsPages() {
 	w.projectPage("POST settings/alerts/{id}/test", signedIn, ofProject(w.testAlertIntegration))
 }
 
-// alertSettingsPage is what becomes of alerts, and where they come from.
+// alertSettingsPage has the alert settings and integrations of a project.
 type alertSettingsPage struct {
 	setup
 	Form         form // of a new integration
@@ -90,7 +90,7 @@ type alertIntegrationPage struct {
 	Test   form
 }
 
-// alertField is a line of the form of mappings.
+// alertField is a row of the form of mappings.
 type alertField struct {
 	Field alert.Field
 	Label string
@@ -149,7 +149,7 @@ func (w *Web) showAlertIntegration(v *visit, in project.Place, id int64, f, test
 func pathField(f alert.Field, n int) string { return fmt.Sprintf("path_%s_%d", f, n) }
 
 func pathText(p alert.Path) string {
-	text, _ := json.Marshal(p) // texts can be written
+	text, _ := json.Marshal(p) // strings always encode
 	return string(text)
 }
 

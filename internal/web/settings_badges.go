@@ -20,12 +20,12 @@ type badgesPage struct {
 	Badges []badgeView
 }
 
-// badgeView is a badge as it is shown. Pages show pictures of this site alone:
-// another one would learn who looks at them.
+// badgeView is a badge as it is shown. Pages show only images of this site:
+// other sites would learn who views the page.
 type badgeView struct {
 	*badge.Badge
-	Picture string // address of the image; empty if it is not shown
-	Own     bool   // of this place itself
+	Picture string // URL of the image; empty if it is not shown
+	Own     bool   // not inherited
 }
 
 // Text is the alternative text of the image.
@@ -85,7 +85,7 @@ func (w *Web) editBadge(v *visit, in project.Place) error {
 	return w.showBadges(v, in, id, filled("name", b.Name, "link_url", b.LinkURL, "image_url", b.ImageURL))
 }
 
-// saveBadge makes or changes a badge, and shows the form again if that is
+// saveBadge creates or changes a badge, and shows the form again if it is
 // refused.
 func (w *Web) saveBadge(v *visit, in project.Place, id int64, done string, save func(badge.Fields) (*badge.Badge, error)) error {
 	name, link, image := v.text("name"), v.text("link_url"), v.text("image_url")

@@ -21,7 +21,7 @@ func (w *Web) ciSettingsPages() {
 type ciSettingsPage struct {
 	setup
 	Form       form
-	Limited    bool // only job tokens of listed projects come in
+	Limited    bool // only job tokens of listed projects have access
 	Projects   []*project.Project
 	Groups     []*project.Namespace
 	Strategies []option
@@ -70,7 +70,7 @@ func (w *Web) showCISettings(v *visit, in project.Place, f form) error {
 	return v.showForm(p, f)
 }
 
-// ciForm shows the settings as they are.
+// ciForm returns a form with the current settings.
 func ciForm(c project.Settings, target string) form {
 	return filled("build_timeout", strconv.FormatInt(c.BuildTimeout/60, 10), "ci_config_path", c.CIConfigPath,
 		"ci_default_git_depth", strconv.FormatInt(c.CIDefaultGitDepth, 10), "build_git_strategy", c.BuildGitStrategy,
@@ -118,7 +118,8 @@ func (w *Web) limitJobTokens(v *visit, in project.Place) error {
 	return v.redirectWithFlash(w.CI.JobTokens.Limit(v, v.actor, in.Ref, limit), done, settingsOf(in, "ci_cd"))
 }
 
-// allowJobTokens lets in the job tokens of a project or group that was typed.
+// allowJobTokens allows the job tokens of the project or group that was
+// entered.
 func (w *Web) allowJobTokens(v *visit, in project.Place) error {
 	f, path := v.sent(), project.Ref(strings.Trim(v.text("target"), "/"))
 	var a jobtoken.Allowed

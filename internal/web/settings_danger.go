@@ -21,7 +21,7 @@ func (w *Web) dangerPages() {
 type dangerPage struct {
 	setup
 	Form   form
-	Places []option // where it may go
+	Places []option // namespaces to transfer it to
 	Own    string   // its last part of the path
 	Days   int      // that it can be restored after it was deleted
 }
@@ -59,7 +59,8 @@ func (w *Web) showDanger(v *visit, s setup, f form) error {
 	return v.showForm(p, f)
 }
 
-// destinations are where a project or group may be moved to.
+// destinations returns the namespaces that a project or group can be
+// transferred to.
 func (w *Web) destinations(v *visit, s setup) ([]option, error) {
 	var list []option
 	add := func(n *project.Namespace) {
@@ -163,8 +164,8 @@ func (w *Web) setArchived(archived bool) func(*visit, project.Ref) error {
 	}
 }
 
-// deletePlace removes a project or group whose path was typed: no one does
-// that by mistake.
+// deletePlace deletes a project or group after its path was typed as a
+// confirmation.
 func (w *Web) deletePlace(v *visit, in project.Place) error {
 	s, err := w.setup(v, in, "danger")
 	if err != nil {

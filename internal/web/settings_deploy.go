@@ -22,7 +22,7 @@ type deployTokensPage struct {
 	Form   form
 	Tokens []project.DeployToken
 	Scopes []scope
-	Made   *project.DeployToken // with its secret, just after it was made
+	Made   *project.DeployToken // with its secret if it was just created
 	Pager  pager
 }
 
@@ -53,7 +53,7 @@ func (w *Web) showDeployTokens(v *visit, in project.Place, f form, made *project
 	return v.showForm(p, f)
 }
 
-// day reads a day of a form, nil when none was given.
+// day reads a date of a form; nil if it is empty.
 func (v *visit) day(f *form, name string) *time.Time {
 	text := v.text(name)
 	if text == "" {

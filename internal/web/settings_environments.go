@@ -27,7 +27,7 @@ type environmentSettingsPage struct {
 	Protected []*deployment.ProtectedEnvironment
 	Freezes   []*deployment.FreezePeriod
 	Names     []string // of environments to protect
-	Self      bool     // who starts a pipeline may approve
+	Self      bool     // the user who starts a pipeline may approve
 	Pager     pager
 }
 
@@ -44,7 +44,7 @@ func (environmentSettingsPage) Approvers() []option {
 	return []option{{"", "Everyone who is allowed to deploy"}, {"40", "Maintainers"}, {"30", "Developers and maintainers"}}
 }
 
-// Who lists the rules in words.
+// Who describes the rules.
 func (environmentSettingsPage) Who(rules []*deployment.EnvironmentRule) string {
 	var names []string
 	for _, r := range rules {

@@ -7,7 +7,7 @@ import (
 	"svc/internal/project"
 )
 
-// errorSetupPage says where the errors of a project are gathered.
+// errorSetupPage has the settings and client keys of error tracking.
 type errorSetupPage struct {
 	setup
 	Form       form
@@ -17,7 +17,7 @@ type errorSetupPage struct {
 	Keys       []errorKey
 }
 
-// errorKey is a client key with the address that programs are given.
+// errorKey is a client key with its DSN.
 type errorKey struct {
 	*errortrack.Key
 	DSN string
@@ -26,7 +26,7 @@ type errorKey struct {
 func (errorSetupPage) view() string    { return "project/settings_errors" }
 func (p errorSetupPage) title() string { return "Error tracking · " + p.Name() }
 
-// DSN is the address for the examples: that of a key that works.
+// DSN returns the DSN of an active key, for the examples.
 func (p errorSetupPage) DSN() string {
 	for _, k := range p.Keys {
 		if k.Active {

@@ -25,8 +25,8 @@ type generalPage struct {
 	Branches []option
 	Access   []option // values of the parts of a project
 	Sites    []option // values of Pages
-	Creators []option // who may make projects in a group
-	Nesters  []option // who may make subgroups
+	Creators []option // roles that can create projects in a group
+	Nesters  []option // roles that can create subgroups
 }
 
 func (generalPage) view() string    { return "shared/settings_general" }
@@ -93,7 +93,7 @@ func (w *Web) defaultNames(v *visit, s setup) ([]option, error) {
 	list := []option{{now, now}}
 	_, page, err := w.Repos.Branches(v, v.actor, s.Place.Ref, repo.RefFilter{}, allOf())
 	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
-		return list, nil // the repository is turned off
+		return list, nil // the repository is disabled
 	}
 	for _, b := range page.Items {
 		if b.Name != now {

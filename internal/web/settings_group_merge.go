@@ -7,7 +7,7 @@ func (w *Web) groupMergeSettingsPages() {
 	w.groupPage("POST settings/merge_requests", signedIn, w.saveGroupMergeSettings)
 }
 
-// groupMergeSettingsPage has what a group requires of the merge requests of its
+// groupMergeSettingsPage has the merge settings that a group enforces for its
 // projects.
 type groupMergeSettingsPage struct {
 	setup

@@ -33,15 +33,15 @@ func (w *Web) hookPages() {
 	}
 }
 
-// hookPlace is whose webhooks the pages show: a project, a group or the instance.
+// hookPlace is the owner of webhooks: a project, a group or the instance.
 type hookPlace struct {
 	setup
 	at    hook.At
-	At    string // the address of the list
+	At    string // URL of the list
 	Admin bool
 }
 
-// Noun is what the hooks are called.
+// Noun returns "webhook" or "system hook".
 func (p hookPlace) Noun() string {
 	if p.Admin {
 		return "system hook"
@@ -316,7 +316,7 @@ func headerLines(h map[string]string) []headerLine {
 // maxShownBody is the maximum size of a body that is shown.
 const maxShownBody = 256 << 10
 
-// indented is JSON with indentation, as much as a page shows.
+// indented returns indented JSON, up to the size that a page shows.
 func indented(text string) string {
 	var v any
 	if len(text) <= maxShownBody && json.Unmarshal([]byte(text), &v) == nil {

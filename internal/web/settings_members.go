@@ -35,8 +35,8 @@ type membersPage struct {
 	Pager    pager
 }
 
-// memberRow is a member, who may belong to a group above or came by a share:
-// then they are changed there.
+// memberRow is a member. Members that are inherited or came by a share are
+// changed where they are direct members.
 type memberRow struct {
 	*project.Member
 	Inherited bool
@@ -119,7 +119,7 @@ func (w *Web) findUser(v *visit, username string) (*user.User, error) {
 	username = strings.TrimPrefix(username, "@")
 	u, err := w.Users.Find(v, v.actor, user.Ref(username))
 	if err == nil && !strings.EqualFold(u.Username, username) {
-		return nil, errs.NotFound("User") // a number is no username
+		return nil, errs.NotFound("User") // a number is not a username
 	}
 	return u, err
 }
@@ -218,7 +218,7 @@ func (w *Web) joinPages() {
 	w.settingsPage("POST leave", w.leave)
 }
 
-// placeAt is the page of a project or group itself.
+// placeAt returns the URL of a project or group.
 func placeAt(in project.Place) string { return pathTo(string(in.Ref)) }
 
 func (w *Web) requestAccess(v *visit, in project.Place) error {

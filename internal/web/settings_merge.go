@@ -88,7 +88,7 @@ func (w *Web) showMergeSettings(v *visit, in project.Place, settings, rule form)
 	return v.showForm(p, bad)
 }
 
-// mergeSettingsForm shows the settings as they are.
+// mergeSettingsForm returns a form with the current settings.
 func mergeSettingsForm(c project.Settings) form {
 	a := c.Approvals
 	return filled("merge_method", c.MergeMethod, "squash_option", c.SquashOption,

@@ -34,7 +34,7 @@ type mirrorsPage struct {
 // mirrorRow is a mirror in the list.
 type mirrorRow struct{ *mirror.Mirror }
 
-// Key is the mirror in addresses: a project has one pull mirror.
+// Key identifies the mirror in URLs: a project has one pull mirror.
 func (r mirrorRow) Key() string {
 	if r.Direction == mirror.Pull {
 		return string(mirror.Pull)
@@ -134,7 +134,7 @@ func (w *Web) detectHostKeys(v *visit, in project.Place) error {
 	return w.refusedMirror(v, in, err)
 }
 
-// mirrorAt is the mirror that an address names.
+// mirrorAt returns the mirror that the URL names.
 type mirrorAt struct {
 	id   int64
 	pull bool
