@@ -12,6 +12,35 @@ import (
 // maxShown limits the problems that are shown of one repository.
 const maxShown = 10
 
+// ExamineBuckets compares the object stores of storages with the packs of their
+// repositories. It returns one finding for each storage.
+func (a *App) ExamineBuckets(ctx context.Context) iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		for _, s := range a.buckets.storages {
+			var shown []string
+			problems := 0
+			r, err := s.Check(ctx, func(text string) {
+				if problems++; problems <= maxShown {
+					shown = append(shown, text)
+				}
+			})
+			if more := problems - maxShown; more > 0 {
+				shown = append(shown, fmt.Sprintf("and %d more", more))
+			}
+			if err == nil && problems > 0 {
+				err = fmt.Errorf("%d problems: %s", problems, strings.Join(shown, "; "))
+			}
+			text := fmt.Sprintf("%s: %d packs with %d bytes are whole, %d objects are not used", s.Name, r.Packs, r.Bytes, r.Unused)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", s.Name, err)
+			}
+			if !yield(Finding{Part: "bucket", Text: text, Err: err}) {
+				return
+			}
+		}
+	}
+}
+
 // ExamineRepositories runs git fsck on every repository. It returns a finding for
 // each damaged repository and one for all others together. progress is called
 // with the number of checked repositories and the name of the last one.

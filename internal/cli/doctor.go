@@ -21,7 +21,8 @@ Pages host that shares a domain with the instance; warnings don't change the exi
 status.
 
 With --repositories it also runs git fsck on every repository, which can take
-hours. The server may be running.`,
+hours, and compares the object stores of storages with the packs of their
+repositories. The server may be running.`,
 		Args: cobra.NoArgs,
 		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			failed := 0
@@ -40,6 +41,9 @@ hours. The server may be running.`,
 				show(finding)
 			}
 			if repositories && failed == 0 { // without a database there is no list of them
+				for finding := range a.ExamineBuckets(cmd.Context()) {
+					show(finding)
+				}
 				for finding := range a.ExamineRepositories(cmd.Context(), c.progress()) {
 					show(finding)
 				}
@@ -50,7 +54,7 @@ hours. The server may be running.`,
 			return cmd.Context().Err()
 		}),
 	}
-	cmd.Flags().BoolVar(&repositories, "repositories", false, "also run git fsck on every repository")
+	cmd.Flags().BoolVar(&repositories, "repositories", false, "also run git fsck on every repository, and check storages in object stores")
 	return cmd
 }
 

@@ -302,6 +302,53 @@ func TestHousekeep(t *testing.T) {
 	})
 }
 
+// TestCheck finds objects that are missing or different.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		a := c.node()
+		for _, name := range []string{"1", "2", "3", "small"} {
+			if _, err := a.Git.Init(t.Context(), a.dir(name), "main"); err != nil {
+				t.Fatal(err)
+			}
+			text := "x"
+			if name != "small" {
+				text = incompressible(150<<10) + name
+			}
+			commit(t, a.repo(name), "main", "file", text)
+		}
+		if ok, err := a.repo("3").Remove(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		check := func(want Report, problems ...string) {
+			t.Helper()
+			var found []string
+			got, err := a.Check(t.Context(), func(text string) { found = append(found, text) })
+			if got.Bytes < 200<<10 || got.Packs != want.Packs || got.Unused != want.Unused || err != nil || len(found) != len(problems) {
+				t.Fatalf("got %+v, %q, %v", got, found, err)
+			}
+			for i, text := range problems {
+				if !strings.Contains(found[i], text) {
+					t.Errorf("%q does not contain %q", found[i], text)
+				}
+			}
+		}
+		check(Report{Packs: 2, Unused: 2}) // those of the removed repository
+		packs, err := findStored(t.Context(), d, a.Name, 0, 10)
+		if err != nil || len(packs) != 2 {
+			t.Fatal(packs, err)
+		}
+		if _, err := c.store.Put(t.Context(), packs[0].object+".idx", strings.NewReader("cut off"), blob.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.store.Delete(t.Context(), packs[1].object+".pack"); err != nil {
+			t.Fatal(err)
+		}
+		check(Report{Packs: 2, Unused: 2}, packs[0].path+": "+packs[0].object+".idx has 7 bytes instead of ", packs[1].path+": "+packs[1].object+".pack is missing")
+	})
+}
+
 // TestSweep deletes what no repository needs, and nothing else.
 func TestSweep(t *testing.T) {
 	t.Parallel()

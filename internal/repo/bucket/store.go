@@ -295,3 +295,30 @@ func findObjects(ctx context.Context, q db.Q, objects []string) (map[string]bool
 	}
 	return found, err
 }
+
+// storedPack is a pack in the store, with the path of its repository; that is empty if
+// there is none.
+type storedPack struct {
+	packRow
+	path string
+}
+
+// findStored returns packs of a storage that are in the store, by ID, after one.
+func findStored(ctx context.Context, q db.Q, storage string, after int64, limit int) ([]storedPack, error) {
+	return db.All(ctx, q, func(s db.Scanner) (p storedPack, err error) {
+		err = s.Scan(&p.id, &p.object, &p.size, &p.idx, &p.bitmap, &p.path)
+		return p, err
+	}, `SELECT p.id, p.object, p.size, p.index_size, p.bitmap_size, COALESCE(r.path, '') FROM bucket_packs p LEFT JOIN bucket_repositories r ON r.id = p.repository_id
+		WHERE p.id > ? AND p.storage = ? AND p.object <> '' AND p.removed_at IS NULL ORDER BY p.id LIMIT ?`, after, storage, limit)
+}
+
+// findPacksOf returns the packs that have some objects and were not removed, by object.
+func findPacksOf(ctx context.Context, q db.Q, storage string, objects []string) (map[string]packRow, error) {
+	list, err := db.All(ctx, q, scanPack, `SELECT `+packColumns+` FROM bucket_packs WHERE storage = ? AND removed_at IS NULL AND object <> '' AND object IN `+db.In(len(objects)),
+		append([]any{storage}, db.Any(objects)...)...)
+	found := make(map[string]packRow, len(list))
+	for _, p := range list {
+		found[p.object] = p
+	}
+	return found, err
+}

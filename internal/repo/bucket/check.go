@@ -1,0 +1,112 @@
+package bucket
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"svc/internal/blob"
+	"svc/internal/errs"
+)
+
+// Report is what Check found in the store of a storage.
+type Report struct {
+	Packs  int   // that are objects
+	Bytes  int64 // of their objects
+	Unused int   // objects that no repository needs; Sweep deletes them after a while
+}
+
+// Check compares the whole store with the packs that repositories have: all their
+// objects must be there, with their size. It calls problem for each object that is
+// missing or different. The store may be in use.
+func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report, error) {
+	var r Report
+	whole, err := s.listed(ctx, &r)
+	if err != nil {
+		return r, fmt.Errorf("list the objects of storage %s: %w", s.Name, err)
+	}
+	for after := int64(0); ; {
+		list, err := findStored(ctx, s.DB, s.Name, after, refBatch)
+		if err != nil {
+			return r, fmt.Errorf("check storage %s: %w", s.Name, err)
+		}
+		for _, p := range list {
+			after = p.id
+			r.Packs++
+			r.Bytes += p.total()
+			if p.path == "" {
+				problem(fmt.Sprintf("pack %s belongs to no repository", p.object))
+			}
+			if whole[p.id] == len(p.parts()) {
+				continue
+			}
+			if err := s.checkParts(ctx, p, problem); err != nil {
+				return r, fmt.Errorf("check storage %s: %w", s.Name, err)
+			}
+		}
+		if len(list) < refBatch {
+			return r, nil
+		}
+	}
+}
+
+// listed lists the store, and returns the number of whole objects by pack. It counts
+// those of no pack.
+func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) {
+	whole := map[int64]int{}
+	var batch []blob.Info
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		names := make([]string, len(batch))
+		for i, o := range batch {
+			names[i] = objectOf(o.Key)
+		}
+		packs, err := findPacksOf(ctx, s.DB, s.Name, slices.Compact(names))
+		if err != nil {
+			return err
+		}
+		for _, o := range batch {
+			p, ok := packs[objectOf(o.Key)]
+			switch {
+			case !ok:
+				r.Unused++
+			case slices.Contains(p.parts(), part{o.Key[len(p.object):], o.Size}):
+				whole[p.id]++
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	for o, err := range s.Store.List(ctx, s.prefix()) {
+		if err != nil {
+			return nil, err
+		}
+		if o.Key == s.prefix()+ownerObject {
+			continue
+		}
+		if batch = append(batch, o); len(batch) == refBatch {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return whole, flush()
+}
+
+// checkParts looks for each object of a pack: it may have been stored since the store
+// was listed.
+func (s *Storage) checkParts(ctx context.Context, p storedPack, problem func(text string)) error {
+	for _, part := range p.parts() {
+		switch o, err := s.Store.Stat(ctx, p.object+part.suffix); {
+		case errs.Is(err, errs.KindNotFound):
+			problem(fmt.Sprintf("%s: %s is missing", p.path, p.object+part.suffix))
+		case err != nil:
+			return err
+		case o.Size != part.size:
+			problem(fmt.Sprintf("%s: %s has %d bytes instead of %d", p.path, p.object+part.suffix, o.Size, part.size))
+		}
+	}
+	return nil
+}
