@@ -143,6 +143,13 @@ func (s *sampler) report(ctx context.Context, look web.Sample) error {
 	n.Stopping = s.server.stopping.Load()
 	n.Requests, n.Latency = look.Requests, time.Duration(look.Latency*float64(time.Second))
 	n.Memory, n.Polls = int64(look.Memory), int64(s.server.CI.JobQueue.Held())
+	for _, b := range s.server.buckets.storages {
+		now := b.Stats()
+		n.Caches = append(n.Caches, instance.Cache{
+			Storage: b.Name, Bytes: now.Bytes, Limit: b.CacheSize, Repositories: now.Repositories,
+			Hits: now.Hits, Fetches: now.Fetches, FetchedBytes: now.FetchedBytes, Evictions: now.Evictions,
+		})
+	}
 	return s.server.Instance.ReportNode(ctx, n)
 }
 

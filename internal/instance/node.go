@@ -19,11 +19,25 @@ type Node struct {
 	Latency   time.Duration // 95th percentile of the response time
 	Memory    int64         // bytes
 	Polls     int64         // requests of runners that it holds
+	Caches    []Cache
 	StartedAt time.Time
 	SeenAt    time.Time
 	// Self is true for the node that lists them, Lost for a node that has not
 	// reported itself for a while.
 	Self, Lost bool
+}
+
+// Cache is what a node has of a storage in an object store.
+type Cache struct {
+	Storage      string
+	Bytes        int64
+	Limit        int64 // of Bytes; 0 if there is none
+	Repositories int64
+	// Since the start of the node.
+	Hits         int64 // uses of a repository that was up to date
+	Fetches      int64 // packs that were fetched
+	FetchedBytes int64
+	Evictions    int64 // repositories that were removed to make room
 }
 
 const (

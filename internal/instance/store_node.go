@@ -2,19 +2,24 @@ package instance
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"svc/internal/db"
 )
 
 func saveNode(ctx context.Context, q db.Q, n Node) error {
-	_, err := q.ExecContext(ctx, `
-		INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, started_at, seen_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	caches, err := json.Marshal(n.Caches)
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `
+		INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, caches, started_at, seen_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET version = excluded.version, revision = excluded.revision, schema_version = excluded.schema_version,
 			stopping = excluded.stopping, requests = excluded.requests, latency = excluded.latency, memory = excluded.memory,
-			polls = excluded.polls, started_at = excluded.started_at, seen_at = excluded.seen_at`,
-		n.Name, n.Version, n.Revision, n.Schema, n.Stopping, n.Requests, n.Latency.Seconds(), n.Memory, n.Polls, n.StartedAt, n.SeenAt)
+			polls = excluded.polls, caches = excluded.caches, started_at = excluded.started_at, seen_at = excluded.seen_at`,
+		n.Name, n.Version, n.Revision, n.Schema, n.Stopping, n.Requests, n.Latency.Seconds(), n.Memory, n.Polls, string(caches), n.StartedAt, n.SeenAt)
 	return err
 }
 
@@ -25,10 +30,14 @@ func findNodes(ctx context.Context, q db.Q) ([]Node, error) {
 	return db.All(ctx, q, func(s db.Scanner) (Node, error) {
 		var n Node
 		var latency float64
-		err := s.Scan(&n.Name, &n.Version, &n.Revision, &n.Schema, &n.Stopping, &n.Requests, &latency, &n.Memory, &n.Polls, db.Time(&n.StartedAt), db.Time(&n.SeenAt))
+		var caches string
+		err := s.Scan(&n.Name, &n.Version, &n.Revision, &n.Schema, &n.Stopping, &n.Requests, &latency, &n.Memory, &n.Polls, &caches, db.Time(&n.StartedAt), db.Time(&n.SeenAt))
+		if err != nil {
+			return n, err
+		}
 		n.Latency = time.Duration(latency * float64(time.Second))
-		return n, err
-	}, `SELECT name, version, revision, schema_version, stopping, requests, latency, memory, polls, started_at, seen_at FROM nodes ORDER BY name LIMIT ?`, maxNodes)
+		return n, json.Unmarshal([]byte(caches), &n.Caches)
+	}, `SELECT name, version, revision, schema_version, stopping, requests, latency, memory, polls, caches, started_at, seen_at FROM nodes ORDER BY name LIMIT ?`, maxNodes)
 }
 
 func deleteNode(ctx context.Context, q db.Q, name string) error {

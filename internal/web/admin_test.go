@@ -13,7 +13,9 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/blob/blobtest"
 	"svc/internal/db"
+	"svc/internal/db/dbtest"
 	"svc/internal/queue"
 	"svc/internal/setting"
 	"svc/internal/user"
@@ -313,7 +315,8 @@ func TestBackgroundWork(t *testing.T) {
 // TestNodes lists the node itself and others that reported themselves.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		s := apptest.Start(t, src, apptest.BucketStorage(blobtest.S3(t)))
 		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
 		const at = "/admin/nodes"
 		waittest.For(t, "the node has reported itself", func() bool { return strings.Contains(root.get(at).want(200).body, s.Queue.Node()) })
@@ -321,7 +324,7 @@ func TestNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root.get(at).want(200, "This node", "Running", fmt.Sprintf("schema %d", schema))
+		root.get(at).want(200, "This node", "Running", fmt.Sprintf("schema %d", schema), `Cache of <span class="mono">bucket</span>:`, "0 repositories", "0 evictions")
 		metrics := string(s.Check(t, apptest.Call{Do: "GET //-/metrics", Status: 200}).Body)
 		for _, text := range []string{`svc_node_info{node="` + s.Queue.Node(), `svc_node_contact_age_seconds{node="` + s.Queue.Node()} {
 			if !strings.Contains(metrics, text) {
@@ -331,12 +334,14 @@ func TestNodes(t *testing.T) {
 		if !s.DB.Postgres() {
 			return // there are no others
 		}
-		_, err = s.DB.ExecContext(t.Context(), `INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, started_at, seen_at)
-			VALUES ('other-x', '0.9', 'abc', 1, FALSE, 2.5, 0.1, 1048576, 3, ?, ?)`, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-10*time.Minute))
+		_, err = s.DB.ExecContext(t.Context(), `INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, caches, started_at, seen_at)
+			VALUES ('other-x', '0.9', 'abc', 1, FALSE, 2.5, 0.1, 1048576, 3, ?, ?, ?)`,
+			`[{"Storage":"east","Bytes":2048,"Limit":1048576,"Repositories":1,"Hits":7,"Fetches":2,"FetchedBytes":4096,"Evictions":1}]`, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-10*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
-		root.get(at).want(200, "other-x", "No contact", "Version 0.9", "2.5 requests/s", "3 held runner requests")
+		root.get(at).want(200, "other-x", "No contact", "Version 0.9", "2.5 requests/s", "3 held runner requests",
+			`<span class="mono">east</span>:`, "2.0 KiB of 1.0 MiB", "1 repository", "7 hits", "2 fetched packs (4.0 KiB)", "1 eviction")
 	})
 }
 
