@@ -54,6 +54,9 @@ func (s *Service) draftOf(ctx context.Context, by actor.Actor, n NewProject) (*N
 	if err := s.underLimit(ctx, s.DB, place); err != nil {
 		return nil, nil, err
 	}
+	if err := s.chooseStorage(ctx, p); err != nil {
+		return nil, nil, err
+	}
 	return place, p, p.putInto(place, nil)
 }
 
