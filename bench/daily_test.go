@@ -69,16 +69,17 @@ var beyond = map[string]float64{
 	"issues, sort=priority":          25,
 	"issues, sort=popularity":        25,
 	"issues, confidential=yes":       25,
-	"merge requests":                 28,
-	"pipelines":                      28,
-	"pipeline":                       30,
+	"merge requests":                 24,
+	"pipelines":                      25,
+	"pipeline":                       24,
 	"commit":                         35,
 	"issues, label_name[]=label-3":   35,
-	"changes of a merge request":     35,
+	"changes of a merge request":     26,
 	"commits of a merge request":     30,
 	"own merge requests":             32,
-	"issue":                          40,
-	"merge request":                  40,
+	"issue":                          30,
+	"board":                          36,
+	"merge request":                  30,
 	"issues, search=number 77":       50,
 }
 
@@ -103,6 +104,7 @@ type daily struct {
 	cookie   string
 	pipeline int64
 	job      int64
+	board    int64
 	path     string // a file with a long history
 }
 
@@ -160,6 +162,7 @@ func (d *daily) pages() []dailyPage {
 	return append(list,
 		dailyPage{"issue", at + "/-/issues/1"},
 		dailyPage{"new issue", at + "/-/issues/new"},
+		dailyPage{"board", fmt.Sprintf("%s/-/boards/%d", at, d.board)},
 		dailyPage{"completion of issues", at + "/-/autocomplete_sources/issues?search=number"},
 		dailyPage{"completion of issues, a rare word", at + "/-/autocomplete_sources/issues?search=9876"},
 		dailyPage{"completion of members", at + "/-/autocomplete_sources/members?search=r"},
@@ -198,6 +201,13 @@ func newDaily(b testing.TB) *daily {
 	check(b, p.post(at+"issues", fmt.Sprintf(`{"title":"Issue number 1","description":"A *text* with a list:\n\n- [ ] one\n- [x] two\n","assignee_ids":[1],"labels":"rare,label-1","milestone_id":%d}`, made.ID), &made))
 	for range 20 {
 		check(b, p.post(at+"issues/1/notes", `{"body":"A comment on #1 with **some** text and `+"`code`"+`."}`, &made))
+	}
+	check(b, p.post(at+"boards", `{"name":"Work"}`, &made))
+	d.board = made.ID
+	for i := range 3 {
+		var label struct{ ID int64 }
+		check(b, p.post(at+"labels", fmt.Sprintf(`{"name":"list-%d","color":"#428bca"}`, i), &label))
+		check(b, p.post(fmt.Sprintf("%sboards/%d/lists", at, d.board), fmt.Sprintf(`{"label_id":%d}`, label.ID), &struct{}{}))
 	}
 	// A branch with a CI file and some changes.
 	check(b, p.post(at+"repository/commits", `{"branch":"work","start_branch":"main","commit_message":"Work","actions":[

@@ -14,16 +14,27 @@ type headRow struct {
 	status                   flow.Status
 }
 
+// findHeadPipelines returns the newest pipeline of the head of each merge request;
+// merge request pipelines come before those of the branch. Each part of the query
+// reads one entry at the end of a range of an index, also if a commit has many
+// pipelines.
 func findHeadPipelines(ctx context.Context, q db.Q, requests []int64) ([]headRow, error) {
+	const (
+		newest     = `SELECT max(x.id) AS id FROM pipelines x WHERE x.sha = i.head_sha AND NOT x.child AND NOT x.tag `
+		here       = `AND x.project_id = i.project_id `
+		fork       = `AND x.project_id = i.source_project_id AND i.source_project_id <> i.project_id `
+		mergeRef   = `AND x.ref = 'refs/merge-requests/' || i.iid || '/head' `
+		branch     = `AND x.ref = i.source_branch `
+		mergeEvent = `AND x.source = 'merge_request_event' `
+	)
 	return db.All(ctx, q, func(s db.Scanner) (r headRow, err error) {
 		err = s.Scan(&r.requestID, &r.id, &r.projectID, &r.sha, (*string)(&r.status))
 		return r, err
 	}, `
-		SELECT i.id, p.id, p.project_id, p.sha, p.status FROM merge_requests i JOIN pipelines p ON p.id = (
-			SELECT x.id FROM pipelines x
-			WHERE x.project_id IN (i.project_id, i.source_project_id) AND x.sha = i.head_sha AND NOT x.child AND NOT x.tag
-				AND x.ref IN ('refs/merge-requests/' || i.iid || '/head', i.source_branch)
-			ORDER BY CASE WHEN x.source = 'merge_request_event' THEN 0 ELSE 1 END, x.id DESC LIMIT 1)
+		SELECT i.id, p.id, p.project_id, p.sha, p.status FROM merge_requests i JOIN pipelines p ON p.id = COALESCE(
+			(SELECT max(n.id) FROM (`+newest+here+mergeRef+mergeEvent+` UNION ALL `+newest+fork+mergeRef+mergeEvent+`) n),
+			(SELECT max(n.id) FROM (`+newest+here+branch+` UNION ALL `+newest+fork+branch+`
+				UNION ALL `+newest+here+mergeRef+` UNION ALL `+newest+fork+mergeRef+`) n))
 		WHERE i.id IN `+db.In(len(requests)), db.Any(requests)...)
 }
 

@@ -24,6 +24,7 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 		pipeline int64
 		stage    string
 		job      flow.Job
+		count    int
 	}
 	type key struct {
 		pipeline int64
@@ -33,17 +34,24 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 		when     flow.When
 		allowed  bool
 	}
-	jobs := map[key]int{}
 	var groups []group
-	err := db.Each(ctx, q, func(s db.Scanner) (group, error) {
-		var g group
-		err := s.Scan(&g.pipeline, &g.job.Stage, &g.stage, &g.job.Status, &g.job.When, &g.job.AllowFailure)
-		return g, err
-	}, func(g group) error {
-		k := key{g.pipeline, g.job.Stage, g.stage, g.job.Status, g.job.When, g.job.AllowFailure}
-		if jobs[k]++; jobs[k] == 1 {
-			groups = append(groups, g)
+	positions := map[key]int{}
+	last, at := key{}, -1
+	// A page has many jobs, so rows are read into the same place: Scan keeps a text
+	// that is equal to the one before.
+	var k key
+	dest := []any{&k.pipeline, &k.index, &k.stage, (*string)(&k.status), (*string)(&k.when), &k.allowed}
+	err := db.Each(ctx, q, func(s db.Scanner) (struct{}, error) { return struct{}{}, s.Scan(dest...) }, func(struct{}) error {
+		if at < 0 || k != last {
+			i, known := positions[k]
+			if !known {
+				i = len(groups)
+				positions[k] = i
+				groups = append(groups, group{pipeline: k.pipeline, stage: k.stage, job: flow.Job{Stage: k.index, Status: k.status, When: k.when, AllowFailure: k.allowed}})
+			}
+			last, at = k, i
 		}
+		groups[at].count++
 		return nil
 	}, `SELECT pipeline_id, stage_index, stage, status, run_when, allow_failure FROM jobs WHERE NOT retried AND pipeline_id IN `+db.In(len(pipelines)), db.Any(pipelines)...)
 	if err != nil {
@@ -58,7 +66,7 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 		var same []flow.Job
 		for ; i < len(groups) && groups[i].pipeline == first.pipeline && groups[i].stage == first.stage; i++ {
 			g := groups[i]
-			one.Jobs += jobs[key{g.pipeline, g.job.Stage, g.stage, g.job.Status, g.job.When, g.job.AllowFailure}]
+			one.Jobs += g.count
 			same = append(same, g.job)
 		}
 		one.Status, one.Warnings = combined(same)

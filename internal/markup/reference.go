@@ -56,8 +56,13 @@ type piece struct {
 func split(source string) []piece {
 	var list []piece
 	done := 0
-	for done < len(source) {
-		at := references.FindStringSubmatchIndex(source[done:])
+	for from := 0; from < len(source); {
+		// The expression looks only at words that can be references: most are not.
+		word := candidate(source, from)
+		if word < 0 {
+			break
+		}
+		at := references.FindStringSubmatchIndex(source[word:])
 		if at == nil {
 			break
 		}
@@ -65,9 +70,9 @@ func split(source string) []piece {
 			if at[2*n] < 0 {
 				return ""
 			}
-			return source[done+at[2*n] : done+at[2*n+1]]
+			return source[word+at[2*n] : word+at[2*n+1]]
 		}
-		start, end := done+at[3], done+at[1]
+		start, end := word+at[3], word+at[1]
 		ref := Reference{Project: group(2)}
 		switch {
 		case group(4) != "":
@@ -95,9 +100,45 @@ func split(source string) []piece {
 			ref.Name = trimmed
 		}
 		list = append(list, piece{text: source[done:start]}, piece{text: source[start:end], ref: &ref})
-		done = end
+		done, from = end, end
 	}
 	return append(list, piece{text: source[done:]})
+}
+
+// candidate returns where the first word of a text starts, from an offset on, that
+// can be a reference: it has a sign before a name or number, or seven hexadecimal
+// digits in a row. The space before the word is included, and parts of names before
+// from are not. It returns -1 without such a word.
+func candidate(source string, from int) int {
+	hex := 0
+	for i := from; i < len(source); i++ {
+		c := source[i]
+		found := false
+		switch {
+		case '0' <= c && c <= '9' || 'a' <= c && c <= 'f':
+			if hex++; hex < 7 {
+				continue
+			}
+			found = true
+		case i+1 == len(source):
+		case c == '#' || c == '!' || c == '$':
+			found = '0' <= source[i+1] && source[i+1] <= '9'
+		case c == '@':
+			found = isName(source[i+1])
+		case c == '~' || c == '%':
+			found = source[i+1] == '"' || isName(source[i+1])
+		}
+		hex = 0
+		if found {
+			return max(from, strings.LastIndexByte(source[:i], ' '))
+		}
+	}
+	return -1
+}
+
+// isName reports whether a byte can begin a name; any letter that is not ASCII can.
+func isName(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
 // refer makes links of the references in HTML that has been cleaned: there a <

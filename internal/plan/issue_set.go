@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -19,7 +20,10 @@ func (o Owner) place() place { return place{project: o.Project, group: o.Group} 
 
 // IssueSet is a set of issues that is given by conditions, such as a column of a
 // board.
-type IssueSet struct{ where db.Where }
+type IssueSet struct {
+	where  db.Where
+	traits []Trait // of all its issues
+}
 
 // Trait is a label, an assignee or a milestone that issues can have, by ID. Exactly
 // one field is set.
@@ -32,24 +36,32 @@ func (s *Service) IssueSet(by actor.Actor, o Owner, filters ...IssueFilter) Issu
 	for _, f := range filters {
 		s.narrow(&w, by, f)
 	}
-	return IssueSet{w}
+	return IssueSet{where: w}
 }
 
 // With returns the issues of the set that have a trait.
 func (set IssueSet) With(t Trait) IssueSet {
 	cond, args := t.where()
-	return IssueSet{*set.where.With(cond, args...)}
+	return IssueSet{*set.where.With(cond, args...), append(slices.Clone(set.traits), t)}
 }
 
 // Without returns the issues of the set that do not have a trait.
 func (set IssueSet) Without(t Trait) IssueSet {
 	cond, args := t.where()
-	return IssueSet{*set.where.With(listing.Negated(cond), args...)}
+	return IssueSet{*set.where.With(listing.Negated(cond), args...), set.traits}
 }
 
 // ListSet lists the issues of a set, without their related objects: see FillIssues.
 func (s *Service) ListSet(ctx context.Context, set IssueSet, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
-	return listIssues(ctx, s.DB, set.where, listing.Selection{}, order, p)
+	var rare []listing.Candidates
+	for _, t := range set.traits {
+		rare = append(rare, t.candidates())
+	}
+	found, err := listing.Rarest(ctx, s.DB, rare)
+	if err != nil {
+		return db.Page[*Issue]{}, err
+	}
+	return listIssues(ctx, s.DB, set.where, listing.Selection{Among: found}, order, p)
 }
 
 // CountSet counts the issues of a set up to db.CountLimit; over reports that there

@@ -19,6 +19,18 @@ func (t Trait) where() (string, []any) {
 	return `i.milestone_id = ?`, []any{*t.MilestoneID}
 }
 
+// candidates returns the issues with the trait. Without them, a list in another order
+// would read all issues of a project to find a few.
+func (t Trait) candidates() listing.Candidates {
+	switch {
+	case t.LabelID != nil:
+		return listing.Candidates{{Query: `SELECT x.issue_id FROM issue_labels x WHERE x.label_id = ? ORDER BY x.issue_id`, Args: []any{*t.LabelID}}}
+	case t.AssigneeID != nil:
+		return listing.UsersOf(listing.Issues, Assignees, *t.AssigneeID)
+	}
+	return listing.Candidates{{Query: `SELECT i.id FROM issues i WHERE i.milestone_id = ? ORDER BY i.id`, Args: []any{*t.MilestoneID}}}
+}
+
 func inSet(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {
 	w.And(`i.id = ?`, id)
 	return db.Exists(ctx, q, `SELECT 1 FROM `+issueTables+w.SQL(), w.Args()...)

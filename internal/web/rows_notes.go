@@ -12,10 +12,81 @@ func (m *markupWriter) token(f frame) {
 	m.raw(`">`)
 }
 
+// drawThreads draws discussions in their order. Those with replies and pending
+// comments are few, so templates draw them.
+func (w *Web) drawThreads(f frame, on discussions) (template.HTML, error) {
+	m := &markupWriter{web: w}
+	size := 0
+	for _, t := range on.Threads {
+		size += noteSize + len(t.Notes[0].Text)
+	}
+	m.Grow(size)
+	for _, t := range on.Threads {
+		first := t.Notes[0]
+		if first.System != "" {
+			m.system(first)
+			continue
+		}
+		m.raw(`<li class="thread`)
+		if t.Settled != nil {
+			m.raw(` settled`)
+		}
+		m.raw(`">`)
+		if t.Together {
+			html, err := w.part(f.Page.view(), "thread", pair{f, pair{on, t}})
+			if err != nil {
+				return "", err
+			}
+			m.raw(html, `</li>`)
+			continue
+		}
+		m.raw(`<div class="panel">`)
+		m.note(f, on, first)
+		if on.May {
+			m.reply(f, on, t.ID)
+		}
+		for _, d := range t.Drafts {
+			html, err := w.part(f.Page.view(), "draft", pair{f, d})
+			if err != nil {
+				return "", err
+			}
+			m.raw(html)
+		}
+		m.raw(`</div></li>`)
+	}
+	return m.html(), nil
+}
+
+// system draws a system note.
+func (m *markupWriter) system(n noteView) {
+	m.raw(`<li class="sys" id="note_`)
+	m.number(n.ID)
+	m.raw(`"><span class="sys-icon">`, m.web.icon("info"), `</span><div>`)
+	if by := n.Author; by != nil {
+		m.raw(`<a href="/`)
+		m.text(by.Username)
+		m.raw(`">`)
+		m.text(by.Name)
+		m.raw(`</a>`)
+	}
+	m.raw(` `, n.Text, ` <span class="muted">· <a href="#note_`)
+	m.number(n.ID)
+	m.raw(`">`, m.web.since(n.CreatedAt), `</a></span></div></li>`)
+}
+
 // drawNote draws a comment of discussions.
 func (w *Web) drawNote(f frame, on discussions, n noteView) template.HTML {
 	m := &markupWriter{web: w}
-	m.Grow(2<<10 + len(n.Text))
+	m.Grow(noteSize + len(n.Text))
+	m.note(f, on, n)
+	return m.html()
+}
+
+// noteSize is about how many bytes a comment has beside its text.
+const noteSize = 3 << 10
+
+func (m *markupWriter) note(f frame, on discussions, n noteView) {
+	w := m.web
 	id := strconv.FormatInt(n.ID, 10)
 	m.raw(`<article class="said`)
 	if n.Internal {
@@ -52,7 +123,6 @@ func (w *Web) drawNote(f frame, on discussions, n noteView) template.HTML {
 	m.raw(`</header><div class="prose">`, n.Text, `</div>`)
 	m.reactions(f, n.Reactions)
 	m.raw(`</article>`)
-	return m.html()
 }
 
 // drawReactions draws the reactions to an object.
@@ -113,6 +183,11 @@ func (m *markupWriter) reactions(f frame, r reactions) {
 // folded.
 func (w *Web) drawReply(f frame, on discussions, id string) template.HTML {
 	m := &markupWriter{web: w}
+	m.reply(f, on, id)
+	return m.html()
+}
+
+func (m *markupWriter) reply(f frame, on discussions, id string) {
 	m.raw(`<details class="more reply-later"><summary>Reply</summary><form method="post" action="`)
 	m.text(on.At + "/discussions/" + id)
 	m.raw(`">`)
@@ -123,11 +198,10 @@ func (w *Web) drawReply(f frame, on discussions, id string) template.HTML {
 		`<div class="prose preview" data-preview hidden></div></div><div class="row">`)
 	label := template.HTML("Reply")
 	if on.Review != "" {
-		m.raw(`<button class="button slim" name="review" value="1">`, w.icon("pen"), ` `)
+		m.raw(`<button class="button slim" name="review" value="1">`, m.web.icon("pen"), ` `)
 		m.text(on.Review)
 		m.raw(`</button>`)
 		label = "Add comment now"
 	}
 	m.raw(`<button class="button slim">`, label, `</button></div></form></details>`)
-	return m.html()
 }

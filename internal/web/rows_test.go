@@ -22,6 +22,7 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return now }}}
+	w.views = w.parseViews()
 	text, err := os.ReadFile("testdata/rows.html")
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +106,22 @@ func TestRows(t *testing.T) {
 					t.Errorf("reply:\n%s\nwant\n%s", got, want)
 				}
 			}
+		}
+	}
+
+	page.Page = issuePage{}
+	note := func(system string, by *user.User) noteView {
+		return noteView{Note: &plan.Note{ID: 78, Author: by, System: system, CreatedAt: now.Add(-time.Minute)}, Text: "<p>x</p>"}
+	}
+	for _, may := range []bool{false, true} {
+		on := discussions{At: "/g.x/p_y/-/issues/12", Base: "/g.x/p_y/-/", Noun: "issue", May: may, Settles: may, Threads: []thread{
+			{ID: "a", Notes: []noteView{note("closed", nil)}}, {ID: "b", Notes: []noteView{note("closed", ada)}}, {ID: "c", Notes: []noteView{note("", ada)}},
+			{ID: "d", Notes: []noteView{note("", ada), note("", nil)}, Together: true}, {ID: "e", Notes: []noteView{note("", ada)}, Together: true, Settled: &plan.Note{ResolvedBy: ada}},
+			{ID: "f", Notes: []noteView{note("", ada)}, Drafts: []draftView{{DraftNote: &merge.DraftNote{ID: 5}, Text: "<p>y</p>"}}},
+		}}
+		got, err := w.drawThreads(page, on)
+		if want := draw("threads", pair{page, on}); err != nil || string(got) != want {
+			t.Errorf("threads: %v\n%s\nwant\n%s", err, got, want)
 		}
 	}
 

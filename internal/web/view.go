@@ -251,7 +251,7 @@ func (w *Web) funcs() template.FuncMap {
 		"face": face, "userface": userFace, "projectface": projectFace, "groupface": groupFace, "size": faceSize,
 		"portrait": drawFace,
 		"counter":  counter, "issuerows": w.drawIssues, "mergerows": w.drawMerges, "pipelinerows": w.drawPipelines, "nodehtml": w.drawNode,
-		"notehtml": w.drawNote, "reactionshtml": w.drawReactions, "replylater": w.drawReply,
+		"notehtml": w.drawNote, "threadshtml": w.drawThreads, "reactionshtml": w.drawReactions, "replylater": w.drawReply,
 		"plural":   plural,
 		"duration": duration.Format,
 		"words":    words,

@@ -279,7 +279,7 @@ func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f F
 		list, found.projects = append(list, all), projects
 	}
 	var err error
-	found.Among, err = rarest(ctx, d, list)
+	found.Among, err = Rarest(ctx, d, list)
 	if err != nil || f.Search == "" || found.Among != nil && len(found.Among) == 0 {
 		return found, err
 	}
@@ -290,9 +290,9 @@ func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f F
 	return found, err
 }
 
-// rarest returns the IDs of the smallest set of candidates, in ascending order;
+// Rarest returns the IDs of the smallest set of candidates, in ascending order;
 // nil if all sets are large.
-func rarest(ctx context.Context, d *db.DB, list []Candidates) (found []int64, err error) {
+func Rarest(ctx context.Context, d *db.DB, list []Candidates) (found []int64, err error) {
 	limit := db.MaxCandidates
 	for _, source := range list {
 		if len(source) > maxRanges {

@@ -184,7 +184,8 @@
   // page is got again. Nothing is taken from under somebody's hands.
   let getting = false, again = false;
   const served = new WeakMap(); // what the server sent for a part
-  for (const part of $$("[data-poll]")) served.set(part, part.innerHTML);
+  const untoken = (part) => part.innerHTML.replace(/(name="authenticity_token" value=")[^"]*/g, "$1"); // each answer has another mask
+  for (const part of $$("[data-poll]")) served.set(part, untoken(part));
   const refresh = async (parts = "[data-part]") => {
     if (getting) { again = true; return; }
     getting = true;
@@ -197,7 +198,7 @@
           const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
           if (!now || !picked.isCollapsed && part.contains(picked.anchorNode) || part.querySelector("details[open]:not([data-group]), input:not([type=checkbox]):focus, textarea:focus, button:disabled")) continue;
           if ("poll" in part.dataset && !("poll" in now.dataset)) { delete part.dataset.poll; again = true; } // all parts change with the state
-          const html = now.innerHTML;
+          const html = untoken(now);
           if (served.get(part) === html) continue;
           served.set(part, html);
           for (const box of $$("input[type=checkbox][name]", part)) { // as the user left it
