@@ -130,7 +130,7 @@ func candidate(source string, from int) int {
 		}
 		hex = 0
 		if found {
-			return max(from, strings.LastIndexByte(source[:i], ' '))
+			return max(from, from+strings.LastIndexByte(source[from:i], ' '))
 		}
 	}
 	return -1
