@@ -77,7 +77,8 @@ func TestBucketStorage(t *testing.T) {
 		})
 		b.Check(t, apptest.Call{Do: "GET " + at + "/repository/files/many7?ref=main", As: alice, Status: 200})
 		b.Check(t, apptest.Call{Do: "GET " + at + "/repository/tags/v1", As: alice, Status: 200, Want: `{"message":"note"}`})
-		b.Check(t, apptest.Call{Do: "POST " + at + "/fork", As: alice, JSON: `{"path":"fork","name":"fork"}`, Status: 201})
+		var fork struct{ ID int64 }
+		b.Check(t, apptest.Call{Do: "POST " + at + "/fork", As: alice, JSON: `{"path":"fork","name":"fork"}`, Status: 201}).JSON(t, &fork)
 		waittest.For(t, "the fork has the file", func() bool {
 			return a.Send(t, apptest.Call{Do: "GET /projects/alice%2Ffork/repository/files/many7?ref=main", As: alice}).Status == 200
 		})
@@ -92,8 +93,11 @@ func TestBucketStorage(t *testing.T) {
 		for _, found := range bare(t, a, "default") {
 			gittest.At(t, filepath.Join(a.Config.Storages["default"], found)).Git("fsck", "--strict", "--full")
 		}
-		if n := rows(t, a, `SELECT count(*) FROM bucket_refs`); n != 0 {
-			t.Errorf("%d refs are left in the bucket", n)
+		// The fork stays: it was stored where its source was.
+		const refs = `SELECT count(*) FROM bucket_refs x JOIN bucket_repositories r ON r.id = x.repository_id WHERE r.path `
+		path := fmt.Sprintf(`LIKE '%%/%d.git'`, fork.ID)
+		if left, own := rows(t, a, refs+`NOT `+path), rows(t, a, refs+path); left != 0 || own == 0 {
+			t.Errorf("%d refs are left in the bucket, %d of the fork", left, own)
 		}
 	})
 }
