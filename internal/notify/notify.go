@@ -97,7 +97,7 @@ func (v *View) Add(events []*Event, created EventType, section func(e *Event) (*
 		v.First = v.First || e.Type == created
 		v.Sections, v.Events = append(v.Sections, *part), append(v.Events, e)
 	}
-	if len(v.Events) == 1 && v.Events[0].NoteID != 0 {
+	if len(v.Events) > 0 && v.Events[0].NoteID != 0 { // reading starts there
 		v.Path += "#note_" + strconv.FormatInt(v.Events[0].NoteID, 10)
 	}
 	return nil

@@ -51,7 +51,7 @@ func (r Reason) explanation() string {
 	case Subscribed:
 		return "you are subscribed"
 	case Participated:
-		return "you participate in it"
+		return "you are a participant"
 	}
 	return "of your notification settings for the project"
 }
