@@ -86,6 +86,9 @@ func (w *Web) approvals(v *visit, p *mergePage) (*approvalBox, error) {
 			}
 		}
 		b.Kind, b.Head = "wait", "Requires "+plural(int(a.Left), "approval")
+		if !b.Open {
+			b.Kind, b.Head = "none", "Missing "+plural(int(a.Left), "approval")
+		}
 		if len(names) > 0 {
 			const most = 3
 			b.Head += " from " + strings.Join(names[:min(len(names), most)], ", ")

@@ -38,6 +38,9 @@ func TestApprovalPages(t *testing.T) {
 		a.submit(settings, settings+"/rules", "name", "review", "approvals_required", "1", "users", "@alice, ").leads(settings)
 		a.get(settings).want(200, "review", "1 approval")
 		b.get(at).want(200, "Requires 1 approval from review", "Merge blocked: approval required").not("Approve</button>")
+		s.Check(t, apptest.Call{Do: "PUT /projects/alice%2Fcode/merge_requests/1", As: alice, JSON: `{"state_event":"close"}`, Status: 200})
+		a.get(at).want(200, "Missing 1 approval from review").not("Requires 1 approval", "data-poll")
+		s.Check(t, apptest.Call{Do: "PUT /projects/alice%2Fcode/merge_requests/1", As: alice, JSON: `{"state_event":"reopen"}`, Status: 200})
 		a.get(at).want(200, "Approve</button>", "Set to auto-merge")
 		var m struct{ SHA string }
 		s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fcode/merge_requests/1", As: alice, Status: 200}).JSON(t, &m)

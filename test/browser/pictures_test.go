@@ -49,6 +49,12 @@ func TestPictures(t *testing.T) {
 			chromedp.Focus("#note", chromedp.ByQuery), chromedp.SendKeys("#note", "As discussed with @ch", chromedp.ByQuery), chromedp.WaitVisible("#complete [role=option]", chromedp.ByQuery),
 			chromedp.Evaluate(`document.querySelector("#note").scrollIntoView({block: "center"})`, nil),
 		}},
+		{"quick-actions", at + "issues/2", 760, []chromedp.Action{
+			chromedp.SetValue("#note", "Fixed in the last release, see ~bug.\n\n/assign @charles\n/spend 1h 30m\n/approve\n/close", chromedp.ByQuery),
+			chromedp.Click("#note-preview", chromedp.ByQuery), chromedp.WaitVisible(".effects", chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelector(".effects").scrollIntoView({block: "center"})`, nil),
+		}},
+		{"merge-request", at + "merge_requests/1", 900, nil},
 		{"review", at + "merge_requests/1/diffs", 760, []chromedp.Action{chromedp.WaitVisible(".talkrow", chromedp.ByQuery)}},
 		{"approvals", at + "merge_requests/1", 760, nil},
 		{"conflicts", at + "merge_requests/2/conflicts", 640, nil},

@@ -385,7 +385,7 @@
     timer = setTimeout(async () => {
       try {
         const items = await fetchItems(baseOf(area), kind, now.text, kind === "commands" ? target(area) : "");
-        if (at === now) show(items);
+        if (at === now && document.activeElement === area) show(items);
       } catch (e) { if (e.name !== "AbortError") hide(); }
     }, 100);
   };
