@@ -136,7 +136,7 @@ func candidate(source string, from int) int {
 	return -1
 }
 
-// isName reports whether a byte can begin a name; any letter that is not ASCII can.
+// isName reports whether a byte can begin a name; any character that is not ASCII can.
 func isName(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }

@@ -54,16 +54,9 @@ func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report,
 // those of no pack.
 func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) {
 	whole := map[int64]int{}
-	var batch []blob.Info
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		names := make([]string, len(batch))
-		for i, o := range batch {
-			names[i] = objectOf(o.Key)
-		}
-		packs, err := findPacksOf(ctx, s.DB, s.Name, slices.Compact(names))
+	all := func(blob.Info) bool { return true }
+	err := s.eachBatch(ctx, all, func(batch []blob.Info, names []string) error {
+		packs, err := findPacksOf(ctx, s.DB, s.Name, names)
 		if err != nil {
 			return err
 		}
@@ -76,23 +69,9 @@ func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) 
 				whole[p.id]++
 			}
 		}
-		batch = batch[:0]
 		return nil
-	}
-	for o, err := range s.Store.List(ctx, s.prefix()) {
-		if err != nil {
-			return nil, err
-		}
-		if o.Key == s.prefix()+ownerObject {
-			continue
-		}
-		if batch = append(batch, o); len(batch) == refBatch {
-			if err := flush(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return whole, flush()
+	})
+	return whole, err
 }
 
 // checkParts looks for each object of a pack: it may have been stored since the store

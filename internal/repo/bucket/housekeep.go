@@ -368,16 +368,9 @@ func (s *Storage) deletePack(ctx context.Context, p packRow) error {
 
 // sweepOrphans deletes the objects without a row that were stored before a time.
 func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
-	var batch []blob.Info
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		names := make([]string, len(batch))
-		for i, o := range batch {
-			names[i] = objectOf(o.Key)
-		}
-		known, err := findObjects(ctx, s.DB, slices.Compact(names))
+	old := func(o blob.Info) bool { return o.ModTime.Before(before) }
+	return s.eachBatch(ctx, old, func(batch []blob.Info, names []string) error {
+		known, err := findObjects(ctx, s.DB, names)
 		if err != nil {
 			return err
 		}
@@ -390,23 +383,35 @@ func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
 			}
 			s.Log.InfoContext(ctx, "deleted an object that belongs to no repository", "storage", s.Name, "object", o.Key)
 		}
-		batch = batch[:0]
 		return nil
-	}
+	})
+}
+
+// eachBatch calls f with the objects of packs in the store that match a condition, in
+// batches, and with their names without suffixes.
+func (s *Storage) eachBatch(ctx context.Context, match func(blob.Info) bool, f func(batch []blob.Info, names []string) error) error {
+	var batch []blob.Info
+	var names []string
 	for o, err := range s.Store.List(ctx, s.prefix()) {
 		if err != nil {
 			return err
 		}
-		if !o.ModTime.Before(before) || o.Key == s.prefix()+ownerObject {
+		if o.Key == s.prefix()+ownerObject || !match(o) {
 			continue
 		}
-		if batch = append(batch, o); len(batch) == refBatch {
-			if err := flush(); err != nil {
-				return err
-			}
+		batch, names = append(batch, o), append(names, objectOf(o.Key))
+		if len(batch) < refBatch {
+			continue
 		}
+		if err := f(batch, slices.Compact(names)); err != nil {
+			return err
+		}
+		batch, names = batch[:0], names[:0]
 	}
-	return flush()
+	if len(batch) == 0 {
+		return nil
+	}
+	return f(batch, slices.Compact(names))
 }
 
 // objectOf returns the key of an object without its suffix.
