@@ -57,37 +57,64 @@ var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROS
 // if these are common, because the query planner may prefer to collect all
 // matches.
 type Window struct {
-	Table string // with its alias, as the list names it
-	Where Where  // conditions that belong to the order, e.g. on the project
-	Key   string // the column that identifies a row
-	Order string // ORDER BY with the columns of the list
-	First int    // number of rows to search first
-	Last  int    // and at most, if they do not contain the page
+	Table string   // with its alias, as the list names it
+	Where Where    // conditions that belong to the order, e.g. on the project
+	Key   string   // the column that identifies a row
+	Order []string // the columns of the list
+	Desc  bool
+	Size  int // number of rows to search
 }
 
 // Find returns the keys of the first rows of tables with a condition; nil if they are
-// not in the window.
+// not in the window. The search ends with the last row that is needed.
 func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows int) ([]int64, error) {
-	size, order := max(v.First, 4*rows), v.Order
-	if d.kind == sqliteKind && size <= v.Last {
-		// SQLite reads the joined tables in their order, so the rows come in that of the
-		// window, and the query ends with the last one that is needed. Sorted again, it
-		// would read the window to its end.
-		size, order = v.Last, ""
+	if 4*rows > v.Size {
+		return nil, nil
 	}
-	for ; size <= v.Last; size *= 4 {
-		from := d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.Order+` LIMIT ?`, tables, v.Key)
-		found, err := All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+from+w.SQL()+order+` LIMIT ?`, v.Where.Args(append([]any{size}, w.Args(rows)...)...)...)
-		if err != nil || len(found) == rows {
-			return found, err
+	var query string
+	switch d.kind {
+	case sqliteKind:
+		// SQLite reads the joined tables in their order, so the rows come in that of the
+		// window. Sorted again, it would read the window to its end.
+		query = `SELECT ` + v.Key + ` FROM ` + d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.sorted(v.Order)+` LIMIT ?`, tables, v.Key) + w.SQL() + ` LIMIT ?`
+	case postgresKind:
+		// PostgreSQL looks at one row of the window after the other. If it could join
+		// them in another way, it would read all rows with a common label, for example,
+		// to compare them with those of the window.
+		columns, names := v.Key+` AS id`, make([]string, len(v.Order))
+		for i, name := range v.Order {
+			names[i] = `o` + strconv.Itoa(i)
+			columns += `, ` + name + ` AS ` + names[i]
 		}
+		query = `SELECT among.id FROM (SELECT ` + columns + ` FROM ` + v.Table + v.Where.SQL() + v.sorted(v.Order) + ` LIMIT ?) AS among
+			CROSS JOIN LATERAL (SELECT 1 FROM ` + tables + ` WHERE ` + v.Key + ` = among.id AND ` + w.Cond() + ` LIMIT 1) AS found` + v.sorted(names) + ` LIMIT ?`
+	}
+	found, err := All(ctx, d, Value[int64], query, v.Where.Args(append([]any{v.Size}, w.Args(rows)...)...)...)
+	if err != nil || len(found) == rows {
+		return found, err
 	}
 	return nil, nil
 }
 
+// Keys returns the keys of all rows in the window, in their order. An index has them.
+func (v Window) Keys(ctx context.Context, d *DB) ([]int64, error) {
+	return All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+v.Table+v.Where.SQL()+v.sorted(v.Order)+` LIMIT ?`, v.Where.Args(v.Size)...)
+}
+
+func (v Window) sorted(columns []string) string { return OrderBy(columns, v.Desc) }
+
+// OrderBy returns the ORDER BY of columns in one direction.
+func OrderBy(columns []string, desc bool) string {
+	direction := ""
+	if desc {
+		direction = " DESC"
+	}
+	return " ORDER BY " + strings.Join(columns, direction+", ") + direction
+}
+
 // first returns keys of the first rows of the list, if it can find them sooner than the
 // list itself: by First, or for a text in the window of its order.
-func (q Query[T]) first(ctx context.Context, d *DB, order string, p Paging) ([]int64, error) {
+func (q Query[T]) first(ctx context.Context, d *DB, p Paging) ([]int64, error) {
 	rows := p.Offset + p.Limit + 1
 	switch {
 	case p.Keyset:
@@ -100,12 +127,14 @@ func (q Query[T]) first(ctx context.Context, d *DB, order string, p Paging) ([]i
 	tables := cmp.Or(q.CountFrom, q.From)
 	table, _, _ := strings.Cut(strings.Split(tables, " LEFT JOIN ")[0], " JOIN ")
 	_, alias, _ := strings.Cut(table, " ")
+	window := Window{Table: table, Key: q.key(), Desc: q.Desc, Size: 600}
 	for _, o := range q.Order {
 		if !strings.HasPrefix(o.Name, alias+".") {
 			return nil, nil
 		}
+		window.Order = append(window.Order, o.Name)
 	}
-	return Window{Table: table, Key: q.key(), Order: order, First: 120, Last: 600}.Find(ctx, d, tables, q.Where, rows)
+	return window.Find(ctx, d, tables, q.Where, rows)
 }
 
 // from returns the tables of the list, read from candidates if these are not nil.

@@ -36,14 +36,15 @@ type Scanner interface {
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	kind     kind
-	writer   pool
-	reader   *reader // of SQLite; PostgreSQL's pool does both
-	path     string
-	url      string
-	counts   overCache
-	limits   ReadLimits
-	searches *limit.Share
+	kind      kind
+	writer    pool
+	reader    *reader // of SQLite; PostgreSQL's pool does both
+	path      string
+	url       string
+	counts    overCache
+	snapshots snapshotCache // of PostgreSQL
+	limits    ReadLimits
+	searches  *limit.Share
 
 	hasTrigrams atomic.Pointer[bool] // of PostgreSQL; nil: not known yet
 

@@ -1,6 +1,10 @@
 package db
 
-import "testing"
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+)
 
 // LockForTest holds the lock of migrations.
 func LockForTest(t *testing.T, d *DB) (unlock func()) {
@@ -10,4 +14,11 @@ func LockForTest(t *testing.T, d *DB) (unlock func()) {
 		t.Fatal(err)
 	}
 	return unlock
+}
+
+// CountedAt returns when a total of PostgreSQL that is kept was counted.
+func (d *DB) CountedAt(from string, args ...any) time.Time {
+	text, _ := countKey(from, args)
+	n, _ := d.snapshots.get(sha256.Sum256([]byte(text)))
+	return n.at
 }

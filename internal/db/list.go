@@ -37,6 +37,12 @@ func (w *Where) With(cond string, args ...any) *Where {
 	return more
 }
 
+// Without returns a copy without a condition that has no arguments.
+func (w *Where) Without(cond string) Where {
+	conds := slices.DeleteFunc(slices.Clone(w.conds), func(c string) bool { return c == cond })
+	return Where{conds: conds, args: slices.Clip(w.args), text: w.text}
+}
+
 // Time adds a condition on a time, unless that is nil.
 func (w *Where) Time(cond string, at *time.Time) {
 	if at != nil {
@@ -94,8 +100,8 @@ func Like(text string) string {
 //
 // That a list is over the limit is remembered for some seconds, so that paging
 // through a long list does not count ten thousand rows on each page. A total
-// that is shown is always that of the moment: on SQLite it is counted again
-// when anything was written since, on PostgreSQL always.
+// that is shown is always that of the moment: it is counted again when anything
+// was written since.
 //
 // For a request it has the limits of a list: see List.
 func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
@@ -112,13 +118,16 @@ func (d *DB) total(ctx context.Context, from string, args ...any) (total int, ov
 		return 0, true, nil
 	}
 	query := "SELECT count(*) FROM (SELECT 1 FROM " + from + fmt.Sprintf(" LIMIT %d) AS counted", CountLimit+1)
-	if known && d.reader != nil {
+	switch {
+	case !known:
+		err = d.QueryRowContext(ctx, query, args...).Scan(&total)
+	case d.reader != nil:
 		err = retryBusy(ctx, func() (err error) {
 			total, err = d.reader.count(ctx, key, query, args)
 			return err
 		})
-	} else {
-		err = d.QueryRowContext(ctx, query, args...).Scan(&total)
+	default:
+		total, err = d.countSnapshot(ctx, key, query, args)
 	}
 	if err != nil {
 		return 0, false, err

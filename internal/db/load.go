@@ -88,6 +88,8 @@ func (d *DB) Wipe(ctx context.Context) error {
 		queries = []string{
 			`SELECT 'DROP TABLE ' || c.oid::regclass || ' CASCADE' FROM pg_class c
 				WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND ` + ownPart("pg_class", "c.oid"),
+			`SELECT 'DROP SEQUENCE ' || c.oid::regclass FROM pg_class c
+				WHERE relkind = 'S' AND relnamespace = current_schema()::regnamespace AND ` + ownPart("pg_class", "c.oid"),
 			`SELECT 'DROP FUNCTION ' || p.oid::regprocedure || ' CASCADE' FROM pg_proc p
 				WHERE prokind = 'f' AND pronamespace = current_schema()::regnamespace AND ` + ownPart("pg_proc", "p.oid"),
 			`SELECT 'DROP TYPE ' || t.oid::regtype || ' CASCADE' FROM pg_type t

@@ -143,7 +143,7 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 	order := " ORDER BY " + strings.Join(columns, ", ")
 	among := q.Among
 	if among == nil || len(among) > fewCandidates && (q.Where.text != nil || q.First != nil) {
-		found, err := q.first(ctx, d, order, p)
+		found, err := q.first(ctx, d, p)
 		if err != nil {
 			return page, err
 		}

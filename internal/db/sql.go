@@ -1,6 +1,7 @@
 package db
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -12,6 +13,25 @@ func rebind(query string) string {
 		b.WriteByte('$')
 		b.WriteString(strconv.Itoa(n))
 	})
+}
+
+// bounds returns the positions of the arguments of LIMIT and OFFSET in a query.
+func bounds(query string) (list []bound) {
+	replace(query, func(b *strings.Builder, n int) {
+		switch {
+		case strings.HasSuffix(b.String(), "LIMIT "):
+			list = append(list, bound{arg: n - 1})
+		case strings.HasSuffix(b.String(), "OFFSET "):
+			list = append(list, bound{arg: n - 1, offset: true})
+		}
+	})
+	return list
+}
+
+// bound is an argument of LIMIT or OFFSET.
+type bound struct {
+	arg    int // its position
+	offset bool
 }
 
 // steady replaces ? placeholders by +?, which has the same value, outside of
@@ -93,6 +113,24 @@ func reads(query string) bool {
 		}
 	}
 	return first == "WITH"
+}
+
+// words returns the words of a query, outside of quoted text and comments.
+func words(query string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for query != "" {
+			size := strings.IndexFunc(query, func(r rune) bool { return !letter(r) })
+			if size < 0 {
+				size = len(query)
+			}
+			if size > 0 && !yield(query[:size]) {
+				return
+			}
+			if query = query[size:]; query != "" {
+				query = query[max(inert(query), 1):]
+			}
+		}
+	}
 }
 
 func letter(r rune) bool {

@@ -2,6 +2,7 @@ package db
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -28,6 +29,55 @@ func TestRebind(t *testing.T) {
 		if got := rebind(query); got != want {
 			t.Errorf("rebind(%q) = %q, want %q", query, got, want)
 		}
+	}
+}
+
+func TestBind(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		query string
+		args  []any
+		text  string
+		rest  string
+	}{
+		{"SELECT ?", []any{1}, "SELECT $1", "[1]"},
+		{"a = ? LIMIT ?", []any{"x", 21}, "a = $1 LIMIT 21", "[x]"},
+		{"a = ? LIMIT ? OFFSET ?", []any{"x", 21, 0}, "a = $1 LIMIT 21 OFFSET 0", "[x]"},
+		{"a = ? LIMIT ? OFFSET ?", []any{"x", 21, 40}, "a = $1 LIMIT 21 OFFSET $2", "[x 40]"},
+		{"(SELECT 1 LIMIT ?) WHERE a = ? LIMIT ?", []any{2400, int64(7), 21}, "(SELECT 1 LIMIT 2400) WHERE a = $1 LIMIT 21", "[7]"},
+		{"a = ' LIMIT ?' AND b = ? LIMIT ?", []any{5, 6}, "a = ' LIMIT ?' AND b = $1 LIMIT 6", "[5]"},
+		{"LIMIT ?", []any{-1}, "LIMIT $1", "[-1]"},
+		{"LIMIT ?", []any{nil}, "LIMIT $1", "[<nil>]"},
+		{"LIMIT ?, ?", []any{3}, "LIMIT 3, $1", "[]"}, // too few arguments, as the driver will say
+		{"a = ? LIMIT ?", []any{3}, "a = $1 LIMIT $2", "[3]"},
+	} {
+		s := rebound(c.query)
+		for range 2 { // the second text is known
+			text, rest := s.bind(c.args)
+			if text != c.text || fmt.Sprint(rest) != c.rest {
+				t.Errorf("%q with %v: %q with %v, want %q with %s", c.query, c.args, text, rest, c.text, c.rest)
+			}
+		}
+	}
+	s := rebound("LIMIT ?")
+	for n := range maxBound {
+		s.bind([]any{n})
+	}
+	if text, args := s.bind([]any{maxBound}); text != "LIMIT $1" || len(args) != 1 {
+		t.Errorf("more texts than allowed: %q", text)
+	}
+	if text, args := s.bind([]any{1}); text != "LIMIT 1" || len(args) != 0 {
+		t.Errorf("a text was forgotten: %q", text)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	got := slices.Collect(words(`SELECT i.id, 'no words' FROM issues i -- nor here
+		JOIN "quoted" ON x_1 = ?`))
+	want := []string{"SELECT", "i", "id", "FROM", "issues", "i", "JOIN", "ON", "x_1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("words: %q", got)
 	}
 }
 

@@ -3,6 +3,9 @@ package db
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +34,8 @@ func (p *pool) exec(ctx context.Context, query string, args []any) (sql.Result, 
 	if s.stmt != nil {
 		res, err = s.stmt.ExecContext(ctx, plain(args)...)
 	} else {
-		res, err = p.db.ExecContext(ctx, s.text, plain(args)...)
+		text, args := s.bind(args)
+		res, err = p.db.ExecContext(ctx, text, plain(args)...)
 	}
 	return res, because(ctx, err)
 }
@@ -46,7 +50,8 @@ func (p *pool) query(ctx context.Context, query string, args []any) (*sql.Rows, 
 	if s.stmt != nil {
 		rows, err = s.stmt.QueryContext(ctx, plain(args)...)
 	} else {
-		rows, err = p.db.QueryContext(ctx, s.text, plain(args)...)
+		text, args := s.bind(args)
+		rows, err = p.db.QueryContext(ctx, text, plain(args)...)
 	}
 	if err != nil {
 		return nil, because(ctx, err)
@@ -60,18 +65,21 @@ func (p *pool) statement(ctx context.Context, query string) (*statement, error) 
 	if s := p.stmts.find(query); s != nil {
 		return s, nil
 	}
-	s := &statement{query: query}
 	if p.rebind {
-		s.text = rebind(query)
-	} else {
-		s.text = steady(query)
-		stmt, err := p.db.PrepareContext(ctx, s.text)
-		if err != nil {
-			return nil, because(ctx, err)
-		}
-		s.stmt = stmt
+		return p.stmts.add(rebound(query)), nil
 	}
+	s := &statement{query: query, text: steady(query)}
+	stmt, err := p.db.PrepareContext(ctx, s.text)
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	s.stmt = stmt
 	return p.stmts.add(s), nil
+}
+
+// rebound returns a statement of PostgreSQL.
+func rebound(query string) *statement {
+	return &statement{query: query, text: rebind(query), bounds: bounds(query)}
 }
 
 // statement is a query as the driver wants it.
@@ -81,6 +89,79 @@ type statement struct {
 	stmt  *sql.Stmt
 	users int  // number of current users
 	kept  bool // it has not been evicted
+
+	bounds []bound // PostgreSQL only: the arguments that bind may write into the text
+	mu     sync.Mutex
+	bound  map[string]string // texts by the values of these arguments
+}
+
+// maxBound is the number of texts of a statement with different limits. Lists have few
+// page sizes.
+const maxBound = 16
+
+// bind returns the text of a statement and its arguments, of which limits and an offset
+// of 0 are written into the text.
+//
+// PostgreSQL expects a tenth of all rows for a limit that it does not know. With that,
+// its plan for any arguments seems to cost far more than one for the given arguments, so
+// it plans a list of many rows each time, which takes longer than reading a page.
+func (s *statement) bind(args []any) (string, []any) {
+	if len(s.bounds) == 0 {
+		return s.text, args
+	}
+	var key []byte
+	var inline []int
+	for _, b := range s.bounds {
+		if b.arg >= len(args) {
+			return s.text, args
+		}
+		n, ok := args[b.arg].(int)
+		if !ok || n < 0 || b.offset && n != 0 {
+			key = append(key, '?')
+			continue
+		}
+		key, inline = append(strconv.AppendInt(key, int64(n), 10), ','), append(inline, b.arg)
+	}
+	if inline == nil {
+		return s.text, args
+	}
+	text := s.boundText(key, inline, args)
+	if text == "" {
+		return s.text, args
+	}
+	rest := make([]any, 0, len(args))
+	for i, arg := range args {
+		if len(inline) > 0 && inline[0] == i {
+			inline = inline[1:]
+			continue
+		}
+		rest = append(rest, arg)
+	}
+	return text, rest
+}
+
+// boundText returns the text with numbers instead of some arguments; empty if there are
+// too many texts.
+func (s *statement) boundText(key []byte, inline []int, args []any) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text, ok := s.bound[string(key)]; ok || len(s.bound) >= maxBound {
+		return text
+	}
+	if s.bound == nil {
+		s.bound = map[string]string{}
+	}
+	n := 0
+	text := replace(s.query, func(b *strings.Builder, at int) {
+		if slices.Contains(inline, at-1) {
+			b.WriteString(strconv.Itoa(args[at-1].(int)))
+			return
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+	})
+	s.bound[string(key)] = text
+	return text
 }
 
 // statements is a cache of the most recently used statements.

@@ -122,7 +122,8 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	if s.stmt != nil {
 		res, err = t.tx.StmtContext(ctx, s.stmt).ExecContext(ctx, plain(args)...)
 	} else {
-		res, err = t.tx.ExecContext(ctx, s.text, plain(args)...)
+		text, args := s.bind(args)
+		res, err = t.tx.ExecContext(ctx, text, plain(args)...)
 	}
 	if err != nil {
 		t.failed = because(ctx, err)
@@ -143,7 +144,8 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	if s.stmt != nil {
 		rows, err = t.tx.StmtContext(ctx, s.stmt).QueryContext(ctx, plain(args)...)
 	} else {
-		rows, err = t.tx.QueryContext(ctx, s.text, plain(args)...)
+		text, args := s.bind(args)
+		rows, err = t.tx.QueryContext(ctx, text, plain(args)...)
 	}
 	if err != nil {
 		t.failed = because(ctx, err)
@@ -178,7 +180,7 @@ func (t *Tx) statement(query string) (*statement, error) {
 		return s, nil
 	}
 	if p.rebind {
-		return p.stmts.add(&statement{query: query, text: rebind(query)}), nil
+		return p.stmts.add(rebound(query)), nil
 	}
 	t.unprepared = append(t.unprepared, query)
 	return &statement{text: query, users: 1}, nil
