@@ -143,7 +143,19 @@ func (b *bucket) read(ctx context.Context, key string, etag *string, offset, len
 		out.Body.Close()
 		return nil, fmt.Errorf("read object %s: the server ignores ranges", key)
 	}
-	return out.Body, nil
+	return objectBody{out.Body}, nil
+}
+
+// objectBody is the content of an object as it comes. That the store breaks off is a
+// fault of its own, which callers must not take for the end of what a client sends.
+type objectBody struct{ io.ReadCloser }
+
+func (b objectBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !ended(err) {
+		err = errs.Unavailable("the object storage broke off").Because(err)
+	}
+	return n, err
 }
 
 // s3Reader reads an object from any place in it. It asks for the bytes when
@@ -172,7 +184,7 @@ func (r *s3Reader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	r.offset += int64(n)
 	if err == io.EOF && r.offset < r.size {
-		err = io.ErrUnexpectedEOF
+		err = errs.Unavailable("the object storage broke off").Because(io.ErrUnexpectedEOF)
 	}
 	return n, err
 }
@@ -313,7 +325,7 @@ func (b *bucket) Close() error {
 // kind returns the errs kind of an answer where it has one; all else, such as
 // refused credentials, is a fault.
 func kind(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || ended(err) {
 		return err
 	}
 	if e, ok := errors.AsType[smithy.APIError](err); ok && e.ErrorCode() == "NoSuchBucket" {
@@ -323,6 +335,7 @@ func kind(err error) error {
 		return errs.StorageFull(err)
 	}
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
+	_, unread := errors.AsType[*smithy.DeserializationError](err)
 	switch code := status(err); {
 	case code == http.StatusNotFound:
 		return errs.NotFound("").Because(err)
@@ -330,10 +343,25 @@ func kind(err error) error {
 		return errs.Precondition("the object was replaced").Because(err)
 	case code == http.StatusConflict:
 		return errs.Conflict("the object conflicts with another key, or is being changed").Because(err)
-	case unsent, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
+	case unsent, unread, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:
 		return errs.Unavailable("the object storage does not answer").Because(err)
 	}
 	return err
+}
+
+// writeKind is kind of what a write returns: there, what is not found is an upload
+// that the store has forgotten.
+func writeKind(err error) error {
+	err = kind(err)
+	if errs.Is(err, errs.KindNotFound) {
+		return errs.Unavailable("the object storage has lost the upload").Because(err)
+	}
+	return err
+}
+
+// ended reports whether the caller has given up.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // full reports whether a store has no space left, in the words of those that

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -222,8 +223,8 @@ func TestS3Trouble(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		if b, err := io.ReadAll(o); err == nil || len(b) > 400 {
-			t.Errorf("%d bytes and %v, want an error", len(b), err)
+		if b, err := io.ReadAll(o); !errs.Is(err, errs.KindUnavailable) || len(b) > 400 {
+			t.Errorf("%d bytes and %v, want Unavailable", len(b), err)
 		}
 	})
 	t.Run("body too short", func(t *testing.T) {
@@ -234,8 +235,8 @@ func TestS3Trouble(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		if b, err := io.ReadAll(o); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%d bytes and %v, want an unexpected end", len(b), err)
+		if b, err := io.ReadAll(o); !errs.Is(err, errs.KindUnavailable) {
+			t.Errorf("%d bytes and %v, want Unavailable", len(b), err)
 		}
 	})
 	t.Run("ranges ignored", func(t *testing.T) {
@@ -253,6 +254,41 @@ func TestS3Trouble(t *testing.T) {
 		}
 		if _, err := s.Put(t.Context(), "k", strings.NewReader("x"), blob.Options{}); !errs.Is(err, errs.KindUnavailable) {
 			t.Errorf("%v, want Unavailable", err)
+		}
+	})
+	t.Run("answer cut off", func(t *testing.T) {
+		t.Parallel()
+		s := fake(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, `<?xml version="1.0"?><InitiateMultipartUploadResult><Bucket>b</Bu`)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		_, err := s.Put(t.Context(), "k", strings.NewReader(strings.Repeat("x", 20<<20)), blob.Options{})
+		if !errs.Is(err, errs.KindUnavailable) {
+			t.Errorf("Put: %v, want Unavailable", err)
+		}
+		for _, err := range s.List(t.Context(), "") {
+			if !errs.Is(err, errs.KindUnavailable) {
+				t.Errorf("List: %v, want Unavailable", err)
+			}
+		}
+	})
+	t.Run("upload forgotten", func(t *testing.T) {
+		t.Parallel()
+		s := fake(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+		_, err := s.Put(t.Context(), "k", strings.NewReader("x"), blob.Options{})
+		if !errs.Is(err, errs.KindUnavailable) {
+			t.Errorf("Put: %v, want Unavailable", err)
+		}
+	})
+	t.Run("client gone", func(t *testing.T) {
+		t.Parallel()
+		s := fake(t, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
+		_, err := s.Put(t.Context(), "k", iotest.ErrReader(io.ErrUnexpectedEOF), blob.Options{})
+		if !errors.Is(err, io.ErrUnexpectedEOF) || errs.KindOf(err) != 0 {
+			t.Errorf("Put: %v, want the error of the client", err)
 		}
 	})
 	t.Run("no server", func(t *testing.T) {

@@ -36,7 +36,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader, o Options) (i
 	}
 	size, err := b.put(ctx, key, endsWith(ctx, r), o)
 	if err != nil {
-		return 0, fmt.Errorf("put object %s: %w", key, kind(err))
+		return 0, fmt.Errorf("put object %s: %w", key, err)
 	}
 	return size, nil
 }
@@ -56,7 +56,7 @@ func (b *bucket) put(ctx context.Context, key string, r io.Reader, o Options) (i
 	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &b.name, Key: b.at(key), Body: bytes.NewReader(first), ContentType: &o.ContentType,
 	})
-	return size, err
+	return size, writeKind(err)
 }
 
 func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Reader, o Options) (size int64, err error) {
@@ -64,7 +64,7 @@ func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Re
 		Bucket: &b.name, Key: b.at(key), ContentType: &o.ContentType,
 	})
 	if err != nil {
-		return 0, err
+		return 0, writeKind(err)
 	}
 	defer func() {
 		if err != nil {
@@ -82,7 +82,7 @@ func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Re
 		Bucket: &b.name, Key: b.at(key), UploadId: started.UploadId,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
-	return size, err
+	return size, writeKind(err)
 }
 
 // sendParts sends first and all that r gives after it.
@@ -102,7 +102,7 @@ func (b *bucket) sendParts(ctx context.Context, key string, upload *string, firs
 				PartNumber: &number, Body: bytes.NewReader(data),
 			})
 			if err != nil {
-				return err
+				return writeKind(err)
 			}
 			parts = append(parts, types.CompletedPart{ETag: out.ETag, PartNumber: &number})
 			spare <- data
