@@ -3,9 +3,11 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
+	"svc/internal/errs"
 	"svc/internal/git/refstore"
 )
 
@@ -22,6 +24,8 @@ type Backend interface {
 	// updates that were finished before the call. It reports whether it had to change
 	// it. It returns ErrNoRepository.
 	Refresh(ctx context.Context, dir string) (changed bool, err error)
+	// Changes returns how often Refresh has changed a directory on this node.
+	Changes(dir string) int64
 	// Present reports whether the directory exists and has the objects of all refs
 	// that this node has read. It takes no query.
 	Present(dir string) bool
@@ -100,6 +104,37 @@ func (r Repo) refresh(ctx context.Context) (changed bool, err error) {
 		changed = changed || fetched
 	}
 	return changed, nil
+}
+
+// changes returns how often the directories of r that are caches were changed on this
+// node.
+func (r Repo) changes() (n int64) {
+	if r.backend != nil {
+		n = r.backend.Changes(r.path)
+	}
+	for _, l := range r.lenders {
+		n += l.backend.Changes(l.path)
+	}
+	return n
+}
+
+// changed brings the directories of r that are caches up to date and reports whether
+// they were changed since there were so many changes: what was not found may be there
+// now. It may have come to another node, or the cache was deleted while it was read.
+func (r Repo) changed(ctx context.Context, since int64) (bool, error) {
+	if r.backend == nil && len(r.lenders) == 0 {
+		return false, nil
+	}
+	if _, err := r.refresh(ctx); err != nil {
+		return false, err
+	}
+	return r.changes() != since, nil
+}
+
+// lost is the error of a call that did not find what it needs in a cache that was
+// changed meanwhile. It does not wrap err: nothing says that something does not exist.
+func lost(err error) error {
+	return errs.Unavailable("The cache of the repository changed while it was read. Please try again.").Because(fmt.Errorf("%w: %v", ErrBusy, err))
 }
 
 // present is refresh for directories that do not exist. Others may lack objects of

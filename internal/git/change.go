@@ -54,12 +54,13 @@ func (r Repo) CommitChanges(ctx context.Context, o ChangeOptions) (*Commit, erro
 // commitWith creates a commit with the tree that build writes. If mustCheck
 // returns true, git checks the new objects like those of a push; this takes a
 // process.
-func (r Repo) commitWith(ctx context.Context, commit *Commit, mustCheck func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (*Commit, error) {
+func (r Repo) commitWith(ctx context.Context, commit *Commit, mustCheck func(*quarantine) (bool, error), build func(*quarantine) (OID, error)) (made *Commit, err error) {
 	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer q.discard()
+	defer q.cause(ctx, &err)
 	if commit.TreeID, err = build(q); err != nil {
 		return nil, err
 	}

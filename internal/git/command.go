@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,7 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 		return fmt.Errorf("git %s: %w", c.name(), err)
 	}
 	defer end()
+	seen := r.changes()
 	release, err := r.engine.admit(ctx, c.work)
 	if err != nil {
 		return fmt.Errorf("git %s: %w", c.name(), err)
@@ -120,7 +122,7 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 		return fmt.Errorf("git %s: %w", c.name(), err)
 	}
 	if err := r.engine.start(cmd); err != nil {
-		return fmt.Errorf("git %s: %w", c.name(), err)
+		return r.whyMissing(ctx, seen, fmt.Errorf("git %s: %w", c.name(), err))
 	}
 	readErr := read(out)
 	if readErr == nil {
@@ -138,7 +140,23 @@ func (r Repo) run(ctx context.Context, c command, read func(io.Reader) error) er
 	case readErr != nil:
 		return readErr
 	}
-	return outcome(c, waitErr, stderr)
+	return r.whyMissing(ctx, seen, outcome(c, waitErr, stderr))
+}
+
+// whyMissing returns the error of a process that did not find something: another one,
+// if the caches were changed since there were so many changes.
+func (r Repo) whyMissing(ctx context.Context, since int64, err error) error {
+	for _, kind := range []error{ErrNotFound, ErrCorrupt, ErrNoRepository, fs.ErrNotExist} {
+		if !errors.Is(err, kind) {
+			continue
+		}
+		changed, failed := r.changed(ctx, since)
+		if changed {
+			failed = lost(err)
+		}
+		return cmp.Or(failed, err)
+	}
+	return err
 }
 
 // admit waits for a slot for a process. It returns errs.Busy, which wraps ErrBusy,

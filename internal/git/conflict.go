@@ -21,12 +21,13 @@ type Conflict struct {
 // Conflicts returns the conflicts of a merge of two commits, with the content of
 // files of at most maxSize bytes. Conflict markers are labeled with the commit
 // IDs. It returns ErrNotFound.
-func (r Repo) Conflicts(ctx context.Context, ours, theirs OID, maxSize int64) ([]Conflict, error) {
+func (r Repo) Conflicts(ctx context.Context, ours, theirs OID, maxSize int64) (list []Conflict, err error) {
 	q, err := r.newQuarantine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer q.discard()
+	defer q.cause(ctx, &err)
 	tree, list, err := q.mergeConflicts(ctx, ours, theirs)
 	if err != nil {
 		return nil, err

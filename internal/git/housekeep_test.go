@@ -116,7 +116,7 @@ func TestHousekeepByNeed(t *testing.T) {
 // looseBlob writes a blob as its own file without a process.
 func looseBlob(t *testing.T, r Repo, content string) string {
 	t.Helper()
-	q := &quarantine{r, filepath.Join(r.Path(), "objects"), func() {}}
+	q := &quarantine{repo: r, dir: filepath.Join(r.Path(), "objects"), end: func() {}}
 	id, err := q.write(TypeBlob, []byte(content))
 	if err != nil {
 		t.Fatal(err)

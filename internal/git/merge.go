@@ -79,7 +79,7 @@ func errIf(is bool, err error) error {
 }
 
 // CanMerge returns the error that Merge would return, without creating objects.
-func (r Repo) CanMerge(ctx context.Context, ours, theirs string) error {
+func (r Repo) CanMerge(ctx context.Context, ours, theirs string) (err error) {
 	ids, err := r.resolveAll(ctx, []string{ours, theirs})
 	if err != nil {
 		return err
@@ -89,6 +89,7 @@ func (r Repo) CanMerge(ctx context.Context, ours, theirs string) error {
 		return err
 	}
 	defer q.discard()
+	defer q.cause(ctx, &err)
 	_, err = q.mergeTree(ctx, OID(ids[0]), OID(ids[1]))
 	return err
 }

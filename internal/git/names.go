@@ -60,7 +60,7 @@ type TagOptions struct {
 
 // CreateTag writes an annotated tag object. It is not reachable before UpdateRefs.
 // It returns ErrBadRef.
-func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
+func (r Repo) CreateTag(ctx context.Context, o TagOptions) (id OID, err error) {
 	if err := CheckRef(Tags + o.Name); err != nil {
 		return "", err
 	}
@@ -72,13 +72,13 @@ func (r Repo) CreateTag(ctx context.Context, o TagOptions) (OID, error) {
 		return "", err
 	}
 	defer q.discard()
+	defer q.cause(ctx, &err)
 	message := strings.ReplaceAll(strings.ToValidUTF8(o.Message, "\uFFFD"), "\x00", "")
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}
 	text := fmt.Sprintf("object %s\ntype %s\ntag %s\ntagger %s\n\n%s", o.Target, o.Type, o.Name, object.EncodeSignature(o.Tagger), message)
-	id, err := q.write(TypeTag, []byte(text))
-	if err != nil {
+	if id, err = q.write(TypeTag, []byte(text)); err != nil {
 		return "", err
 	}
 	return id, q.migrate()

@@ -21,6 +21,7 @@ type quarantine struct {
 	repo Repo
 	dir  string
 	end  func() // the end of its use of the repository
+	seen int64  // changes of the caches when it was made
 }
 
 // newQuarantine creates a quarantine. Its name is one that git prune removes after
@@ -30,13 +31,20 @@ func (r Repo) newQuarantine(ctx context.Context) (*quarantine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a place for new objects: %w", err)
 	}
+	seen := r.changes()
 	q, err := r.makeQuarantine()
 	if err != nil {
 		end()
-		return nil, err
+		return nil, r.whyMissing(ctx, seen, err)
 	}
-	q.end = end
+	q.end, q.seen = end, seen
 	return q, nil
+}
+
+// cause is whyMissing for the error of a call that uses the quarantine, which is
+// deleted with the directory of a cache.
+func (q *quarantine) cause(ctx context.Context, err *error) {
+	*err = q.repo.whyMissing(ctx, q.seen, *err)
 }
 
 func (r Repo) makeQuarantine() (*quarantine, error) {

@@ -126,12 +126,22 @@ func (p *reader) end() string {
 // of one caller never reaches another. If an idle process turns out to be dead,
 // the call is retried with a new one.
 func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
-	pool := r.engine.readers
 	defer r.engine.uses.begin(r.dirs())()
 	if err := r.present(ctx); err != nil {
 		return fmt.Errorf("read objects: %w", err)
 	}
-	refreshed := r.backend == nil && len(r.lenders) == 0
+	miss := missing{seen: r.changes()}
+	for {
+		err := r.askReader(ctx, ask)
+		if again, failed := r.missed(ctx, err, &miss); !again {
+			return cmp.Or(failed, err)
+		}
+	}
+}
+
+// askReader is withReader for a directory that is there.
+func (r Repo) askReader(ctx context.Context, ask func(*reader) error) error {
+	pool := r.engine.readers
 	for {
 		p, err := pool.take(ctx, r)
 		if err != nil {
@@ -149,11 +159,7 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			return &Error{Kind: cause, Name: "cat-file", Exit: -1}
 		case errors.As(err, new(unread)):
 			pool.drop(p)
-			again, failed := r.missed(ctx, err, &refreshed)
-			if again {
-				continue
-			}
-			return cmp.Or(failed, err)
+			return err
 		case errors.Is(err, errBroken):
 			reused := p.reused
 			stderr := pool.drop(p)
@@ -166,26 +172,39 @@ func (r Repo) withReader(ctx context.Context, ask func(*reader) error) error {
 			return &Error{Kind: ErrCorrupt, Name: "cat-file", Exit: -1, Stderr: stderr + err.Error()}
 		}
 		pool.give(p)
-		again, failed := r.missed(ctx, err, &refreshed)
-		if again {
-			continue
-		}
-		return cmp.Or(failed, err)
+		return err
 	}
 }
 
-// missed brings a cache up to date, once, if an object was not found: it may have
-// come to another node. It reports whether there is something new.
-func (r Repo) missed(ctx context.Context, err error, refreshed *bool) (bool, error) {
-	if *refreshed || !errors.Is(err, ErrNotFound) {
+// missing is what a call of withReader knows of objects that were not found.
+type missing struct {
+	seen  int64 // changes of the caches when it looked
+	tries int
+}
+
+// maxMissed is how often a call looks again for what was not found.
+const maxMissed = 5
+
+// missed brings a cache up to date if an object was not found, and reports whether it
+// has changed since the call looked.
+func (r Repo) missed(ctx context.Context, err error, m *missing) (again bool, failed error) {
+	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrNoRepository) {
 		return false, nil
 	}
-	*refreshed = true
-	changed, err := r.refresh(ctx)
-	if err != nil {
-		return false, fmt.Errorf("read objects: %w", err)
+	changed, failed := r.changed(ctx, m.seen)
+	switch {
+	case failed != nil:
+		return false, fmt.Errorf("read objects: %w", failed)
+	case !changed:
+		return false, nil
+	case m.tries == maxMissed:
+		return false, lost(err)
 	}
-	return changed, nil
+	m.seen = r.changes()
+	if m.tries++; m.tries > 1 {
+		r.Forget() // readers of a directory that was deleted
+	}
+	return true, nil
 }
 
 // read returns an object of the given type, or ErrNotFound if it has another type.

@@ -17,7 +17,7 @@ import (
 // reachable from refs of r. The commit is durable when Take returns, but not
 // reachable before UpdateRefs. It returns ErrNotFound if the commit does not
 // exist.
-func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
+func (r Repo) Take(ctx context.Context, from Repo, id OID) (err error) {
 	if from.path == r.path {
 		return nil
 	}
@@ -38,6 +38,7 @@ func (r Repo) Take(ctx context.Context, from Repo, id OID) error {
 		return err
 	}
 	defer q.discard()
+	defer q.cause(ctx, &err)
 	args := []string{"pack-objects", "-q", "--revs", "--delta-base-offset", filepath.Join(q.dir, "pack", "pack")}
 	if _, err := r.With(from).output(ctx, command{work: writing, args: args, in: strings.NewReader(in.String())}); err != nil {
 		return fmt.Errorf("take %s: %w", id, err)

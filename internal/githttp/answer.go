@@ -74,7 +74,7 @@ func (x *exchange) statusOf(err error) (int, string) {
 func (x *exchange) known() bool { return !x.by.Anonymous() || x.by.Deploy != nil }
 
 func (x *exchange) mayNot() string {
-	if x.service == receivePack {
+	if x.service == receivePack || x.changes {
 		return "You are not allowed to push code to this project."
 	}
 	return "You are not allowed to download code from this project."

@@ -165,6 +165,8 @@ type exchange struct {
 	anonymous bool
 	// byPassword says that the credential was the password of the account.
 	byPassword bool
+	// changes says that a request to the LFS API is to change the project.
+	changes bool
 }
 
 func (x *exchange) route(pattern string) {

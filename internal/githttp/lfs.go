@@ -101,6 +101,7 @@ func (x *lfsExchange) matches(parts []string, method string, path []string) bool
 
 // open finds out who asks, and sets the project if they may do the operation there.
 func (x *lfsExchange) open(op lfs.Operation) error {
+	x.changes = op == lfs.Upload
 	if err := x.identify(); err != nil {
 		return err
 	}

@@ -240,7 +240,7 @@ func TestLFS(t *testing.T) {
 		guest.want(t, 404, "message", "POST", "objects/batch", `{"operation":"download","objects":[]}`)
 		s.Check(t, apptest.Call{Do: "POST /projects/olga%2Fp/members", As: olga, Status: 201, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":20}`, otherID)})
 		guest.want(t, 200, "basic", "POST", "objects/batch", `{"operation":"download","objects":[]}`)
-		guest.want(t, 403, "not allowed", "POST", "objects/batch", `{"operation":"upload","objects":[]}`)
+		guest.want(t, 403, "not allowed to push", "POST", "objects/batch", `{"operation":"upload","objects":[]}`)
 		guest.want(t, 403, "", "PUT", at, []byte(content))
 		byPassword := lfsClient{s, "olga/p", "olga", password}
 		byPassword.upload(t, "by password")
@@ -341,7 +341,7 @@ func TestLFSLocks(t *testing.T) {
 		for _, path := range []string{"", "/a", "../a", "a/../b", "a//b", "a\\u0000", ".", strings.Repeat("a", 5000)} {
 			c.want(t, 422, "path", "POST", "locks", `{"path":"`+path+`"}`)
 		}
-		reader.want(t, 403, "", "POST", "locks", `{"path":"c"}`)
+		reader.want(t, 403, "not allowed to push", "POST", "locks", `{"path":"c"}`)
 		reader.want(t, 403, "", "POST", "locks/verify", `{}`)
 		reader.want(t, 200, `{"locks":[{"id":"1",`, "GET", "locks", nil)
 		reader.want(t, 200, `"name":"olga"}}]}`, "GET", "locks?path=README.md", nil)

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,6 +226,68 @@ func TestCacheDeleted(t *testing.T) {
 		}
 		if n, err := a.repo("1").Count(t.Context(), git.LogOptions{From: []string{"main"}}); err != nil || n != 7 {
 			t.Errorf("without packs: %d commits, %v", n, err)
+		}
+	})
+}
+
+// TestCacheDeletedInUse removes the cache of a node while it is read. A call may fail,
+// but never because an object or a revision does not exist.
+func TestCacheDeletedInUse(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newCluster(t, d).node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			commit(t, a.repo("1"), "main", fmt.Sprint(i), incompressible(100<<10)+fmt.Sprint(i))
+		}
+		var readers sync.WaitGroup
+		over := make(chan struct{})
+		reads := []func(r git.Repo) error{
+			func(r git.Repo) error { _, err := r.Commit(t.Context(), "main"); return err },
+			func(r git.Repo) error { _, err := r.Entry(t.Context(), "main", "1"); return err },
+			func(r git.Repo) error {
+				_, err := r.Count(t.Context(), git.LogOptions{From: []string{"main"}})
+				return err
+			},
+		}
+		var found atomic.Int64
+		who := git.Signature{Name: "x", Email: "x@example.org", When: time.Now()}
+		reads = append(reads, func(r git.Repo) error {
+			_, err := r.CommitChanges(t.Context(), git.ChangeOptions{
+				Parent: "main", Author: who, Committer: who, Message: "x", Actions: []git.Action{{Kind: git.Create, Path: "new", Content: []byte("x")}},
+			})
+			return err
+		})
+		for _, read := range reads {
+			readers.Go(func() {
+				for range 60 {
+					switch err := read(a.repo("1")); {
+					case err == nil:
+						found.Add(1)
+					case errors.Is(err, git.ErrNotFound), errors.Is(err, git.ErrNoRepository):
+						t.Error(err)
+					}
+				}
+			})
+		}
+		go func() {
+			readers.Wait()
+			close(over)
+		}()
+		for last := int64(0); ; {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			if n := found.Load(); n > last { // a cache that is never there brings nothing
+				_ = os.RemoveAll(filepath.Join(a.dir("1"), "objects"))
+				_ = os.RemoveAll(a.dir("1"))
+				last = n
+			}
+			runtime.Gosched()
 		}
 	})
 }

@@ -29,6 +29,8 @@ type entry struct {
 	size atomic.Int64 // bytes of its packs; 0 if there is no directory
 	last atomic.Int64 // time of the last use, in Unix nanoseconds
 
+	changes atomic.Int64 // number of fetches that changed the directory
+
 	known version // newest version of which this node has read refs; Storage.mu
 
 	flight *flight // the fetch that is under way, or nil; Storage.mu
@@ -56,6 +58,9 @@ func (s *Storage) use(e *entry) { e.last.Store(s.Now().UnixNano()) }
 
 // resting reports whether an entry was not used for a while.
 func (s *Storage) resting(last int64) bool { return s.Now().Sub(time.Unix(0, last)) >= restTime }
+
+// Changes implements git.Backend.
+func (s *Storage) Changes(dir string) int64 { return s.entry(dir).changes.Load() }
 
 // Present implements git.Backend.
 func (s *Storage) Present(dir string) bool {

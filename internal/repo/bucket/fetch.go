@@ -107,7 +107,11 @@ func (s *Storage) bring(ctx context.Context, dir string, e *entry) (bool, error)
 		return false, err
 	}
 	defer e.mu.Unlock()
-	return s.sync(ctx, dir, e)
+	changed, err := s.sync(ctx, dir, e)
+	if changed {
+		e.changes.Add(1)
+	}
+	return changed, err
 }
 
 // lock locks an entry, unless ctx ends before.
