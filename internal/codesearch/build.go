@@ -50,7 +50,8 @@ func (s *Service) pathOf(projectID int64, shard string) string {
 // write makes the shards of a commit that do not exist yet. The name of a shard is the
 // digest of what it has, and the files of a project are distributed over shards by
 // the hash of their paths: a push builds the shards again whose files it changed.
-func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit git.OID, force bool) (x index, err error) {
+// before are the shards of the current index.
+func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit git.OID, before []string, force bool) (x index, err error) {
 	x = index{ProjectID: projectID, Commit: string(commit)}
 	files, err := r.Files(ctx, string(commit))
 	if err != nil {
@@ -80,9 +81,19 @@ func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit
 	for _, part := range distribute(docs, x.ContentBytes) {
 		name := digest(part)
 		path := s.pathOf(projectID, name)
-		size, err := s.existing(path, force)
+		size, err := int64(0), error(fs.ErrNotExist)
+		switch {
+		case force:
+		case s.Store == nil:
+			size, err = s.existing(path)
+		case slices.Contains(before, name): // others may be swept before the row names them
+			size, err = s.stored(ctx, projectID, name)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			size, err = writeShard(ctx, path, projectID, r, part)
+			if err == nil && s.Store != nil {
+				err = s.upload(ctx, projectID, name)
+			}
 		}
 		if err != nil {
 			return x, err
@@ -94,10 +105,7 @@ func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit
 }
 
 // existing returns the size of a shard that exists, and saves it from the sweep.
-func (s *Service) existing(path string, force bool) (int64, error) {
-	if force {
-		return 0, fs.ErrNotExist
-	}
+func (s *Service) existing(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, err
@@ -181,7 +189,18 @@ func writeShard(ctx context.Context, path string, projectID int64, r git.Repo, d
 		}
 		docs = docs[len(run):]
 	}
-	return place(path, b)
+	err = place(path, func(f *os.File) error {
+		if err := b.Write(f); err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		size = info.Size()
+		return nil
+	})
+	return size, err
 }
 
 // unknownLanguage is the language of other files in the index.
@@ -190,32 +209,4 @@ const unknownLanguage = "-"
 // binary reports whether a file is no text.
 func binary(content []byte) bool {
 	return bytes.IndexByte(content, 0) >= 0
-}
-
-// place writes a shard to a temporary file, then renames it.
-func place(path string, b *zoekt.IndexBuilder) (size int64, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err := b.Write(f); err != nil {
-		return 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	if err := f.Close(); err != nil {
-		return 0, err
-	}
-	return info.Size(), os.Rename(f.Name(), path)
 }

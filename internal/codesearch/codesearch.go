@@ -1,7 +1,8 @@
 // Package codesearch indexes the default branches of projects and searches all of
 // them at once. The index of a project is a set of zoekt shards, files that are
 // mapped into memory while they are searched. Its row says which files are current;
-// a background job writes them after a push (ADR 24).
+// a background job writes them after a push (ADR 24). Nodes that have no directory in
+// common exchange the files through the object store.
 package codesearch
 
 import (
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/limit"
 	"svc/internal/project"
@@ -24,8 +26,10 @@ type Deps struct {
 	Repos    *repo.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Dir is the directory of the index, which all nodes share.
-	Dir string
+	// Dir is the directory of the index, which all nodes share. With a Store, each
+	// node has its own, with copies of what the store has.
+	Dir   string
+	Store blob.Store // nil if all nodes share the directory
 	Limits
 }
 
@@ -40,6 +44,7 @@ type Service struct {
 	Deps
 	searches *limit.Share
 	shards   *shardCache
+	copies   *copies // of the Store
 }
 
 // New returns the service and registers its background jobs.
@@ -47,6 +52,7 @@ func New(d Deps) *Service {
 	s := &Service{
 		Deps:   d,
 		shards: newShardCache(maxOpen),
+		copies: newCopies(),
 		searches: limit.NewShare("code searches", limit.ShareLimits{
 			Total: max(2, runtime.GOMAXPROCS(0)), Reserve: 1, PerUser: 2, PerAddress: 1, Queue: 4, Wait: 5 * time.Second,
 		}),
@@ -59,4 +65,7 @@ func New(d Deps) *Service {
 func (s *Service) Enabled() bool { return s.Limits.Project > 0 }
 
 // Close closes the files of the index.
-func (s *Service) Close() { s.shards.closeAll() }
+func (s *Service) Close() {
+	s.copies.close()
+	s.shards.closeAll()
+}

@@ -92,6 +92,9 @@ func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Pag
 	var broken []int64
 	var hits []Hit
 	for i, f := range found {
+		if errs.Is(f.err, errs.KindUnavailable) { // the object store, which may have the files
+			return res, f.err
+		}
 		if f.err != nil {
 			s.Log.WarnContext(ctx, "A code index cannot be read and is built again.", "project_id", indexes[i].ProjectID, "error", f.err)
 			broken = append(broken, indexes[i].ProjectID)
@@ -228,7 +231,20 @@ type rankedHit struct {
 	rank int // 0 for content, 1 for a path
 }
 
-func (s *Service) searchShard(ctx context.Context, x index, name string, parsed query.Q, lines, most int) (hits []rankedHit, err error) {
+// searchShard searches a shard. A node fetches one that it does not have or that is
+// damaged.
+func (s *Service) searchShard(ctx context.Context, x index, name string, parsed query.Q, lines, most int) ([]rankedHit, error) {
+	hits, err := s.readShard(ctx, x, name, parsed, lines, most)
+	if err == nil || s.Store == nil || ctx.Err() != nil {
+		return hits, err
+	}
+	if err := s.fetch(ctx, x.ProjectID, name); err != nil {
+		return nil, err
+	}
+	return s.readShard(ctx, x, name, parsed, lines, most)
+}
+
+func (s *Service) readShard(ctx context.Context, x index, name string, parsed query.Q, lines, most int) (hits []rankedHit, err error) {
 	path := s.pathOf(x.ProjectID, name)
 	sh, err := s.shards.acquire(path)
 	if err != nil {

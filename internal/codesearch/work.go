@@ -111,7 +111,7 @@ func (s *Service) build(ctx context.Context, w buildWork) error {
 	}
 	x := index{ProjectID: p.ID}
 	if head != "" {
-		if x, err = s.write(ctx, p.ID, r, head, w.Force); err != nil {
+		if x, err = s.write(ctx, p.ID, r, head, before.Shards, w.Force); err != nil {
 			return fmt.Errorf("index project %d: %w", p.ID, err)
 		}
 	}
@@ -171,8 +171,12 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 	return nil
 }
 
-func (s *Service) finishRemove(_ context.Context, w removeWork) error {
-	if err := os.RemoveAll(s.dirOf(w.ProjectID)); err != nil {
+func (s *Service) finishRemove(ctx context.Context, w removeWork) error {
+	err := os.RemoveAll(s.dirOf(w.ProjectID))
+	if err == nil && s.Store != nil {
+		err = s.removeStored(ctx, w.ProjectID)
+	}
+	if err != nil {
 		return fmt.Errorf("remove index of project %d: %w", w.ProjectID, err)
 	}
 	return nil
@@ -223,6 +227,16 @@ func (s *Service) addEach(ctx context.Context, force bool, list func(after int64
 
 // Sweep removes files that no index has any more.
 func (s *Service) Sweep(ctx context.Context) error {
+	if s.Store != nil {
+		if err := s.sweepStored(ctx); err != nil {
+			return fmt.Errorf("sweep the code index: %w", err)
+		}
+	}
+	return s.sweepFiles(ctx)
+}
+
+// sweepFiles is Sweep for the directory of the index.
+func (s *Service) sweepFiles(ctx context.Context) error {
 	before := s.Now().Add(-sweepAge)
 	parents, err := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
 	if err != nil {
