@@ -116,9 +116,17 @@ type bulkEntityJSON struct {
 	HasFailures          bool                    `json:"has_failures"`
 	Stats                map[string]bulkStatJSON `json:"stats"` // by relation
 	// Additions to the public API.
-	Phase    string `json:"phase"`    // the part that is being read, or importing
-	Progress int    `json:"progress"` // percent
+	Phase         string `json:"phase"`          // the part that is being read, or importing
+	Progress      int    `json:"progress"`       // percent
+	FailuresCount int64  `json:"failures_count"` // of all failures; failures has the first ones
 }
+
+// The number of failures that an entity shows, in a list and alone. All that are stored
+// are listed by an endpoint of their own.
+const (
+	failuresInList = 20
+	failuresOfOne  = 100
+)
 
 type bulkStatJSON struct {
 	Source   int64 `json:"source"`
@@ -148,7 +156,7 @@ func toBulkEntity(source string, e *transfer.Entity, failures []*transfer.Failur
 		ID: e.ID, BulkImportID: e.ImportID, Status: string(e.State), EntityType: "group", SourceFullPath: e.SourcePath, DestinationFullPath: e.Destination(),
 		DestinationName: e.Slug, DestinationSlug: e.Slug, DestinationNamespace: e.Namespace, ParentID: e.ParentID, NamespaceID: e.GroupID, ProjectID: e.ProjectID,
 		CreatedAt: toStamp(e.CreatedAt), UpdatedAt: toStamp(e.UpdatedAt), MigrateProjects: e.Projects, MigrateMemberships: e.Members, HasFailures: e.Failures > 0,
-		Stats: map[string]bulkStatJSON{}, Phase: e.Phase, Progress: e.Percent(),
+		Stats: map[string]bulkStatJSON{}, Phase: e.Phase, Progress: e.Percent(), FailuresCount: e.Failures,
 		Failures: mapped(failures, func(f *transfer.Failure) bulkEntityFailureJSON {
 			return bulkEntityFailureJSON{
 				Relation: f.Relation, Step: "loader", ExceptionMessage: f.Message, ExceptionClass: bulkFailureClass, CreatedAt: toStamp(f.CreatedAt), PipelineStep: "loader",
@@ -178,7 +186,7 @@ func (a *API) bulkEntities(c *call, id int64, p bulkFilterParams) (page[bulkEnti
 	if err != nil {
 		return page[bulkEntityJSON]{}, err
 	}
-	failures, err := a.Transfer.BulkFailures(c, list.Items)
+	failures, err := a.Transfer.BulkFailures(c, list.Items, failuresInList)
 	if err != nil {
 		return page[bulkEntityJSON]{}, err
 	}
@@ -220,20 +228,19 @@ type bulkOneEntityParams struct {
 
 // getBulkEntity: https://docs.gitlab.com/api/bulk_imports/#get-group-or-project-migration-entity-details
 func (a *API) getBulkEntity(c *call, p bulkOneEntityParams) (bulkEntityJSON, error) {
-	b, e, failures, err := a.bulkEntity(c, p)
+	b, err := a.Transfer.BulkImport(c, c.actor, p.Import)
 	if err != nil {
 		return bulkEntityJSON{}, err
 	}
-	return toBulkEntity(b.SourceURL, e, failures), nil
-}
-
-func (a *API) bulkEntity(c *call, p bulkOneEntityParams) (*transfer.BulkImport, *transfer.Entity, []*transfer.Failure, error) {
-	b, err := a.Transfer.BulkImport(c, c.actor, p.Import)
+	e, err := a.Transfer.BulkEntity(c, c.actor, p.Import, p.Entity)
 	if err != nil {
-		return nil, nil, nil, err
+		return bulkEntityJSON{}, err
 	}
-	e, failures, err := a.Transfer.BulkEntity(c, c.actor, p.Import, p.Entity)
-	return b, e, failures, err
+	failures, err := a.Transfer.BulkFailures(c, []*transfer.Entity{e}, failuresOfOne)
+	if err != nil {
+		return bulkEntityJSON{}, err
+	}
+	return toBulkEntity(b.SourceURL, e, failures[e.ID]), nil
 }
 
 type bulkFailureJSON struct {
@@ -245,13 +252,18 @@ type bulkFailureJSON struct {
 	SourceTitle      string `json:"source_title"`
 }
 
+type listBulkFailuresParams struct {
+	bulkOneEntityParams
+	pageParams
+}
+
 // listBulkFailures: https://docs.gitlab.com/api/bulk_imports/#get-list-of-failed-import-records-for-group-or-project-migration-entity
-func (a *API) listBulkFailures(c *call, p bulkOneEntityParams) ([]bulkFailureJSON, error) {
-	b, _, failures, err := a.bulkEntity(c, p)
+func (a *API) listBulkFailures(c *call, p listBulkFailuresParams) (page[bulkFailureJSON], error) {
+	b, err := a.Transfer.BulkImport(c, c.actor, p.Import)
 	if err != nil {
-		return nil, err
+		return page[bulkFailureJSON]{}, err
 	}
-	return mapped(failures, func(f *transfer.Failure) bulkFailureJSON {
+	return offsetList(p.pageParams, func(f *transfer.Failure) bulkFailureJSON {
 		return bulkFailureJSON{Relation: f.Relation, ExceptionMessage: f.Message, ExceptionClass: bulkFailureClass, SourceURL: sourceURL(b.SourceURL, f), SourceTitle: f.Title}
-	}), nil
+	})(a.Transfer.BulkEntityFailures(c, c.actor, p.Import, p.Entity, p.paging()))
 }

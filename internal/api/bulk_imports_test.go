@@ -61,6 +61,17 @@ func bulkEnded(t testing.TB, s *apptest.Server, as string, id int64, want string
 	if now.Status != want {
 		t.Fatalf("the import is %s, want %s: %+v", now.Status, want, list)
 	}
+	for i := range list { // the list has the first ones
+		first := list[i].Failures
+		for list[i].Failures = nil; len(first) > 0; {
+			at := fmt.Sprintf("GET /bulk_imports/%d/entities/%d/failures?per_page=100&page=%d", id, list[i].ID, len(list[i].Failures)/100+1)
+			more := first[:0:0]
+			s.Check(t, apptest.Call{Do: at, As: as, Status: 200}).JSON(t, &more)
+			if list[i].Failures = append(list[i].Failures, more...); len(more) < 100 {
+				break
+			}
+		}
+	}
 	return list
 }
 

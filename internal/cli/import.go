@@ -202,18 +202,21 @@ func (a *apiClient) do(ctx context.Context, method, path string, body, to any) e
 
 // importedEntity is a group or project of an import, as the API shows it.
 type importedEntity struct {
-	ID          int64  `json:"id"`
-	Status      string `json:"status"`
-	Type        string `json:"entity_type"`
-	Source      string `json:"source_full_path"`
-	Destination string `json:"destination_full_path"`
-	Phase       string `json:"phase"`
-	Progress    int    `json:"progress"`
-	Failures    []struct {
-		Relation string `json:"relation"`
-		Message  string `json:"exception_message"`
-		Title    string `json:"source_title"`
-	} `json:"failures"`
+	ID          int64           `json:"id"`
+	Status      string          `json:"status"`
+	Type        string          `json:"entity_type"`
+	Source      string          `json:"source_full_path"`
+	Destination string          `json:"destination_full_path"`
+	Phase       string          `json:"phase"`
+	Progress    int             `json:"progress"`
+	Failures    []importFailure `json:"failures"` // the first ones
+	All         int             `json:"failures_count"`
+}
+
+type importFailure struct {
+	Relation string `json:"relation"`
+	Message  string `json:"exception_message"`
+	Title    string `json:"source_title"`
 }
 
 func (e *importedEntity) over() bool { return e.Status != "created" && e.Status != "started" }
@@ -253,6 +256,9 @@ func (c *command) followImport(ctx context.Context, s *apiClient, o imports, sou
 		}
 		show(list)
 		if started.Status != "created" && started.Status != "started" {
+			if err := s.failures(ctx, started.ID, list); err != nil {
+				return err
+			}
 			return c.importEnded(started.Status, list)
 		}
 		timer := time.NewTimer(time.Second)
@@ -277,6 +283,28 @@ func (a *apiClient) entities(ctx context.Context, id int64) (all []importedEntit
 			return all, nil
 		}
 	}
+}
+
+// failures completes the lists of failures of entities.
+func (a *apiClient) failures(ctx context.Context, id int64, list []importedEntity) error {
+	for i := range list {
+		e := &list[i]
+		if len(e.Failures) >= e.All {
+			continue
+		}
+		e.Failures = nil
+		for page := 1; ; page++ {
+			var more []importFailure
+			if err := a.do(ctx, http.MethodGet, fmt.Sprintf("/bulk_imports/%d/entities/%d/failures?per_page=100&page=%d", id, e.ID, page), nil, &more); err != nil {
+				return err
+			}
+			e.Failures = append(e.Failures, more...)
+			if len(more) < 100 {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // interrupted prints that the import continues without the command.
@@ -351,6 +379,9 @@ func (c *command) importEnded(status string, list []importedEntity) error {
 		fmt.Fprintln(c.out)
 		for _, f := range e.Failures {
 			fmt.Fprintf(c.out, "    %s %s: %s\n", f.Relation, f.Title, f.Message)
+		}
+		if rest := e.All - len(e.Failures); rest > 0 {
+			fmt.Fprintf(c.out, "    and %d more\n", rest)
 		}
 	}
 	if failed > 0 || status != "finished" {

@@ -96,8 +96,8 @@ type Failure struct {
 	CreatedAt time.Time
 }
 
-// maxFailures is how many failures of an entity are listed.
-const maxFailures = 1000
+// MaxFailures is how many failures of an entity are stored; others are counted.
+const MaxFailures = 1000
 
 // NewBulkImport has the fields of a new bulk import.
 type NewBulkImport struct {
@@ -335,42 +335,62 @@ func (s *Service) BulkEntities(ctx context.Context, by actor.Actor, id int64, f 
 	return page, nil
 }
 
-// BulkEntity returns an entity of a bulk import with its failures. NotFound.
-func (s *Service) BulkEntity(ctx context.Context, by actor.Actor, id, entityID int64) (*Entity, []*Failure, error) {
+// BulkProgress returns how many entities of an import that the actor has got are over, and
+// how many there are.
+func (s *Service) BulkProgress(ctx context.Context, b *BulkImport) (over, all int, err error) {
+	if over, all, err = countProgress(ctx, s.DB, b.ID); err != nil {
+		return 0, 0, fmt.Errorf("progress of bulk import %d: %w", b.ID, err)
+	}
+	return over, all, nil
+}
+
+// BulkEntity returns an entity of a bulk import. NotFound.
+func (s *Service) BulkEntity(ctx context.Context, by actor.Actor, id, entityID int64) (*Entity, error) {
 	if _, err := s.BulkImport(ctx, by, id); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e, err := findEntity(ctx, s.DB, entityID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find entity: %w", err)
+		return nil, fmt.Errorf("find entity: %w", err)
 	}
 	if e == nil || e.ImportID != id {
-		return nil, nil, errs.NotFound("Entity")
+		return nil, errs.NotFound("Entity")
 	}
-	list, err := findFailures(ctx, s.DB, []int64{entityID})
-	if err != nil {
-		return nil, nil, fmt.Errorf("failures of entity %d: %w", entityID, err)
-	}
-	return e, list[entityID], nil
+	return e, nil
 }
 
-// BulkFailures returns the failures of entities that the actor has got, by their IDs.
-func (s *Service) BulkFailures(ctx context.Context, list []*Entity) (map[int64][]*Failure, error) {
-	var ids []int64
-	for _, e := range list {
-		if e.Failures > 0 {
-			ids = append(ids, e.ID)
-		}
+// BulkEntityFailures lists the failures of an entity. NotFound.
+func (s *Service) BulkEntityFailures(ctx context.Context, by actor.Actor, id, entityID int64, p db.Paging) (db.Page[*Failure], error) {
+	if _, err := s.BulkEntity(ctx, by, id, entityID); err != nil {
+		return db.Page[*Failure]{}, err
 	}
-	found, err := findFailures(ctx, s.DB, ids)
+	page, err := listFailures(ctx, s.DB, entityID, p)
 	if err != nil {
-		return nil, fmt.Errorf("failures of entities: %w", err)
+		return page, fmt.Errorf("failures of entity %d: %w", entityID, err)
+	}
+	return page, nil
+}
+
+// BulkFailures returns the first failures of entities that the actor has got, by their
+// IDs, at most most of each.
+func (s *Service) BulkFailures(ctx context.Context, list []*Entity, most int) (map[int64][]*Failure, error) {
+	found := map[int64][]*Failure{}
+	for _, e := range list {
+		if e.Failures == 0 {
+			continue
+		}
+		page, err := listFailures(ctx, s.DB, e.ID, db.Paging{Limit: most})
+		if err != nil {
+			return nil, fmt.Errorf("failures of entities: %w", err)
+		}
+		found[e.ID] = page.Items
 	}
 	return found, nil
 }
 
 // CancelBulkImport ends a bulk import, for the one who asked for it and administrators.
-// Groups and projects that are complete stay. NotFound; Conflict if it is over.
+// Groups and projects that are complete stay. All of it is one transaction: a request
+// that breaks off cancels everything or nothing. NotFound; Conflict if it is over.
 func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64) (*BulkImport, error) {
 	b, err := s.BulkImport(ctx, by, id)
 	if err != nil {
@@ -380,11 +400,12 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 	if !b.Going() {
 		return nil, over
 	}
-	var files []*Entity
+	var files []*Import
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "bulk_imports", id); err != nil {
 			return err
 		}
+		files = nil // it may run twice
 		now := s.Now()
 		if changed, err := endBulkImport(ctx, tx, id, Canceled, now); err != nil || !changed {
 			if err == nil {
@@ -392,10 +413,11 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 			}
 			return err
 		}
-		if files, err = findImporting(ctx, tx, id); err != nil {
+		// The entities go first: from then on none of them gets a file.
+		if err := cancelEntities(ctx, tx, id, now); err != nil {
 			return err
 		}
-		if err := cancelEntities(ctx, tx, id, now); err != nil {
+		if files, err = s.cancelFiles(ctx, tx, id, now); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, by, now, audit.Event{
@@ -406,25 +428,36 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 	if err != nil {
 		return nil, fmt.Errorf("cancel bulk import %d: %w", id, err)
 	}
-	for _, e := range files {
-		if err := s.cancelFile(ctx, e); err != nil {
-			return nil, err
+	for _, i := range files {
+		if ctx.Err() != nil {
+			break // sweep removes the files
 		}
+		s.dropFile(ctx, i)
 	}
 	return s.BulkImport(ctx, by, id)
 }
 
-// cancelFile ends the import of the file of an entity.
-func (s *Service) cancelFile(ctx context.Context, e *Entity) error {
-	i, err := findImport(ctx, s.DB, e.Project, *e.fileID)
-	if err != nil || i == nil || !i.Going() {
-		return err
+// cancelFiles ends the imports of the files of canceled entities, and returns them.
+func (s *Service) cancelFiles(ctx context.Context, tx *db.Tx, id int64, now time.Time) (files []*Import, err error) {
+	list, err := findCanceled(ctx, tx, id)
+	if err != nil {
+		return nil, err
 	}
-	err = s.failImport(ctx, i, "The import was canceled.")
-	if errs.Is(err, errs.KindNotFound) || isNoRows(err) {
-		return nil // it ended meanwhile
+	for _, e := range list {
+		i, err := findImport(ctx, tx, e.Project, *e.fileID)
+		if err != nil {
+			return nil, err
+		}
+		if i == nil || !i.Going() {
+			continue
+		}
+		i.State, i.Error, i.FinishedAt, i.Report, i.entity = Failed, "The import was canceled.", &now, Report{}, e
+		if err := s.endFailed(ctx, tx, i); err != nil {
+			return nil, err
+		}
+		files = append(files, i)
 	}
-	return err
+	return files, nil
 }
 
 // sealedSource is the server of a new import.

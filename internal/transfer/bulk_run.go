@@ -21,6 +21,19 @@ import (
 	"svc/internal/transfer/remote"
 )
 
+// userOfEntity returns who asked for the import of a job.
+func (s *Service) userOfEntity(ctx context.Context, w BulkImportWork) (*int64, error) {
+	e, err := findEntity(ctx, s.DB, w.EntityID)
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return userOf(ctx, s.DB, "bulk_imports", e.ImportID)
+}
+
+func (s *Service) waitingEntities(ctx context.Context, userID int64) (int, error) {
+	return countWaiting(ctx, s.DB, userID)
+}
+
 // RunBulkImport reads an entity of a bulk import. Each step is stored when it is read,
 // so that a run that was interrupted goes on with the step in which that happened. Then
 // the steps become an export file, which is imported like one that was uploaded.
@@ -248,8 +261,8 @@ type fetching struct {
 }
 
 func (f *fetching) skip(k remote.Skipped) {
-	if f.skipped++; len(f.failures) < maxFailures {
-		f.failures = append(f.failures, &Failure{Relation: cutName(k.Relation), Title: cutName(k.Name), Path: k.Path, Message: k.Why, CreatedAt: f.Now()})
+	if f.skipped++; len(f.failures) < MaxFailures {
+		f.failures = append(f.failures, &Failure{Relation: cutName(k.Relation), Title: cutName(k.Name), Path: k.Path, Message: cutTo(k.Why, 1000), CreatedAt: f.Now()})
 	}
 }
 
@@ -264,7 +277,7 @@ func (f *fetching) step(ctx context.Context, step remote.Step) error {
 		return err
 	}
 	f.failures, f.skipped = nil, 0
-	out := newSpool(ctx, f.Service, e)
+	out := newSpool(ctx, f.Service, e, f.skip)
 	defer out.close()
 	if err := step.Run(ctx, out); err != nil {
 		return err
@@ -514,7 +527,7 @@ func failuresOf(r *Report, now time.Time) (list []*Failure, all int64) {
 	listed := map[string]int64{}
 	for _, m := range r.Missing {
 		listed[m.Thing]++
-		list = append(list, &Failure{Relation: m.Thing, Title: path.Join(m.Group, m.Name), Message: "Not carried over: " + m.Why + ".", CreatedAt: now})
+		list = append(list, &Failure{Relation: m.Thing, Title: path.Join(m.Group, m.Name), Message: "Not carried over: " + cutTo(m.Why, 1000) + ".", CreatedAt: now})
 	}
 	for thing, n := range r.Lost {
 		all += n

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ func (f *fetching) settings(fields map[string]json.RawMessage) json.RawMessage {
 		}
 		text, err := json.Marshal(map[string]json.RawMessage{name: value})
 		was := *p
-		if err != nil || decodeSettings(text, p) != nil {
+		if err != nil || !storable(value) || decodeSettings(text, p) != nil {
 			*p = was
 			f.skip(remote.Skipped{Relation: "settings", Name: name, Why: "The value of the source is not known here."})
 			continue
@@ -53,12 +54,15 @@ func (f *fetching) settings(fields map[string]json.RawMessage) json.RawMessage {
 	return text
 }
 
+// storable reports whether a value has no text that a database does not store.
+func storable(value json.RawMessage) bool { return !bytes.Contains(value, []byte(`\u0000`)) }
+
 // groupSettings is settings for a group.
 func (f *fetching) groupSettings(fields map[string]json.RawMessage) archive.SettingsRow {
 	defaults := project.DefaultGroupSettings()
 	row := fromSettings(&defaults)
 	for name, value := range fields {
-		if name == "approvals" || string(value) == "null" {
+		if name == "approvals" || string(value) == "null" || !storable(value) {
 			continue
 		}
 		text, err := json.Marshal(map[string]json.RawMessage{name: value})
@@ -86,7 +90,7 @@ func (f *fetching) pushRules(fields map[string]json.RawMessage) json.RawMessage 
 	given := map[string]json.RawMessage{}
 	for name := range named(&r) {
 		for _, shown := range []string{name, name + "_regex", "commit_" + name, name + "_commits"} {
-			if value, ok := fields[shown]; ok && string(value) != "null" {
+			if value, ok := fields[shown]; ok && string(value) != "null" && storable(value) {
 				given[name] = value
 			}
 		}

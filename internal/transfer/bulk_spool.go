@@ -2,15 +2,18 @@ package transfer
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"svc/internal/blob"
 	"svc/internal/errs"
 	"svc/internal/transfer/archive"
+	"svc/internal/transfer/remote"
 )
 
 // spool takes the output of a step. Rows lie in a temporary file for each part until
@@ -26,6 +29,7 @@ type spool struct {
 	stored []storedPart // rows of earlier groups
 	failed error        // why rows of an earlier group could not be stored
 	put    func(part *storedPart, file *os.File) error
+	skip   func(remote.Skipped)
 }
 
 type spoolRows struct {
@@ -38,8 +42,8 @@ type spoolRows struct {
 // more.
 const maxRows = 4 << 30
 
-func newSpool(ctx context.Context, s *Service, e *Entity) *spool {
-	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
+func newSpool(ctx context.Context, s *Service, e *Entity, skip func(remote.Skipped)) *spool {
+	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, skip: skip, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
 }
 
 // Next implements remote.Output. The rows of the group are stored, so that the files of
@@ -54,10 +58,17 @@ func (s *spool) key(name string) string {
 	return fmt.Sprintf("%s%d-%s/%d-%s", partsAt(s.e.ID), s.e.Steps, s.e.Phase, s.group, name)
 }
 
-// Row implements remote.Output.
+// Row implements remote.Output. A row that no export file could have is left out.
 func (s *spool) Row(p archive.Part, row any) error {
 	if s.failed != nil {
 		return s.failed
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	if len(text) > archive.MaxRow {
+		return s.tooLong(p, text)
 	}
 	key := s.key(string(p))
 	to := s.rows[key]
@@ -71,10 +82,6 @@ func (s *spool) Row(p archive.Part, row any) error {
 		s.rows[key] = to
 		s.order = append(s.order, key)
 	}
-	text, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
 	to.Size += int64(len(text)) + 1
 	if s.text += int64(len(text)) + 1; s.text > maxRows {
 		return errs.Invalid("The source has more than %d GiB of data of one kind.", maxRows>>30)
@@ -83,6 +90,22 @@ func (s *spool) Row(p archive.Part, row any) error {
 		return err
 	}
 	return to.out.WriteByte('\n')
+}
+
+// tooLong reports a row that is left out because of its size. Invalid for the row of a
+// group, project, snippet or user: others refer to it by its number.
+func (s *spool) tooLong(p archive.Part, text []byte) error {
+	switch p {
+	case archive.GroupPart, archive.ProjectPart, archive.SnippetPart, archive.PersonPart:
+		return errs.Invalid("An object of the source (%s) has more than %d MiB.", p, archive.MaxRow>>20)
+	}
+	var of struct {
+		Title, Name, Tag string
+	}
+	_ = json.Unmarshal(text, &of) // without a name it is reported all the same
+	relation, _, _ := strings.Cut(string(p), ".")
+	s.skip(remote.Skipped{Relation: relation, Name: cmp.Or(of.Title, of.Name, of.Tag), Why: fmt.Sprintf("It has more than %d MiB.", archive.MaxRow>>20)})
+	return nil
 }
 
 // File implements remote.Output.

@@ -73,8 +73,7 @@ func (st *fixture) takeFile() {
 
 func (st *fixture) lookEntity(e *transfer.Entity) *transfer.Entity {
 	st.t.Helper()
-	now, _, err := st.Transfer.BulkEntity(st.t.Context(), st.by, e.ImportID, e.ID)
-	return must(now, err)(st.t)
+	return must(st.Transfer.BulkEntity(st.t.Context(), st.by, e.ImportID, e.ID))(st.t)
 }
 
 // TestBulkInterrupted stops an import from another server at several requests, as the
@@ -190,10 +189,58 @@ func TestBulkInterrupted(t *testing.T) {
 		// A source that fails again and again ends the import, with the reason.
 		b, e = st.bulk(source, "alice/missing", "never")
 		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
-		now, failures, err := st.Transfer.BulkEntity(ctx, st.by, b.ID, e.ID)
-		must(0, err)(t)
-		if now.State != transfer.Failed || len(failures) != 1 || !strings.Contains(failures[0].Message, "HTTP 404") {
+		failures := must(st.Transfer.BulkEntityFailures(ctx, st.by, b.ID, e.ID, db.Paging{Limit: 10}))(t).Items
+		if now = st.lookEntity(e); now.State != transfer.Failed || len(failures) != 1 || !strings.Contains(failures[0].Message, "HTTP 404") {
 			t.Errorf("a missing project is %+v, %+v", now, failures)
+		}
+	})
+}
+
+// TestBulkCancelCutOff cancels an import by a request that breaks off when that is in
+// the database: nothing of the import appears later.
+func TestBulkCancelCutOff(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st, ctx := newFixture(t, s), t.Context()
+		st.buildProject("from", 1)
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`})
+		b, e := st.bulk(newProxy(t, s), "alice/from", "late")
+		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
+		if now := st.lookEntity(e); now.Phase != "importing" {
+			t.Fatalf("before it is canceled it is %+v", now)
+		}
+		request, breakOff := context.WithCancel(ctx)
+		defer breakOff()
+		broken := make(chan struct{})
+		go func() {
+			defer close(broken)
+			for state := ""; state != string(transfer.Canceled) && request.Err() == nil; {
+				if err := s.DB.QueryRowContext(ctx, `SELECT state FROM bulk_imports WHERE id = ?`, b.ID).Scan(&state); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			breakOff()
+		}()
+		if _, err := st.Transfer.CancelBulkImport(request, st.by, b.ID); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		breakOff() // if it has failed
+		<-broken
+		if now := must(st.Transfer.BulkImport(ctx, st.by, b.ID))(t); now.State != transfer.Canceled {
+			t.Errorf("the import is %+v", now)
+		}
+		st.takeFile()
+		if _, err := s.Projects.Get(ctx, st.by, "alice/late"); !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("the project of a canceled import is there: %v", err)
+		}
+		// Its path is free, and its files go.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/user/%d", st.by.ID), As: apptest.RootToken, JSON: `{"name":"late"}`, Status: 201, Want: `{"path_with_namespace":"alice/late"}`})
+		s.Clock.Move(2 * time.Hour)
+		must(0, s.Transfer.Sweep(ctx))(t)
+		for object, err := range s.Blobs.List(ctx, "transfer/bulk_imports/") {
+			must(0, err)(t)
+			t.Errorf("%s is left", object.Key)
 		}
 	})
 }

@@ -91,9 +91,9 @@ func (s *source) writeRow(ctx context.Context, g *project.Namespace, path string
 func fromSettings(g *project.GroupSettings) archive.SettingsRow {
 	return archive.SettingsRow{
 		ProjectCreationLevel: g.ProjectCreationLevel, SubgroupCreationLevel: g.SubgroupCreationLevel, RequestAccessEnabled: g.RequestAccessEnabled,
-		RequireTwoFactorAuthentication: g.RequireTwoFactorAuthentication, TwoFactorGracePeriod: g.TwoFactorGracePeriod,
-		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock, LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled,
-		MentionsDisabled: g.MentionsDisabled, AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: g.DefaultBranch,
+		TwoFactorGracePeriod: g.TwoFactorGracePeriod,
+		ShareWithGroupLock:   g.ShareWithGroupLock, MembershipLock: g.MembershipLock, LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled,
+		MentionsDisabled: g.MentionsDisabled, DefaultBranch: g.DefaultBranch,
 		SharedRunnersSetting: g.SharedRunnersSetting, WikiAccessLevel: string(g.WikiAccessLevel),
 		OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds, AllowMergeOnSkippedPipeline: g.AllowMergeOnSkippedPipeline,
 		OnlyAllowMergeIfAllDiscussionsAreResolved: g.OnlyAllowMergeIfAllDiscussionsAreResolved, Approvals: archive.ApprovalsRow(g.Approvals),

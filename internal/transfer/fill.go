@@ -68,9 +68,13 @@ func (f *filling) Begin(*archive.Manifest) error {
 func (f *filling) group() *project.Draft { return f.drafts[len(f.drafts)-1] }
 
 func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) error {
+	if row, ok := row.(*archive.GroupRow); ok {
+		return f.startGroup(ctx, row)
+	}
+	if f.group() == nil {
+		return nil // it was refused, and is in the report
+	}
 	switch row := row.(type) {
-	case *archive.GroupRow:
-		return f.addGroup(ctx, row)
 	case *archive.LabelRow:
 		made := f.past(row.CreatedAt)
 		f.labels = append(f.labels, &plan.Label{Name: row.Name, Color: row.Color, Description: row.Description, CreatedAt: made, UpdatedAt: f.past(row.UpdatedAt)})
@@ -84,7 +88,7 @@ func (f *filling) Row(ctx context.Context, _ archive.Part, row any, size int) er
 	case *archive.BadgeRow:
 		f.badges = append(f.badges, &badge.Badge{Name: row.Name, LinkURL: row.LinkURL, ImageURL: row.ImageURL, CreatedAt: f.past(row.CreatedAt)})
 	case *archive.MemberRow:
-		if err := f.addMember(row); err != nil {
+		if err := f.i.leaveOut(f.addMember(row), Missing{memberThing, f.group().Path, cutName(row.Username), ""}); err != nil {
 			return err
 		}
 	}
@@ -120,7 +124,7 @@ func (f *filling) flush(ctx context.Context) error {
 // batch that is refused is written again by singly, which leaves out and reports the
 // rows that are refused.
 func (i *Import) written(ctx context.Context, err error, singly func(context.Context) error) error {
-	if i.entity != nil && errs.Is(err, errs.KindInvalid) {
+	if i.refuses(err) {
 		err = singly(ctx)
 	}
 	if e, ok := errors.AsType[*errs.Error](err); ok {
@@ -129,13 +133,20 @@ func (i *Import) written(ctx context.Context, err error, singly func(context.Con
 	return err
 }
 
-// leaveOut reports a row if it is refused, and returns other errors.
+// refuses reports whether an error is one of the content of another server, which is left
+// out: it is invalid, or there already. A file is whole or wrong.
+func (i *Import) refuses(err error) bool {
+	return i.entity != nil && (errs.Is(err, errs.KindInvalid) || errs.Is(err, errs.KindConflict))
+}
+
+// leaveOut reports a row or file if it is refused, and returns other errors.
 func (i *Import) leaveOut(err error, row Missing) error {
-	e, ok := errs.As(err)
-	if !ok || e.Kind != errs.KindInvalid {
+	if !i.refuses(err) {
 		return err
 	}
-	row.Why = e.Because(nil).Error()
+	e, _ := errs.As(err)
+	shown := *e.Because(nil)
+	row.Why = strings.TrimSuffix(shown.Error(), ".")
 	i.Report.add(row)
 	return nil
 }
@@ -208,6 +219,21 @@ func (f *filling) write(ctx context.Context, p groupPending) error {
 	return nil
 }
 
+// startGroup creates the next group. A subgroup of another server that is refused here
+// is left out, with everything below it.
+func (f *filling) startGroup(ctx context.Context, row *archive.GroupRow) error {
+	was := len(f.drafts)
+	err := f.addGroup(ctx, row)
+	if err == nil || was == 0 {
+		return err
+	}
+	if err := f.i.leaveOut(err, Missing{"groups", "", cutName(row.Path), ""}); err != nil {
+		return err
+	}
+	f.drafts = append(f.drafts, nil) // groups are numbered
+	return nil
+}
+
 // addGroup creates the next group. The draft is recorded in the same transaction, so
 // that another run finds and removes it.
 func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
@@ -224,6 +250,9 @@ func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 		if !top {
 			above, _ := splitPath(row.Path)
 			parent := f.paths[strings.ToLower(above)]
+			if parent == nil && f.i.entity != nil {
+				return errs.Invalid("the group above it was not imported")
+			}
 			if parent == nil {
 				return errs.Invalid("the group above %.100q does not come before it", row.Path)
 			}
@@ -260,9 +289,9 @@ func splitPath(path string) (above, last string) {
 func toSettings(r *archive.SettingsRow) project.GroupSettings {
 	return project.GroupSettings{
 		ProjectCreationLevel: r.ProjectCreationLevel, SubgroupCreationLevel: r.SubgroupCreationLevel, RequestAccessEnabled: r.RequestAccessEnabled,
-		RequireTwoFactorAuthentication: r.RequireTwoFactorAuthentication, TwoFactorGracePeriod: r.TwoFactorGracePeriod,
-		ShareWithGroupLock: r.ShareWithGroupLock, MembershipLock: r.MembershipLock, LFSEnabled: r.LFSEnabled, EmailsEnabled: r.EmailsEnabled,
-		MentionsDisabled: r.MentionsDisabled, AutoDevopsEnabled: r.AutoDevopsEnabled, DefaultBranch: r.DefaultBranch,
+		TwoFactorGracePeriod: r.TwoFactorGracePeriod,
+		ShareWithGroupLock:   r.ShareWithGroupLock, MembershipLock: r.MembershipLock, LFSEnabled: r.LFSEnabled, EmailsEnabled: r.EmailsEnabled,
+		MentionsDisabled: r.MentionsDisabled, DefaultBranch: r.DefaultBranch,
 		SharedRunnersSetting: r.SharedRunnersSetting, WikiAccessLevel: project.Feature(r.WikiAccessLevel),
 		OnlyAllowMergeIfPipelineSucceeds: r.OnlyAllowMergeIfPipelineSucceeds, AllowMergeOnSkippedPipeline: r.AllowMergeOnSkippedPipeline,
 		OnlyAllowMergeIfAllDiscussionsAreResolved: r.OnlyAllowMergeIfAllDiscussionsAreResolved, Approvals: project.ApprovalLimits(r.Approvals),
@@ -270,11 +299,14 @@ func toSettings(r *archive.SettingsRow) project.GroupSettings {
 }
 
 func (f *filling) File(ctx context.Context, p archive.Part, name string, _ int64, r io.Reader) error {
+	if f.group() == nil {
+		return nil
+	}
 	if p == archive.AvatarPart {
 		_, base := splitPath(name)
-		return f.Projects.PaintDraft(ctx, f.group(), &picture.File{Name: base, Data: r})
+		return f.i.leaveOut(f.Projects.PaintDraft(ctx, f.group(), &picture.File{Name: base, Data: r}), Missing{"avatar", f.group().Path, "", ""})
 	}
-	return f.Wikis.Fill(ctx, f.group(), f.branch, r)
+	return f.i.leaveOut(f.Wikis.Fill(ctx, f.group(), f.branch, r), Missing{"wiki", f.group().Path, "", ""})
 }
 
 // find returns the account of a person; ok is false when there is none.
@@ -420,7 +452,7 @@ func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *arc
 	find func(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error)) (*int64, error) {
 	place, above := f.i.ParentID, true
 	if r.Group != 0 {
-		if r.Group < 0 || r.Group > len(f.drafts) || !isAbove(f.drafts[r.Group-1].Path, d.Path) {
+		if r.Group < 0 || r.Group > len(f.drafts) || f.drafts[r.Group-1] == nil || !isAbove(f.drafts[r.Group-1].Path, d.Path) {
 			return nil, errs.Invalid("%.100q is said to be in group %d, which is not above", r.Title, r.Group)
 		}
 		place, above = &f.drafts[r.Group-1].ID, false

@@ -349,18 +349,8 @@ func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 	}
 	i.State, i.Error, i.FinishedAt, i.OwnerID, i.Report, i.entity = Failed, why, &now, nil, Report{}, e
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if !i.Project {
-			if err := s.dropDraft(ctx, tx, i); err != nil {
-				return err
-			}
-		}
-		if err := endImport(ctx, tx, i); err != nil {
+		if err := s.endFailed(ctx, tx, i); err != nil {
 			return err
-		}
-		if i.Project && i.draft != nil {
-			if err := s.Projects.DropProject(ctx, tx, *i.draft); err != nil {
-				return err
-			}
 		}
 		if e == nil {
 			return nil
@@ -372,6 +362,23 @@ func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 		return fmt.Errorf("give up import %d: %w", i.ID, err)
 	}
 	s.dropFile(ctx, i)
+	return nil
+}
+
+// endFailed ends an import that has failed, and removes what it has written.
+// ErrNoRows if it is over.
+func (s *Service) endFailed(ctx context.Context, tx *db.Tx, i *Import) error {
+	if !i.Project {
+		if err := s.dropDraft(ctx, tx, i); err != nil {
+			return err
+		}
+	}
+	if err := endImport(ctx, tx, i); err != nil {
+		return err
+	}
+	if i.Project && i.draft != nil {
+		return s.Projects.DropProject(ctx, tx, *i.draft)
+	}
 	return nil
 }
 

@@ -50,11 +50,8 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 	case *archive.PersonRow:
 		return nil
 	case *archive.ProjectMemberRow:
-		if err := f.addMember(row); err != nil {
-			if f.i.entity == nil || !errs.Is(err, errs.KindInvalid) {
-				return err
-			}
-			f.i.Report.add(Missing{memberThing, "", "", "the row is not valid"})
+		if err := f.i.leaveOut(f.addMember(row), Missing{memberThing, "", "", ""}); err != nil {
+			return err
 		}
 	case *archive.ProjectBoardRow:
 		f.boards = append(f.boards, row)

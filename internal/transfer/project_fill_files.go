@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -25,11 +26,11 @@ func (f *projectFilling) File(ctx context.Context, p archive.Part, name string, 
 	_, base := splitPath(name)
 	switch p {
 	case archive.AvatarPart:
-		return f.Projects.PaintDraft(ctx, f.to.Draft, &picture.File{Name: base, Data: r})
+		return f.i.leaveOut(f.Projects.PaintDraft(ctx, f.to.Draft, &picture.File{Name: base, Data: r}), Missing{"avatar", "", "", ""})
 	case archive.RepositoryPart:
 		return f.repository(ctx, r)
 	case archive.WikiPart:
-		return f.Wikis.Fill(ctx, f.to.Draft, f.wiki, r)
+		return f.i.leaveOut(f.Wikis.Fill(ctx, f.to.Draft, f.wiki, r), Missing{"wiki", "", "", ""})
 	case archive.LFSPart:
 		return f.object(ctx, lfs.Pointer{OID: base, Size: size}, r)
 	case archive.UploadFilePart:
@@ -71,6 +72,10 @@ func (f *projectFilling) upload(ctx context.Context, secret string, size int64, 
 	if err != nil {
 		return err
 	}
+	if want < 0 && f.i.entity != nil {
+		f.filled++ // its row was refused, and is in the report
+		return nil
+	}
 	if want != size {
 		return errs.Invalid("uploads.ndjson has no row for it with its size")
 	}
@@ -96,5 +101,20 @@ func (f *projectFilling) snippet(ctx context.Context, name string, r io.Reader) 
 		return err
 	}
 	f.snippets++
-	return f.Content.Repos.FillAuxRepo(ctx, a, f.branches[number-1], r)
+	err = f.Content.Repos.FillAuxRepo(ctx, a, f.branches[number-1], r)
+	if !f.i.refuses(err) {
+		return err
+	}
+	// A snippet without its files is none.
+	dropped := f.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := rows.DeleteSnippet(ctx, tx, id); err != nil {
+			return err
+		}
+		return f.Content.Repos.DropOrphans(ctx, tx)
+	})
+	if dropped != nil {
+		return dropped
+	}
+	f.to.ForgetSnippet(number)
+	return f.i.leaveOut(err, Missing{"snippets", "", fmt.Sprintf("$%d", number), ""})
 }

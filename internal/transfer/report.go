@@ -61,12 +61,14 @@ func (r *Report) addAll(other *Report) {
 }
 
 // cutName bounds a name from a file, which may have any length.
-func cutName(name string) string {
-	const most = 255
-	if len(name) <= most {
-		return name
+func cutName(name string) string { return cutTo(name, 255) }
+
+// cutTo bounds a text in bytes.
+func cutTo(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // More is how much the report does not list.

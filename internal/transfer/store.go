@@ -57,6 +57,21 @@ func orNone[T any](found *T, err error) (*T, error) {
 	return found, err
 }
 
+// userOf returns who asked for an export or import; nil when they, or it, are gone.
+func userOf(ctx context.Context, q db.Q, table string, id int64) (user *int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT user_id FROM `+table+` WHERE id = ?`, id).Scan(&user)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return user, err
+}
+
+// countQueued returns how many exports or imports of a user wait.
+func countQueued(ctx context.Context, q db.Q, table string, userID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+table+` WHERE user_id = ? AND state = 'queued'`, userID).Scan(&n)
+	return n, err
+}
+
 func insertExport(ctx context.Context, q db.Q, e *Export) error {
 	if e.Project {
 		return q.QueryRowContext(ctx, `INSERT INTO project_exports (project_id, user_id, state, addresses, description, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,

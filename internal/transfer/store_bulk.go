@@ -46,6 +46,14 @@ func countActive(ctx context.Context, q db.Q, userID int64) (n int, err error) {
 	return n, err
 }
 
+// countWaiting returns how many entities of a user wait.
+func countWaiting(ctx context.Context, q db.Q, userID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM bulk_import_entities e JOIN bulk_imports b ON b.id = e.bulk_import_id WHERE b.user_id = ? AND b.state IN ('created', 'started') AND e.state = 'created'`,
+		userID).Scan(&n)
+	return n, err
+}
+
 func insertBulkImport(ctx context.Context, q db.Q, b *BulkImport) error {
 	return q.QueryRowContext(ctx, `INSERT INTO bulk_imports (user_id, source_url, token, state, created_at, updated_at) VALUES (?, ?, '', ?, ?, ?) RETURNING id`,
 		b.UserID, b.SourceURL, string(b.State), b.CreatedAt, b.UpdatedAt).Scan(&b.ID)
@@ -71,6 +79,13 @@ func countEntities(ctx context.Context, q db.Q, id int64) (going, finished int, 
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN state IN ('created', 'started') THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN state = 'finished' THEN 1 ELSE 0 END), 0)
 		FROM bulk_import_entities WHERE bulk_import_id = ?`, id).Scan(&going, &finished)
 	return going, finished, err
+}
+
+// countProgress returns how many entities of an import are over, and how many there are.
+func countProgress(ctx context.Context, q db.Q, id int64) (over, all int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN state IN ('created', 'started') THEN 0 ELSE 1 END), 0), count(*) FROM bulk_import_entities WHERE bulk_import_id = ?`, id).
+		Scan(&over, &all)
+	return over, all, err
 }
 
 const entityColumns = `e.id, e.bulk_import_id, e.parent_id, e.kind, e.source_path, e.slug, e.namespace, e.projects, e.members, e.state, e.phase, e.steps, e.total, e.tries,
@@ -184,10 +199,10 @@ func endEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) (bool, err
 		string(e.State), e.GroupID, e.ProjectID, string(stats), now, e.ID)
 }
 
-// findImporting returns the entities of an import whose files are being imported.
-func findImporting(ctx context.Context, q db.Q, id int64) ([]*Entity, error) {
+// findCanceled returns the canceled entities of an import whose files were made.
+func findCanceled(ctx context.Context, q db.Q, id int64) ([]*Entity, error) {
 	return db.All(ctx, q, scanEntity, `
-		SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.bulk_import_id = ? AND e.state = 'started' AND e.import_id IS NOT NULL ORDER BY e.id`, id)
+		SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.bulk_import_id = ? AND e.state = 'canceled' AND e.import_id IS NOT NULL ORDER BY e.id`, id)
 }
 
 func cancelEntities(ctx context.Context, q db.Q, id int64, now time.Time) error {
@@ -205,7 +220,7 @@ func addFailures(ctx context.Context, q db.Q, e *Entity, list []*Failure, all in
 	if err != nil {
 		return err
 	}
-	for _, f := range list[:max(0, min(len(list), maxFailures-there))] {
+	for _, f := range list[:max(0, min(len(list), MaxFailures-there))] {
 		_, err := q.ExecContext(ctx, `INSERT INTO bulk_import_failures (entity_id, relation, title, path, message, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			e.ID, f.Relation, f.Title, f.Path, f.Message, f.CreatedAt)
 		if err != nil {
@@ -222,21 +237,19 @@ func countFailures(ctx context.Context, q db.Q, id int64) (n int, err error) {
 	return n, err
 }
 
-// findFailures returns the failures of entities, by their IDs.
-func findFailures(ctx context.Context, q db.Q, ids []int64) (map[int64][]*Failure, error) {
-	found := map[int64][]*Failure{}
-	for _, id := range ids {
-		list, err := db.All(ctx, q, func(s db.Scanner) (*Failure, error) {
-			var f Failure
-			err := s.Scan(&f.ID, &f.Relation, &f.Title, &f.Path, &f.Message, db.Time(&f.CreatedAt))
-			return &f, err
-		}, `SELECT id, relation, title, path, message, created_at FROM bulk_import_failures WHERE entity_id = ? ORDER BY id LIMIT ?`, id, maxFailures)
-		if err != nil {
-			return nil, err
-		}
-		found[id] = list
-	}
-	return found, nil
+func scanFailure(s db.Scanner) (*Failure, error) {
+	var f Failure
+	err := s.Scan(&f.ID, &f.Relation, &f.Title, &f.Path, &f.Message, db.Time(&f.CreatedAt))
+	return &f, err
+}
+
+func listFailures(ctx context.Context, d *db.DB, entityID int64, p db.Paging) (db.Page[*Failure], error) {
+	var w db.Where
+	w.And("f.entity_id = ?", entityID)
+	return db.List(ctx, d, db.Query[*Failure]{
+		Columns: "f.id, f.relation, f.title, f.path, f.message, f.created_at", From: "bulk_import_failures f", Where: w, Order: []db.Order{{Name: "f.id"}}, Scan: scanFailure,
+		Keys: func(f *Failure) []any { return []any{f.ID} },
+	}, p)
 }
 
 // pastEntities returns the entities that are over and whose files are stored.

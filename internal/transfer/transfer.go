@@ -65,7 +65,10 @@ type Content struct {
 }
 
 // Service exports and imports groups and projects.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	turns turns
+}
 
 // lane keeps this work, which may take long, apart from other work.
 const lane = "transfer"
@@ -76,14 +79,14 @@ const maxTries = 5
 
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
-	s := &Service{d}
-	d.Queue.Lane(lane, 2)
-	queue.Handle(d.Queue, s.RunExport, queue.Timeout(12*time.Hour))
-	queue.Handle(d.Queue, s.RunImport, queue.Timeout(12*time.Hour))
-	queue.Handle(d.Queue, s.RunProjectExport, queue.Timeout(12*time.Hour))
-	queue.Handle(d.Queue, s.RunProjectImport, queue.Timeout(12*time.Hour))
-	d.Queue.Lane(bulkLane, 2)
-	queue.Handle(d.Queue, s.RunBulkImport, queue.Timeout(24*time.Hour))
+	s := &Service{Deps: d}
+	d.Queue.Lane(lane, workers)
+	handleInTurn(s, tablesOf(false).exports, func(w ExportWork) int64 { return w.ExportID }, s.RunExport)
+	handleInTurn(s, tablesOf(false).imports, func(w ImportWork) int64 { return w.ImportID }, s.RunImport)
+	handleInTurn(s, tablesOf(true).exports, func(w ProjectExportWork) int64 { return w.ExportID }, s.RunProjectExport)
+	handleInTurn(s, tablesOf(true).imports, func(w ProjectImportWork) int64 { return w.ImportID }, s.RunProjectImport)
+	d.Queue.Lane(bulkLane, workers)
+	queue.Handle(d.Queue, inTurn(s, bulkLane, s.RunBulkImport, s.userOfEntity, s.waitingEntities), queue.Timeout(24*time.Hour))
 	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)
 	return s
 }

@@ -184,6 +184,12 @@ func TestBulkImportPages(t *testing.T) {
 		ada.get("/h/p/-/issues/1").want(200, "One")
 		bob.get(to).want(404)
 		nobody.get(to).want(303)
+		entity := to + "/entities/2" // the groups come first
+		ada.get(entity).want(200, "Import of ada/p", "KEY", "Values of variables are not carried over", to)
+		ada.get(entity + "?page=2").want(200).not("KEY")
+		bob.get(entity).want(404)
+		nobody.get(entity).want(303)
+		ada.get(to + "/entities/99").want(404)
 		bob.submit(at, to+"/cancel").want(404)
 		ada.submit(to, to+"/cancel").leads(to)
 	})

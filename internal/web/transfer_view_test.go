@@ -24,11 +24,12 @@ func transferContents() []content {
 		bulkImportForm{}, bulkImportForm{Form: form{Errors: map[string][]string{"url": {"x"}}, Error: "no"}, Imports: []*transfer.BulkImport{bulk}},
 		bulkImportForm{Source: "sealed", Address: "https://old.example.org", Groups: place, Projects: place, Most: 1, Places: []*project.Namespace{g}, Form: form{Errors: map[string][]string{"entities": {"x"}, "destination_namespace": {"x"}}}},
 		bulkImportForm{Source: "sealed", Most: 1},
-		bulkImportPage{Import: bulk, More: true, Entities: []bulkRow{
+		bulkImportPage{Import: bulk, All: 60, Pager: pager{After: "?page=2"}, Entities: []bulkRow{
 			{Entity: &transfer.Entity{Slug: "p", Namespace: "g", SourcePath: "g/p", Project: true, State: transfer.Started, Phase: "merge_requests", Steps: 1, Total: 3}},
 			{Entity: &transfer.Entity{Slug: "q", SourcePath: "q", State: transfer.Created}}, {Entity: &transfer.Entity{Slug: "g", State: transfer.Failed, Failures: 3}, Lost: missing},
 		}},
 		bulkImportPage{Import: &transfer.BulkImport{State: transfer.Finished}, Entities: []bulkRow{{Entity: &transfer.Entity{Slug: "g", State: transfer.Finished}}}},
+		bulkFailuresPage{Import: bulk, Row: bulkRow{Entity: &transfer.Entity{ID: 2, Slug: "g", SourcePath: "g", State: transfer.Finished, Failures: 1002}, Lost: missing}, Pager: pager{After: "?page=2"}},
 		exportPage{setup: pageOf}, exportPage{setup: pageOf, Last: ready, Ready: ready, At: "/x"}, importPage{Project: true, Places: []*project.Namespace{g}, Imports: []*transfer.Import{going}},
 		fileImportPage{Import: &transfer.Import{Project: true, ID: 3, Name: "N", State: transfer.Started, CreatedAt: now}}, fileImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Failed, Error: "no"}},
 		fileImportPage{Import: &transfer.Import{Project: true, Name: "N", State: transfer.Finished, Report: lost}, At: "g/p", Counts: []importCount{{2, "issue"}}},

@@ -103,9 +103,12 @@ type limits struct {
 	free, growth int64
 }
 
+// MaxRow is the maximum size of a row in bytes.
+const MaxRow = 8 << 20
+
 func usualLimits() limits {
 	return limits{
-		line: 8 << 20, groups: 100_000, rows: 10_000_000, people: 500_000, text: 4 << 30, whole: 1 << 40, small: 1 << 20, free: 64 << 20, growth: 250,
+		line: MaxRow, groups: 100_000, rows: 10_000_000, people: 500_000, text: 4 << 30, whole: 1 << 40, small: 1 << 20, free: 64 << 20, growth: 250,
 	}
 }
 
@@ -184,14 +187,14 @@ type SettingsRow struct {
 	ProjectCreationLevel                      string       `json:"project_creation_level"`
 	SubgroupCreationLevel                     string       `json:"subgroup_creation_level"`
 	RequestAccessEnabled                      bool         `json:"request_access_enabled"`
-	RequireTwoFactorAuthentication            bool         `json:"require_two_factor_authentication"`
+	RequireTwoFactorAuthentication            bool         `json:"require_two_factor_authentication"` // not imported
 	TwoFactorGracePeriod                      int64        `json:"two_factor_grace_period"`
 	ShareWithGroupLock                        bool         `json:"share_with_group_lock"`
 	MembershipLock                            bool         `json:"membership_lock"`
 	LFSEnabled                                bool         `json:"lfs_enabled"`
 	EmailsEnabled                             bool         `json:"emails_enabled"`
 	MentionsDisabled                          bool         `json:"mentions_disabled"`
-	AutoDevopsEnabled                         bool         `json:"auto_devops_enabled"`
+	AutoDevopsEnabled                         bool         `json:"auto_devops_enabled"` // not imported
 	DefaultBranch                             string       `json:"default_branch"`
 	SharedRunnersSetting                      string       `json:"shared_runners_setting"`
 	WikiAccessLevel                           string       `json:"wiki_access_level"`

@@ -31,6 +31,7 @@ type Limits struct {
 	Total   int64         // bytes of all answers, without repositories
 	Held    int64         // bytes of the answers that are held in memory at once
 	Items   int           // of one list
+	Names   int           // of one kind that are held in memory: users, labels, tags
 	File    int64         // bytes of an upload or avatar
 	Wait    time.Duration // that the source may ask for before a request
 	Request time.Duration // of one request with its answer
@@ -54,6 +55,9 @@ func (l Limits) orUsual() Limits {
 	or((*int64)(&l.Pause), int64(time.Second))
 	if l.Items == 0 {
 		l.Items = 500_000
+	}
+	if l.Names == 0 {
+		l.Names = 100_000
 	}
 	if l.Tries == 0 {
 		l.Tries = 5
@@ -94,6 +98,7 @@ type Failure struct {
 	Text      string
 	Status    int  // of HTTP; 0 without an answer
 	Temporary bool // another attempt may succeed
+	limit     bool // a limit of all answers together was exceeded
 	cause     error
 }
 
@@ -104,6 +109,14 @@ func (f *Failure) Error() string { return f.Text }
 func (f *Failure) Unwrap() error { return f.cause }
 
 func fail(format string, args ...any) *Failure { return &Failure{Text: fmt.Sprintf(format, args...)} }
+
+// overLimit is fail for a limit of all answers together, after which nothing more can be
+// read.
+func overLimit(format string, args ...any) *Failure {
+	f := fail(format, args...)
+	f.limit = true
+	return f
+}
 
 // ParseURL checks the URL of a server and returns it without the path of its API.
 // Invalid, with a text that can follow the name of the field.
@@ -333,9 +346,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	case b.left < 0:
 		b.err = fail("An answer of the source is too large.")
 	case b.client.read.Add(int64(n)) > b.client.limits.Total:
-		b.err = fail("The answers of the source have more than %d MiB in total.", b.client.limits.Total>>20)
+		b.err = overLimit("The answers of the source have more than %d MiB in total.", b.client.limits.Total>>20)
 	case !b.file && b.client.held.Add(int64(n)) > b.client.limits.Held:
-		b.err = fail("A page of the source with everything that belongs to it has more than %d MiB.", b.client.limits.Held>>20)
+		b.err = overLimit("A page of the source with everything that belongs to it has more than %d MiB.", b.client.limits.Held>>20)
 	}
 	if b.err != nil {
 		return 0, b.err

@@ -87,17 +87,17 @@ func (r *Reader) orphans() {
 }
 
 // groupNames are the labels and milestones of a group.
-type groupNames struct{ labels, milestones map[string]bool }
+type groupNames struct{ labels, milestones names }
 
 // groups writes the groups.
 func (r *Reader) groups(ctx context.Context, out Output) error {
-	names := map[string]groupNames{} // by path
+	known := map[string]groupNames{} // by path
 	digests := map[int64]string{}
 	for _, g := range r.Groups {
 		out.Next()
-		found := groupNames{map[string]bool{}, map[string]bool{}}
-		names[g.Path] = found
-		if err := r.group(ctx, g, found, names, digests, out); err != nil {
+		found := groupNames{names{}, names{}}
+		known[g.Path] = found
+		if err := r.group(ctx, g, found, known, digests, out); err != nil {
 			return err
 		}
 		r.count("groups", 1)
@@ -105,7 +105,7 @@ func (r *Reader) groups(ctx context.Context, out Output) error {
 	return nil
 }
 
-func (r *Reader) group(ctx context.Context, g Place, own groupNames, names map[string]groupNames, digests map[int64]string, out Output) error {
+func (r *Reader) group(ctx context.Context, g Place, own groupNames, known map[string]groupNames, digests map[int64]string, out Output) error {
 	query := url.Values{"with_projects": {"false"}}
 	fields, err := one[fieldsJSON](ctx, r.Client, at("groups", g.ID, ""), query)
 	if err != nil {
@@ -139,10 +139,9 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, names map[s
 	}
 	err = list(ctx, r.Client, at("groups", g.ID, "/labels"), url.Values{"include_ancestor_groups": {"false"}, "only_group_labels": {"true"}}, func(page []labelJSON) error {
 		for _, l := range page {
-			if own.labels[l.Name] {
+			if !r.isNew(own.labels, "labels", l.Name) {
 				continue
 			}
-			own.labels[l.Name] = true
 			r.count("labels", 1)
 			if err := out.Row(archive.LabelPart, label(l, r.o.Now)); err != nil {
 				return err
@@ -155,10 +154,9 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, names map[s
 	}
 	err = list(ctx, r.Client, at("groups", g.ID, "/milestones"), nil, func(page []milestoneJSON) error {
 		for _, m := range page {
-			if own.milestones[m.Title] || m.GroupID != nil && *m.GroupID != g.ID {
+			if m.GroupID != nil && *m.GroupID != g.ID || !r.isNew(own.milestones, "milestones", m.Title) {
 				continue
 			}
-			own.milestones[m.Title] = true
 			r.count("milestones", 1)
 			if err := out.Row(archive.MilestonePart, milestone(m)); err != nil {
 				return err
@@ -169,7 +167,7 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, names map[s
 	if err := r.forgive("milestones", err); err != nil {
 		return err
 	}
-	if err := r.groupBoards(ctx, g, names, out); err != nil {
+	if err := r.groupBoards(ctx, g, known, out); err != nil {
 		return err
 	}
 	if err := r.forgive("badges", r.badges(ctx, at("groups", g.ID, "/badges"), "group", out)); err != nil {
@@ -183,9 +181,9 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, names map[s
 
 // refer returns the group of the file that has a label or milestone; 0 for one above
 // all of them.
-func (r *Reader) refer(g Place, title string, names map[string]groupNames, of func(groupNames) map[string]bool) *archive.Reference {
+func (r *Reader) refer(g Place, title string, known map[string]groupNames, of func(groupNames) names) *archive.Reference {
 	for path := g.Path; ; path = path[:strings.LastIndexByte(path, '/')] {
-		if of(names[path])[title] {
+		if of(known[path]).has(title) {
 			n := slices.IndexFunc(r.Groups, func(p Place) bool { return p.Path == path })
 			return &archive.Reference{Group: n + 1, Title: clean(title)}
 		}
@@ -197,13 +195,13 @@ func (r *Reader) refer(g Place, title string, names map[string]groupNames, of fu
 
 // groupBoards writes the boards of a group. Their assignees are left out: groups have no
 // list of users to refer to.
-func (r *Reader) groupBoards(ctx context.Context, g Place, names map[string]groupNames, out Output) error {
-	labels, milestones := func(n groupNames) map[string]bool { return n.labels }, func(n groupNames) map[string]bool { return n.milestones }
+func (r *Reader) groupBoards(ctx context.Context, g Place, known map[string]groupNames, out Output) error {
+	labels, milestones := func(n groupNames) names { return n.labels }, func(n groupNames) names { return n.milestones }
 	err := list(ctx, r.Client, at("groups", g.ID, "/boards"), nil, func(page []boardJSON) error {
 		for _, b := range page {
 			row := archive.BoardRow{Name: clean(b.Name), HideBacklog: b.HideBacklog, HideClosed: b.HideClosed, Weight: b.Weight, CreatedAt: utc(r.o.Now())}
 			if b.Milestone != nil {
-				row.Milestone = r.refer(g, b.Milestone.Title, names, milestones)
+				row.Milestone = r.refer(g, b.Milestone.Title, known, milestones)
 			}
 			for _, l := range b.Labels {
 				row.Labels = append(row.Labels, clean(l.Name))
@@ -211,9 +209,9 @@ func (r *Reader) groupBoards(ctx context.Context, g Place, names map[string]grou
 			for _, l := range b.Lists {
 				switch {
 				case l.Label != nil:
-					row.Lists = append(row.Lists, archive.ListRow{Label: r.refer(g, l.Label.Name, names, labels)})
+					row.Lists = append(row.Lists, archive.ListRow{Label: r.refer(g, l.Label.Name, known, labels)})
 				case l.Milestone != nil:
-					row.Lists = append(row.Lists, archive.ListRow{Milestone: r.refer(g, l.Milestone.Title, names, milestones)})
+					row.Lists = append(row.Lists, archive.ListRow{Milestone: r.refer(g, l.Milestone.Title, known, milestones)})
 				case l.Assignee != nil:
 					r.Skip(Skipped{Relation: "boards", Name: cut(g.Path+", "+b.Name, maxName), Why: "Lists of assignees in boards of groups are not carried over."})
 				}
@@ -249,6 +247,9 @@ func (r *Reader) groupMembers(ctx context.Context, g Place, digests map[int64]st
 			})
 			if err != nil {
 				return err
+			}
+			if len(digests) > r.limits.Names { // they are read again
+				clear(digests)
 			}
 			for i, m := range page {
 				if digests[m.ID] == "" {

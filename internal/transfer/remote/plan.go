@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -72,28 +73,51 @@ type below struct {
 	reviewers []reviewerJSON
 	commits   []commitJSON
 	closes    []linkJSON
-	err       string // why something is missing
+	lost      []Skipped // what is missing, without the name and page of the object
+}
+
+// bad returns the function for items of a list that cannot be read.
+func (b *below) bad(relation string) func(why string) {
+	return func(why string) {
+		if n := len(b.lost); n == 0 || b.lost[n-1].Relation != relation { // one of them is enough
+			b.lost = append(b.lost, Skipped{Relation: relation, Why: "The answer of the source cannot be read: " + why})
+		}
+	}
+}
+
+// forgive returns nil for an error of a list that leaves the rest of the object as it is,
+// and notes it. Many versions do not have some of the lists: only comments are missed
+// then.
+func (b *below) forgive(relation string, err error) error {
+	f, ok := err.(*Failure)
+	switch {
+	case err == nil, absent(err) && f.Status == http.StatusNotFound && relation != "notes":
+		return nil
+	case !ok || !isFailure(err) || f.limit:
+		return err
+	}
+	b.lost = append(b.lost, Skipped{Relation: relation, Why: f.Text})
+	return nil
+}
+
+// readBelow reads a list of an issue or merge request.
+func readBelow[T any](ctx context.Context, r *Reader, b *below, relation, path string) ([]T, error) {
+	items, err := all[T](ctx, r.Client, path, b.bad(relation))
+	return items, b.forgive(relation, err)
 }
 
 // common reads what issues and merge requests share.
 func (r *Reader) common(ctx context.Context, path string, b *below) error {
-	bad := func(why string) { b.err = "The answer of the source cannot be read: " + why }
-	read := func(err error) error {
-		if err == nil || absent(err) {
-			return nil
-		}
-		return err
-	}
 	var err error
-	if b.discussions, err = all[discussionJSON](ctx, r.Client, path+"/discussions", bad); read(err) != nil {
+	if b.discussions, err = readBelow[discussionJSON](ctx, r, b, "notes", path+"/discussions"); err != nil {
 		return err
 	}
-	if b.awards, err = all[awardJSON](ctx, r.Client, path+"/award_emoji", bad); read(err) != nil {
+	if b.awards, err = readBelow[awardJSON](ctx, r, b, "award_emoji", path+"/award_emoji"); err != nil {
 		return err
 	}
 	b.events = map[string][]eventJSON{}
 	for _, kind := range []string{"label", "state", "milestone"} {
-		if b.events[kind], err = all[eventJSON](ctx, r.Client, path+"/resource_"+kind+"_events", bad); read(err) != nil {
+		if b.events[kind], err = readBelow[eventJSON](ctx, r, b, "resource_events", path+"/resource_"+kind+"_events"); err != nil {
 			return err
 		}
 	}
@@ -111,15 +135,12 @@ func (r *Reader) issues(ctx context.Context, out Output) error {
 			if err := r.common(ctx, path, b); err != nil {
 				return err
 			}
-			bad := func(why string) { b.err = "The answer of the source cannot be read: " + why }
 			var err error
-			if b.links, err = all[linkJSON](ctx, r.Client, path+"/links", bad); err != nil && !absent(err) {
+			if b.links, err = readBelow[linkJSON](ctx, r, b, "issue_links", path+"/links"); err != nil {
 				return err
 			}
-			if b.events["weight"], err = all[eventJSON](ctx, r.Client, path+"/resource_weight_events", bad); err != nil && !absent(err) {
-				return err
-			}
-			return nil
+			b.events["weight"], err = readBelow[eventJSON](ctx, r, b, "resource_events", path+"/resource_weight_events")
+			return err
 		})
 		if err != nil {
 			return err
@@ -149,10 +170,11 @@ func (r *Reader) foreign(relation string, i *issuableJSON, done map[int64]bool) 
 	return false
 }
 
-// incomplete reports that something of an issue or merge request is missing.
-func (r *Reader) incomplete(relation, path string, i *issuableJSON, b *below) {
-	if b.err != "" {
-		r.Skip(Skipped{Relation: relation, Name: cut(i.Title, maxName), Path: r.page(path + "/" + number(i.IID)), Why: b.err})
+// incomplete reports what of an issue or merge request is missing.
+func (r *Reader) incomplete(path string, i *issuableJSON, b *below) {
+	for _, lost := range b.lost {
+		lost.Name, lost.Path = cut(i.Title, maxName), r.page(path+"/"+number(i.IID))
+		r.Skip(lost)
 	}
 }
 
@@ -165,7 +187,7 @@ func (r *Reader) issue(i *issueJSON, b *below, out Output) error {
 		return err
 	}
 	r.count("issues", 1)
-	r.incomplete("issues", "issues", &i.issuableJSON, b)
+	r.incomplete("issues", &i.issuableJSON, b)
 	for _, l := range b.links {
 		switch {
 		case l.ProjectID != r.ID:
@@ -369,26 +391,23 @@ func (r *Reader) review(ctx context.Context, path string, m *mergeJSON, b *below
 	if err := r.common(ctx, path, b); err != nil {
 		return err
 	}
-	bad := func(why string) { b.err = "The answer of the source cannot be read: " + why }
 	var err error
-	if b.versions, err = all[versionJSON](ctx, r.Client, path+"/versions", bad); err != nil && !absent(err) {
+	if b.versions, err = readBelow[versionJSON](ctx, r, b, "merge_request_versions", path+"/versions"); err != nil {
 		return err
 	}
-	if b.commits, err = all[commitJSON](ctx, r.Client, path+"/commits", bad); err != nil && !absent(err) {
+	if b.commits, err = readBelow[commitJSON](ctx, r, b, "merge_request_commits", path+"/commits"); err != nil {
 		return err
 	}
-	if b.closes, err = all[linkJSON](ctx, r.Client, path+"/closes_issues", bad); err != nil && !absent(err) {
+	if b.closes, err = readBelow[linkJSON](ctx, r, b, "closes_issues", path+"/closes_issues"); err != nil {
 		return err
 	}
 	if len(m.Reviewers) > 0 {
-		if b.reviewers, err = all[reviewerJSON](ctx, r.Client, path+"/reviewers", bad); err != nil && !absent(err) {
+		if b.reviewers, err = readBelow[reviewerJSON](ctx, r, b, "reviewers", path+"/reviewers"); err != nil {
 			return err
 		}
 	}
-	if b.approvals, err = one[approvalsJSON](ctx, r.Client, path+"/approvals", nil); err != nil && !absent(err) {
-		return err
-	}
-	return nil
+	b.approvals, err = one[approvalsJSON](ctx, r.Client, path+"/approvals", nil)
+	return b.forgive("approvals", err)
 }
 
 func (r *Reader) merge(m *mergeJSON, b *below, out Output) error {
@@ -449,7 +468,7 @@ func (r *Reader) merge(m *mergeJSON, b *below, out Output) error {
 		return err
 	}
 	r.count("merge_requests", 1)
-	r.incomplete("merge_requests", "merge_requests", &m.issuableJSON, b)
+	r.incomplete("merge_requests", &m.issuableJSON, b)
 	if row.Fork {
 		r.Skip(Skipped{Relation: "merge_requests", Name: cut(m.Title, maxName), Path: r.page("merge_requests/" + number(m.IID)), Why: "It comes from a fork: it keeps its diffs, but has no source project."})
 	}

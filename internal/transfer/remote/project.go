@@ -106,7 +106,7 @@ func (r *Reader) settings(ctx context.Context, out Output) error {
 	if row.Topics == nil {
 		row.Topics = p.TagList
 	}
-	row.Topics = slices.DeleteFunc(slices.Clone(row.Topics), func(t string) bool { return t == "" || len(t) > 255 })
+	row.Topics = slices.DeleteFunc(slices.Clone(row.Topics), func(t string) bool { return t == "" || len(t) > 255 || t != clean(t) })
 	row.Topics = row.Topics[:min(len(row.Topics), 20)]
 	if !slices.Contains([]string{"private", "internal", "public"}, row.Visibility) {
 		row.Visibility = "private"
@@ -186,36 +186,34 @@ func validLevel(level int64) bool { return slices.Contains([]int64{10, 15, 20, 3
 
 // planning writes labels and milestones, with those of the groups above.
 func (r *Reader) planning(ctx context.Context, out Output) error {
-	names := map[string]bool{}
+	labels := names{}
 	err := list(ctx, r.Client, r.under("/labels"), url.Values{"include_ancestor_groups": {"true"}}, func(page []labelJSON) error {
 		for _, l := range page {
-			if names[l.Name] {
+			if !r.isNew(labels, "labels", l.Name) {
 				continue // the list changed while it was read
 			}
-			names[l.Name] = true
+			r.count("labels", 1)
 			row := archive.ProjectLabelRow{LabelRow: label(l, r.o.Now), Priority: l.Priority, Inherited: l.IsProjectLabel != nil && !*l.IsProjectLabel}
 			if err := out.Row(archive.LabelPart, row); err != nil {
 				return err
 			}
 		}
-		r.count("labels", len(page))
 		return nil
 	}, r.bad("labels", ""))
 	if err := r.forgive("labels", err); err != nil {
 		return err
 	}
-	titles := map[string]bool{}
+	titles := names{}
 	err = list(ctx, r.Client, r.under("/milestones"), url.Values{"include_ancestors": {"true"}}, func(page []milestoneJSON) error {
 		for _, m := range page {
-			if titles[m.Title] {
+			if !r.isNew(titles, "milestones", m.Title) {
 				continue
 			}
-			titles[m.Title] = true
+			r.count("milestones", 1)
 			if err := out.Row(archive.MilestonePart, archive.ProjectMilestoneRow{MilestoneRow: milestone(m), Inherited: m.GroupID != nil}); err != nil {
 				return err
 			}
 		}
-		r.count("milestones", len(page))
 		return nil
 	}, r.bad("milestones", ""))
 	return r.forgive("milestones", err)
@@ -225,13 +223,13 @@ func (r *Reader) planning(ctx context.Context, out Output) error {
 func (r *Reader) protected(ctx context.Context, out Output) error {
 	for _, kind := range []string{"branch", "tag"} {
 		relation := map[string]string{"branch": "protected_branches", "tag": "protected_tags"}[kind]
-		names := map[string]bool{}
+		found := names{}
 		err := list(ctx, r.Client, r.under("/"+relation), nil, func(page []protectedJSON) error {
 			for _, p := range page {
-				if p.Inherited || names[p.Name] {
+				if p.Inherited || !r.isNew(found, relation, p.Name) {
 					continue
 				}
-				names[p.Name] = true
+				r.count(relation, 1)
 				row := archive.ProtectedRow{Kind: kind, Name: clean(p.Name), AllowForcePush: p.AllowForcePush, CodeOwnerApproval: p.CodeOwnerApproval, CreatedAt: utc(r.o.Now())}
 				for action, levels := range map[string][]accessJSON{"push": p.Push, "merge": p.Merge, "unprotect": p.Unprotect, "create": p.Create} {
 					row.Access = append(row.Access, r.access(relation, p.Name, action, levels)...)
@@ -241,7 +239,6 @@ func (r *Reader) protected(ctx context.Context, out Output) error {
 					return err
 				}
 			}
-			r.count(relation, len(page))
 			return nil
 		}, r.bad(relation, ""))
 		if err := r.forgive(relation, err); err != nil {
@@ -333,13 +330,13 @@ func (r *Reader) badges(ctx context.Context, path, kind string, out Output) erro
 
 // releases writes releases with their links.
 func (r *Reader) releases(ctx context.Context, out Output) error {
-	tags := map[string]bool{}
+	tags := names{}
 	err := list(ctx, r.Client, r.under("/releases"), url.Values{"sort": {"asc"}, "order_by": {"created_at"}}, func(page []releaseJSON) error {
 		for _, v := range page {
-			if tags[v.TagName] {
+			if !r.isNew(tags, "releases", v.TagName) {
 				continue
 			}
-			tags[v.TagName] = true
+			r.count("releases", 1)
 			row := archive.ReleaseRow{
 				Tag: clean(v.TagName), Name: clean(v.Name), Description: r.text(v.Description), Author: r.person(v.Author), Milestones: []string{}, Links: []archive.ReleaseLinkRow{},
 				CreatedAt: utc(v.CreatedAt), UpdatedAt: utc(v.CreatedAt), ReleasedAt: utc(v.ReleasedAt),
@@ -366,7 +363,6 @@ func (r *Reader) releases(ctx context.Context, out Output) error {
 				return err
 			}
 		}
-		r.count("releases", len(page))
 		return nil
 	}, r.bad("releases", ""))
 	return r.forgive("releases", err)
@@ -523,7 +519,7 @@ func (r *Reader) uploads(ctx context.Context, out Output) error {
 			if _, twice := known[u.Filename]; twice {
 				u = uploadJSON{}
 			}
-			if len(known) < maxFiles {
+			if len(known) < maxFiles && len(u.Filename) <= maxFileName {
 				known[u.Filename] = u
 			}
 		}

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,10 +104,47 @@ type Reader struct {
 
 	people map[int64]archive.Person // by ID
 	files  map[string]bool          // secrets
+	held   map[string]int           // number of names in sets, by relation
+	full   map[string]bool          // relations of which there is more than is held
 }
 
-// maxPeople is the maximum number of users of a project. They are held in memory.
-const maxPeople = 100_000
+// names is a set of names of the source, which finds those that a list has twice. It
+// holds digests, because a name can have any length.
+type names map[[sha256.Size]byte]bool
+
+func (n names) has(name string) bool { return n[sha256.Sum256([]byte(name))] }
+
+// isNew adds a name to a set. It is false for a name that the set has, and for those
+// after the maximum number of a relation, which is reported.
+func (r *Reader) isNew(to names, relation, name string) bool {
+	key := sha256.Sum256([]byte(name))
+	if to[key] {
+		return false
+	}
+	if r.held[relation] >= r.limits.Names {
+		r.addCounts(relation, Counts{Source: 1})
+		r.tooMany(relation, "The source has more than %d of them. The others are left out.", r.limits.Names)
+		return false
+	}
+	if r.held == nil {
+		r.held = map[string]int{}
+	}
+	r.held[relation]++
+	to[key] = true
+	return true
+}
+
+// tooMany reports, once, that there is more of a relation than is held in memory.
+func (r *Reader) tooMany(relation, format string, args ...any) {
+	if r.full[relation] {
+		return
+	}
+	if r.full == nil {
+		r.full = map[string]bool{}
+	}
+	r.full[relation] = true
+	r.Skip(Skipped{Relation: relation, Why: fmt.Sprintf(format, args...)})
+}
 
 // person returns the number of a user. 0 is no one: the account is deleted.
 func (r *Reader) person(u *userJSON) archive.Person {
@@ -128,7 +167,8 @@ func (r *Reader) numberOf(p Person) archive.Person {
 		}
 		return n
 	}
-	if len(r.Users) >= maxPeople {
+	if len(r.Users) >= r.limits.Names {
+		r.tooMany("users", "The source names more than %d users. What the others did belongs to the ghost user.", r.limits.Names)
 		return 0
 	}
 	r.Users = append(r.Users, p)
@@ -170,8 +210,8 @@ func clean(text string) string {
 // text returns a Markdown text, and notes the files that it links to.
 func (r *Reader) text(text string) string {
 	text = clean(text)
-	if !strings.Contains(text, "/uploads/") {
-		return text
+	if len(text) > maxText || !strings.Contains(text, "/uploads/") {
+		return text // a text that is too long is refused
 	}
 	if r.files == nil {
 		r.files = map[string]bool{}
@@ -181,8 +221,12 @@ func (r *Reader) text(text string) string {
 	}
 	for _, found := range uploadLink.FindAllStringSubmatch(text, -1) {
 		name, err := url.PathUnescape(found[2])
-		if err != nil || r.files[found[1]] || len(r.Files) >= maxFiles {
+		if err != nil || r.files[found[1]] {
 			continue
+		}
+		if len(r.Files) >= maxFiles {
+			r.tooMany("uploads", "Texts link to more than %d uploaded files. The others are left out.", maxFiles)
+			break
 		}
 		r.files[found[1]] = true
 		r.Files = append(r.Files, File{found[1], name})
@@ -190,8 +234,12 @@ func (r *Reader) text(text string) string {
 	return text
 }
 
-// maxFiles is the maximum number of uploaded files.
-const maxFiles = 50_000
+// maxFiles is the maximum number of uploaded files, and maxFileName that of the bytes of
+// a name. Both are held in memory.
+const (
+	maxFiles    = 50_000
+	maxFileName = 500
+)
 
 var uploadLink = regexp.MustCompile(`/uploads/([0-9a-f]{32})/([^\s()<>"'\]/]{1,500})`)
 
@@ -219,12 +267,13 @@ func (r *Reader) bad(relation, name string) func(why string) {
 }
 
 // forgive returns nil for an error of a relation that the source does not have, or not
-// for the token. The latter is reported.
+// for the token. The latter is reported. A source that has no issues, merge requests or
+// comments to show is reported as well: other relations are missing in some versions.
 func (r *Reader) forgive(relation string, err error) error {
 	if !absent(err) {
 		return err
 	}
-	if f := err.(*Failure); f.Status == 403 {
+	if f := err.(*Failure); f.Status == 403 || slices.Contains([]string{"issues", "merge_requests", "notes"}, relation) {
 		r.Skip(Skipped{Relation: relation, Why: f.Text})
 	}
 	return nil
@@ -338,13 +387,19 @@ func isFailure(err error) bool {
 	return ok && !f.Temporary && f.Status != 401
 }
 
-// utc returns a time as export files have it.
-func utc(t time.Time) time.Time { return t.UTC() }
+// utc returns a time as export files have it. A time zone can lead out of the years that
+// JSON has; such a time is that of the import.
+func utc(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
 
 func utcOrNull(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	at := t.UTC()
+	at := utc(*t)
 	return &at
 }

@@ -258,6 +258,12 @@ func insertSnippet(ctx context.Context, tx *db.Tx, projectID int64, r *archive.S
 	return id, err
 }
 
+// DeleteSnippet removes a snippet of a draft.
+func DeleteSnippet(ctx context.Context, q db.Q, id int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM snippets WHERE id = ?`, id)
+	return err
+}
+
 // newNote is what the row of a note has in the database.
 type newNote struct {
 	projectID         int64

@@ -92,6 +92,9 @@ func (t *Target) Snippet(number int64) int64 {
 // SkipSnippet notes that the row of a snippet was refused.
 func (t *Target) SkipSnippet() { t.snippets = append(t.snippets, 0) }
 
+// ForgetSnippet notes that the snippet of a row was deleted again.
+func (t *Target) ForgetSnippet(number int64) { t.snippets[number-1] = 0 }
+
 // Snippets returns the number of snippets.
 func (t *Target) Snippets() int { return len(t.snippets) }
 
