@@ -443,6 +443,12 @@ func TestHookFailures(t *testing.T) {
 		do(201, "POST "+at+"/issues", `{"title":"a"}`)
 		settled(1, 1)
 		do(201, "POST "+at+"/issues", `{"title":"b"}`)
+		// The log has the failure before the request is repeated, but not what is not sent yet.
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + at + "/hooks/1/events", As: alice, Status: 200, Want: `[{"id":1,"trigger":"issue_hooks","response_status":"500","request_data":{"object_attributes":{"title":"a"}}}]`},
+			{Do: "GET " + at + "/hooks/1/events?status=server_failure", As: alice, Status: 200, Want: `[{"id":1}]`},
+			{Do: "POST " + at + "/hooks/1/events/2/resend", As: alice, Status: 404},
+		})
 		// The first delivery is retried with pauses; the fourth failure disables the hook.
 		for n := 2; n <= 4; n++ {
 			later(time.Minute)

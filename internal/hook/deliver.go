@@ -103,6 +103,9 @@ func readHeaders(text string) map[string]string {
 // OK reports whether the receiver accepted the request.
 func (d *Delivery) OK() bool { return d.Error == "" && d.Status >= 200 && d.Status < 300 }
 
+// Repeated reports whether the delivery failed and is tried again later.
+func (d *Delivery) Repeated() bool { return d.waiting }
+
 // deliverWork is the background job that delivers what waits for a hook.
 type deliverWork struct {
 	HookID int64 `json:"hook_id"`

@@ -27,7 +27,8 @@ import (
 type LogFilter struct{ Status, Upper int }
 
 // Deliveries lists the delivery log of a webhook, newest first, for those who manage
-// the webhook. NotFound; Forbidden.
+// the webhook. A delivery that failed and is repeated later has its last result.
+// NotFound; Forbidden.
 func (s *Service) Deliveries(ctx context.Context, by actor.Actor, at At, id int64, f LogFilter, p db.Paging) (*Hook, db.Page[*Delivery], error) {
 	h, err := s.Get(ctx, by, at, id)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Service) Delivery(ctx context.Context, by actor.Actor, at At, hookID, i
 		return nil, nil, err
 	}
 	d, err := findDelivery(ctx, s.DB, h.ID, id)
-	if err != nil || d.waiting {
+	if err != nil || d.waiting && d.DeliveredAt == nil {
 		return nil, nil, db.NotFound(orNoRows(err), "Hook event")
 	}
 	return h, d, nil

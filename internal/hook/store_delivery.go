@@ -120,7 +120,7 @@ func listDeliveries(ctx context.Context, dbase *db.DB, hookID int64, f LogFilter
 	w.And(`d.hook_id = ?`, hookID)
 	switch {
 	case f.Status == 0 && f.Upper == 0:
-		w.And(`NOT d.waiting`)
+		w.And(`(NOT d.waiting OR d.delivered_at IS NOT NULL)`)
 	case f.Upper != 0:
 		w.And(`d.response_status >= ? AND d.response_status < ?`, f.Status, f.Upper)
 	default:
