@@ -8,6 +8,8 @@ import (
 // groupFixedJSON is fields of features that do not exist here.
 type groupFixedJSON struct {
 	AllowedEmailDomains *string    `json:"allowed_email_domains_list"`
+	AutoDevops          bool       `json:"auto_devops_enabled"`
+	RequireTwoFactor    bool       `json:"require_two_factor_authentication"`
 	IPRestrictionRanges *string    `json:"ip_restriction_ranges"`
 	FileTemplateProject *int64     `json:"file_template_project_id"`
 	MaxArtifactsSize    *int64     `json:"max_artifacts_size"`

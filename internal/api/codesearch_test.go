@@ -13,6 +13,9 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/blob/blobtest"
+	"svc/internal/codesearch"
+	"svc/internal/db/dbtest"
 	"svc/internal/waittest"
 )
 
@@ -164,4 +167,120 @@ func deletedPath(t *testing.T, s *apptest.Server, id int64) string {
 		t.Fatal(err)
 	}
 	return url.QueryEscape(p.Path)
+}
+
+// TestCodeSearchBucket searches on nodes that have no directory in common: they fetch
+// the index from the object store.
+func TestCodeSearchBucket(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		a := apptest.Start(t, src, apptest.Bucket(blobtest.S3(t)), apptest.InBucket)
+		nodes := []*apptest.Server{a}
+		if src.URL != "" {
+			nodes = append(nodes, apptest.Start(t, src, apptest.Beside(t, a)))
+		}
+		_, alice := a.User(t, "alice")
+		id := newProject(t, a, alice, "one", "")
+		commit := func(action, content string) {
+			t.Helper()
+			a.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits", id), As: alice, Status: 201, JSON: fmt.Sprintf(
+				`{"branch":"main","commit_message":"m","actions":[{"action":%q,"file_path":"a.txt","content":%q}]}`, action, content)})
+			a.Settled(t)
+		}
+		expect := func(text string, hits int) {
+			t.Helper()
+			for i, s := range nodes {
+				var list []struct{ Path string }
+				s.Check(t, apptest.Call{Do: "GET /search?scope=blobs&search=" + text, As: alice, Status: 200}).JSON(t, &list)
+				if len(list) != hits {
+					t.Errorf("node %d finds %d of %s, want %d", i, len(list), text, hits)
+				}
+			}
+		}
+		indexed := func() (at int64) {
+			t.Helper()
+			if err := a.DB.QueryRowContext(t.Context(), "SELECT indexed_at FROM code_indexes WHERE project_id = ?", id).Scan(&at); err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		copies := func(s *apptest.Server) []string {
+			t.Helper()
+			list, err := filepath.Glob(filepath.Join(s.Config.DataDir, "code_index", "*", fmt.Sprint(id), "*.zoekt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list
+		}
+		stored := func() (keys []string) {
+			t.Helper()
+			for info, err := range a.Blobs.List(t.Context(), codesearch.Prefix) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys = append(keys, info.Key)
+			}
+			return keys
+		}
+		commit("create", "a wombat lives here")
+		expect("wombat", 1)
+		at := indexed()
+
+		// Copies that break while they are open are fetched again.
+		for _, s := range nodes {
+			list := copies(s)
+			if len(list) != 1 {
+				t.Fatalf("the node has the copies %v", list)
+			}
+			if err := os.Truncate(list[0], 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect("wombat", 1)
+		if again := indexed(); again != at {
+			t.Error("the project was indexed again")
+		}
+
+		// What the store has lost is built again.
+		for _, s := range nodes {
+			for _, path := range copies(s) {
+				if err := os.Truncate(path, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, key := range stored() {
+			if err := a.Blobs.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Check(t, apptest.Call{Do: "GET /search?scope=blobs&search=wombat", As: alice, Status: 200, Want: `[]`})
+		a.Settled(t)
+		expect("wombat", 1)
+
+		// Replaced shards are swept, the current one stays.
+		commit("update", "a numbat lives here")
+		expect("numbat", 1)
+		if n := len(stored()); n != 2 {
+			t.Errorf("%d objects, want the replaced one too", n)
+		}
+		for _, s := range nodes {
+			s.Clock.Move(3 * time.Hour)
+			if err := s.Code.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(copies(s)); n != 1 {
+				t.Errorf("%d copies after the sweep", n)
+			}
+		}
+		if n := len(stored()); n != 1 {
+			t.Errorf("%d objects after the sweep", n)
+		}
+		expect("numbat", 1)
+		a.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("DELETE /projects/%d", id), As: root, Status: 202},
+			{Do: fmt.Sprintf("DELETE /projects/%d?permanently_remove=true&full_path=%s", id, deletedPath(t, a, id)), As: root, Status: 202},
+		})
+		waittest.For(t, "the objects to be removed", func() bool { return len(stored()) == 0 })
+	})
 }

@@ -239,14 +239,12 @@ type groupFieldParams struct {
 	ProjectCreationLevel                      *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
 	SubgroupCreationLevel                     *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
 	RequestAccessEnabled                      *bool               `param:"request_access_enabled"`
-	RequireTwoFactorAuthentication            *bool               `param:"require_two_factor_authentication"`
 	TwoFactorGracePeriod                      *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
 	ShareWithGroupLock                        *bool               `param:"share_with_group_lock"`
 	MembershipLock                            *bool               `param:"membership_lock"`
 	LFSEnabled                                *bool               `param:"lfs_enabled"`
 	EmailsEnabled                             *bool               `param:"emails_enabled"`
 	MentionsDisabled                          *bool               `param:"mentions_disabled"`
-	AutoDevopsEnabled                         *bool               `param:"auto_devops_enabled"`
 	DefaultBranch                             *string             `param:"default_branch"`
 	SharedRunnersSetting                      *string             `param:"shared_runners_setting" enum:"enabled,disabled_and_overridable,disabled_and_unoverridable"`
 	WikiAccessLevel                           *project.Feature    `param:"wiki_access_level" enum:"disabled,private,enabled"`
@@ -279,14 +277,12 @@ func (p *groupFieldParams) apply(g *project.GroupSettings) {
 	patch.Set(&g.ProjectCreationLevel, p.ProjectCreationLevel)
 	patch.Set(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
 	patch.Set(&g.RequestAccessEnabled, p.RequestAccessEnabled)
-	patch.Set(&g.RequireTwoFactorAuthentication, p.RequireTwoFactorAuthentication)
 	patch.Set(&g.TwoFactorGracePeriod, p.TwoFactorGracePeriod)
 	patch.Set(&g.ShareWithGroupLock, p.ShareWithGroupLock)
 	patch.Set(&g.MembershipLock, p.MembershipLock)
 	patch.Set(&g.LFSEnabled, p.LFSEnabled)
 	patch.Set(&g.EmailsEnabled, p.EmailsEnabled)
 	patch.Set(&g.MentionsDisabled, p.MentionsDisabled)
-	patch.Set(&g.AutoDevopsEnabled, p.AutoDevopsEnabled)
 	patch.Set(&g.DefaultBranch, p.DefaultBranch)
 	patch.Set(&g.SharedRunnersSetting, p.SharedRunnersSetting)
 	patch.Set(&g.WikiAccessLevel, p.WikiAccessLevel)
@@ -366,7 +362,6 @@ type groupJSON struct {
 	ProjectCreationLevel             string  `json:"project_creation_level"`
 	SubgroupCreationLevel            string  `json:"subgroup_creation_level"`
 	RequestAccessEnabled             bool    `json:"request_access_enabled"`
-	RequireTwoFactorAuthentication   bool    `json:"require_two_factor_authentication"`
 	TwoFactorGracePeriod             int64   `json:"two_factor_grace_period"`
 	ShareWithGroupLock               bool    `json:"share_with_group_lock"`
 	MembershipLock                   bool    `json:"membership_lock"`
@@ -374,7 +369,6 @@ type groupJSON struct {
 	EmailsEnabled                    bool    `json:"emails_enabled"`
 	EmailsDisabled                   bool    `json:"emails_disabled"` // deprecated
 	MentionsDisabled                 bool    `json:"mentions_disabled"`
-	AutoDevopsEnabled                bool    `json:"auto_devops_enabled"`
 	DefaultBranch                    *string `json:"default_branch"`
 	SharedRunnersSetting             string  `json:"shared_runners_setting"`
 	WikiAccessLevel                  string  `json:"wiki_access_level"`
@@ -446,10 +440,10 @@ func toGroup(site *Site, n *project.Namespace) groupJSON {
 		ID: n.ID, WebURL: namespaceURL(site, n), Name: n.Name, Path: n.Path, Description: n.Description, Visibility: string(n.Visibility),
 		AvatarURL: namespacePicture(site, n), FullName: n.FullName, FullPath: n.FullPath, CreatedAt: toStamp(n.CreatedAt), ParentID: n.ParentID,
 		ProjectCreationLevel: g.ProjectCreationLevel, SubgroupCreationLevel: g.SubgroupCreationLevel, RequestAccessEnabled: g.RequestAccessEnabled,
-		RequireTwoFactorAuthentication: g.RequireTwoFactorAuthentication, TwoFactorGracePeriod: g.TwoFactorGracePeriod,
-		ShareWithGroupLock: g.ShareWithGroupLock, MembershipLock: g.MembershipLock,
+		TwoFactorGracePeriod: g.TwoFactorGracePeriod,
+		ShareWithGroupLock:   g.ShareWithGroupLock, MembershipLock: g.MembershipLock,
 		LFSEnabled: g.LFSEnabled, EmailsEnabled: g.EmailsEnabled, EmailsDisabled: !g.EmailsEnabled, MentionsDisabled: g.MentionsDisabled,
-		AutoDevopsEnabled: g.AutoDevopsEnabled, DefaultBranch: textOrNull(g.DefaultBranch), SharedRunnersSetting: g.SharedRunnersSetting,
+		DefaultBranch: textOrNull(g.DefaultBranch), SharedRunnersSetting: g.SharedRunnersSetting,
 		WikiAccessLevel: string(g.WikiAccessLevel), OnlyAllowMergeIfPipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds,
 		AllowMergeOnSkipped: g.AllowMergeOnSkippedPipeline, DiscussionsResolved: g.OnlyAllowMergeIfAllDiscussionsAreResolved,
 		MarkedForDeletionOn: dateOrNull(n.MarkedAt), PreventForking: g.PreventForkingOutsideGroup,

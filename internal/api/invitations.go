@@ -70,12 +70,12 @@ func (t invitations) list(c *call, p listInvitationsParams) (page[invitationJSON
 
 type inviteParams struct {
 	invitationPlaceParams
-	Email     string `param:"email" doc:"Email addresses, separated by commas."`
-	UserID    string `param:"user_id" doc:"IDs of users, separated by commas."`
-	Level     int64  `param:"access_level,required" doc:"Access level of the members."`
-	ExpiresAt string `param:"expires_at" doc:"Date when the membership expires."`
-	Source    string `param:"invite_source" doc:"No effect."`
-	Role      *int64 `param:"member_role_id" doc:"Not supported: there are no custom roles."`
+	Email     string     `param:"email" doc:"Email addresses, separated by commas."`
+	UserID    string     `param:"user_id" doc:"IDs of users, separated by commas."`
+	Level     int64      `param:"access_level,required" doc:"Access level of the members."`
+	ExpiresAt *bind.Date `param:"expires_at" doc:"Date when the membership expires."`
+	Source    string     `param:"invite_source" doc:"No effect."`
+	Role      *int64     `param:"member_role_id" doc:"Not supported: there are no custom roles."`
 }
 
 func (p *inviteParams) check() error {
@@ -112,11 +112,7 @@ func (t invitations) invite(c *call, p inviteParams) (invitedJSON, error) {
 		}
 		ids = append(ids, id)
 	}
-	day := p.ExpiresAt
-	if before, _, ok := strings.Cut(day, "T"); ok {
-		day = before
-	}
-	failed, err := t.Invites.Invite(c, c.actor, t.at(p.invitationPlaceParams), emails, ids, project.Level(p.Level), day)
+	failed, err := t.Invites.Invite(c, c.actor, t.at(p.invitationPlaceParams), emails, ids, project.Level(p.Level), dateText(p.ExpiresAt))
 	if err != nil {
 		return invitedJSON{}, err
 	}
@@ -128,21 +124,17 @@ func (t invitations) invite(c *call, p inviteParams) (invitedJSON, error) {
 
 type updateInvitationParams struct {
 	invitationPlaceParams
-	Email     string  `param:"email" doc:"Email address of the invitation."`
-	Level     *int64  `param:"access_level" doc:"Access level of the member."`
-	ExpiresAt *string `param:"expires_at" doc:"Date when the membership expires."`
+	Email     string              `param:"email" doc:"Email address of the invitation."`
+	Level     *int64              `param:"access_level" doc:"Access level of the member."`
+	ExpiresAt bind.Opt[bind.Date] `param:"expires_at" doc:"Date when the membership expires; empty to remove."`
 }
 
 // update: https://docs.gitlab.com/api/invitations/#update-an-invitation-to-a-group-or-project
 func (t invitations) update(c *call, p updateInvitationParams) (invitationJSON, error) {
-	if p.Level == nil && p.ExpiresAt == nil {
+	if p.Level == nil && !p.ExpiresAt.Set {
 		return invitationJSON{}, bind.Invalid("access_level, expires_at are missing, at least one parameter must be provided")
 	}
-	if p.ExpiresAt != nil {
-		day, _, _ := strings.Cut(*p.ExpiresAt, "T")
-		p.ExpiresAt = &day
-	}
-	i, err := t.Invites.Update(c, c.actor, t.at(p.invitationPlaceParams), p.Email, (*project.Level)(p.Level), p.ExpiresAt)
+	i, err := t.Invites.Update(c, c.actor, t.at(p.invitationPlaceParams), p.Email, (*project.Level)(p.Level), dateChange(p.ExpiresAt))
 	if err != nil {
 		return invitationJSON{}, err
 	}

@@ -46,7 +46,7 @@ type labelJSON struct {
 func toLabel(l *plan.Label) labelJSON {
 	return labelJSON{
 		ID: l.ID, Name: l.Name, Description: textOrNull(l.Description), DescriptionHTML: html.EscapeString(l.Description), TextColor: l.TextColor(), Color: l.Color,
-		Subscribed: l.Subscribed, OpenIssues: l.OpenIssues, ClosedIssues: l.ClosedIssues, Priority: l.Priority, IsProjectLabel: l.ProjectID != nil,
+		Subscribed: l.Subscribed, OpenIssues: l.OpenIssues, ClosedIssues: l.ClosedIssues, OpenRequests: l.OpenRequests, Priority: l.Priority, IsProjectLabel: l.ProjectID != nil,
 	}
 }
 

@@ -124,3 +124,36 @@ func TestMilestones(t *testing.T) {
 		})
 	})
 }
+
+// TestLabelCounts counts what has a label, of what the caller can see.
+func TestLabelCounts(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		top := group(t, s, alice, "top", `,"visibility":"public"`)
+		id := newProject(t, s, alice, "p", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public","initialize_with_readme":true`, top))
+		other := newProject(t, s, alice, "q", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public","initialize_with_readme":true`, top))
+		in := func(project int64) string { return fmt.Sprintf("/projects/%d", project) }
+		made(t, s, alice, fmt.Sprintf("POST /groups/%d/labels", top), `{"name":"bug","color":"red"}`)
+		for _, project := range []int64{id, id, other} {
+			branch := fmt.Sprintf("b%d", made(t, s, alice, "POST "+in(project)+"/issues", `{"title":"x","labels":"bug"}`))
+			s.Check(t, apptest.Call{Do: "POST " + in(project) + "/repository/files/" + branch, As: alice, Status: 201,
+				JSON: fmt.Sprintf(`{"branch":%q,"start_branch":"main","content":"x","commit_message":"m"}`, branch)})
+			s.Check(t, apptest.Call{Do: "POST " + in(project) + "/merge_requests", As: alice, Status: 201,
+				JSON: fmt.Sprintf(`{"title":"x","source_branch":%q,"target_branch":"main","labels":"bug"}`, branch)})
+		}
+		s.Check(t, apptest.Call{Do: "PUT " + in(id) + "/merge_requests/2", As: alice, JSON: `{"state_event":"close"}`, Status: 200})
+		counts := func(as, at, want string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "GET " + at + "/labels?with_counts=true", As: as, Status: 200, Want: "[" + want + "]"})
+		}
+		counts(bob, in(id), `{"open_issues_count":2,"closed_issues_count":0,"open_merge_requests_count":1}`)
+		counts(bob, fmt.Sprintf("/groups/%d", top), `{"open_issues_count":3,"open_merge_requests_count":2}`)
+		s.Check(t, apptest.Call{Do: "PUT " + in(id), As: alice, JSON: `{"merge_requests_access_level":"private"}`, Status: 200})
+		counts(alice, in(id), `{"open_merge_requests_count":1}`)
+		counts(bob, in(id), `{"open_issues_count":2,"open_merge_requests_count":0}`)
+		counts(bob, fmt.Sprintf("/groups/%d", top), `{"open_merge_requests_count":1}`)
+		s.Check(t, apptest.Call{Do: "GET " + in(id) + "/labels", As: alice, Status: 200, Want: `[{"open_merge_requests_count":0}]`})
+	})
+}

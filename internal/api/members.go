@@ -201,14 +201,7 @@ type updateMemberParams struct {
 
 // update: https://docs.gitlab.com/api/members/#edit-a-member-of-a-group-or-project
 func (m parentEndpoints) update(c *call, p updateMemberParams) (memberJSON, error) {
-	change := project.MemberChange{Level: (*project.Level)(p.AccessLevel)}
-	if p.ExpiresAt.Set {
-		text := ""
-		if !p.ExpiresAt.Null {
-			text = dateText(&p.ExpiresAt.Value)
-		}
-		change.ExpiresAt = &text
-	}
+	change := project.MemberChange{Level: (*project.Level)(p.AccessLevel), ExpiresAt: dateChange(p.ExpiresAt)}
 	one, err := m.api.Projects.UpdateMember(c, c.actor, m.at(p.Ref), p.UserID, change)
 	return m.present(c, one, err)
 }

@@ -174,6 +174,19 @@ func dateText(d *bind.Date) string {
 	return d.Time().Format(time.DateOnly)
 }
 
+// dateChange returns the new value of a date as features store it: nil if it stays,
+// empty if it is removed.
+func dateChange(o bind.Opt[bind.Date]) *string {
+	if !o.Set {
+		return nil
+	}
+	text := ""
+	if !o.Null {
+		text = dateText(&o.Value)
+	}
+	return &text
+}
+
 // dateTime returns the start of a date, nil for none.
 func dateTime(d *bind.Date) *time.Time {
 	if d == nil {

@@ -127,9 +127,14 @@ type projectFixedJSON struct {
 	OnlyMirrorProtectedBranches   bool      `json:"only_mirror_protected_branches"`
 	MirrorOverwrites              bool      `json:"mirror_overwrites_diverged_branches"`
 	MirrorBranchRegex             *string   `json:"mirror_branch_regex"`
+	AutoDevops                    bool      `json:"auto_devops_enabled"`
+	MergePipelines                bool      `json:"merge_pipelines_enabled"`
+	MergeTrains                   bool      `json:"merge_trains_enabled"`
 	MergeTrainsSkip               bool      `json:"merge_trains_skip_train_allowed"`
+	ResolveOutdated               bool      `json:"resolve_outdated_diff_discussions"`
 	MRDefaultTargetSelf           bool      `json:"mr_default_target_self"`
 	ExternalLabel                 string    `json:"external_authorization_classification_label"`
+	ServiceDesk                   bool      `json:"service_desk_enabled"`
 	ServiceDeskAddress            *string   `json:"service_desk_address"`
 	MaxArtifactsSize              *int64    `json:"max_artifacts_size"`
 	RunnerTokenExpirationInterval *int64    `json:"runner_token_expiration_interval"`

@@ -31,10 +31,7 @@ type projectSettingsJSON struct {
 	OnlyAllowMergeIfAllDiscussionsAreResolved bool                     `json:"only_allow_merge_if_all_discussions_are_resolved"`
 	RemoveSourceBranchAfterMerge              bool                     `json:"remove_source_branch_after_merge"`
 	PrintingMergeRequestLinkEnabled           bool                     `json:"printing_merge_request_link_enabled"`
-	ResolveOutdatedDiffDiscussions            bool                     `json:"resolve_outdated_diff_discussions"`
 	AutocloseReferencedIssues                 bool                     `json:"autoclose_referenced_issues"`
-	MergePipelinesEnabled                     bool                     `json:"merge_pipelines_enabled"`
-	MergeTrainsEnabled                        bool                     `json:"merge_trains_enabled"`
 	MergeCommitTemplate                       string                   `json:"merge_commit_template"`
 	SquashCommitTemplate                      string                   `json:"squash_commit_template"`
 	SuggestionCommitMessage                   string                   `json:"suggestion_commit_message"`
@@ -45,13 +42,11 @@ type projectSettingsJSON struct {
 	LFSEnabled                                bool                     `json:"lfs_enabled"`
 	RequestAccessEnabled                      bool                     `json:"request_access_enabled"`
 	EmailsEnabled                             bool                     `json:"emails_enabled"`
-	ServiceDeskEnabled                        bool                     `json:"service_desk_enabled"`
 	SharedRunnersEnabled                      bool                     `json:"shared_runners_enabled"`
 	GroupRunnersEnabled                       bool                     `json:"group_runners_enabled"`
 	BuildTimeout                              int64                    `json:"build_timeout"`
 	BuildGitStrategy                          string                   `json:"build_git_strategy"`
 	AutoCancelPendingPipelines                string                   `json:"auto_cancel_pending_pipelines"`
-	AutoDevopsEnabled                         bool                     `json:"auto_devops_enabled"`
 	AutoDevopsDeployStrategy                  string                   `json:"auto_devops_deploy_strategy"`
 	CIConfigPath                              string                   `json:"ci_config_path"`
 	CIDefaultGitDepth                         int64                    `json:"ci_default_git_depth"`
@@ -108,10 +103,7 @@ type projectSettingParams struct {
 	OnlyAllowMergeIfAllDiscussionsAreResolved *bool            `param:"only_allow_merge_if_all_discussions_are_resolved"`
 	RemoveSourceBranchAfterMerge              *bool            `param:"remove_source_branch_after_merge"`
 	PrintingMergeRequestLinkEnabled           *bool            `param:"printing_merge_request_link_enabled"`
-	ResolveOutdatedDiffDiscussions            *bool            `param:"resolve_outdated_diff_discussions"`
 	AutocloseReferencedIssues                 *bool            `param:"autoclose_referenced_issues"`
-	MergePipelinesEnabled                     *bool            `param:"merge_pipelines_enabled"`
-	MergeTrainsEnabled                        *bool            `param:"merge_trains_enabled"`
 	MergeCommitTemplate                       *string          `param:"merge_commit_template"`
 	SquashCommitTemplate                      *string          `param:"squash_commit_template"`
 	SuggestionCommitMessage                   *string          `param:"suggestion_commit_message"`
@@ -122,13 +114,11 @@ type projectSettingParams struct {
 	LFSEnabled                                *bool            `param:"lfs_enabled"`
 	RequestAccessEnabled                      *bool            `param:"request_access_enabled"`
 	EmailsEnabled                             *bool            `param:"emails_enabled"`
-	ServiceDeskEnabled                        *bool            `param:"service_desk_enabled"`
 	SharedRunnersEnabled                      *bool            `param:"shared_runners_enabled"`
 	GroupRunnersEnabled                       *bool            `param:"group_runners_enabled"`
 	BuildTimeout                              *int64           `param:"build_timeout"`
 	BuildGitStrategy                          *string          `param:"build_git_strategy" enum:"fetch,clone"`
 	AutoCancelPendingPipelines                *string          `param:"auto_cancel_pending_pipelines" enum:"enabled,disabled"`
-	AutoDevopsEnabled                         *bool            `param:"auto_devops_enabled"`
 	AutoDevopsDeployStrategy                  *string          `param:"auto_devops_deploy_strategy" enum:"continuous,manual,timed_incremental"`
 	CIConfigPath                              *string          `param:"ci_config_path"`
 	CIDefaultGitDepth                         *int64           `param:"ci_default_git_depth"`
@@ -189,10 +179,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.OnlyAllowMergeIfAllDiscussionsAreResolved, p.OnlyAllowMergeIfAllDiscussionsAreResolved)
 	patch.Set(&s.RemoveSourceBranchAfterMerge, p.RemoveSourceBranchAfterMerge)
 	patch.Set(&s.PrintingMergeRequestLinkEnabled, p.PrintingMergeRequestLinkEnabled)
-	patch.Set(&s.ResolveOutdatedDiffDiscussions, p.ResolveOutdatedDiffDiscussions)
 	patch.Set(&s.AutocloseReferencedIssues, p.AutocloseReferencedIssues)
-	patch.Set(&s.MergePipelinesEnabled, p.MergePipelinesEnabled)
-	patch.Set(&s.MergeTrainsEnabled, p.MergeTrainsEnabled)
 	patch.Set(&s.MergeCommitTemplate, p.MergeCommitTemplate)
 	patch.Set(&s.SquashCommitTemplate, p.SquashCommitTemplate)
 	patch.Set(&s.SuggestionCommitMessage, p.SuggestionCommitMessage)
@@ -203,13 +190,11 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.LFSEnabled, p.LFSEnabled)
 	patch.Set(&s.RequestAccessEnabled, p.RequestAccessEnabled)
 	patch.Set(&s.EmailsEnabled, p.EmailsEnabled)
-	patch.Set(&s.ServiceDeskEnabled, p.ServiceDeskEnabled)
 	patch.Set(&s.SharedRunnersEnabled, p.SharedRunnersEnabled)
 	patch.Set(&s.GroupRunnersEnabled, p.GroupRunnersEnabled)
 	patch.Set(&s.BuildTimeout, p.BuildTimeout)
 	patch.Set(&s.BuildGitStrategy, p.BuildGitStrategy)
 	patch.Set(&s.AutoCancelPendingPipelines, p.AutoCancelPendingPipelines)
-	patch.Set(&s.AutoDevopsEnabled, p.AutoDevopsEnabled)
 	patch.Set(&s.AutoDevopsDeployStrategy, p.AutoDevopsDeployStrategy)
 	patch.Set(&s.CIConfigPath, p.CIConfigPath)
 	patch.Set(&s.CIDefaultGitDepth, p.CIDefaultGitDepth)

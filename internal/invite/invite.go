@@ -118,14 +118,17 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 	if err := by.RequireHuman("invite users"); err != nil {
 		return nil, err
 	}
-	if !setup.ChangeMembers || !setup.Grants(level) {
+	if !setup.ChangeMembers {
+		return nil, errs.Forbidden("")
+	}
+	if err := s.Projects.CheckMember(setup, level, expires); err != nil {
+		return nil, err
+	}
+	if !setup.Grants(level) {
 		return nil, errs.Forbidden("")
 	}
 	if n := len(emails) + len(userIDs); n == 0 || n > maxEmails {
 		return nil, errs.Invalid("Between 1 and %d addresses or users can be invited at once", maxEmails)
-	}
-	if err := s.checkExpiry(expires); err != nil {
-		return nil, err
 	}
 	failed := Result{}
 	for _, id := range userIDs {
@@ -142,17 +145,6 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 	return failed, nil
 }
 
-// checkExpiry refuses a day in the past. Invalid.
-func (s *Service) checkExpiry(day string) error {
-	if day == "" {
-		return nil
-	}
-	if at, err := time.Parse(time.DateOnly, day); err != nil || at.AddDate(0, 0, 1).Before(s.Now()) {
-		return errs.InvalidField("expires_at", "cannot be a date in the past")
-	}
-	return nil
-}
-
 // note remembers a refusal; another error is returned.
 func (r Result) note(of string, err error) error {
 	if err == nil {
@@ -163,6 +155,9 @@ func (r Result) note(of string, err error) error {
 		return err
 	}
 	text := e.Text
+	if e.Kind == errs.KindNotFound {
+		text += " not found"
+	}
 	for name, list := range e.Fields {
 		text = name + " " + strings.Join(list, ", ")
 	}
@@ -245,14 +240,20 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, 
 		if i, err = find(ctx, tx, in, strings.ToLower(email)); err != nil {
 			return db.NotFound(err, "")
 		}
-		if !setup.Grants(i.Level) || level != nil && !setup.Grants(*level) {
+		if !setup.Grants(i.Level) {
 			return errs.Forbidden("")
 		}
 		if level != nil {
+			if err := s.Projects.CheckMember(setup, *level, ""); err != nil {
+				return err
+			}
+			if !setup.Grants(*level) {
+				return errs.Forbidden("")
+			}
 			i.Level = *level
 		}
 		if expires != nil {
-			if err := s.checkExpiry(*expires); err != nil {
+			if err := s.Projects.CheckMember(setup, project.Guest, *expires); err != nil {
 				return err
 			}
 			i.ExpiresAt = *expires

@@ -331,8 +331,6 @@ func (s *Service) recordGroupChanges(ctx context.Context, tx *db.Tx, by actor.Ac
 		{"group_path_updated", "path", was.Path, n.Path},
 		{"group_visibility_level_updated", "visibility", string(was.Visibility), string(n.Visibility)},
 		{"group_request_access_enabled_updated", "request_access_enabled", fmt.Sprint(was.Settings.RequestAccessEnabled), fmt.Sprint(n.Settings.RequestAccessEnabled)},
-		{"group_require_two_factor_authentication_updated", "require_two_factor_authentication",
-			fmt.Sprint(was.Settings.RequireTwoFactorAuthentication), fmt.Sprint(n.Settings.RequireTwoFactorAuthentication)},
 		{"group_project_creation_level_updated", "project_creation_level", was.Settings.ProjectCreationLevel, n.Settings.ProjectCreationLevel},
 		{"group_subgroup_creation_level_updated", "subgroup_creation_level", was.Settings.SubgroupCreationLevel, n.Settings.SubgroupCreationLevel},
 		{"group_share_with_group_lock_updated", "share_with_group_lock", fmt.Sprint(was.Settings.ShareWithGroupLock), fmt.Sprint(n.Settings.ShareWithGroupLock)},

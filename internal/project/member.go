@@ -161,12 +161,20 @@ func (in source) mayGive(by actor.Actor, level Level) error {
 	return errs.Forbidden("")
 }
 
+// CheckMember returns Invalid if a project or group cannot have members of the level,
+// or if the day, which may be empty, is in the past.
+func (s *Service) CheckMember(at Setup, level Level, expiresAt string) error {
+	return s.checkMember(at.in, level, expiresAt)
+}
+
 func (s *Service) checkMember(in source, level Level, expiresAt string) error {
 	wrong := errs.Fields{}
 	if !level.Valid() || level == Minimal && (in.group == nil || in.group.ParentID != nil) {
 		wrong.Set("access_level", "is not included in the list")
 	}
-	if expiresAt != "" && expiresAt < s.today() {
+	if _, err := time.Parse(time.DateOnly, expiresAt); err != nil && expiresAt != "" {
+		wrong.Set("expires_at", "is invalid")
+	} else if expiresAt != "" && expiresAt < s.today() {
 		wrong.Set("expires_at", "cannot be a date in the past")
 	}
 	return wrong.Err()

@@ -84,14 +84,12 @@ type GroupSettings struct {
 	ProjectCreationLevel                      string // noone, owner, maintainer, developer or administrator
 	SubgroupCreationLevel                     string // owner or maintainer
 	RequestAccessEnabled                      bool
-	RequireTwoFactorAuthentication            bool
 	TwoFactorGracePeriod                      int64 // hours
 	ShareWithGroupLock                        bool
 	MembershipLock                            bool
 	LFSEnabled                                bool
 	EmailsEnabled                             bool
 	MentionsDisabled                          bool
-	AutoDevopsEnabled                         bool
 	DefaultBranch                             string
 	SharedRunnersSetting                      string
 	WikiAccessLevel                           Feature

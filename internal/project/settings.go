@@ -46,10 +46,7 @@ type Settings struct {
 	OnlyAllowMergeIfAllDiscussionsAreResolved bool
 	RemoveSourceBranchAfterMerge              bool
 	PrintingMergeRequestLinkEnabled           bool
-	ResolveOutdatedDiffDiscussions            bool
 	AutocloseReferencedIssues                 bool
-	MergePipelinesEnabled                     bool
-	MergeTrainsEnabled                        bool
 	MergeCommitTemplate                       string
 	SquashCommitTemplate                      string
 	SuggestionCommitMessage                   string
@@ -61,14 +58,12 @@ type Settings struct {
 	LFSEnabled           bool
 	RequestAccessEnabled bool
 	EmailsEnabled        bool
-	ServiceDeskEnabled   bool
 
 	SharedRunnersEnabled                     bool
 	GroupRunnersEnabled                      bool
 	BuildTimeout                             int64  // seconds
 	BuildGitStrategy                         string // fetch or clone
 	AutoCancelPendingPipelines               string // enabled or disabled
-	AutoDevopsEnabled                        bool
 	AutoDevopsDeployStrategy                 string
 	CIConfigPath                             string
 	CIDefaultGitDepth                        int64
