@@ -83,10 +83,11 @@ func (m Match) userNamed(name string) (string, []any) {
 // selectRequests resolves the names in a filter and finds the candidates for its list.
 func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing.Area, f *Filter, order string) (listing.Selection, error) {
 	f.Usernames, f.Not.Usernames = slices.Concat(f.ReviewerUsernames, f.ApprovedByNames), f.Not.ReviewerUsernames
+	f.Not.More = f.Not.ReviewerID != "" || len(f.Not.ReviewerUsernames) > 0
 	if f.MergeUsername != "" {
 		f.Usernames = append(f.Usernames, f.MergeUsername)
 	}
-	return listing.Select(ctx, s.DB, by, listing.MergeRequests, in, f.Filter, order, &f.Match.Match, &f.Not.Match, func() []listing.Candidates {
+	found, err := listing.Select(ctx, s.DB, by, listing.MergeRequests, in, f.Filter, order, &f.Match.Match, &f.Not.Match, func() []listing.Candidates {
 		list := f.Related(listing.MergeRequests, listing.Reviewers, f.ReviewerID, f.ReviewerUsernames)
 		rows := func(order, cond string, args ...any) {
 			list = append(list, listing.Candidates{in.Rows(listing.MergeRequests, order, cond, args...)})
@@ -126,6 +127,10 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing
 		}
 		return list
 	})
+	if f.Draft != nil && *f.Draft {
+		found = found.Indexed(`i.draft`)
+	}
+	return found, err
 }
 
 // approvedBy are the candidates of a condition that users have approved.

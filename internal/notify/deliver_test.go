@@ -72,6 +72,31 @@ func TestOnce(t *testing.T) {
 	})
 }
 
+// TestFirstComment posts comments that share an email: it links to the first.
+func TestFirstComment(t *testing.T) {
+	t.Parallel()
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
+		f := newFixture(t, s, m, "owner", "guest")
+		f.project = f.do("owner", "POST /projects", `{"name":"Open","path":"open","visibility":"public"}`, 201)
+		at := fmt.Sprintf("/projects/%d/issues", f.project)
+		f.do("guest", "POST "+at, `{"title":"Mine"}`, 201)
+		f.settle()
+		f.hold()
+		first := f.do("owner", "POST "+at+"/1/notes", `{"body":"hello"}`, 201)
+		f.do("owner", "POST "+at+"/1/notes", `{"body":"again"}`, 201)
+		m.Take()
+		f.work()
+		emails := m.Take()
+		if len(emails) != 1 || !strings.Contains(emails[0].Text, "hello") || !strings.Contains(emails[0].Text, "again") {
+			t.Fatalf("the emails are %+v, want one with both comments", emails)
+		}
+		link := fmt.Sprintf("/open/-/issues/1#note_%d", first)
+		if !strings.Contains(emails[0].Text, link+"\n") {
+			t.Errorf("the email does not link to %s:\n%s", link, emails[0].Text)
+		}
+	})
+}
+
 // TestEmail checks the headers and the body of emails.
 func TestEmail(t *testing.T) {
 	t.Parallel()

@@ -189,5 +189,14 @@ func TestPartly(t *testing.T) {
 		if !strings.Contains(l.Text, "moved the issue to another project") || strings.Contains(l.Text+l.HTML, "vault") {
 			t.Errorf("of where the issue went: %s", l.Text)
 		}
+
+		// The email leads to the new issue, if its recipient can see that.
+		shelf := f.do("owner", "POST /projects", `{"name":"Shelf","path":"shelf","visibility":"public"}`, 201)
+		f.do("guest", "POST "+at+"/issues", `{"title":"Mine too"}`, 201)
+		f.do("owner", fmt.Sprintf("POST %s/issues/2/move", at), fmt.Sprintf(`{"to_project_id":%d}`, shelf), 201)
+		l = f.sent()["guest"]
+		if !strings.Contains(l.Text, "moved the issue to owner/shelf#1") || !strings.Contains(l.Text, s.URL+"/owner/shelf/-/issues/1") || strings.Contains(l.Text, "/open/-/issues/2") {
+			t.Errorf("of an issue that moved: %s", l.Text)
+		}
 	})
 }

@@ -29,8 +29,9 @@ type Label struct {
 	// In the project or group that was asked for.
 	Priority     *int64
 	Subscribed   bool
-	OpenIssues   int64 // only if requested; counts issues that the actor can see
+	OpenIssues   int64 // only if requested; the counts have what the actor can see
 	ClosedIssues int64
+	OpenRequests int64 // merge requests
 }
 
 // TextColor returns a text color that is readable on the color of the label.
@@ -75,9 +76,8 @@ func (s *Service) fillLabels(ctx context.Context, by actor.Actor, in place, coun
 	if !counts || len(list) == 0 {
 		return nil
 	}
-	w := s.issuesIn(by, in)
-	if err := countByLabel(ctx, s.DB, w, byID); err != nil {
-		return fmt.Errorf("count issues of labels: %w", err)
+	if err := countByLabel(ctx, s.DB, s.issuesIn(by, in), s.requestsIn(by, in), byID); err != nil {
+		return fmt.Errorf("count what has labels: %w", err)
 	}
 	return nil
 }

@@ -210,7 +210,15 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 	if err != nil {
 		return nil, err
 	}
-	return v, v.Add(events, notify.NewIssue, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, proj, i, e, names) })
+	if err := v.Add(events, notify.NewIssue, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, proj, i, e, names) }); err != nil {
+		return nil, err
+	}
+	if to, err := n.movedTo(ctx, by, i); err != nil {
+		return nil, err
+	} else if to != nil { // the discussion goes on there
+		v.Path = fmt.Sprintf("/%s/-/issues/%d", to.ProjectPath, to.IID)
+	}
+	return v, nil
 }
 
 // section renders one event. It returns nil if the recipient may not see it.
@@ -264,26 +272,34 @@ func Relabelled(has []*Label, e *notify.Event, who string) *mail.Section {
 // moved renders the event that an issue was moved. It names the new issue only to
 // recipients who can see it.
 func (n notifications) moved(ctx context.Context, by actor.Actor, i *Issue, who string) (*mail.Section, error) {
-	gone := &mail.Section{Head: who + " moved the issue to another project."}
+	to, err := n.movedTo(ctx, by, i)
+	switch {
+	case err != nil:
+		return nil, err
+	case to == nil:
+		return &mail.Section{Head: who + " moved the issue to another project."}, nil
+	}
+	return &mail.Section{Head: fmt.Sprintf("%s moved the issue to %s#%d.", who, to.ProjectPath, to.IID)}, nil
+}
+
+// movedTo returns the issue that an issue was moved to, or nil if there is none that
+// the recipient can see.
+func (n notifications) movedTo(ctx context.Context, by actor.Actor, i *Issue) (*Issue, error) {
 	if i.MovedToID == nil {
-		return gone, nil
+		return nil, nil
 	}
 	to, err := findIssueByID(ctx, n.s.DB, *i.MovedToID)
 	if errs.Is(db.NotFound(err, "Issue"), errs.KindNotFound) {
-		return gone, nil // deleted in the other project
+		return nil, nil // deleted in the other project
 	}
 	if err != nil {
 		return nil, err
 	}
 	_, seen, err := n.s.issue(ctx, by, project.RefTo(to.ProjectID), to.IID)
 	if hidden(err) {
-		return gone, nil
+		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	gone.Head = fmt.Sprintf("%s moved the issue to %s#%d.", who, seen.ProjectPath, seen.IID)
-	return gone, nil
+	return seen, err
 }
 
 // Section returns a section of an email with a Markdown text. References in the

@@ -29,7 +29,11 @@ func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f 
 	if cond, args := s.due(f.Due); cond != "" && in.Project != 0 && order != "due_date" {
 		more = append(more, listing.Candidates{in.Rows(listing.Issues, byDueDate+`, i.id`, cond, args...)})
 	}
-	return listing.Select(ctx, s.DB, by, listing.Issues, in, f.Filter, order, &f.Match, &f.Not, func() []listing.Candidates { return more })
+	found, err := listing.Select(ctx, s.DB, by, listing.Issues, in, f.Filter, order, &f.Match, &f.Not, func() []listing.Candidates { return more })
+	if f.Confidential != nil && *f.Confidential {
+		found = found.Indexed(`i.confidential`)
+	}
+	return found, err
 }
 
 // narrow adds the conditions of a filter on issues i of projects p.

@@ -201,6 +201,24 @@ func (s *Service) issuesIn(by actor.Actor, in place) db.Where {
 	return w
 }
 
+// requestsIn returns the conditions on the merge requests i of projects p in a place
+// that the actor can read.
+func (s *Service) requestsIn(by actor.Actor, in place) (w db.Where) {
+	if in.project != nil {
+		w.And(`i.project_id = ?`, in.project.ID)
+		if !in.project.MayRead(by, project.MergePart) {
+			w.And(`1 = 0`)
+		}
+		return w
+	}
+	if in.group != nil {
+		w.And(`p.namespace_id IN `+below, in.group.ID)
+	}
+	cond, args := s.Projects.Readable(by, project.MergePart)
+	w.And(cond, args...)
+	return w
+}
+
 func completeIssues(ctx context.Context, d *db.DB, w db.Where, projectID int64, t listing.Typed) ([]*Issue, error) {
 	t.Match(&w, listing.Issues, projectID)
 	from, args := t.From(d, listing.Issues, issueTables, projectID)

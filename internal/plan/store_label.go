@@ -158,15 +158,22 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 	return labelTaken(db.ExecOne(ctx, tx, `UPDATE labels SET project_id = NULL, namespace_id = ?, updated_at = ? WHERE id = ?`, groupID, at, l.ID))
 }
 
-// countByLabel counts the issues that match a condition on issues i and projects
-// p, for each label and state up to db.CountLimit + 1.
-func countByLabel(ctx context.Context, d *db.DB, w db.Where, labels map[int64]*Label) error {
-	const tables = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`
+// countByLabel counts the issues and the merge requests that match conditions on them,
+// i, and projects p, for each label and state up to db.CountLimit + 1.
+func countByLabel(ctx context.Context, d *db.DB, issues, requests db.Where, labels map[int64]*Label) error {
+	const (
+		issueTables   = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`
+		requestTables = `merge_request_labels x JOIN merge_requests i ON i.id = x.merge_request_id JOIN projects p ON p.id = i.project_id`
+	)
 	for id, l := range labels {
-		var of db.Where
-		of.And(`x.label_id = ?`, id)
-		of.And(w.Cond(), w.Args()...)
-		if err := listing.TotalStates(ctx, d, tables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
+		var label db.Where
+		label.And(`x.label_id = ?`, id)
+		of := *label.With(issues.Cond(), issues.Args()...)
+		if err := listing.TotalStates(ctx, d, issueTables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
+			return err
+		}
+		of = *label.With(requests.Cond(), requests.Args()...)
+		if err := listing.TotalStates(ctx, d, requestTables, of, nil, map[State]*int64{Opened: &l.OpenRequests}); err != nil {
 			return err
 		}
 	}

@@ -86,6 +86,8 @@ type Match struct {
 
 	// Usernames are further usernames to resolve to IDs.
 	Usernames []string
+	// More is set if the caller has further conditions of its own.
+	More bool
 
 	named // IDs of the names, set by resolve
 }

@@ -181,6 +181,18 @@ func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	return list
 }
 
+// milestones returns the milestones of a match; nil if it has none, or if their IDs are
+// not known.
+func (m Match) milestones() []int64 {
+	if ids, ok := m.named.milestones[m.Milestone]; ok {
+		return append([]int64{}, ids...)
+	}
+	if id, err := strconv.ParseInt(m.MilestoneID, 10, 64); err == nil && id != 0 {
+		return []int64{id}
+	}
+	return nil
+}
+
 // byMilestone is the order of the indexes of milestones.
 const byMilestone = `i.milestone_id, i.state, i.id`
 
@@ -220,6 +232,13 @@ func (n named) Related(t Table, as Relation, given string, names []string) (list
 	return list
 }
 
+// empty reports whether a match has no condition.
+func (m Match) empty(t Table) bool {
+	empty := !m.More
+	m.Conditions(t, time.Time{}, func(string, ...any) { empty = false })
+	return empty
+}
+
 // others returns the candidates for negated conditions.
 func (m Match) others(t Table, in Area) (list []Candidates) {
 	if in.Project == 0 {
@@ -257,12 +276,13 @@ func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f F
 		return found, err
 	}
 	list := slices.Concat(more(), m.sources(t, in, f.State), f.sources(t, by, in, order), not.others(t, in))
-	found.filtered = len(list) > 0
+	found.filtered = len(list) > 0 || !not.empty(t)
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
 			found.labels = append(found.labels, ids)
 		}
 	}
+	found.milestones = m.milestones()
 	if found.byParts(order) {
 		list = append(list, Candidates{in.Rows(t, `i.id`, `1 = 1`)})
 	}

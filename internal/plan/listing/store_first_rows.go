@@ -12,11 +12,9 @@ const (
 	// maxFirst is the highest last row of a page that is read in parts or from a
 	// window of its order. Later pages are read in the order of the list.
 	maxFirst = 1000
-	// firstWindow and lastWindow are the numbers of rows at the start of an order that
-	// are searched for a page of matches.
-	firstWindow, lastWindow = 120, 2400
-	// amongWindow is lastWindow if the candidates are known, which can be read instead.
-	amongWindow = 600
+	// windowSize is the number of rows at the start of an order that are searched for a
+	// page of matches.
+	windowSize = 2400
 	// maxMilestones is the maximum number of milestones used in a project for which
 	// the order by due date is read milestone by milestone.
 	maxMilestones = 200
@@ -30,13 +28,24 @@ type Selection struct {
 
 	table    Table // empty if nothing is known
 	in       Area
-	filtered bool      // the filter has conditions with an index
+	filtered bool      // the filter has conditions with an index or negated ones
 	search   bool      // the filter has a search text
 	projects []int64   // projects of the group, at most maxRanges+1
 	state    State     // empty for all
 	labels   [][]int64 // for each label of the filter, those with its name
-	relation string    // table of assignees or reviewers, for a list of one user; empty otherwise
-	user     int64
+	// milestones are those of the filter; nil if it has none or their IDs are not known.
+	milestones []int64
+	relation   string // table of assignees or reviewers, for a list of one user; empty otherwise
+	user       int64
+	indexed    string // a condition of the filter; see Indexed
+}
+
+// Indexed returns the selection with a condition of its filter, without arguments, for
+// which an index has the rows of each project by creation: the first rows of that order
+// are searched in this index.
+func (f Selection) Indexed(cond string) Selection {
+	f.indexed = cond
+	return f
 }
 
 // byParts reports whether a list is read in several parts, because no index has
@@ -56,10 +65,7 @@ func (f Selection) First(tables string, w db.Where, column db.Order, order Sort)
 	if f.table == "" {
 		return nil
 	}
-	l := firstRows{f, tables, w, []string{column.Name, `i.id`}, ""}
-	if order.Desc {
-		l.direction = ` DESC`
-	}
+	l := firstRows{Selection: f, tables: tables, where: w, by: order.By, order: []string{column.Name, `i.id`}, desc: order.Desc}
 	switch {
 	case f.Among != nil && !indexed(order.By):
 		return nil
@@ -78,14 +84,15 @@ func (f Selection) First(tables string, w db.Where, column db.Order, order Sort)
 // firstRows finds the first rows of a list.
 type firstRows struct {
 	Selection
-	tables    string
-	where     db.Where
-	order     []string
-	direction string // " DESC" or empty
+	tables string
+	where  db.Where
+	by     string   // name of the order
+	order  []string // its columns
+	desc   bool
 }
 
 func (l firstRows) sorted(columns ...string) string {
-	return ` ORDER BY ` + strings.Join(columns, l.direction+`, `) + l.direction
+	return db.OrderBy(columns, l.desc)
 }
 
 // byWindow searches the rows at the start of the order and then, if the matches there
@@ -94,15 +101,21 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	if rows > maxFirst {
 		return nil, nil
 	}
-	window := db.Window{Table: string(l.table) + `s i`, Key: `i.id`, Order: l.sorted(l.order...), First: firstWindow, Last: lastWindow}
-	if l.Among != nil {
-		window.Last = amongWindow
-	}
+	window := db.Window{Table: string(l.table) + `s i`, Key: `i.id`, Order: l.order, Desc: l.desc, Size: windowSize}
 	if l.in.Project != 0 {
 		window.Where.And(`i.project_id = ?`, l.in.Project)
+		if l.stateIndexed() {
+			window.Where.And(inState(l.state))
+		}
+		if l.indexed != "" && (l.by == "" || l.by == "created_at") {
+			window.Where.And(l.indexed)
+		}
+	}
+	if l.Among != nil {
+		return l.amongWindow(ctx, d, window, rows)
 	}
 	found, err := window.Find(ctx, d, l.tables, l.where, rows)
-	if err != nil || found != nil || l.Among != nil {
+	if err != nil || found != nil {
 		return found, err
 	}
 	if l.relation != "" {
@@ -124,17 +137,59 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	return all, nil
 }
 
+// amongWindow searches the candidates in a window, of which only the first are read;
+// nil if too few of them match.
+func (l firstRows) amongWindow(ctx context.Context, d *db.DB, window db.Window, rows int) ([]int64, error) {
+	ids, err := window.Keys(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id int64) bool {
+		_, candidate := slices.BinarySearch(l.Among, id)
+		return !candidate
+	})
+	for _, size := range []int{rows, 8 * rows} {
+		if len(ids) < rows {
+			break
+		}
+		from, args := d.Among(l.tables, `i.id`, ids[:min(size, len(ids))])
+		found, err := db.All(ctx, d, db.Value[int64], `SELECT i.id FROM `+from+l.where.SQL(), append(args, l.where.Args()...)...)
+		if err != nil || len(found) >= rows {
+			return found, err
+		}
+		if size >= len(ids) {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// stateIndexed reports whether an index of the rows of a project in the state of the
+// list has its order.
+func (l firstRows) stateIndexed() bool {
+	switch l.by {
+	case "", "created_at":
+		return l.state != ""
+	case "updated_at", "title", "popularity":
+		return l.state == Opened
+	case "due_date", "weight", "relative_position":
+		return l.state == Opened && l.table == Issues
+	}
+	return false
+}
+
 // part is a part of the list of a project that an index contains, sorted by ID.
 type part struct {
-	link string // a joined table x with the IDs of the rows; may be empty
-	cond string
-	args []any
+	link  string // a joined table x with the IDs of the rows; may be empty
+	cond  string
+	args  []any
+	order []string // the columns of the index; the ID if it is nil
 }
 
 // collect returns the rows of groups of parts that follow each other in the order
 // of the list, up to the group that completes the page.
 func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]part) ([]int64, error) {
-	if l.direction != "" {
+	if l.desc {
 		slices.Reverse(groups)
 	}
 	all := []int64{}
@@ -144,11 +199,15 @@ func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]p
 		}
 		need := rows - len(all)
 		for _, p := range group {
-			key := `i.id`
-			if p.link != "" {
-				key = `x.` + string(l.table) + `_id`
+			order := p.order
+			switch {
+			case order != nil:
+			case p.link != "":
+				order = []string{`x.` + string(l.table) + `_id`}
+			default:
+				order = []string{`i.id`}
 			}
-			found, err := l.read(ctx, d, p, need, key)
+			found, err := l.read(ctx, d, p, need, order...)
 			if err != nil {
 				return nil, err
 			}
@@ -189,7 +248,7 @@ func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int6
 		}
 		var group []part
 		for _, o := range labels[:same] {
-			p := part{links + ` x`, `x.label_id = ?`, []any{o.label}}
+			p := part{link: links + ` x`, cond: `x.label_id = ?`, args: []any{o.label}}
 			if len(before) > 0 {
 				p.cond, p.args = p.cond+` AND `+without(before), append(p.args, before...)
 			}
@@ -231,10 +290,16 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 		return nil, err
 	}
 	slices.SortFunc(used, func(a, b due) int { return strings.Compare(a.date, b.date) })
+	l.where = l.where.Without(inState(l.state)) // each part has its own
 	var groups [][]part
-	rest := l.states(`i.milestone_id IS NULL`)
+	var rest []part
+	if l.milestones == nil {
+		rest = l.states(nil)
+	} else {
+		used = slices.DeleteFunc(used, func(m due) bool { return !slices.Contains(l.milestones, m.id) })
+	}
 	for i, m := range used {
-		parts := l.states(`i.milestone_id = ?`, m.id)
+		parts := l.states(&m.id)
 		switch {
 		case m.date == "":
 			rest = append(rest, parts...)
@@ -247,15 +312,24 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 	return l.collect(ctx, d, rows, append(groups, rest))
 }
 
-// states returns the parts of a condition on milestones, one for each state of the list:
-// their index has the state before the ID.
-func (l firstRows) states(cond string, args ...any) (list []part) {
+// states returns the parts with a milestone, or without one, for each state of the
+// list: their index has the state before the ID.
+//
+// The state is a range of one value. PostgreSQL does not sort by a column that is equal
+// to a value, so that only the ID would be left of the order, and it might read the
+// table in the order of its IDs because it expects to find enough rows soon.
+func (l firstRows) states(milestone *int64) (list []part) {
 	all := l.table.states()
 	if l.state != "" {
 		all = []State{l.state}
 	}
 	for _, state := range all {
-		list = append(list, part{cond: cond + andState(state), args: args})
+		p := part{cond: `i.milestone_id IS NULL`, order: []string{`i.milestone_id`, `i.state`, `i.id`}}
+		if milestone != nil {
+			p.cond, p.args = `i.milestone_id = ?`, []any{*milestone}
+		}
+		p.cond, p.args = p.cond+` AND i.state >= ? AND i.state <= ?`, append(p.args, string(state), string(state))
+		list = append(list, p)
 	}
 	return list
 }
