@@ -20,6 +20,7 @@ func (w *Web) bulkImportPages() {
 	w.page("POST /-/bulk_imports/source", signedIn, w.openBulkSource)
 	w.page("POST /-/bulk_imports", signedIn, w.startBulkImport)
 	w.page("GET /-/bulk_imports/{id}", signedIn, w.bulkImport)
+	w.page("GET /-/bulk_imports/{id}/entities/{entity}", signedIn, w.bulkFailures)
 	w.page("POST /-/bulk_imports/{id}/cancel", signedIn, w.cancelBulkImport)
 }
 
@@ -146,9 +147,10 @@ func (w *Web) startBulkImport(v *visit) error {
 type bulkImportPage struct {
 	Import   *transfer.BulkImport
 	Entities []bulkRow
-	Done     int
+	Done     int // entities that are over
+	All      int
 	Percent  int
-	More     bool // there are entities that are not listed
+	Pager    pager
 }
 
 // bulkRow is a group or project with the objects that were not imported.
@@ -184,34 +186,81 @@ func (w *Web) bulkImport(v *visit) error {
 	if err != nil {
 		return err
 	}
-	list, err := w.Transfer.BulkEntities(v, v.actor, id, transfer.BulkFilter{Ascending: true}, db.Paging{Limit: 500})
+	list, err := w.Transfer.BulkEntities(v, v.actor, id, transfer.BulkFilter{Ascending: true}, v.paging())
 	if err != nil {
 		return err
 	}
-	lost, err := w.Transfer.BulkFailures(v, list.Items)
+	lost, err := w.Transfer.BulkFailures(v, list.Items, maxLost)
 	if err != nil {
 		return err
 	}
-	p := bulkImportPage{Import: b, More: list.More}
+	p := bulkImportPage{Import: b, Pager: v.pager(list.More)}
 	for _, e := range list.Items {
-		row := bulkRow{Entity: e}
-		for _, f := range lost[e.ID] {
-			one := lostRow{Failure: f}
-			if f.Path != "" {
-				one.URL = b.SourceURL + f.Path
-			}
-			row.Lost = append(row.Lost, one)
-		}
-		if !e.Going() {
-			p.Done++
-			p.Percent += 100
-		} else {
+		row := bulkRow{Entity: e, Lost: lostRows(b, lost[e.ID])}
+		if e.Going() {
 			p.Percent += e.Percent()
 		}
 		p.Entities = append(p.Entities, row)
 	}
-	p.Percent /= max(len(p.Entities), 1)
+	if p.Done, p.All, err = w.Transfer.BulkProgress(v, b); err != nil {
+		return err
+	}
+	p.Percent = (p.Percent + 100*p.Done) / max(p.All, 1)
 	return v.show(p)
+}
+
+// maxLost is how many objects of an entity that were not imported the page of an import
+// shows. The page of the entity has the others.
+const maxLost = 10
+
+func lostRows(b *transfer.BulkImport, list []*transfer.Failure) (rows []lostRow) {
+	for _, f := range list {
+		one := lostRow{Failure: f}
+		if f.Path != "" {
+			one.URL = b.SourceURL + f.Path
+		}
+		rows = append(rows, one)
+	}
+	return rows
+}
+
+// bulkFailuresPage lists what of a group or project was not imported.
+type bulkFailuresPage struct {
+	Import *transfer.BulkImport
+	Row    bulkRow
+	Pager  pager
+}
+
+func (bulkFailuresPage) view() string    { return "shared/bulk_failures" }
+func (p bulkFailuresPage) title() string { return "Import of " + p.Row.SourcePath }
+
+// Unstored is the number of failures that are counted, but not listed.
+func (p bulkFailuresPage) Unstored() int64 {
+	return max(p.Row.Failures-transfer.MaxFailures, 0)
+}
+
+func (w *Web) bulkFailures(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	entity, err := v.number("entity")
+	if err != nil {
+		return err
+	}
+	b, err := w.Transfer.BulkImport(v, v.actor, id)
+	if err != nil {
+		return err
+	}
+	e, err := w.Transfer.BulkEntity(v, v.actor, id, entity)
+	if err != nil {
+		return err
+	}
+	list, err := w.Transfer.BulkEntityFailures(v, v.actor, id, entity, v.paging())
+	if err != nil {
+		return err
+	}
+	return v.show(bulkFailuresPage{Import: b, Row: bulkRow{Entity: e, Lost: lostRows(b, list.Items)}, Pager: v.pager(list.More)})
 }
 
 func (w *Web) cancelBulkImport(v *visit) error {

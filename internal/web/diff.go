@@ -398,7 +398,7 @@ func (v *visit) diffFragment(status int, d diffView) error {
 	if len(d.Files) == 0 {
 		return errs.NotFound("")
 	}
-	html, err := v.web.part("project/merge", "difffragment", pair{frame{visit: v, Now: v.web.Now(), Flash: v.flash}, d})
+	html, err := v.web.part("project/merge", "difffragment", pair{&frame{visit: v, Now: v.web.Now(), Flash: v.flash}, d})
 	if err != nil {
 		return err
 	}

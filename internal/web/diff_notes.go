@@ -201,7 +201,7 @@ func (t *lineThreads) draw(placed []placedThread, yield func(*diffnote.Position,
 				one.Where = "Comment on " + text
 			}
 		}
-		html, err := t.w.part("project/merge", "thread", pair{frame{visit: t.v, Now: t.w.Now()}, pair{t.show, one}})
+		html, err := t.w.part("project/merge", "thread", pair{&frame{visit: t.v, Now: t.w.Now()}, pair{t.show, one}})
 		if err != nil {
 			t.err = err
 			return

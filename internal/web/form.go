@@ -159,7 +159,7 @@ func newTick(f form, name, label, hint string) tick { return tick{name, label, h
 
 // action is a form that consists of a button, for the templates.
 type action struct {
-	frame               frame
+	frame               *frame
 	To, Label, Kind     string
 	Ask                 string // confirmation question
 	About               string // description for screen readers
@@ -169,7 +169,7 @@ type action struct {
 // Token is the CSRF token of the form.
 func (a action) Token() string { return a.frame.Token() }
 
-func newAction(f frame, to, label string) action { return action{frame: f, To: to, Label: label} }
+func newAction(f *frame, to, label string) action { return action{frame: f, To: to, Label: label} }
 
 // The functions that templates apply to an action.
 func actionKind(kind string, a action) action         { a.Kind = kind; return a }

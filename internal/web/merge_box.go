@@ -33,6 +33,8 @@ type mergeBox struct {
 	Again    bool   // the check is still running
 	Squash   string // choice, always or never
 	Removes  bool   // whether to remove the source branch can be chosen
+	Open     bool   // the merge request is open
+	Closed   bool
 }
 
 // mergeCheck is a check that fails, besides the first one.
@@ -41,7 +43,8 @@ type mergeCheck struct{ Head, Text string }
 // mergeBox shows what prevents the merge.
 func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) {
 	m, rules := p.MergeRequest, p.P.Project.Settings
-	b := mergeBox{AutoText: "Merge when pipeline succeeds", Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch}
+	b := mergeBox{AutoText: "Merge when pipeline succeeds", Fault: m.MergeError, Squash: "choice", Removes: p.Source != nil && m.SourceBranch != p.Source.DefaultBranch,
+		Open: m.State == merge.Opened, Closed: m.State == merge.Closed}
 	if rules.SquashOption == "always" || rules.SquashOption == "never" {
 		b.Squash = rules.SquashOption
 	}

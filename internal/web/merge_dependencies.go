@@ -11,6 +11,21 @@ func (w *Web) mergeDependencyPages() {
 	w.projectPage("POST merge_requests/{id}/blocks/{block}/delete", signedIn, w.deleteDependency)
 }
 
+// dependencyView is the dependencies of a merge request, with the form to add one.
+type dependencyView struct {
+	Needs, Blocks []dependencyRow
+	Path          string
+	Edits         bool // the visitor may remove dependencies
+	Adds          bool // the visitor may add one
+	Open          bool // the merge request is open
+}
+
+// Dependencies returns the dependencies as they are shown.
+func (p mergePage) Dependencies() *dependencyView {
+	open := p.State == merge.Opened
+	return &dependencyView{Needs: p.Needs, Blocks: p.Blocks, Path: p.Path, Edits: p.Edits, Adds: p.Edits && open, Open: open}
+}
+
 // dependencyRow is one of the merge requests at the ends of a dependency.
 type dependencyRow struct {
 	ID    int64     // of the dependency

@@ -167,13 +167,15 @@ func (w *Web) saveNotifications(v *visit) error {
 
 // bell is the button with the notification level of a project or group.
 type bell struct {
-	Frame  frame
+	Frame  *frame
 	Base   string // path of the place, for its pages
 	Level  notify.Level
 	Levels []levelChoice
 }
 
-func newBell(f frame, base string, l notify.Level) bell { return bell{f, base, l, levelChoices(false)} }
+func newBell(f *frame, base string, l notify.Level) bell {
+	return bell{f, base, l, levelChoices(false)}
+}
 
 // Name is the text of the level.
 func (b bell) Name() string { return levelName(b.Level) }

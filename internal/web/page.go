@@ -166,8 +166,14 @@ func (w *Web) headers(h http.Header) {
 	}
 }
 
-// askToSignIn redirects to the sign-in page, which redirects back.
+// askToSignIn redirects to the sign-in page, which redirects back. A stream of events
+// is answered with 401: the script of a page that is still open does not ask again then.
 func (v *visit) askToSignIn() error {
+	if v.r.Header.Get("Accept") == "text/event-stream" {
+		v.w.Header().Set("Cache-Control", "no-store")
+		http.Error(v.w, "Sign in first.", http.StatusUnauthorized)
+		return nil
+	}
 	if v.r.Method != http.MethodGet {
 		return v.redirect("/users/sign_in")
 	}

@@ -37,6 +37,10 @@ type planHead struct {
 	Adds     bool // the user may create issues, or merge requests
 }
 
+// Top returns the head, for templates: a template that looks for a field of an
+// embedded struct searches all of them each time.
+func (h planHead) Top() *planHead { return &h }
+
 func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error) {
 	p := planHead{Place: in, Part: part, Base: pathTo(placePath(in)) + "/-/", SignedIn: v.session != nil}
 	tab := "issues"

@@ -198,7 +198,7 @@ func (t *lineThreads) placeDrafts(p *mergePage, found *merge.Contents) error {
 		}
 	}
 	if t.v.param("fragment") != "" {
-		t.Bar, err = t.w.part("project/merge", "reviewbar", frame{visit: t.v, Now: t.w.Now(), Page: *p})
+		t.Bar, err = t.w.part("project/merge", "reviewbar", &frame{visit: t.v, Now: t.w.Now(), Page: *p})
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (t *lineThreads) drawDrafts(path string, lines bool, below *lineNotes, abov
 		if !lines && d.at.Type == diffnote.OnText {
 			continue
 		}
-		html, err := t.w.part("project/merge", "draft", pair{frame{visit: t.v, Now: t.w.Now()}, d.draftView})
+		html, err := t.w.part("project/merge", "draft", pair{&frame{visit: t.v, Now: t.w.Now()}, d.draftView})
 		if err != nil {
 			t.err = err
 			return

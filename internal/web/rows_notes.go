@@ -6,15 +6,17 @@ import (
 )
 
 // token writes the CSRF field of a form.
-func (m *markupWriter) token(f frame) {
+func (m *markupWriter) token(f *frame) { m.csrf(f.Token()) }
+
+func (m *markupWriter) csrf(token string) {
 	m.raw(`<input type="hidden" name="authenticity_token" value="`)
-	m.text(f.Token())
+	m.text(token)
 	m.raw(`">`)
 }
 
 // drawThreads draws discussions in their order. Those with replies and pending
 // comments are few, so templates draw them.
-func (w *Web) drawThreads(f frame, on discussions) (template.HTML, error) {
+func (w *Web) drawThreads(f *frame, on discussions) (template.HTML, error) {
 	m := &markupWriter{web: w}
 	size := 0
 	for _, t := range on.Threads {
@@ -75,7 +77,7 @@ func (m *markupWriter) system(n noteView) {
 }
 
 // drawNote draws a comment of discussions.
-func (w *Web) drawNote(f frame, on discussions, n noteView) template.HTML {
+func (w *Web) drawNote(f *frame, on discussions, n noteView) template.HTML {
 	m := &markupWriter{web: w}
 	m.Grow(noteSize + len(n.Text))
 	m.note(f, on, n)
@@ -85,7 +87,7 @@ func (w *Web) drawNote(f frame, on discussions, n noteView) template.HTML {
 // noteSize is about how many bytes a comment has beside its text.
 const noteSize = 3 << 10
 
-func (m *markupWriter) note(f frame, on discussions, n noteView) {
+func (m *markupWriter) note(f *frame, on discussions, n noteView) {
 	w := m.web
 	id := strconv.FormatInt(n.ID, 10)
 	m.raw(`<article class="said`)
@@ -126,13 +128,13 @@ func (m *markupWriter) note(f frame, on discussions, n noteView) {
 }
 
 // drawReactions draws the reactions to an object.
-func (w *Web) drawReactions(f frame, r reactions) template.HTML {
+func (w *Web) drawReactions(f *frame, r reactions) template.HTML {
 	m := &markupWriter{web: w}
 	m.reactions(f, r)
 	return m.html()
 }
 
-func (m *markupWriter) reactions(f frame, r reactions) {
+func (m *markupWriter) reactions(f *frame, r reactions) {
 	if len(r.List) == 0 && !r.May {
 		return
 	}
@@ -181,13 +183,13 @@ func (m *markupWriter) reactions(f frame, r reactions) {
 
 // drawReply draws the form of a reply to a discussion with a single comment, which is
 // folded.
-func (w *Web) drawReply(f frame, on discussions, id string) template.HTML {
+func (w *Web) drawReply(f *frame, on discussions, id string) template.HTML {
 	m := &markupWriter{web: w}
 	m.reply(f, on, id)
 	return m.html()
 }
 
-func (m *markupWriter) reply(f frame, on discussions, id string) {
+func (m *markupWriter) reply(f *frame, on discussions, id string) {
 	m.raw(`<details class="more reply-later"><summary>Reply</summary><form method="post" action="`)
 	m.text(on.At + "/discussions/" + id)
 	m.raw(`">`)

@@ -9,7 +9,7 @@ import (
 )
 
 // drawPipelines draws the rows of the list of pipelines.
-func (w *Web) drawPipelines(f frame, p pipelinesPage) template.HTML {
+func (w *Web) drawPipelines(f *frame, p pipelinesPage) template.HTML {
 	m := &markupWriter{web: w}
 	m.Grow(2 << 10 * (len(p.Rows) + 1))
 	m.raw(`<ul class="rows pipelines">`)
@@ -99,7 +99,7 @@ func (m *markupWriter) stages(path string, list []ci.Stage) {
 }
 
 // pipelineActs writes the buttons of a pipeline.
-func (m *markupWriter) pipelineActs(f frame, path string, r *ci.PipelineRow) {
+func (m *markupWriter) pipelineActs(f *frame, path string, r *ci.PipelineRow) {
 	id := strconv.FormatInt(r.ID, 10)
 	m.raw(`<div class="acts">`)
 	switch {
@@ -137,7 +137,7 @@ func (m *markupWriter) dot(s ciStatus) {
 }
 
 // drawNode draws a job in the graph of a pipeline.
-func (w *Web) drawNode(f frame, p pipelinePage, j nodeJob) template.HTML {
+func (w *Web) drawNode(f *frame, p pipelinePage, j nodeJob) template.HTML {
 	m := &markupWriter{web: w}
 	m.Grow(1 << 10)
 	m.raw(`<li class="node">`)
@@ -191,7 +191,7 @@ func (w *Web) drawNode(f frame, p pipelinePage, j nodeJob) template.HTML {
 }
 
 // jobAct writes the run, retry or cancel button of a job, as the part "jobact".
-func (m *markupWriter) jobAct(f frame, base string, j *ci.Job) {
+func (m *markupWriter) jobAct(f *frame, base string, j *ci.Job) {
 	var path, word, icon template.HTML
 	switch {
 	case j.Blocked:

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"svc/internal/board"
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
 	"svc/internal/emoji"
@@ -82,7 +83,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("merge requests:\n%s\nwant\n%s", got, want)
 	}
 
-	page := frame{visit: &visit{token: "to-ken"}}
+	page := &frame{visit: &visit{token: "to-ken"}}
 	given := []plan.Reaction{
 		{Emoji: emoji.Find("thumbsup"), Count: 3, Own: true, Names: []string{odd}},
 		{Emoji: &emoji.Emoji{Name: odd, Text: odd}, Count: 1, Names: []string{"Bob"}},
@@ -106,6 +107,45 @@ func TestRows(t *testing.T) {
 					t.Errorf("reply:\n%s\nwant\n%s", got, want)
 				}
 			}
+		}
+	}
+
+	for _, plans := range []bool{false, true} {
+		c := columnView{Column: &board.Column{Key: "7"}, Cards: issues, Base: "/g.x/p_y/-/boards/3", Plans: plans}
+		if got, want := string(w.drawCards(c)), draw("cards", c); got != want {
+			t.Errorf("cards:\n%s\nwant\n%s", got, want)
+		}
+	}
+
+	for _, by := range []*user.User{nil, ada} {
+		full := all
+		full.Subscribed, full.TimeEstimate, full.TimeSpent, full.Description = true, 3600, 1800, odd
+		signed := &frame{visit: &visit{token: "to-ken"}, User: by}
+		reviews := []reviewerView{{Reviewer: merge.Reviewer{User: ada, State: merge.Approved}, Token: "to-ken"}, {Reviewer: merge.Reviewer{User: bob, State: merge.Unreviewed}}}
+		for i, d := range []details{
+			{Issuable: &plan.Issuable{}, List: "/g/p/-/issues"},
+			{Issuable: &plan.Issuable{TimeSpent: 60}, List: "/g/p/-/merge_requests", Merge: true, Plans: true},
+			{Issuable: &full, Path: "/g.x/p_y/-/issues/12", Full: "g.x/p_y#12", List: "/g.x/p_y/-/issues", Plans: true, DueDate: "2001-01-01", Late: true, Weight: &weight, Tasks: 1, Edits: true},
+			{Issuable: &full, Path: "/g.x/p_y/-/issues/12", Full: "g.x/p_y#12", DueDate: "2030-01-01", Weight: &zero, Todo: 4, Tasks: 3, Done: 2, Text: "<p>x</p>", Participants: []*user.User{ada, bob}},
+			{Issuable: &full, Path: "/g.x/p_y/-/merge_requests/12", Full: "g.x/p_y!12", Merge: true, Plans: true, Reviews: reviews, Participants: []*user.User{ada}},
+		} {
+			if got, want := string(w.drawDetails(signed, d)), draw("details", pair{signed, d}); got != want {
+				t.Errorf("details %d:\n%s\nwant\n%s", i, got, want)
+			}
+			if got, want := string(w.drawDescription(d)), draw("description", d); got != want {
+				t.Errorf("description %d:\n%s\nwant\n%s", i, got, want)
+			}
+			if got, want := string(w.drawTasksForm(signed, d)), draw("taskform", pair{signed, d}); got != want {
+				t.Errorf("form of tasks %d:\n%s\nwant\n%s", i, got, want)
+			}
+		}
+	}
+
+	for _, f := range []*frame{
+		{visit: page.visit, User: ada}, {visit: page.visit, User: &user.User{ID: 2, Username: "eve", Name: "Eve", Admin: true}, Status: odd},
+	} {
+		if got, want := string(w.drawAccountMenu(f)), draw("accountmenu", f); got != want {
+			t.Errorf("account menu:\n%s\nwant\n%s", got, want)
 		}
 	}
 

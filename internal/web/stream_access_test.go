@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -92,5 +93,23 @@ func TestStreamEndsWhenReaderIsBlocked(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestStreamWithoutSession reads the stream of a page whose user has signed out: its
+// script would take the sign-in page for a broken stream.
+func TestStreamWithoutSession(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBrowser(t, s)
+		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/-/inbox", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		if got := b.send(r); got.status != http.StatusUnauthorized || !strings.Contains(got.body, "Sign in first.") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		b.get("/-/inbox").leads("/users/sign_in?return_to=%2F-%2Finbox")
 	})
 }

@@ -132,7 +132,7 @@ type frame struct {
 
 // Token returns the CSRF token for forms. Pages without forms do not ask for it
 // and need no cookie.
-func (f frame) Token() string { return f.visit.csrf() }
+func (f *frame) Token() string { return f.visit.csrf() }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -146,7 +146,7 @@ func (v *visit) render(status int, c content) error {
 	if err != nil {
 		return err
 	}
-	f := frame{
+	f := &frame{
 		Site: &v.web.Site, Title: c.title(), visit: v, Flash: v.flash, Path: v.r.URL.Path, Now: v.web.Now(),
 		SignUp: settings.SignUpEnabled && settings.PasswordForWeb, NoMail: !v.web.Mail.Enabled(), Page: c,
 	}
@@ -252,6 +252,7 @@ func (w *Web) funcs() template.FuncMap {
 		"portrait": drawFace,
 		"counter":  counter, "issuerows": w.drawIssues, "mergerows": w.drawMerges, "pipelinerows": w.drawPipelines, "nodehtml": w.drawNode,
 		"notehtml": w.drawNote, "threadshtml": w.drawThreads, "reactionshtml": w.drawReactions, "replylater": w.drawReply,
+		"accountmenu": w.drawAccountMenu, "cardshtml": w.drawCards, "detailshtml": w.drawDetails, "descriptionhtml": w.drawDescription, "tasksform": w.drawTasksForm,
 		"plural":   plural,
 		"duration": duration.Format,
 		"words":    words,
@@ -378,12 +379,12 @@ func faceSize(size string, p portrait) portrait {
 
 // join has the buttons to request access and to leave.
 type join struct {
-	Frame      frame
+	Frame      *frame
 	Base, Name string
 	Membership project.MembershipState
 }
 
-func newJoin(f frame, base, name string, s project.MembershipState) join {
+func newJoin(f *frame, base, name string, s project.MembershipState) join {
 	return join{f, base, name, s}
 }
 

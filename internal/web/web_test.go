@@ -103,7 +103,7 @@ func TestViews(t *testing.T) {
 		for _, u := range []*user.User{nil, {ID: 2, Username: "eve", Name: "Eve"}} {
 			v := &visit{web: w, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), session: &user.Session{CSRF: "token"}}
 			var b strings.Builder
-			f := frame{Site: &w.Site, Title: c.title(), User: u, Flash: &flash{"ok", "done"}, Page: c, visit: v, NoMail: true, SignUp: true, Unproven: u != nil}
+			f := &frame{Site: &w.Site, Title: c.title(), User: u, Flash: &flash{"ok", "done"}, Page: c, visit: v, NoMail: true, SignUp: true, Unproven: u != nil}
 			if err := w.views.get(c.view()).ExecuteTemplate(&b, "layout", f); err != nil {
 				t.Errorf("%s: %v", c.view(), err)
 				continue
