@@ -342,7 +342,7 @@ func (a *App) open(ctx context.Context, o Options) error {
 	})
 	a.Wikis = wiki.New(wiki.Deps{DB: a.DB, Projects: a.Projects, Repos: a.Repos, Plan: a.Plan, Now: a.now})
 	a.Code = codesearch.New(codesearch.Deps{
-		DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Log: a.Log, Now: a.now, Dir: codeDir(a.Config),
+		DB: a.DB, Queue: a.Queue, Projects: a.Projects, Repos: a.Repos, Log: a.Log, Now: a.now, Dir: codeDir(a.Config), Store: codeStore(a.Config, a.Blobs),
 		Limits: codesearch.Limits{File: a.Config.CodeIndexFile, Project: a.Config.CodeIndexProject},
 	})
 	a.Search = search.New(search.Deps{

@@ -15,6 +15,7 @@ import (
 
 	"svc/internal/backup"
 	"svc/internal/blob"
+	"svc/internal/codesearch"
 	"svc/internal/errs"
 	"svc/internal/imageproxy"
 	"svc/internal/repo/bucket"
@@ -196,8 +197,8 @@ func keyOf(sight string) string {
 const blobTries = 3
 
 func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
-	if strings.HasPrefix(info.Key, imageproxy.Prefix) || strings.HasPrefix(info.Key, bucket.Prefix) {
-		return nil // repositories are backed up as bundles
+	if strings.HasPrefix(info.Key, imageproxy.Prefix) || strings.HasPrefix(info.Key, bucket.Prefix) || strings.HasPrefix(info.Key, codesearch.Prefix) {
+		return nil // repositories are backed up as bundles, and the rest is made again
 	}
 	b.Progress("blobs: %s", ByteSize(b.w.Bytes()))
 	if b.Config.BlobURL == "" {

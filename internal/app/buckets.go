@@ -55,6 +55,15 @@ func (b *buckets) close() error {
 	return errors.Join(faults...)
 }
 
+// codeStore returns the object store of the code search index, or nil if all nodes
+// share its directory.
+func codeStore(cfg config.Config, own blob.Store) blob.Store {
+	if _, ok := cfg.Buckets["default"]; ok {
+		return own
+	}
+	return nil
+}
+
 // codeDir returns the directory of the code search index: in the default storage,
 // which all nodes see, or if that is in an object store, in the data directory.
 func codeDir(cfg config.Config) string {

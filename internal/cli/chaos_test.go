@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"math/rand/v2"
 	"net/http"
@@ -32,8 +31,8 @@ import (
 )
 
 // TestChaos runs three nodes behind a balancer while they are killed, frozen,
-// stopped and cut off from the database, under a load of pipelines, pushes and
-// issues. A ledger has what was acknowledged: none of it may be lost or doubled, and
+// stopped and cut off from the database, under a load of pipelines, pushes by HTTP,
+// SSH and API, merges, clones and issues. A ledger has what was acknowledged: none of it may be lost or doubled, and
 // each node has it at once. SVC_TEST_FAULTS is the number of faults, SVC_TEST_SEED
 // repeats their order.
 func TestChaos(t *testing.T) {
@@ -73,20 +72,23 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 				copyKeys(t, data, n.data)
 			}
 		}
-		n.env = append(n.env, "SVC_DATA_DIR="+n.data)
+		n.env = append(n.env, "SVC_DATA_DIR="+n.data, "SVC_SSH_ADDR=127.0.0.1:0")
 		n.start(t)
 		b.nodes = append(b.nodes, n)
 	}
 	front := httptest.NewServer(b.proxy())
 	t.Cleanup(front.Close)
 
-	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}}
+	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}, merged: map[int]string{}}
 	l.more, l.live = true, true
 	l.lives(front.URL)
 	// The balancer gives up after some seconds, so the test itself asks a node.
 	l.prepare(t, b.nodes[0].at())
 	l.pushes = makeProject(t, b.nodes[0].at(), "pushes")
 	l.issues = makeProject(t, b.nodes[0].at(), "issues")
+	l.merges = makeProject(t, b.nodes[0].at(), "merges")
+	firstCommit(t, b.nodes[0].at(), l.merges)
+	overHTTP, overSSH := httpRemote(front.URL), b.sshRemote(t)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var busy, makers sync.WaitGroup
@@ -103,9 +105,13 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 		large := work.Object("blob", string(noise))
 		tree := gittest.RunInput(t, work.Path, strings.NewReader("100644 blob "+blob+"\t.gitlab-ci.yml\n100644 blob "+large+"\tlarge\n"), "mktree")
 		makers.Go(func() { l.make(ctx, n) })
-		makers.Go(func() { l.push(ctx, work.Path, tree, remote(front.URL, "pushes"), n) })
+		to := []gitRemote{overHTTP, overSSH}[n]
+		makers.Go(func() { l.push(ctx, work.Path, tree, to, n) })
 		makers.Go(func() { l.write(ctx, n) })
 	}
+	makers.Go(func() { l.merge(ctx) })
+	clones := t.TempDir()
+	makers.Go(func() { l.clone(ctx, clones, overHTTP, overSSH) })
 	for range faults {
 		l.progress(t, 60)
 		b.fault(t, l)
@@ -131,11 +137,13 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 		checkBucket(t, b.nodes[0].env)
 	}
 	l.checkIssues(t)
+	l.checkMerges(t, b.nodes[0].at())
 	for _, n := range b.nodes {
 		end(t, n.process)
 	}
 	t.Logf("faults: %s", strings.Join(b.done, ", "))
-	t.Logf("acknowledged: %d pipelines with %d jobs, %d pushes, %d issues; %d requests were sent again", l.asked, len(l.runs), len(l.pushed), len(l.written), l.again.Load())
+	t.Logf("acknowledged: %d pipelines with %d jobs, %d pushes, %d merges, %d issues; %d clones; %d requests were sent again",
+		l.asked, len(l.runs), len(l.pushed), len(l.merged), len(l.written), l.cloned, l.again.Load())
 }
 
 // chaosCI is the CI file of the commits that are pushed.
@@ -158,6 +166,7 @@ func named(t *testing.T, address string) string {
 type chaosNode struct {
 	mu      sync.Mutex
 	address string
+	ssh     string
 	process *exec.Cmd
 	data    string   // data directory
 	env     []string // settings
@@ -165,10 +174,11 @@ type chaosNode struct {
 
 func (n *chaosNode) start(t *testing.T) {
 	t.Helper()
-	address, process := serve(t, n.env)
+	process := server(n.env)
+	addresses := startWith(t, process, "svc listens on ", "git over SSH listens on ")
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.address, n.process = address, process
+	n.address, n.ssh, n.process = addresses[0], addresses[1], process
 }
 
 func (n *chaosNode) at() string {
@@ -269,15 +279,18 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 // copyKeys copies what nodes must have in common.
 func copyKeys(t *testing.T, from, to string) {
 	t.Helper()
-	key, err := os.ReadFile(filepath.Join(from, "secret.key"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(to, "secret.key"), key, 0o600)
-	}
-	if err == nil {
-		err = os.CopyFS(filepath.Join(to, "ssh"), os.DirFS(filepath.Join(from, "ssh")))
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, _ := filepath.Glob(filepath.Join(from, "ssh", "*"))
+	if err := os.Mkdir(filepath.Join(to, "ssh"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range append(files, filepath.Join(from, "secret.key")) {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, strings.TrimPrefix(file, from)), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -313,13 +326,15 @@ func childrenOf(parent int) (pids []int) {
 // ledger has what the server has acknowledged.
 type ledger struct {
 	*crash
-	balancer       *chaosBalancer
-	pushes, issues int64 // projects
-	again          atomic.Int64
+	balancer               *chaosBalancer
+	pushes, issues, merges int64 // projects
+	again                  atomic.Int64
 
 	mu      sync.Mutex
 	pushed  map[string]string // commits by branch
 	written []string          // titles of issues
+	merged  map[int]string    // commits by number of the merge request
+	cloned  int
 	closed  bool
 }
 
@@ -327,13 +342,25 @@ type ledger struct {
 func (l *ledger) progress(t *testing.T, answers int64) {
 	t.Helper()
 	until := l.answers.Load() + answers
+	defer func() {
+		if l.answers.Load() < until {
+			t.Logf("%d faults, the last: %v", len(l.balancer.done), l.balancer.done[max(0, len(l.balancer.done)-3):])
+			l.state(t)
+		}
+	}()
 	waittest.For(t, "progress of the load", func() bool {
 		ended := l.count(t, `SELECT count(*) FROM pipelines WHERE finished_at IS NOT NULL AND project_id = ?`, l.projectID)
 		l.makes.Lock()
 		l.want = max(l.want, ended+6)
 		l.makes.Unlock()
-		return l.answers.Load() >= until
+		l.fleet.mu.Lock()
+		failed := len(l.faults) > 0 // a runner leaves its job then
+		l.fleet.mu.Unlock()
+		return failed || l.answers.Load() >= until
 	})
+	if l.answers.Load() < until {
+		t.Fatal("the load has met with faults")
+	}
 }
 
 // over ends the load.
@@ -354,7 +381,7 @@ func (l *ledger) goesOn(ctx context.Context) bool {
 
 // push pushes commits to branches of their own, each until it is acknowledged, while
 // earlier ones have their pipelines.
-func (l *ledger) push(ctx context.Context, work, tree, remote string, number int) {
+func (l *ledger) push(ctx context.Context, work, tree string, remote gitRemote, number int) {
 	for i := 0; l.goesOn(ctx); i++ {
 		branch := fmt.Sprintf("b%d-%d", number, i)
 		made, err := gittest.Command(work, "commit-tree", "-m", branch, tree).Output()
@@ -364,7 +391,7 @@ func (l *ledger) push(ctx context.Context, work, tree, remote string, number int
 		}
 		commit := strings.TrimSpace(string(made))
 		for ctx.Err() == nil {
-			out, err := gittest.Command(work, "push", "-q", remote, commit+":refs/heads/"+branch).CombinedOutput()
+			out, err := remote(work, "pushes", "push", "-q", "URL", commit+":refs/heads/"+branch).CombinedOutput()
 			if err == nil {
 				l.mu.Lock()
 				l.pushed[branch] = commit

@@ -259,18 +259,11 @@ func (c *crash) drain(t *testing.T, data string) {
 	defer func() {
 		if len(left) > 0 {
 			t.Logf("it does not come to an end: %v are left", left)
-			work, err := db.All(context.WithoutCancel(t.Context()), c.db, func(s db.Scanner) (text string, err error) {
-				var kind, state, args string
-				err = s.Scan(&kind, &state, &args)
-				return kind + " is " + state + ": " + args, err
-			}, `SELECT kind, CAST(state AS TEXT), CAST(args AS TEXT) FROM river_job WHERE kind <> 'queue.every' AND state NOT IN ('completed', 'cancelled')`)
-			t.Logf("background jobs: %q, %v", work, err)
+			c.state(t)
 		}
 	}()
 	waittest.For(t, "the end of all pipelines, work and live logs", func() bool {
-		if c.live {
-			c.interrupt(t)
-		}
+		c.interrupt(t)
 		left = map[string]int{
 			"pipelines that go on": c.open(t),
 			"jobs in the queue":    c.count(t, `SELECT count(*) FROM job_queue`),
@@ -287,6 +280,31 @@ func (c *crash) drain(t *testing.T, data string) {
 		maps.DeleteFunc(left, func(_ string, n int) bool { return n == 0 })
 		return len(left) == 0
 	})
+}
+
+// state logs what goes on, of a test that does not end.
+func (c *crash) state(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	t.Logf("faults of runners: %q", c.faults)
+	c.mu.Unlock()
+	work, err := db.All(context.WithoutCancel(t.Context()), c.db, func(s db.Scanner) (text string, err error) {
+		var kind, state, args string
+		err = s.Scan(&kind, &state, &args)
+		return kind + " is " + state + ": " + args, err
+	}, `SELECT kind, CAST(state AS TEXT), CAST(args AS TEXT) FROM river_job WHERE kind <> 'queue.every' AND state NOT IN ('completed', 'cancelled')`)
+	t.Logf("background jobs: %q, %v", work, err)
+	jobs, err := db.All(context.WithoutCancel(t.Context()), c.db, func(s db.Scanner) (text string, err error) {
+		var pipeline int64
+		var job, runner, claimed, heard *int64
+		var status string
+		var name, state *string
+		err = s.Scan(&pipeline, &status, &job, &name, &state, &runner, &claimed, &heard)
+		shown, _ := json.Marshal([]any{job, name, state, "runner", runner, "claimed", claimed, "heard", heard})
+		return fmt.Sprintf("pipeline %d is %s: %s", pipeline, status, shown), err
+	}, `SELECT p.id, p.status, j.id, j.name, j.status, j.runner_id, j.claimed_at, j.heard_at
+		FROM pipelines p LEFT JOIN jobs j ON j.pipeline_id = p.id WHERE p.finished_at IS NULL ORDER BY p.id, j.id`)
+	t.Logf("pipelines at %d: %q, %v", time.Now().UnixMicro(), jobs, err)
 }
 
 // interrupt has ten minutes pass for the pushes that were begun more than a minute

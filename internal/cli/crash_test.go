@@ -32,7 +32,8 @@ const crashToken = "svcpat-token-of-the-crash-test"
 // server is a server on the data.
 func server(env []string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_SSH_ADDR=off", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
+	cmd.Env = append([]string{"SVC_SSH_ADDR=off"}, env...)
+	cmd.Env = append(cmd.Env, "SVC_TEST_SERVE=1", "SVC_ADDR=127.0.0.1:0", "SVC_LOG_LEVEL=error", "SVC_ROOT_TOKEN="+crashToken, "PATH="+os.Getenv("PATH"))
 	return cmd
 }
 
@@ -45,6 +46,12 @@ func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
 // serveWith starts a server and gives its address.
 func serveWith(t *testing.T, cmd *exec.Cmd) (address string, process *exec.Cmd) {
 	t.Helper()
+	return startWith(t, cmd, "svc listens on ")[0], cmd
+}
+
+// startWith starts a server and returns the addresses that it prints after the texts.
+func startWith(t *testing.T, cmd *exec.Cmd, texts ...string) (addresses []string) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -54,16 +61,23 @@ func serveWith(t *testing.T, cmd *exec.Cmd) (address string, process *exec.Cmd) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of a test that failed; all others have ended it
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if _, rest, ok := strings.Cut(lines.Text(), "svc listens on "); ok {
+		if _, rest, ok := strings.Cut(lines.Text(), texts[len(addresses)]); ok {
+			addresses = append(addresses, strings.Fields(rest)[0])
+		}
+		if len(addresses) == len(texts) {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return strings.Fields(rest)[0], cmd
+			return addresses
 		}
 	}
 	_ = cmd.Wait()
 	t.Fatalf("the server did not start: %s", &errOut)
-	return "", nil
+	return nil
 }
 
 // ask sends a request as root; a status of 0 means that no answer came.

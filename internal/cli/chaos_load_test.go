@@ -1,0 +1,214 @@
+package cli_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	cryptorand "crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"svc/internal/git/gittest"
+	"svc/internal/waittest"
+)
+
+// gitRemote makes a git command that speaks to a project: the argument "URL" becomes
+// its address.
+type gitRemote func(dir, project string, args ...string) *exec.Cmd
+
+func httpRemote(address string) gitRemote {
+	return func(dir, project string, args ...string) *exec.Cmd {
+		return gittest.Command(dir, withURL(args, remote(address, project))...)
+	}
+}
+
+// sshRemote speaks to the nodes in turn.
+func (b *chaosBalancer) sshRemote(t *testing.T) gitRemote {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "key")
+	public, private, err := ed25519.GenerateKey(cryptorand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err == nil {
+		err = os.WriteFile(key, pem.EncodeToMemory(block), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"title":"k","key":%q}`, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(line))))
+	if status, text := ask(t.Context(), "POST", b.nodes[0].at()+"/api/v4/user/keys", body); status != http.StatusCreated {
+		t.Fatalf("key: %d %s", status, text)
+	}
+	var turn atomic.Int64
+	return func(dir, project string, args ...string) *exec.Cmd {
+		n := b.nodes[int(turn.Add(1))%len(b.nodes)]
+		n.mu.Lock()
+		address := n.ssh
+		n.mu.Unlock()
+		cmd := gittest.Command(dir, withURL(args, "ssh://git@"+address+"/root/"+project+".git")...)
+		// A node that is frozen takes connections and does not answer.
+		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"+
+			" -o LogLevel=ERROR -o ConnectTimeout=5 -o ServerAliveInterval=5 -o ServerAliveCountMax=2 -i "+key)
+		return cmd
+	}
+}
+
+func withURL(args []string, address string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "URL" {
+			args[i] = address
+		}
+	}
+	return args
+}
+
+// firstCommit makes the branch main of a project.
+func firstCommit(t *testing.T, address string, project int64) {
+	t.Helper()
+	body := `{"branch":"main","commit_message":"first","actions":[{"action":"create","file_path":"first","content":"x"}]}`
+	if status, text := ask(t.Context(), "POST", fmt.Sprintf("%s/api/v4/projects/%d/repository/commits", address, project), body); status != http.StatusCreated {
+		t.Fatalf("commit: %d %s", status, text)
+	}
+}
+
+// merge makes branches with a commit each, and merges them.
+func (l *ledger) merge(ctx context.Context) {
+	for i := 0; l.goesOn(ctx); i++ {
+		branch, commit := l.branch(ctx, i)
+		if branch == "" {
+			return
+		}
+		for ; l.goesOn(ctx); waittest.Pause() {
+			request := l.request(ctx, branch)
+			if request.State == "merged" {
+				l.mu.Lock()
+				l.merged[request.IID] = commit
+				l.mu.Unlock()
+				l.visible(ctx, fmt.Sprintf("/projects/%d/merge_requests/%d", l.merges, request.IID), `"state":"merged"`)
+				break
+			}
+			// Whatever is answered, the next turn sees what has become of it.
+			if request.IID != 0 {
+				ask(ctx, "PUT", fmt.Sprintf("%s/api/v4/projects/%d/merge_requests/%d/merge", *l.address.Load(), l.merges, request.IID), "{}")
+			}
+		}
+	}
+}
+
+// branch makes a branch with a commit. One whose answer was lost is left alone.
+func (l *ledger) branch(ctx context.Context, number int) (name, commit string) {
+	for try := 0; l.goesOn(ctx); try++ {
+		name := fmt.Sprintf("m%d-%d", number, try)
+		body := fmt.Sprintf(`{"branch":%q,"start_branch":"main","commit_message":"go","actions":[{"action":"create","file_path":%q,"content":"x"}]}`, name, name)
+		status, text := ask(ctx, "POST", fmt.Sprintf("%s/api/v4/projects/%d/repository/commits", *l.address.Load(), l.merges), body)
+		var made struct{ ID string }
+		if status == http.StatusCreated && json.Unmarshal([]byte(text), &made) == nil {
+			return name, made.ID
+		}
+		if status != 0 && status < 500 && ctx.Err() == nil {
+			l.fault("commit to %s: %d %s", name, status, text)
+		}
+		l.again.Add(1)
+		waittest.Pause()
+	}
+	return "", ""
+}
+
+type chaosRequest struct {
+	IID   int
+	State string
+}
+
+// request returns the merge request of a branch, which it makes if there is none. A
+// number of 0 means that no one knows.
+func (l *ledger) request(ctx context.Context, branch string) chaosRequest {
+	at := fmt.Sprintf("%s/api/v4/projects/%d/merge_requests", *l.address.Load(), l.merges)
+	status, text := ask(ctx, "GET", at+"?source_branch="+url.QueryEscape(branch), "")
+	var found []chaosRequest
+	if status != http.StatusOK || json.Unmarshal([]byte(text), &found) != nil {
+		l.again.Add(1)
+		return chaosRequest{}
+	}
+	if len(found) > 0 {
+		return found[0]
+	}
+	status, text = ask(ctx, "POST", at, fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":%q}`, branch, branch))
+	var made chaosRequest
+	if status == http.StatusCreated && json.Unmarshal([]byte(text), &made) == nil {
+		return made
+	}
+	if status != 0 && status != http.StatusConflict && status < 500 && ctx.Err() == nil {
+		l.fault("merge request of %s: %d %s", branch, status, text)
+	}
+	l.again.Add(1)
+	return chaosRequest{}
+}
+
+// clone clones the project of the pushes after every fifth of them, and finds what
+// was pushed before.
+func (l *ledger) clone(ctx context.Context, dir string, remotes ...gitRemote) {
+	for known := 0; l.goesOn(ctx); waittest.Pause() {
+		l.mu.Lock()
+		pushed := maps.Clone(l.pushed)
+		l.mu.Unlock()
+		if len(pushed) < known+5 {
+			continue
+		}
+		at := filepath.Join(dir, fmt.Sprint(len(pushed)))
+		if remotes[l.cloned%len(remotes)](dir, "pushes", "clone", "-q", "--mirror", "URL", at).Run() != nil {
+			l.again.Add(1)
+		} else {
+			known = len(pushed)
+			l.cloned++
+			for branch, commit := range pushed {
+				if got, err := gittest.Command(at, "rev-parse", "refs/heads/"+branch).Output(); strings.TrimSpace(string(got)) != commit {
+					l.fault("%s is at %q in a clone, %v, want %s", branch, got, err, commit)
+				}
+			}
+		}
+		_ = os.RemoveAll(at)
+	}
+}
+
+// checkMerges finds each merge in the target branch, with one event.
+func (l *ledger) checkMerges(t *testing.T, address string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "clone")
+	gittest.Run(t, "", "clone", "-q", "--mirror", remote(address, "merges"), dir)
+	if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
+		t.Errorf("the repository is broken: %v: %s", err, out)
+	}
+	if len(l.merged) == 0 {
+		t.Error("nothing was merged")
+	}
+	for iid, commit := range l.merged {
+		if err := gittest.Command(dir, "merge-base", "--is-ancestor", commit, "refs/heads/main").Run(); err != nil {
+			t.Errorf("merge request %d: %s is not in main: %v", iid, commit, err)
+		}
+		if n := l.count(t, `SELECT count(*) FROM merge_requests WHERE project_id = ? AND iid = ? AND state = 'merged'`, l.merges, iid); n != 1 {
+			t.Errorf("merge request %d is not merged", iid)
+		}
+		if n := l.count(t, `SELECT count(*) FROM activity_events WHERE project_id = ? AND target_iid = ? AND action = 'merged'`, l.merges, iid); n != 1 {
+			t.Errorf("merge request %d has %d events of its merge", iid, n)
+		}
+	}
+}
