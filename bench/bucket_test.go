@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"svc/internal/app"
@@ -35,6 +36,7 @@ func BenchmarkBucket(b *testing.B) {
 	b.Run("push", func(b *testing.B) { bucketPushes(b, t, one, other) })
 	b.Run("read", func(b *testing.B) { bucketReads(b, t, one, other) })
 	b.Run("cold", func(b *testing.B) { bucketCold(b, t, inBucket, other) })
+	b.Run("many", func(b *testing.B) { bucketMany(b, t, inBucket) })
 	t.finish(b)
 }
 
@@ -61,6 +63,13 @@ func bucketPushes(b *testing.B, t *table, one, other site) {
 	push(other)()
 	duel{15, commit(10), push(one), push(other), 0}.figure(b, t, "push of a small commit", "one to files", 2)
 	duel{9, commit(1 << 20), push(one), push(other), 0}.figure(b, t, "push of a commit with 1 MiB", "one to files", 2)
+	create := func(s site) func() {
+		return func() {
+			n++
+			check(b, s.post(fmt.Sprintf("projects/%d/repository/files/f%d", s.project, n), `{"branch":"topic","commit_message":"Add","content":"x"}`, &struct{}{}))
+		}
+	}
+	duel{60, nil, create(one), create(other), 0}.figure(b, t, "commit by the API", "one to files", 2)
 }
 
 func bucketReads(b *testing.B, t *table, one, other site) {
@@ -110,6 +119,59 @@ func bucketCold(b *testing.B, t *table, s *app.Server, of site) {
 		clone()
 	}
 	duel{5, nil, theirs, ours, 0}.figure(b, t, "clone of a repository that is not in the cache", "a download and a clone", 1.3)
+}
+
+// bucketMany compares a repository that was pushed to many times with one that was
+// pushed to a few times. BENCH_PUSHES is the number, 10,000 by default.
+func bucketMany(b *testing.B, t *table, s *app.Server) {
+	many := 10_000
+	if text := os.Getenv("BENCH_PUSHES"); text != "" {
+		n, err := strconv.Atoi(text)
+		check(b, err)
+		many = n
+	}
+	const files = 50 // both have the same
+	n := map[string]int{}
+	commit := func(s site) {
+		action := "update"
+		if n[s.name] < files {
+			action = "create"
+		}
+		n[s.name]++
+		file := n[s.name] % files
+		body := fmt.Sprintf(`{"action":%q,"file_path":"d%d/f%d","content":"%d"}`, action, file%7, file, n[s.name])
+		check(b, s.post(fmt.Sprintf("projects/%d/repository/commits", s.project), `{"branch":"main","commit_message":"Change","actions":[`+body+`]}`, &struct{}{}))
+	}
+	few, old := newNamedSite(b, s.Addr(), "few"), newNamedSite(b, s.Addr(), "many")
+	for _, one := range []struct {
+		site
+		pushes int
+	}{{few, files}, {old, many}} {
+		for range one.pushes {
+			commit(one.site)
+		}
+	}
+	check(b, s.Queue.Idle(b.Context()))
+	against, in := "one after 50", fmt.Sprintf(" after %d", many)
+	duel{60, nil, func() { commit(few) }, func() { commit(old) }, 0}.figure(b, t, "commit by the API"+in, against, 1.5)
+	work := filepath.Join(b.TempDir(), "work")
+	gittest.Run(b, "", "clone", "-q", few.remote(), work)
+	change := func() { gittest.Run(b, work, "commit", "-q", "--allow-empty", "-m", "Change") }
+	push := func(s site) func() {
+		return func() { gittest.Run(b, work, "push", "-q", s.remote(), "HEAD:refs/heads/topic") }
+	}
+	push(few)()
+	push(old)()
+	duel{20, change, push(few), push(old), 0}.figure(b, t, "push"+in, against, 1.5)
+	read := func(s site) func() {
+		return func() {
+			for range 50 {
+				_, err := s.size("repository/branches/main")
+				check(b, err)
+			}
+		}
+	}
+	duel{7, nil, read(few), read(old), 0}.figure(b, t, "GET repository/branches/main"+in, against, 1.5)
 }
 
 // getObject reads an object to its end.

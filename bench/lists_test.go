@@ -41,6 +41,7 @@ type listSite struct {
 	*app.Server
 	project, small, milestone, author, worker int64
 	member, other                             string // tokens of a developer and of a user who is no member
+	tenth                                     string // time of the tenth issue by updated_at, which is that of the merge request as well
 }
 
 // listCase is a list that is measured.
@@ -147,7 +148,7 @@ func (s *listSite) cases() (list []listCase) {
 		{"rare author", fmt.Sprintf("author_id=%d", s.author)}, {"author name", "author_username=root"}, {"rare author name", "author_username=writer"},
 		{"unknown author", "author_username=unknown"}, {"milestone", "milestone=common"}, {"rare milestone", "milestone=rare"}, {"no milestone", "milestone=None"},
 		{"any milestone", "milestone=Any"}, {"unknown milestone", "milestone=unknown"}, {"my reaction", "my_reaction_emoji=thumbsup"},
-		{"created after", "created_after=2023-11-14T22:13:20Z"}, {"updated before", "updated_before=2023-11-14T22:13:20.000100Z"},
+		{"created after", "created_after=2023-11-14T22:13:20Z"}, {"updated before", "updated_before=" + s.tenth},
 		{"not label", "not[labels]=common"}, {"not author", "not[author_username]=root"}, {"not milestone", "not[milestone]=common"},
 		{"not assignee", fmt.Sprintf("not[assignee_id]=%d", s.worker)}, {"label and assignee", fmt.Sprintf("labels=usual&assignee_id=%d", s.worker)},
 		{"label and opened", "labels=medium&state=opened"}, {"several filters", fmt.Sprintf("labels=usual&milestone=common&state=opened&assignee_id=%d", s.worker)},
@@ -281,7 +282,15 @@ func newListSite(b testing.TB, databaseURL string, rows int) *listSite {
 	}
 	s.milestone = made.ID
 	fillLists(b, s, group, rows)
+	s.setTenth(b)
 	return s
+}
+
+func (s *listSite) setTenth(b testing.TB) {
+	b.Helper()
+	var at int64
+	check(b, s.DB.QueryRowContext(b.Context(), `SELECT updated_at FROM issues ORDER BY updated_at, id LIMIT 1 OFFSET 9`).Scan(&at))
+	s.tenth = time.UnixMicro(at).UTC().Format(time.RFC3339Nano)
 }
 
 func fillLists(b testing.TB, s *listSite, group int64, rows int) {
