@@ -35,9 +35,6 @@ func (w *Web) settingsPages() {
 	for _, pattern := range []string{"GET settings", "GET edit"} {
 		w.settingsPage(pattern, func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "general")) })
 	}
-	members := func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "members")) }
-	w.projectPage("GET project_members", signedIn, ofProject(members))
-	w.groupPage("GET group_members", signedIn, ofGroup(members))
 	w.settingsPage("GET settings/repository", func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "protected")) })
 	w.generalPages()
 	w.dangerPages()

@@ -11,6 +11,8 @@ import (
 )
 
 func (w *Web) memberPages() {
+	w.projectPage("GET project_members", signedIn, w.projectMembers)
+	w.groupPage("GET group_members", signedIn, w.groupMembers)
 	w.settingsPage("GET settings/members", w.members)
 	w.settingsPage("POST settings/members", w.addMember)
 	w.settingsPage("POST settings/members/{id}", w.changeMember)
@@ -112,6 +114,49 @@ func (w *Web) memberRows(v *visit, s setup, list []*project.Member) ([]memberRow
 		rows[i] = memberRow{Member: m, Inherited: !here[m.UserID], Self: v.actor.Is(m.UserID), Change: here[m.UserID] && s.may.ChangeMembers && s.may.Grants(m.Level)}
 	}
 	return rows, nil
+}
+
+// projectMembersPage lists the members of a project for visitors who may not change
+// them.
+type projectMembersPage struct {
+	head
+	Search  string
+	Members []*project.Member
+	Pager   pager
+}
+
+func (projectMembersPage) view() string    { return "project/members" }
+func (p projectMembersPage) title() string { return "Members · " + p.Project.FullName() }
+
+func (w *Web) projectMembers(v *visit, ref project.Ref) error {
+	h, err := w.head(v, ref, "members")
+	if err != nil {
+		return err
+	}
+	in := project.Place{Ref: h.in()}
+	if h.MaySet {
+		return v.redirect(settingsOf(project.Place{Ref: project.Ref(h.Project.FullPath)}, "members"))
+	}
+	p := projectMembersPage{head: h, Search: v.param("search")}
+	page, err := w.Projects.Members(v, v.actor, in, project.MemberFilter{All: true, Query: p.Search}, v.paging())
+	if err != nil {
+		return err
+	}
+	p.Members, p.Pager = page.Items, v.pager(page.More)
+	return v.show(p)
+}
+
+// groupMembers redirects to the members of a group, which are a tab of its page for
+// visitors who may not change them.
+func (w *Web) groupMembers(v *visit, ref project.Ref) error {
+	h, err := w.groupHead(v, ref, "members")
+	if err != nil {
+		return err
+	}
+	if h.MaySet {
+		return v.redirect(settingsOf(project.Place{Ref: project.Ref(h.Group.FullPath), Group: true}, "members"))
+	}
+	return v.redirect(pathTo(h.Group.FullPath) + "?tab=members")
 }
 
 // findUser finds a user by the username that was typed, with or without @.

@@ -139,6 +139,18 @@ func TestSettingsRoles(t *testing.T) {
 		for from, to := range map[string]string{"/g/p/-/edit": "/g/p/-/settings/general", "/g/p/-/project_members": "/g/p/-/settings/members", "/groups/g/-/group_members": "/groups/g/-/settings/members"} {
 			c.as["owner"].get(from).leads(to)
 		}
+		// Others see the members as well.
+		for _, role := range []string{"guest", "developer"} {
+			c.as[role].get("/g/p").want(200, `href="/g/p/-/project_members"`)
+			c.as[role].get("/g/p/-/project_members").want(200, "@maintainer", "Maintainer").not("Remove")
+			c.as[role].get("/g/p/-/project_members?search=maint").want(200, "@maintainer").not("@reporter")
+			c.as[role].get("/g/p/-/project_members?search=xyz").want(200, "No results found")
+			c.as[role].get("/groups/g/-/group_members").leads("/g?tab=members")
+		}
+		c.as["outsider"].get("/g/p/-/project_members").want(404)
+		c.as["outsider"].get("/g/open/-/project_members").want(200, "@maintainer")
+		c.as["outsider"].get("/groups/g/-/group_members").leads("/g?tab=members")
+		newBrowser(t, s).get("/g/p/-/project_members").leads("/users/sign_in?return_to=%2Fg%2Fp%2F-%2Fproject_members")
 	})
 }
 

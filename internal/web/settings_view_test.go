@@ -71,6 +71,7 @@ func settingsContents() []content {
 		dangerPage{setup: in, Form: bad, Places: some}, dangerPage{setup: of}, dangerPage{setup: old}, dangerPage{setup: less},
 		membersPage{setup: in, Form: bad, Members: []memberRow{{member, false, true, true}, {member, true, false, false}}, Requests: []*project.Member{member}, Shares: []project.Share{share}},
 		membersPage{setup: of},
+		projectMembersPage{head: *in.P, Members: []*project.Member{member}}, projectMembersPage{head: *in.P, Search: "x"}, projectMembersPage{head: *in.P},
 		placeTokensPage{setup: in, Form: bad, Tokens: []project.AccessToken{{Token: token, Level: project.Developer}}, Made: &project.AccessToken{Token: token}, Scopes: []scope{{"api", "t"}}},
 		placeTokensPage{setup: of},
 		deployTokensPage{setup: in, Form: bad, Tokens: []project.DeployToken{{Name: "n", Scopes: []string{"x"}, ExpiresAt: &now}}, Made: &project.DeployToken{Secret: "s"}, Scopes: []scope{{"api", "t"}}},

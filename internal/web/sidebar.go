@@ -82,6 +82,7 @@ func (h head) sideBar() *sideBar {
 	b.group("manage", "Manage", "users", false)
 	b.add(true, "Activity", "activity")
 	b.add(h.MaySet, "Members", "settings/members")
+	b.add(h.SignedIn && !h.MaySet, "Members", "project_members")
 	b.add(planned, "Labels", "labels")
 
 	b.group("plan", "Plan", "goal", true)
