@@ -298,7 +298,7 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 	fillUsers(b, s.DB, rows)
 	var list []statement
 	for _, kind := range []string{"issue", "merge_request"} {
-		columns, values := "due_date, weight, confidential, type", `CASE WHEN n % 3 = 0 THEN '2030-01-0' || (1 + n % 9) END, CASE WHEN n % 3 = 1 THEN n % 7 END, n % 97 = 0, CASE WHEN n % 89 = 0 THEN 'incident' ELSE 'issue' END`
+		columns, values := "due_date, weight, confidential, type", `CASE WHEN n % 3 = 0 THEN '2030-01-0' || (1 + n % 9) END, CASE WHEN n % 3 = 1 THEN n % 7 END, n % 97 = 0, CASE WHEN n % 89 = 0 OR n <= 20 THEN 'incident' ELSE 'issue' END`
 		closed := `'closed'`
 		if kind == "merge_request" {
 			columns = "source_project_id, source_branch, target_branch, head_sha, draft, merged_at, merged_by_id"
@@ -319,7 +319,7 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 				FROM series`, args},
 			statement{`INSERT INTO ` + kind + `_labels (` + kind + `_id, label_id)
 				SELECT i.id, l.id FROM ` + kind + `s i JOIN labels l ON l.project_id = i.project_id WHERE i.project_id = ? AND
-					(l.name = 'common' AND i.iid % 2 = 0 OR l.name = 'usual' AND i.iid % 5 = 0 OR l.name = 'medium' AND i.iid % 100 = 5 OR l.name = 'rare' AND i.iid <= 10)`, []any{s.project}},
+					(l.name = 'common' AND i.iid % 2 = 0 OR l.name = 'usual' AND i.iid % 5 = 0 OR l.name = 'medium' AND (i.iid % 100 = 5 OR i.iid <= 20) OR l.name = 'rare' AND i.iid <= 10)`, []any{s.project}},
 			statement{`INSERT INTO ` + kind + `_assignees (` + kind + `_id, user_id)
 				SELECT i.id, CASE WHEN i.iid <= 10 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END FROM ` + kind + `s i WHERE i.project_id = ? AND i.iid % 4 <> 0`,
 				[]any{s.author, s.worker, s.project}},

@@ -21,6 +21,7 @@ type listedIssue struct {
 	common, usual        bool // labels
 	assigned             bool // to the developer
 	marked               bool // an issue is confidential, a merge request is a draft
+	incident             bool // the type of an issue
 }
 
 // newListedIssue returns the issue with a number. The conditions are as common as
@@ -28,7 +29,7 @@ type listedIssue struct {
 func newListedIssue(n int) listedIssue {
 	one := listedIssue{
 		iid: n, weight: -1, created: n * 7919 % 10007, state: "closed", title: fmt.Sprintf("Title %05d", n*104729%10007), due: "9999",
-		common: n%2 == 0, usual: n%5 == 0, assigned: n%4 != 0, marked: n%11 < 5,
+		common: n%2 == 0, usual: n%5 == 0, assigned: n%4 != 0, marked: n%11 < 5, incident: n%13 < 6,
 	}
 	if n%3 == 2 {
 		one.state = "opened"
@@ -114,7 +115,7 @@ func TestListWindows(t *testing.T) {
 			columns, values, more := "", "", []any{}
 			switch kind {
 			case "issue":
-				columns, values = ", confidential, weight", ", n % 11 < 5, CASE WHEN n % 3 = 1 THEN n % 7 END"
+				columns, values = ", confidential, weight, type", ", n % 11 < 5, CASE WHEN n % 3 = 1 THEN n % 7 END, CASE WHEN n % 13 < 6 THEN 'incident' ELSE 'issue' END"
 			case "merge_request":
 				columns, values, more = ", draft, source_project_id, source_branch, target_branch, head_sha", ", n % 11 < 5, CAST(? AS BIGINT), 'b' || n, 'main', ''", []any{p.ID}
 			}
@@ -146,6 +147,9 @@ func TestListWindows(t *testing.T) {
 							if step%5 == 0 {
 								query := map[string]string{"issues": "confidential=true", "merge_requests": "wip=yes"}[kind]
 								filters = append(filters, filter{query, func(one listedIssue) bool { return one.marked }})
+							}
+							if step%3 == 0 && kind == "issues" {
+								filters = append(filters, filter{"issue_type=incident", func(one listedIssue) bool { return one.incident }})
 							}
 							want := slices.Clone(list)
 							for _, f := range filters {

@@ -23,18 +23,26 @@ func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f 
 			more = append(more, append(listing.UsersOf(listing.Issues, listing.Assignees, by.ID), in.Rows(listing.Issues, `i.author_id, i.id`, `i.author_id = ?`, by.ID)))
 		}
 	}
-	if in.Project != 0 && len(f.Types) == 1 && f.Types[0] != "issue" {
-		more = append(more, listing.Candidates{in.Rows(listing.Issues, `i.id`, `i.type = ? AND i.type <> 'issue'`, f.Types[0])})
+	rareType := len(f.Types) == 1 && f.Types[0] != "issue"
+	if rareType && in.Project != 0 {
+		more = append(more, listing.Candidates{in.Rows(listing.Issues, `i.created_at, i.id`, ofRareType, f.Types[0])})
 	}
 	if cond, args := s.due(f.Due); cond != "" && in.Project != 0 && order != "due_date" {
 		more = append(more, listing.Candidates{in.Rows(listing.Issues, byDueDate+`, i.id`, cond, args...)})
 	}
 	found, err := listing.Select(ctx, s.DB, by, listing.Issues, in, f.Filter, order, &f.Match, &f.Not, func() []listing.Candidates { return more })
-	if f.Confidential != nil && *f.Confidential {
+	switch {
+	case rareType:
+		found = found.Indexed(ofRareType, f.Types[0])
+	case f.Confidential != nil && *f.Confidential:
 		found = found.Indexed(`i.confidential`)
 	}
 	return found, err
 }
+
+// ofRareType is the condition on the type, if it is not that of most issues, as it is
+// indexed.
+const ofRareType = `i.type = ? AND i.type <> 'issue'`
 
 // narrow adds the conditions of a filter on issues i of projects p.
 func (s *Service) narrow(w *db.Where, by actor.Actor, f IssueFilter) {

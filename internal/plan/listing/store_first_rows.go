@@ -37,14 +37,15 @@ type Selection struct {
 	milestones []int64
 	relation   string // table of assignees or reviewers, for a list of one user; empty otherwise
 	user       int64
-	indexed    string // a condition of the filter; see Indexed
+	indexed    db.Where // a condition of the filter; see Indexed
 }
 
-// Indexed returns the selection with a condition of its filter, without arguments, for
-// which an index has the rows of each project by creation: the first rows of that order
-// are searched in this index.
-func (f Selection) Indexed(cond string) Selection {
-	f.indexed = cond
+// Indexed returns the selection with a condition of its filter for which an index has
+// the rows of each project by creation: the first rows of that order are searched in
+// this index.
+func (f Selection) Indexed(cond string, args ...any) Selection {
+	f.indexed = db.Where{}
+	f.indexed.And(cond, args...)
 	return f
 }
 
@@ -104,11 +105,12 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	window := db.Window{Table: string(l.table) + `s i`, Key: `i.id`, Order: l.order, Desc: l.desc, Size: windowSize}
 	if l.in.Project != 0 {
 		window.Where.And(`i.project_id = ?`, l.in.Project)
-		if l.stateIndexed() {
+		switch {
+		case l.indexed.SQL() != "" && (l.by == "" || l.by == "created_at"):
+			// Not the state as well, or an index of all rows in the state could be read.
+			window.Where.And(l.indexed.Cond(), l.indexed.Args()...)
+		case l.stateIndexed():
 			window.Where.And(inState(l.state))
-		}
-		if l.indexed != "" && (l.by == "" || l.by == "created_at") {
-			window.Where.And(l.indexed)
 		}
 	}
 	if l.Among != nil {
