@@ -89,7 +89,11 @@ func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows in
 		query = `SELECT among.id FROM (SELECT ` + columns + ` FROM ` + v.Table + v.Where.SQL() + v.sorted(v.Order) + ` LIMIT ?) AS among
 			CROSS JOIN LATERAL (SELECT 1 FROM ` + tables + ` WHERE ` + v.Key + ` = among.id AND ` + w.Cond() + ` LIMIT 1) AS found` + v.sorted(names) + ` LIMIT ?`
 	}
-	found, err := All(ctx, d, Value[int64], query, v.Where.Args(append([]any{v.Size}, w.Args(rows)...)...)...)
+	var on Q = d
+	if len(v.Where.args) == 0 && !w.search() { // else the number of rows of a project, for example, matters
+		on = d.planned()
+	}
+	found, err := All(ctx, on, Value[int64], query, v.Where.Args(append([]any{v.Size}, w.Args(rows)...)...)...)
 	if err != nil || len(found) == rows {
 		return found, err
 	}

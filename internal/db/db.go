@@ -38,6 +38,7 @@ type Scanner interface {
 type DB struct {
 	kind      kind
 	writer    pool
+	generic   pool    // of PostgreSQL: see planned
 	reader    *reader // of SQLite; PostgreSQL's pool does both
 	path      string
 	url       string
@@ -93,7 +94,7 @@ func Open(ctx context.Context, url, path string) (*DB, error) {
 // into the file.
 func (d *DB) Close() error {
 	if d.kind == postgresKind {
-		return d.writer.db.Close()
+		return errors.Join(d.generic.db.Close(), d.writer.db.Close())
 	}
 	d.reader.close()
 	return d.writer.db.Close()
@@ -118,7 +119,7 @@ func (d *DB) SQL() *sql.DB { return d.writer.db }
 // Stats returns the state of the pools by name, for metrics.
 func (d *DB) Stats() map[string]sql.DBStats {
 	if d.kind == postgresKind {
-		return map[string]sql.DBStats{"postgres": d.writer.db.Stats()}
+		return map[string]sql.DBStats{"postgres": d.writer.db.Stats(), "candidates": d.generic.db.Stats()}
 	}
 	writer := d.writer.db.Stats()
 	writer.WaitCount += d.turn.waits.Load()
@@ -159,6 +160,11 @@ func (d *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 // QueryContext runs a query outside of a transaction. On SQLite a query that only
 // reads uses a reader, everything else the writer.
 func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
+	return d.queryRows(ctx, &d.writer, query, args)
+}
+
+// queryRows is QueryContext; on PostgreSQL it uses the given pool.
+func (d *DB) queryRows(ctx context.Context, on *pool, query string, args []any) (*Rows, error) {
 	writes := !reads(query)
 	if writes && d.watched(query) {
 		return nil, errors.New("a write to a watched table needs a transaction")
@@ -171,7 +177,7 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	err := run(ctx, func() (err error) {
 		switch {
 		case d.reader == nil:
-			found, err = d.writer.query(ctx, query, args)
+			found, err = on.query(ctx, query, args)
 		case writes:
 			found, err = d.writeRows(ctx, query, args)
 		default:

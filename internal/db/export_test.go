@@ -22,3 +22,6 @@ func (d *DB) CountedAt(from string, args ...any) time.Time {
 	n, _ := d.snapshots.get(sha256.Sum256([]byte(text)))
 	return n.at
 }
+
+// Planned returns the database for queries with generic plans.
+func (d *DB) Planned() Q { return d.planned() }

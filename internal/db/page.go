@@ -74,8 +74,9 @@ type Query[T any] struct {
 	// CountFrom replaces From when rows are counted or passed over, where the
 	// joins of From change nothing in their number.
 	CountFrom string
-	// CountWhere, if it has conditions, replaces Where for counting. It must be
-	// equivalent, but allow the use of an index.
+	// CountWhere, if it has conditions, replaces Where for counting and passing over rows
+	// that are not read from candidates. It must be equivalent, but allow the use of an
+	// index.
 	CountWhere Where
 	// Among, unless it is nil, are the only values of the last Order column that
 	// rows can have: a list with few candidates reads those, where it would else
@@ -151,6 +152,13 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 			among = found
 		}
 	}
+	passWhere := countWhere
+	if among != nil {
+		passWhere = q.Where
+	}
+	if q.Among != nil {
+		countWhere = q.Where
+	}
 	passFrom, passArgs := q.from(d, countFrom, among)
 	countFrom, countArgs := q.from(d, countFrom, q.Among)
 	from, fromArgs := q.from(d, q.From, among)
@@ -166,8 +174,8 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 			// filled, it may run a query after IN for every row.
 			in = "%s = ANY (ARRAY(%s))"
 		}
-		where.And(fmt.Sprintf(in, key, "SELECT "+key+" FROM "+passFrom+countWhere.SQL()+order+" LIMIT ? OFFSET ?"),
-			append(slices.Clone(passArgs), countWhere.Args(p.Limit+1, p.Offset)...)...)
+		where.And(fmt.Sprintf(in, key, "SELECT "+key+" FROM "+passFrom+passWhere.SQL()+order+" LIMIT ? OFFSET ?"),
+			append(slices.Clone(passArgs), passWhere.Args(p.Limit+1, p.Offset)...)...)
 		from, fromArgs = q.From, nil
 	}
 	// One more row shows whether there is another page.
@@ -177,7 +185,11 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		inColumns = len(q.ColumnArgs)
 	}
 	args := append(slices.Concat(q.ColumnArgs[:inColumns], fromArgs, q.ColumnArgs[inColumns:]), where.Args(p.Limit+1)...)
-	items, err := All(ctx, d, q.Scan, query, args...)
+	var on Q = d
+	if among != nil && len(among) <= fewCandidates {
+		on = d.planned()
+	}
+	items, err := All(ctx, on, q.Scan, query, args...)
 	if err != nil {
 		return page, err
 	}

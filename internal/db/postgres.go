@@ -11,9 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresConns is the maximum number of connections of a node. A PostgreSQL
-// server allows 100 by default, so several nodes fit.
-const postgresConns = 24
+const (
+	// postgresConns is the maximum number of connections of a node, apart from genericConns.
+	// A PostgreSQL server allows 100 by default, so several nodes fit.
+	postgresConns = 24
+	// genericConns is the maximum number of connections for queries whose plans are kept.
+	genericConns = 8
+)
 
 // connectTime is the default time limit for connecting. An unreachable server must
 // not block requests.
@@ -52,14 +56,49 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	sqlDB := stdlib.OpenDB(*cfg)
-	sqlDB.SetMaxOpenConns(postgresConns)
-	sqlDB.SetMaxIdleConns(postgresConns) // each caches prepared statements
-	sqlDB.SetConnMaxIdleTime(5 * time.Minute)
+	pool := func(most int, with ...stdlib.OptionOpenDB) *sql.DB {
+		p := stdlib.OpenDB(*cfg, with...)
+		p.SetMaxOpenConns(most)
+		p.SetMaxIdleConns(most) // each caches prepared statements
+		p.SetConnMaxIdleTime(5 * time.Minute)
+		return p
+	}
+	sqlDB := pool(postgresConns)
 	if err := sqlDB.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", mapError(err)), sqlDB.Close())
 	}
 	d := &DB{kind: postgresKind, url: url}
 	d.writer.db, d.writer.rebind = sqlDB, true
+	d.generic.rebind = true
+	d.generic.db = pool(genericConns, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SET plan_cache_mode = force_generic_plan")
+		return err
+	}))
 	return d, nil
+}
+
+// planned returns the database for short queries whose best plan does not depend on the
+// values of their arguments, because they start with a few candidates.
+//
+// PostgreSQL plans a statement with the values of its arguments, each time that it runs,
+// if it expects that to be cheaper than its generic plan. The conditions on what a user can
+// see take several milliseconds to plan, and less than one to run for a page. So these
+// queries have their own connections, which always keep the generic plan.
+func (d *DB) planned() Q {
+	if d.kind == postgresKind {
+		return planned{d}
+	}
+	return d
+}
+
+// planned runs queries that only read with generic plans.
+type planned struct{ *DB }
+
+func (p planned) QueryContext(ctx context.Context, query string, args ...any) (*Rows, error) {
+	return p.queryRows(ctx, &p.generic, query, args)
+}
+
+func (p planned) QueryRowContext(ctx context.Context, query string, args ...any) *Row {
+	rows, err := p.QueryContext(ctx, query, args...)
+	return &Row{rows: rows, err: err}
 }
