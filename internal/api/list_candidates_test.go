@@ -159,3 +159,66 @@ func TestMergeListCandidates(t *testing.T) {
 		})
 	})
 }
+
+// TestMilestoneSearchWindow searches milestones of a group that are among the first of
+// the instance, and those that are behind many of another project.
+func TestMilestoneSearchWindow(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		create := func(do, body string) (id int64) {
+			t.Helper()
+			var made struct{ ID int64 }
+			s.Check(t, apptest.Call{Do: "POST " + do, As: alice, JSON: body, Status: 201}).JSON(t, &made)
+			return made.ID
+		}
+		group := create("/groups", `{"name":"g","path":"g","visibility":"public"}`)
+		sub := create("/groups", fmt.Sprintf(`{"name":"sub","path":"sub","visibility":"public","parent_id":%d}`, group))
+		project := func(name, visibility string, in int64) int64 {
+			return create("/projects", fmt.Sprintf(`{"name":%q,"visibility":%q,"namespace_id":%d}`, name, visibility, in))
+		}
+		open, deep, hidden, archived := project("open", "public", group), project("deep", "public", sub), project("hidden", "private", group), project("archived", "public", group)
+		other := create("/projects", `{"name":"other","visibility":"public"}`)
+		milestone := func(of, title string) { create(of+"/milestones", fmt.Sprintf(`{"title":%q}`, title)) }
+		milestone(fmt.Sprintf("/groups/%d", group), "wheel of the group")
+		milestone(fmt.Sprintf("/groups/%d", sub), "wheel of the subgroup")
+		for i, id := range []int64{open, deep, hidden, archived} {
+			milestone(fmt.Sprintf("/projects/%d", id), fmt.Sprintf("wheel %d", i))
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/archive", archived), As: alice, Status: 201})
+		check := func(t *testing.T) {
+			t.Helper()
+			search := func(scope, more string) string { return "GET " + scope + "/search?scope=milestones&search=" + more }
+			in := fmt.Sprintf("/groups/%d", group)
+			for _, text := range []string{"wheel", "wh"} { // with candidates of the text index, and without
+				s.Table(t, []apptest.Call{
+					{Name: text + " for an owner", Do: search(in, text), As: alice, Status: 200, WantHeader: map[string]string{"X-Total": "5"},
+						Want: `[{"title":"wheel 2"},{"title":"wheel 1"},{"title":"wheel 0"},{"title":"wheel of the subgroup"},{"title":"wheel of the group"}]`},
+					{Name: text + " for others", Do: search(in, text), As: bob, Status: 200, WantHeader: map[string]string{"X-Total": "4"},
+						Want: `[{"title":"wheel 1"},{"title":"wheel 0"},{"title":"wheel of the subgroup"},{"title":"wheel of the group"}]`},
+					{Name: text + ", second page", Do: search(in, text+"&per_page=2&page=2"), As: bob, Status: 200, WantHeader: map[string]string{"X-Total": "4"},
+						Want: `[{"title":"wheel of the subgroup"},{"title":"wheel of the group"}]`},
+				})
+			}
+			s.Table(t, []apptest.Call{
+				{Name: "descendants", Do: "GET " + in + "/milestones?include_descendants=true", As: bob, Status: 200, WantHeader: map[string]string{"X-Total": "5"},
+					Want: `[{"title":"wheel 3"},{"title":"wheel 1"},{"title":"wheel 0"},{"title":"wheel of the subgroup"},{"title":"wheel of the group"}]`},
+				{Name: "not descendants", Do: "GET " + in + "/milestones", As: bob, Status: 200, Want: `[{"title":"wheel of the group"}]`},
+			})
+		}
+		check(t)
+		s.Check(t, apptest.Call{Do: searchMilestones + "wheel", As: bob, Status: 200, Want: `[{"title":"wheel 1"},{"title":"wheel 0"}]`})
+		if _, err := s.DB.ExecContext(t.Context(), `
+			WITH RECURSIVE series (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM series WHERE n < 1200)
+			INSERT INTO milestones (project_id, iid, title, description, created_at, updated_at) SELECT CAST(? AS BIGINT), n, 'wheel of others ' || n, '', 0, 0 FROM series`, other); err != nil {
+			t.Fatal(err)
+		}
+		check(t)
+		s.Check(t, apptest.Call{Do: searchMilestones + "wheel&per_page=2", As: bob, Status: 200, WantHeader: map[string]string{"X-Total": "1202"},
+			Want: `[{"title":"wheel of others 1200"},{"title":"wheel of others 1199"}]`})
+	})
+}
+
+// searchMilestones searches milestones of the whole instance.
+const searchMilestones = "GET /search?scope=milestones&search="

@@ -21,21 +21,54 @@ func scanMilestone(s db.Scanner) (*Milestone, error) {
 }
 
 func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, readable string, readableArgs []any, p db.Paging) (db.Page[*Milestone], error) {
-	var w db.Where
+	w := whereMilestones(in, f, readable, readableArgs, true)
+	q := db.Query[*Milestone]{
+		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: !f.Oldest, Scan: scanMilestone,
+		Keys: func(m *Milestone) []any { return []any{m.ID} },
+	}
+	if readable != "" && !p.Keyset {
+		q.Where, q.CountWhere = whereMilestones(in, f, readable, readableArgs, false), w
+		q.First = func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
+			order := []string{"m.id"}
+			window := db.Window{Table: "milestones m", Key: "m.id", Order: order, Desc: q.Desc, Size: milestoneWindow}
+			found, err := window.Find(ctx, d, q.CountFrom, q.Where, rows)
+			if err != nil || found != nil {
+				return found, err
+			}
+			return db.All(ctx, d, db.Value[int64], `SELECT m.id FROM milestones m`+w.SQL()+db.OrderBy(order, q.Desc)+` LIMIT ?`, w.Args(rows)...)
+		}
+	}
+	return db.List(ctx, d, q, p)
+}
+
+// milestoneWindow is the number of milestones at the start of a list that are searched
+// one by one.
+const milestoneWindow = 600
+
+// whereMilestones returns the conditions of a list. The projects that the actor can read
+// are either collected first, which suits a list that reads most of its milestones, or
+// looked up for each milestone.
+func whereMilestones(in place, f MilestoneFilter, readable string, readableArgs []any, collect bool) (w db.Where) {
+	of := func(cond string) string {
+		if collect {
+			return `m.project_id IN (SELECT p.id FROM projects p WHERE ` + cond + `)`
+		}
+		return `EXISTS (SELECT 1 FROM projects p WHERE p.id = m.project_id AND ` + cond + `)`
+	}
 	var cond string
 	var args []any
 	if in.project == nil && in.group == nil {
-		cond, args = `m.project_id IN (SELECT p.id FROM projects p WHERE `+readable+`)`, readableArgs
+		cond, args = of(readable), readableArgs
 	} else {
 		cond, args = in.owns("m", f.Ancestors)
 	}
 	if f.Descendants && in.group != nil {
-		cond += ` OR m.namespace_id IN ` + below + ` OR m.project_id IN (SELECT p.id FROM projects p WHERE p.namespace_id IN ` + below + ` AND ` + readable + `)`
+		cond += ` OR m.namespace_id IN ` + below + ` OR ` + of(`p.namespace_id IN `+below+` AND `+readable)
 		args = append(append(args, in.group.ID, in.group.ID), readableArgs...)
 	}
 	w.And(cond, args...)
 	if f.Live {
-		w.And(`m.project_id IS NULL OR m.project_id IN (SELECT p.id FROM projects p WHERE NOT p.archived)`)
+		w.And(`m.project_id IS NULL OR ` + of(`NOT p.archived`))
 	}
 	if len(f.IIDs) > 0 {
 		w.And(`m.iid IN `+db.In(len(f.IIDs)), db.Any(f.IIDs)...)
@@ -58,10 +91,7 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 	}
 	w.Time(`m.updated_at >= ?`, f.UpdatedAt[0])
 	w.Time(`m.updated_at <= ?`, f.UpdatedAt[1])
-	return db.List(ctx, d, db.Query[*Milestone]{
-		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: !f.Oldest, Scan: scanMilestone,
-		Keys: func(m *Milestone) []any { return []any{m.ID} },
-	}, p)
+	return w
 }
 
 func findMilestone(ctx context.Context, q db.Q, in place, id int64) (*Milestone, error) {
