@@ -124,3 +124,64 @@ func TestMergeDiscussions(t *testing.T) {
 		}
 	})
 }
+
+// TestResolveOutdatedThreads changes the line of a thread, in a project that resolves
+// such threads.
+func TestResolveOutdatedThreads(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		id := code(t, s, alice, "code", "")
+		enlist(t, s, id, bobID, project.Developer)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/branches?branch=work&ref=main", id), As: bob, Status: 201})
+		push := func(text, message string) {
+			t.Helper()
+			commitTo(t, s, bob, id, "work", "new.txt", text, message)
+			if err := s.Queue.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		push("one\ntwo\nthree\n", "Add a file")
+		var m struct {
+			Refs struct {
+				Base  string `json:"base_sha"`
+				Start string `json:"start_sha"`
+				Head  string `json:"head_sha"`
+			} `json:"diff_refs"`
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: bob, JSON: `{"source_branch":"work","target_branch":"main","title":"Work"}`, Status: 201}).JSON(t, &m)
+		at := fmt.Sprintf("/projects/%d/merge_requests/1", id)
+		threads := map[int]string{}
+		for line := 1; line <= 3; line++ {
+			var thread struct{ ID string }
+			s.Check(t, apptest.Call{Do: "POST " + at + "/discussions", As: alice, Status: 201, JSON: fmt.Sprintf(
+				`{"body":"Why?","position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"position_type":"text","new_path":"new.txt","new_line":%d}}`,
+				m.Refs.Base, m.Refs.Start, m.Refs.Head, line)}).JSON(t, &thread)
+			threads[line] = "/discussions/" + thread.ID
+		}
+		const open, resolved = `{"notes":[{"resolved":false}]}`, `{"notes":[{"resolved":true,"resolved_by":{"username":"bob"}}]}`
+		resolve := func(on bool) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, JSON: fmt.Sprintf(`{"resolve_outdated_diff_discussions":%t}`, on), Status: 200,
+				Want: fmt.Sprintf(`{"resolve_outdated_diff_discussions":%t}`, on)})
+		}
+		push("1\ntwo\nthree\n", "Change the first line")
+		s.Check(t, apptest.Call{Name: "not by default", Do: "GET " + at + threads[1], As: bob, Status: 200, Want: open})
+		resolve(true)
+		push("1\n2\nthree\n", "Change the second line")
+		s.Table(t, []apptest.Call{
+			{Name: "outdated before", Do: "GET " + at + threads[1], As: bob, Status: 200, Want: open},
+			{Name: "outdated by the push", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: resolved},
+			{Name: "in its place", Do: "GET " + at + threads[3], As: bob, Status: 200, Want: open},
+			{Name: "note", Do: "GET " + at + "/notes?sort=desc&order_by=created_at&per_page=1", As: bob, Status: 200,
+				Want: `[{"system":true,"body":"automatically resolved 1 thread that became outdated","author":{"username":"bob"}}]`},
+			{Name: "reopen", Do: "PUT " + at + threads[2], As: bob, JSON: `{"resolved":false}`, Status: 200, Want: open},
+		})
+		push("1\n2\nthree\nfour\n", "Add a line")
+		s.Check(t, apptest.Call{Name: "reopened by a user", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: open})
+		resolve(false)
+		push("1\n2\n3\n", "Change the third line")
+		s.Check(t, apptest.Call{Name: "switched off", Do: "GET " + at + threads[3], As: bob, Status: 200, Want: open})
+	})
+}

@@ -131,7 +131,6 @@ type projectFixedJSON struct {
 	MergePipelines                bool      `json:"merge_pipelines_enabled"`
 	MergeTrains                   bool      `json:"merge_trains_enabled"`
 	MergeTrainsSkip               bool      `json:"merge_trains_skip_train_allowed"`
-	ResolveOutdated               bool      `json:"resolve_outdated_diff_discussions"`
 	MRDefaultTargetSelf           bool      `json:"mr_default_target_self"`
 	ExternalLabel                 string    `json:"external_authorization_classification_label"`
 	ServiceDesk                   bool      `json:"service_desk_enabled"`

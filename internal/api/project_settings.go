@@ -29,6 +29,7 @@ type projectSettingsJSON struct {
 	OnlyAllowMergeIfPipelineSucceeds          bool                     `json:"only_allow_merge_if_pipeline_succeeds"`
 	AllowMergeOnSkippedPipeline               bool                     `json:"allow_merge_on_skipped_pipeline"`
 	OnlyAllowMergeIfAllDiscussionsAreResolved bool                     `json:"only_allow_merge_if_all_discussions_are_resolved"`
+	ResolveOutdatedDiffDiscussions            bool                     `json:"resolve_outdated_diff_discussions"`
 	RemoveSourceBranchAfterMerge              bool                     `json:"remove_source_branch_after_merge"`
 	PrintingMergeRequestLinkEnabled           bool                     `json:"printing_merge_request_link_enabled"`
 	AutocloseReferencedIssues                 bool                     `json:"autoclose_referenced_issues"`
@@ -101,6 +102,7 @@ type projectSettingParams struct {
 	OnlyAllowMergeIfPipelineSucceeds          *bool            `param:"only_allow_merge_if_pipeline_succeeds"`
 	AllowMergeOnSkippedPipeline               *bool            `param:"allow_merge_on_skipped_pipeline"`
 	OnlyAllowMergeIfAllDiscussionsAreResolved *bool            `param:"only_allow_merge_if_all_discussions_are_resolved"`
+	ResolveOutdatedDiffDiscussions            *bool            `param:"resolve_outdated_diff_discussions" doc:"Whether threads on lines of merge requests are resolved when a push changes their lines."`
 	RemoveSourceBranchAfterMerge              *bool            `param:"remove_source_branch_after_merge"`
 	PrintingMergeRequestLinkEnabled           *bool            `param:"printing_merge_request_link_enabled"`
 	AutocloseReferencedIssues                 *bool            `param:"autoclose_referenced_issues"`
@@ -177,6 +179,7 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.OnlyAllowMergeIfPipelineSucceeds, p.OnlyAllowMergeIfPipelineSucceeds)
 	patch.Set(&s.AllowMergeOnSkippedPipeline, p.AllowMergeOnSkippedPipeline)
 	patch.Set(&s.OnlyAllowMergeIfAllDiscussionsAreResolved, p.OnlyAllowMergeIfAllDiscussionsAreResolved)
+	patch.Set(&s.ResolveOutdatedDiffDiscussions, p.ResolveOutdatedDiffDiscussions)
 	patch.Set(&s.RemoveSourceBranchAfterMerge, p.RemoveSourceBranchAfterMerge)
 	patch.Set(&s.PrintingMergeRequestLinkEnabled, p.PrintingMergeRequestLinkEnabled)
 	patch.Set(&s.AutocloseReferencedIssues, p.AutocloseReferencedIssues)

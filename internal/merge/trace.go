@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -72,13 +73,60 @@ func (s *Service) moveNotes(ctx context.Context, id int64) error {
 		return err
 	}
 	moved := map[int64]*diffnote.Position{}
+	var outdated []string // threads
 	for i, n := range notes {
-		if traced[i] != nil {
+		switch {
+		case traced[i] != nil:
 			moved[n.ID] = traced[i]
+		case from[i].HeadSHA == v.was && n.Resolvable() && n.ResolvedAt == nil:
+			outdated = append(outdated, n.Discussion)
 		}
 	}
-	if len(moved) == 0 {
+	if len(moved) > 0 {
+		if err := s.Plan.MoveNotes(ctx, moved); err != nil {
+			return err
+		}
+	}
+	if len(outdated) == 0 || !in.Settings.ResolveOutdatedDiffDiscussions {
 		return nil
 	}
-	return s.Plan.MoveNotes(ctx, moved)
+	slices.Sort(outdated)
+	return s.resolveOutdated(ctx, m, v, slices.Compact(outdated))
+}
+
+// resolveOutdated resolves threads whose lines a push changed, as the user who
+// pushed. Threads that were outdated before the push are not among them: users may
+// have reopened them.
+func (s *Service) resolveOutdated(ctx context.Context, m *MergeRequest, v *Version, threads []string) error {
+	author := m.AuthorID
+	if v.authorID != nil {
+		author = *v.authorID
+	}
+	by, err := s.Users.As(ctx, author)
+	if err != nil {
+		return ignoreRefusal(err)
+	}
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := lockRequest(ctx, tx, m.ID)
+		if err != nil {
+			return err
+		}
+		for _, id := range threads {
+			if err := s.Plan.ResolveThread(ctx, tx, by, now.Target(), id); err != nil {
+				return err
+			}
+		}
+		text := "automatically resolved 1 thread that became outdated"
+		if len(threads) > 1 {
+			text = fmt.Sprintf("automatically resolved %d threads that became outdated", len(threads))
+		}
+		if err := s.Plan.AddSystemNote(ctx, tx, by, now.Target(), now.IID, now.ProjectID, text); err != nil {
+			return err
+		}
+		return s.continueAuto(ctx, tx, now)
+	})
+	if err != nil {
+		return fmt.Errorf("resolve outdated threads of merge request %d: %w", m.ID, err)
+	}
+	return nil
 }

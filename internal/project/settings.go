@@ -44,6 +44,7 @@ type Settings struct {
 	OnlyAllowMergeIfPipelineSucceeds          bool
 	AllowMergeOnSkippedPipeline               bool
 	OnlyAllowMergeIfAllDiscussionsAreResolved bool
+	ResolveOutdatedDiffDiscussions            bool // resolve threads when a push changes their lines
 	RemoveSourceBranchAfterMerge              bool
 	PrintingMergeRequestLinkEnabled           bool
 	AutocloseReferencedIssues                 bool

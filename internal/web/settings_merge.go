@@ -94,7 +94,7 @@ func mergeSettingsForm(c project.Settings) form {
 	return filled("merge_method", c.MergeMethod, "squash_option", c.SquashOption,
 		"only_allow_merge_if_pipeline_succeeds", on(c.OnlyAllowMergeIfPipelineSucceeds), "allow_merge_on_skipped_pipeline", on(c.AllowMergeOnSkippedPipeline),
 		"only_allow_merge_if_all_discussions_are_resolved", on(c.OnlyAllowMergeIfAllDiscussionsAreResolved),
-		"remove_source_branch_after_merge", on(c.RemoveSourceBranchAfterMerge),
+		"resolve_outdated_diff_discussions", on(c.ResolveOutdatedDiffDiscussions), "remove_source_branch_after_merge", on(c.RemoveSourceBranchAfterMerge),
 		"printing_merge_request_link_enabled", on(c.PrintingMergeRequestLinkEnabled), "autoclose_referenced_issues", on(c.AutocloseReferencedIssues),
 		"merge_commit_template", c.MergeCommitTemplate, "squash_commit_template", c.SquashCommitTemplate, "suggestion_commit_message", c.SuggestionCommitMessage,
 		"prevent_author", on(!a.AuthorApproval), "prevent_committers", on(a.DisableCommitters), "prevent_overriding", on(a.DisableOverriding),
@@ -117,6 +117,7 @@ func (w *Web) saveMergeSettings(v *visit, in project.Place) error {
 		c.MergeMethod, c.SquashOption = v.text("merge_method"), v.text("squash_option")
 		c.OnlyAllowMergeIfPipelineSucceeds, c.AllowMergeOnSkippedPipeline = v.ticked("only_allow_merge_if_pipeline_succeeds"), v.ticked("allow_merge_on_skipped_pipeline")
 		c.OnlyAllowMergeIfAllDiscussionsAreResolved = v.ticked("only_allow_merge_if_all_discussions_are_resolved")
+		c.ResolveOutdatedDiffDiscussions = v.ticked("resolve_outdated_diff_discussions")
 		c.RemoveSourceBranchAfterMerge = v.ticked("remove_source_branch_after_merge")
 		c.PrintingMergeRequestLinkEnabled, c.AutocloseReferencedIssues = v.ticked("printing_merge_request_link_enabled"), v.ticked("autoclose_referenced_issues")
 		c.MergeCommitTemplate, c.SquashCommitTemplate = v.text("merge_commit_template"), v.text("squash_commit_template")
