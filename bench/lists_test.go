@@ -247,6 +247,40 @@ func (s *listSite) cases() (list []listCase) {
 		}
 		add("users by name, "+f.name, "users?per_page=20&search="+f.text, users)
 	}
+	for _, at := range []struct {
+		name, path string
+		orders     []string
+	}{
+		{"packages of a project", fmt.Sprintf("projects/%d/packages?per_page=20", s.project), []string{"created_at", "name", "version", "type"}},
+		{"packages of a group", "groups/g/packages?per_page=20", []string{"created_at", "name", "version", "type", "project_path"}},
+	} {
+		for _, by := range at.orders {
+			for _, way := range []string{"asc", "desc"} {
+				add(at.name+" by "+by+" "+way, at.path+"&order_by="+by+"&sort="+way, 0)
+			}
+		}
+		for _, f := range []struct{ name, query string }{
+			{"type", "package_type=npm"}, {"rare type", "package_type=pypi"}, {"unknown type", "package_type=maven"}, {"version", "package_version=1.7"},
+			{"unknown version", "package_version=7"}, {"hidden", "status=hidden"}, {"type and version", "package_type=npm&package_version=1.9"},
+		} {
+			add(at.name+", "+f.name, at.path+"&"+f.query, 0)
+		}
+		for _, f := range []struct{ name, text string }{{"rare name", "needle"}, {"common name", "gear"}, {"unknown name", "unfindable"}} {
+			add(at.name+", "+f.name, at.path+"&package_name="+f.text, search)
+		}
+	}
+	for _, at := range []struct{ name, path string }{
+		{"releases of a project", fmt.Sprintf("projects/%d/releases?per_page=20", s.project)}, {"releases of a group", "groups/g/releases?per_page=20"},
+	} {
+		for _, way := range []string{"asc", "desc"} {
+			add(at.name+" "+way, at.path+"&sort="+way, 0)
+		}
+	}
+	for _, way := range []string{"asc", "desc"} {
+		add("releases of a project by created_at "+way, fmt.Sprintf("projects/%d/releases?per_page=20&order_by=created_at&sort=%s", s.project, way), 0)
+	}
+	add("releases of a project, updated before", fmt.Sprintf("projects/%d/releases?per_page=20&updated_before=2023-11-14T22:13:20.5Z", s.project), 0)
+	add("releases of a project, updated after", fmt.Sprintf("projects/%d/releases?per_page=20&updated_after=2023-11-14T22:13:20.5Z", s.project), 0)
 	add("page of issues", "/g/engine/-/issues", 0)
 	add("page of issues, rare label", "/g/engine/-/issues?labels=rare", 0)
 	add("page of merge requests", "/g/engine/-/merge_requests", 0)
@@ -335,8 +369,15 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 			SELECT CAST(? AS BIGINT), 100 + n, 'Milestone ' || n, CASE WHEN n <= 5 THEN 'needle ' ELSE '' END || 'gear train ' || n, 0, 0 FROM series`, []any{max(rows/100, 100), s.project}},
 		statement{series + `INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, last_activity_at, created_at, updated_at)
 			SELECT CAST(? AS BIGINT), 'p' || n, 'Gear train ' || (n * 7919 % 1000003), 'g/p' || n, CASE WHEN n <= 5 THEN 'needle' ELSE '' END, 'public', n, n, n FROM series`, []any{max(rows/100, 100), group}},
-		statement{series + `INSERT INTO snippets (author_id, visibility, title, created_at, updated_at)
-			SELECT 1, 'public', CASE WHEN n <= 5 THEN 'needle ' ELSE '' END || 'gear train ' || n, n, n FROM series`, []any{max(rows/100, 100)}},
+		// With files: those without are removed as unfinished.
+		statement{series + `INSERT INTO snippets (author_id, visibility, title, files, created_at, updated_at)
+			SELECT 1, 'public', CASE WHEN n <= 5 THEN 'needle ' ELSE '' END || 'gear train ' || n, '["a.txt"]', n, n FROM series`, []any{max(rows/100, 100)}},
+		statement{series + `INSERT INTO packages (project_id, type, name, lookup, version, status, metadata, creator_id, created_at, updated_at)
+			SELECT CAST(? AS BIGINT), CASE WHEN n <= 20 THEN 'pypi' WHEN n % 3 = 0 THEN 'npm' ELSE 'generic' END, CASE WHEN n <= 10 THEN 'needle-' ELSE '' END || 'gear-' || (n * 7919 % 1000003),
+				CASE WHEN n <= 10 THEN 'needle-' ELSE '' END || 'gear-' || (n * 7919 % 1000003), '1.' || (n % 50), CASE WHEN n > 20 AND n <= 50 THEN 'hidden' ELSE 'default' END, '{}', 1,
+				1700000000000000 + n, 1700000000000000 + n FROM series`, []any{rows, s.project}},
+		statement{series + `INSERT INTO releases (project_id, tag, name, sha, author_id, created_at, updated_at, released_at)
+			SELECT CAST(? AS BIGINT), 'v' || n, 'Release ' || n, '', 1, 1700000000000000 + n, 1700000000000000 + n * 7919 % 1000003, 1700000000000000 + n * 104729 % 1299709 FROM series`, []any{rows, s.project}},
 	)
 	fill(b, s.DB, list)
 }
