@@ -382,6 +382,19 @@ func TestNPMPackages(t *testing.T) {
 				t.Errorf("%.80s: status %d: %s", bad, got.Status, got.Body)
 			}
 		}
+		for bad, why := range map[string]string{
+			``:                                      "the body is empty",
+			`{"name":`:                              "the body is not valid JSON: it ends too early",
+			`[]`:                                    "a value in the body is not an object",
+			`{"name":"@scope/lib"}`:                 "versions is missing",
+			`{"versions":{"3.0.0":{}}}`:             "_attachments is missing",
+			`{"_attachments":{"x":{"data":"!!!"}}}`: "the attachment is not valid base64",
+			`{"_attachments":{"x":{"data":"aGVs`:    "the body is not valid JSON: it ends too early",
+		} {
+			if got := wantRaw(t, s, "PUT "+name, bearer, bad, 400); !strings.Contains(string(got.Body), why) {
+				t.Errorf("%s: %s, want %s", bad, got.Body, why)
+			}
+		}
 		for _, bad := range []string{"..", "@scope%2f..", "@%2flib", "a%00b", "a b", "@scope%2flib%2fmore", strings.Repeat("n", 215)} {
 			if got := sendRaw(t, s, "PUT "+at+"/"+bad, bearer, strings.NewReader(`{"versions":{"1.0.0":{}}}`)); got.Status != 400 && got.Status != 404 {
 				t.Errorf("name %s: status %d: %s", bad, got.Status, got.Body)

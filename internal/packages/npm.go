@@ -157,14 +157,14 @@ func (s *Service) deprecate(ctx context.Context, p *project.Project, name string
 	if len(messages) == 0 {
 		return errs.Invalid("versions is missing")
 	}
-	found := false
+	known := false
 	err := s.eachVersion(ctx, []int64{p.ID}, NPM, name, func(list []*Package) error {
 		for _, k := range list {
-			found = true
 			message, named := messages[k.Version]
 			if !named {
 				continue
 			}
+			known = true
 			metadata, err := npm.Deprecate(k.metadata, message)
 			if err != nil {
 				return fmt.Errorf("manifest of package %d: %w", k.ID, err)
@@ -178,8 +178,8 @@ func (s *Service) deprecate(ctx context.Context, p *project.Project, name string
 		}
 		return nil
 	})
-	if err == nil && !found {
-		return errs.NotFound("Package")
+	if err == nil && !known { // a new version
+		return errs.Invalid("_attachments is missing")
 	}
 	return err
 }

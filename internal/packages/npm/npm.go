@@ -3,7 +3,6 @@ package npm
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -81,6 +80,9 @@ type Document struct {
 func Read(r io.Reader, version func(name string, manifest []byte) error, attachment func(name string, content io.Reader) error) (Document, error) {
 	d := Document{Tags: map[string]string{}}
 	s := scanner{bufio.NewReaderSize(r, 32<<10)}
+	if _, err := s.r.Peek(1); err == io.EOF {
+		return d, invalid(errEmpty)
+	}
 	err := s.object(func(member string) error {
 		switch member {
 		case "name":
@@ -121,10 +123,7 @@ func Read(r io.Reader, version func(name string, manifest []byte) error, attachm
 
 // invalid makes the errors of the text errors of the caller.
 func invalid(err error) error {
-	if _, bad := errors.AsType[base64.CorruptInputError](err); bad {
-		return errs.Invalid("the attachment is not valid base64")
-	}
-	for _, bad := range []error{errSyntax, errTooLong, io.ErrUnexpectedEOF} {
+	for _, bad := range []error{errSyntax, errEmpty, errEnd, errObject, errBase64, errTooLong} {
 		if errors.Is(err, bad) {
 			return errs.Invalid("%s", bad.Error()).Because(err)
 		}
@@ -158,7 +157,7 @@ func (s scanner) attachment(name string, attachment func(name string, content io
 			return errSyntax
 		}
 		data := &stringReader{s: s}
-		if err := attachment(name, base64.NewDecoder(base64.StdEncoding, data)); err != nil {
+		if err := attachment(name, newBase64Reader(data)); err != nil {
 			return err
 		}
 		if !data.done { // the decoder stops at the padding

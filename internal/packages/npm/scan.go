@@ -2,13 +2,20 @@ package npm
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 )
 
-// errSyntax is the error of text that is not JSON.
-var errSyntax = errors.New("the body is not valid JSON")
+// Errors of text that is not JSON, or not of this form.
+var (
+	errSyntax = errors.New("the body is not valid JSON")
+	errEmpty  = errors.New("the body is empty")
+	errEnd    = errors.New("the body is not valid JSON: it ends too early")
+	errObject = errors.New("a value in the body is not an object")
+	errBase64 = errors.New("the attachment is not valid base64")
+)
 
 // maxDepth is the number of levels of nesting.
 const maxDepth = 64
@@ -22,7 +29,7 @@ func (s scanner) next() (byte, error) {
 	for {
 		c, err := s.r.ReadByte()
 		if err == io.EOF {
-			return 0, io.ErrUnexpectedEOF
+			return 0, errEnd
 		}
 		if err != nil {
 			return 0, err
@@ -38,7 +45,7 @@ func (s scanner) next() (byte, error) {
 // end checks that nothing follows.
 func (s scanner) end() error {
 	_, err := s.next()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, errEnd) {
 		return nil
 	}
 	if err != nil {
@@ -55,7 +62,7 @@ func (s scanner) object(member func(name string) error) error {
 		return err
 	}
 	if c != '{' {
-		return errSyntax
+		return errObject
 	}
 	for first := true; ; first = false {
 		if c, err = s.next(); err != nil {
@@ -111,7 +118,7 @@ func (s scanner) restOfString(raw *[]byte, limit int) error {
 	for {
 		c, err := s.r.ReadByte()
 		if err == io.EOF {
-			return io.ErrUnexpectedEOF
+			return errEnd
 		}
 		if err != nil {
 			return err
@@ -126,7 +133,7 @@ func (s scanner) restOfString(raw *[]byte, limit int) error {
 			return errSyntax
 		case c == '\\':
 			if c, err = s.r.ReadByte(); err != nil {
-				return io.ErrUnexpectedEOF
+				return errEnd
 			}
 			if err := keep(raw, c, limit); err != nil {
 				return err
@@ -242,7 +249,7 @@ func (r *stringReader) Read(p []byte) (int, error) {
 		// What is buffered is taken without a call for each byte.
 		c, err := r.s.r.ReadByte()
 		if err == io.EOF {
-			return n, io.ErrUnexpectedEOF
+			return n, errEnd
 		}
 		if err != nil {
 			return n, err
@@ -256,7 +263,7 @@ func (r *stringReader) Read(p []byte) (int, error) {
 			return n, nil
 		case c == '\\': // some encoders escape the slash
 			if c, err = r.s.r.ReadByte(); err != nil {
-				return n, io.ErrUnexpectedEOF
+				return n, errEnd
 			}
 			if c != '/' {
 				return n, errSyntax
@@ -271,4 +278,21 @@ func (r *stringReader) Read(p []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// base64Reader decodes the content of an attachment.
+type base64Reader struct{ r io.Reader }
+
+func newBase64Reader(text io.Reader) base64Reader {
+	return base64Reader{base64.NewDecoder(base64.StdEncoding, text)}
+}
+
+// Read implements io.Reader. Its own errors are told from those of the body and of
+// the store that the content goes to.
+func (b base64Reader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if _, corrupt := errors.AsType[base64.CorruptInputError](err); corrupt || err == io.ErrUnexpectedEOF {
+		err = errBase64
+	}
+	return n, err
 }
