@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/bind"
 	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -479,6 +480,10 @@ type updateReleaseLinkParams struct {
 	URL        *string `param:"url" doc:"URL of the link, unique in the release."`
 	DirectPath *string `param:"direct_asset_path" aliases:"filepath" doc:"Path of the permanent URL of the asset."`
 	Type       *string `param:"link_type" enum:"other,runbook,image,package"`
+}
+
+func (updateReleaseLinkParams) ParamRules() []bind.Rule {
+	return []bind.Rule{bind.AtLeastOne("name", "url")}
 }
 
 // updateReleaseLink: https://docs.gitlab.com/api/releases/links/#update-a-release-link

@@ -100,6 +100,7 @@ func TestReleases(t *testing.T) {
 			{Do: "GET " + links + "?per_page=1", As: alice, Status: 200, Want: `[{"name":"n"}]`, WantHeader: map[string]string{"X-Total": "3"}},
 			{Do: "GET " + one, As: alice, Status: 200, Want: `{"name":"n"}`},
 			{Do: "PUT " + one, As: dev, JSON: `{"name":"m","link_type":"image"}`, Status: 200, Want: `{"name":"m","url":"https://example.org/n","link_type":"image"}`},
+			{Do: "PUT " + one, As: dev, JSON: `{"link_type":"other"}`, Status: 400, Want: `{"error":"name, url are missing, at least one parameter must be provided"}`},
 			{Do: "DELETE " + one, As: dev, Status: 200, Want: `{"name":"m"}`},
 			{Do: "GET " + one, As: alice, Status: 404},
 

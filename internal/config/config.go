@@ -182,7 +182,7 @@ func DefaultExternalURL(addr string) string {
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return origin("http", net.JoinHostPort(host, port))
 }
 
 // DefaultPagesURL is the URL of the Pages sites of a server without pages_url,

@@ -207,6 +207,12 @@ func TestValues(t *testing.T) {
 	}{
 		{name: "external URL loses its slash", env: []string{"SVC_EXTERNAL_URL=https://Forge.Example:8443/"},
 			get: func(c Config) any { return c.ExternalURL }, want: "https://forge.example:8443"},
+		{name: "external URL loses the default port", env: []string{"SVC_EXTERNAL_URL=https://forge.example:443"},
+			get: func(c Config) any { return c.ExternalURL }, want: "https://forge.example"},
+		{name: "external URL keeps the default port of another scheme", env: []string{"SVC_EXTERNAL_URL=https://[::1]:80"},
+			get: func(c Config) any { return c.ExternalURL }, want: "https://[::1]:80"},
+		{name: "external URL of the default port", env: []string{"SVC_ADDR=[::1]:80"},
+			get: func(c Config) any { return c.ExternalURL }, want: "http://[::1]"},
 		{name: "external URL follows addr", env: []string{"SVC_ADDR=[::1]:9000"},
 			get: func(c Config) any { return c.ExternalURL }, want: "http://[::1]:9000"},
 		{name: "external URL of a server that listens everywhere", env: []string{"SVC_ADDR=:9000"},

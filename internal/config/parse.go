@@ -166,7 +166,15 @@ func parseExternalURL(text string) (string, error) {
 	case strings.Trim(u.Path, "/") != "":
 		return "", fmt.Errorf("%q has the path %s: serving below a path is not supported, only at the root of a host", text, u.Path)
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+	return origin(u.Scheme, strings.ToLower(u.Host)), nil
+}
+
+// origin returns a URL without a path, as browsers and other clients spell it: they
+// leave out the default port, and some compare the text.
+func origin(scheme, host string) string {
+	host = strings.TrimSuffix(host, ":")
+	host = strings.TrimSuffix(host, map[string]string{"http": ":80", "https": ":443"}[scheme])
+	return scheme + "://" + host
 }
 
 // parseURLOrOff takes the address of a server of others, with a path.
