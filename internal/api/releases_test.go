@@ -136,6 +136,13 @@ func TestReleaseJobToken(t *testing.T) {
 		if len(j.Steps) != 2 || j.Steps[1].Name != "release" || j.Steps[1].When != "on_success" {
 			t.Errorf("the steps of the job are %+v", j.Steps)
 		}
+		// A new tag is for the commit of the pipeline, with each of the programs.
+		script := strings.Join(j.Steps[1].Script, "\n")
+		for _, ref := range []string{`release-cli create --description "d" --tag-name "v1" --ref "$CI_COMMIT_SHA"`, `--no-close-milestone --ref "$CI_COMMIT_SHA"`, `--data-urlencode "ref=$CI_COMMIT_SHA"`} {
+			if !strings.Contains(script, ref) {
+				t.Errorf("%s is missing in %s", ref, script)
+			}
+		}
 		token := map[string]string{"JOB-TOKEN": j.Token}
 		own, others := fmt.Sprintf("/projects/%d/releases", b.project), fmt.Sprintf("/projects/%d/releases", other)
 		s.Table(t, []apptest.Call{

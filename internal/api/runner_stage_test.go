@@ -79,7 +79,10 @@ type assigned struct {
 		Key, Value string
 		Masked     bool
 	}
-	Steps        []struct{ Name, When string }
+	Steps []struct {
+		Name, When string
+		Script     []string
+	}
 	Dependencies []struct {
 		ID    int64
 		Token string

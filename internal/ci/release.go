@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -19,10 +20,12 @@ type releaseAsset struct {
 // has none. They use release-cli or glab, as the image of the job has it, and curl
 // otherwise. The shell expands the variables of the job, and nothing else.
 func (j *Job) ReleaseScript() []string {
-	r := j.Options.Release
-	if r == nil {
+	if j.Options.Release == nil {
 		return nil
 	}
+	with := *j.Options.Release
+	r := &with
+	r.Ref = cmp.Or(r.Ref, "$CI_COMMIT_SHA") // a new tag is for the commit of the pipeline
 	var assets struct {
 		Links []releaseAsset `json:"links"`
 	}

@@ -113,7 +113,6 @@ release:
     tag_name: v$CI_PIPELINE_IID.0
     name: 'Release "$CI_COMMIT_BRANCH" $(echo no)'
     description: ./NOTES.md
-    ref: $CI_COMMIT_SHA
     released_at: '2022-01-02T03:04:05Z'
     assets:
       links:
