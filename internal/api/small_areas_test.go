@@ -21,6 +21,8 @@ func TestBroadcastMessages(t *testing.T) {
 		s.Table(t, []apptest.Call{
 			{Name: "blank", Do: "POST " + at, As: root, JSON: `{"message":" "}`, Status: 400},
 			{Name: "odd theme", Do: "POST " + at, As: root, JSON: `{"message":"x","theme":"pink"}`, Status: 400},
+			{Name: "odd color", Do: "POST " + at, As: root, JSON: `{"message":"x","color":"white"}`, Status: 400, Want: `{"message":{"color":["must be a valid color code"]}}`},
+			{Name: "odd font", Do: "POST " + at, As: root, JSON: `{"message":"x","font":"#12"}`, Status: 400, Want: `{"message":{"font":["must be a valid color code"]}}`},
 			{Name: "odd role", Do: "POST " + at, As: root, JSON: `{"message":"x","target_access_levels":[7]}`, Status: 400},
 			{Name: "ends before it starts", Do: "POST " + at, As: root, JSON: `{"message":"x","starts_at":"2030-01-02T00:00:00Z","ends_at":"2030-01-01T00:00:00Z"}`, Status: 400},
 			{Name: "create", Do: "POST " + at, As: root, JSON: `{"message":"**Maintenance**","target_access_levels":[10,30],"target_path":"*/welcome","dismissable":true}`, Status: 201,
@@ -29,6 +31,7 @@ func TestBroadcastMessages(t *testing.T) {
 			{Name: "one", Do: "GET " + at + "/1", Status: 200},
 			{Name: "change", Do: "PUT " + at + "/1", As: root, JSON: `{"broadcast_type":"notification","target_access_levels":[],"ends_at":"2020-01-01T00:00:00Z","starts_at":"2019-01-01T00:00:00Z"}`, Status: 200,
 				Want: `{"active":false,"broadcast_type":"notification","target_access_levels":[]}`},
+			{Name: "colors", Do: "PUT " + at + "/1", As: root, JSON: `{"color":"#E75","font":"#ffffff"}`, Status: 200, Want: `{"color":"#E75","font":"#ffffff"}`},
 			{Name: "delete", Do: "DELETE " + at + "/1", As: root, Status: 204},
 			{Name: "gone", Do: "GET " + at + "/1", Status: 404},
 		})

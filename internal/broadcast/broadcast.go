@@ -5,6 +5,7 @@ package broadcast
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +118,9 @@ type Change struct {
 	Dismissable *bool
 }
 
+// hexColor matches #rgb and #rrggbb.
+var hexColor = regexp.MustCompile(`\A#(?:[0-9A-Fa-f]{3}){1,2}\z`)
+
 func (m *Message) apply(c Change) error {
 	patch.Set(&m.Text, c.Text)
 	patch.Set(&m.StartsAt, c.StartsAt)
@@ -144,9 +148,14 @@ func (m *Message) apply(c Change) error {
 	if !m.EndsAt.After(m.StartsAt) {
 		wrong.Set("ends_at", "must be after starts_at")
 	}
-	for name, text := range map[string]string{"target_path": m.Path, "color": m.Color, "font": m.Font} {
+	for name, text := range map[string]string{"target_path": m.Path} {
 		if utf8.RuneCountInString(text) > maxField {
 			wrong.Set(name, "is too long (maximum is %d characters)", maxField)
+		}
+	}
+	for name, text := range map[string]*string{"color": c.Color, "font": c.Font} {
+		if text != nil && *text != "" && !hexColor.MatchString(*text) {
+			wrong.Set(name, "must be a valid color code")
 		}
 	}
 	for _, level := range m.Levels {
