@@ -30,7 +30,7 @@ type uploadedJSON struct {
 
 func toUploaded(u *upload.Upload) uploadedJSON {
 	name, mark := u.Name, ""
-	if shown(u.Name) {
+	if upload.IsMedia(u.Name) {
 		name, mark = strings.TrimSuffix(u.Name, path.Ext(u.Name)), "!"
 	}
 	alt := strings.NewReplacer("[", "", "]", "", "\\", "").Replace(name)
@@ -38,15 +38,6 @@ func toUploaded(u *upload.Upload) uploadedJSON {
 		ID: u.ID, Alt: alt, URL: u.Path(), FullPath: "/-/project/" + strconv.FormatInt(u.ProjectID, 10) + u.Path(),
 		Markdown: mark + "[" + alt + "](" + u.Path() + ")",
 	}
-}
-
-// shown reports whether a file is an image, audio or video.
-func shown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tiff", ".ico", ".mp4", ".m4v", ".mov", ".webm", ".ogv", ".mp3", ".oga", ".ogg", ".wav":
-		return true
-	}
-	return false
 }
 
 type createUploadParams struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"svc/internal/bind"
+	"svc/internal/upload"
 	"svc/internal/wiki"
 )
 
@@ -161,7 +162,7 @@ func (m parentEndpoints) attachToWiki(c *call, p wikiAttachmentParams) (wikiAtta
 		return wikiAttachmentJSON{}, err
 	}
 	text := "[" + f.Name + "](" + f.Path + ")"
-	if shown(f.Name) {
+	if upload.IsMedia(f.Name) {
 		text = "![" + strings.TrimSuffix(f.Name, path.Ext(f.Name)) + "](" + f.Path + ")"
 	}
 	return wikiAttachmentJSON{f.Name, f.Path, f.Branch, wikiLinkJSON{f.Path, text}}, nil

@@ -108,6 +108,17 @@ func admit(by actor.Actor, p *Project, moved bool, ref Ref, level Level) (*Proje
 	return p, nil
 }
 
+// RequireMedia returns a project whose images, audio and video can be read without
+// access to it, by everyone who knows their URLs. NotFound if it requires
+// authentication for them.
+func (s *Service) RequireMedia(ctx context.Context, ref Ref) (*Project, error) {
+	p, err := s.Require(ctx, actor.System(), ref, NoAccess)
+	if err == nil && p.Settings.EnforceAuthChecksOnUploads {
+		return nil, errs.NotFound("Project")
+	}
+	return p, err
+}
+
 // RequireGroup is Require for groups. Members of a subgroup or project of a
 // private group can see the group as well.
 func (s *Service) RequireGroup(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Namespace, error) {

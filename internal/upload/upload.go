@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -39,7 +41,7 @@ func New(d Deps) *Service {
 }
 
 // Upload is a file that texts of a project link to. It can be read by users who
-// can see the project and know its secret.
+// can see the project and know its secret; see Service.Open.
 type Upload struct {
 	ID        int64
 	ProjectID int64
@@ -53,6 +55,15 @@ type Upload struct {
 // Path returns the path that texts of the project link to. The name is escaped:
 // it may contain characters that end a link in Markdown or a path in a URL.
 func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + url.PathEscape(u.Name) }
+
+// IsMedia reports whether a file is an image, audio or video, by its name.
+func IsMedia(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tiff", ".ico", ".mp4", ".m4v", ".mov", ".webm", ".ogv", ".mp3", ".oga", ".ogg", ".wav":
+		return true
+	}
+	return false
+}
 
 // key is the key of the file in the object storage.
 func (u *Upload) key() string { return keyOf(u.ProjectID, u.Secret) }
@@ -107,19 +118,27 @@ func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, p d
 }
 
 // Open returns a file by its secret to users who can see the project, and by its
-// ID to Maintainers; NotFound.
+// ID to Maintainers. Everyone gets images, audio and video by their secret if the
+// project does not require authentication for them. NotFound.
 func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) (*Upload, *blob.Object, error) {
 	level := project.NoAccess
 	if secret == "" {
 		level = project.Maintainer
 	}
 	in, err := s.Projects.Require(ctx, by, ref, level)
+	mediaOnly := secret != "" && errs.Is(err, errs.KindNotFound)
+	if mediaOnly {
+		in, err = s.Projects.RequireMedia(ctx, ref)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	u, err := find(ctx, s.DB, in.ID, id, secret)
 	if err != nil {
 		return nil, nil, db.NotFound(err, "File")
+	}
+	if mediaOnly && !IsMedia(u.Name) {
+		return nil, nil, errs.NotFound("Project") // as if the project did not exist
 	}
 	file, err := s.Blobs.Get(ctx, u.key())
 	if err != nil {

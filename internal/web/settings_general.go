@@ -52,7 +52,8 @@ func (w *Web) general(v *visit, in project.Place) error {
 		"snippets_access_level", string(p.Settings.Snippets), "pages_access_level", string(p.Settings.Pages),
 		"environments_access_level", string(p.Settings.Environments), "monitor_access_level", string(p.Settings.Monitor),
 		"releases_access_level", string(p.Settings.Releases), "package_registry_access_level", string(p.Settings.PackageRegistry), "analytics_access_level", string(p.Settings.Analytics),
-		"request_access_enabled", on(p.Settings.RequestAccessEnabled), "lfs_enabled", on(p.Settings.LFSEnabled), "issue_branch_template", p.Settings.IssueBranchTemplate))
+		"request_access_enabled", on(p.Settings.RequestAccessEnabled), "lfs_enabled", on(p.Settings.LFSEnabled),
+		"public_media", on(!p.Settings.EnforceAuthChecksOnUploads), "issue_branch_template", p.Settings.IssueBranchTemplate))
 }
 
 // Features are the parts of a project that have an access level of their own.
@@ -145,6 +146,7 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 		Issues: feature("issues_access_level"), MergeRequests: feature("merge_requests_access_level"),
 		Settings: func(set *project.Settings) {
 			set.RequestAccessEnabled, set.LFSEnabled = v.ticked("request_access_enabled"), v.ticked("lfs_enabled")
+			set.EnforceAuthChecksOnUploads = !v.ticked("public_media") // a form without it asks for nothing
 			patch.Set(&set.Forking, feature("forking_access_level"))
 			patch.Set(&set.Wiki, feature("wiki_access_level"))
 			patch.Set(&set.Snippets, feature("snippets_access_level"))

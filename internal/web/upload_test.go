@@ -22,6 +22,7 @@ func TestUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada, eve := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+	paths := map[string]string{}
 	const closed = "default-src 'none'; sandbox"
 	for name, want := range map[string][3]string{
 		"a b#?%)c.png": {"image/png", `inline; filename="a b#?%)c.png"`, closed}, "x.html": {"application/octet-stream", "attachment; filename=x.html", closed},
@@ -43,7 +44,19 @@ func TestUpload(t *testing.T) {
 		}
 		eve.get(path).want(404)
 		newBrowser(t, s).get(path).want(404)
+		paths[name] = path
 	}
+	// Without authentication for media, the URL of an image is enough.
+	general := fmt.Sprintf("/%s/-/settings/general", p.FullPath)
+	ada.get(general).want(200, "Media files can be viewed without authentication")
+	ada.submit(general, general, "name", "p", "visibility", "private", "lfs_enabled", "1", "public_media", "1").leads(general)
+	newBrowser(t, s).get(paths["a b#?%)c.png"]).want(200)
+	eve.get(paths["a b#?%)c.png"]).want(200)
+	newBrowser(t, s).get(paths["x.html"]).want(404)
+	eve.get(paths["x.html"]).want(404)
+	eve.get(fmt.Sprintf("/-/project/%d/uploads/%s/x.png", p.ID, strings.Repeat("0", 32))).want(404)
+	ada.submit(general, general, "name", "p", "visibility", "private", "lfs_enabled", "1").leads(general)
+	newBrowser(t, s).get(paths["a b#?%)c.png"]).want(404)
 	ada.get(fmt.Sprintf("/-/project/%d/uploads/%s/x", p.ID, strings.Repeat("0", 32))).want(404)
 	ada.get("/-/project/x/uploads/0/x").want(404)
 }
