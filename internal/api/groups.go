@@ -239,7 +239,6 @@ type groupFieldParams struct {
 	ProjectCreationLevel                      *string             `param:"project_creation_level" enum:"noone,owner,maintainer,developer,administrator"`
 	SubgroupCreationLevel                     *string             `param:"subgroup_creation_level" enum:"owner,maintainer"`
 	RequestAccessEnabled                      *bool               `param:"request_access_enabled"`
-	TwoFactorGracePeriod                      *int64              `param:"two_factor_grace_period" doc:"Grace period in hours."`
 	ShareWithGroupLock                        *bool               `param:"share_with_group_lock"`
 	MembershipLock                            *bool               `param:"membership_lock"`
 	LFSEnabled                                *bool               `param:"lfs_enabled"`
@@ -277,7 +276,6 @@ func (p *groupFieldParams) apply(g *project.GroupSettings) {
 	patch.Set(&g.ProjectCreationLevel, p.ProjectCreationLevel)
 	patch.Set(&g.SubgroupCreationLevel, p.SubgroupCreationLevel)
 	patch.Set(&g.RequestAccessEnabled, p.RequestAccessEnabled)
-	patch.Set(&g.TwoFactorGracePeriod, p.TwoFactorGracePeriod)
 	patch.Set(&g.ShareWithGroupLock, p.ShareWithGroupLock)
 	patch.Set(&g.MembershipLock, p.MembershipLock)
 	patch.Set(&g.LFSEnabled, p.LFSEnabled)

@@ -128,6 +128,7 @@ type projectFixedJSON struct {
 	MirrorOverwrites              bool      `json:"mirror_overwrites_diverged_branches"`
 	MirrorBranchRegex             *string   `json:"mirror_branch_regex"`
 	AutoDevops                    bool      `json:"auto_devops_enabled"`
+	ForkPipelines                 bool      `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
 	MergePipelines                bool      `json:"merge_pipelines_enabled"`
 	MergeTrains                   bool      `json:"merge_trains_enabled"`
 	MergeTrainsSkip               bool      `json:"merge_trains_skip_train_allowed"`

@@ -55,7 +55,6 @@ type projectSettingsJSON struct {
 	CIForwardDeploymentRollbackAllowed        bool                     `json:"ci_forward_deployment_rollback_allowed"`
 	CITriggererMayApprove                     bool                     `json:"allow_pipeline_trigger_approve_deployment"`
 	CISeparatedCaches                         bool                     `json:"ci_separated_caches"`
-	CIAllowForkPipelinesToRunInParentProject  bool                     `json:"ci_allow_fork_pipelines_to_run_in_parent_project"`
 	CIJobTokenScopeEnabled                    bool                     `json:"ci_job_token_scope_enabled"`
 	CIPipelineVariablesMinimumOverrideRole    string                   `json:"ci_pipeline_variables_minimum_override_role"`
 	KeepLatestArtifact                        bool                     `json:"keep_latest_artifact"`
@@ -73,13 +72,12 @@ type projectSettingParams struct {
 	MergeRequests *project.Feature `param:"merge_requests_access_level" enum:"disabled,private,enabled"`
 	Builds        *project.Feature `param:"builds_access_level" enum:"disabled,private,enabled"`
 
-	IssuesEnabled            *bool `param:"issues_enabled"`
-	MergeRequestsEnabled     *bool `param:"merge_requests_enabled"`
-	JobsEnabled              *bool `param:"jobs_enabled"`
-	WikiEnabled              *bool `param:"wiki_enabled"`
-	SnippetsEnabled          *bool `param:"snippets_enabled"`
-	ContainerRegistryEnabled *bool `param:"container_registry_enabled"`
-	PackagesEnabled          *bool `param:"packages_enabled" doc:"Deprecated: use package_registry_access_level."`
+	IssuesEnabled        *bool `param:"issues_enabled"`
+	MergeRequestsEnabled *bool `param:"merge_requests_enabled"`
+	JobsEnabled          *bool `param:"jobs_enabled"`
+	WikiEnabled          *bool `param:"wiki_enabled"`
+	SnippetsEnabled      *bool `param:"snippets_enabled"`
+	PackagesEnabled      *bool `param:"packages_enabled" doc:"Deprecated: use package_registry_access_level."`
 
 	Forking                                   *project.Feature `param:"forking_access_level" enum:"disabled,private,enabled"`
 	Wiki                                      *project.Feature `param:"wiki_access_level" enum:"disabled,private,enabled"`
@@ -128,7 +126,6 @@ type projectSettingParams struct {
 	CIForwardDeploymentRollbackAllowed        *bool            `param:"ci_forward_deployment_rollback_allowed"`
 	CITriggererMayApprove                     *bool            `param:"allow_pipeline_trigger_approve_deployment" doc:"Whether the user who started a pipeline may approve its deployments."`
 	CISeparatedCaches                         *bool            `param:"ci_separated_caches"`
-	CIAllowForkPipelinesToRunInParentProject  *bool            `param:"ci_allow_fork_pipelines_to_run_in_parent_project"`
 	CIJobTokenScopeEnabled                    *bool            `param:"ci_job_token_scope_enabled"`
 	CIPipelineVariablesMinimumOverrideRole    *string          `param:"ci_pipeline_variables_minimum_override_role" enum:"developer,maintainer,owner,no_one_allowed"`
 	KeepLatestArtifact                        *bool            `param:"keep_latest_artifact"`
@@ -156,7 +153,6 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	}
 	patch.Set(&s.Wiki, toFeature(p.WikiEnabled))
 	patch.Set(&s.Snippets, toFeature(p.SnippetsEnabled))
-	patch.Set(&s.ContainerRegistry, toFeature(p.ContainerRegistryEnabled))
 	patch.Set(&s.PackageRegistry, toFeature(p.PackagesEnabled))
 	patch.Set(&s.Forking, p.Forking)
 	patch.Set(&s.Wiki, p.Wiki)
@@ -205,7 +201,6 @@ func (p *projectSettingParams) apply(s *project.Settings) {
 	patch.Set(&s.CIForwardDeploymentRollbackAllowed, p.CIForwardDeploymentRollbackAllowed)
 	patch.Set(&s.CITriggererMayApprove, p.CITriggererMayApprove)
 	patch.Set(&s.CISeparatedCaches, p.CISeparatedCaches)
-	patch.Set(&s.CIAllowForkPipelinesToRunInParentProject, p.CIAllowForkPipelinesToRunInParentProject)
 	patch.Set(&s.CIJobTokenScopeEnabled, p.CIJobTokenScopeEnabled)
 	patch.Set(&s.CIPipelineVariablesMinimumOverrideRole, p.CIPipelineVariablesMinimumOverrideRole)
 	patch.Set(&s.KeepLatestArtifact, p.KeepLatestArtifact)

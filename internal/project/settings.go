@@ -60,26 +60,25 @@ type Settings struct {
 	RequestAccessEnabled bool
 	EmailsEnabled        bool
 
-	SharedRunnersEnabled                     bool
-	GroupRunnersEnabled                      bool
-	BuildTimeout                             int64  // seconds
-	BuildGitStrategy                         string // fetch or clone
-	AutoCancelPendingPipelines               string // enabled or disabled
-	AutoDevopsDeployStrategy                 string
-	CIConfigPath                             string
-	CIDefaultGitDepth                        int64
-	CIForwardDeploymentEnabled               bool
-	CIForwardDeploymentRollbackAllowed       bool
-	CITriggererMayApprove                    bool // the user who starts a pipeline may approve its deployments
-	CISeparatedCaches                        bool
-	CIAllowForkPipelinesToRunInParentProject bool
-	CIJobTokenScopeEnabled                   bool
-	CIPipelineVariablesMinimumOverrideRole   string
-	KeepLatestArtifact                       bool
-	PublicJobs                               bool
-	EnforceAuthChecksOnUploads               bool
-	WarnAboutPotentiallyUnwantedCharacters   bool
-	ShowDefaultAwardEmojis                   bool
+	SharedRunnersEnabled                   bool
+	GroupRunnersEnabled                    bool
+	BuildTimeout                           int64  // seconds
+	BuildGitStrategy                       string // fetch or clone
+	AutoCancelPendingPipelines             string // enabled or disabled
+	AutoDevopsDeployStrategy               string
+	CIConfigPath                           string
+	CIDefaultGitDepth                      int64
+	CIForwardDeploymentEnabled             bool
+	CIForwardDeploymentRollbackAllowed     bool
+	CITriggererMayApprove                  bool // the user who starts a pipeline may approve its deployments
+	CISeparatedCaches                      bool
+	CIJobTokenScopeEnabled                 bool
+	CIPipelineVariablesMinimumOverrideRole string
+	KeepLatestArtifact                     bool
+	PublicJobs                             bool
+	EnforceAuthChecksOnUploads             bool
+	WarnAboutPotentiallyUnwantedCharacters bool
+	ShowDefaultAwardEmojis                 bool
 }
 
 func defaultSettings() Settings {
@@ -92,7 +91,7 @@ func defaultSettings() Settings {
 		LFSEnabled: true, RequestAccessEnabled: true, EmailsEnabled: true,
 		SharedRunnersEnabled: true, GroupRunnersEnabled: true, BuildTimeout: 3600, BuildGitStrategy: "fetch", AutoCancelPendingPipelines: "enabled",
 		AutoDevopsDeployStrategy: "continuous", CIDefaultGitDepth: 20, CIForwardDeploymentEnabled: true, CIForwardDeploymentRollbackAllowed: true,
-		CISeparatedCaches: true, CIAllowForkPipelinesToRunInParentProject: true, CIPipelineVariablesMinimumOverrideRole: "developer",
+		CISeparatedCaches: true, CIPipelineVariablesMinimumOverrideRole: "developer",
 		KeepLatestArtifact: true, PublicJobs: true, EnforceAuthChecksOnUploads: true, WarnAboutPotentiallyUnwantedCharacters: true,
 		ShowDefaultAwardEmojis: true,
 	}
