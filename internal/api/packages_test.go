@@ -554,3 +554,35 @@ func TestPackageJobTokens(t *testing.T) {
 		wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/generic/tool/1.0/x", other.ID), job, "x", 201)
 	})
 }
+
+// TestListPackages lists the packages of a project by type and version, and those of a
+// group, with packages of others between them.
+func TestListPackages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		g := made(t, s, alice, "POST /groups", `{"name":"Tools","path":"tools"}`)
+		in := made(t, s, alice, "POST /projects", fmt.Sprintf(`{"name":"In","path":"in","namespace_id":%d}`, g))
+		out := made(t, s, alice, "POST /projects", `{"name":"Out","path":"out"}`)
+		for n := 1; n <= 4; n++ {
+			for _, id := range []int64{in, out} {
+				s.Clock.Move(time.Second)
+				wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/generic/k%d/1.%d/x", id, n, n%2), private(alice), "x", 201)
+			}
+		}
+		of := func(query string) string { return fmt.Sprintf("GET /projects/%d/packages?%s", in, query) }
+		group := func(query string) string { return fmt.Sprintf("GET /groups/%d/packages?%s", g, query) }
+		s.Table(t, []apptest.Call{
+			{Name: "type", Do: of("package_type=generic&sort=desc&per_page=3"), As: alice, Status: 200, Want: `[{"name":"k4"},{"name":"k3"},{"name":"k2"}]`},
+			{Name: "no such type", Do: of("package_type=npm"), As: alice, Status: 200, Want: `[]`},
+			{Name: "version", Do: of("package_version=1.1&order_by=name&sort=desc"), As: alice, Status: 200, Want: `[{"name":"k3"},{"name":"k1"}]`},
+			{Name: "both", Do: of("package_version=1.0&package_type=generic&sort=asc"), As: alice, Status: 200, Want: `[{"name":"k2"},{"name":"k4"}]`},
+			{Name: "only one", Do: of("package_version=1.0&package_type=npm"), As: alice, Status: 200, Want: `[]`},
+			{Name: "second page", Do: of("package_version=1.0&sort=asc&per_page=1&page=2"), As: alice, Status: 200, Want: `[{"name":"k4"}]`},
+			{Name: "group", Do: group("sort=desc&per_page=2"), As: alice, Status: 200, Want: `[{"name":"k4","project_path":"tools/in"},{"name":"k3","project_path":"tools/in"}]`},
+			{Name: "oldest", Do: group("sort=asc&per_page=2"), As: alice, Status: 200, Want: `[{"name":"k1","project_path":"tools/in"},{"name":"k2","project_path":"tools/in"}]`},
+			{Name: "last page", Do: group("sort=asc&per_page=3&page=2"), As: alice, Status: 200, Want: `[{"name":"k4","project_path":"tools/in"}]`},
+			{Name: "by version in a group", Do: group("package_version=1.1&sort=asc&per_page=1"), As: alice, Status: 200, Want: `[{"name":"k1","project_path":"tools/in"}]`},
+		})
+	})
+}

@@ -29,7 +29,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, f F
 	if err != nil {
 		return nil, db.Page[*Package]{}, err
 	}
-	page, err := listPackages(ctx, s.DB, f, pg, inProject, p.ID)
+	page, err := listPackages(ctx, s.DB, p.ID, f, pg, inProject, p.ID)
 	if err == nil {
 		err = s.fill(ctx, by, []*project.Project{p}, page.Items)
 	}
@@ -51,7 +51,7 @@ func (s *Service) ListGroup(ctx context.Context, by actor.Actor, ref project.Ref
 	if f.ExcludeSubgroups {
 		in = directlyIn
 	}
-	page, err := listPackages(ctx, s.DB, f, pg, both(in, cond), append([]any{g.ID}, args...)...)
+	page, err := listPackages(ctx, s.DB, 0, f, pg, both(in, cond), append([]any{g.ID}, args...)...)
 	if err != nil {
 		return nil, page, fmt.Errorf("list packages: %w", err)
 	}
