@@ -31,7 +31,7 @@ var packageRows = map[string]ciRow{
 
 	"GET " + npmAt + "/{package_name}":                                   {path: "/packages/npm/none", open: true, most: true, ok: 404},
 	"GET " + npmAt + "/{package_name}/-/{file_name}":                     {path: "/packages/npm/none/-/none-1.0.0.tgz", open: true, most: true, ok: 404},
-	"PUT " + npmAt + "/{package_name}":                                   doneBy(project.Developer, "/packages/npm/none", `{"name":"none","versions":{"1.0.0":{}}}`, 404),
+	"PUT " + npmAt + "/{package_name}":                                   doneBy(project.Developer, "/packages/npm/none", `{"name":"none","versions":{"1.0.0":{}}}`, 400),
 	"DELETE " + npmAt + "/{package_name}":                                doneBy(project.Maintainer, "/packages/npm/none/-rev/1", "", 404),
 	"GET " + npmAt + "/-/package/{package_name}/dist-tags":               {path: "/packages/npm/-/package/none/dist-tags", open: true, most: true, ok: 404},
 	"PUT " + npmAt + "/-/package/{package_name}/dist-tags/{tag}":         doneBy(project.Developer, "/packages/npm/-/package/none/dist-tags/beta", `"1.0.0"`, 404),
