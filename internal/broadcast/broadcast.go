@@ -148,10 +148,8 @@ func (m *Message) apply(c Change) error {
 	if !m.EndsAt.After(m.StartsAt) {
 		wrong.Set("ends_at", "must be after starts_at")
 	}
-	for name, text := range map[string]string{"target_path": m.Path} {
-		if utf8.RuneCountInString(text) > maxField {
-			wrong.Set(name, "is too long (maximum is %d characters)", maxField)
-		}
+	if utf8.RuneCountInString(m.Path) > maxField {
+		wrong.Set("target_path", "is too long (maximum is %d characters)", maxField)
 	}
 	for name, text := range map[string]*string{"color": c.Color, "font": c.Font} {
 		if text != nil && *text != "" && !hexColor.MatchString(*text) {

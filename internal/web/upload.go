@@ -12,8 +12,8 @@ func (w *Web) uploadPages() {
 	w.page("GET /-/project/{id}/uploads/{secret}/{name}", anyone, w.upload)
 }
 
-// upload serves a file that a text of a project links to. Images are shown; other files are downloaded, because users
-// uploaded them.
+// upload serves a file that a text of a project links to. Images are shown; other
+// files are downloaded, because users uploaded them.
 func (w *Web) upload(v *visit) error {
 	id, err := v.number("id")
 	if err != nil {

@@ -287,8 +287,8 @@ func newBase64Reader(text io.Reader) base64Reader {
 	return base64Reader{base64.NewDecoder(base64.StdEncoding, text)}
 }
 
-// Read implements io.Reader. Its own errors are told from those of the body and of
-// the store that the content goes to.
+// Read implements io.Reader. It returns errBase64 for bad text, so that callers can
+// distinguish it from errors of the body and of the object store.
 func (b base64Reader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if _, corrupt := errors.AsType[base64.CorruptInputError](err); corrupt || err == io.ErrUnexpectedEOF {
