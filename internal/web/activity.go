@@ -115,7 +115,7 @@ func (w *Web) ownActivity(v *visit) error {
 	})
 }
 
-// userActivity is the address of GitLab.
+// userActivity redirects from the path that GitLab has for the activity of a user.
 func (w *Web) userActivity(v *visit) error {
 	return v.redirect(pathTo(chi.URLParam(v.r, "username")) + "?tab=activity")
 }
@@ -246,7 +246,7 @@ func (e *eventView) describePush(base string) {
 	}
 }
 
-// thingName returns the name of an object of a project, and its path.
+// thingName returns the name and the path of an object of a project.
 func thingName(kind string, iid int64, base string) (name, path string) {
 	for _, k := range []struct{ kind, word, sign, page string }{
 		{"Issue", "issue", "#", "issues"}, {"MergeRequest", "merge request", "!", "merge_requests"}, {"Milestone", "milestone", "%", "milestones"},
@@ -274,7 +274,7 @@ func apart(name string) string {
 	return b.String()
 }
 
-// beginning returns the first part of a text.
+// beginning returns the first characters of a text.
 func beginning(text string) string {
 	const most = 160
 	text = strings.Join(strings.Fields(text), " ")

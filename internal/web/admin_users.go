@@ -183,7 +183,7 @@ func (w *Web) adminSaveUser(v *visit) error {
 	}
 	_, err = w.Users.Update(v, v.actor, u.ID, c)
 	if errs.Is(err, errs.KindNotFound) && c.Username != nil {
-		err = errs.InvalidField("username", "has already been taken") // as the API has it, that is not found
+		err = errs.InvalidField("username", "has already been taken") // the API answers "not found" here
 	}
 	if err != nil {
 		if err := f.refused(err); err != nil {

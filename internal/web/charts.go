@@ -68,7 +68,8 @@ type piece struct {
 	word  string
 }
 
-// drawBars draws a bar for each day. All texts in it are ours.
+// drawBars draws a bar for each day. Its texts need no escaping: they do not come
+// from users.
 func drawBars(days []ci.DayStats, of func(ci.DayStats) []piece, say func(float64) string) template.HTML {
 	const width, height, left, bottom, top = 700.0, 220.0, 54.0, 24.0, 10.0
 	most := 0.0
@@ -139,7 +140,8 @@ func coverageColour(percent float64) string {
 	return "#d1394f"
 }
 
-// drawBadge draws two words side by side. They are our own.
+// drawBadge draws two texts side by side. They need no escaping: they do not come
+// from users.
 func drawBadge(label, value, colour string) string {
 	const letter, pad = 6.8, 12.0
 	a, b := float64(len(label))*letter+pad, float64(len(value))*letter+pad

@@ -24,14 +24,13 @@ func (w *Web) codePages() {
 	w.refPages()
 }
 
-// codeHead is what pages of a place in the code begin with: a revision, and a
-// path in it.
+// codeHead has the common data of the pages of a path in a revision.
 type codeHead struct {
 	head
-	Ref   string // as it is named
+	Ref   string // as the URL names it
 	Path  string
 	Steps []crumb // of the path
-	At    git.OID // what Ref is now; empty for the default branch
+	At    git.OID // the commit of Ref; empty for the default branch
 }
 
 func (w *Web) codeHead(v *visit, ref project.Ref, tab string) (codeHead, error) {
@@ -47,10 +46,10 @@ func (w *Web) codeHead(v *visit, ref project.Ref, tab string) (codeHead, error) 
 	return p, nil
 }
 
-// in names the project once it was found, by what never changes.
+// in returns a reference to the project by its ID, which does not change.
 func (h head) in() project.Ref { return project.RefTo(h.Project.ID) }
 
-// name is the place for the title of a page.
+// name returns the path and the revision, for titles.
 func (h codeHead) name() string { return strings.TrimPrefix(h.Path+" at "+h.Ref, " at ") }
 
 // split separates the name of a branch, tag or commit from the path after it;
@@ -80,9 +79,9 @@ func (w *Web) split(v *visit, ref project.Ref, text string) (rev, at string, id 
 	return rev, at, id, err
 }
 
-// shown makes a name or line safe to show: characters that cannot be
-// seen, or turns the direction of what stands around it, is spelled out.
-// A line is shown up to its first maxLine bytes.
+// shown makes a name or a line safe to show: it spells out characters that are
+// invisible or change the direction of the text around them. A line is cut after
+// maxLine bytes.
 func shown(text string) string {
 	if len(text) > maxLine {
 		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
@@ -95,12 +94,13 @@ func shownText(text string) string { return spell(text, '\n') }
 
 const (
 	maxLine        = 4 << 10   // bytes of a name or a title that are shown
-	maxMessage     = 256 << 10 // bytes of the message of a commit on its page
-	maxMessagePart = 16 << 10  // and in a list
+	maxMessage     = 256 << 10 // bytes of a commit message on the page of the commit
+	maxMessagePart = 16 << 10  // bytes of a commit message in a list
 )
 
 // shownMessage is shownText for the message of a commit or a tag, and
-// shownMessagePart is that in a list. What is too long is cut, and says so.
+// shownMessagePart for messages in a list. A message that is too long is cut, with a
+// remark.
 func shownMessage(text string) string     { return cutMessage(text, maxMessage) }
 func shownMessagePart(text string) string { return cutMessage(text, maxMessagePart) }
 
@@ -122,7 +122,7 @@ func spell(text string, also rune) string {
 		case plain(r):
 			b.WriteRune(r)
 		case r < 0x20:
-			b.WriteRune(0x2400 + r) // the picture of it
+			b.WriteRune(0x2400 + r) // the symbol of the control character
 		case r == 0x7f:
 			b.WriteRune(0x2421)
 		case r >= 0x80 && r < 0xa0, r == 0x61c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff, r == 0x2028, r == 0x2029:
@@ -134,7 +134,7 @@ func spell(text string, also rune) string {
 	return b.String()
 }
 
-// spelled is a rune by its number.
+// spelled returns the code point of a character: "[U+200E]".
 func spelled(r rune) string {
 	const digits = "0123456789ABCDEF"
 	return "[U+" + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]}) + "]"

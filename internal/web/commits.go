@@ -25,14 +25,14 @@ func (w *Web) commitPages() {
 	w.projectPage("POST commit/{id}/notes", signedIn, w.commentOnCommit)
 }
 
-// byline is a commit with the account of its author, if there is one, and the
-// state of its newest pipeline, if there is one.
+// byline is a commit with the account of its author and the state of its newest
+// pipeline, if they exist.
 type byline struct {
 	*git.Commit
 	By *user.User
 	CI *ciStatus
 
-	Signature *repo.Signature // nil without one
+	Signature *repo.Signature // nil if the commit has no signature
 }
 
 // Body is the message without its first line.
@@ -41,8 +41,8 @@ func (b byline) Body() string {
 	return strings.TrimSpace(body)
 }
 
-// bylines finds the accounts of the authors and the pipelines in a project,
-// all at once.
+// bylines reads the accounts of the authors, the pipelines and the signatures of
+// commits, in one query each.
 func (w *Web) bylines(v *visit, in *project.Project, list []*git.Commit) ([]byline, error) {
 	var addresses, ids []string
 	for _, c := range list {
@@ -86,7 +86,8 @@ func days(list []byline) []commitDay {
 	return days
 }
 
-// daysOf is commits of the project whose pages begin with Base, for templates.
+// daysOf is the data of the template of commits. Base is the URL of the pages of the
+// project.
 type daysOf struct {
 	Base string
 	Days []commitDay
@@ -104,14 +105,14 @@ type commitsPage struct {
 func (commitsPage) view() string    { return "project/commits" }
 func (p commitsPage) title() string { return "Commits of " + p.name() + " · " + p.Project.FullName() }
 
-// defaultCommits leads to the commits of the default branch.
+// defaultCommits redirects to the commits of the default branch.
 func (w *Web) defaultCommits(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "commits")
 	if err != nil {
 		return err
 	}
 	if h.Project.DefaultBranch == "" {
-		return v.redirect("/" + h.Project.FullPath) // which says how to begin
+		return v.redirect("/" + h.Project.FullPath) // that page explains how to push the first commit
 	}
 	return v.redirect(pathTo(h.Project.FullPath, "-", "commits", h.Project.DefaultBranch))
 }
@@ -139,7 +140,7 @@ func (w *Web) commits(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// branchNames are the names to choose from, the first ones.
+// branchNames returns the first branches, as suggestions.
 func (w *Web) branchNames(v *visit, h head) ([]string, error) {
 	_, page, err := w.Repos.Branches(v, v.actor, h.in(), repo.RefFilter{}, db.Paging{Limit: 50})
 	if err != nil {
@@ -157,7 +158,7 @@ type commitPage struct {
 	head
 	Commit    byline
 	Stats     *git.Stat
-	Committer string // if it is another one than the author
+	Committer string // empty if the author is also the committer
 	Branches  []string
 	Tags      []string
 	MoreRefs  bool
@@ -271,8 +272,8 @@ func (w *Web) commentOnCommit(v *visit, ref project.Ref) error {
 	return v.redirect(fmt.Sprintf("%s#note_%d", to, made.ID))
 }
 
-// leadToComment leads to the page that shows a comment on the commit. Links from
-// elsewhere cannot know which one that is.
+// leadToComment redirects to the page that shows a comment on the commit. Links from
+// other pages do not know which page that is.
 func (w *Web) leadToComment(v *visit, h head, comment string) error {
 	id, err := strconv.ParseInt(comment, 10, 64)
 	if err != nil {
@@ -283,11 +284,11 @@ func (w *Web) leadToComment(v *visit, h head, comment string) error {
 	if err != nil {
 		return err
 	}
-	// The page is named even if it is the first: the script asks only once.
+	// The URL names the page even if it is the first: the script asks only once.
 	return v.redirect(fmt.Sprintf("%s?%s=%d#note_%d", pathTo(h.Project.FullPath, "-", "commit", commit), commentsParam, (n-1)/perDiscussions+1, id))
 }
 
-// commitRefs finds the branches and tags that have the commit.
+// commitRefs reads the branches and tags that contain the commit.
 func (w *Web) commitRefs(v *visit, p *commitPage) error {
 	for kind, to := range map[repo.RefKind]*[]string{repo.BranchRef: &p.Branches, repo.TagRef: &p.Tags} {
 		page, err := w.Repos.CommitRefs(v, v.actor, p.in(), string(p.Commit.ID), kind, db.Paging{Limit: shownRefs})

@@ -15,7 +15,7 @@ func (w *Web) comparePages() {
 	w.projectPage("GET compare/*", anyone, w.compare)
 }
 
-// comparePage is what one revision has and another has not.
+// comparePage is a comparison of two revisions, or the form to choose them.
 type comparePage struct {
 	head
 	From, To string
@@ -42,8 +42,8 @@ func (p comparePage) title() string {
 // first.
 const shownCommits = 50
 
-// chooseCompare is the form, and where it is sent: the comparison has an
-// address of its own.
+// chooseCompare shows the form, and redirects to the comparison when the form is
+// submitted.
 func (w *Web) chooseCompare(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "compare")
 	if err != nil {
@@ -64,8 +64,8 @@ func (w *Web) chooseCompare(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-// compare shows "main...topic", from the merge base of both, or "main..topic",
-// as they are. Names can hold no two dots.
+// compare shows "main...topic", the changes since the merge base, or "main..topic",
+// the direct diff. Names of refs cannot contain two dots.
 func (w *Web) compare(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "compare")
 	if err != nil {

@@ -186,7 +186,7 @@ func (w *Web) completeMilestones(v *visit, in project.Place, text string) ([]sug
 	})
 }
 
-// quotedName is a name as a reference has it: in quotes unless it is one word.
+// quotedName returns a name as references need it: in quotes unless it is one word.
 func quotedName(name string) string {
 	if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" {
 		return name

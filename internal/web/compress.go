@@ -17,21 +17,21 @@ import (
 // fit into one round trip anyway.
 const minPacked = 10 << 10
 
-// packers compress answers quickly rather than well: HTML becomes a sixth
-// either way.
+// packers compress responses with the fastest level: HTML shrinks to a sixth with
+// every level.
 var packers = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
 	return z
 }}
 
-// answer sends a whole text that is made here, compressed if it is long. Its
-// type is set; what others wrote, in their files, does not come this way.
+// answer sends a response that is complete in memory, compressed if it is long. Its
+// content type is set before. Files of users are not sent this way.
 //
-// Tokens of forms are masked, so that the length of a page does not reveal them
-// to an attacker who has users load it with guesses (BREACH).
+// Tokens of forms are masked, so that the length of a page does not reveal them to
+// an attacker who makes users load it with guesses (BREACH).
 //
-// It takes over the buffer. A long answer is written through the spool, so that
-// no client holds memory by reading slowly.
+// answer takes over the buffer. A long response is written through the spool, so
+// that slow clients do not hold memory.
 func (v *visit) answer(status int, b *bytes.Buffer) {
 	h := v.w.Header()
 	if b.Len() >= minPacked && httpreq.AcceptsGzip(v.r) {
@@ -39,7 +39,7 @@ func (v *visit) answer(status int, b *bytes.Buffer) {
 		packed.Reset()
 		z := packers.Get().(*gzip.Writer)
 		z.Reset(packed)
-		_, _ = z.Write(b.Bytes()) // memory takes everything
+		_, _ = z.Write(b.Bytes()) // writes to memory do not fail
 		_ = z.Close()
 		packers.Put(z)
 		recycle(b)
@@ -60,13 +60,13 @@ func (v *visit) answer(status int, b *bytes.Buffer) {
 		_, err := b.WriteTo(out)
 		return err
 	})
-	if err != nil { // half a page must not look like a whole one
+	if err != nil { // aborts the response, so that the client notices that the page is incomplete
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// maxWhole is the largest buffer that is kept, and the longest answer that is in
-// memory while the client takes it.
+// maxWhole is the largest buffer that is kept for reuse, and the longest response
+// that stays in memory while the client reads it.
 const maxWhole = 1 << 20
 
 func recycle(b *bytes.Buffer) {

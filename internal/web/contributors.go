@@ -15,7 +15,7 @@ func (w *Web) contributorPages() {
 	w.projectPage("GET graphs/*", anyone, w.contributors)
 }
 
-// contributorsPage is who wrote the code, and when.
+// contributorsPage lists the authors of the commits of a revision.
 type contributorsPage struct {
 	head
 	Ref          string
@@ -25,12 +25,12 @@ type contributorsPage struct {
 	Count        int // of contributors
 	Commits      int
 	Counting     bool // more commits are being read
-	// Lines is the count of changed lines, which begins when the commits are counted;
+	// Lines counts the changed lines. The count starts when the commits are counted;
 	// nil before that, and for visitors who have not signed in.
 	Lines *git.AuthorCount
 }
 
-// person is one who wrote commits.
+// person is a contributor.
 type person struct {
 	git.Contributor
 	By   *user.User // the account, if there is one
@@ -57,11 +57,12 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 	}
 	list := count.Authors
 	p.Count, p.Counting = len(list), !count.Done
-	if p.Counting { // the browser asks again, with or without scripts
+	if p.Counting { // the browser loads the page again, without a script
 		v.w.Header().Set("Refresh", "2")
 	}
 	lines := map[string]git.Stat{}
-	// It takes minutes for a large repository, so visitors do not start it.
+	// Counting takes minutes in a large repository, so visitors who have not signed
+	// in do not start it.
 	if count.Done && len(list) > 0 && !v.actor.Anonymous() {
 		if p.Lines, err = w.Repos.CountLines(v, v.actor, h.in(), p.Ref); err != nil {
 			return err

@@ -109,7 +109,7 @@ func (w *Web) highlightSides(ctx context.Context, name string, list []diffLine, 
 		}
 		highlighted, err := w.Markup.Lines(ctx, markup.Source{Name: name, Text: shownText(text)})
 		if err != nil || len(highlighted) < len(lines) {
-			continue // plain is good enough
+			continue // the line stays without highlighting
 		}
 		for i, place := range at {
 			if place[side] >= 0 {
@@ -119,7 +119,7 @@ func (w *Web) highlightSides(ctx context.Context, name string, list []diffLine, 
 	}
 }
 
-// hunk reads the first lines out of "@@ -1,2 +3,4 @@".
+// hunk parses the numbers of the first lines in "@@ -1,2 +3,4 @@".
 func hunk(line string) (old, now int) {
 	for _, word := range strings.Fields(line) {
 		number, _, _ := strings.Cut(strings.TrimLeft(word, "-+"), ",")
@@ -153,10 +153,9 @@ func (w *Web) drawnDiff(ctx context.Context, name, text string, parallel bool, b
 	return html
 }
 
-// drawDiff makes the rows of a table. There may be thousands, so they are
-// drawn without a template, and numbers and signs are left to the stylesheet:
-// who copies lines gets the lines alone. The threads on a line are below
-// it.
+// drawDiff draws the rows of a table. There may be thousands, so they are drawn
+// without a template. The stylesheet adds line numbers and signs, so that copied
+// text has only the lines. The threads on a line are below it.
 func (w *Web) drawDiff(ctx context.Context, name, text string, parallel bool, below lineNotes) template.HTML {
 	var b strings.Builder
 	lines := w.parseDiff(ctx, name, text)

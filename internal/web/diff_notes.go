@@ -15,18 +15,18 @@ import (
 	"svc/internal/project"
 )
 
-// lineAt is a line of the diff of a file: its number in the old and in the new
-// one, 0 where it is not.
+// lineAt is a line of the diff of a file: its numbers in the old and in the new
+// file, 0 if it is not in that file.
 type lineAt struct{ old, new int }
 
-// String is the line as forms and scripts name it.
+// String returns the line as forms and scripts name it.
 func (l lineAt) String() string { return fmt.Sprintf("%d_%d", l.old, l.new) }
 
 // lineNotes has the threads on the lines of a file.
 type lineNotes struct {
 	at map[lineAt]template.HTML
-	// newSide: lines are known by their number in the new file alone, because the
-	// old file is not the one that the threads are about.
+	// newSide means that lines are identified by their number in the new file only,
+	// because the threads are not about this old file.
 	newSide bool
 }
 
@@ -41,8 +41,7 @@ func drawBelow(b *strings.Builder, columns string, below lineNotes, l *diffLine)
 	}
 	html := below.at[at]
 	if l.old != 0 && l.new != 0 && !below.newSide {
-		// Without changes of whitespace, a line that was changed may look as if it
-		// was not.
+		// If whitespace changes are hidden, a changed line may look unchanged.
 		html += below.at[lineAt{old: l.old}] + below.at[lineAt{new: l.new}]
 	}
 	if html != "" {
@@ -68,7 +67,7 @@ type lineThreads struct {
 	on     plan.Noteable
 	show   discussions
 	files  map[string][]placedThread // by the new path
-	wanted int64                     // the note that the address names
+	wanted int64                     // ID of the note that the URL names
 	err    error                     // of drawing
 }
 
@@ -100,7 +99,7 @@ func (t *lineThreads) Next() string {
 	return ""
 }
 
-// wantedFile is the file with the note that the address names.
+// wantedFile is the file with the note that the URL names.
 func (t *lineThreads) wantedFile() string {
 	if t == nil || t.wanted == 0 {
 		return ""

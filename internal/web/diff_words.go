@@ -46,7 +46,7 @@ func (d *wordDiff) compare(old, now string) (removed, added []wordSpan) {
 		d.work += cells
 		commonWords(old, now, midA, midB, keepA, keepB)
 	}
-	same := 0 // letters in common
+	same := 0 // characters in common
 	for i, w := range a {
 		if i < head || i >= len(a)-tail || keepA[i-head] {
 			same += len(strings.TrimSpace(old[w.from:w.to]))
@@ -110,7 +110,7 @@ func splitWords(line string) []wordSpan {
 	for i, r := range line {
 		kind := 0
 		switch {
-		case unicode.IsLetter(r), unicode.IsDigit(r), r == '_', unicode.Is(unicode.Mn, r), r == utf8.RuneError: // of a letter in another encoding, mostly
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '_', unicode.Is(unicode.Mn, r), r == utf8.RuneError: // part of a letter in another encoding, mostly
 			kind = 1
 		case r == ' ', r == '\t':
 			kind = 2

@@ -43,7 +43,7 @@ func (w *Web) commentPages(c commentable) {
 	w.reactionPages(c)
 }
 
-// discussions has the discussions of an object, and what the user may do with them.
+// discussions has the discussions of an object, and the permissions of the user.
 type discussions struct {
 	At      string // URL of the target
 	Base    string // "/group/project/-/"
@@ -57,12 +57,12 @@ type discussions struct {
 	Locked  bool
 	Event   string    // close or reopen, if the visitor may
 	Given   reactions // to the object itself
-	Follow  string    // address of the form of an issue that continues threads; empty if the visitor may not
-	Review  string    // the text of the button that adds to the review; empty without
+	Follow  string    // URL of the form of an issue that continues threads; empty if the visitor may not create it
+	Review  string    // label of the button that adds a comment to the review; empty without the button
 	Pending []draftView
 }
 
-// Blank is an empty form.
+// Blank returns an empty form.
 func (discussions) Blank() form { return form{} }
 
 // thread is a discussion on a page.
@@ -72,10 +72,10 @@ type thread struct {
 	Settled  *plan.Note // the note about its resolution
 	Together bool       // a thread
 	Where    string     // position in a diff; empty for other threads
-	There    string     // address of that
-	File     string     // of the lines that it is about; empty for a whole file
+	There    string     // URL of that position
+	File     string     // the file of the lines; empty for a whole file
 	Left     int        // number of notes that are not shown
-	Whole    string     // address of all notes, when some are left
+	Whole    string     // URL of all notes, if some are not shown
 	Drafts   []draftView
 }
 
@@ -83,7 +83,7 @@ type thread struct {
 type noteView struct {
 	*plan.Note
 	Text      template.HTML
-	May       bool // change it
+	May       bool // the user may change it
 	Reactions reactions
 }
 
@@ -149,7 +149,7 @@ func (w *Web) threads(v *visit, on plan.Noteable, at string, list []*plan.Discus
 	}
 	counts := make([]int, len(list)) // of the notes that are shown
 	for i, d := range list {
-		room := maxNotes - (len(texts) - shown) - (len(list) - i - 1) // one for each that follows
+		room := maxNotes - (len(texts) - shown) - (len(list) - i - 1) // one for each following discussion
 		counts[i] = min(len(d.Notes), max(room, 1))
 		for _, n := range d.Notes[:counts[i]] {
 			texts = append(texts, plan.Text{Source: n.Body, Whole: fmt.Sprintf("%s/notes/%d", whole, n.ID), Suggestion: w.suggestion(v, at, n)})
@@ -311,7 +311,7 @@ func (v *visit) doneWithCommands(text string, out *plan.Outcome, to string) erro
 	return v.redirect(to)
 }
 
-// backTo is the page of the discussions that a form was on.
+// backTo returns the page of the discussions that a form was on.
 func (v *visit) backTo(at string, note int64) string {
 	if page := v.text("page"); page != "" && page != "1" && len(page) < 5 && clean(page) {
 		at += "?page=" + template.URLQueryEscaper(page)
@@ -333,8 +333,7 @@ func (w *Web) resolve(c commentable) func(*visit, project.Ref) error {
 	}
 }
 
-// writing is the page of a comment: one that is edited, was refused, or is
-// previewed.
+// writing is the page of a comment that is edited, was refused, or is previewed.
 type writing struct {
 	planHead
 	Action   string

@@ -34,7 +34,7 @@ type editPage struct {
 	Newer   *string // the content of the file, if another commit changed it since
 
 	Templates []templateGroup // to start a new file from
-	Template  string          // that the form was filled with
+	Template  string          // the template that filled the form
 }
 
 func (editPage) view() string { return "project/edit" }
@@ -66,7 +66,7 @@ func (w *Web) editPage(v *visit, ref project.Ref, action string) (editPage, erro
 	}
 	p := editPage{codeHead: codeHead{head: h}, Action: action}
 	if h.Project.DefaultBranch == "" && (action == "new" || action == "upload") && h.Code {
-		// The first file of an empty repository makes its branch.
+		// The first file of an empty repository creates its branch.
 		p.Ref, p.Branch, p.MayHere = strings.Trim(v.rest(), "/"), true, true
 	} else if p.codeHead, err = w.codeHead(v, ref, "files"); err != nil {
 		return p, err

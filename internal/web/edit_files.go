@@ -223,9 +223,8 @@ func (p *editPage) refusedCommit(err error) error {
 	return nil
 }
 
-// commitActions commits changes to the branch that the form names and returns
-// the address of the page to show then: below that of branches, or the form of a
-// merge request.
+// commitActions commits changes to the branch of the form. It returns the URL of the
+// next page: the branch, or the form of a merge request.
 func (w *Web) commitActions(v *visit, p editPage, message, below string, actions ...repo.FileAction) (string, error) {
 	n := repo.NewCommit{Branch: v.text("branch"), Message: v.text("message"), Actions: actions}
 	if n.Message == "" {

@@ -67,7 +67,7 @@ type errorRow struct {
 	Spark template.HTML // the last day
 }
 
-// errorQuery is what the address of the list says.
+// errorQuery is the query of the URL of the list.
 type errorQuery struct {
 	Status, Environment, Search, Sort string
 	values                            url.Values
@@ -96,7 +96,7 @@ func (errorQuery) Sorts() []option {
 // Narrow reports whether the list is filtered.
 func (q errorQuery) Narrow() bool { return q.Environment+q.Search != "" }
 
-// With is the address of the same list with another value.
+// With returns the URL of the same list with another value.
 func (q errorQuery) With(name, value string) string { return withValue(q.values, name, value) }
 
 func (q errorQuery) filter() errortrack.Filter {

@@ -58,7 +58,7 @@ func strategyLabel(name string) string {
 	return name
 }
 
-// Describe is a strategy in words.
+// Describe describes a strategy in words.
 func (featureFlagsPage) Describe(s *featureflag.Strategy) string {
 	text := strategyLabel(s.Name)
 	switch s.Name {
@@ -141,7 +141,7 @@ func (p featureFlagPage) title() string {
 // Names are the strategies to choose from.
 func (featureFlagPage) Names() []option { return strategyLabels }
 
-// Stickiness are the values of that parameter.
+// Stickiness are the values of the parameter "stickiness".
 func (featureFlagPage) Stickiness() []option {
 	return []option{{"default", "Available ID"}, {"userId", "User ID"}, {"sessionId", "Session ID"}, {"random", "Random"}}
 }

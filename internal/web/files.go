@@ -9,9 +9,9 @@ import (
 	"svc/internal/repo"
 )
 
-// fileTable draws the lines of a directory. It is drawn once for each commit,
-// so that times are days: the script makes them relative. And it is drawn
-// without a template, which would be most of the cost of the page.
+// fileTable draws the rows of a directory. It is drawn once for each commit, so
+// times are dates, which the script turns into relative times. It does not use a
+// template, which would take most of the time of the page.
 func (w *Web) fileTable(at spot, v *repo.View) template.HTML {
 	folder, file, module := string(w.icon("folder")), string(w.icon("file")), string(w.icon("module"))
 	link := func(kind string, e git.Entry) string {

@@ -36,7 +36,7 @@ func (v *visit) text(name string) string { return strings.TrimSpace(v.prose(name
 // prose returns a multi-line text with LF line endings: browsers send CRLF.
 func (v *visit) prose(name string) string { return lines(v.r.PostForm.Get(name), "") }
 
-// Get returns a value.
+// Get returns the value of a field.
 func (f form) Get(name string) string { return f.Values.Get(name) }
 
 // Has reports whether a checkbox is checked.

@@ -47,7 +47,7 @@ type groupView struct {
 	Search            string
 	Sort              string // of the tree
 	Membership        project.MembershipState
-	NotificationLevel notify.Level // of the visitor, in this project or group
+	NotificationLevel notify.Level // of the visitor, in this group
 }
 
 // crumb is a breadcrumb.

@@ -26,7 +26,8 @@ func (w *Web) home(v *visit) error {
 	return w.dashboard(v)
 }
 
-// listPage is a list of projects or groups, one's own or all that one sees.
+// listPage is a list of projects or groups: all that the visitor can see, or their
+// own.
 type listPage struct {
 	Own      bool
 	Search   string
@@ -54,7 +55,7 @@ func (p listPage) title() string {
 	return "Explore projects"
 }
 
-// orders are the ways to sort a list of projects, by their names in the query.
+// orders are the orders of a list of projects, by their names in the query.
 func orders() map[string]project.Sort {
 	return map[string]project.Sort{
 		"":      {By: "last_activity_at", Desc: true},

@@ -23,7 +23,7 @@ type importStatusPage struct {
 func (importStatusPage) view() string    { return "project/import" }
 func (p importStatusPage) title() string { return "Import · " + p.Project.FullName() }
 
-// Phase is what the import does at the moment.
+// Phase is the current step of the import.
 func (p importStatusPage) Phase() string {
 	if p.Import == nil {
 		return "Waiting"

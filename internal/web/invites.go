@@ -15,7 +15,7 @@ func (w *Web) invitePages() {
 	w.page("GET /-/invites/{token}", signedIn, w.openInvitation)
 }
 
-// openInvitation is the link in an invitation email. The user has signed in, so
+// openInvitation opens the link in an invitation email. The user has signed in, so
 // the invitation was accepted if it was sent to one of their addresses.
 func (w *Web) openInvitation(v *visit) error {
 	token := chi.URLParam(v.r, "token")
@@ -30,8 +30,8 @@ func (w *Web) openInvitation(v *visit) error {
 	return v.done("You accepted the invitation, or it is no longer valid.", "/dashboard/projects")
 }
 
-// acceptInvites makes a user who signs in a member where their confirmed addresses
-// are invited. A fault does not keep them from signing in.
+// acceptInvites accepts the invitations to the confirmed addresses of a user who
+// signs in. An error does not prevent the sign-in.
 func (w *Web) acceptInvites(v *visit, userID int64) {
 	addresses, err := w.confirmedAddresses(v, userID)
 	if err == nil && len(addresses) > 0 {

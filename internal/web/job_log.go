@@ -56,8 +56,8 @@ func (w *Web) firstLines(v *visit, p *jobPage) (logPart, error) {
 	return part, err
 }
 
-// fit shortens lines that make the page too long: it keeps the last ones, or
-// the first ones.
+// fit removes lines until the rest fits on the page: it keeps the last ones, or the
+// first ones.
 func (p *logPart) fit(tail bool) {
 	room, first, last := pageHTML, 0, len(p.Lines)
 	for i := range p.Lines {
@@ -202,9 +202,9 @@ func (w *Web) rawLog(v *visit, ref project.Ref) error {
 	return nil
 }
 
-// followLog sends the new lines of a log as they are written ("log"), that
-// something has changed in the pipeline ("changed"), and that the job is over
-// ("end"). It is one answer, because a browser has only a few for all pages.
+// followLog streams events: "log" with new lines of a log, "changed" when the
+// pipeline has changed, and "end" when the job has ended. It is one stream, because
+// browsers allow only a few connections per host.
 func (w *Web) followLog(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
@@ -229,7 +229,7 @@ func (w *Web) followLog(v *visit, ref project.Ref) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// It ends with the log, which has the reason.
+		// The stream ends with the log, which has the reason of the failure.
 		_ = w.CI.FollowPipelines(ctx, out.reader, ref, j.PipelineID, out.changed)
 	}()
 	err = w.CI.FollowLog(ctx, out.reader, ref, id, at, out.take)
@@ -250,8 +250,8 @@ type logEvents struct {
 	dirty  bool // there is more
 }
 
-// take receives new output. It comes in chunks; a short one is the last, after
-// which the lines are sent.
+// take receives new output in chunks. A short chunk is the last one for now; the
+// lines are sent after it.
 func (e *logEvents) take(part ci.LogPart) error {
 	const piece = 64 << 10
 	if len(part.Bytes) > 0 {
@@ -284,8 +284,8 @@ func (e *logEvents) lines() error {
 			return err
 		}
 	}
-	// Access is checked after the lines were read: none is sent that was written
-	// after the reader lost access.
+	// Access is checked after the lines were read, so no line is sent that was
+	// written after the reader lost access.
 	by, err := e.reader(e.v)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (w *Web) mergeChanges(v *visit, p *mergePage) error {
 	}
 	if want.VersionID == 0 {
 		if p.Elsewhere = s.threads.elsewhere(); p.Elsewhere != "" {
-			if v.param("fragment") != "" { // the same part of the other version
+			if v.param("fragment") != "" { // this part of the other version
 				page, note, _ := strings.Cut(p.Elsewhere, "#")
 				p.Elsewhere = page + "&" + encode("file", v.param("file"), "fragment", "1") + "#" + note
 			}

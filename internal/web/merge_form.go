@@ -375,7 +375,7 @@ func (v *visit) mergeFields(f *form) merge.Fields {
 	c := v.readFields(f, "labels", "assignees", "reviewers", "milestone")
 	target, squash, remove := v.text("target_branch"), v.ticked("squash"), v.ticked("remove")
 	fields := merge.Fields{Fields: c.Fields, Reviewers: c.Reviewers, TargetBranch: &target, Squash: &squash, RemoveSource: &remove}
-	if v.ticked("lends") { // the form has the checkbox
+	if v.ticked("asks_collaboration") { // the form has the checkbox
 		open := v.ticked("allow_collaboration")
 		fields.AllowCollaboration = &open
 	}

@@ -190,7 +190,7 @@ func TestMergeFromFork(t *testing.T) {
 		eve.get(full).want(200, "ada/p:main", `value="Add x"`)
 		eve.get(full+"&change=1").want(200, "eve/p</option>", "ada/p</option>")
 		eve.get(full).want(200, `name="allow_collaboration" value="1" checked`)
-		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork", "lends", "1", "allow_collaboration", "1").leads(at + "/1")
+		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork", "asks_collaboration", "1", "allow_collaboration", "1").leads(at + "/1")
 		one := at + "/1"
 		lent(t, s, ada, eveToken)
 		eve.get(one).want(200, "eve/p:topic", "Ask a user who can merge").not(`action="` + one + `/merge"`)

@@ -5,8 +5,8 @@ import (
 	"svc/internal/merge"
 )
 
-// mergeInboxPage is the start page of merge requests: what waits for the user, and
-// what the user waits for.
+// mergeInboxPage is the start page of merge requests: those that wait for the user,
+// and those for which the user waits.
 type mergeInboxPage struct {
 	Active  []mergeSection
 	Waiting []mergeSection

@@ -113,8 +113,8 @@ func known(v project.Visibility) bool {
 	return v == project.Private || v == project.Internal || v == project.Public
 }
 
-// refusedInPlace is refused, except that a missing permission for the namespace
-// counts as an error of the field that names it.
+// refusedInPlace is refused, but a missing permission for the namespace is an error
+// of the field of the namespace.
 func (f *form) refusedInPlace(err error, name string) error {
 	if errs.Is(err, errs.KindForbidden) || errs.Is(err, errs.KindNotFound) {
 		e, _ := errors.AsType[*errs.Error](err)
@@ -128,7 +128,7 @@ func (f *form) refusedInPlace(err error, name string) error {
 	return f.refused(err)
 }
 
-// move puts the errors of one field beside another.
+// move moves the errors of one field to another.
 func (f *form) move(from, to string) {
 	if wrong, ok := f.Errors[from]; ok {
 		f.Errors[to] = append(f.Errors[to], wrong...)

@@ -17,8 +17,8 @@ func (w *Web) notificationPages() {
 	w.placePage("POST notifications", signedIn, w.savePlaceNotifications)
 	const leave = "/-/sent_notifications/{token}/unsubscribe"
 	w.page("GET "+leave, anyone, w.leavePage)
-	// Email clients send this request by themselves, without a CSRF token:
-	// whoever knows the URL has the email.
+	// Email clients send this request by themselves, without a CSRF token: a caller
+	// that knows the URL has the email.
 	w.router.Post(leave, w.handler(leave, holder, w.unsubscribe))
 }
 
@@ -80,7 +80,7 @@ func eventGroups(t notify.Setting) []eventGroup {
 	return list
 }
 
-// levelName is the text of a level.
+// levelName returns the label of a level.
 func levelName(l notify.Level) string {
 	for _, c := range levelChoices(false) {
 		if c.Level == l {
@@ -96,7 +96,7 @@ func (v *visit) choice() notify.Change {
 	if level := notify.Level(v.text("level")); level != "" {
 		c.Level = &level
 	}
-	if !v.ticked("events") { // the form has none
+	if !v.ticked("events") { // the form has no events
 		return c
 	}
 	for _, g := range eventGroups(notify.Setting{}) {
@@ -177,7 +177,7 @@ func newBell(f *frame, base string, l notify.Level) bell {
 	return bell{f, base, l, levelChoices(false)}
 }
 
-// Name is the text of the level.
+// Name returns the label of the level.
 func (b bell) Name() string { return levelName(b.Level) }
 
 // Token is the CSRF token of the form.

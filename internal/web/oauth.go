@@ -104,8 +104,8 @@ func place(uri string) string {
 	return u.Host
 }
 
-// source returns a URL as a source of a Content-Security-Policy. These have no
-// syntax for IPv6 addresses or custom schemes of apps: for those it is the
+// source returns a URL as a source of a Content-Security-Policy. Sources have no
+// syntax for IPv6 addresses and custom schemes of apps: for those it returns the
 // scheme.
 func source(uri string) string {
 	u, err := url.Parse(uri)

@@ -24,7 +24,8 @@ import (
 	"svc/internal/user"
 )
 
-// access is who may open a page. The feature decides what they may do there.
+// access is the group of users who may open a page. The feature checks what they may
+// do there.
 type access int
 
 const (
@@ -36,7 +37,7 @@ const (
 	sender            // like signedIn; the body is a file, not a form
 	uploader          // like signedIn; the body is a form with a large file, which the page reads
 	files             // like signedIn; the body is a form with files, or with the content of several files
-	holder            // anyone who knows the URL, which is a secret; requires no CSRF token
+	holder            // anyone who knows the URL, which is a secret; no CSRF token is required
 	poster            // anyone; the body is a form of an identity provider, which the page verifies
 )
 

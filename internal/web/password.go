@@ -23,7 +23,7 @@ func (w *Web) passwordPages() {
 	w.page("POST /users/confirmation", anyone, w.confirm)
 }
 
-// askPage asks for a login or an address, to which an email is sent.
+// askPage is a form for a username or an email address, to which an email is sent.
 type askPage struct {
 	Form               form
 	Head, Text, Button string
@@ -71,7 +71,7 @@ func (w *Web) unconfirmed(v *visit) error {
 // whether there is one.
 func (w *Web) ask(v *visit, page func(form) askPage, send func(ctx context.Context, login string) error) error {
 	login := v.text("login")
-	if err := v.throttle("letter", login); err != nil {
+	if err := v.throttle("email", login); err != nil {
 		return err
 	}
 	if login == "" {
@@ -115,8 +115,7 @@ func (w *Web) showReset(v *visit, f form, token string) error {
 	return v.showForm(p, f)
 }
 
-// oldLink leads from a link that does not work any more to where there is
-// another.
+// oldLink redirects from a link that has expired to the form that sends another.
 func (w *Web) oldLink(v *visit, err error, to string) error {
 	if !errs.Is(err, errs.KindInvalid) {
 		return err
@@ -148,8 +147,8 @@ func (w *Web) reset(v *visit) error {
 	return v.done("Your password was set. You can sign in now.", "/users/sign_in")
 }
 
-// pressPage asks to press a button: programs that look through mail follow
-// links, but press nothing.
+// pressPage has a button to confirm the action of a link in an email. Programs that
+// scan email follow links but send no forms.
 type pressPage struct {
 	Head, Text, Button string
 	Action, Name       string

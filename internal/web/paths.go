@@ -15,13 +15,13 @@ import (
 	"svc/internal/user"
 )
 
-// projectPage adds a page below a project. "GET tree/*" is the part after
-// "/-/".
+// projectPage adds a page of a project. The pattern "GET tree/*" is for the path
+// after "/-/".
 func (w *Web) projectPage(pattern string, who access, do func(*visit, project.Ref) error) {
 	w.below(w.projectPages, "/{project}", pattern, who, do)
 }
 
-// groupPage adds a page below a group: "GET settings" is /groups/x/-/settings.
+// groupPage adds a page of a group: "GET settings" is /groups/x/-/settings.
 func (w *Web) groupPage(pattern string, who access, do func(*visit, project.Ref) error) {
 	w.below(w.groupPages, "/groups/{group}", pattern, who, do)
 }
@@ -36,12 +36,12 @@ func (w *Web) below(table *chi.Mux, place, pattern string, who access, do func(*
 	}))
 }
 
-// placeKey is where a request keeps the project or group whose page it wants.
+// placeKey is the context key of the project or group of a request.
 type placeKey struct{}
 
-// splitPlace separates the path of a project or group from the page. The images
-// of pipeline badges have an address without "/-/" too, which the documentation
-// of the API uses; "badges" is reserved in paths of projects.
+// splitPlace separates the path of a project or group from that of the page.
+// Pipeline badges also have a path without "/-/", which the API documentation uses;
+// "badges" is reserved in paths of projects.
 func splitPlace(path string) (place, page string, found bool) {
 	path = strings.Trim(path, "/")
 	if in, image, ok := strings.Cut(path, "/badges/"); ok && !strings.Contains(in+"/", "/-/") && slices.Contains([]string{"pipeline.svg", "coverage.svg"}, image[strings.LastIndex(image, "/")+1:]) {
@@ -50,8 +50,8 @@ func splitPlace(path string) (place, page string, found bool) {
 	return strings.Cut(path, "/-/")
 }
 
-// findPlace serves what no table has: pages of a project or a group, and
-// those themselves.
+// findPlace serves paths that are in no route table: projects, groups and users, and
+// the pages of projects and groups.
 func (w *Web) findPlace(rw http.ResponseWriter, r *http.Request) {
 	place, page, found := splitPlace(r.URL.Path)
 	if !found || !validPath(place) {
@@ -70,7 +70,7 @@ func (w *Web) findPlace(rw http.ResponseWriter, r *http.Request) {
 	table.ServeHTTP(rw, r.WithContext(context.WithValue(ctx, chi.RouteCtxKey, routes)))
 }
 
-// noPage answers for a page that no table has.
+// noPage responds that a page does not exist.
 func (w *Web) noPage() http.HandlerFunc {
 	return w.handler("place", anyone, func(*visit) error { return errs.NotFound("") })
 }
@@ -88,8 +88,7 @@ func (v *visit) number(name string) (int64, error) {
 	return n, nil
 }
 
-// place finds what a path names that no table has: a user, a group or a
-// project.
+// place serves a path that is in no route table: a user, a group or a project.
 func (w *Web) place(v *visit) error {
 	path := strings.Trim(v.r.URL.Path, "/")
 	if path == "" || !validPath(path) {
@@ -131,7 +130,7 @@ func (w *Web) place(v *visit) error {
 	return err
 }
 
-// legacyPages are the first words of pages of a project that had addresses without
+// legacyPages are the first words of pages of a project that once had URLs without
 // "/-/". Tools and old texts still link to them.
 var legacyPages = map[string]bool{
 	"archive": true, "blame": true, "blob": true, "boards": true, "branches": true, "commit": true, "commits": true, "compare": true, "environments": true,
@@ -139,11 +138,11 @@ var legacyPages = map[string]bool{
 	"releases": true, "snippets": true, "tags": true, "tree": true, "wikis": true,
 }
 
-// withDash is the address of a page of a project that was asked for without "/-/";
-// empty for other addresses. Whether there is such a project is checked by the page.
+// withDash returns the URL with "/-/" for a page of a project that was requested
+// without it; empty for other URLs. The page checks whether the project exists.
 func withDash(u *url.URL) string {
 	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
-	for i := 2; i < len(parts); i++ { // behind a namespace and a project
+	for i := 2; i < len(parts); i++ { // after a namespace and a project
 		if legacyPages[parts[i]] {
 			to := "/" + strings.Join(parts[:i], "/") + "/-/" + strings.Join(parts[i:], "/")
 			if u.RawQuery != "" {
@@ -161,8 +160,8 @@ func validPath(path string) bool {
 	return len(path) < 4096 && clean(path) && strings.Trim(path, "0123456789") != ""
 }
 
-// pathTo joins the parts of an address below a project, each as it must be
-// written: names of files and branches may hold anything.
+// pathTo joins the parts of a URL path below a project and escapes them: names of
+// files and branches may contain any characters.
 func pathTo(parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {

@@ -99,7 +99,7 @@ func (w *Web) showPending(v *visit, p pendingPage) error {
 	return v.show(p)
 }
 
-// pendingBack is the page that a form of pending deletions was on.
+// pendingBack returns the list that a form of pending deletions was on.
 func (v *visit) pendingBack() string {
 	if strings.HasPrefix(v.r.URL.Path, adminPendingAt) {
 		return adminPendingAt

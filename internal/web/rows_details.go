@@ -10,7 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// details is the description of an issue or merge request and what stands beside it.
+// details has the description of an issue or merge request and the sidebar beside
+// it.
 type details struct {
 	*plan.Issuable
 	Text         template.HTML // of the description
@@ -95,8 +96,8 @@ func (w *Web) drawTasksForm(f *frame, page detailed) template.HTML {
 	return m.html()
 }
 
-// drawDetails draws what stands beside the description of a page: many
-// small sections, which took most of the time of the page as templates.
+// drawDetails draws the sidebar of an issue or merge request: many small sections,
+// which took most of the time of the page as templates.
 func (w *Web) drawDetails(f *frame, page detailed) template.HTML {
 	m := &markupWriter{web: w}
 	d := page.details()
@@ -132,7 +133,7 @@ func (w *Web) drawDetails(f *frame, page detailed) template.HTML {
 	return m.html()
 }
 
-// none stands for a field that is not set.
+// none is the text of a field that is not set.
 const none = `<span class="muted">None</span>`
 
 // section begins a section with the link that edits its field.

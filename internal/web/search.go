@@ -53,7 +53,7 @@ type searchPlace struct {
 	Path  string
 }
 
-// Suggest is the address of the suggestions, which the text follows.
+// Suggest is the URL of the suggestions; the script appends the text.
 func (p searchPlace) Suggest() string {
 	if p.Param == "" {
 		return "/search/autocomplete?term="

@@ -93,8 +93,8 @@ func (v *visit) reader() ci.Reader {
 	}
 }
 
-// visited records that a signed-in user was active today: on the dashboard, or
-// on a page of a project.
+// visited records that a signed-in user was active today, on the dashboard or on a
+// page of a project.
 func (v *visit) visited() error {
 	if v.session == nil {
 		return nil

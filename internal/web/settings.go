@@ -7,8 +7,9 @@ import (
 	"svc/internal/project"
 )
 
-// settingsPage adds a page to the settings of projects and of groups, because
-// most are the same for both. "GET settings/members" is the part after "/-/".
+// settingsPage adds a page to the settings of projects and of groups, because most
+// pages are the same for both. The pattern "GET settings/members" is for the path
+// after "/-/".
 func (w *Web) settingsPage(pattern string, do func(*visit, project.Place) error) {
 	w.placePage(pattern, signedIn, do)
 }

@@ -95,7 +95,7 @@ type alertField struct {
 	Field alert.Field
 	Label string
 	Paths [2]string // as they are chosen: JSON, empty for none
-	Mine  string    // where it is without a mapping
+	Mine  string    // the path that is used without a mapping
 }
 
 func (alertIntegrationPage) view() string    { return "project/settings_alert" }

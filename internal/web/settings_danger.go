@@ -23,7 +23,7 @@ type dangerPage struct {
 	Form   form
 	Places []option // namespaces to transfer it to
 	Own    string   // its last part of the path
-	Days   int      // that it can be restored after it was deleted
+	Days   int      // days for which it can be restored after deletion
 }
 
 func (dangerPage) view() string    { return "shared/settings_danger" }

@@ -146,7 +146,7 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 		Issues: feature("issues_access_level"), MergeRequests: feature("merge_requests_access_level"),
 		Settings: func(set *project.Settings) {
 			set.RequestAccessEnabled, set.LFSEnabled = v.ticked("request_access_enabled"), v.ticked("lfs_enabled")
-			set.EnforceAuthChecksOnUploads = !v.ticked("public_media") // a form without it asks for nothing
+			set.EnforceAuthChecksOnUploads = !v.ticked("public_media") // a missing box counts as unchecked
 			patch.Set(&set.Forking, feature("forking_access_level"))
 			patch.Set(&set.Wiki, feature("wiki_access_level"))
 			patch.Set(&set.Snippets, feature("snippets_access_level"))
@@ -161,10 +161,10 @@ func (w *Web) saveProjectGeneral(v *visit, s setup, name, description string, vi
 			}
 		},
 	}}
-	if s.Owner { // others are not shown these
+	if s.Owner { // the form has these fields only for Owners
 		c.Name, c.Visibility = &name, &visibility
 	}
-	c.Narrow = true // merge requests follow a repository that becomes less open
+	c.Narrow = true // merge requests follow a repository whose access is restricted
 	if branch := v.text("default_branch"); branch != "" {
 		c.DefaultBranch = &branch
 	}

@@ -170,7 +170,7 @@ func sentPairs(text string) []hook.Pair {
 	return list
 }
 
-// keysOf are the lines of sentPairs without values.
+// keysOf returns the keys as lines, without values.
 func keysOf(list []hook.Pair) string {
 	var lines []string
 	for _, p := range list {

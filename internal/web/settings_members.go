@@ -37,13 +37,13 @@ type membersPage struct {
 	Pager    pager
 }
 
-// memberRow is a member. Members that are inherited or came by a share are
-// changed where they are direct members.
+// memberRow is a member. A member that is inherited or comes from a share is changed
+// where the membership is direct.
 type memberRow struct {
 	*project.Member
 	Inherited bool
 	Self      bool
-	Change    bool // the visitor may
+	Change    bool // the visitor may change it
 }
 
 func (membersPage) view() string    { return "shared/settings_members" }

@@ -87,7 +87,7 @@ func (w *Web) showSites(v *visit, in project.Place, f form) error {
 	return v.showForm(p, f)
 }
 
-// changeSites takes the form of how sites are shown.
+// changeSites changes how the sites are shown.
 func (w *Web) changeSites(v *visit, in project.Place) error {
 	s, err := w.setup(v, in, "pages")
 	if err != nil {
@@ -113,7 +113,8 @@ func (w *Web) unpublish(v *visit, in project.Place) error {
 	return v.redirectWithFlash(w.Pages.Unpublish(v, v.actor, in.Ref), "The site was removed. The next deployment publishes it again.", pagesOf(in))
 }
 
-// sentCertificate is the pair of a form; nil when both fields are empty.
+// sentCertificate returns the certificate and key of a form; nil if both fields are
+// empty.
 func (v *visit) sentCertificate() *pages.Certificate {
 	c := pages.Certificate{PEM: v.text("certificate"), Key: v.text("key")}
 	if c == (pages.Certificate{}) {
@@ -137,7 +138,7 @@ func (w *Web) addDomain(v *visit, in project.Place) error {
 	return v.done("The domain was added.", pagesOf(in))
 }
 
-// changeDomain puts another certificate, takes it away, or has one issued.
+// changeDomain replaces or removes the certificate of a domain, or requests one.
 func (w *Web) changeDomain(v *visit, in project.Place) error {
 	c := pages.DomainChange{Certificate: v.sentCertificate()}
 	switch v.text("do") {

@@ -73,7 +73,7 @@ func refLevels() []option {
 	return list
 }
 
-// refKind is which list a form is about.
+// refKind says which list a form is about.
 func (v *visit) refKind() (repo.RefKind, error) {
 	kind := repo.RefKind(v.text("kind"))
 	if kind != repo.BranchRef && kind != repo.TagRef {
@@ -125,8 +125,8 @@ func (w *Web) allowForce(v *visit, in project.Place) error {
 	return w.changeProtected(v, in, repo.ProtectedChange{AllowForcePush: &allow}, done)
 }
 
-// requireOwners requires the approval of code owners for merges into a branch, or
-// does not any more.
+// requireOwners sets whether merges into a branch require the approval of code
+// owners.
 func (w *Web) requireOwners(v *visit, in project.Place) error {
 	required := v.ticked("code_owner_approval")
 	done := map[bool]string{true: "Approval from code owners is required.", false: "Approval from code owners is optional."}[required]

@@ -27,7 +27,7 @@ func (w *Web) runnerPages() {
 	w.projectPage("POST settings/runners/{id}/disable", signedIn, ofProject(w.disableRunner))
 }
 
-// fill puts an address into the pattern of a page that is in several places.
+// fill inserts a path into the pattern of a page.
 func fill(pattern, at string) string { return strings.Replace(pattern, "%s", at, 1) }
 
 type runnersPage struct {
@@ -38,9 +38,9 @@ type runnersPage struct {
 	Status    string
 	Statuses  []option
 	Runners   []runnerRow
-	Available []runnerRow     // of other projects that the visitor keeps
-	Made      *runners.Runner // with its token, just after that was made
-	Commands  []string        // by which that one is started
+	Available []runnerRow     // of other projects that the visitor manages
+	Made      *runners.Runner // with its token if it was just created
+	Commands  []string        // the commands that start it
 	Pager     pager
 }
 
@@ -49,13 +49,13 @@ type runnerRow struct {
 	Status runners.Status
 	Kept   bool   // the visitor may change it here
 	Shared bool   // from another project: it can be removed here
-	Scope  string // whose jobs it takes, as text
+	Scope  string // whose jobs it takes: Instance, Group or Project
 }
 
-// TagList is what the form shows of the tags.
+// TagList returns the tags as the form shows them.
 func (r runnerRow) TagList() string { return strings.Join(r.Tags, ", ") }
 
-// Title is what to call it.
+// Title returns the description of the runner, or its number.
 func (r runnerRow) Title() string {
 	if r.Description != "" {
 		return r.Description
@@ -71,7 +71,7 @@ func (p runnersPage) title() string {
 	return "Runners · " + p.Name()
 }
 
-// runnersAt is where the runners of a place, or all of them, are.
+// runnersAt returns the URL of the list of runners.
 func runnersAt(s setup) string {
 	if s.Base == "" {
 		return "/admin/runners"
@@ -141,7 +141,7 @@ func (w *Web) runnerRow(v *visit, s setup, r *runners.Runner) runnerRow {
 	return row
 }
 
-// runnerChange is what the form says.
+// runnerChange returns the submitted change.
 func (v *visit) runnerChange(f *form) runners.Change {
 	description, untagged, protected, locked := v.text("description"), v.ticked("run_untagged"), v.ticked("ref_protected"), v.ticked("locked")
 	tags := strings.Split(v.text("tags"), ",")

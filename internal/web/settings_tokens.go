@@ -18,18 +18,18 @@ type placeTokensPage struct {
 	Form   form
 	Tokens []project.AccessToken
 	Scopes []scope
-	Made   *project.AccessToken // with its secret, just after it was made
+	Made   *project.AccessToken // with its secret if it was just created
 	Days   tokenSpan
 	Pager  pager
 }
 
-// tokenSpan is the first and the last day on which a token may end.
+// tokenSpan is the first and the last possible expiration date of a token.
 type tokenSpan struct{ First, Last string }
 
 func (placeTokensPage) view() string    { return "shared/settings_tokens" }
 func (p placeTokensPage) title() string { return "Access tokens · " + p.Name() }
 
-// newTokenForm suggests that a token works for a month.
+// newTokenForm returns a form with an expiration date in 30 days.
 func (w *Web) newTokenForm(pairs ...string) form {
 	return filled(append(pairs, "expires_at", w.Now().UTC().AddDate(0, 0, 30).Format(time.DateOnly))...)
 }

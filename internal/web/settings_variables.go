@@ -23,10 +23,9 @@ func (w *Web) variablePages() {
 	}
 }
 
-// drawer is where variables are kept: in a project or group, or for the whole
-// installation.
+// drawer is where variables are stored: a project, a group or the instance.
 type drawer interface {
-	setup() setup // empty for the installation
+	setup() setup // empty for the instance
 	at() string
 	list(v *visit, p db.Paging) (db.Page[variable.Variable], error)
 	one(v *visit, key, scope string) (*variable.Variable, error)
@@ -91,13 +90,13 @@ type variablesPage struct {
 	Form      form
 	Variables []variableRow
 	Types     []option
-	Edit      *variable.Variable // that is shown with its value
+	Edit      *variable.Variable // the variable that is shown with its value
 	Pager     pager
 }
 
 type variableRow struct {
 	variable.Variable
-	Open string // the address that shows its value
+	Open string // URL of the page that shows its value
 }
 
 func (variablesPage) view() string { return "shared/settings_variables" }
@@ -108,8 +107,8 @@ func (p variablesPage) title() string {
 	return "Variables · " + p.Name()
 }
 
-// variables lists them without their values; one that is asked for is shown
-// with its own, to be changed.
+// variables lists the variables without their values. A requested one is shown with
+// its value in the form that changes it.
 func (w *Web) variables(v *visit, d drawer) error {
 	key := v.param("key")
 	if key == "" {
@@ -141,13 +140,13 @@ func (w *Web) showVariables(v *visit, d drawer, f form, edit *variable.Variable)
 		Types: []option{{string(variable.EnvVar), "Variable"}, {string(variable.File), "File (the variable is the path of a file with the value)"}}}
 	for _, one := range page.Items {
 		open := url.Values{"key": {one.Key}, "scope": {one.Scope}}
-		one.Value = "" // a page does not hold more secrets than were asked for
+		one.Value = "" // the list shows no values
 		p.Variables = append(p.Variables, variableRow{one, p.At + "?" + open.Encode()})
 	}
 	return v.showForm(p, f)
 }
 
-// variableChange is what the form says.
+// variableChange returns the submitted change.
 func (v *visit) variableChange() variable.Change {
 	kind, scope, description := variable.Type(v.text("variable_type")), v.text("environment_scope"), v.text("description")
 	protected, masked, raw, hidden := v.ticked("protected"), v.ticked("masked"), v.ticked("raw"), v.ticked("hidden")
@@ -175,7 +174,7 @@ func (w *Web) updateVariable(v *visit, d drawer) error {
 		return err
 	}
 	c := v.variableChange()
-	if one.Hidden { // it stays so, and an empty field leaves its value
+	if one.Hidden { // it stays hidden, and an empty field keeps the value
 		masked := true
 		c.Masked = &masked
 		if *c.Value == "" {

@@ -7,28 +7,29 @@ import (
 	"svc/internal/user"
 )
 
-// sideBar is the navigation beside a page: the pages of a project, of a group,
-// of the user settings or of the Admin area. It lists what the caller may see.
+// sideBar is the navigation beside a page: the pages of a project, of a group, of
+// the user settings or of the Admin area. It lists the pages that the visitor may
+// see.
 type sideBar struct {
 	label  string // for screen readers
 	name   string // of the project or group
-	home   string // address of its first page
+	home   string // URL of its first page
 	face   *portrait
-	base   string // address that the pages of the items start with
+	base   string // path prefix of its pages
 	groups []navGroup
 	search searchPlace // what the search box searches
 }
 
-// navGroup is a part of the side bar. One with a label can be collapsed.
+// navGroup is a group of items. One with a label can be collapsed.
 type navGroup struct {
 	key, label, icon string
-	open             bool // until the user chooses
+	open             bool // unless the user collapsed it
 	items            []navItem
 }
 
 type navItem struct {
 	label, icon, to, count string
-	pages                  []string // what the paths of its pages start with, behind the base
+	pages                  []string // prefixes of the paths of its pages, relative to the base
 }
 
 // group starts a group that can be collapsed.
@@ -36,8 +37,8 @@ func (b *sideBar) group(key, label, icon string, open bool) {
 	b.groups = append(b.groups, navGroup{key: key, label: label, icon: icon, open: open})
 }
 
-// add adds a page to the current group if the caller may see it. page is its
-// path after the base; also are the paths of pages that belong to it.
+// add adds a page to the current group if the visitor may see it. page is its path
+// relative to the base; also are the paths of pages that belong to it.
 func (b *sideBar) add(sees bool, label, page string, also ...string) {
 	b.counted(sees, label, "", page, also...)
 }
@@ -54,7 +55,7 @@ func (b *sideBar) counted(sees bool, label, count, page string, also ...string) 
 	in.items = append(in.items, navItem{label: label, count: count, to: b.base + page, pages: append(also, page)})
 }
 
-// outside adds a page of another site, if there is one.
+// outside adds a link to another site, if there is one.
 func (b *sideBar) outside(address, label string) {
 	if address == "" {
 		return
@@ -63,7 +64,7 @@ func (b *sideBar) outside(address, label string) {
 	in.items = append(in.items, navItem{label: label, to: address})
 }
 
-// flat adds a page with an icon of its own.
+// flat adds a page with its own icon.
 func (b *sideBar) flat(label, icon, page string) {
 	b.add(true, label, page)
 	items := b.groups[len(b.groups)-1].items
@@ -252,7 +253,7 @@ func adminSideBar() *sideBar {
 	return b
 }
 
-// sideBar is that of the page, empty for a page that has none.
+// sideBar returns the side bar of the page as HTML; empty for a page without one.
 func (v *visit) sideBar() template.HTML {
 	path, in := v.r.URL.Path, v.inside
 	switch {
@@ -269,7 +270,8 @@ func (v *visit) sideBar() template.HTML {
 	return in.html(v.web, in.path(v), v.cookie("nav"))
 }
 
-// path is that of the page. A group has its members on its first page.
+// path returns the path of the page. The members of a group are a tab of its first
+// page.
 func (b *sideBar) path(v *visit) string {
 	if tab := v.param("tab"); tab != "" && v.r.URL.Path == b.home {
 		return b.base + "?tab=" + tab
@@ -277,7 +279,7 @@ func (b *sideBar) path(v *visit) string {
 	return v.r.URL.Path
 }
 
-// section is the item of the page, nil if it belongs to none.
+// section returns the item of the page; nil if there is none.
 func (b *sideBar) section(v *visit) *crumb {
 	group, item := b.current(b.path(v))
 	if group < 0 {
@@ -287,8 +289,8 @@ func (b *sideBar) section(v *visit) *crumb {
 	return &crumb{it.label, it.to}
 }
 
-// current finds the item of a page: the one whose path is the longest that the
-// page starts with.
+// current finds the item of a page: the one with the longest path that is a prefix
+// of the path of the page.
 func (b *sideBar) current(path string) (group, item int) {
 	group, item = -1, -1
 	page, ok := strings.CutPrefix(path, b.base)
@@ -311,9 +313,9 @@ func (b *sideBar) current(path string) (group, item int) {
 	return group, item
 }
 
-// html draws the side bar. It is on every page and has many links, so it is
-// done without a template. The groups that the user has opened or closed are in a
-// cookie: "manage1.code0".
+// html draws the side bar. Every page has it with many links, so it does not use a
+// template. The groups that the user has opened or closed are stored in a cookie:
+// "manage1.code0".
 func (b *sideBar) html(w *Web, path, chosen string) template.HTML {
 	group, item := b.current(path)
 	var out strings.Builder

@@ -21,8 +21,8 @@ func (w *Web) signInPages() {
 	w.page("POST /users/sign_out", unfinished, w.signOut)
 }
 
-// throttle refuses an address that tries too often: with one login, or with all
-// of them.
+// throttle refuses a request if its address has made too many attempts, with one
+// login or with all logins.
 func (v *visit) throttle(name, login string) error {
 	settings, err := v.web.Settings.Current(v)
 	if err != nil {

@@ -91,9 +91,9 @@ func (w *Web) toProvider(v *visit, r signin.StartRequest, back string) error {
 	return v.show(toProviderPage{To: template.URL(address), Place: place(address)}) // #nosec G203: the address of a configured provider
 }
 
-// acceptAnswer receives the form that a SAML provider sends through the
-// browser. It comes from another site and therefore without our cookies; they
-// come with the request that it redirects to.
+// acceptAnswer receives the form that a SAML provider sends through the browser. The
+// form comes from another site and therefore without cookies of this site; the
+// browser sends them with the request that acceptAnswer redirects to.
 func (w *Web) acceptAnswer(v *visit) error {
 	if err := v.throttleProvider(); err != nil {
 		return err

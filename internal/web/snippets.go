@@ -163,7 +163,7 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	if err != nil {
 		return err
 	}
-	if in == nil && s.In != nil { // it has its page there
+	if in == nil && s.In != nil { // it has a page in the project
 		return v.redirect(snippetAddress(s))
 	}
 	p := snippetView{Snippet: s, Base: snippetAddress(s), MayEdit: s.MayChange(v.actor)}
@@ -222,7 +222,7 @@ func snippetAddress(s *snippet.Snippet) string {
 	return snippetBase(s.In) + "/" + strconv.FormatInt(s.ID, 10)
 }
 
-// lineAnchor finds where a line begins, and what leads there.
+// lineAnchor matches the IDs of lines and the links to them.
 var lineAnchor = regexp.MustCompile(`((?:id="|href="#)L\d+)"`)
 
 // maxSnippetFile is the maximum size of a file that is shown if a snippet has
@@ -252,8 +252,8 @@ func (w *Web) showFile(v *visit, base string, i int, f *snippet.File) (snippetFi
 	}
 	s.Lines, s.Cut = len(lines), len(lines) > maxLines
 	code := anchored(lines, excerpt{First: 1, Last: min(len(lines), maxLines)})
-	// Each file has lines of its own. Quotes in the text are escaped, so only
-	// the anchors are found.
+	// Line anchors are made unique for each file. Quotes in the text are escaped, so
+	// only anchors match.
 	s.Code = template.HTML(lineAnchor.ReplaceAllString(string(code), fmt.Sprintf(`${1}-%d"`, i)))
 	return s, nil
 }

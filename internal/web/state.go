@@ -60,7 +60,7 @@ func (s ciStatus) Word() string {
 	return words(s.Status)
 }
 
-// Icon is the name of its picture.
+// Icon returns the name of its icon.
 func (s ciStatus) Icon() string {
 	if s.Warning {
 		return "alert"
@@ -83,7 +83,7 @@ func stateOf(in *project.Project, p *ci.Pipeline) *ciStatus {
 	return &s
 }
 
-// text identifies the states; it is not empty.
+// text identifies the states for the script; it is not empty.
 func (s *ciStatus) text() string {
 	if s == nil {
 		return ""
@@ -158,7 +158,7 @@ func (w *Web) ciHead(v *visit, ref project.Ref, part string) (ciHead, error) {
 // MayOn reports whether the user may act on the jobs of a ref.
 func (h ciHead) MayOn(ref string, tag bool) bool { return h.runs[ci.RunRef{Name: ref, Tag: tag}] }
 
-// ask finds the refs whose jobs the user may act on.
+// ask reads the refs whose jobs the user may act on.
 func (h *ciHead) ask(v *visit, refs ...ci.RunRef) (err error) {
 	if h.May {
 		h.runs, err = v.web.CI.MayRun(v, v.actor, h.Project, refs...)

@@ -85,7 +85,7 @@ func (w *Web) tagRows(v *visit, h head, list []repo.Tag) ([]tagRow, error) {
 	return rows, nil
 }
 
-// tag is the page of one tag.
+// tag shows the page of a tag.
 func (w *Web) tag(v *visit, ref project.Ref) error {
 	h, err := w.head(v, ref, "tags")
 	if err != nil {

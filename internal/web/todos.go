@@ -60,13 +60,13 @@ func (q todoQuery) filter() todo.Filter {
 	return todo.Filter{State: todo.State(q.State), Action: todo.Action(q.Action), Kind: plan.Kind(q.Type), ProjectID: q.Project}
 }
 
-// Narrow reports whether items may be left out.
+// Narrow reports whether the list is filtered.
 func (q todoQuery) Narrow() bool { return q.Action != "" || q.Type != "" || q.Project != 0 }
 
-// Link is the query with another state.
+// Link returns the URL of the list with another state.
 func (q todoQuery) Link(state string) string { return "?" + q.values(state).Encode() }
 
-// Encoded is the query, for forms.
+// Encoded returns the query, for forms.
 func (q todoQuery) Encoded() string { return q.values(q.State).Encode() }
 
 func (q todoQuery) values(state string) url.Values {
@@ -207,7 +207,7 @@ func (w *Web) todos(v *visit) error {
 	return v.show(p)
 }
 
-// todosPath is the list with the filter that a form was sent from.
+// todosPath returns the URL of the list with the filter that a form was sent from.
 func (v *visit) todosPath(add ...string) string {
 	values, err := url.ParseQuery(v.text("back"))
 	if err != nil || len(v.text("back")) > 1000 {

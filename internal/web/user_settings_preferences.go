@@ -93,7 +93,7 @@ func (w *Web) savePreferences(v *visit) error {
 		}
 		return w.showPreferences(v, f)
 	}
-	// The preference replaces the choice in this browser.
+	// The saved preference replaces the choice in this browser.
 	for _, name := range []string{"theme", "diff_view", "diff_w", "diff_single_file"} {
 		v.setCookie(name, "", "/", -time.Second)
 	}

@@ -25,7 +25,7 @@ func (w *Web) profilePages() {
 	w.page("POST /-/user_settings/confirmation", signedIn, w.resendOwn)
 }
 
-// allOf is a page that is large enough for lists that stay short.
+// allOf returns paging for a list that is always short.
 func allOf() db.Paging { return db.Paging{Limit: 200} }
 
 type profilePage struct {
@@ -39,7 +39,7 @@ type profilePage struct {
 func (profilePage) view() string  { return "user/settings_profile" }
 func (profilePage) title() string { return "Profile" }
 
-// profileFields are what the form shows.
+// profileFields are the fields of the form.
 func profileFields() []string {
 	return []string{"name", "pronouns", "bio", "location", "job_title", "organization", "website_url", "linkedin", "twitter", "discord",
 		"public_email", "commit_email", "private_profile"}

@@ -64,9 +64,9 @@ func (w *Web) changePassword(v *visit) error {
 type twoFactorPage struct {
 	Form    form
 	Enabled bool
-	Left    int           // recovery codes
-	Secret  string        // while it is set up
-	QR      template.HTML // likewise
+	Left    int           // number of recovery codes that are left
+	Secret  string        // during the setup
+	QR      template.HTML // during the setup
 	Codes   []string      // shown once
 }
 
@@ -104,7 +104,7 @@ func (w *Web) showEnrollment(v *visit, f form, e *user.Enrollment) error {
 	return v.showForm(p, f)
 }
 
-// spaced puts a secret into groups that are easy to type.
+// spaced divides a secret into groups, which are easier to type.
 func spaced(text string) string {
 	var groups []string
 	for len(text) > 4 {
@@ -119,8 +119,8 @@ func (w *Web) enableTwoFactor(v *visit) error {
 	}
 	codes, err := w.Users.EnableTwoFactor(v, v.actor, v.text("code"))
 	if errs.Is(err, errs.KindInvalid) {
-		// The secret is not shown twice: a wrong code may mean that it never
-		// reached the authenticator, so there is a new one.
+		// The secret is not shown twice. The code may be wrong because the
+		// authenticator app does not have the secret, so a new one is created.
 		e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
 		if err != nil {
 			return err

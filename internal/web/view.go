@@ -83,11 +83,11 @@ var constant = regexp.MustCompile(`\{\{(icon|asset) "([\w.-]+)"\}\}`)
 // indentation is a line break with the tabs that follow it.
 var indentation = regexp.MustCompile(`\n\t+`)
 
-// source returns the text of a template without its indentation, so that line
-// breaks in templates do not make pages larger. A line that starts with tabs
-// continues the line before; a space after the tabs is kept. What is the same on
-// every page is put in here: a function that is called by a template costs more
-// than most queries.
+// source returns the text of a template without its indentation, so that line breaks
+// in templates do not make pages larger. A line that starts with tabs continues the
+// line before; a space after the tabs is kept. Constants that are the same on every
+// page are inserted here: a function call in a template costs more than most
+// queries.
 func (w *Web) source(file string) string {
 	text, err := templates.ReadFile(file)
 	if err != nil {
@@ -181,7 +181,7 @@ func (v *visit) render(status int, c content) error {
 	}
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	// A page shows what this person may see, and tokens of forms.
+	// A page and its form tokens are for this visitor only.
 	h.Set("Cache-Control", "no-store")
 	v.answer(status, b)
 	return nil
@@ -196,7 +196,7 @@ func (w *Web) part(view, name string, data any) (template.HTML, error) {
 	return template.HTML(b.String()), nil
 }
 
-// mainLinks returns the links of the top bar, which has them twice.
+// mainLinks returns the links of the top bar, which contains them twice.
 func mainLinks(path string, user bool, n todo.Counts) template.HTML {
 	var b strings.Builder
 	add := func(name string, to ...string) {

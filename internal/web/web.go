@@ -138,12 +138,12 @@ type Site struct {
 type Web struct {
 	Deps
 	router *chi.Mux
-	// Pages below a project or group, by the part after "/-/".
+	// Pages of a project or group, by the path after "/-/".
 	projectPages, groupPages *chi.Mux
 	assets                   *assets
 	views                    *views
 	pages                    []route
-	rendered                 *texts // pieces of files and directories
+	rendered                 *texts // parts of the pages of files and directories
 	painted                  *texts // highlighted files and diffs
 	drawn                    *texts // pages
 	logs                     *joblog.Cache
