@@ -11,12 +11,12 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestActivityPages tells of what was done in a project: on its page, on that
-// of its group, of the one who did it, and of those who are members.
+// TestActivityPages checks the activity of a project on the pages of the project, of
+// its group, of the author and of its members.
 func TestActivityPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		b, guest := st.b, newBrowser(t, s)
 		b.get("/g/p/-/activity").want(200, "created the project")
 		s.Clock.Move(24 * time.Hour)
@@ -24,7 +24,7 @@ func TestActivityPages(t *testing.T) {
 		st.issue("Wheel")
 		s.Check(t, apptest.Call{Do: "POST /projects/g%2Fp/repository/files/a.txt", As: st.token, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Begin it"}}, Status: 201})
 		note := st.api("POST /projects/g%2Fp/issues/1/notes", url.Values{"body": {"It turns.\n\n<b>Well</b> " + strings.Repeat("x ", 200)}})
-		b = newBrowser(t, s).signIn("ada", password) // the session is too old by now
+		b = newBrowser(t, s).signIn("ada", password) // the session has expired
 		b.submit("/g/p/-/issues/1", "/g/p/-/issues/1/turn", "event", "close").leads("/g/p/-/issues/1")
 		want := []string{"opened", `<a href="/g/p/-/issues/1">issue #1</a>`, "“Wheel”", `<a href="/g/p/-/milestones/1">milestone %1</a>`, "closed", "commented on",
 			fmt.Sprintf(`<a href="/g/p/-/issues/1#note_%d">issue #1</a>`, note), "It turns. &lt;b&gt;Well&lt;/b&gt;", "Begin it", `href="/g/p/-/commits/main"`, `href="/g/p"`}
@@ -37,7 +37,8 @@ func TestActivityPages(t *testing.T) {
 			guest.get("/g/p/-/activity?event_filter="+kind).want(200, texts[0]).not(texts[1])
 		}
 
-		// The calendar: a push, a milestone, an issue, a note and a closing.
+		// The calendar: a push, a milestone, an issue, a note and the closing of the
+		// issue.
 		day := s.Clock.Now().UTC()
 		profile := guest.get("/ada").want(200, "5 contributions in the last year", fmt.Sprintf("<title>%s: 5</title>", day.Format("2 Jan 2006")), "<th scope=\"row\">"+day.Format("January 2006")+"</th><td>5</td>")
 		if len(profile.body) > 50<<10 {
@@ -49,13 +50,13 @@ func TestActivityPages(t *testing.T) {
 		guest.get("/ada").want(200, "0 contributions")
 		s.Clock.Move(-365 * 24 * time.Hour)
 
-		// Who keeps his profile to himself shows none of it.
+		// A private profile has no activity for other users.
 		const settings = "/-/user_settings/profile"
 		b.submit(settings, settings, "name", "Ada", "private_profile", "1").leads(settings)
 		guest.get("/ada?tab=activity").want(200, "This profile is private").not("Wheel", "contribution")
 		b.get("/ada?tab=activity").want(200, "Wheel", "5 contributions")
 
-		// A link to a branch goes when the branch does.
+		// A link to a branch disappears with the branch.
 		s.Check(t, apptest.Call{Do: "POST /projects/g%2Fp/repository/branches", As: st.token, Form: url.Values{"branch": {"side"}, "ref": {"main"}}, Status: 201})
 		guest.get("/g/p/-/activity?event_filter=push").want(200, `href="/g/p/-/commits/side"`)
 		s.Check(t, apptest.Call{Do: "DELETE /projects/g%2Fp/repository/branches/side", As: st.token, Status: 204})
@@ -68,7 +69,7 @@ func TestActivityPages(t *testing.T) {
 func TestBadges(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
-	st := newPlanStage(t, s)
+	st := newPlanProject(t, s)
 	const at, group = "/g/p/-/settings/badges", "/groups/g/-/settings/badges"
 	st.b.get(at).want(200, "No badges")
 	st.b.submit(at, at, "name", "x", "link_url", "javascript:alert(1)", "image_url", "https://example.org/x.svg").want(422, "must be a valid URL")

@@ -9,8 +9,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestActivity visits pages on one day after the other and looks which of them
-// count as activity.
+// TestActivity visits pages on consecutive days and checks which of them count as
+// activity.
 func TestActivity(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

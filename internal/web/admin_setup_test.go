@@ -12,8 +12,7 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestSetup does what the setup checklist of a new instance asks for, until nothing
-// is left.
+// TestSetup completes the setup checklist of a new instance.
 func TestSetup(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -22,12 +22,12 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestAdminRoles keeps everybody but administrators out, as if there were no
-// such pages.
+// TestAdminRoles checks that the Admin area does not exist for users who are not
+// administrators.
 func TestAdminRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		pages := []string{"/admin", "/admin/setup", "/admin/users", "/admin/users/new", "/admin/users/" + strconv.FormatInt(c.ids["guest"], 10), "/admin/groups", "/admin/projects", "/admin/runners", "/admin/variables",
 			"/admin/applications", "/admin/audit_logs", "/admin/background_jobs", "/admin/nodes", "/admin/storages", "/admin/application_settings", "/admin/pages_domains"}
 		c.check(t, pages, 303, 303, 404, 404, 404, 404, 404, 404, 200)
@@ -46,7 +46,7 @@ func TestAdminRoles(t *testing.T) {
 	})
 }
 
-// TestAdminUsers does with accounts what administrators do.
+// TestAdminUsers manages accounts as an administrator.
 func TestAdminUsers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -93,7 +93,7 @@ func TestAdminUsers(t *testing.T) {
 		root.submit(eve, eve+"/delete", "confirm", "eva").leads(at)
 		root.get(eve).want(404)
 
-		// Who signs up waits.
+		// A user who signs up waits for approval.
 		root.submit("/admin/application_settings", "/admin/application_settings", settingsForm(t, root, "signup_enabled", "1", "require_admin_approval_after_user_signup", "1")...).leads("/admin/application_settings")
 		for _, name := range []string{"ann", "bea"} {
 			newBrowser(t, s).submit("/users/sign_up", "/users/sign_up", "name", name, "username", name, "email", name+"@example.org", "password", password)
@@ -113,8 +113,8 @@ func TestAdminUsers(t *testing.T) {
 	})
 }
 
-// settingsForm is the form of the settings as it is shown, with these changes;
-// an empty value takes the tick out of a box.
+// settingsForm returns the values of the form of the settings with some changes; an
+// empty value unchecks a box.
 func settingsForm(t *testing.T, b *browser, changes ...string) []string {
 	t.Helper()
 	page := b.get("/admin/application_settings").want(200).body
@@ -141,7 +141,7 @@ func settingsForm(t *testing.T, b *browser, changes ...string) []string {
 	return pairs
 }
 
-// TestAdminSettings changes settings; what is out of range changes nothing.
+// TestAdminSettings changes settings. Values out of range change nothing.
 func TestAdminSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -151,7 +151,7 @@ func TestAdminSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The form has every setting: sent as it is shown, it changes none.
+		// The form has every setting: submitted without changes, it changes none.
 		root.submit(at, at, settingsForm(t, root)...).leads(at)
 		if now, _ := s.Settings.Current(t.Context()); !reflect.DeepEqual(now, before) {
 			t.Errorf("%+v became %+v", before, now)
@@ -173,7 +173,7 @@ func TestAdminSettings(t *testing.T) {
 	})
 }
 
-// TestImpersonation acts as somebody else, in sight and on the record.
+// TestImpersonation impersonates a user. Pages show it, and audit events record it.
 func TestImpersonation(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -189,9 +189,9 @@ func TestImpersonation(t *testing.T) {
 		root.get("/nothing").want(404, "you are impersonating <b>@ada</b>")
 		root.get("/admin").want(404)
 		root.get("/-/user_settings/profile").want(200, `value="ada"`)
-		// A form of before is of somebody else.
+		// A form from before the impersonation has the token of another session.
 		root.post("/admin/users/1/block", map[string][]string{"authenticity_token": {old}}).want(422, "has expired")
-		// A token would outlive it.
+		// An access token would stay valid after the impersonation.
 		const tokens = "/-/user_settings/personal_access_tokens"
 		root.submit(tokens, tokens, "name", "x", "scopes", "api").want(403)
 		root.submit("/groups/new", "/groups", "name", "Of Ada", "path", "of-ada", "visibility", "private").leads("/of-ada")
@@ -214,7 +214,8 @@ func TestImpersonation(t *testing.T) {
 		root.get("/admin/audit_logs?author=ada").want(200, "Impersonated by root").not("Started Impersonation")
 		newBrowser(t, s).signIn("ada", password).submit("/", "/admin/impersonation/stop").want(409)
 
-		// It ends with the right to it, and with the account.
+		// The impersonation ends when the administrator loses the role, and when the
+		// user is blocked.
 		root.submit(ada, ada+"/impersonate").leads("/")
 		if _, err := s.Users.Block(t.Context(), actor.System(), id); err != nil {
 			t.Fatal(err)
@@ -244,11 +245,11 @@ func TestImpersonation(t *testing.T) {
 	})
 }
 
-// TestAuditLog filters the record.
+// TestAuditLog filters the audit events.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		root := c.as["root"]
 		const at = "/admin/audit_logs"
 		c.press(t, "owner", "/g/p/-/settings/variables", "key", "MINE", "variable_type", "env_var", "environment_scope", "*").leads("/g/p/-/settings/variables")
@@ -274,14 +275,14 @@ type stuck struct {
 
 func (stuck) Kind() string { return "ci_cancel" }
 
-// TestBackgroundWork looks at work that failed, tries it again and drops it.
+// TestBackgroundWork lists failed background jobs, retries one and deletes one.
 func TestBackgroundWork(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		root := newBrowser(t, s).signIn("root", apptest.RootPassword)
 		const at = "/admin/background_jobs"
-		// The server has started, and takes no more handlers: a known kind with
-		// arguments that cannot be read fails by itself.
+		// Handlers cannot be added after the start of the server, so this job fails
+		// because its arguments cannot be read.
 		other := queue.New(queue.Deps{DB: s.DB, Log: s.App.Log})
 		queue.Handle(other, func(context.Context, stuck) error { return errors.New("never") })
 		err := s.DB.Tx(t.Context(), func(tx *db.Tx) error {
@@ -312,7 +313,7 @@ func TestBackgroundWork(t *testing.T) {
 	})
 }
 
-// TestNodes lists the node itself and others that reported themselves.
+// TestNodes lists this node and other nodes that reported their state.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -332,7 +333,7 @@ func TestNodes(t *testing.T) {
 			}
 		}
 		if !s.DB.Postgres() {
-			return // there are no others
+			return // SQLite has only one node
 		}
 		_, err = s.DB.ExecContext(t.Context(), `INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, caches, started_at, seen_at)
 			VALUES ('other-x', '0.9', 'abc', 1, FALSE, 2.5, 0.1, 1048576, 3, ?, ?, ?)`,

@@ -13,12 +13,12 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestAlertPages sets an integration up, sends to it, and looks after what came,
-// by the pages alone; then everybody else tries.
+// TestAlertPages creates an integration, sends alerts to it and manages them on
+// pages; then it repeats the requests as each role.
 func TestAlertPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		b, settings := st.b, "/g/p/-/settings/alerts"
 		b.get("/g/p").want(200, ">Monitor<")
 		b.get("/g/p/-/error_tracking").want(200, `href="/g/p/-/alert_management"`)
@@ -62,7 +62,7 @@ func TestAlertPages(t *testing.T) {
 		b.submit(two, "/g/p/-/alert_management/2/assignee", "username", "whoever").leads(two)
 		b.get(two).want(200, "is not an existing username", "changed the status to <strong>Acknowledged</strong>", "assigned to", `value="ada"`)
 
-		// Images of metrics, for those who see the alert.
+		// Metric images, for users who can see the alert.
 		var picture bytes.Buffer
 		if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 			t.Fatal(err)
@@ -88,7 +88,8 @@ func TestAlertPages(t *testing.T) {
 		b.submit(at, at+"/reset").leads(at)
 		b.get(at).want(200).not(token)
 
-		// Others. What can be done once is done by him last who may.
+		// The other roles. The last role with the permission does what can be done
+		// only once.
 		browsers := map[string]*browser{"nobody": newBrowser(t, s)}
 		for who, level := range map[string]string{"stranger": "", "guest": "10", "reporter": "20", "developer": "30", "maintainer": "40"} {
 			id, _ := s.User(t, who)

@@ -9,7 +9,7 @@ import (
 	"svc/internal/user"
 )
 
-// alertContents are the pages of alerts, filled and empty.
+// alertContents are the pages of alerts, with data and empty.
 func alertContents() []content {
 	now := time.Unix(1e9, 0)
 	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}

@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestApprovalPages approves a merge request, changes its rules and those of the
-// project on pages.
+// TestApprovalPages approves a merge request, and changes its approval rules and
+// those of the project on pages.
 func TestApprovalPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

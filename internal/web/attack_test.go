@@ -18,16 +18,15 @@ import (
 
 func cookies(name, value string) []*http.Cookie { return []*http.Cookie{{Name: name, Value: value}} }
 
-// routes are the pages of the tables.
+// routes are the pages in the route tables.
 func routes(s *apptest.Server) map[string]bool {
 	return web.New(web.Deps{
 		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Settings: s.Settings, Keys: s.Keys, Limits: limit.New(limit.Deps{Now: s.Clock.Now}), Now: s.Clock.Now,
 	}).Routes()
 }
 
-// TestForgery sends every form of every table as a page of somebody else
-// would: without the token, with a wrong one, and with that of another
-// session.
+// TestForgery submits every form without a CSRF token, with a wrong one, and with
+// that of another session.
 func TestForgery(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -81,8 +80,8 @@ func sessions(t *testing.T, s *apptest.Server, username string) []user.Session {
 	return list
 }
 
-// TestGuests visits every page without having signed in: those that need it
-// lead to the sign-in page, and all hold the browser to the same rules.
+// TestGuests visits every page without a session: pages that need one redirect to
+// the sign-in page, and all have the security headers.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -99,7 +98,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("%s: status %d", route, p.status)
 		}
 		policy := p.header.Get("Content-Security-Policy")
-		if path == "/-/sandbox/mermaid" { // a frame in pages, with an origin that nothing else has
+		if path == "/-/sandbox/mermaid" { // a frame in pages, with its own origin
 			if !strings.HasPrefix(policy, "default-src 'none'; script-src 'nonce-") || !strings.HasSuffix(policy, "frame-ancestors 'self'; sandbox allow-scripts") || p.header.Get("X-Frame-Options") != "SAMEORIGIN" {
 				t.Errorf("%s: headers %v", route, p.header)
 			}
@@ -112,10 +111,10 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// bad is a name that a careless page would run.
+// bad is a name that runs a script on a page that does not escape it.
 const bad = `<script>alert(1)</script><img src=x onerror=alert(2)>"'`
 
-// TestMarkup gives everything that people name a name that is markup.
+// TestMarkup uses markup as the name of every kind of object.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -164,8 +163,8 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
-// TestHidden keeps what somebody may not see from him: there is no difference
-// from what is not there.
+// TestHidden checks that the response for an object that a user may not see is the
+// same as for one that does not exist.
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -186,6 +185,6 @@ func TestHidden(t *testing.T) {
 		b.get("/ada").want(200).not("Secret")
 	}
 	guest.get("/nothing/here/-/tree/main").want(404)
-	guest.get("/1").want(404) // an id is no path
+	guest.get("/1").want(404) // an ID is not a path
 	guest.get("/ghost").want(404)
 }

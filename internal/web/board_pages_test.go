@@ -12,19 +12,18 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// planStage is a group with a project, somebody who plans in it, and words to
-// plan with.
-type planStage struct {
+// planProject is a group with a project, a user who can plan in it, and their browser.
+type planProject struct {
 	t     *testing.T
 	s     *apptest.Server
 	token string
 	b     *browser
 }
 
-func newPlanStage(t *testing.T, s *apptest.Server) *planStage {
+func newPlanProject(t *testing.T, s *apptest.Server) *planProject {
 	t.Helper()
 	_, token := s.User(t, "ada")
-	st := &planStage{t, s, token, newBrowser(t, s).signIn("ada", password)}
+	st := &planProject{t, s, token, newBrowser(t, s).signIn("ada", password)}
 	st.api("POST /groups", url.Values{"name": {"G"}, "path": {"g"}, "visibility": {"public"}})
 	var g struct{ ID int64 }
 	s.Check(t, apptest.Call{Do: "GET /groups/g", As: token, Status: 200}).JSON(t, &g)
@@ -32,20 +31,20 @@ func newPlanStage(t *testing.T, s *apptest.Server) *planStage {
 	return st
 }
 
-// api makes something.
-func (st *planStage) api(do string, form url.Values) int64 {
+// api creates an object.
+func (st *planProject) api(do string, form url.Values) int64 {
 	st.t.Helper()
 	var made struct{ ID int64 }
 	st.s.Check(st.t, apptest.Call{Do: do, As: st.token, Form: form, Status: 201}).JSON(st.t, &made)
 	return made.ID
 }
 
-func (st *planStage) issue(title string, labels ...string) int64 {
+func (st *planProject) issue(title string, labels ...string) int64 {
 	st.t.Helper()
 	return st.api("POST /projects/g%2Fp/issues", url.Values{"title": {title}, "labels": {strings.Join(labels, ",")}})
 }
 
-// titles are those of the cards of a column, from the top.
+// titles returns the titles of the cards of a column, from the top.
 func titles(body, column string) string {
 	_, rest, _ := strings.Cut(body, `data-cards="`+column+`"`)
 	rest, _, _ = strings.Cut(rest, "</ol>")
@@ -56,12 +55,12 @@ func titles(body, column string) string {
 	return strings.Join(list, " ")
 }
 
-// TestBoardPages makes a board, moves cards on it in every way, and two at
-// once.
+// TestBoardPages creates a board and moves cards on it: with and without a script,
+// and two at once.
 func TestBoardPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		eveID, _ := s.User(t, "eve")
 		doing, review := st.api("POST /groups/g/labels", url.Values{"name": {"Doing"}, "color": {"#ff0000"}}), st.api("POST /projects/g%2Fp/labels", url.Values{"name": {"Review"}, "color": {"#00ff00"}})
 		goal := st.api("POST /projects/g%2Fp/milestones", url.Values{"title": {"1.0"}})
@@ -115,7 +114,7 @@ func TestBoardPages(t *testing.T) {
 		move("two", "Open", "Doing", "", "four").want(204)
 		is("Doing", "two four")
 		is("Open", "one three")
-		move("two", "Open", "Review", "", "").want(409) // it has gone from there
+		move("two", "Open", "Review", "", "").want(409) // the card is no longer in that column
 		move("two", "Doing", "nowhere", "", "").want(404)
 		move("two", "Doing", "eve", "", "").want(204)
 		move("two", "eve", "1.0", "", "").want(204)
@@ -129,7 +128,7 @@ func TestBoardPages(t *testing.T) {
 		is("Open", "one three two")
 		b.get("/g/p/-/issues/2").want(200, "removed", "reopened", "closed")
 
-		// Between two that stand close, again and again: there is always room.
+		// A card can be moved between two neighbors any number of times.
 		move("four", "Doing", "Open", "one", "three").want(204)
 		for range 12 {
 			move("two", "Open", "Open", "one", "four").want(204)
@@ -138,7 +137,7 @@ func TestBoardPages(t *testing.T) {
 			is("Open", "one four two three")
 		}
 
-		// Without script.
+		// Without a script.
 		b.get(fmt.Sprintf("%s/cards/%d?from=%s", at, ids["one"], lists["Open"])).want(200, "Move one", "At the bottom")
 		b.get(fmt.Sprintf("%s/cards/%d?from=%s", at, ids["one"], lists["Doing"])).want(404)
 		b.submit(at, fmt.Sprintf("%s/cards/%d", at, ids["one"]), "from", "backlog", "to", "backlog", "end", "bottom").leads(at)
@@ -146,7 +145,7 @@ func TestBoardPages(t *testing.T) {
 		b.submit(at, fmt.Sprintf("%s/cards/%d", at, ids["one"]), "from", "backlog", "to", "backlog", "end", "top").leads(at)
 		is("Open", "one four two three")
 
-		// Two people at once: both moves hold.
+		// Two users move cards at the same time: both moves are saved.
 		var both sync.WaitGroup
 		for card, to := range map[string]string{"one": "Doing", "two": "Review", "three": "Doing", "four": "1.0"} {
 			both.Go(func() { move(card, "Open", to, "", "") })
@@ -158,7 +157,7 @@ func TestBoardPages(t *testing.T) {
 		if got := titles(b.get(at).body, lists["Doing"]); got != "one three" && got != "three one" {
 			t.Errorf("Doing has %q", got)
 		}
-		// Both the same card: one of them is told.
+		// Two users move the same card: one of them gets an error.
 		var statuses [2]int
 		for i, to := range []string{"Review", "Closed"} {
 			both.Go(func() { statuses[i] = move("one", "Doing", to, "", "").status })
@@ -168,7 +167,8 @@ func TestBoardPages(t *testing.T) {
 			t.Errorf("two who move one card get %v", statuses)
 		}
 
-		// The group's board has them too; lists are ordered and removed.
+		// A board of the group has the same cards; lists are added, reordered and
+		// removed.
 		group := st.api("POST /groups/g/boards", url.Values{"name": {"All"}})
 		b.get(fmt.Sprintf("/groups/g/-/boards/%d", group)).want(200, "g/p#3", `href="/groups/g/-/issues/new"`)
 		b.get("/groups/g/-/issues").want(200, `href="/groups/g/-/issues/new"`)
@@ -196,11 +196,11 @@ func TestBoardPages(t *testing.T) {
 	})
 }
 
-// TestLabelPages and milestones: they are made, changed, promoted and deleted.
+// TestLabelPages creates, changes, promotes and deletes labels and milestones.
 func TestLabelPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		b, guest := st.b, newBrowser(t, s)
 		const labels, goals = "/g/p/-/labels", "/g/p/-/milestones"
 		b.get(labels).want(200, "Create a label")

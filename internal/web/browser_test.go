@@ -12,10 +12,11 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// password is that of every account that apptest makes.
+// password is the password of every account that apptest creates.
 const password = "a good password"
 
-// browser keeps cookies as browsers do, and follows no redirect.
+// browser is an HTTP client that keeps cookies like a browser and follows no
+// redirects.
 type browser struct {
 	t      *testing.T
 	s      *apptest.Server
@@ -31,7 +32,7 @@ func newBrowser(t *testing.T, s *apptest.Server) *browser {
 	return &browser{t, s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	t      *testing.T
 	status int
@@ -69,7 +70,7 @@ func (b *browser) address(path string) string {
 	return path
 }
 
-// post sends a form with exactly these values.
+// post submits a form with exactly these values.
 func (b *browser) post(path string, form url.Values) answer {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "POST", b.address(path), strings.NewReader(form.Encode()))
@@ -80,7 +81,7 @@ func (b *browser) post(path string, form url.Values) answer {
 	return b.send(r)
 }
 
-// submit fills in the form of a page and sends it to action.
+// submit fills in the form of a page and submits it to action.
 func (b *browser) submit(at, action string, pairs ...string) answer {
 	b.t.Helper()
 	form := url.Values{"authenticity_token": {b.get(at).want(200).token()}}
@@ -117,7 +118,7 @@ func (p answer) token() string {
 	return m[1]
 }
 
-// under checks that the page has fewer bytes.
+// under checks that the page is smaller than a number of bytes.
 func (p answer) under(bytes int) answer {
 	p.t.Helper()
 	if len(p.body) > bytes {
@@ -149,7 +150,7 @@ func (p answer) not(texts ...string) answer {
 	return p
 }
 
-// leads wants a redirect to a path.
+// leads checks that the response redirects to a path.
 func (p answer) leads(to string) answer {
 	p.t.Helper()
 	if got := p.header.Get("Location"); p.status != http.StatusSeeOther || got != to {
@@ -158,7 +159,7 @@ func (p answer) leads(to string) answer {
 	return p
 }
 
-// cookieAt is cookie for one that is sent to a path only.
+// cookieAt is cookie for a cookie that is sent to one path only.
 func (b *browser) cookieAt(path, name string) string {
 	u, _ := url.Parse(b.s.URL + path)
 	for _, c := range b.client.Jar.Cookies(u) {

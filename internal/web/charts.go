@@ -116,7 +116,7 @@ func drawBars(days []ci.DayStats, of func(ci.DayStats) []piece, say func(float64
 	return template.HTML(b.String())
 }
 
-func badgeColour(s flow.Status) string {
+func badgeColor(s flow.Status) string {
 	switch s {
 	case flow.Success:
 		return "#2f9e5f"
@@ -128,7 +128,7 @@ func badgeColour(s flow.Status) string {
 	return "#7d8296"
 }
 
-func coverageColour(percent float64) string {
+func coverageColor(percent float64) string {
 	switch {
 	case percent >= 90:
 		return "#2f9e5f"
@@ -142,12 +142,12 @@ func coverageColour(percent float64) string {
 
 // drawBadge draws two texts side by side. They need no escaping: they do not come
 // from users.
-func drawBadge(label, value, colour string) string {
+func drawBadge(label, value, color string) string {
 	const letter, pad = 6.8, 12.0
 	a, b := float64(len(label))*letter+pad, float64(len(value))*letter+pad
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`+
 		`<clipPath id="r"><rect width="%.0f" height="20" rx="4"/></clipPath><g clip-path="url(#r)"><rect width="%.0f" height="20" fill="#4b5063"/>`+
 		`<rect x="%.0f" width="%.0f" height="20" fill="%s"/></g><g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">`+
 		`<text x="%.1f" y="14">%s</text><text x="%.1f" y="14">%s</text></g></svg>`,
-		a+b, label, value, label, value, a+b, a, a, b, colour, a/2, label, a+b/2, value)
+		a+b, label, value, label, value, a+b, a, a, b, color, a/2, label, a+b/2, value)
 }

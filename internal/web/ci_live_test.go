@@ -14,7 +14,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// listener reads the events of the server as the script of a page does.
+// listener reads server-sent events like the script of a page.
 type listener struct {
 	t     *testing.T
 	ctx   context.Context
@@ -22,10 +22,10 @@ type listener struct {
 	stop  func()
 }
 
-// listen opens a stream of events; header has names and values.
+// listen opens a stream of events. header has names and values in turn.
 func (b *browser) listen(path string, header ...string) *listener {
 	b.t.Helper()
-	// A test that waits in vain ends before the others do.
+	// The timeout is shorter than that of the test binary.
 	ctx, stop := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	r, err := http.NewRequestWithContext(ctx, "GET", b.s.URL+path, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *browser) listen(path string, header ...string) *listener {
 	return &listener{b.t, ctx, bufio.NewScanner(res.Body), end}
 }
 
-// next gives the name and data of the next event; empty at the end.
+// next returns the name and data of the next event; both are empty at the end.
 func (l *listener) next() (name, data string) {
 	l.t.Helper()
 	for l.lines.Scan() {
@@ -63,11 +63,12 @@ func (l *listener) next() (name, data string) {
 	return "", ""
 }
 
-// TestLive follows a list, a pipeline and the log of a job while they change.
+// TestLive follows the list of pipelines, a pipeline and the log of a job while they
+// change.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "a:\n  script: [x]\n")
+		st := newCIProject(t, s, "a:\n  script: [x]\n")
 		guest := newBrowser(t, s)
 		list := guest.listen("/ada/p/-/pipelines/events")
 		id := st.pipeline("dev")
@@ -108,7 +109,7 @@ func TestLive(t *testing.T) {
 				t.Errorf("after the end comes %s", name)
 			}
 		}
-		// Somebody who comes late gets what there is, and the end.
+		// A listener that connects late gets the current lines and the end.
 		late := guest.listen(fmt.Sprintf("/ada/p/-/jobs/%d/log/events?total=2", job.ID))
 		if name, data := late.next(); name != "log" || !strings.Contains(data, `"from":2`) {
 			t.Errorf("late %s %s", name, data)
@@ -119,14 +120,13 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestPipelineMarkup gives all that shows on the pages of pipelines a name
-// that is markup: jobs, stages, refs, variables, environments, artifacts,
-// reports, logs and what people ask for.
+// TestPipelineMarkup uses markup as every name on the pages of pipelines: jobs,
+// stages, refs, variables, environments, artifacts, reports, logs and search terms.
 func TestPipelineMarkup(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, sqlite(t))
 	quoted := `"` + strings.ReplaceAll(bad, `"`, `\"`) + `"`
-	st := newStage(t, s, "variables:\n  V: {value: "+quoted+", description: "+quoted+"}\nstages: ["+quoted+", later]\n"+
+	st := newCIProject(t, s, "variables:\n  V: {value: "+quoted+", description: "+quoted+"}\nstages: ["+quoted+", later]\n"+
 		quoted+":\n  stage: "+quoted+"\n  tags: [linux]\n  script: ["+quoted+"]\n  environment: {name: production, url: 'javascript:alert(6)'}\n"+
 		"next:\n  stage: later\n  needs: ["+quoted+"]\n  script: [x]\nworkflow: {name: "+quoted+"}\n")
 	branch := "<u>onerror=1"

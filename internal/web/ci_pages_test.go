@@ -35,7 +35,7 @@ deploy:
   environment: {name: production, url: "https://example.org/app"}
 `
 
-// window is what the script gets of a log.
+// window is the response with lines of a log for the script.
 type window struct {
 	From, Total, Rev int
 	Lines            []string
@@ -46,12 +46,12 @@ type window struct {
 	}
 }
 
-// TestPipelinePages goes through a pipeline as people do: starts it by the
-// form, looks at its pages while a runner works, and presses the buttons.
+// TestPipelinePages starts a pipeline by the form, visits its pages while a runner
+// works, and uses the buttons.
 func TestPipelinePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, ciFile)
+		st := newCIProject(t, s, ciFile)
 		const at = "/ada/p/-"
 		b := newBrowser(t, s).signIn("ada", password)
 		b.get(at+"/pipelines").want(200, "No pipelines yet")
@@ -102,7 +102,7 @@ func TestPipelinePages(t *testing.T) {
 		st.upload(build, "artifact_type=archive&artifact_format=zip&expire_in=1+week", zipped(t, "out/a.txt", "hello", "out/deep/b.go", "package b\n", "out/c.bin", "\x00\x01"))
 		st.end(build, "success")
 		b.get(job).want(200, "The artifacts expire in 6 days", job+"/artifacts/keep", job+"/retry", job+"/erase", "linux")
-		b.get(job+"/log?from=1").want(200, "Step") // from where it was put away
+		b.get(job+"/log?from=1").want(200, "Step") // the packed log
 		b.get(job+"/artifacts/browse").want(200, job+"/artifacts/browse/out", "3 files")
 		b.get(job+"/artifacts/browse/out").want(200, job+"/artifacts/browse/out/deep", job+"/artifacts/file/out/a.txt", "5 bytes")
 		b.get(job + "/artifacts/browse/none").want(404)
@@ -169,12 +169,12 @@ func TestPipelinePages(t *testing.T) {
 	})
 }
 
-// TestAllowedFailure shows the jobs of parallel jobs as groups, how long a job has
-// run, and jobs that failed and are allowed to fail as warnings.
+// TestAllowedFailure checks that parallel jobs are shown as groups, durations as
+// running times, and failed jobs that are allowed to fail as warnings.
 func TestAllowedFailure(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "stages: [test, later]\nunit: {stage: test, parallel: 2, script: [x]}\nos: {stage: test, parallel: {matrix: [{OS: [linux, mac]}]}, script: [x]}\n"+
+		st := newCIProject(t, s, "stages: [test, later]\nunit: {stage: test, parallel: 2, script: [x]}\nos: {stage: test, parallel: {matrix: [{OS: [linux, mac]}]}, script: [x]}\n"+
 			"style: {stage: test, script: [x], allow_failure: true}\nship: {stage: later, script: [x], needs: [unit]}\n")
 		const at = "/ada/p/-"
 		b := newBrowser(t, s).signIn("ada", password)
@@ -211,12 +211,12 @@ func TestAllowedFailure(t *testing.T) {
 	})
 }
 
-// TestInvalidPipeline does not offer to retry a pipeline whose configuration is
-// invalid, and refuses it.
+// TestInvalidPipeline checks that a pipeline with an invalid configuration has no
+// retry button and cannot be retried.
 func TestInvalidPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, ciFile)
+		st := newCIProject(t, s, ciFile)
 		st.api("PUT /projects/%d/repository/files/.gitlab-ci.yml", 200, url.Values{"branch": {"dev"}, "commit_message": {"Break it"}, "content": {"a: {script: [x], stage: nowhere}"}})
 		st.idle()
 		var list []struct{ ID int64 }
@@ -242,18 +242,18 @@ func gzipped(t *testing.T, text string) []byte {
 	return out.Bytes()
 }
 
-// TestSchedulePages makes, changes, runs and removes a schedule.
+// TestSchedulePages creates, changes, runs and deletes a schedule.
 func TestSchedulePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, ciFile)
+		st := newCIProject(t, s, ciFile)
 		const at = "/ada/p/-/pipeline_schedules"
 		b := newBrowser(t, s).signIn("ada", password)
 		b.get(at).want(200, "No schedules")
 		b.submit(at+"/new", at, "description", "", "cron", "nonsense", "cron_timezone", "UTC", "ref", "main").want(422, "can&#39;t be blank", "wrong")
 		b.submit(at+"/new", at, "description", "Twice", "cron", "0 4 * * *", "cron_timezone", "UTC", "ref", "main",
 			"variable_key", "A", "variable_value", "1", "variable_key", "A", "variable_value", "2").want(422, "duplicate")
-		b.get(at).want(200, "No schedules") // nothing is left of a form that was refused
+		b.get(at).want(200, "No schedules") // the refused form created nothing
 		b.submit(at+"/new", at, "description", "Nightly", "cron", "0 4 * * *", "cron_timezone", "UTC", "ref", "main", "active", "1",
 			"variable_key", "A", "variable_value", "1", "variable_key", "B", "variable_value", "two").leads(at)
 		var list []struct{ ID int64 }
@@ -273,11 +273,11 @@ func TestSchedulePages(t *testing.T) {
 	})
 }
 
-// TestLintPage checks the file of the project, and any other.
+// TestLintPage validates the configuration of the project, and a submitted one.
 func TestLintPage(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, sqlite(t))
-	newStage(t, s, ciFile)
+	newCIProject(t, s, ciFile)
 	const at = "/ada/p/-/ci/lint"
 	b := newBrowser(t, s).signIn("ada", password)
 	b.get(at).want(200, "The configuration is valid: 4 jobs", "make deploy")
@@ -286,11 +286,11 @@ func TestLintPage(t *testing.T) {
 	newBrowser(t, s).get(at).want(200, "The configuration is valid").not("<textarea")
 }
 
-// TestRunForm asks for the inputs of a file.
+// TestRunForm shows the inputs of a configuration.
 func TestRunForm(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, sqlite(t))
-	st := newStage(t, s, "spec:\n  inputs:\n    level: {type: number, description: How much, default: 3}\n    place: {options: [here, there]}\n---\na:\n  script:\n    - echo $[[ inputs.place ]] $[[ inputs.level ]]\n")
+	st := newCIProject(t, s, "spec:\n  inputs:\n    level: {type: number, description: How much, default: 3}\n    place: {options: [here, there]}\n---\na:\n  script:\n    - echo $[[ inputs.place ]] $[[ inputs.level ]]\n")
 	const at = "/ada/p/-/pipelines"
 	b := newBrowser(t, s).signIn("ada", password)
 	b.get(at+"/new").want(200, "How much", `value="3"`, "<option>there", "(required)")
@@ -302,12 +302,12 @@ func TestRunForm(t *testing.T) {
 	}
 }
 
-// TestDownstreamPages shows pipelines that others have made: a child to all
-// who see its parent, one of another project to those who see that.
+// TestDownstreamPages checks that a child pipeline is shown to users who can see its
+// parent, and a pipeline of another project to users who can see that project.
 func TestDownstreamPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "other:\n  trigger: {project: ada/secret}\nchild:\n  trigger: {include: [{local: child.yml}]}\n")
+		st := newCIProject(t, s, "other:\n  trigger: {project: ada/secret}\nchild:\n  trigger: {include: [{local: child.yml}]}\n")
 		st.s.Check(t, apptest.Call{Do: "POST /projects", As: st.owner, Form: url.Values{"name": {"Secret"}, "path": {"secret"}}, Status: 201})
 		file := func(project, path, text string) {
 			t.Helper()

@@ -9,18 +9,18 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// people are those of the tables of roles, from the one who may least on.
+// people are the callers of the role tables of pipelines, the weakest first.
 func people() []string {
 	return []string{"nobody", "stranger", "guest", "reporter", "developer", "maintainer", "owner", "root"}
 }
 
-// TestPipelineRoles looks at every page of pipelines as everybody, in a public
-// project with public pipelines, in one that keeps them for members, and in a
-// private one. Then all press all buttons.
+// TestPipelineRoles visits every page of pipelines as every role: in a public
+// project with public pipelines, in one whose pipelines are visible to members only,
+// and in a private one. Then every role uses all buttons.
 func TestPipelineRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "a:\n  script: [x]\n  artifacts: {paths: [out]}\nb:\n  stage: deploy\n  script: [x]\n  when: manual\n  environment: production\n")
+		st := newCIProject(t, s, "a:\n  script: [x]\n  artifacts: {paths: [out]}\nb:\n  stage: deploy\n  script: [x]\n  when: manual\n  environment: production\n")
 		browsers := map[string]*browser{"nobody": newBrowser(t, s), "root": newBrowser(t, s).signIn("root", apptest.RootPassword)}
 		for _, who := range people()[1:7] {
 			id, _ := s.User(t, who)
@@ -48,7 +48,7 @@ func TestPipelineRoles(t *testing.T) {
 			"jobs", "jobs/{job}", "jobs/{job}/raw", "jobs/{job}/log", "jobs/{job}/log/search?q=secret", "jobs/{job}/log/events", "jobs/{job}/artifacts/browse", "jobs/{job}/artifacts/file/out/a.txt",
 			"jobs/{job}/artifacts/raw/out/a.txt", "jobs/{job}/artifacts/download", "pipeline_schedules", "environments", "environments/{environment}", "badges/dev/pipeline.svg",
 		}
-		// What each sees, in the order of people.
+		// The status of each page for each role, in the order of people.
 		look := func(name, page, want string) {
 			t.Helper()
 			for i, status := range strings.Fields(want) {
@@ -68,7 +68,7 @@ func TestPipelineRoles(t *testing.T) {
 		look("public", "pipeline_schedules/{schedule}/edit", "303 403 403 403 403 403 403 200")
 		look("public", "pipelines/{pipeline}/variables", "303 403 403 403 403 200 200 200")
 
-		// Nobody is offered what he may not do.
+		// Pages have no buttons for actions that the user may not take.
 		for who, button := range map[string]string{"nobody": "<form method=\"post\"", "reporter": "/retry\"", "developer": "/erase\"", "maintainer": ""} {
 			for _, page := range []string{"pipelines", "pipelines/{pipeline}", "jobs", "jobs/{job}"} {
 				if body := browsers[who].get("/ada/p/-/" + names.Replace(page)).want(200).body; button != "" && strings.Contains(body, button) {
@@ -77,7 +77,7 @@ func TestPipelineRoles(t *testing.T) {
 			}
 		}
 
-		other := st.pipeline("main") // where Developers may not
+		other := st.pipeline("main") // Developers may not run pipelines on it
 		for _, page := range []string{"pipelines", fmt.Sprintf("pipelines/%d", other), "jobs?status=pending", fmt.Sprintf("jobs/%d", st.job(other, "a"))} {
 			browsers["developer"].get("/ada/p/-/" + page).want(200).not("/cancel\"")
 			browsers["maintainer"].get("/ada/p/-/"+page).want(200, "/cancel\"")
@@ -98,12 +98,11 @@ func TestPipelineRoles(t *testing.T) {
 		}
 		st.api("PUT /projects/%d", 200, url.Values{"visibility": {"public"}})
 
-		// Buttons; each is pressed by those who may last, who change what is
-		// there.
+		// The buttons. The strongest role that has an effect comes last.
 		for _, c := range []struct{ page, form, want string }{
 			{"pipelines", "ref=dev", "403 403 403 303 303 303 303"},
 			{"pipelines", "ref=main", "403 403 403 422 303 303 303"},
-			{"jobs/{job}/retry", "", "403 403 403 303 403 403 403"}, // once tried again, it is over
+			{"jobs/{job}/retry", "", "403 403 403 303 403 403 403"}, // a retried job cannot be retried again
 			{"jobs/{job}/cancel", "", "403 403 403 303 303 303 303"},
 			{"jobs/{job}/play", "", "403 403 403 422 422 422 422"},
 			{"jobs/{job}/unschedule", "", "403 403 403 422 422 422 422"},

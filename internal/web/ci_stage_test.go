@@ -16,9 +16,9 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// stage is a project of ada with a CI file, whose jobs the test runs by the
-// calls of a runner.
-type stage struct {
+// ciProject is a project of ada with a CI/CD configuration. The test runs its jobs by
+// the API for runners.
+type ciProject struct {
 	t       *testing.T
 	s       *apptest.Server
 	owner   string // token of ada
@@ -26,18 +26,18 @@ type stage struct {
 	runner  string
 }
 
-// newStage makes the project ada/p with the file on its branches main, which
-// is protected, and dev.
-func newStage(t *testing.T, s *apptest.Server, yaml string) *stage {
+// newCIProject creates the project ada/p with the configuration on its branches main,
+// which is protected, and dev.
+func newCIProject(t *testing.T, s *apptest.Server, yaml string) *ciProject {
 	t.Helper()
 	_, token := s.User(t, "ada")
-	st := &stage{t: t, s: s, owner: token}
+	st := &ciProject{t: t, s: s, owner: token}
 	var made struct{ ID int64 }
 	s.Check(t, apptest.Call{Do: "POST /projects", As: token, Form: url.Values{"name": {"P"}, "path": {"p"}, "visibility": {"public"}}, Status: 201}).JSON(t, &made)
 	st.project = made.ID
 	r := s.Repository(t, made.ID, gittest.Commit{Seconds: 1_600_000_000, Message: "First", Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: yaml}}})
 	st.api("POST /projects/%d/protected_branches", 201, url.Values{"name": {"main"}})
-	r.Git("branch", "dev", "main") // nothing is told of it: no pipeline begins
+	r.Git("branch", "dev", "main") // without a push event, so no pipeline is created
 	var got struct{ Token string }
 	s.Check(t, apptest.Call{Do: "POST /user/runners", As: apptest.RootToken, JSON: `{"runner_type":"instance_type","tag_list":["linux"],"run_untagged":true}`, Status: 201}).JSON(t, &got)
 	st.runner = got.Token
@@ -45,21 +45,21 @@ func newStage(t *testing.T, s *apptest.Server, yaml string) *stage {
 	return st
 }
 
-// api calls the API as ada; %d is the project.
-func (st *stage) api(do string, status int, form url.Values) apptest.Answer {
+// api calls the API as ada; %d is the ID of the project.
+func (st *ciProject) api(do string, status int, form url.Values) apptest.Answer {
 	st.t.Helper()
 	return st.s.Check(st.t, apptest.Call{Do: strings.Replace(do, "%d", fmt.Sprint(st.project), 1), As: st.owner, Form: form, Status: status})
 }
 
-func (st *stage) idle() {
+func (st *ciProject) idle() {
 	st.t.Helper()
 	if err := st.s.Queue.Idle(st.t.Context()); err != nil {
 		st.t.Fatal(err)
 	}
 }
 
-// pipeline starts one on a branch and gives its id.
-func (st *stage) pipeline(branch string) int64 {
+// pipeline creates a pipeline on a branch and returns its ID.
+func (st *ciProject) pipeline(branch string) int64 {
 	st.t.Helper()
 	var p struct{ ID int64 }
 	st.api("POST /projects/%d/pipeline", 201, url.Values{"ref": {branch}}).JSON(st.t, &p)
@@ -74,8 +74,8 @@ type run struct {
 	Info  struct{ Name string } `json:"job_info"`
 }
 
-// take gets the next job.
-func (st *stage) take() run {
+// take requests the next job.
+func (st *ciProject) take() run {
 	st.t.Helper()
 	a := st.s.Check(st.t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"system_id":"s_1"}`, st.runner), Status: 201})
 	var r run
@@ -83,13 +83,13 @@ func (st *stage) take() run {
 	return r
 }
 
-// write adds to the log of a job.
-func (st *stage) write(r run, at int, text string) {
+// write appends to the log of a job.
+func (st *ciProject) write(r run, at int, text string) {
 	st.t.Helper()
 	st.send(r, "PATCH", "trace", "text/plain", strings.NewReader(text), 202, fmt.Sprintf("%d-%d", at, at+len(text)-1))
 }
 
-func (st *stage) send(r run, method, what, kind string, body interface{ Read([]byte) (int, error) }, status int, at string) {
+func (st *ciProject) send(r run, method, what, kind string, body interface{ Read([]byte) (int, error) }, status int, at string) {
 	st.t.Helper()
 	req, err := http.NewRequestWithContext(st.t.Context(), method, fmt.Sprintf("%s/api/v4/jobs/%d/%s", st.s.URL, r.ID, what), body)
 	if err != nil {
@@ -110,8 +110,8 @@ func (st *stage) send(r run, method, what, kind string, body interface{ Read([]b
 	}
 }
 
-// upload sends files as the archive of a job, or a report.
-func (st *stage) upload(r run, query string, content []byte) {
+// upload uploads the archive of a job, or a report.
+func (st *ciProject) upload(r run, query string, content []byte) {
 	st.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -125,15 +125,15 @@ func (st *stage) upload(r run, query string, content []byte) {
 	st.send(r, "POST", "artifacts?"+query, form.FormDataContentType(), &body, 201, "")
 }
 
-// end ends a job.
-func (st *stage) end(r run, state string) {
+// end sets the final state of a job.
+func (st *ciProject) end(r run, state string) {
 	st.t.Helper()
 	st.s.Check(st.t, apptest.Call{Do: fmt.Sprintf("PUT /jobs/%d", r.ID), Header: map[string]string{"JOB-TOKEN": r.Token}, JSON: fmt.Sprintf(`{"state":%q,"exit_code":3}`, state), Status: 200})
 	st.idle()
 }
 
 // job finds a job of a pipeline by its name.
-func (st *stage) job(pipeline int64, name string) int64 {
+func (st *ciProject) job(pipeline int64, name string) int64 {
 	st.t.Helper()
 	var list []struct {
 		ID   int64
@@ -168,7 +168,7 @@ func zipped(t *testing.T, files ...string) []byte {
 	return out.Bytes()
 }
 
-// read decodes an answer for the script of a page.
+// read decodes a JSON response.
 func read[T any](p answer) T {
 	p.t.Helper()
 	var v T

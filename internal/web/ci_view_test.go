@@ -20,7 +20,7 @@ import (
 	"svc/internal/web/joblog"
 )
 
-// ciContents are the pages of pipelines, with something in each.
+// ciContents are the pages of pipelines, with data.
 func ciContents() []content {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	id, share := int64(1), 12.5
@@ -86,8 +86,8 @@ func ciContents() []content {
 	}
 }
 
-// TestColumns groups the jobs that one parallel job became, and draws one line
-// between two nodes.
+// TestColumns groups the jobs of a parallel job, and draws one line between two
+// nodes.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	job := func(stage, name string, status flow.Status, needs ...string) *ci.Job {
@@ -117,7 +117,7 @@ func TestColumns(t *testing.T) {
 	if text := strings.Join(got, "; "); text != want {
 		t.Errorf("nodes %s", text)
 	}
-	// The line past the stage in between runs between its rows.
+	// A line across a stage runs between the rows of that stage.
 	if lines := string(drawNeeds(list)); strings.Count(lines, "<path") != 2 || !strings.Contains(lines, " 84H504C") {
 		t.Errorf("lines %s", lines)
 	}
@@ -134,7 +134,7 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// TestFit keeps the lines of a page within its size, whatever they are.
+// TestFit limits the size of the lines of a page, whatever they contain.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)

@@ -10,17 +10,17 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// codeRoles are those who visit, the weakest first.
+// codeRoles are the visitors, the weakest first.
 var codeRoles = []string{"nobody", "stranger", "guest", "reporter", "developer", "maintainer", "owner", "root"}
 
-// levels open the repository, and what stands on it, to everybody or to members.
+// levels sets the access level of the repository and of the parts that depend on it.
 func levels(level string) url.Values {
 	return url.Values{"repository_access_level": {level}, "builds_access_level": {level}, "merge_requests_access_level": {level}}
 }
 
-// TestCodeRoles visits every page of the code as everybody, in projects of
-// each visibility: what is allowed begins with some role, and what comes before
-// is refused in the way that tells no more than it may.
+// TestCodeRoles visits every page of the code as every role, in projects of each
+// visibility. Each page is allowed from some role on; the refusal for weaker roles
+// reveals no more than they may know.
 func TestCodeRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -38,8 +38,8 @@ func TestCodeRoles(t *testing.T) {
 		}
 		for _, place := range []struct {
 			path, visibility, repository string
-			read                         string         // from whom on the code is read
-			below                        map[string]int // the answer to those before
+			read                         string         // the weakest role that may read the code
+			below                        map[string]int // the status for weaker roles
 		}{
 			{"open", "public", "enabled", "nobody", nil},
 			{"inner", "internal", "enabled", "stranger", map[string]int{"nobody": 404}},
@@ -72,7 +72,7 @@ func TestCodeRoles(t *testing.T) {
 					want := 200
 					switch {
 					case role == "nobody":
-						want = 303 // to sign in, whatever there is
+						want = 303 // the sign-in page, whether or not the object exists
 					case !reading:
 						want = place.below[role]
 					case !writing:
@@ -82,8 +82,8 @@ func TestCodeRoles(t *testing.T) {
 						t.Errorf("%s: %s%s: status %d, want %d", role, at, page, p.status, want)
 					}
 				}
-				// Whoever is shown no button is refused when he presses it all the
-				// same. Two places are enough: seen by all, and by members.
+				// Requests of users who have no button are refused. Two projects are
+				// enough: a public and a private one.
 				presses := []struct {
 					page string
 					form url.Values
@@ -132,8 +132,8 @@ func TestCodeRoles(t *testing.T) {
 	})
 }
 
-// TestProtectedBranch edits where only Maintainers push: the change of a
-// Developer is led to a branch of his own.
+// TestProtectedBranch edits a branch to which only Maintainers can push: the change
+// of a Developer goes to a new branch.
 func TestProtectedBranch(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -153,8 +153,8 @@ func TestProtectedBranch(t *testing.T) {
 	newBrowser(t, s).signIn("owner", password).get(at).want(200, `value="main"`).not("is protected")
 }
 
-// TestKeptPages changes what a page that is kept was made from: the next
-// visitor sees it at once.
+// TestKeptPages changes the data of cached pages: the next visitor sees the change
+// at once.
 func TestKeptPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -167,7 +167,7 @@ func TestKeptPages(t *testing.T) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: url.Values{name: {value}}})
 		}
-		for range 3 { // it is kept by now, for each of them
+		for range 3 { // cached for each visitor by now
 			guest.get("/ada/p").want(200, "First").not("New file", "authenticity_token")
 			eve.get("/ada/p").want(200, "First").not("New file", owner.get("/ada/p").want(200, "First", "New file").token())
 			guest.get("/ada/p/-/tree/main/d").want(200, ">x<")

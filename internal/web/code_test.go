@@ -17,7 +17,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// newProject makes a project by the API.
+// newProject creates a project by the API.
 func newProject(t *testing.T, s *apptest.Server, token, path, visibility string) int64 {
 	t.Helper()
 	made := s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201, Form: url.Values{"name": {path}, "path": {path}, "visibility": {visibility}}})
@@ -36,8 +36,8 @@ func change(pairs ...string) []gittest.Change {
 	return list
 }
 
-// The odd files: names that no page should take for markup or show as they
-// are, and contents that are no plain text.
+// Unusual files: names that pages must escape or spell out, and contents that are
+// not plain text.
 const (
 	turned   = "evil\u202egnp.txt"
 	twoLines = "new\nline.txt"
@@ -45,7 +45,7 @@ const (
 	markup   = "<img src=x onerror=alert(1)>.txt"
 )
 
-// odd is a project whose history has all that a page could stumble over.
+// odd creates a project whose history has unusual names and contents.
 func odd(t *testing.T, s *apptest.Server, token string) *gittest.Repo {
 	t.Helper()
 	id := newProject(t, s, token, "odd", "public")
@@ -83,7 +83,7 @@ func TestCodePages(t *testing.T) {
 		newProject(t, s, token, "empty", "public")
 		b := newBrowser(t, s)
 		base, second := "/ada/odd/-/", r.Tip("main")
-		for _, page := range []string{"graphs", "graphs/dir/deep/topic"} { // they answer before all is counted
+		for _, page := range []string{"graphs", "graphs/dir/deep/topic"} { // shown before all commits are counted
 			waittest.For(t, page, func() bool { return !strings.Contains(b.get(base+page).want(200).body, "Reading the history") })
 		}
 		for _, c := range []struct {
@@ -92,13 +92,13 @@ func TestCodePages(t *testing.T) {
 			not  []string
 		}{
 			{"commits/main", []string{"Change everything", "Begin &lt;script&gt;", "and [U&#43;202E]two lines", `href="/ada"`, `<h2 class="day">`, "co"}, []string{"\u202e"}},
-			{"commits/main/b.txt", []string{"Change everything", "Begin"}, []string{"Topic"}}, // beyond its renaming
+			{"commits/main/b.txt", []string{"Change everything", "Begin"}, []string{"Topic"}}, // the history before the file was renamed
 			{"commits/main?search=EVERYTHING", []string{"Change everything"}, []string{"Begin"}},
 			{"commits/main?author=eve@", []string{"Begin"}, []string{"Change everything"}},
 			{"commits/main?search=nothing", []string{"No commits match your search"}, nil},
 			{"commits/dir/deep/topic", []string{"Topic", "Begin"}, []string{"Change everything"}},
 			{"commits/dir/deep/topic/docs", []string{"Topic"}, []string{"Begin"}},
-			// Long files and directories come in pages.
+			// Long files and directories are divided into pages.
 			{"blob/main/long.txt", []string{`id="L1000"`, "Lines 1 to 1000 of 1200", "?page=2", "?all=1", "1200 lines"}, []string{`id="L1001"`, "data-copy=\"source"}},
 			{"blob/main/long.txt?page=2&plain=1", []string{`id="L1001"`, `id="L1200"`, "?page=1&amp;plain=1", "?all=1&amp;plain=1"}, []string{`id="L1000"`, "page=3"}},
 			{"blob/main/long.txt?all=1", []string{`id="L1"`, `id="L1200"`, "data-copy=\"source"}, []string{"page="}},
@@ -178,7 +178,7 @@ func TestCodePages(t *testing.T) {
 	})
 }
 
-// send sends the form of a page as browsers send one with a file in it.
+// send submits a form with a file, like a browser.
 func (b *browser) form(at, action string, pairs ...string) answer {
 	b.t.Helper()
 	page := b.get(at).want(200)
@@ -244,7 +244,7 @@ func TestEdit(t *testing.T) {
 			}
 		}
 		const at = "/ada/odd/-/"
-		// Browsers send all lines as on Windows; the file stays as it was.
+		// Browsers submit CRLF line endings; the file keeps its own.
 		b.get(at+"edit/main/b.txt").want(200, "one\nTWO\n", `value="main"`)
 		b.form(at+"edit/main/b.txt", at+"edit/main/b.txt", "content", "one\r\n2\r\nend", "message", "Count <b>\r\n\r\nBetter.", "branch", "main", "path", "b.txt").leads(at + "blob/main/b.txt")
 		b.get(at+"blob/main/b.txt").want(200, "Committed to main as", "Count &lt;b&gt;")
@@ -253,21 +253,21 @@ func TestEdit(t *testing.T) {
 		raw("main/win.txt", "crlf\r\nmore\r\n")
 		b.get(at+"commit/main").want(200, "Update win.txt", "<td>more</td>")
 
-		// To a new branch, under another name.
+		// To a new branch, under a new name.
 		b.form(at+"edit/main/b.txt", at+"edit/main/b.txt", "content", "one\n", "branch", "patch", "path", "dir/c.txt", "message", "Move").leads(at + "blob/patch/dir/c.txt")
 		raw("patch/dir/c.txt", "one\n")
 		b.get(at + "blob/patch/b.txt").want(404)
 		raw("main/b.txt", "one\n2\nend")
 		b.form(at+"edit/main/b.txt", at+"edit/main/b.txt", "content", "x", "branch", "patch").want(422, "already exists", ">\nx</textarea>")
 
-		// Somebody else was quicker.
+		// Another commit changed the file first.
 		last := regexp.MustCompile(`name="last_commit_id" value="(\w+)"`).FindStringSubmatch(b.get(at + "edit/main/b.txt").want(200).body)[1]
 		b.form(at+"edit/main/b.txt", at+"edit/main/b.txt", "content", "quick\n", "branch", "main").leads(at + "blob/main/b.txt")
 		page := b.get(at + "edit/main/b.txt")
 		b.post(at+"edit/main/b.txt", url.Values{"authenticity_token": {page.token()}, "last_commit_id": {last}, "content": {"slow"}, "branch": {"main"}}).want(422, "has changed since you started editing", ">\nslow</textarea>")
 		raw("main/b.txt", "quick\n")
 
-		// From a tag it can only go to a branch that is new.
+		// From a tag, the change can only go to a new branch.
 		b.get(at+"edit/v1.0/b.txt").want(200, "is not a branch", "ada-patch-1")
 		b.form(at+"edit/v1.0/b.txt", at+"edit/v1.0/b.txt", "content", "tagged\n", "branch", "ada-patch-1").leads(at + "blob/ada-patch-1/b.txt")
 		raw("ada-patch-1/b.txt", "tagged\n")
@@ -290,7 +290,7 @@ func TestEdit(t *testing.T) {
 		b.get(at + "edit/main/none").want(404)
 		b.get(at + "edit/none/b.txt").want(404)
 
-		// The first file of all.
+		// The first file of a repository.
 		b.get("/ada/empty").want(200, "/ada/empty/-/new/main")
 		b.form("/ada/empty/-/new/main", "/ada/empty/-/new/main", "path", "README.md", "content", "# Hello\r\n", "branch", "main").leads("/ada/empty/-/blob/main/README.md")
 		b.get("/ada/empty").want(200, "Hello")

@@ -11,8 +11,8 @@ import (
 	"svc/internal/user"
 )
 
-// dailyContents are the pages of forks, the file finder and the editor of
-// several files.
+// dailyContents are the pages of forks, the file finder and the editor of several
+// files.
 func dailyContents() []content {
 	p := &project.Project{ID: 1, Name: "P", Path: "p", FullPath: "g/p", Visibility: project.Public, DefaultBranch: "main", Namespace: project.Namespace{FullPath: "g", FullName: "G"}}
 	h := head{Project: p, Parents: crumbs("g", "G"), SignedIn: true, MayFork: true, Code: true, MayPush: true, Proposes: true}

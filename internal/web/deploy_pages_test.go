@@ -9,9 +9,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// commit changes a file on a branch and returns the commit. The pipeline of the
-// push is there.
-func (st *stage) commit(branch, text string) string {
+// commit changes a file on a branch and returns the commit. The push creates a
+// pipeline.
+func (st *ciProject) commit(branch, text string) string {
 	st.t.Helper()
 	st.api("POST /projects/%d/repository/commits", 201, url.Values{
 		"branch": {branch}, "commit_message": {text}, "actions[][action]": {"create"}, "actions[][file_path]": {strings.ReplaceAll(text, " ", "-")}, "actions[][content]": {text},
@@ -22,12 +22,12 @@ func (st *stage) commit(branch, text string) string {
 	return made.ID
 }
 
-// TestRollback deploys twice with a runner, rolls back to the first deployment,
-// and deploys it again.
+// TestRollback deploys twice with a runner, rolls back to the first deployment, and
+// re-deploys it.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "ship: {script: [x], environment: {name: production, url: https://example.org}}\n")
+		st := newCIProject(t, s, "ship: {script: [x], environment: {name: production, url: https://example.org}}\n")
 		b := newBrowser(t, s).signIn("ada", password)
 		const at = "/ada/p/-/environments/1"
 		first := st.commit("main", "one")
@@ -46,17 +46,19 @@ func TestRollback(t *testing.T) {
 		b.submit(at, at+"/redeploy", "deployment", "1").want(303)
 		st.idle()
 		again := st.take()
-		b.get(at).want(200, "#3").not(`aria-label="Re-deploy #3"`) // it runs
+		b.get(at).want(200, "#3").not(`aria-label="Re-deploy #3"`) // it is running
 		st.end(again, "success")
 		deployed(first, 3)
 		b.get(at).want(200, `aria-label="Re-deploy #3"`, `aria-label="Rollback #2"`).not(`aria-label="Re-deploy #2"`)
 		b.submit(at, at+"/redeploy", "deployment", "3").want(303)
 		st.idle()
 		st.end(st.take(), "failed")
-		deployed(first, 3) // a deployment that failed changes nothing
-		// Its job can run again, that of the deployment before has been.
+		deployed(first, 3) // a failed deployment changes nothing
+		// The job of the failed deployment can run again; that of the deployment
+		// before was retried.
 		b.get(at).want(200, `aria-label="Re-deploy #4"`, `aria-label="Rollback #2"`).not(`#3"`)
-		// Others do not deploy, and no deployment of another environment.
+		// Other users cannot deploy, and no deployment of another environment can be
+		// named.
 		b.submit(at, at+"/redeploy", "deployment", "99").want(404)
 		b.submit(at, "/ada/p/-/environments/2/redeploy", "deployment", "3").want(404)
 		s.User(t, "bob")
@@ -71,7 +73,7 @@ func TestRollback(t *testing.T) {
 func TestMergeRequestWarnings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "unit: {script: [x]}\nstyle: {script: [x], allow_failure: true}\n")
+		st := newCIProject(t, s, "unit: {script: [x]}\nstyle: {script: [x], allow_failure: true}\n")
 		b := newBrowser(t, s).signIn("ada", password)
 		st.commit("dev", "one")
 		st.api("POST /projects/%d/merge_requests", 201, url.Values{"title": {"Change"}, "source_branch": {"dev"}, "target_branch": {"main"}})
@@ -99,7 +101,7 @@ func TestMergeRequestWarnings(t *testing.T) {
 			{Do: fmt.Sprintf("GET /projects/%d/pipelines/latest?ref=dev", st.project), As: st.owner, Status: 200, Want: `{` + want + `}`},
 			{Do: fmt.Sprintf("GET /projects/%d/merge_requests/1", st.project), As: st.owner, Status: 200, Want: `{"head_pipeline":{` + want + `}}`},
 		})
-		// Those who see the merge request and no pipelines.
+		// Users who can see the merge request and no pipelines.
 		st.api("PUT /projects/%d", 200, url.Values{"builds_access_level": {"private"}})
 		newBrowser(t, s).get(list).want(200, "Change").not("Pipeline:", "st-warning")
 	})

@@ -11,7 +11,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// numbered is a text of lines with some of them changed.
+// numbered returns numbered lines with some of them changed.
 func numbered(lines int, changed ...int) string {
 	var b strings.Builder
 	for i := 1; i <= lines; i++ {
@@ -44,13 +44,13 @@ func TestDiffPages(t *testing.T) {
 		const one = "/ada/p/-/merge_requests/1"
 		const diffs = one + "/diffs"
 
-		// The tree joins directories; marks of words are in the lines.
+		// The tree joins directories; changed words are marked in lines.
 		page := b.get(diffs).want(200, "6 changed files", "<summary>src</summary>", "<summary>deep/er</summary>", `<td>line 50 is <mark>same</mark></td>`, `<td>line 50 is <mark>changed</mark></td>`,
 			"The file is generated", "0</span>/6 files viewed", `alt="Before"`, `alt="After"`, "Show full file", "hidden><details")
 		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(page.body)[1]
 		guest.get(diffs).want(200).not("files viewed", "Comment on a line", `name="viewed"`)
 
-		// One file, one file at a time, all its lines, and only its fragment.
+		// One file, one file at a time, the whole file, and its fragment.
 		b.get(diffs+"?file=src/long.txt").want(200, "One of 6 changed files", "All files").not("space.txt", "line 10 is")
 		b.get(diffs+"?file=src/long.txt&context=all").want(200, "line 1 is", "line 100 is")
 		b.get(diffs+"?file=src/long.txt&context=5").want(200, "line 45 is", "line 55 is").not("<td>line 44", "<td>line 56")
@@ -73,7 +73,7 @@ func TestDiffPages(t *testing.T) {
 		}
 		guest.get("/ada/p/-/diff_lines/main/none.txt?since=1&to=2").want(404)
 
-		// A comment on several lines, on a line away from all changes, and on a file.
+		// Comments on several lines, on a line away from all changes, and on a file.
 		say := func(who *browser, more ...string) answer {
 			return who.submit(diffs, one+"/diff_notes", append([]string{"version", version}, more...)...)
 		}
@@ -89,12 +89,12 @@ func TestDiffPages(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fp/merge_requests/1/discussions", As: ada, Status: 200,
 			Want: `[{"notes":[{"position":{"line_range":{"start":{"type":null,"old_line":49,"new_line":49},"end":{"type":"new","old_line":null,"new_line":50}}}}]},{},{},{}]`})
 
-		// Scripts get the file, or the reason.
+		// Scripts get the file, or the reason of the refusal.
 		file := diffs + "?file=src%2Flong.txt"
 		eve.submit(file, one+"/diff_notes?fragment=1&file=src%2Flong.txt", "version", version, "path", "src/long.txt", "to", "0_50", "note", "").want(422, "can't be blank").not("<html")
 		eve.submit(file, one+"/diff_notes?fragment=1&file=src%2Flong.txt", "version", version, "path", "src/long.txt", "to", "0_50", "note", "From a script").want(200, "From a script", "5 of 5 threads").not("<html", "space.txt")
 
-		// Viewed files, which a push of the file clears.
+		// Viewed files; a push that changes the file removes the mark.
 		code := regexp.MustCompile(`value="1 (\w+)" role="checkbox"`)
 		articles := strings.Split(page.body, "<article")
 		mark := func(path, on string) {
@@ -113,7 +113,7 @@ func TestDiffPages(t *testing.T) {
 		eve.get(diffs).want(200, "0</span>/6 files viewed")
 		b.submit(diffs, one+"/viewed", "version", version, "viewed", "1 none").want(404)
 
-		// A push: the line of one thread changes, others move along.
+		// A push changes the line of one thread and moves others.
 		push("src/long.txt", "first\n"+numbered(100, 50, 10))
 		page = b.get(diffs).want(200, "1</span>/6 files viewed", "latest version", "Both lines", `data-from="49_50" data-to="0_51"`, "Outdated")
 		if _, list, _ := strings.Cut(page.body, `class="df-list"`); strings.Contains(list, "Far away") || !strings.Contains(list, "Removed ones") {
@@ -128,7 +128,7 @@ func TestDiffPages(t *testing.T) {
 		b.get(diffs + "?fragment=1&file=src%2Flong.txt&note=" + note).leads(diffs + "?diff_id=" + version + part + "#note_" + note)
 		b.get(diffs+"?diff_id="+version+part).want(200, "Far away", `class="talkrow"`).not("<html")
 
-		// Two versions: only what changed between them.
+		// Two versions are compared: only the changes between them are shown.
 		first := regexp.MustCompile(`<option value="(\w{40})"`).FindStringSubmatch(page.body)[1]
 		between := diffs + "?start_sha=" + first
 		page = b.get(between).want(200, "1 changed file", "data-new-side", "version 1", "<td>first</td>").not("files viewed", "space.txt")
@@ -138,7 +138,7 @@ func TestDiffPages(t *testing.T) {
 		b.get(diffs).want(200, "Between versions")
 		b.get(diffs + "?start_sha=" + r.Tip("main")).want(404)
 
-		// The page of a note has its file even if that is far down.
+		// The page of a note has its file even if that is at the end of a long diff.
 		b.get(diffs + "?page=1&note=" + note).want(303)
 		b.submit(one, one+"/turn", "event", "close").want(303)
 		b.get(diffs).want(200, "Both lines")

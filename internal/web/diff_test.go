@@ -60,8 +60,7 @@ func TestDrawThreads(t *testing.T) {
 	}
 }
 
-// FuzzDrawDiff draws anything: no line of a file becomes markup, and none is
-// lost.
+// FuzzDrawDiff draws arbitrary texts: no line becomes markup, and none is lost.
 func FuzzDrawDiff(f *testing.F) {
 	f.Add("x.go", "@@ -1 +1 @@\n-a\n+<script>\r\n\\ No newline at end of file\n")
 	f.Add("x", "@@ -0,0 +1,2 @@\n+\n+b\n")

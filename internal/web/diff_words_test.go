@@ -57,8 +57,8 @@ func TestMarkWords(t *testing.T) {
 	}
 }
 
-// FuzzWordDiff compares any two lines: the work is bounded, marks never change
-// the text, and what is not marked is in both lines.
+// FuzzWordDiff compares arbitrary lines: the work is bounded, marks do not change
+// the text, and all text that is not marked is in both lines.
 func FuzzWordDiff(f *testing.F) {
 	f.Add("a b c", "a x c")
 	f.Add(strings.Repeat("ab ", 600), strings.Repeat("cd ", 600))

@@ -39,7 +39,7 @@ func TestEditFiles(t *testing.T) {
 		}
 		return b.post(at, sent)
 	}
-	// Files are added one after the other; what was typed stays.
+	// Files are added one after the other; the form keeps what was typed.
 	page = send("do", "add", "add", "win.txt").want(200, ">\nONE\n</textarea>", `name="crlf.1" value="1"`)
 	form.Set("kind.1", "update")
 	form.Set("from.1", "win.txt")
@@ -105,7 +105,7 @@ func TestEditFiles(t *testing.T) {
 	b.uploadFiles(t, up, map[string]string{"big": strings.Repeat("x", 17<<20)}, "branch", "main").want(413)
 }
 
-// uploadFiles sends files by the form of a page.
+// uploadFiles submits files by the form of a page.
 func (b *browser) uploadFiles(t *testing.T, at string, files map[string]string, pairs ...string) answer {
 	t.Helper()
 	var body bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// sendEvent sends an event as an SDK does.
+// sendEvent sends an event like an SDK.
 func sendEvent(t *testing.T, dsn, event string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -33,8 +33,8 @@ func sendEvent(t *testing.T, dsn, event string) {
 
 var dsnField = regexp.MustCompile(`<code id="dsn\d+">([^<]+)</code>`)
 
-// TestErrorPages turns error tracking on, sends errors with hostile texts, and
-// looks at them as everybody.
+// TestErrorPages enables error tracking, sends errors with hostile texts, and visits
+// the pages as every role.
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -69,7 +69,7 @@ func TestErrorPages(t *testing.T) {
 		sendEvent(t, dsn, `{"message":"only said","level":"warning"}`)
 		found := owner.get(list).want(200, "<b>3</b> events", "only said", `class="spark"`, "last 24 hours").not("<script>alert")
 		details := regexp.MustCompile(`/ada/app/-/error_tracking/\d+/details`).FindAllString(found.body, -1)
-		one := details[len(details)-1] // the message came last
+		one := details[len(details)-1] // the message is newer, so it is first
 		owner.get(list+"?environment=staging").want(200, "<b>3</b> events").not("only said</a>")
 		owner.get(list+"?search=ONLY").want(200, "only said").not("<b>3</b> events")
 		owner.get(list+"?sort=frequency&status=all").want(200, "<b>3</b> events")

@@ -7,7 +7,7 @@ import (
 	"svc/internal/project"
 )
 
-// errorContents are the pages of error tracking, filled and empty.
+// errorContents are the pages of error tracking, with data and empty.
 func errorContents() []content {
 	now := time.Unix(1e9, 0)
 	no := false

@@ -74,9 +74,9 @@ func (e *events) end(err error) error {
 	return nil
 }
 
-// tellChanges sends "changed" when a pipeline of a project, or one pipeline,
+// sendChanges sends "changed" when a pipeline of a project, or one pipeline,
 // has changed, so that the script loads the page again.
-func (w *Web) tellChanges(v *visit, ref project.Ref, pipelineID int64) error {
+func (w *Web) sendChanges(v *visit, ref project.Ref, pipelineID int64) error {
 	out := v.events()
 	return out.end(w.CI.FollowPipelines(v, v.reader(), ref, pipelineID, out.changed))
 }

@@ -1,7 +1,7 @@
 package web
 
-// Routes lists the pages of the tables: "GET /path", and whether one must
-// have signed in.
+// Routes returns the pages in the route tables, as "GET /path", and whether they
+// require a session.
 func (w *Web) Routes() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range w.pages {

@@ -62,7 +62,7 @@ func TestForkPages(t *testing.T) {
 		b.get(p.header.Get("Location")).want(200, `<option value="`+fmt.Sprint(id)+`" selected>`)
 		newBrowser(t, s).signIn("ada", password).get("/ada/p/-/merge_requests/new").want(200).not("Source project")
 
-		// A project that allows no forks.
+		// A project that does not allow forks.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: url.Values{"forking_access_level": {"disabled"}}})
 		b.get("/ada/p").want(200).not(`/-/forks/new`)
 		b.get(form).want(403)

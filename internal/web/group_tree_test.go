@@ -10,7 +10,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestGroupTree looks at a group whose projects are in subgroups.
+// TestGroupTree shows a group whose projects are in subgroups.
 func TestGroupTree(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -16,8 +16,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestImages: images of the repository and of other sites are shown, and nothing
-// that is in one of them runs.
+// TestImages checks that images of the repository and of other sites are shown, and
+// that scripts in them do not run.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	var pixel bytes.Buffer
@@ -71,7 +71,7 @@ func TestImages(t *testing.T) {
 			}
 		}
 		b.get(strings.Replace(proxied[0], "/-/image_proxy/", "/-/image_proxy/0", 1)).want(404)
-		// A drawing of the repository is an image with a source.
+		// An SVG file of the repository is an image with a source.
 		raw := b.get("/ada/p/-/raw/main/docs/logo.svg").want(200)
 		if raw.header.Get("Content-Type") != "image/svg+xml" || !strings.HasSuffix(raw.header.Get("Content-Security-Policy"), "; sandbox") {
 			t.Errorf("a drawing: %v", raw.header)
@@ -79,14 +79,15 @@ func TestImages(t *testing.T) {
 		b.get("/ada/p/-/blob/main/docs/logo.svg").want(200, `<img src="/ada/p/-/raw/main/docs/logo.svg"`, `href="?plain=1"`).not("alert(1)")
 		b.get("/ada/p/-/blob/main/docs/logo.svg?plain=1").want(200, "alert").not("<script>alert")
 		b.get("/ada/p/-/blame/main/docs/logo.svg").want(200, "alert").not("<script>alert")
-		// The HTML of the API has the same addresses, and so have badges.
+		// The HTML of the API and badges have the same URLs.
 		s.Check(t, apptest.Call{Do: "POST /markdown", As: ada, JSON: `{"text":"![a](` + site.URL + `/a.png)"}`, Status: 201,
 			Want: `{"html":"<p><img src=\"` + proxied[0] + `\" alt=\"a\" data-canonical-src=\"` + site.URL + `/a.png\" loading=\"lazy\"></p>\n"}`})
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/issues", As: ada, JSON: `{"title":"x","description":"![l](docs/x.png) [r](./README.md#p) [h](#part) [n](#note_1) [a](/x)"}`, Status: 201})
 		b.get("/ada/p/-/issues/1").want(200, `src="/ada/p/-/raw/main/docs/x.png"`, `href="/ada/p/-/blob/main/README.md#user-content-p"`, `href="#user-content-part"`, `href="#note_1"`, `href="/x"`)
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/badges", As: ada, Form: url.Values{"link_url": {"https://example.org"}, "image_url": {site.URL + "/a.png"}}, Status: 201})
 		b.get("/ada/p").want(200, `<img src="`+proxied[0]+`"`)
-		// Hosts that are allowed are asked by the browser; then the proxy is switched off.
+		// The browser loads images of allowed hosts directly; then the proxy is
+		// disabled.
 		set(url.Values{"asset_proxy_allowlist[]": {"img.example.org", "*.example.net"}})
 		policy := b.get("/ada/p").header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "; img-src 'self' https://img.example.org https://*.example.net") {

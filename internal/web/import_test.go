@@ -15,8 +15,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestImportPages imports a repository by the form of a new project, cancels that in
-// the middle, and retries it.
+// TestImportPages imports a repository by the form of a new project, cancels the
+// import and retries it.
 func TestImportPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// TestTodoPages walks the to-do list, its counters and its buttons.
+// TestTodoPages checks the to-do list, its counters and its buttons.
 func TestTodoPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -46,7 +46,7 @@ func TestTodoPages(t *testing.T) {
 		b.get(list).want(200, "<b>You</b> added a to-do item", "Second task")
 		b.submit(issue, issue+"/todo").leads(issue)
 		b.get(list).want(200, "Nothing is on your to-do list")
-		// Items of others, and of projects that are gone from sight.
+		// Items of other users, and of projects that the user can no longer see.
 		a := newBrowser(t, s).signIn("ada", password)
 		a.submit(list, one+"/done").want(404)
 		b.submit(issue, issue+"/todo", "want", "1").leads(issue)
@@ -70,7 +70,7 @@ func TestTodoPages(t *testing.T) {
 		}
 		a.submit(at, at+"/notes", "note", "The last one").leads(at + "?comments_page=2#note_52")
 		a.get(at+"?comments_page=2").want(200, "The last one", `href="?comments_page=1"`)
-		// A link to a comment leads to its page.
+		// A link to a comment redirects to the page that shows it.
 		a.get(at + "?comment=52").leads(at + "?comments_page=2#note_52")
 		a.get(at + "?comment=1").leads(at + "?comments_page=1#note_1")
 		a.get(at + "?comment=0").leads(at + "?comments_page=1#note_0")
@@ -167,7 +167,7 @@ func TestReactionPages(t *testing.T) {
 	})
 }
 
-// TestPreferencePages saves preferences and a status, and sees what they do.
+// TestPreferencePages saves preferences and a status, and checks their effects.
 func TestPreferencePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -32,7 +32,7 @@ func TestIssueBranches(t *testing.T) {
 		b.get(at).want(200, `value="1-schoner-fehler-0-2"`)
 		b.submit(at, at+"/branch", "name", "1-mr", "ref", "main", "do", "merge_request").leads("/ada/p/-/merge_requests/1")
 		b.get("/ada/p/-/merge_requests/1").want(200, "Draft: Resolve &#34;Schöner Fehler 0!&#34;", "Closes", "1-mr")
-		// A confidential issue does not show its title in the name of a branch.
+		// The name of a branch does not reveal the title of a confidential issue.
 		b.get("/ada/p/-/issues/2").want(200, `value="2-confidential-issue"`, "Create branch").not(`value="merge_request"`)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: url.Values{"issue_branch_template": {"fix/%{id}_%{title}"}}, Want: `{"issue_branch_template":"fix/%{id}_%{title}"}`})
 		const general = "/ada/p/-/settings/general"

@@ -12,8 +12,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestIssuePages writes an issue, plans it, talks about it and closes it, as
-// people do on pages.
+// TestIssuePages creates, plans, discusses and closes an issue on pages.
 func TestIssuePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -47,14 +46,15 @@ func TestIssuePages(t *testing.T) {
 		eve.get("/dashboard/issues").want(200, "Mend the engine", "ada/p#1")
 		b.get("/dashboard/issues?scope=created_by_me").want(200, "Mend the engine")
 
-		// Tasks: of two who tick at once both are heard; a stale page is told.
+		// Tasks: two users check different tasks at once, and both are saved; a page
+		// with an old description gets an error.
 		b.submit(at+"/1", at+"/1/tasks", "task", "0 true").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/tasks", "task", "0 true").leads(at + "/1")
 		b.get(at+"/1").want(200, "The task list has been changed", "2 of 2 tasks done")
 		b.submit(at+"/1", at+"/1/tasks", "task", "9 true").leads(at + "/1")
 		b.submit(at+"/1", at+"/1/tasks", "task", "x").want(422)
 
-		// Parts of the plan.
+		// The forms of single fields.
 		b.get(at+"/1/edit/labels").want(200, `name="labels" value="bug" checked`)
 		b.get(at+"/1/edit/assignees").want(200, fmt.Sprintf(`value="%d" checked`, eveID))
 		b.get(at + "/1/edit/nothing").want(404)
@@ -66,15 +66,15 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/edit/assignees").leads(at + "/1")
 		b.get(at+"/1").want(200, "urgent", "None", "removed due date", "removed milestone").not("(overdue)")
 
-		// An edit of a text that has changed meanwhile is not lost, nor is the
-		// other.
+		// An edit of a description that another user has changed is refused, and
+		// neither text is lost.
 		edit := b.get(at + "/1/edit").want(200)
 		was := regexp.MustCompile(`name="was" value="(\w+)"`).FindStringSubmatch(edit.body)[1]
 		b.submit(at+"/1/edit", at+"/1", "title", "Fix it", "description", "mine", "was", "0000").want(422, "in the meantime", ">mine</textarea>")
 		b.submit(at+"/1/edit", at+"/1", "title", "Fix it", "description", "mine #1", "was", was).leads(at + "/1")
 		b.get(at+"/1").want(200, "Fix it", `href="/ada/p/-/issues/1"`)
 
-		// Talk.
+		// Comments.
 		b.submit(at+"/1", at+"/1/notes", "note", "").want(422, "can&#39;t be blank")
 		eve.submit(at+"/1", at+"/1/notes", "note", "*hello*", "preview", "1").want(200, "<em>hello</em>")
 		note := regexp.MustCompile(`#note_(\d+)$`).FindStringSubmatch(eve.submit(at+"/1", at+"/1/notes", "note", "*hello*").header.Get("Location"))[1]
@@ -97,7 +97,7 @@ func TestIssuePages(t *testing.T) {
 		b.submit(at+"/1", at+"/1/notes", "note", "", "event", "reopen").leads(at + "/1")
 		b.get(at+"/1").want(200, "The issue was reopened", "Close issue")
 
-		// Locked, links, subscription, move, deletion.
+		// Locked discussion, links, subscription, move, deletion.
 		b.submit(at+"/1", at+"/1/turn", "event", "lock").leads(at + "/1")
 		eve.get(at+"/1").want(200, "locked to project members").not(`/notes" `)
 		eve.submit(at+"/1", at+"/1/notes", "note", "x").want(403)
@@ -135,7 +135,7 @@ func TestIssuePages(t *testing.T) {
 	})
 }
 
-// TestEditor looks at texts before they are sent, and drops files into them.
+// TestEditor previews texts and uploads files into them.
 func TestEditor(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -191,7 +191,7 @@ func TestEditor(t *testing.T) {
 		}
 		b.get(src[1]).want(200, "picture")
 		eve.get(src[1]).want(404)
-		// More than a form may hold.
+		// A form that is too large.
 		big, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/ada/p/-/uploads?name=big.bin", io.LimitReader(endless{}, 3<<20))
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestEditor(t *testing.T) {
 	})
 }
 
-// endless gives the same byte for ever.
+// endless is a reader that never ends.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestLegacyPaths checks that pages of a project are found by their addresses
-// without "/-/", which tools still write.
+// TestLegacyPaths checks that URLs of project pages without "/-/", which tools still
+// use, redirect.
 func TestLegacyPaths(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

@@ -13,7 +13,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestLFSPages shows files that are stored with Git LFS as what they stand for.
+// TestLFSPages checks that files that are stored with Git LFS are shown with their
+// content.
 func TestLFSPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -48,7 +49,7 @@ func TestLFSPages(t *testing.T) {
 		}
 		b.get("/alice/p/-/commit/main").want(200, ">LFS</span>", "Stored with Git LFS. Size: 25 bytes → 2.9 KiB.").not("oid sha256")
 
-		// Where LFS is disabled the pointer is a text.
+		// Where LFS is disabled, the pointer is shown as text.
 		b.get("/alice/p/-/path_locks").want(200, "No locked files").not("git lfs lock")
 		b.signIn("alice", "a good password")
 		b.get("/alice/p/-/path_locks").want(200, "No locked files", "git lfs lock")

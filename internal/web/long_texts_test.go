@@ -9,12 +9,12 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// maxPage is how many bytes a page may have, whatever others wrote.
+// maxPage is the maximum size of a page in bytes, whatever users wrote.
 const maxPage = 10 << 20
 
 // TestPageOfLongTexts opens pages with many texts of a megabyte: an issue with
-// notes, lists, and the history of commits with long messages. Pages show the
-// beginning of each text, and where the whole text is.
+// notes, lists, and a history of commits with long messages. Pages show the
+// beginning of each text with a link to the whole text.
 func TestPageOfLongTexts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -27,7 +27,7 @@ func TestPageOfLongTexts(t *testing.T) {
 		for range notes {
 			s.Check(t, apptest.Call{Do: "POST " + at + "/1/notes", As: ada, JSON: `{"body":"note"}`, Status: 201}).JSON(t, &note)
 		}
-		// In HTML each of these characters has several.
+		// In HTML, each of these characters takes several bytes.
 		text := strings.Repeat("<b>&amp; word\n", 70_000)
 		for _, change := range []string{`UPDATE issues SET description = ?`, `UPDATE notes SET body = ?`} {
 			if _, err := s.DB.ExecContext(t.Context(), change, text); err != nil {

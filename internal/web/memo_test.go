@@ -8,8 +8,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPagesFollowChanges checks that a page shows what was changed before it was
-// asked for: neither the cache of projects nor what other pages have read is old.
+// TestPagesFollowChanges checks that a page shows changes that were made before the
+// request, in spite of the cache of projects and of the data that other pages have
+// read.
 func TestPagesFollowChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

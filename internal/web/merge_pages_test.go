@@ -11,8 +11,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestMergePages proposes a branch, has it looked at and merges it, as people do
-// on pages.
+// TestMergePages creates, reviews and merges a merge request on pages.
 func TestMergePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -39,7 +38,8 @@ func TestMergePages(t *testing.T) {
 		guest.get(branches).want(200).not("merge_requests/new")
 		b.get("/ada/p/-/compare/main...1-fix").want(200, "merge_request%5Bsource_branch%5D=1-fix&amp;merge_request%5Btarget_branch%5D=main")
 
-		// The form: branches first, then what is suggested for them.
+		// The form asks for the branches first, and then suggests a title and a
+		// description.
 		b.get(at+"/new").want(200, "Compare and continue", `value="main"`)
 		b.get(at+"/new?source_branch=nothing").want(422, "does not exist")
 		full := at + "/new?merge_request[source_branch]=1-fix"
@@ -72,7 +72,7 @@ func TestMergePages(t *testing.T) {
 		b.get(one+"/pipelines").want(200, "No pipelines")
 		b.get(one+"/diffs").want(200, "1 changed file", ">TWO</td>", ">two</td>")
 
-		// Lines are talked about where they stand.
+		// Comments on lines of the changes.
 		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(b.get(one+"/diffs").want(200, one+"/diff_notes").body)[1]
 		guest.get(one + "/diffs").want(200).not("diff_notes")
 		onLine := func(who *browser, side, line, note string) answer {
@@ -101,7 +101,7 @@ func TestMergePages(t *testing.T) {
 		b.get(at + "/99").want(404)
 		b.get(at + "/x").want(404)
 
-		// Parts of the plan, and the rest of it.
+		// The forms of single fields, and the edit form.
 		for part, want := range map[string]string{"labels": `value="bug" checked`, "assignees": fmt.Sprintf(`value="%d" checked`, eveID), "reviewers": fmt.Sprintf(`value="%d" checked`, eveID), "milestone": "selected>1.0"} {
 			b.get(one+"/edit/"+part).want(200, want)
 			guest.get(one + "/edit/" + part).want(303)
@@ -133,7 +133,7 @@ func TestMergePages(t *testing.T) {
 		b.submit(one, one+"/subscribe").leads(one)
 		b.get(one).want(200, ">Subscribe</button>")
 
-		// Who may not, and what is not seen, is not merged.
+		// Only a head that the user has seen is merged.
 		b.submit(one, one+"/merge").want(422, "Reload the page")
 		b.submit(one, one+"/merge", "sha", strings.Repeat("1", 40)).leads(one)
 		b.get(one).want(200, "New commits were pushed")
@@ -163,7 +163,7 @@ func TestMergePages(t *testing.T) {
 	})
 }
 
-// rest waits until the work in the background is done.
+// rest waits until no background jobs are left.
 func rest(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	if err := s.Queue.Idle(t.Context()); err != nil {
@@ -171,8 +171,8 @@ func rest(t *testing.T, s *apptest.Server) {
 	}
 }
 
-// TestMergeFromFork proposes a branch of a fork to the project it comes from,
-// asks for a rebase, and shows what clashes.
+// TestMergeFromFork creates a merge request from a fork, rebases it, and shows its
+// conflicts.
 func TestMergeFromFork(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -192,17 +192,17 @@ func TestMergeFromFork(t *testing.T) {
 		eve.get(full).want(200, `name="allow_collaboration" value="1" checked`)
 		eve.submit(full, fork+"merge_requests", "source_branch", "topic", "target_branch", "main", "target_project_id", fmt.Sprint(id), "title", "From a fork", "asks_collaboration", "1", "allow_collaboration", "1").leads(at + "/1")
 		one := at + "/1"
-		lent(t, s, ada, eveToken)
+		pushToFork(t, s, ada, eveToken)
 		eve.get(one).want(200, "eve/p:topic", "Ask a user who can merge").not(`action="` + one + `/merge"`)
 		b.get(one).want(200, `name="sha"`)
 		b.get(one+"/diffs").want(200, "x.txt")
 
-		// Where only what is up to date is merged, it is rebased first.
+		// With the merge method "fast-forward", it must be rebased first.
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp", As: ada, Form: url.Values{"merge_method": {"ff"}}, Status: 200})
 		r.Commit(gittest.Commit{Branch: "main", Message: "Move on\n", Parents: []string{r.Tip("main")}, Changes: change("b.txt", "b\n")})
 		s.User(t, "ivo")
 		newBrowser(t, s).signIn("ivo", password).get(one).want(200, "Merge blocked: rebase required").not(one + "/rebase")
-		b.get(one).want(200, "Merge blocked: rebase required").not(one + "/rebase") // the branch is lent to her no more
+		b.get(one).want(200, "Merge blocked: rebase required").not(one + "/rebase") // the author no longer allows commits of other users
 		eve.get(one).want(200, "Merge blocked: rebase required", one+"/rebase")
 		eve.submit(one, one+"/rebase").leads(one)
 		rest(t, s)
@@ -214,7 +214,7 @@ func TestMergeFromFork(t *testing.T) {
 		b.get(one).want(200, "Merge blocked: draft", "Mark as ready", "<b>Merge conflicts</b>", "git fetch origin merge-requests/1/head")
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"title": {"Fix everything"}}, Status: 200, Want: `{"detailed_merge_status":"conflict"}`})
 
-		// The list knows of the conflict, also after the target branch has moved.
+		// The list shows the conflict, also after the target branch has changed.
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/repository/files/late.txt", As: ada, Form: url.Values{"branch": {"main"}, "content": {"x"}, "commit_message": {"Late"}}, Status: 201})
 		const list = "GET /projects/ada%2Fp/merge_requests?state=opened"
 		s.Check(t, apptest.Call{Do: list, Status: 200, Want: `[{"merge_status":"cannot_be_merged_recheck","detailed_merge_status":"unchecked","has_conflicts":false}]`})
@@ -223,20 +223,21 @@ func TestMergeFromFork(t *testing.T) {
 		rest(t, s)
 		s.Check(t, apptest.Call{Do: list, Status: 200, Want: `[{"merge_status":"cannot_be_merged","has_conflicts":true}]`})
 
-		// Who does not see the fork sees the request, but nothing of the fork.
+		// Users who cannot see the fork see the merge request, but no data of the
+		// fork.
 		s.Check(t, apptest.Call{Do: "PUT /projects/eve%2Fp", As: eveToken, Form: url.Values{"visibility": {"private"}}, Status: 200})
 		newBrowser(t, s).get(one).want(200, "(another project):topic").not("eve/p")
 	})
 }
 
-// lent pushes to the branch of a fork from which !1 is: who may merge that may, to
-// this branch alone and while its author allows it.
-func lent(t *testing.T, s *apptest.Server, ada, eve string) {
+// pushToFork checks that users who can merge !1 can push to its source branch in a fork,
+// and to no other branch, while the author allows it.
+func pushToFork(t *testing.T, s *apptest.Server, ada, eve string) {
 	t.Helper()
 	bobID, bob := s.User(t, "bob")
 	_, dan := s.User(t, "dan")
 	s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/members", As: ada, Form: url.Values{"user_id": {fmt.Sprint(bobID)}, "access_level": {"30"}}, Status: 201})
-	s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/protected_branches?name=main", As: ada, Status: 201}) // bob may not merge into it
+	s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/protected_branches?name=main", As: ada, Status: 201}) // bob cannot merge into it
 	file := func(name, as, branch, start, path string, status int) apptest.Call {
 		return apptest.Call{Name: name, Do: "POST /projects/eve%2Fp/repository/files/" + path, As: as, Status: status,
 			Form: url.Values{"branch": {branch}, "start_branch": {start}, "content": {"x"}, "commit_message": {"Help"}}}
@@ -249,7 +250,7 @@ func lent(t *testing.T, s *apptest.Server, ada, eve string) {
 		{Name: "nor a tag", Do: "POST /projects/eve%2Fp/repository/tags?tag_name=v1&ref=topic", As: ada, Status: 403},
 		{Name: "not for others to say", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"allow_collaboration": {"false"}}, Status: 200, Want: `{"allow_collaboration":true}`},
 		{Name: "closed", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"state_event": {"close"}}, Status: 200},
-		file("it lends nothing", ada, "topic", "topic", "2.txt", 403),
+		file("collaboration is not allowed", ada, "topic", "topic", "2.txt", 403),
 		{Name: "open again", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, Form: url.Values{"state_event": {"reopen"}}, Status: 200},
 		file("it does", ada, "topic", "topic", "2.txt", 201),
 		{Name: "the author allows it no more", Do: "PUT /projects/ada%2Fp/merge_requests/1", As: eve, Form: url.Values{"allow_collaboration": {"false"}}, Status: 200, Want: `{"allow_collaboration":false}`},
@@ -257,8 +258,7 @@ func lent(t *testing.T, s *apptest.Server, ada, eve string) {
 	})
 }
 
-// TestMergeMarkup has hostile words wherever a page of merge requests shows what
-// others wrote.
+// TestMergeMarkup uses markup in all texts that the pages of merge requests show.
 func TestMergeMarkup(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -280,19 +280,19 @@ func TestMergeMarkup(t *testing.T) {
 			at + "/new?source_branch=" + url.QueryEscape(evil) + "&target_branch=" + url.QueryEscape("t"+evil), at + "?search=" + url.QueryEscape(title) + "&target_branch=" + url.QueryEscape(evil),
 		} {
 			page := b.get(path).want(200).not("<script>alert", "<img/src", "<img src=x", `href="javascript:`)
-			if !strings.Contains(path, "edit") && !strings.Contains(path, "/diffs") && !strings.Contains(path, "search=") { // a field holds what it holds
+			if !strings.Contains(path, "edit") && !strings.Contains(path, "/diffs") && !strings.Contains(path, "search=") { // a field contains the text
 				page.not("\u202e")
 			}
 		}
 	})
 }
 
-// TestMergeRoles visits the pages as everybody, and presses their buttons as
-// those who may not.
+// TestMergeRoles visits the pages as every role, and submits their forms as users
+// without permission.
 func TestMergeRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		root := func(do string, form url.Values) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: do, As: apptest.RootToken, Form: form, Status: 201})
@@ -315,18 +315,19 @@ func TestMergeRoles(t *testing.T) {
 				t.Errorf("%s sees the request in the list of the group: %v", role, !sees)
 			}
 		}
-		// Each button, as those who may not press it; nobody is led to sign in.
+		// Each button, as the roles without permission; anonymous visitors are
+		// redirected to the sign-in page.
 		sha := regexp.MustCompile(`name="sha" value="(\w+)"`).FindStringSubmatch(c.as["maintainer"].get(one).want(200).body)[1]
 		for _, press := range []struct {
 			action string
 			form   []string
 			guest  int
 			reads  int // of a Reporter
-			writes int // of a Developer; 0: he may
+			writes int // of a Developer; 0 if they have permission
 		}{
 			{at, []string{"source_branch", "topic", "target_branch", "main", "title", "x"}, 403, 403, 422},
 			{one, []string{"title", "x"}, 404, 403, 422},
-			{one + "/merge", []string{"sha", sha}, 404, 303, 303}, // main is protected: both are told on the page
+			{one + "/merge", []string{"sha", sha}, 404, 303, 303}, // main is protected: the page shows the refusal
 			{one + "/rebase", nil, 404, 303, 0},
 			{one + "/cancel_auto_merge", nil, 404, 303, 303},
 			{one + "/turn", []string{"event", "close"}, 404, 403, 0},
@@ -336,7 +337,7 @@ func TestMergeRoles(t *testing.T) {
 			{one + "/subscribe", []string{"want", "1"}, 404, 303, 0},
 			{one + "/notes", []string{"note", "x"}, 404, 303, 0},
 			{one + "/diff_notes", []string{"path", "x.txt", "line", "1", "note", "x"}, 404, 303, 0},
-			{one + "/blocks", []string{"merge_request", "!1"}, 404, 403, 0}, // refused on the page: it is the same
+			{one + "/blocks", []string{"merge_request", "!1"}, 404, 403, 0}, // refused on the page: the merge request itself
 			{one + "/blocks", []string{"merge_request", "!77"}, 404, 303, 0},
 			{one + "/blocks/1/delete", nil, 404, 403, 404},
 			{one + "/viewed", []string{"viewed", "1 47ddfe38b8c66c0f9d98b9d802f220c84b4b30d4"}, 404, 303, 0},
@@ -413,7 +414,7 @@ func TestMergeDependencyPage(t *testing.T) {
 		eve.get(at).want(200, "Merge blocked: dependencies", "!1", "a merge request that you cannot see").not("ada/secret", "Set to auto-merge", "Add a dependency", at+"/blocks")
 		eve.get("/ada/p/-/merge_requests/1").want(200, "Blocks</span>", `href="`+at+`"`)
 
-		// Each is removed with its button, then added in one of the ways to name it.
+		// Each is removed with its button, then added by another kind of reference.
 		remove := regexp.MustCompile(`action="(` + at + `/blocks/\d+/delete)"`)
 		add := func(reference, flash string) {
 			t.Helper()
@@ -438,7 +439,7 @@ func TestMergeDependencyPage(t *testing.T) {
 		add("nothing", "Enter a merge request reference such as !5 or group/project!5.")
 		add("!2", "A merge request cannot depend on itself")
 		eve.submit("/", at+"/blocks", "merge_request", "!1").want(403)
-		// The part is there before there is something to show, for the refresh of the page.
+		// The section exists while it is empty, so that the script can fill it.
 		newBrowser(t, s).get("/ada/p/-/merge_requests/1").want(200, `<div data-part="dependencies" data-poll></div>`)
 		s.Check(t, apptest.Call{Do: "PUT /projects/ada%2Fp/merge_requests/1", As: ada, JSON: `{"state_event":"close"}`, Status: 200})
 		b.get("/ada/p/-/merge_requests/1").want(200).not("Add a dependency")

@@ -11,7 +11,7 @@ import (
 	"svc/internal/user"
 )
 
-// mergeContents are the pages of merge requests, each in all its forms.
+// mergeContents are the pages of merge requests in all their states.
 func mergeContents() []content {
 	now := time.Unix(1e9, 0)
 	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}

@@ -10,7 +10,7 @@ import (
 func TestMirrorPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		b := c.as["maintainer"]
 		const at = "/g/p/-/settings/mirrors"
 		b.get(at).want(200, "No mirrors", "Add a mirror")

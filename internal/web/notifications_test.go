@@ -11,8 +11,8 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestNotifications chooses what one is told of, on the pages, and leaves an
-// issue by the link in a letter.
+// TestNotifications changes notification levels on pages, and unsubscribes from an
+// issue by the link in an email.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, mail *mailtest.Server) {
@@ -20,7 +20,7 @@ func TestNotifications(t *testing.T) {
 		_, eve := s.User(t, "eve")
 		s.Check(t, apptest.Call{Do: "POST /groups", As: ada, JSON: `{"name":"Top","path":"top","visibility":"private"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"Open","path":"open","visibility":"public"}`, Status: 201})
-		nobody, a, e := newBrowser(t, s), newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
+		guest, a, e := newBrowser(t, s), newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("eve", password)
 
 		for _, row := range []struct {
 			who    *browser
@@ -28,25 +28,25 @@ func TestNotifications(t *testing.T) {
 			status int
 			text   string
 		}{
-			{nobody, "/-/user_settings/notifications", 303, ""},
-			{nobody, "/ada/open/-/notifications", 303, ""},
-			{nobody, "/groups/top/-/notifications", 303, ""},
+			{guest, "/-/user_settings/notifications", 303, ""},
+			{guest, "/ada/open/-/notifications", 303, ""},
+			{guest, "/groups/top/-/notifications", 303, ""},
 			{a, "/-/user_settings/notifications", 200, "No custom levels"},
 			{a, "/groups/top/-/notifications", 200, "Custom events"},
 			{a, "/top", 200, "/groups/top/-/notifications"},
 			{e, "/groups/top/-/notifications", 404, ""},
 			{e, "/ada/open/-/notifications", 200, `value="global" checked`},
 			{e, "/ada/open", 200, `action="/ada/open/-/notifications"`},
-			{nobody, "/ada/open", 200, "Clone"},
-			{nobody, "/-/sent_notifications/1.Issue.1.x/unsubscribe", 404, ""},
-			{nobody, "/-/sent_notifications/x/unsubscribe", 404, ""},
+			{guest, "/ada/open", 200, "Clone"},
+			{guest, "/-/sent_notifications/1.Issue.1.x/unsubscribe", 404, ""},
+			{guest, "/-/sent_notifications/x/unsubscribe", 404, ""},
 		} {
 			p := row.who.get(row.path)
 			if p.status != row.status || !strings.Contains(p.body, row.text) {
 				t.Errorf("%s: status %d without %q", row.path, p.status, row.text)
 			}
 		}
-		nobody.get("/ada/open").not("/-/notifications")
+		guest.get("/ada/open").not("/-/notifications")
 
 		const own = "/-/user_settings/notifications"
 		e.submit(own, own, "level", "watch", "notification_email", "ada@example.org").want(422, "must be an email you have verified")
@@ -61,11 +61,12 @@ func TestNotifications(t *testing.T) {
 		a.submit("/top", "/groups/top/-/notifications", "level", "disabled").leads("/top")
 		a.get(own).want(200, "Disabled", "Group, with its subgroups and projects")
 
-		// The link in a letter asks first, and works for who has the letter.
+		// The link in an email asks for confirmation, and works for anyone who has
+		// the email.
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fopen/issues", As: eve, JSON: `{"title":"<b>Hard</b>"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fopen/issues/1/notes", As: ada, JSON: `{"body":"hello"}`, Status: 201})
 		link := mail.Wait(t, "eve@example.org").Link(t, "/unsubscribe")
-		nobody.get(link).want(200, "&lt;b&gt;Hard&lt;/b&gt; (#1)", "ada / Open", "Unsubscribe</button>")
+		guest.get(link).want(200, "&lt;b&gt;Hard&lt;/b&gt; (#1)", "ada / Open", "Unsubscribe</button>")
 		state := func(want string) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "GET /projects/ada%2Fopen/issues/1", As: eve, Status: 200, Want: fmt.Sprintf(`{"subscribed":%s}`, want)})
@@ -78,13 +79,14 @@ func TestNotifications(t *testing.T) {
 		newBrowser(t, s).send(r).want(200, "Unsubscribed</h1>")
 		state("false")
 		tampered := strings.Replace(link, ".Issue.1.", ".Issue.2.", 1)
-		nobody.post(tampered, nil).want(404)
+		guest.post(tampered, nil).want(404)
 
-		// When the thing or the reader is gone there is nothing to leave.
+		// Without the issue, or without access to it, the link unsubscribes from
+		// nothing.
 		s.Check(t, apptest.Call{Do: "DELETE /projects/ada%2Fopen/issues/1", As: apptest.RootToken, Status: 204})
 		leave := func() {
 			t.Helper()
-			nobody.post(link, url.Values{"List-Unsubscribe": {"One-Click"}}).want(200, "Unsubscribed</h1>")
+			guest.post(link, url.Values{"List-Unsubscribe": {"One-Click"}}).want(200, "Unsubscribed</h1>")
 			var left int
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM subscriptions WHERE kind = 'Issue'`).Scan(&left); err != nil || left != 0 {
 				t.Errorf("%d subscriptions are left: %v", left, err)

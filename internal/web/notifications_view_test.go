@@ -6,7 +6,7 @@ import (
 	"svc/internal/user"
 )
 
-// notificationContents are the pages of what people are told of.
+// notificationContents are the pages of notification settings.
 func notificationContents() []content {
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	p := &project.Project{ID: 1, Name: "P", FullPath: "g/p", Namespace: project.Namespace{FullName: "G", FullPath: "g"}}

@@ -17,29 +17,29 @@ import (
 
 const appCallback = "https://app.example.com/auth/cb"
 
-// surfer is somebody with a browser that follows nothing by itself.
-type surfer struct {
+// oauthBrowser is a browser that does not follow redirects.
+type oauthBrowser struct {
 	s      *apptest.Server
 	client *http.Client
 }
 
-// page is what the browser shows.
+// page is a response.
 type page struct {
 	status int
 	header http.Header
 	text   string
 }
 
-func newSurfer(t *testing.T, s *apptest.Server) *surfer {
+func newOAuthBrowser(t *testing.T, s *apptest.Server) *oauthBrowser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &surfer{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &oauthBrowser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-func (b *surfer) send(t *testing.T, method, path string, form url.Values, header ...string) page {
+func (b *oauthBrowser) send(t *testing.T, method, path string, form url.Values, header ...string) page {
 	t.Helper()
 	var body io.Reader
 	if form != nil {
@@ -69,8 +69,8 @@ func (b *surfer) send(t *testing.T, method, path string, form url.Values, header
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
 
-// form gives the hidden fields of a page's form that posts to an address,
-// changed by pairs.
+// form returns the hidden fields of the form that is sent to an action, changed by
+// pairs.
 func (p page) form(t *testing.T, action string, changes ...string) url.Values {
 	t.Helper()
 	_, after, ok := strings.Cut(p.text, `action="`+action+`"`)
@@ -88,7 +88,7 @@ func (p page) form(t *testing.T, action string, changes ...string) url.Values {
 	return values
 }
 
-func (b *surfer) signIn(t *testing.T, login, returnTo string) page {
+func (b *oauthBrowser) signIn(t *testing.T, login, returnTo string) page {
 	t.Helper()
 	at := "/users/sign_in?return_to=" + url.QueryEscape(returnTo)
 	form := b.send(t, "GET", at, nil).form(t, "/users/sign_in", "login", login, "password", "a good password")
@@ -117,8 +117,8 @@ func newApp(t *testing.T, s *apptest.Server, n oauth.NewApplication) *oauth.Appl
 	return app
 }
 
-// arrived checks that a page sends the browser to the application, and gives
-// what is carried there.
+// arrived checks that a response sends the browser to the application, and returns
+// the parameters.
 func (p page) arrived(t *testing.T) url.Values {
 	t.Helper()
 	to := p.header.Get("Location")
@@ -140,10 +140,10 @@ func TestConsent(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		s.User(t, "alice")
 		app := newApp(t, s, oauth.NewApplication{Name: "Build <b>monitor</b>"})
-		b := newSurfer(t, s)
+		b := newOAuthBrowser(t, s)
 		path := authorizePath(app)
 
-		// Nobody has signed in: he does that first, and comes back.
+		// The visitor has not signed in: they sign in first and return.
 		p := b.send(t, "GET", path, nil)
 		if want := "/users/sign_in?return_to=" + url.QueryEscape(path); p.status != 303 || p.header.Get("Location") != want {
 			t.Fatalf("%d to %s", p.status, p.header.Get("Location"))
@@ -167,7 +167,7 @@ func TestConsent(t *testing.T) {
 		if form.Get("state") != `"><s>&` {
 			t.Errorf("state %q", form.Get("state"))
 		}
-		// Without the token of the page it came from somebody else.
+		// Without the CSRF token of the page the form is refused.
 		forged := p.form(t, "/oauth/authorize", "decision", "allow", "authenticity_token", "x")
 		if p := b.send(t, "POST", "/oauth/authorize", forged); p.status != 422 || p.header.Get("Location") != "" {
 			t.Errorf("forged: %d to %s", p.status, p.header.Get("Location"))
@@ -185,14 +185,15 @@ func TestConsent(t *testing.T) {
 			"grant_type": {"authorization_code"}, "client_id": {app.UID}, "client_secret": {app.Secret}, "code": {got.Get("code")}, "redirect_uri": {appCallback},
 		}, Status: 200, Want: `{"scope":"api"}`})
 
-		// He has allowed it before, and is not asked again; more he is.
+		// An application that was authorized before is not confirmed again, unless
+		// it requests more scopes.
 		if got := b.send(t, "GET", path, nil).arrived(t); got.Get("code") == "" {
 			t.Errorf("again: %v", got)
 		}
 		if p := b.send(t, "GET", authorizePath(app, "scope", "api read_user"), nil); p.status != 200 {
 			t.Errorf("more: %d", p.status)
 		}
-		// The form is changed on the way: what was not registered is no redirect.
+		// A changed form: there is no redirect to a URI that is not registered.
 		for name, value := range map[string]string{"redirect_uri": "https://evil.example/", "client_id": "x"} {
 			changed := p.form(t, "/oauth/authorize", "decision", "allow", name, value)
 			if p := b.send(t, "POST", "/oauth/authorize", changed); p.status != 400 || p.header.Get("Location") != "" {
@@ -202,8 +203,9 @@ func TestConsent(t *testing.T) {
 	})
 }
 
-// TestSilentOpenRedirect is a link to the instance that leads visitors who have
-// not signed in to the application of anybody.
+// TestSilentOpenRedirect checks that the prompt "none" is no open redirect: a link
+// to the instance does not lead visitors who have not signed in to an application of
+// any user.
 func TestSilentOpenRedirect(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -213,21 +215,21 @@ func TestSilentOpenRedirect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nobody := newSurfer(t, s)
+		guest := newOAuthBrowser(t, s)
 		for name, path := range map[string]string{
 			"silent": authorizePath(own, "prompt", "none"), "silent and broken": authorizePath(own, "prompt", "none", "response_type", "x"),
 			"silent twice": authorizePath(own, "prompt", "none login"),
 		} {
-			if p := nobody.send(t, "GET", path, nil); !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in?") {
+			if p := guest.send(t, "GET", path, nil); !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in?") {
 				t.Errorf("%s: a visitor is sent to %s", name, p.header.Get("Location"))
 			}
 		}
-		// Applications of the instance get their answer.
+		// Applications of the instance get a response.
 		app := newApp(t, s, oauth.NewApplication{Name: "App"})
-		if got := nobody.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "login_required" {
+		if got := guest.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "login_required" {
 			t.Errorf("an application of the instance: %v", got)
 		}
-		mallory := newSurfer(t, s)
+		mallory := newOAuthBrowser(t, s)
 		mallory.signIn(t, "mallory", "/")
 		if got := mallory.send(t, "GET", authorizePath(own, "prompt", "none"), nil).arrived(t); got.Get("error") != "consent_required" {
 			t.Errorf("a user: %v", got)
@@ -241,14 +243,14 @@ func TestConsentRefusals(t *testing.T) {
 		s.User(t, "alice")
 		app := newApp(t, s, oauth.NewApplication{Name: "App"})
 		trusted := newApp(t, s, oauth.NewApplication{Name: "Trusted", Trusted: true})
-		alice, nobody := newSurfer(t, s), newSurfer(t, s)
+		alice, guest := newOAuthBrowser(t, s), newOAuthBrowser(t, s)
 		alice.signIn(t, "alice", "/")
 		for name, path := range map[string]string{
 			"unknown client": authorizePath(app, "client_id", "x"), "another address": authorizePath(app, "redirect_uri", "https://evil.example/"),
 			"an address with a user": authorizePath(app, "redirect_uri", "https://app.example.com@evil.example/auth/cb"), "nothing": "/oauth/authorize",
 			"a script": authorizePath(app, "redirect_uri", "javascript:alert(1)"), "broken": "/oauth/authorize?client_id=%zz",
 		} {
-			for who, b := range map[string]*surfer{"alice": alice, "nobody": nobody} {
+			for who, b := range map[string]*oauthBrowser{"alice": alice, "guest": guest} {
 				if p := b.send(t, "GET", path, nil); p.status != 400 || p.header.Get("Location") != "" || !strings.Contains(p.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 					t.Errorf("%s, %s: %d to %s", name, who, p.status, p.header.Get("Location"))
 				}
@@ -258,23 +260,23 @@ func TestConsentRefusals(t *testing.T) {
 		if got := alice.send(t, "GET", bad, nil).arrived(t); got.Get("error") != "invalid_scope" || got.Get("state") == "" {
 			t.Errorf("invalid scope: %v", got)
 		}
-		// A link to us leads no stranger somewhere else.
-		if p := nobody.send(t, "GET", bad, nil); !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in?") {
+		// A link to the instance does not lead anonymous visitors to another site.
+		if p := guest.send(t, "GET", bad, nil); !strings.HasPrefix(p.header.Get("Location"), "/users/sign_in?") {
 			t.Errorf("a stranger is sent to %s", p.header.Get("Location"))
 		}
-		if got := nobody.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "login_required" {
+		if got := guest.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "login_required" {
 			t.Errorf("silent: %v", got)
 		}
 		if got := alice.send(t, "GET", authorizePath(app, "prompt", "none"), nil).arrived(t); got.Get("error") != "consent_required" {
 			t.Errorf("silent: %v", got)
 		}
-		if p := nobody.send(t, "POST", "/oauth/authorize", url.Values{"decision": {"allow"}}); p.status != 422 {
+		if p := guest.send(t, "POST", "/oauth/authorize", url.Values{"decision": {"allow"}}); p.status != 422 {
 			t.Errorf("a stranger allows: %d", p.status)
 		}
 
-		// A trusted one is let in at once. After the form of the sign-in page a
-		// page leads there, because browsers hold the form's answer to its
-		// policy.
+		// A trusted application needs no confirmation. After the sign-in form a page
+		// has a link to it, because browsers apply the policy of the form to the
+		// redirect.
 		if got := alice.send(t, "GET", authorizePath(trusted), nil).arrived(t); got.Get("code") == "" {
 			t.Errorf("trusted: %v", got)
 		}
@@ -291,7 +293,7 @@ func TestApplicationPages(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		s.User(t, "alice")
 		s.User(t, "bob")
-		alice, bob := newSurfer(t, s), newSurfer(t, s)
+		alice, bob := newOAuthBrowser(t, s), newOAuthBrowser(t, s)
 		alice.signIn(t, "alice", "/")
 		bob.signIn(t, "bob", "/")
 		const base = "/-/user_settings/applications"
@@ -342,7 +344,8 @@ func TestApplicationPages(t *testing.T) {
 			t.Errorf("list: %s", p.text)
 		}
 
-		// Bob lets an application in, sees that, and takes it back.
+		// Bob authorizes an application, sees it in the list, and revokes the
+		// authorization.
 		app := newApp(t, s, oauth.NewApplication{Name: "Build monitor"})
 		consent := bob.send(t, "GET", authorizePath(app), nil).form(t, "/oauth/authorize", "decision", "allow")
 		bob.send(t, "POST", "/oauth/authorize", consent).arrived(t)

@@ -7,7 +7,7 @@ import (
 	"svc/internal/user"
 )
 
-// oauthContents are the pages about applications, with something in each.
+// oauthContents are the pages about applications, with data.
 func oauthContents() []content {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}

@@ -10,13 +10,13 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// offer is a control of a page, and the call of the API that does the same.
-// {role} and the other names in braces stand for objects of the one who looks:
-// a call that succeeds changes nothing that others look at.
+// offer is a control of a page with the equivalent API call. {role} and the other
+// names in braces are objects of the caller, so that a successful call does not
+// change the objects of other callers.
 type offer struct {
 	name    string
 	page    string
-	control string // a text that the page has when it offers the control
+	control string // a text that the page has if it offers the control
 	do      string
 	form    url.Values
 }
@@ -58,8 +58,8 @@ func offers() []offer {
 
 const overrideRole = "ci_pipeline_variables_minimum_override_role"
 
-// variableOffers are those that depend on who may set variables. A manual job is
-// started once: each round has others.
+// variableOffers depend on the permission to set variables. A manual job can be
+// started once, so each round has its own jobs.
 func variableOffers(round int) []offer {
 	job := fmt.Sprintf("{manual%d}", round)
 	return []offer{
@@ -80,13 +80,13 @@ func memberOffers() []offer {
 	}
 }
 
-// TestPagesOfferWhatTheAPIAllows looks at controls as everybody, in a project
-// that is archived and in one that is not: a page has a control if and only if
-// the API lets the same person do the same.
+// TestPagesOfferWhatTheAPIAllows checks controls as every role, in a project that is
+// archived and in one that is not: a page has a control if and only if the API
+// allows the user to do the same.
 func TestPagesOfferWhatTheAPIAllows(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "a:\n  script: [x]\nm:\n  script: [x]\n  when: manual\n  parallel: 4\n")
+		st := newCIProject(t, s, "a:\n  script: [x]\nm:\n  script: [x]\n  when: manual\n  parallel: 4\n")
 		browsers := map[string]*browser{"nobody": newBrowser(t, s), "root": newBrowser(t, s).signIn("root", apptest.RootPassword)}
 		tokens := map[string]string{"root": apptest.RootToken}
 		for who, level := range map[string]string{"stranger": "", "guest": "10", "planner": "15", "reporter": "20", "developer": "30", "maintainer": "40", "owner": "50"} {
@@ -111,7 +111,7 @@ func TestPagesOfferWhatTheAPIAllows(t *testing.T) {
 					}
 					call := apptest.Call{Do: names[who].Replace(o.do), As: tokens[who], Form: form}
 					if strings.HasPrefix(o.do, "DELETE ") && !strings.Contains(o.do, "/repository/") {
-						// What may be deleted is refused for this alone.
+						// A permitted call fails with this header, so nothing is deleted.
 						call.Header = map[string]string{"If-Unmodified-Since": "Mon, 01 Jan 1990 00:00:00 GMT"}
 					}
 					if strings.HasPrefix(o.do, "GET ") {
@@ -125,7 +125,7 @@ func TestPagesOfferWhatTheAPIAllows(t *testing.T) {
 			}
 		}
 		st.api("POST /projects/%d/archive", 201, nil)
-		check("archived", offers()) // first: nothing comes of it
+		check("archived", offers()) // first, because no call changes anything
 		check("archived", variableOffers(0))
 		st.api("POST /projects/%d/unarchive", 201, nil)
 		for i, role := range []string{"no_one_allowed", "owner", "maintainer", "developer"} {
@@ -151,9 +151,9 @@ func TestPagesOfferWhatTheAPIAllows(t *testing.T) {
 	})
 }
 
-// offerObjects makes what the offers name, some of it for each person, and gives
-// the names.
-func offerObjects(st *stage, tokens map[string]string) map[string]*strings.Replacer {
+// offerObjects creates the objects of the offers, some for each role, and returns
+// their names.
+func offerObjects(st *ciProject, tokens map[string]string) map[string]*strings.Replacer {
 	st.t.Helper()
 	objects := map[string][]string{}
 	for _, who := range planners() {
@@ -201,8 +201,8 @@ func offerObjects(st *stage, tokens map[string]string) map[string]*strings.Repla
 	return names
 }
 
-// offerMembers makes a project in a group with members for each person to change.
-func offerMembers(st *stage, tokens map[string]string) (group int64, names map[string]*strings.Replacer) {
+// offerMembers creates a project in a group with members for each role to change.
+func offerMembers(st *ciProject, tokens map[string]string) (group int64, names map[string]*strings.Replacer) {
 	st.t.Helper()
 	root := func(do string, form url.Values, out any) {
 		st.t.Helper()

@@ -77,7 +77,7 @@ func TestOperatePages(t *testing.T) {
 		owner.get("/-/invites/none").leads("/dashboard/projects")
 
 		owner.submit(members, members, "username", "late@example.org", "access_level", "30").leads(members)
-		late, _ := s.User(t, "late") // has confirmed the address
+		late, _ := s.User(t, "late") // with a confirmed address
 		newBrowser(t, s).signIn("late", password)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/1/members/%d", late), As: ada, Status: 200, Want: `{"access_level":30}`})
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // operateContents are the pages of Terraform states, feature flags, protected
-// environments, secure files and broadcast messages, filled and empty.
+// environments, secure files and broadcast messages, with data and empty.
 func operateContents() []content {
 	now, job := time.Unix(1e9, 0), int64(7)
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main", Namespace: project.Namespace{Name: "G", FullPath: "g"}}

@@ -58,7 +58,7 @@ func TestSettings(t *testing.T) {
 	b.get(keys).want(200, "No keys yet")
 }
 
-// picture uploads a file as the picture of the user.
+// picture uploads an avatar of the user.
 func (b *browser) picture(t *testing.T, content string) answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -98,7 +98,7 @@ func TestTokens(t *testing.T) {
 	number := regexp.MustCompile(at+`/(\d+)/revoke`).FindAllStringSubmatch(list.body, -1)
 	last := number[len(number)-1][1]
 	newBrowser(t, s).signIn("eve", password).submit(at, at+"/"+last+"/revoke").want(404)
-	// Not even by an administrator from his own settings.
+	// Administrators cannot do it in their own settings either.
 	newBrowser(t, s).signIn("root", apptest.RootPassword).submit(at, at+"/"+last+"/revoke").want(404)
 	s.Check(t, apptest.Call{Do: "GET /user", As: token, Status: 200})
 	b.submit(at, at+"/"+last+"/revoke").leads(at)
@@ -117,7 +117,7 @@ func TestSessions(t *testing.T) {
 		t.Fatalf("%d other sessions, want two", len(numbers))
 	}
 	newBrowser(t, s).signIn("eve", password).submit(at, at+"/"+numbers[0][1]+"/revoke").want(404)
-	b.submit(at, at+"/"+numbers[0][1]+"/revoke").leads(at) // the newest
+	b.submit(at, at+"/"+numbers[0][1]+"/revoke").leads(at) // the newest session
 	third.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
 	other.get("/dashboard").want(200)
 	b.submit(at, at+"/revoke").leads(at)
@@ -205,7 +205,8 @@ func TestAssets(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte(":root")) {
 		t.Errorf("not the stylesheet: %v", err)
 	}
-	// A long page is compressed for who takes that; its token differs each time.
+	// A long page is compressed for clients that accept it; its token differs each
+	// time.
 	for offer, want := range map[string]string{"": "", "br, gzip;q=0.5": "gzip", "gzip;q=0": "", "identity": ""} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/users/sign_in", nil)
 		if err != nil {

@@ -81,14 +81,14 @@ func (w *Web) pipelines(v *visit, ref project.Ref) error {
 	return v.show(p)
 }
 
-func (w *Web) pipelinesEvents(v *visit, ref project.Ref) error { return w.tellChanges(v, ref, 0) }
+func (w *Web) pipelinesEvents(v *visit, ref project.Ref) error { return w.sendChanges(v, ref, 0) }
 
 func (w *Web) pipelineEvents(v *visit, ref project.Ref) error {
 	id, err := v.number("id")
 	if err != nil {
 		return err
 	}
-	return w.tellChanges(v, ref, id)
+	return w.sendChanges(v, ref, id)
 }
 
 // latestPipeline redirects to the newest pipeline of a ref.
@@ -292,23 +292,23 @@ func (w *Web) badge(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	label, value, colour := "", "unknown", "#9f9f9f"
+	label, value, color := "", "unknown", "#9f9f9f"
 	switch what {
 	case "pipeline.svg":
 		label = "pipeline"
 		if p != nil {
-			value, colour = strings.ToLower(newState(p.Status, "").Word()), badgeColour(p.Status)
+			value, color = strings.ToLower(newState(p.Status, "").Word()), badgeColor(p.Status)
 		}
 	case "coverage.svg":
 		label = "coverage"
 		if p != nil && p.Coverage != nil {
-			value, colour = fmt.Sprintf("%.2f%%", *p.Coverage), coverageColour(*p.Coverage)
+			value, color = fmt.Sprintf("%.2f%%", *p.Coverage), coverageColor(*p.Coverage)
 		}
 	default:
 		return errs.NotFound("")
 	}
 	foreign(v.w.Header(), "image/svg+xml; charset=utf-8", "private, no-cache")
-	_, _ = v.w.Write([]byte(drawBadge(label, value, colour)))
+	_, _ = v.w.Write([]byte(drawBadge(label, value, color)))
 	return nil
 }
 

@@ -12,19 +12,20 @@ import (
 	"svc/internal/user"
 )
 
-// planners are those of the tables of roles for planned work, from the one who
-// may least on.
+// planners are the callers of the role tables of issues, labels, milestones and
+// boards, the weakest first.
 func planners() []string {
 	return []string{"nobody", "stranger", "guest", "planner", "reporter", "developer", "maintainer", "owner", "root"}
 }
 
-// TestPlanRoles looks at every page of planned work as everybody, in a public
-// group, then with issues for members alone, and in a private one. Then all
-// press all buttons. A confidential issue is told to nobody who may not know.
+// TestPlanRoles visits every page of issues, labels, milestones and boards as every
+// role: in a public group, then with issues for members only, and in a private
+// group. Then every role uses all buttons. No page shows a confidential issue to
+// roles that may not see it.
 func TestPlanRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		browsers := map[string]*browser{"nobody": newBrowser(t, s), "root": newBrowser(t, s).signIn("root", apptest.RootPassword)}
 		for who, level := range map[string]string{"stranger": "", "guest": "10", "planner": "15", "reporter": "20", "developer": "30", "maintainer": "40", "owner": "50"} {
 			id, _ := s.User(t, who)
@@ -61,10 +62,10 @@ func TestPlanRoles(t *testing.T) {
 		groups := []string{"/groups/g/-/issues?state=all", "/groups/g/-/issues?search=" + secret, "/groups/g/-/boards/{wide}", "/groups/g/-/boards/{wide}/columns/backlog", "/groups/g/-/labels", "/groups/g/-/milestones", "/groups/g/-/activity"}
 		for _, page := range append(append(append([]string{"/ada", "/ada?tab=activity"}, issues...), places...), groups...) {
 			look("public", page, all)
-			// What is confidential is on no page of those who may not know.
+			// No page shows the confidential issue to roles that may not see it.
 			for i, who := range planners() {
 				body := browsers[who].get(names.Replace(page)).body
-				for _, own := range []string{"search=" + secret, `value="` + secret + `"`, "Search</span> " + secret, "filter Search " + secret} { // what the caller sent
+				for _, own := range []string{"search=" + secret, `value="` + secret + `"`, "Search</span> " + secret, "filter Search " + secret} { // the search term of the caller
 					body = strings.ReplaceAll(body, own, "")
 				}
 				if strings.Contains(body, secret) && i < 3 {
@@ -77,7 +78,7 @@ func TestPlanRoles(t *testing.T) {
 		browsers["planner"].get(names.Replace("/groups/g/-/boards/{wide}")).want(200, secret)
 		look("confidential", "/g/p/-/issues/2", "404 404 404 200 200 200 200 200 200")
 		look("confidential", "/g/p/-/issues/2/edit", "303 404 404 200 200 200 200 200 200")
-		for page, texts := range map[string][2]string{ // as a guest counts, and as a planner does
+		for page, texts := range map[string][2]string{ // counts for a Guest, and for a Planner
 			"/g/p": {`<span class="count">1</span>`, `<span class="count">2</span>`}, "/g/p/-/issues": {`Open <span class="count">1</span>`, `Open <span class="count">2</span>`},
 			"/g/p/-/labels": {"1 open issue<", "2 open issues<"}, "/g/p/-/milestones": {"0 of 1 issue ", "0 of 2 issues "}, "/g/p/-/milestones/1": {"0 of 1 issue ", "0 of 2 issues "},
 			names.Replace("/g/p/-/boards/{board}"): {`data-total>1<`, `data-total>2<`}, "/ada": {"3 contributions", "6 contributions"}, // a milestone, issues and notes
@@ -99,13 +100,14 @@ func TestPlanRoles(t *testing.T) {
 		look("badges", "/g/p/-/settings/badges", "303 403 403 403 403 403 200 200 200")
 		look("badges", "/groups/g/-/settings/badges", "303 403 403 403 403 403 403 200 200")
 
-		// Nobody is offered what he may not do.
+		// Pages have no buttons for actions that the user may not take.
 		for _, page := range append(append([]string{}, issues...), append(places[1:], groups...)...) {
 			browsers["nobody"].get(names.Replace(page)).not(`<form method="post"`, "data-sheet", "draggable", "/new\"")
 			browsers["guest"].get(names.Replace(page)).not("/delete\"", "data-sheet", "draggable", "/labels/new", "/milestones/new", `value="lock"`)
 		}
 
-		// Buttons; what can be done once is done by him first who may least.
+		// The buttons. The weakest role that may do what can be done only once comes
+		// first.
 		for _, c := range []struct{ page, form, want string }{
 			{"/g/p/-/issues", "title=x", "303 303 303 303 303 303 303 303"},
 			{"/g/p/-/issues/1/notes", "note=x", "303 303 303 303 303 303 303 303"},
@@ -113,7 +115,7 @@ func TestPlanRoles(t *testing.T) {
 			{"/g/p/-/issues/1/notes/{note}", "note=x", "403 403 403 403 403 303 303 303"},
 			{"/g/p/-/issues/1/notes/{note}/delete", "", "403 403 403 403 403 303 404 404"},
 			{"/g/p/-/issues/1/subscribe", "want=1", "303 303 303 303 303 303 303 303"},
-			{"/g/p/-/issues/1", "title=one", "403 403 422 422 422 422 422 422"}, // the text was another one
+			{"/g/p/-/issues/1", "title=one", "403 403 422 422 422 422 422 422"}, // the form has an old digest of the text
 			{"/g/p/-/issues/1/tasks", "task=0 true", "403 403 303 303 303 303 303 303"},
 			{"/g/p/-/issues/1/turn", "event=close", "403 403 303 303 303 303 303 303"},
 			{"/g/p/-/issues/1/turn", "event=reopen", "403 403 303 303 303 303 303 303"},
@@ -171,11 +173,11 @@ func TestPlanRoles(t *testing.T) {
 	})
 }
 
-// TestPlanMarkup gives all that people plan names that are markup.
+// TestPlanMarkup uses markup as the names of issues, labels, milestones and boards.
 func TestPlanMarkup(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newPlanStage(t, s)
+		st := newPlanProject(t, s)
 		name := bad
 		who, err := s.Users.Find(t.Context(), actor.System(), "ada")
 		if err != nil {
@@ -196,7 +198,7 @@ func TestPlanMarkup(t *testing.T) {
 		var issue struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "GET /projects/g%2Fp/issues/1", As: st.token, Status: 200}).JSON(t, &issue)
 		b := st.b
-		b.submit("/g/p/-/issues/1", "/g/p/-/issues/1/edit/labels").want(303) // leaves notes of the program
+		b.submit("/g/p/-/issues/1", "/g/p/-/issues/1/edit/labels").want(303) // adds system notes
 		b.submit("/g/p/-/issues/1", "/g/p/-/issues/1/edit/labels", "labels", bad).want(303)
 		tag := regexp.MustCompile(`<(script>|img src="?x|u>)|="javascript:|<[a-z][^>]*\son(error|click)=|<button form="tasks"[^>]*onclick`)
 		quoted := regexp.MustCompile(`"[^"<>]*"`)

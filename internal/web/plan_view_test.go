@@ -11,7 +11,8 @@ import (
 	"svc/internal/user"
 )
 
-// planContents are the pages of planned work, filled and empty.
+// planContents are the pages of issues, labels, milestones and boards, with data and
+// empty.
 func planContents() []content {
 	now := time.Unix(1e9, 0)
 	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}

@@ -21,7 +21,7 @@ func TestPlots(t *testing.T) {
 	if draw := string(drawCurve([]float64{4, 2, 0}, 4, `a"<b`)); !strings.Contains(draw, `points="0.0,3.0 120.0,31.0 240.0,59.0"`) || strings.Contains(draw, `"<b`) {
 		t.Error(draw)
 	}
-	// One look is no line yet, and nothing at all is flat.
+	// A single sample is not a line, and constant values are a flat one.
 	if draw := string(drawCurve([]float64{1}, 1, "")); strings.Contains(draw, "polyline") {
 		t.Error(draw)
 	}

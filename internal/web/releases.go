@@ -216,18 +216,18 @@ func (w *Web) releaseBadge(v *visit, ref project.Ref) error {
 	if err != nil {
 		return err
 	}
-	label, value, colour := "Latest Release", "none", "#e05d44"
+	label, value, color := "Latest Release", "none", "#e05d44"
 	if key := v.param("key_text"); key != "" && len(key) <= 64 {
 		label = key
 	}
 	if newest != nil {
-		value, colour = newest.Tag, "#3076af"
+		value, color = newest.Tag, "#3076af"
 		if v.param("value") == "name" {
 			value = newest.Name
 		}
 	}
 	foreign(v.w.Header(), "image/svg+xml; charset=utf-8", "private, no-cache")
-	_, _ = v.w.Write([]byte(drawBadge(label, value, colour)))
+	_, _ = v.w.Write([]byte(drawBadge(label, value, color)))
 	return nil
 }
 

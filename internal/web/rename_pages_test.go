@@ -8,8 +8,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestRenamedThreads: a thread stays with its line when a later version renames the
-// file, and a suggestion whose commit was not recorded counts as applied.
+// TestRenamedThreads checks that a thread stays on its line when a later version
+// renames the file, and that a suggestion whose commit was not recorded counts as
+// applied.
 func TestRenamedThreads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -12,9 +12,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestQuadraticRendering has visitors open a file, an issue and a note that take
-// minutes to highlight or render: they are shown as they were written, and tried
-// once.
+// TestQuadraticRendering opens a file, an issue and a note that would take minutes
+// to highlight or render: they are shown as plain text, and rendering is tried once.
 func TestQuadraticRendering(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -41,10 +40,10 @@ func TestQuadraticRendering(t *testing.T) {
 		if !strings.HasPrefix(made.HTML, "<pre>[a](") {
 			t.Errorf("the API gives %.100q", made.HTML)
 		}
-		if now := s.Markup.Stats(); now.Costly-before.Costly > 2 { // the description has boxes to tick, the note has none
+		if now := s.Markup.Stats(); now.Costly-before.Costly > 2 { // one for the description, with task boxes, and one for the note
 			t.Errorf("the text: %+v, before %+v", now, before)
 		}
-		// The work does not outlive the request.
+		// The work does not continue after the request.
 		ctx, leave := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/ada/p/-/blob/main/b.py", nil)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestReviewPages reviews a merge request on pages: comments are collected and
+// TestReviewPages reviews a merge request on pages: draft notes are collected and
 // published together, suggestions applied, changes requested and bypassed.
 func TestReviewPages(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestReviewPages(t *testing.T) {
 		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)
 		a.get(one).want(200, "A review was requested.", "Awaiting review")
 
-		// An approval goes with a review, and ends the request for changes.
+		// A review with an approval removes the request for changes.
 		e.submit(one, one+"/drafts/publish", "state", "requested_changes").leads(one)
 		a.get(one).want(200, "Merge blocked: changes requested").not(`value="requested_changes"`)
 		head := regexp.MustCompile(`name="sha" value="([0-9a-f]{40})"`).FindStringSubmatch(e.get(one).want(200, `value="approved"`).body)[1]
@@ -66,7 +66,7 @@ func TestReviewPages(t *testing.T) {
 		a.get(one).want(200, "Ready to merge", `title="Approved"`)
 		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)
 
-		// What is not published can be published alone, deleted or discarded.
+		// A single draft note is published, deleted; a review is discarded.
 		for _, note := range []string{"First draft", "Second draft", "Third draft"} {
 			e.submit(one, one+"/notes", "note", note, "review", "1").want(303)
 		}
@@ -77,7 +77,7 @@ func TestReviewPages(t *testing.T) {
 		e.submit(one, one+"/drafts/discard").leads(one)
 		e.get(one).want(200, "Your pending comments were discarded.").not("Third draft")
 
-		// In the changes, where comments stand below their lines.
+		// On the page of changes, draft notes are below their lines.
 		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(e.get(one+"/diffs").want(200, "Start a review", "Add comment now", "Insert suggestion").body)[1]
 		e.submit(one+"/diffs", one+"/diff_notes", "version", version, "path", "a.txt", "side", "new", "line", "9", "note", "Nowhere", "review", "1").want(303)
 		e.submit(one+"/diffs", one+"/diff_notes", "version", version, "path", "a.txt", "side", "new", "line", "2", "note", "Why *capitals*?", "review", "1").want(303)
@@ -88,7 +88,7 @@ func TestReviewPages(t *testing.T) {
 		e.submit(one+"/diffs", one+"/drafts/publish", "state", "reviewed").leads(one)
 		a.get(one+"/diffs").want(200, "Why <em>capitals</em>?")
 
-		// Open threads go on in an issue.
+		// A new issue continues the open threads.
 		follow := "/ada/p/-/issues/new?merge_request_to_resolve_discussions_of=1"
 		e.get(one).want(200, "open thread", "Resolve all with new issue", follow+"&amp;discussion_to_resolve=")
 		guest.get(one).want(200, "open thread").not("Resolve all with new issue", "discussion_to_resolve")

@@ -17,8 +17,8 @@ import (
 	"svc/internal/user"
 )
 
-// TestRows compares the rows that are written in Go with those of a template: every
-// text is escaped in the same way, and no row looks different.
+// TestRows compares the rows that are drawn in Go with those of a template: both
+// escape every text in the same way and look the same.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)

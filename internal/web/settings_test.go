@@ -15,17 +15,17 @@ import (
 	"svc/internal/user"
 )
 
-// cast are people with each level in the group g and its project g/p, which
-// are private; and the project g/open, which is public.
-type cast struct {
+// roleBrowsers has a user for each role in the group g and its project g/p, which are
+// private; and the project g/open, which is public.
+type roleBrowsers struct {
 	s   *apptest.Server
 	ids map[string]int64
 	as  map[string]*browser
 }
 
-func newCast(t *testing.T, s *apptest.Server) *cast {
+func newRoleBrowsers(t *testing.T, s *apptest.Server) *roleBrowsers {
 	t.Helper()
-	c := &cast{s, map[string]int64{}, map[string]*browser{"nobody": newBrowser(t, s), "root": newBrowser(t, s).signIn("root", apptest.RootPassword)}}
+	c := &roleBrowsers{s, map[string]int64{}, map[string]*browser{"nobody": newBrowser(t, s), "root": newBrowser(t, s).signIn("root", apptest.RootPassword)}}
 	root := func(do string, form url.Values) {
 		t.Helper()
 		s.Check(t, apptest.Call{Do: do, As: apptest.RootToken, Form: form, Status: 201})
@@ -51,12 +51,12 @@ func newCast(t *testing.T, s *apptest.Server) *cast {
 	return c
 }
 
-// roles are those of the cast, in the order of the tables: nobody, blocked,
+// roles are those of roleBrowsers, in the order of the tables: nobody, blocked,
 // outsider, guest, reporter, developer, maintainer, owner, root.
 var roles = []string{"nobody", "blocked", "outsider", "guest", "reporter", "developer", "maintainer", "owner", "root"}
 
-// check visits pages as everybody; 303 leads to the sign-in page.
-func (c *cast) check(t *testing.T, pages []string, want ...int) {
+// check visits pages as every role; 303 is a redirect to the sign-in page.
+func (c *roleBrowsers) check(t *testing.T, pages []string, want ...int) {
 	t.Helper()
 	for _, page := range pages {
 		for i, role := range roles {
@@ -74,9 +74,9 @@ func (c *cast) check(t *testing.T, pages []string, want ...int) {
 	}
 }
 
-// press sends a form as everybody of roles in turn, with the token of another
-// page of his.
-func (c *cast) press(t *testing.T, role, action string, pairs ...string) answer {
+// press submits a form as a role, with the CSRF token of another page of the same
+// user.
+func (c *roleBrowsers) press(t *testing.T, role, action string, pairs ...string) answer {
 	t.Helper()
 	c.as[role].t = t
 	return c.as[role].submit("/", action, pairs...)
@@ -90,12 +90,12 @@ func below(base string, names ...string) []string {
 	return list
 }
 
-// TestSettingsRoles visits the settings as everybody, and presses their
-// buttons as those who may not.
+// TestSettingsRoles visits the settings as every role, and submits their forms as
+// users without permission.
 func TestSettingsRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		pages := []string{"general", "members", "access_tokens", "deploy_tokens", "variables", "runners", "danger", "protected", "push_rules", "merge_requests"}
 		more := []string{"deploy_keys", "mirrors", "ci_cd"}
 		c.check(t, append(below("/g/p/-/settings/", pages...), below("/g/p/-/settings/", more...)...), 303, 303, 404, 403, 403, 403, 200, 200, 200)
@@ -123,7 +123,7 @@ func TestSettingsRoles(t *testing.T) {
 				}
 			}
 		}
-		// A Maintainer of the group is no Owner of it, nor of its projects.
+		// A Maintainer of the group is not an Owner of it or of its projects.
 		for _, action := range []string{"general", "members", "access_tokens", "variables", "runners", "danger/delete", "push_rules", "push_rules/delete", "merge_requests", "service_accounts", "service_accounts/1/tokens"} {
 			c.press(t, "maintainer", "/groups/g/-/settings/"+action, "confirm", "g").want(403)
 		}
@@ -139,7 +139,7 @@ func TestSettingsRoles(t *testing.T) {
 		for from, to := range map[string]string{"/g/p/-/edit": "/g/p/-/settings/general", "/g/p/-/project_members": "/g/p/-/settings/members", "/groups/g/-/group_members": "/groups/g/-/settings/members"} {
 			c.as["owner"].get(from).leads(to)
 		}
-		// Others see the members as well.
+		// Other members see the list of members as well.
 		for _, role := range []string{"guest", "developer"} {
 			c.as[role].get("/g/p").want(200, `href="/g/p/-/project_members"`)
 			c.as[role].get("/g/p/-/project_members").want(200, "@maintainer", "Maintainer").not("Remove")
@@ -158,7 +158,7 @@ func TestSettingsRoles(t *testing.T) {
 func TestGeneralSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		b := c.as["owner"]
 		const at = "/g/p/-/settings/general"
 		same := []string{"name", "P", "visibility", "private", "repository_access_level", "enabled", "builds_access_level", "enabled", "forking_access_level", "enabled"}
@@ -187,7 +187,8 @@ func TestGeneralSettings(t *testing.T) {
 		if err != nil || p.Builds != project.Disabled || len(p.Topics) != 2 || !p.Settings.RequestAccessEnabled {
 			t.Errorf("%+v, %v", p, err)
 		}
-		// Merge requests follow a repository that closes; none are opened by it.
+		// Restricting the repository restricts merge requests; the opposite does not
+		// open them.
 		off := project.Disabled
 		for _, step := range []struct {
 			code string
@@ -257,17 +258,17 @@ func namespaceOf(t *testing.T, s *apptest.Server, username string) int64 {
 	return u.NamespaceID
 }
 
-// TestMembers lets people in and out.
+// TestMembers adds and removes members.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		b, out := c.as["owner"], c.as["outsider"]
 		const at = "/g/p/-/settings/members"
 		id := strconv.FormatInt(c.ids["outsider"], 10)
 		b.get(at).want(200, "Inherited", "@developer")
 		b.submit(at, at, "username", "nobody-here", "access_level", "30").want(422, "is not an existing username")
-		b.submit(at, at, "username", id, "access_level", "30").want(422, "is not an existing username") // an id is no name
+		b.submit(at, at, "username", id, "access_level", "30").want(422, "is not an existing username") // an ID is not a username
 		b.submit(at, at, "username", "outsider", "access_level", "35").want(422, "is not included in the list")
 		b.submit(at, at, "username", "outsider", "access_level", "30", "expires_at", "2000-01-01").want(422, "date in the past")
 		c.as["maintainer"].submit(at, at, "username", "outsider", "access_level", "50").want(403)
@@ -279,7 +280,7 @@ func TestMembers(t *testing.T) {
 		out.submit("/g/p", "/g/p/-/leave").leads("/")
 		out.get("/g/p").want(404)
 
-		// By asking.
+		// By an access request.
 		out.get("/g/open").want(200, "Request access")
 		out.submit("/g/open", "/g/open/-/request_access").leads("/g/open")
 		out.get("/g/open").want(200, "Withdraw access request").not("Request access")
@@ -295,7 +296,7 @@ func TestMembers(t *testing.T) {
 		out.get("/g/p").want(404)
 		newBrowser(t, s).get("/g/open").want(200).not("Request access")
 
-		// By a group.
+		// By sharing with a group.
 		out.submit("/groups/new", "/groups", "name", "Guests", "path", "guests", "visibility", "public").leads("/guests")
 		b.submit(at, "/g/p/-/settings/shares", "group", "guest-nothing", "group_access", "30").want(422, "does not exist, or you")
 		b.submit(at, "/g/p/-/settings/shares", "group", "guests", "group_access", "20").leads(at)
@@ -310,17 +311,17 @@ func TestMembers(t *testing.T) {
 		b.get(at).want(200).not(`href="/guests"`, remove)
 		out.get("/g/p").want(404)
 
-		// The last Owner stays: what was refused is told.
+		// The last Owner cannot leave, and the page says why.
 		out.submit("/guests", "/groups/guests/-/leave").leads("/")
 		out.get("/guests").want(200, "A group must have an owner.")
 	})
 }
 
-// TestCredentials makes and takes back what programs and machines come in by.
+// TestCredentials creates and revokes access tokens, deploy tokens and deploy keys.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		b := c.as["owner"]
 		for base, path := range map[string]string{"/g/p/-/settings/": "/projects/g%2Fp", "/groups/g/-/settings/": "/groups/g"} {
 			at := base + "access_tokens"
@@ -369,11 +370,11 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TestRunnersAndRefs keeps runners, protected refs and push rules.
+// TestRunnersAndRefs manages runners, protected refs and push rules.
 func TestRunnersAndRefs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		for at, b := range map[string]*browser{"/g/p/-/settings/runners": c.as["owner"], "/groups/g/-/settings/runners": c.as["owner"], "/admin/runners": c.as["root"]} {
 			b.submit(at, at, "description", "x").want(422, "Tags list can not be empty")
 			b.submit(at, at, "description", "x", "run_untagged", "1", "maximum_timeout", "x").want(422, "is not a number")
@@ -398,16 +399,16 @@ func TestRunnersAndRefs(t *testing.T) {
 		}
 
 		b := c.as["owner"]
-		const lender, borrower = "/g/p/-/settings/runners", "/g/open/-/settings/runners"
-		b.submit(lender, lender, "description", "Lent", "tags", "linux").want(200)
-		id := regexp.MustCompile(lender + `/(\d+)/pause`).FindStringSubmatch(b.get(lender).want(200, "Lent").body)[1]
-		enable, disable := borrower+"/"+id+"/enable", borrower+"/"+id+"/disable"
-		b.get(borrower).want(200, enable).not(disable)
-		b.submit(borrower, enable).leads(borrower)
-		b.get(borrower).want(200, disable, "Disable for this project").not(enable)
-		b.get(lender).want(200, "Lent").not("Disable for this project") // it is its own
-		b.submit(borrower, disable).leads(borrower)
-		b.get(borrower).want(200, enable).not(disable)
+		const owning, other = "/g/p/-/settings/runners", "/g/open/-/settings/runners"
+		b.submit(owning, owning, "description", "Shared", "tags", "linux").want(200)
+		id := regexp.MustCompile(owning + `/(\d+)/pause`).FindStringSubmatch(b.get(owning).want(200, "Shared").body)[1]
+		enable, disable := other+"/"+id+"/enable", other+"/"+id+"/disable"
+		b.get(other).want(200, enable).not(disable)
+		b.submit(other, enable).leads(other)
+		b.get(other).want(200, disable, "Disable for this project").not(enable)
+		b.get(owning).want(200, "Shared").not("Disable for this project") // the project owns the runner
+		b.submit(other, disable).leads(other)
+		b.get(other).want(200, enable).not(disable)
 
 		const at = "/g/p/-/settings/protected"
 		b.get(at).want(200, "main")
@@ -429,8 +430,8 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(rules, rules, "branch_name_regex", "^feature/", "max_file_size", "3").leads(rules)
 		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`, "Delete push rules")
 
-		// An external wiki is linked in the sidebar; that of a project replaces the one of
-		// its group, also if it is not active.
+		// An external wiki is linked in the side bar; the link of a project replaces
+		// that of its group, even if it is not active.
 		const wiki, groupWiki = "/g/p/-/settings/integrations/external-wiki", "/groups/g/-/settings/integrations/external-wiki"
 		b.get(wiki).want(200, "URL of the external wiki").not("External wiki</span>", "Branches for which", "<legend>Trigger")
 		b.submit(wiki, wiki, "active", "1", "external_wiki_url", "javascript:x").want(422, "is invalid")
@@ -449,7 +450,7 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(emails, emails, "active", "1", "recipients", "team@example.org", "pipeline_events", "1", "branches_to_be_notified", "all").leads(emails)
 		b.get(emails).want(200, `value="team@example.org"`, "Send test message")
 
-		// What a group requires of merge requests is enforced in its projects.
+		// Merge settings of a group are enforced in its projects.
 		const merging, merges = "/groups/g/-/settings/merge_requests", "/g/p/-/settings/merge_requests"
 		b.get(merges).want(200).not("Enforced by a group")
 		b.submit(merging, merging, "only_allow_merge_if_all_discussions_are_resolved", "1", "prevent_committers", "1", "on_push", "reset").leads(merging)
@@ -460,8 +461,8 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(merging, merging, "on_push", "project").leads(merging)
 		b.get(merges).want(200).not("Enforced by a group")
 
-		// Those of a group are copied to its new projects; empty ones as well, until they
-		// are deleted.
+		// New projects copy the push rule of their group, even an empty one, until
+		// it is deleted.
 		const of, sub = "/groups/g/-/settings/push_rules", "/groups/g/s/-/settings/push_rules"
 		parent, err := s.Projects.Group(t.Context(), actor.System(), "g")
 		if err != nil {
@@ -488,15 +489,15 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.get(sub).want(200, "The push rules were deleted.")
 		copied("two", `{"branch_name_regex":"^topic/","max_file_size":3}`)
 		b.submit(sub, sub+"/delete").want(404)
-		b.get(rules).want(200, "^feature/") // projects that exist keep theirs
+		b.get(rules).want(200, "^feature/") // existing projects keep theirs
 	})
 }
 
-// TestSettingsMarkup gives what settings show names that are markup.
+// TestSettingsMarkup uses markup as the names that settings show.
 func TestSettingsMarkup(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		name := bad
 		if _, err := s.Users.Update(t.Context(), actor.System(), c.ids["developer"], user.Change{Name: &name, Fields: user.Fields{Note: &name}}); err != nil {
 			t.Fatal(err)

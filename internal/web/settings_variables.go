@@ -9,7 +9,7 @@ import (
 )
 
 func (w *Web) variablePages() {
-	for page, do := range map[string]func(*visit, drawer) error{
+	for page, do := range map[string]func(*visit, variableOwner) error{
 		"GET %s": w.variables, "POST %s": w.createVariable, "POST %s/update": w.updateVariable, "POST %s/delete": w.deleteVariable,
 	} {
 		w.settingsPage(fill(page, "settings/variables"), func(v *visit, in project.Place) error {
@@ -17,14 +17,14 @@ func (w *Web) variablePages() {
 			if err != nil {
 				return err
 			}
-			return do(v, placeDrawer{w, s})
+			return do(v, placeVariables{w, s})
 		})
-		w.page(fill(page, "/admin/variables"), admins, func(v *visit) error { return do(v, adminDrawer{w}) })
+		w.page(fill(page, "/admin/variables"), admins, func(v *visit) error { return do(v, instanceVariables{w}) })
 	}
 }
 
-// drawer is where variables are stored: a project, a group or the instance.
-type drawer interface {
+// variableOwner is where variables are stored: a project, a group or the instance.
+type variableOwner interface {
 	setup() setup // empty for the instance
 	at() string
 	list(v *visit, p db.Paging) (db.Page[variable.Variable], error)
@@ -34,52 +34,52 @@ type drawer interface {
 	delete(v *visit, key, scope string) error
 }
 
-type placeDrawer struct {
+type placeVariables struct {
 	w *Web
 	s setup
 }
 
-func (d placeDrawer) setup() setup { return d.s }
-func (d placeDrawer) at() string   { return d.s.Base + "variables" }
-func (d placeDrawer) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
+func (d placeVariables) setup() setup { return d.s }
+func (d placeVariables) at() string   { return d.s.Base + "variables" }
+func (d placeVariables) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
 	return d.w.CI.Variables.List(v, v.actor, d.s.Place, p)
 }
-func (d placeDrawer) one(v *visit, key, scope string) (*variable.Variable, error) {
+func (d placeVariables) one(v *visit, key, scope string) (*variable.Variable, error) {
 	return d.w.CI.Variables.Get(v, v.actor, d.s.Place, key, &scope)
 }
-func (d placeDrawer) create(v *visit, key string, c variable.Change) error {
+func (d placeVariables) create(v *visit, key string, c variable.Change) error {
 	_, err := d.w.CI.Variables.Create(v, v.actor, d.s.Place, key, c)
 	return err
 }
-func (d placeDrawer) update(v *visit, key, scope string, c variable.Change) error {
+func (d placeVariables) update(v *visit, key, scope string, c variable.Change) error {
 	_, err := d.w.CI.Variables.Update(v, v.actor, d.s.Place, key, &scope, c)
 	return err
 }
-func (d placeDrawer) delete(v *visit, key, scope string) error {
+func (d placeVariables) delete(v *visit, key, scope string) error {
 	return d.w.CI.Variables.Delete(v, v.actor, d.s.Place, key, &scope, nil)
 }
 
-type adminDrawer struct{ w *Web }
+type instanceVariables struct{ w *Web }
 
-func (d adminDrawer) setup() setup { return setup{} }
-func (d adminDrawer) at() string   { return "/admin/variables" }
-func (d adminDrawer) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
+func (d instanceVariables) setup() setup { return setup{} }
+func (d instanceVariables) at() string   { return "/admin/variables" }
+func (d instanceVariables) list(v *visit, p db.Paging) (db.Page[variable.Variable], error) {
 	return d.w.CI.Variables.ListInstance(v, v.actor, p)
 }
-func (d adminDrawer) one(v *visit, key, _ string) (*variable.Variable, error) {
+func (d instanceVariables) one(v *visit, key, _ string) (*variable.Variable, error) {
 	return d.w.CI.Variables.GetInstance(v, v.actor, key)
 }
-func (d adminDrawer) create(v *visit, key string, c variable.Change) error {
+func (d instanceVariables) create(v *visit, key string, c variable.Change) error {
 	c.Scope, c.Hidden = nil, nil
 	_, err := d.w.CI.Variables.CreateInstance(v, v.actor, key, c)
 	return err
 }
-func (d adminDrawer) update(v *visit, key, _ string, c variable.Change) error {
+func (d instanceVariables) update(v *visit, key, _ string, c variable.Change) error {
 	c.Scope, c.Hidden = nil, nil
 	_, err := d.w.CI.Variables.UpdateInstance(v, v.actor, key, c)
 	return err
 }
-func (d adminDrawer) delete(v *visit, key, _ string) error {
+func (d instanceVariables) delete(v *visit, key, _ string) error {
 	return d.w.CI.Variables.DeleteInstance(v, v.actor, key, nil)
 }
 
@@ -109,7 +109,7 @@ func (p variablesPage) title() string {
 
 // variables lists the variables without their values. A requested one is shown with
 // its value in the form that changes it.
-func (w *Web) variables(v *visit, d drawer) error {
+func (w *Web) variables(v *visit, d variableOwner) error {
 	key := v.param("key")
 	if key == "" {
 		return w.showVariables(v, d, filled("environment_scope", "*"), nil)
@@ -129,7 +129,7 @@ func (w *Web) variables(v *visit, d drawer) error {
 	return w.showVariables(v, d, f, one)
 }
 
-func (w *Web) showVariables(v *visit, d drawer, f form, edit *variable.Variable) error {
+func (w *Web) showVariables(v *visit, d variableOwner, f form, edit *variable.Variable) error {
 	page, err := d.list(v, v.paging())
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (v *visit) variableChange() variable.Change {
 	}
 }
 
-func (w *Web) createVariable(v *visit, d drawer) error {
+func (w *Web) createVariable(v *visit, d variableOwner) error {
 	if err := d.create(v, v.text("key"), v.variableChange()); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
@@ -167,7 +167,7 @@ func (w *Web) createVariable(v *visit, d drawer) error {
 	return v.done("The variable "+v.text("key")+" was added.", d.at())
 }
 
-func (w *Web) updateVariable(v *visit, d drawer) error {
+func (w *Web) updateVariable(v *visit, d variableOwner) error {
 	key, scope := v.text("key"), v.text("scope")
 	one, err := d.one(v, key, scope)
 	if err != nil {
@@ -191,6 +191,6 @@ func (w *Web) updateVariable(v *visit, d drawer) error {
 	return v.done("The variable "+key+" was saved.", d.at())
 }
 
-func (w *Web) deleteVariable(v *visit, d drawer) error {
+func (w *Web) deleteVariable(v *visit, d variableOwner) error {
 	return v.redirectWithFlash(d.delete(v, v.text("key"), v.text("scope")), "The variable "+v.text("key")+" was removed.", d.at())
 }

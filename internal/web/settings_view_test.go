@@ -99,7 +99,7 @@ func settingsContents() []content {
 	}
 }
 
-// adminContents are the pages of the administration.
+// adminContents are the pages of the Admin area.
 func adminContents() []content {
 	now := time.Unix(1e9, 0)
 	p := &project.Project{ID: 1, Name: "P", FullPath: "g/p", Archived: true, ReadOnly: true}
@@ -130,7 +130,7 @@ func adminContents() []content {
 	)
 }
 
-// someRules is an editor of approval rules of all types.
+// someRules returns an editor with approval rules of all types.
 func someRules(branches []option) ruleEditor {
 	users, groups := []*user.User{{Username: "ada", Name: "Ada"}}, []*project.Namespace{{FullPath: "g"}}
 	return ruleEditor{RuleBase: "/x", RuleBranches: branches, Rules: []*ruleRow{

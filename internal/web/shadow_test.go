@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestPageFields checks that no field of a page hides a field of a struct that
-// the page embeds, and that no two embedded structs have a field of the same
-// name: a template that means the inner one would silently read the other.
+// TestPageFields checks that no field of a page hides a field of a struct that the
+// page embeds, and that no two embedded structs have a field of the same name: a
+// template would silently read the wrong one.
 func TestPageFields(t *testing.T) {
 	t.Parallel()
 	checked := map[reflect.Type]bool{}
@@ -24,7 +24,7 @@ func TestPageFields(t *testing.T) {
 		}
 		checked[of] = true
 		for _, hidden := range hiddenFields(of) {
-			if of != reflect.TypeFor[jobPage]() || !strings.Contains(hidden, " Project ") { // the project of the job is that of the page
+			if of != reflect.TypeFor[jobPage]() || !strings.Contains(hidden, " Project ") { // the page shows the project of the job
 				t.Error(hidden)
 			}
 		}
@@ -81,7 +81,7 @@ func promotedFields(of reflect.Type, owner string) []promotedField {
 	return append(list, inner...)
 }
 
-// TestHiddenFields checks that the check finds what it looks for.
+// TestHiddenFields checks the check itself.
 func TestHiddenFields(t *testing.T) {
 	t.Parallel()
 	type Inner struct{ Code bool }

@@ -20,7 +20,7 @@ var (
 	currentLink = regexp.MustCompile(`<a [^>]*?href="([^"]+)" aria-current="page"`)
 )
 
-// links are those of the side bar of a page.
+// links returns the links of the side bar of a page.
 func (p answer) links() []string {
 	p.t.Helper()
 	bar := sideBarOf.FindString(p.body)
@@ -34,7 +34,7 @@ func (p answer) links() []string {
 	return list
 }
 
-// current is the link of the side bar that is marked as that of the page.
+// current returns the link of the side bar that is marked as the current page.
 func (p answer) current() string {
 	p.t.Helper()
 	list := currentLink.FindAllStringSubmatch(sideBarOf.FindString(p.body), -1)
@@ -48,8 +48,8 @@ func (p answer) current() string {
 	return ""
 }
 
-// TestSideBar follows every link of every side bar as every role: each leads to
-// a page that the caller may see, and which is marked as the current one.
+// TestSideBar follows every link of every side bar as every role: each opens a page
+// that the user may see, and which is marked as the current one.
 func TestSideBar(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -110,18 +110,18 @@ func TestSideBar(t *testing.T) {
 			}
 			b = visitors["owner"]
 		}
-		// A group that was closed stays so; that of the page is open.
+		// A group that was closed stays closed, unless it has the current page.
 		u, _ := url.Parse(s.URL)
 		b.client.Jar.SetCookies(u, []*http.Cookie{{Name: "nav", Value: "plan0.manage1.code0"}})
 		b.get("/g/p/-/branches").want(200, `data-nav="plan">`, `data-nav="manage" open>`, `data-nav="code" open>`)
-		// A page that does not exist keeps no side bar of a project that nobody sees.
+		// A missing page of a project that the visitor cannot see has no side bar.
 		visitors["nobody"].get("/g/none/-/issues").want(404).not(`<nav class="nav"`)
 		visitors["stranger"].get("/admin").want(404).not(`<nav class="nav"`)
 	})
 }
 
-// TestShellWeight: what every page is made of is at most 40 KiB over the wire on
-// the first visit and 15 KiB afterwards, when the browser has the assets.
+// TestShellWeight checks that a page without content transfers at most 40 KiB on the
+// first visit and 15 KiB afterwards, when the browser has the assets.
 func TestShellWeight(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

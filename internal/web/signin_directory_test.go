@@ -29,8 +29,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// slapd is a directory of Debian's LDAP server, which tests reach through a TCP
-// listener in front of its socket.
+// slapd is an LDAP server (OpenLDAP), which tests reach through a TCP listener in
+// front of its socket.
 type slapd struct {
 	t      *testing.T
 	addr   string
@@ -44,7 +44,7 @@ const (
 	directoryPassword = "directory admin password"
 )
 
-// startSlapd starts a directory with the groups devs and chiefs and no users.
+// startSlapd starts a directory with the groups devs and chiefs and without users.
 func startSlapd(t *testing.T) *slapd {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ldap") // the path of a socket must be short
@@ -135,7 +135,7 @@ ou: groups
 	return d
 }
 
-// forward connects clients to the socket.
+// forward copies connections of clients to the socket.
 func (d *slapd) forward(listen net.Listener) {
 	for {
 		c, err := listen.Accept()
@@ -233,7 +233,7 @@ func (d *slapd) group(name string, members ...string) {
 	})
 }
 
-// provider is the directory as the configuration completes it.
+// provider returns the directory as the configuration completes it.
 func (d *slapd) provider(name string) apptest.Provider {
 	return apptest.Provider{
 		Name: name, Label: "Directory " + name, Kind: "ldap", URL: "ldap://" + d.addr, Base: "ou=people,dc=corp", UserFilter: "(objectClass=person)",
@@ -247,7 +247,8 @@ func (b *browser) enterDirectory(name, username, password string) answer {
 	return b.submit("/users/auth/"+name+"?return_to=%2Fexplore", "/users/auth/"+name, "username", username, "password", password, "return_to", "/explore")
 }
 
-// refusedDirectory wants the general message and the reason in the log.
+// refusedDirectory expects the general message on the page and the reason in the
+// log.
 func (b *browser) refusedDirectory(p answer, s *apptest.Server, reason string) {
 	b.t.Helper()
 	p.want(422, "You could not be signed in. Check username and password, or contact an administrator.")
@@ -294,7 +295,7 @@ func TestSignInWithDirectory(t *testing.T) {
 			t.Error("the log has a password")
 		}
 
-		// The first time the account is created, and waits.
+		// The first sign-in creates an account that waits for approval.
 		b.enterDirectory("ldapcorp", "ADA", password).want(422, "pending approval")
 		u, err := s.Users.FindIdentity(t.Context(), "ldapcorp", personDN("ada"))
 		if err != nil || u.Username != "ada" || u.Name != "Person ada" || u.Email != "ada@corp.example" || u.ConfirmedAt == nil || u.State != user.PendingApproval || u.Admin {
@@ -308,7 +309,8 @@ func TestSignInWithDirectory(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":30}`})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"identities":[{"provider":"ldapcorp","extern_uid":"` + personDN("ada") + `"}]}`})
 
-		// A user with a password links the directory, and then has two ways in.
+		// A user with a password links the directory, and can then sign in with
+		// both.
 		_, _ = s.User(t, "robert")
 		r := newBrowser(t, s)
 		r.signIn("robert", password)
@@ -317,7 +319,7 @@ func TestSignInWithDirectory(t *testing.T) {
 			return r.submit("/-/user_settings/identities/ldapcorp/link", "/-/user_settings/identities/ldapcorp/link", "username", username, "password", password)
 		}
 		link("bob", "wrong").want(422, "could not be linked")
-		link("ada", password).want(422, "could not be linked") // someone else's
+		link("ada", password).want(422, "could not be linked") // the entry of another user
 		link("bob", password).leads("/-/user_settings/identities")
 		r.get("/-/user_settings/identities").want(200, personDN("bob"))
 		r.submit("/", "/users/sign_out").leads("/users/sign_in")
@@ -326,7 +328,7 @@ func TestSignInWithDirectory(t *testing.T) {
 		r.get("/users/auth/ldapcorp/callback?code=1&state=2").want(404)
 		r.get("/-/user_settings/identities/none/link").want(404)
 
-		// The directory is away.
+		// The directory is down.
 		d.down.Store(true)
 		newBrowser(t, s).enterDirectory("ldapcorp", "ada", password).want(422, "The identity provider does not respond. Try again later.")
 		if err := s.SignIn.SyncDirectories(t.Context()); err == nil {
@@ -337,7 +339,7 @@ func TestSignInWithDirectory(t *testing.T) {
 	})
 }
 
-// TestDirectorySync follows changes of an LDAP server.
+// TestDirectorySync applies changes in an LDAP server to accounts.
 func TestDirectorySync(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -393,17 +395,18 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", users["bob"].ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":40}`})
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", users["ada"].ID), As: apptest.RootToken, Status: 404})
 
-	// A user who left the directory is blocked, with their sessions.
+	// A user who was removed from the directory is blocked, and their sessions end.
 	d.remove(personDN("eve"))
 	if err := sync(); err != nil {
 		t.Fatal(err)
 	}
 	state("eve", `{"state":"blocked"}`)
 	browsers["eve"].get("/api/v4/user").want(401)
-	d.add("eve") // someone else, perhaps
+	d.add("eve") // perhaps another person
 	newBrowser(t, s).enterDirectory("ldapcorp", "eve", password).want(422, "You could not be signed in.")
 
-	// If most are gone, the configuration is wrong.
+	// If most users are missing, the configuration must be wrong: no user is
+	// blocked.
 	d.remove("cn=staff,ou=groups,dc=corp")
 	if err := sync(); err == nil || !strings.Contains(err.Error(), "4 of 4 users are no longer found; no one was blocked") {
 		t.Errorf("all users are gone: %v", err)
@@ -416,7 +419,7 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	state("dan", `{"state":"blocked"}`)
 	state("cleo", `{"state":"active"}`)
 
-	// The directory proves one factor.
+	// The sign-in with the directory is the first of two factors.
 	if _, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), users["cleo"].ID, "svc"); err != nil {
 		t.Fatal(err)
 	}

@@ -34,11 +34,12 @@ import (
 	"svc/internal/user"
 )
 
-// forge is the external URL of servers that sign users in with a provider. It is
-// known before they listen, and its cookies are not those of the provider.
+// forge is the external URL of servers whose users sign in with a provider. It is
+// known before they listen, and their cookies are separate from those of the
+// provider.
 const forge = "http://forge.test"
 
-// forgeBrowser is a browser that finds the server under the name forge.test.
+// forgeBrowser returns a browser that resolves forge.test to the server.
 func forgeBrowser(t *testing.T, s *apptest.Server) *browser {
 	t.Helper()
 	named := *s
@@ -58,7 +59,7 @@ func withProviders(list ...apptest.Provider) []apptest.Option {
 	return []apptest.Option{apptest.ExternalURL(forge), apptest.Providers(list...)}
 }
 
-// oidcProvider is a provider as the configuration completes it.
+// oidcProvider returns a provider as the configuration completes it.
 func oidcProvider(name, issuer, id, secret string) apptest.Provider {
 	return apptest.Provider{
 		Name: name, Label: "Provider " + name, Kind: "oidc", Issuer: issuer, ClientID: id, ClientSecret: apptest.Secret(secret),
@@ -69,7 +70,7 @@ func oidcProvider(name, issuer, id, secret string) apptest.Provider {
 
 var leavingLink = regexp.MustCompile(`<a class="button main wide" href="([^"]+)"`)
 
-// leaves returns the address at the provider that a page leads to.
+// leaves returns the URL of the provider to which a page leads.
 func (p answer) leaves() *url.URL {
 	p.t.Helper()
 	m := leavingLink.FindStringSubmatch(p.want(200).body)
@@ -97,7 +98,7 @@ func (b *browser) callback(name string, asked url.Values, pairs ...string) answe
 	return b.get("/users/auth/" + name + "/callback?" + q.Encode())
 }
 
-// refused wants the general message on the sign-in page and the reason in the log.
+// refused expects the general message on the sign-in page and the reason in the log.
 func (b *browser) refused(p answer, s *apptest.Server, reason string) {
 	b.t.Helper()
 	p.leads("/users/sign_in")
@@ -108,7 +109,7 @@ func (b *browser) refused(p answer, s *apptest.Server, reason string) {
 	}
 }
 
-// TestSignInWithOwnProvider signs in with another server of ours.
+// TestSignInWithOwnProvider signs in with another svc server.
 func TestSignInWithOwnProvider(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -154,7 +155,7 @@ func TestSignInWithOwnProvider(t *testing.T) {
 			return b.get(p.header.Get("Location"))
 		}
 
-		// The first time the account is created, and waits.
+		// The first sign-in creates an account that waits for approval.
 		enter().leads("/users/sign_in")
 		b.get("/users/sign_in").want(200, "pending approval")
 		u, err := s.Users.Find(t.Context(), actor.System(), "ada")
@@ -183,12 +184,12 @@ func TestSignInWithOwnProvider(t *testing.T) {
 			}
 		}
 
-		// There is no password, so the identity is the only way in.
+		// There is no password, so the identity is the only way to sign in.
 		b.get("/-/user_settings/identities").want(200, "Linked", "You have no password")
 		b.submit("/-/user_settings/identities", "/-/user_settings/identities/idp/unlink").leads("/-/user_settings/identities")
 		b.get("/-/user_settings/identities").want(200, "only way to sign in")
 
-		// What the provider takes away goes here, and the session is a new one.
+		// A role that the provider revokes is revoked at the next sign-in.
 		if err := idp.Projects.RemoveMember(t.Context(), actor.System(), devs, ada, false); err != nil {
 			t.Fatal(err)
 		}
@@ -209,14 +210,14 @@ func TestSignInWithOwnProvider(t *testing.T) {
 	})
 }
 
-// fakeProvider is an OpenID provider that says what a test wants. It knows one
-// attempt to sign in at a time, so servers that run at once need one each.
+// fakeProvider is an OpenID provider whose responses the test determines. It knows
+// one sign-in attempt at a time, so servers that run in parallel need one each.
 type fakeProvider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
 
 	mu        sync.Mutex
-	discovery map[string]any // changes
+	discovery map[string]any // changes of the discovery document
 	claims    map[string]any // of the ID token; nil removes one
 	mangle    func(token string) string
 	padding   int
@@ -237,7 +238,7 @@ func startProvider(t *testing.T) *fakeProvider {
 	return f
 }
 
-// set changes what the provider says.
+// set changes the responses of the provider.
 func (f *fakeProvider) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -305,7 +306,7 @@ func (f *fakeProvider) sign(key *rsa.PrivateKey) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// enter signs in with the provider whose next token has the claims.
+// enter signs in with the provider, whose next token has the claims.
 func (f *fakeProvider) enter(b *browser, name string, claims map[string]any) answer {
 	b.t.Helper()
 	asked := b.startProvider(name)
@@ -313,7 +314,7 @@ func (f *fakeProvider) enter(b *browser, name string, claims map[string]any) ans
 	return b.callback(name, asked)
 }
 
-// TestHostileProvider gives answers that must not open a session.
+// TestHostileProvider checks responses that must not create a session.
 func TestHostileProvider(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -350,7 +351,7 @@ func TestHostileProvider(t *testing.T) {
 			b := forgeBrowser(t, s)
 			b.refused(one.enter(b, "one", staff(claims)), s, reason)
 		}
-		// A forged signature, no signature, and the secret of the client as a key.
+		// A forged signature, no signature, and the client secret as a key.
 		other, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			t.Fatal(err)
@@ -370,7 +371,7 @@ func TestHostileProvider(t *testing.T) {
 			t.Fatal("an account was created")
 		}
 
-		// The state belongs to the browser, to the provider, and works once.
+		// The state is bound to the browser and the provider, and works once.
 		b, eve := forgeBrowser(t, s), forgeBrowser(t, s)
 		asked := b.startProvider("one")
 		one.set(func() {
@@ -393,20 +394,20 @@ func TestHostileProvider(t *testing.T) {
 		planted.client.Jar.SetCookies(at, cookies("_svc_auth_two", kept))
 		planted.refused(planted.callback("two", asked), s, "the browser has no attempt to sign in")
 
-		// Errors of the provider, answers of another issuer, late answers.
+		// Errors of the provider, responses of another issuer, late responses.
 		c := forgeBrowser(t, s)
 		c.refused(c.callback("one", c.startProvider("one"), "error", "access_denied<script>"), s, "access_denied")
 		c.refused(c.callback("one", c.startProvider("one"), "iss", two.URL), s, "another issuer")
 		c.refused(c.callback("one", c.startProvider("one"), "code", ""), s, "no code")
-		c.refused(c.callback("one", c.startProvider("one")), s, "invalid_grant") // the challenge is another
+		c.refused(c.callback("one", c.startProvider("one")), s, "invalid_grant") // another code challenge
 		late := c.startProvider("one")
 		s.Clock.Move(16 * time.Minute)
 		c.refused(c.callback("one", late), s, "the attempt has expired")
 		s.Clock.Move(-16 * time.Minute)
 		c.get("/users/auth/none/callback?code=1&state=2").want(404)
 		c.submit("/users/sign_in", "/users/auth/none").want(404)
-		c.post("/users/auth/one", url.Values{}).want(422)          // no token of a form of ours
-		c.post("/users/auth/one/callback", url.Values{}).want(404) // it takes no forms
+		c.post("/users/auth/one", url.Values{}).want(422)          // no CSRF token
+		c.post("/users/auth/one/callback", url.Values{}).want(404) // the callback does not accept forms
 		p := c.submit("/users/sign_in", "/users/auth/one", "return_to", "//evil.example")
 		asked = p.leaves().Query()
 		one.set(func() { one.nonce, one.challenge = asked.Get("nonce"), asked.Get("code_challenge") })
@@ -417,14 +418,14 @@ func TestHostileProvider(t *testing.T) {
 	})
 }
 
-// noneToken is a token without a signature.
+// noneToken returns a token without a signature.
 func noneToken(token string) string {
 	parts := strings.Split(token, ".")
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
 }
 
-// TestProviderDiscovery starts with a provider that is down, and one that sends too
-// much or speaks for another issuer.
+// TestProviderDiscovery starts with a provider that is down, then with one whose
+// document is too large or has another issuer.
 func TestProviderDiscovery(t *testing.T) {
 	t.Parallel()
 	op := startProvider(t)
@@ -447,7 +448,7 @@ func TestProviderDiscovery(t *testing.T) {
 	away("issuer")
 	op.set(func() { op.discovery = map[string]any{"token_endpoint": "file:///etc/passwd"} })
 	away("not an address")
-	// A host that the operator has not named is not reached in the local network.
+	// In the local network, only configured hosts are contacted.
 	op.set(func() {
 		op.discovery = map[string]any{"token_endpoint": strings.Replace(op.URL, "127.0.0.1", "127.0.0.2", 1) + "/token"}
 	})
@@ -456,13 +457,13 @@ func TestProviderDiscovery(t *testing.T) {
 	s.Clock.Move(2 * time.Hour)
 	op.set(func() { op.discovery = nil })
 	op.enter(b, "op", map[string]any{"exp": time.Now().Add(5 * time.Hour).Unix()}).leads("/explore")
-	// The document that was read before is used while the provider is down.
+	// The cached document is used while the provider is down.
 	s.Clock.Move(2 * time.Hour)
 	op.set(func() { op.discovery = map[string]any{"issuer": "https://other.example"} })
 	op.enter(forgeBrowser(t, s), "op", map[string]any{"exp": time.Now().Add(5 * time.Hour).Unix()}).leads("/explore")
 }
 
-// TestProviderAccounts is about which account an identity opens.
+// TestProviderAccounts checks which account an identity signs in to.
 func TestProviderAccounts(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -494,12 +495,12 @@ func TestProviderAccounts(t *testing.T) {
 			op.enter(b, "plain", person(fmt.Sprint("n", i), tt.claim, fmt.Sprintf("n%d@corp.example", i))).leads("/explore")
 			b.get("/api/v4/user").want(200, fmt.Sprintf(`"username":"%s"`, tt.want))
 		}
-		// The case of a subject matters.
+		// Subjects are case-sensitive.
 		b := forgeBrowser(t, s)
 		b.refused(op.enter(b, "plain", person("N0", "other", "other@corp.example")), s, "Extern UID has already been taken")
 
-		// An address that somebody has is not linked, unless the provider may and
-		// has verified it.
+		// The address of an existing user is linked only if the provider may link
+		// accounts and has verified the address.
 		b.refused(op.enter(b, "plain", person("a", "ada", "ada@example.org")), s, "Email has already been taken")
 		b.refused(op.enter(b, "linking", person("a", "ada", "ada@example.org", "email_verified", false)), s, "Email has already been taken")
 		b.refused(op.enter(b, "linking", person("a", "ada", "ada@example.org", "email_verified", nil)), s, "Email has already been taken")
@@ -515,7 +516,7 @@ func TestProviderAccounts(t *testing.T) {
 		other := forgeBrowser(t, s)
 		other.refused(op.enter(other, "linking", person("b", "ada", "ada@example.org")), s, "another identity at the provider")
 
-		// In the settings, a user links and unlinks.
+		// A user links and unlinks identities in the settings.
 		link := func(b *browser, name, sub string) answer {
 			t.Helper()
 			asked := b.submit("/-/user_settings/identities", "/-/user_settings/identities/"+name+"/link").leaves().Query()
@@ -544,7 +545,7 @@ func TestProviderAccounts(t *testing.T) {
 		c := forgeBrowser(t, s)
 		c.refused(op.enter(c, "closed", person("c", "x", "x@corp.example")), s, "does not create any")
 
-		// Two-factor authentication, of which one provider is trusted with.
+		// Two-factor authentication, which one of the providers satisfies.
 		e, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), ada, "svc")
 		if err != nil {
 			t.Fatal(err)
@@ -565,7 +566,7 @@ func TestProviderAccounts(t *testing.T) {
 	})
 }
 
-// TestPasswordsOff turns passwords off.
+// TestPasswordsOff disables the sign-in with passwords.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {

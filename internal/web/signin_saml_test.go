@@ -68,7 +68,7 @@ func keyPair(t *testing.T) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}
 }
 
-// samlProvider is a provider as the configuration completes it.
+// samlProvider returns a provider as the configuration completes it.
 func samlProvider(name, metadata string) apptest.Provider {
 	return apptest.Provider{
 		Name: name, Label: "Provider " + name, Kind: "saml", MetadataURL: metadata, NameIDFormat: persistentID,
@@ -77,8 +77,8 @@ func samlProvider(name, metadata string) apptest.Provider {
 	}
 }
 
-// fromElsewhere sends a form as a page of another site does: the browser adds none of
-// the cookies of the server.
+// fromElsewhere submits a form from a page of another site: the browser sends no
+// cookies of the server.
 func (b *browser) fromElsewhere(path string, form url.Values) answer {
 	b.t.Helper()
 	bare := *b.client
@@ -88,8 +88,8 @@ func (b *browser) fromElsewhere(path string, form url.Values) answer {
 	return other.post(path, form)
 }
 
-// acs sends a SAML response to the assertion consumer service, and goes where that
-// leads.
+// acs sends a SAML response to the assertion consumer service, and follows the
+// redirect.
 func (b *browser) acs(name, response string) answer {
 	b.t.Helper()
 	p := b.fromElsewhere("/users/auth/"+name+"/callback", url.Values{"SAMLResponse": {response}, "RelayState": {"https://evil.example/"}})
@@ -105,16 +105,17 @@ func (b *browser) acs(name, response string) answer {
 
 var formField = regexp.MustCompile(`name="(SAMLResponse|RelayState)" value="([^"]*)"`)
 
-// judge is an identity provider of another project, with users who sign in by a form.
-type judge struct {
+// samlServer is an identity provider from another project, with users who sign in by a
+// form.
+type samlServer struct {
 	*httptest.Server
 	idp *samlidp.Server
 }
 
-func startJudge(t *testing.T) *judge {
+func startSAMLServer(t *testing.T) *samlServer {
 	t.Helper()
 	pair := keyPair(t)
-	j := &judge{}
+	j := &samlServer{}
 	j.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { j.idp.ServeHTTP(w, r) }))
 	t.Cleanup(j.Close)
 	at, err := url.Parse(j.URL)
@@ -131,7 +132,7 @@ func startJudge(t *testing.T) *judge {
 	return j
 }
 
-func (j *judge) put(b *browser, path, body string) {
+func (j *samlServer) put(b *browser, path, body string) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "PUT", j.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -143,15 +144,16 @@ func (j *judge) put(b *browser, path, body string) {
 }
 
 // user creates or changes a user.
-func (j *judge) user(b *browser, name string, groups ...string) {
+func (j *samlServer) user(b *browser, name string, groups ...string) {
 	b.t.Helper()
 	secret := password
 	text, _ := json.Marshal(samlidp.User{Name: name, PlaintextPassword: &secret, Email: name + "@corp.example", CommonName: "Person " + name, Groups: groups})
 	j.put(b, "/users/"+name, string(text))
 }
 
-// enter signs a user in at the judge, starting from a page of ours.
-func (j *judge) enter(b *browser, username, at, action string) answer {
+// enter signs a user in at the identity provider, starting from a page of the
+// server.
+func (j *samlServer) enter(b *browser, username, at, action string) answer {
 	b.t.Helper()
 	to := b.submit(at, action, "return_to", "/explore?x=1").leaves()
 	if p := b.post(j.URL+"/login", url.Values{"user": {username}, "password": {password}}); p.status != 200 || !strings.Contains(p.body, "UserName") {
@@ -179,9 +181,9 @@ func TestSignInWithSAML(t *testing.T) {
 }
 
 func testSignInWithSAML(t *testing.T, src dbtest.Source, encrypted bool) {
-	j := startJudge(t)
+	j := startSAMLServer(t)
 	p := samlProvider("judge", j.URL+"/metadata")
-	// The judge has transient name IDs, and names attributes by OIDs.
+	// The identity provider has transient name IDs, and names attributes by OIDs.
 	p.NameIDFormat, p.IDAttribute, p.UsernameAttribute, p.NameAttribute, p.EmailAttribute = "", "uid", "uid", "cn", "urn:oid:0.9.2342.19200300.100.1.3"
 	p.GroupsAttribute = "eduPersonAffiliation"
 	p.RequireApproval, p.TrustEmail = true, true
@@ -207,7 +209,7 @@ func testSignInWithSAML(t *testing.T, src dbtest.Source, encrypted bool) {
 		return j.enter(b, "ada", "/users/sign_in", "/users/auth/judge")
 	}
 
-	// The first time the account is created, and waits.
+	// The first sign-in creates an account that waits for approval.
 	enter().leads("/users/sign_in")
 	b.get("/users/sign_in").want(200, "pending approval")
 	u, err := s.Users.FindIdentity(t.Context(), "judge", "ada")
@@ -238,7 +240,7 @@ func testSignInWithSAML(t *testing.T, src dbtest.Source, encrypted bool) {
 	b.submit("/-/user_settings/identities", "/-/user_settings/identities/judge/unlink").leads("/-/user_settings/identities")
 	b.get("/-/user_settings/identities").want(200, "only way to sign in")
 
-	// What the provider takes away goes here, and the session is a new one.
+	// A role that the provider revokes is revoked at the next sign-in.
 	j.user(b, "ada")
 	b.submit("/", "/users/sign_out").leads("/users/sign_in")
 	enter().leads("/explore?x=1")
@@ -257,7 +259,7 @@ func testSignInWithSAML(t *testing.T, src dbtest.Source, encrypted bool) {
 		t.Helper()
 		return j.enter(r, name, "/-/user_settings/identities", "/-/user_settings/identities/judge/link")
 	}
-	link("ada").leads("/-/user_settings/identities") // someone else's
+	link("ada").leads("/-/user_settings/identities") // the identity of another user
 	r.get("/-/user_settings/identities").want(200, "could not be linked")
 	link("bob").leads("/-/user_settings/identities")
 	r.get("/-/user_settings/identities").want(200, "Your account is linked to Provider judge.")
@@ -278,7 +280,7 @@ func testSignInWithSAML(t *testing.T, src dbtest.Source, encrypted bool) {
 	}
 }
 
-// samlForger is an identity provider that says what a test wants.
+// samlForger is an identity provider whose responses the test determines.
 type samlForger struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -316,7 +318,8 @@ func (f *samlForger) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// metadata describes the provider, with changes: pairs of a text and another.
+// metadata returns the metadata of the provider with replacements: pairs of old and
+// new text.
 func (f *samlForger) metadata(root string, changes ...string) string {
 	keys := ""
 	for _, p := range f.pairs {
@@ -331,20 +334,20 @@ func (f *samlForger) metadata(root string, changes ...string) string {
 	return strings.NewReplacer(changes...).Replace(text)
 }
 
-// forged is an answer before it is signed.
+// forged is a response before it is signed.
 type forged struct {
 	key           *tls.Certificate
 	method        string // of the signature
 	signResponse  bool
 	signAssertion bool
-	response      string                        // XML, of which {…} are replaced, and {assertion}
+	response      string                        // XML, in which {…} and {assertion} are replaced
 	assertion     string                        // XML
-	replace       map[string]string             // of {…}
-	after         func(response string) string  // changes what is sent
-	tree          func(response *etree.Element) // changes what is sent
+	replace       map[string]string             // values of {…}
+	after         func(response string) string  // changes the signed response
+	tree          func(response *etree.Element) // changes the signed response as a tree
 }
 
-// answerTo is a good answer of the provider to a request.
+// answerTo returns a valid response of the provider to a request.
 func (f *samlForger) answerTo(name, request string) *forged {
 	now := time.Now().UTC()
 	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
@@ -408,7 +411,7 @@ func (a *forged) sign(t *testing.T, text string) string {
 	return source(t, signed)
 }
 
-// text is what the provider sends.
+// text returns the response as it is sent.
 func (a *forged) text(t *testing.T) string {
 	t.Helper()
 	var pairs []string
@@ -454,7 +457,7 @@ func (b *browser) samlRequest(name string) (*saml.AuthnRequest, url.Values) {
 	return &request, query
 }
 
-// enter signs in with an answer that a test may change.
+// enter signs in with a response that the test may change.
 func (f *samlForger) enter(b *browser, name string, change func(*forged)) answer {
 	b.t.Helper()
 	request, _ := b.samlRequest(name)
@@ -477,11 +480,11 @@ func unsigned(old, new string) func(*forged) {
 	return func(a *forged) { a.assertion = strings.Replace(a.assertion, old, new, 1) }
 }
 
-// hostileAnswers must not open a session. Each has a reason for the log.
+// hostileAnswers must not create a session. Each has the reason that is logged.
 func hostileAnswers(t *testing.T, f *samlForger) map[string]func(*forged) {
 	other := keyPair(t)
 	later := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
-	// evil is an assertion about someone else, without a signature.
+	// evil is an unsigned assertion about another user.
 	evil := func(root *etree.Element) *etree.Element {
 		e := root.FindElement("./Assertion").Copy()
 		if s := e.FindElement("./Signature"); s != nil {
@@ -559,7 +562,8 @@ func hostileAnswers(t *testing.T, f *samlForger) map[string]func(*forged) {
 		"does not give an email":      set("email", ""),
 		"none of the required groups": set("groups", "<saml:AttributeValue>guests</saml:AttributeValue>"),
 
-		// Signature wrapping: the signed assertion is moved, and another one read.
+		// Signature wrapping: the signed assertion is moved, and another one is
+		// read.
 		"there are several assertions": func(a *forged) {
 			a.tree = func(root *etree.Element) {
 				e := evil(root)
@@ -588,7 +592,7 @@ func hostileAnswers(t *testing.T, f *samlForger) map[string]func(*forged) {
 			}
 		},
 		"the signature is about another element": func(a *forged) {
-			// The signature of the assertion, which is hidden in it, stands in another one.
+			// The signature of the assertion that is hidden in it is in another one.
 			a.tree = func(root *etree.Element) {
 				good := root.FindElement("./Assertion")
 				e, s := evil(root), good.FindElement("./Signature")
@@ -627,7 +631,7 @@ func manyPrefixes() string {
 	return text.String()
 }
 
-// TestHostileSAML gives answers that must not open a session.
+// TestHostileSAML checks responses that must not create a session.
 func TestHostileSAML(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -669,8 +673,8 @@ func lastLine(log string) string {
 	return strings.Join(lines[max(len(lines)-2, 0):], "\n")
 }
 
-// testSAMLAttempts: an answer belongs to a browser, a provider and a request, and works
-// once.
+// testSAMLAttempts checks that a response is bound to a browser, a provider and a
+// request, and works once.
 func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 	b, eve := forgeBrowser(t, s), forgeBrowser(t, s)
 	request, query := b.samlRequest("one")
@@ -685,13 +689,13 @@ func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 	eve.refused(eve.get(to), s, "the browser has no attempt to sign in") // sign-in CSRF
 	b.refused(b.acs("one", text), s, "the assertion was used before")
 
-	// Another attempt in the browser of the victim does not help.
+	// An attempt in the browser of the victim does not change that.
 	request, _ = eve.samlRequest("one")
 	stolen := one.answerTo("one", request.ID).text(t)
 	b.samlRequest("one")
 	b.refused(b.acs("one", stolen), s, "the state does not match")
 
-	// A reference works once, for its provider, and not for long.
+	// A reference works once, for its provider, and for a short time.
 	request, _ = b.samlRequest("one")
 	to = b.fromElsewhere("/users/auth/one/callback", url.Values{"SAMLResponse": {one.answerTo("one", request.ID).text(t)}}).header.Get("Location")
 	b.get(to).leads("/explore")
@@ -706,7 +710,7 @@ func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 	b.refused(b.get(to), s, "there is no such answer, or it has expired")
 	s.Clock.Move(-3 * time.Minute)
 
-	// The reference of another answer, with the state of this attempt.
+	// The reference of another response with the state of this attempt.
 	request, _ = eve.samlRequest("one")
 	to = eve.fromElsewhere("/users/auth/one/callback", url.Values{"SAMLResponse": {one.answerTo("one", request.ID).text(t)}}).header.Get("Location")
 	at, err := url.Parse(to)
@@ -716,7 +720,7 @@ func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 	mine, _ := b.samlRequest("one")
 	b.refused(b.get("/users/auth/one/callback?state="+strings.TrimPrefix(mine.ID, "_")+"&answer="+at.Query().Get("answer")), s, "the answer is to another request")
 
-	// One provider does not speak for another.
+	// A provider cannot answer for another one.
 	request, _ = b.samlRequest("two")
 	b.refused(b.acs("two", one.answerTo("two", request.ID).text(t)), s, "another issuer")
 	b.samlRequest("two")
@@ -732,7 +736,7 @@ func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 	b.refused(b.acs("one", after.text(t)), s, "the attempt has expired")
 	s.Clock.Move(-16 * time.Minute)
 
-	// Where an answer leads is not for the provider to say, and the forms of it are many.
+	// Every valid form of a response redirects to the page of the attempt.
 	for _, change := range []func(*forged){
 		nil,
 		func(a *forged) { a.signResponse = true },
@@ -742,7 +746,7 @@ func testSAMLAttempts(t *testing.T, s *apptest.Server, one, two *samlForger) {
 			a.after = func(text string) string { return `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + text }
 		},
 		set("groups", strings.Repeat("<saml:AttributeValue>other</saml:AttributeValue>", 3000)+"<saml:AttributeValue>staff</saml:AttributeValue>"),
-		func(a *forged) { // the namespace is declared only by the response
+		func(a *forged) { // only the response declares the namespace
 			a.signAssertion, a.signResponse = false, true
 			a.assertion = strings.Replace(a.assertion, ` xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion"`, "", 1)
 			a.response = strings.Replace(a.response, "<samlp:Status>", "\n  <samlp:Status>", 1)
@@ -764,7 +768,7 @@ func (b *browser) samlEnters(p answer, s *apptest.Server) {
 	b.get("/api/v4/user").want(200, `"username":"bob"`)
 }
 
-// TestSAMLMetadata is about the keys of a provider: where they come from, and what
+// TestSAMLMetadata checks the keys of a provider: where they come from, and what
 // happens when they change or the provider is down.
 func TestSAMLMetadata(t *testing.T) {
 	t.Parallel()
@@ -829,8 +833,8 @@ func testSAMLKeys(t *testing.T, s *apptest.Server, f *samlForger) {
 	b := forgeBrowser(t, s)
 	b.samlEnters(enter(b), s)
 
-	// The provider changes its key. The metadata are read again, but not for every bad
-	// signature.
+	// The provider changes its key. The metadata is read again, but not for every
+	// invalid signature.
 	old := f.pairs
 	f.set(func() { f.pairs = []*tls.Certificate{keyPair(t)} })
 	b = forgeBrowser(t, s)
@@ -846,12 +850,12 @@ func testSAMLKeys(t *testing.T, s *apptest.Server, f *samlForger) {
 	if f.asked != asked {
 		t.Errorf("%d requests for metadata", f.asked-asked)
 	}
-	// Two keys at once, as during a change.
+	// Two keys at once, as during a key rotation.
 	f.set(func() { f.pairs = append(f.pairs, keyPair(t)) })
 	s.Clock.Move(2 * time.Hour)
 	b.samlEnters(f.enter(b, "op", func(a *forged) { moved(a); a.key = f.pairs[1] }), s)
 
-	// While the provider's metadata are away, the old ones are used.
+	// While the metadata of the provider is unavailable, the cached one is used.
 	f.set(func() { f.down = true })
 	s.Clock.Move(2 * time.Hour)
 	b = forgeBrowser(t, s)

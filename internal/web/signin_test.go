@@ -28,7 +28,8 @@ func TestSignIn(t *testing.T) {
 		b.get("/users/sign_in").leads("/")
 		b.get("/").want(200, "Your projects", "Create a project")
 
-		// The API knows the session, and asks for its token before it writes.
+		// The API accepts the session cookie, and requires the CSRF token for
+		// writes.
 		b.get("/api/v4/user").want(200, `"username":"ada"`)
 		b.post("/api/v4/projects", nil).want(401)
 
@@ -41,7 +42,7 @@ func TestSignIn(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /audit_events?entity_type=Svc::Audit::InstanceScope", As: apptest.RootToken, Status: 200})
 
-		// Another copy of the cookie ends with the session.
+		// Another copy of the cookie is invalid after the session has ended.
 		thief := b.cookie("_svc_session")
 		b.submit("/", "/users/sign_out").leads("/users/sign_in")
 		b.get("/users/sign_in").want(200, "You signed out.")
@@ -77,7 +78,7 @@ func TestCookie(t *testing.T) {
 	if !strings.Contains(c, "Max-Age") {
 		t.Errorf("the cookie ends with the browser: %s", c)
 	}
-	s.Clock.Move(8 * 24 * time.Hour) // more than a session lives, less than one that is remembered
+	s.Clock.Move(8 * 24 * time.Hour) // longer than the lifetime of a session, shorter than that of a remembered one
 	b.get("/dashboard").want(200)
 	s.Clock.Move(15 * 24 * time.Hour)
 	b.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
@@ -92,7 +93,7 @@ func TestSecureCookie(t *testing.T) {
 	}
 }
 
-// TestFixation signs in with a cookie that somebody else has planted.
+// TestFixation signs in with a cookie that another user has planted.
 func TestFixation(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -108,7 +109,7 @@ func TestFixation(t *testing.T) {
 	if got := ada.cookie("_svc_session"); got == "" || got == planted {
 		t.Errorf("the session is %q", got)
 	}
-	// Also one that is nobody's yet does not become hers.
+	// A cookie that is no session does not become one either.
 	other := newBrowser(t, s)
 	u, _ := url.Parse(s.URL)
 	other.client.Jar.SetCookies(u, cookies("_svc_session", "chosen-by-eve"))
@@ -198,7 +199,7 @@ func TestTwoFactor(t *testing.T) {
 		other.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
 		second("").want(422)
 		second("000000").want(422, "Invalid two-factor code")
-		second(code()).want(422) // it was used for enrolment
+		second(code()).want(422) // it was used for the enrollment
 		s.Clock.Move(30 * time.Second)
 		used := code()
 		second(used).leads("/explore")
@@ -211,7 +212,7 @@ func TestTwoFactor(t *testing.T) {
 		half()
 		second(recovery).want(422)
 		s.Clock.Move(time.Hour)
-		second(code()).leads("/users/sign_in?return_to=%2Fexplore") // it took too long
+		second(code()).leads("/users/sign_in?return_to=%2Fexplore") // the attempt has expired
 
 		b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/disable", "current_password", "wrong").want(422)
 		b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/codes", "current_password", password).want(200, "Your recovery codes")
@@ -251,13 +252,13 @@ func TestForcedChange(t *testing.T) {
 	elsewhere.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
 }
 
-func TestLetters(t *testing.T) {
+func TestAccountEmails(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, post *mailtest.Server) {
 		id, _ := s.User(t, "ada")
 		b := newBrowser(t, s)
 
-		// A password by mail. Nobody learns who has an account.
+		// Reset the password by email. The page does not reveal who has an account.
 		same := "If the account exists, an email was sent."
 		for _, login := range []string{"nobody", "nobody@example.org", "ada"} {
 			b.submit("/users/password/new", "/users/password", "login", login).leads("/users/sign_in")
@@ -275,7 +276,7 @@ func TestLetters(t *testing.T) {
 		b.submit("/users/sign_in", "/users/password/edit", "reset_password_token", token, "password", "a third one", "password_confirmation", "a third one").leads("/users/password/new")
 		newBrowser(t, s).signIn("ada", "a new password")
 
-		// A link that is too old.
+		// A link that has expired.
 		b.submit("/users/password/new", "/users/password", "login", "ADA@example.org").leads("/users/sign_in")
 		link = post.Wait(t, "ada@example.org").Link(t, "reset_password_token")
 		s.Clock.Move(7 * time.Hour)
@@ -295,7 +296,7 @@ func TestLetters(t *testing.T) {
 		tried.submit(link, "/users/unlock", "unlock_token", token).leads("/users/sign_in")
 		tried.post("/users/sign_in", form).leads("/")
 
-		// Another address, and which one is the primary.
+		// Another address becomes the primary one.
 		tried.submit("/-/user_settings/emails", "/-/user_settings/emails", "email", "no address").want(422, "is invalid")
 		tried.submit("/-/user_settings/emails", "/-/user_settings/emails", "email", "lovelace@example.org").leads("/-/user_settings/emails")
 		link = post.Wait(t, "lovelace@example.org").Link(t, "confirmation_token")
@@ -319,7 +320,7 @@ func TestNewUsers(t *testing.T) {
 	s := apptest.Start(t, dbtest.SQLite(t), apptest.Mail(post.URL()))
 	b := newBrowser(t, s)
 
-	// By an administrator, who leaves the password to the user.
+	// An administrator creates the account and lets the user choose the password.
 	s.Check(t, apptest.Call{Do: "POST /users", As: apptest.RootToken, Status: 201, Form: url.Values{
 		"username": {"ada"}, "name": {"Ada"}, "email": {"ada@example.org"}, "reset_password": {"true"}}})
 	link := post.Wait(t, "ada@example.org").Link(t, "reset_password_token")
@@ -327,7 +328,8 @@ func TestNewUsers(t *testing.T) {
 	b.submit(link, "/users/password/edit", "reset_password_token", token, "password", "her own password", "password_confirmation", "her own password").leads("/users/sign_in")
 	newBrowser(t, s).signIn("ada@example.org", "her own password").get("/").want(200).not("Confirm your email address")
 
-	// By an administrator, with a password: the address waits.
+	// An administrator creates the account with a password: the address must be
+	// confirmed.
 	s.Check(t, apptest.Call{Do: "POST /users", As: apptest.RootToken, Status: 201, Form: url.Values{
 		"username": {"bob"}, "name": {"Bob"}, "email": {"bob@example.org"}, "password": {password}}})
 	first := post.Wait(t, "bob@example.org").Link(t, "confirmation_token")
@@ -342,7 +344,7 @@ func TestNewUsers(t *testing.T) {
 	bob.submit(again, "/users/confirmation", "confirmation_token", token).leads("/-/user_settings/emails")
 	bob.get("/").want(200).not("Confirm your email address")
 
-	// By himself, once that is allowed.
+	// The user signs up, which must be enabled first.
 	b.get("/users/sign_up").want(404)
 	form := []string{"name", "Eve", "username", "eve", "email", "eve@example.org", "password", password, "admin", "true"}
 	b.submit("/users/sign_in", "/users/sign_up", form...).want(404)
@@ -363,20 +365,20 @@ func TestNewUsers(t *testing.T) {
 	}
 	newBrowser(t, s).signIn("eve", password)
 
-	// Where addresses have to be confirmed first.
+	// The address must be confirmed before the first sign-in.
 	if _, err := s.Settings.Update(t.Context(), actor.System(), func(s *setting.Settings) { s.SignUpApproval, s.Confirmation = false, setting.ConfirmHard }); err != nil {
 		t.Fatal(err)
 	}
 	b.submit("/users/sign_up", "/users/sign_up", "name", "Fay", "username", "fay", "email", "fay@example.org", "password", password).leads("/users/sign_in")
 	b.get("/users/sign_in").want(200, "Confirm your email address before").not("You can sign in now")
 	b.submit("/users/sign_in", "/users/sign_in", "login", "fay", "password", password).want(422, "You have to confirm your email address", "/users/confirmation/new")
-	letter := post.Wait(t, "fay@example.org").Link(t, "confirmation_token")
-	_, token, _ = strings.Cut(letter, "confirmation_token=")
-	b.submit(letter, "/users/confirmation", "confirmation_token", token).leads("/users/sign_in")
+	link = post.Wait(t, "fay@example.org").Link(t, "confirmation_token")
+	_, token, _ = strings.Cut(link, "confirmation_token=")
+	b.submit(link, "/users/confirmation", "confirmation_token", token).leads("/users/sign_in")
 	newBrowser(t, s).signIn("fay", password)
 }
 
-// TestNoMail says on the pages that no letter can be sent.
+// TestNoMail checks that pages say that the instance cannot send email.
 func TestNoMail(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

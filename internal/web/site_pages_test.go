@@ -9,11 +9,11 @@ import (
 	"svc/internal/pages/cert/certtest"
 )
 
-// TestSitePages publishes a site, and keeps its domains in the browser.
+// TestSitePages publishes a site, and manages its domains on pages.
 func TestSitePages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		c := newCast(t, s)
+		c := newRoleBrowsers(t, s)
 		const at = "/g/p/-/pages"
 		for role, want := range map[string]int{"outsider": 404, "guest": 403, "developer": 403} {
 			for action, pairs := range map[string][]string{

@@ -12,8 +12,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestPageSizes: however much there is to show, less than 50 KiB of it are sent
-// at once.
+// TestPageSizes checks that pages with much data transfer less than 50 KiB each.
 func TestPageSizes(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -33,7 +32,7 @@ func TestPageSizes(t *testing.T) {
 			fmt.Fprintf(&yaml, "  needs: [job-number-%d]\n", i-100)
 		}
 	}
-	st := newStage(t, s, yaml.String())
+	st := newCIProject(t, s, yaml.String())
 	pipeline := st.pipeline("main")
 	changes := []gittest.Change{{Path: "long.go", Content: program(400)}, {Path: "README.md", Content: strings.Repeat("Some *words* and `code` in a paragraph.\n\n", 3500)}}
 	for i := range 10 {
@@ -46,7 +45,7 @@ func TestPageSizes(t *testing.T) {
 	b := newBrowser(t, s).signIn("ada", password)
 	const at = "/ada/p/-/"
 	pipelineAt := fmt.Sprintf("%spipelines/%d", at, pipeline)
-	for path, plain := range map[string]int{ // what it may be without being compressed
+	for path, plain := range map[string]int{ // the maximum size without compression
 		at + "tree/big": 50 << 10, at + "tree/big/many": 56 << 10, at + "commits/big": 50 << 10, pipelineAt + "/builds": 50 << 10, at + "jobs": 50 << 10, at + "pipelines": 50 << 10,
 		pipelineAt: 256 << 10, at + "blob/big/long.go": 256 << 10, at + "blob/big/README.md": 256 << 10, at + "blame/big/long.go": 256 << 10,
 		at + "commit/big?view=inline": 256 << 10, at + "commit/big?view=parallel": 256 << 10,

@@ -10,10 +10,10 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// evil is what nobody may have run on the page of another.
+// evil is markup that must not run on a page of another user.
 const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>`
 
-// harmless looks for markup of somebody in a page.
+// harmless checks that a page has no markup of users.
 func (p answer) harmless() answer {
 	p.t.Helper()
 	for _, bad := range []string{"<script>alert", "<img src=x", "onerror=alert(1)>", `="javascript:alert`} {
@@ -61,7 +61,7 @@ func TestSnippetPages(t *testing.T) {
 		guest.get("/explore/snippets?search=IN").want(200, "in", "p</a>")
 		guest.get("/ada/p/-/snippets").want(200, `href="/ada/p/-/snippets"`, "in")
 
-		// Talk.
+		// Comments.
 		guest.get(inside).want(200, "Sign in</a> to comment")
 		s.User(t, "eve")
 		eve := newBrowser(t, s).signIn("eve", password)
@@ -120,8 +120,8 @@ func TestWikiPages(t *testing.T) {
 	})
 }
 
-// TestSnippetAndWikiRoles visits the pages of snippets and wikis as everybody, in
-// projects of each visibility and where these parts are for members.
+// TestSnippetAndWikiRoles visits the pages of snippets and wikis as every role, in
+// projects of each visibility, with these parts for members only or not.
 func TestSnippetAndWikiRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -161,7 +161,7 @@ func TestSnippetAndWikiRoles(t *testing.T) {
 			}
 			for _, c := range []struct {
 				do, page string
-				need     string // who may, of those who read
+				need     string // the role that is required, of those who can read
 				ok       int
 			}{
 				{"GET", at + "snippets", "nobody", 200}, {"GET", one, "nobody", 200}, {"GET", one + "/raw", "nobody", 200}, {"GET", one + "/raw/main/snippetfile1.txt", "nobody", 200},

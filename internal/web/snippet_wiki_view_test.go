@@ -10,7 +10,7 @@ import (
 	"svc/internal/wiki"
 )
 
-// snippetContents are the pages of snippets and wikis, with something in each.
+// snippetContents are the pages of snippets and wikis, with data.
 func snippetContents() []content {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada"}

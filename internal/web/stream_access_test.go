@@ -10,13 +10,13 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestStreamEndsWhenReaderIsBlocked opens live streams of a private project and
-// takes the access of their reader away: the streams end, and nothing that
-// happens later is sent.
+// TestStreamEndsWhenReaderIsBlocked opens event streams of a private project and
+// revokes the access of the reader: the streams end, and send no event that happens
+// later.
 func TestStreamEndsWhenReaderIsBlocked(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s, "a:\n  script: [x]\n")
+		st := newCIProject(t, s, "a:\n  script: [x]\n")
 		st.api("PUT /projects/%d", 200, url.Values{"visibility": {"private"}})
 		st.pipeline("dev")
 		job := st.take()
@@ -34,7 +34,7 @@ func TestStreamEndsWhenReaderIsBlocked(t *testing.T) {
 
 		for _, c := range []struct {
 			name            string
-			session, tokens bool // which streams end
+			session, tokens bool // whether the streams end
 			cut             func(b *browser, id int64, token string)
 		}{
 			{"blocked", true, true, func(_ *browser, id int64, _ string) {
@@ -96,7 +96,7 @@ func TestStreamEndsWhenReaderIsBlocked(t *testing.T) {
 	})
 }
 
-// TestStreamWithoutSession reads the stream of a page whose user has signed out: its
+// TestStreamWithoutSession opens an event stream after the user has signed out: its
 // script would take the sign-in page for a broken stream.
 func TestStreamWithoutSession(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestNotText sends what is no text wherever a database could be asked for it.
+// TestNotText sends invalid text wherever it could reach the database.
 func TestNotText(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -31,8 +31,8 @@ func TestNotText(t *testing.T) {
 	})
 }
 
-// TestSlowHistory shows a directory whose history cannot be searched in time,
-// and with its commits as soon as it can.
+// TestSlowHistory shows a directory whose history cannot be searched in time, and
+// with the last commits when it can.
 func TestSlowHistory(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -46,7 +46,7 @@ func TestSlowHistory(t *testing.T) {
 		}
 		t.Cleanup(engine.Close)
 		s.Repos.Git = engine
-		// Whoever walks the history reads this file first, and waits for it.
+		// The first read of the history blocks on this file.
 		block := filepath.Join(r.Path, "shallow")
 		if err := syscall.Mkfifo(block, 0o600); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// upload sends a form whose last field is a file, if there is one.
+// upload submits a form whose last field is a file, if there is one.
 func (b *browser) upload(t *testing.T, action, token, file string, pairs ...string) answer {
 	t.Helper()
 	name := "export.tar.gz"
@@ -21,7 +21,7 @@ func (b *browser) upload(t *testing.T, action, token, file string, pairs ...stri
 	return b.uploadAs(t, action, token, name, file, pairs...)
 }
 
-// uploadAs sends a form whose last field is a file with a name.
+// uploadAs submits a form whose last field is a file with a name.
 func (b *browser) uploadAs(t *testing.T, action, token, name, file string, pairs ...string) answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -44,7 +44,7 @@ func (b *browser) uploadAs(t *testing.T, action, token, name, file string, pairs
 	return b.send(r)
 }
 
-// TestTransferPages exports a group by its pages and imports what came.
+// TestTransferPages exports a group on pages and imports the file.
 func TestTransferPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -52,7 +52,7 @@ func TestTransferPages(t *testing.T) {
 		s.User(t, "bob")
 		s.Check(t, apptest.Call{Do: "POST /groups", As: token, JSON: `{"name":"G","path":"g","visibility":"public"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST /groups/g/labels", As: token, JSON: `{"name":"bug","color":"red"}`, Status: 201})
-		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		ada, bob, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
 		const at, form, file = "/groups/g/-/settings/export", "/groups/new/import", "/groups/g/-/download_export"
 		settle := func() {
 			t.Helper()
@@ -65,7 +65,7 @@ func TestTransferPages(t *testing.T) {
 		ada.get(file).want(404)
 		bob.get(at).want(403)
 		bob.get(file).want(403)
-		nobody.get(at).want(303)
+		guest.get(at).want(303)
 		bob.post(at, nil).want(422)
 		bob.submit("/groups/new", at).want(403)
 		ada.submit(at, at).leads(at)
@@ -78,7 +78,7 @@ func TestTransferPages(t *testing.T) {
 		bob.get(file).want(403)
 
 		page := ada.get("/groups/new").want(200, form)
-		nobody.get(form).want(303)
+		guest.get(form).want(303)
 		ada.get(form).want(200, `name="file"`, "No parent (top-level group)").not("Your imports")
 		ada.upload(t, "/groups/import", "wrong", got.body, "name", "H", "path", "h").want(422, "The form has expired")
 		ada.upload(t, "/groups/import", page.token(), "", "name", "H", "path", "h").want(422, "must be selected", `value="h"`)
@@ -96,12 +96,12 @@ func TestTransferPages(t *testing.T) {
 		ada.get(form).want(200, "Your imports", to)
 		ada.get("/h").want(200, "H")
 		bob.get(to).want(404)
-		nobody.get(to).want(303)
+		guest.get(to).want(303)
 		bob.get("/h").want(404)
 	})
 }
 
-// TestProjectTransferPages exports a project by its pages and imports what came.
+// TestProjectTransferPages exports a project on pages and imports the file.
 func TestProjectTransferPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -109,14 +109,14 @@ func TestProjectTransferPages(t *testing.T) {
 		s.User(t, "bob")
 		s.Check(t, apptest.Call{Do: "POST /projects", As: token, JSON: `{"name":"p","visibility":"public"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST /projects/ada%2Fp/issues", As: token, JSON: `{"title":"One"}`, Status: 201})
-		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		ada, bob, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
 		const at, form, file = "/ada/p/-/settings/export", "/projects/new/import", "/ada/p/-/download_export"
 		ada.get("/ada/p/-/settings/general").want(200, at)
 		ada.get(at).want(200, "Export project").not("Download")
 		ada.get(file).want(404)
 		bob.get(at).want(403)
 		bob.get(file).want(403)
-		nobody.get(at).want(303)
+		guest.get(at).want(303)
 		ada.submit(at, at).leads(at)
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestProjectTransferPages(t *testing.T) {
 		ada.get(at).want(200, "Download", "Export again")
 		got := ada.get(file).want(200)
 		page := ada.get("/projects/new").want(200, form)
-		nobody.get(form).want(303)
+		guest.get(form).want(303)
 		ada.get(form).want(200, `name="file"`, "Import project").not("Your imports")
 		ada.upload(t, "/projects/import", page.token(), "", "name", "Q", "path", "q").want(422, "must be selected")
 		ada.upload(t, "/projects/import", page.token(), got.body, "name", "Q", "path", "p").want(422, "has already been taken")
@@ -138,11 +138,11 @@ func TestProjectTransferPages(t *testing.T) {
 		ada.get(form).want(200, "Your imports", to)
 		ada.get("/ada/q/-/issues/1").want(200, "One")
 		bob.get(to).want(404)
-		nobody.get(to).want(303)
+		guest.get(to).want(303)
 	})
 }
 
-// TestBulkImportPages imports a group and a project from another server by the pages.
+// TestBulkImportPages imports a group and a project from another server on pages.
 func TestBulkImportPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -155,11 +155,11 @@ func TestBulkImportPages(t *testing.T) {
 			{Do: "POST /projects/ada%2Fp/issues", As: token, JSON: `{"title":"One"}`, Status: 201},
 			{Do: "POST /projects/ada%2Fp/variables", As: token, JSON: `{"key":"KEY","value":"sesame"}`, Status: 201},
 		})
-		ada, bob, nobody := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
+		ada, bob, guest := newBrowser(t, s).signIn("ada", password), newBrowser(t, s).signIn("bob", password), newBrowser(t, s)
 		const at = "/-/bulk_imports"
 		ada.get("/projects/new").want(200, at)
 		ada.get("/groups/new").want(200, at)
-		nobody.get(at).want(303)
+		guest.get(at).want(303)
 		ada.get(at).want(200, "Server URL", `type="password"`)
 		ada.submit(at, at+"/source", "url", s.URL, "access_token", token).want(422, "requests to the local network are not allowed").not(token)
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`, Status: 200})
@@ -183,12 +183,12 @@ func TestBulkImportPages(t *testing.T) {
 		ada.get(at).want(200, to)
 		ada.get("/h/p/-/issues/1").want(200, "One")
 		bob.get(to).want(404)
-		nobody.get(to).want(303)
+		guest.get(to).want(303)
 		entity := to + "/entities/2" // the groups come first
 		ada.get(entity).want(200, "Import of ada/p", "KEY", "Values of variables are not carried over", to)
 		ada.get(entity + "?page=2").want(200).not("KEY")
 		bob.get(entity).want(404)
-		nobody.get(entity).want(303)
+		guest.get(entity).want(303)
 		ada.get(to + "/entities/99").want(404)
 		bob.submit(at, to+"/cancel").want(404)
 		ada.submit(to, to+"/cancel").leads(to)

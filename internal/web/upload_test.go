@@ -46,7 +46,7 @@ func TestUpload(t *testing.T) {
 		newBrowser(t, s).get(path).want(404)
 		paths[name] = path
 	}
-	// Without authentication for media, the URL of an image is enough.
+	// Without authentication for media, the URL of an image is sufficient.
 	general := fmt.Sprintf("/%s/-/settings/general", p.FullPath)
 	ada.get(general).want(200, "Media files can be viewed without authentication")
 	ada.submit(general, general, "name", "p", "visibility", "private", "lfs_enabled", "1", "public_media", "1").leads(general)

@@ -19,7 +19,7 @@ import (
 	"svc/internal/user"
 )
 
-// contents are all pages, with something in each.
+// contents are all pages, with data.
 func contents() []content {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	u := &user.User{ID: 1, Username: "ada", Name: "Ada", Email: "ada@example.org", ConfirmedAt: &now, CreatedAt: now}
@@ -81,8 +81,8 @@ func allContents() []content {
 		notificationContents(), alertContents(), errorContents(), transferContents(), dailyContents(), inboxContents(), releaseContents(), operateContents(), packageContents())
 }
 
-// TestViews renders each page, signed in and not: no template stumbles, none
-// is without a page, and none uses an icon that is not drawn.
+// TestViews renders each page, with and without a session: every template runs and
+// belongs to a page, and every icon exists.
 func TestViews(t *testing.T) {
 	t.Parallel()
 	w := &Web{assets: loadAssets(), Deps: Deps{Now: func() time.Time { return time.Unix(1e9, 0) }, Site: Site{Name: "svc", Cookies: "svc"}}}
@@ -94,7 +94,7 @@ func TestViews(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range allContents() {
 		seen[c.view()] = true
-		if p, ok := c.(treePage); ok { // made of two parts
+		if p, ok := c.(treePage); ok { // rendered in two parts
 			if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 				t.Error(err)
 			}
@@ -167,7 +167,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestMarkdown tries what people put into texts to run a script of theirs.
+// TestMarkdown renders texts that try to run a script.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	at := spot{project: "g/p", ref: "feature/x", dir: "docs"}
@@ -210,7 +210,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestFileTable lists entries of every kind, with names that are markup.
+// TestFileTable draws entries of every kind, with names that are markup.
 func TestFileTable(t *testing.T) {
 	t.Parallel()
 	w := &Web{assets: loadAssets()}
@@ -242,7 +242,7 @@ func TestHighlight(t *testing.T) {
 	if string(html) != want {
 		t.Errorf("%s", html)
 	}
-	// Lexers that take the end of a line into a comment do not make two of it.
+	// Lexers whose comments include the line break still return two lines.
 	for _, name := range []string{"Makefile", "x.yml", "x.sh", "x.md"} {
 		lines, err := testWeb().highlighted(t.Context(), name, "# a\n# b\n\nc: d\n", "")
 		if err != nil || len(lines) != 4 || strings.Contains(strings.Join(lines, ""), "\n") {
@@ -251,8 +251,8 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// TestLineCount: no page of a file is too large, and all have the same number of
-// lines.
+// TestLineCount checks that no page of a file is too large, and that all have the
+// same number of lines.
 func TestLineCount(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)
@@ -291,7 +291,7 @@ func TestQR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The corner squares are seven wide, behind a margin of four.
+	// The corner squares are seven modules wide, behind a margin of four.
 	if !strings.Contains(string(svg), "M4 4h7v1h-7z") || strings.Contains(string(svg), "style") {
 		t.Errorf("not a code: %.200s", svg)
 	}
@@ -311,5 +311,5 @@ func TestBrowserOf(t *testing.T) {
 	}
 }
 
-// testWeb can render texts.
+// testWeb returns a Web that can render texts.
 func testWeb() *Web { return &Web{Deps: Deps{Markup: markup.New(markup.Deps{})}} }

@@ -8,7 +8,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestWritingPages: suggestions of the editor, description templates, quick
+// TestWritingPages checks suggestions of the editor, description templates, quick
 // actions, time tracking and cross references on pages.
 func TestWritingPages(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestWritingPages(t *testing.T) {
 		b.get(from+"members?search=ad").want(200, `"value":"@ada"`)
 		b.get(from+"members?search=eve").want(200, `"value":"@eve"`, `"value":"@evelyn"`)
 		call("POST "+in+"/members", url.Values{"username": {"evelyn"}, "access_level": {"20"}})
-		if body := b.get(from + "members?search=EVE").body; !strings.HasPrefix(body, `[{"value":"@eve",`) { // also before members
+		if body := b.get(from + "members?search=EVE").body; !strings.HasPrefix(body, `[{"value":"@eve",`) { // an exact match is first, before members
 			t.Errorf("the username itself is not the first suggestion: %s", body)
 		}
 		b.get(from+"issues?search=axl").want(200, `"value":"#2","label":"Axle"`).not("Wheel")

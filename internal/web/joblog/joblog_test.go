@@ -30,13 +30,13 @@ func TestLines(t *testing.T) {
 		{"not ended", "a\nb", []string{"a", "b"}},
 		{"empty lines", "\n\nx\n", []string{"", "", "x"}},
 		{"markup", `<script>alert("1")</script>&'` + "\n", []string{`&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;&amp;&#39;`}},
-		{"colours", "\x1b[31mred\x1b[0m \x1b[1;92mgreen\x1b[m\n", []string{`<span class="f1 ">red</span> <span class="f10 t-b ">green</span>`}},
+		{"colors", "\x1b[31mred\x1b[0m \x1b[1;92mgreen\x1b[m\n", []string{`<span class="f1 ">red</span> <span class="f10 t-b ">green</span>`}},
 		{"background", "\x1b[44mx\n", []string{`<span class="b4 ">x</span>`}},
 		{"inverse", "\x1b[7;31mx\n", []string{`<span class="t-inv b1 ">x</span>`}},
 		{"256", "\x1b[38;5;208mx\x1b[38;5;3my\n", []string{`<span class="f3 " data-fg="#ff8700">x</span><span class="f3 ">y</span>`}},
 		{"grey", "\x1b[48;5;244mx\n", []string{`<span class="b8 " data-bg="#808080">x</span>`}},
-		{"true colour", "\x1b[38;2;1;2;3mx\x1b[39my\n", []string{`<span class="f0 " data-fg="#010203">x</span>y`}},
-		{"colour over lines", "\x1b[32ma\nb\x1b[0m\nc\n", []string{`<span class="f2 ">a</span>`, `<span class="f2 ">b</span>`, "c"}},
+		{"true color", "\x1b[38;2;1;2;3mx\x1b[39my\n", []string{`<span class="f0 " data-fg="#010203">x</span>y`}},
+		{"color over lines", "\x1b[32ma\nb\x1b[0m\nc\n", []string{`<span class="f2 ">a</span>`, `<span class="f2 ">b</span>`, "c"}},
 		{"all attributes off", "\x1b[1;2;3;4;8;9mx\x1b[22;23;24;28;29my\n", []string{`<span class="t-b t-f t-i t-u t-h t-s ">x</span>y`}},
 		{"carriage return", "10%\r20%\r100%\n", []string{"100%"}},
 		{"carriage return leaves a rest", "abcdef\rXY\n", []string{"XYcdef"}},
@@ -82,7 +82,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestWindow compares every window of a log that has colours over marks, long
+// TestWindow compares every window of a log that has colors over marks, long
 // lines and sections with what is shown of the whole.
 func TestWindow(t *testing.T) {
 	t.Parallel()
@@ -239,7 +239,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// BenchmarkIndex reads a log through that is coloured as those of builds are.
+// BenchmarkIndex reads a log through that is colored as those of builds are.
 func BenchmarkIndex(b *testing.B) {
 	text := []byte(strings.Repeat("\x1b[0;33mwarning\x1b[0m: something that is of no use was found in line 123 of a file\n", 100_000))
 	b.SetBytes(int64(len(text)))

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// colour is one of a terminal: 0 is the usual one, 1 to 16 those that have
-// names, and what has trueColour set is red, green and blue.
-type colour int32
+// color is one of a terminal: 0 is the usual one, 1 to 16 those that have
+// names, and what has trueColor set is red, green and blue.
+type color int32
 
-const trueColour colour = 1 << 24
+const trueColor color = 1 << 24
 
 // Flags of a style.
 const (
@@ -24,7 +24,7 @@ const (
 
 // style is how text looks. It is carried from line to line.
 type style struct {
-	fg, bg colour
+	fg, bg color
 	flags  uint8
 }
 
@@ -48,13 +48,13 @@ func (s *style) apply(params []byte) {
 		case p >= 27 && p <= 29:
 			s.flags &^= inverse << (p - 27)
 		case p >= 30 && p <= 37:
-			s.fg = colour(p - 30 + 1)
+			s.fg = color(p - 30 + 1)
 		case p >= 90 && p <= 97:
-			s.fg = colour(p - 90 + 9)
+			s.fg = color(p - 90 + 9)
 		case p >= 40 && p <= 47:
-			s.bg = colour(p - 40 + 1)
+			s.bg = color(p - 40 + 1)
 		case p >= 100 && p <= 107:
-			s.bg = colour(p - 100 + 9)
+			s.bg = color(p - 100 + 9)
 		case p == 39:
 			s.fg = 0
 		case p == 49:
@@ -97,24 +97,24 @@ func numbers(params []byte, into []int) int {
 	return n
 }
 
-// extended reads a colour out of the 256, or one of red, green and blue, and
+// extended reads a color out of the 256, or one of red, green and blue, and
 // returns how many parameters that took; 0 when it is none.
-func extended(p []int) (colour, int) {
+func extended(p []int) (color, int) {
 	switch {
 	case len(p) >= 2 && p[0] == 5 && p[1] < 256:
 		return indexed(p[1]), 2
 	case len(p) >= 4 && p[0] == 2 && p[1] < 256 && p[2] < 256 && p[3] < 256:
-		return trueColour | colour(p[1]<<16|p[2]<<8|p[3]), 4
+		return trueColor | color(p[1]<<16|p[2]<<8|p[3]), 4
 	}
 	return 0, 0
 }
 
-// indexed is a colour of the table of 256: sixteen with names, a cube, and
+// indexed is a color of the table of 256: sixteen with names, a cube, and
 // greys.
-func indexed(n int) colour {
+func indexed(n int) color {
 	switch {
 	case n < 16:
-		return colour(n + 1)
+		return color(n + 1)
 	case n < 232:
 		n -= 16
 		step := func(v int) int {
@@ -123,16 +123,16 @@ func indexed(n int) colour {
 			}
 			return 55 + 40*v
 		}
-		return trueColour | colour(step(n/36)<<16|step(n/6%6)<<8|step(n%6))
+		return trueColor | color(step(n/36)<<16|step(n/6%6)<<8|step(n%6))
 	}
 	grey := 8 + 10*(n-232)
-	return trueColour | colour(grey<<16|grey<<8|grey)
+	return trueColor | color(grey<<16|grey<<8|grey)
 }
 
-// nearest is the colour with a name that looks most like c: what a page shows
+// nearest is the color with a name that looks most like c: what a page shows
 // that has no script to set any other.
-func (c colour) nearest() int {
-	if c < trueColour {
+func (c color) nearest() int {
+	if c < trueColor {
 		return int(c) - 1
 	}
 	best, least := 0, 1<<30
@@ -179,10 +179,10 @@ func (s style) open(b *strings.Builder) {
 }
 
 // exact marks a color without a name for the script.
-func exact(b *strings.Builder, name string, c colour) {
-	if c < trueColour {
+func exact(b *strings.Builder, name string, c color) {
+	if c < trueColor {
 		return
 	}
-	hex := strconv.FormatInt(int64(c), 16) // trueColour makes it seven digits
+	hex := strconv.FormatInt(int64(c), 16) // trueColor makes it seven digits
 	b.WriteString(` data-` + name + `="#` + hex[1:] + `"`)
 }

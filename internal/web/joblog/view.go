@@ -128,7 +128,7 @@ func render(r io.Reader, start mark, first, count int) ([]string, error) {
 }
 
 // End gives the last lines of a log without looking at the others: their
-// numbers are not known, nor what colour they began in.
+// numbers are not known, nor what color they began in.
 func End(log io.ReadSeeker, size int64, count int) ([]string, error) {
 	const most = 32 << 10
 	from := max(size-most, 0)
