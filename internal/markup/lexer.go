@@ -148,11 +148,11 @@ func compile(l *chroma.RegexLexer) (chroma.CompiledRules, error) {
 	}
 	var taken taker
 	raw[takerState] = []chroma.Rule{{Pattern: `(?!)`, Type: chroma.Text, Mutator: &taken}}
-	twin, err := chroma.NewLexer(l.Config(), func() chroma.Rules { return raw })
+	same, err := chroma.NewLexer(l.Config(), func() chroma.Rules { return raw })
 	if err != nil {
 		return nil, err
 	}
-	if _, err := twin.Rules(); err != nil {
+	if _, err := same.Rules(); err != nil {
 		return nil, err
 	}
 	for _, list := range taken.rules {

@@ -320,7 +320,7 @@ func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 }
 
 const (
-	nobody     = "no account has confirmed this email address"
+	noAccount  = "no account has confirmed this email address"
 	adminsOnly = "members and assignees are mapped only in imports by an administrator"
 	noAddress  = "the file has no confirmed email address for this person"
 	notThere   = "no object with this name exists in the parent groups"
@@ -338,7 +338,7 @@ func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	if p.Email == "" {
 		return noAddress
 	}
-	return nobody
+	return noAccount
 }
 
 // addMember imports a member, or reports why it cannot.

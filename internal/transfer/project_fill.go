@@ -365,7 +365,7 @@ func (f *projectFilling) report() {
 // the actual reason.
 func (f *projectFilling) unmappedReason() string {
 	if f.by.Admin {
-		return nobody
+		return noAccount
 	}
 	return usersOnly
 }

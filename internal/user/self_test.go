@@ -63,10 +63,10 @@ func TestPersonalToken(t *testing.T) {
 		token.Scopes, token.TokenID = []string{"api"}, 1
 		sudo := by
 		sudo.Impersonator = &admin
-		lent, job := by, by
-		lent.OAuthTokenID = 1
+		oauth, job := by, by
+		oauth.OAuthTokenID = 1
 		job.Job = &actor.Job{ID: 1}
-		for name, who := range map[string]actor.Actor{"token": token, "sudo": sudo, "an application": lent, "a job": job} {
+		for name, who := range map[string]actor.Actor{"token": token, "sudo": sudo, "an application": oauth, "a job": job} {
 			if _, err := b.CreatePersonalToken(ctx, who, NewToken{Name: "x", Scopes: []string{"api"}}); !errs.Is(err, errs.KindForbidden) {
 				b.t.Errorf("by %s: %v", name, err)
 			}
