@@ -98,7 +98,7 @@ func TestAlertEndpoints(t *testing.T) {
 		id := newProject(t, s, alice, "watched", `,"visibility":"private"`)
 		other := newProject(t, s, alice, "other", "")
 		first, url, token := integration(t, s, alice, id, `{"name":"Watch"}`)
-		_, twinURL, twin := integration(t, s, alice, id, `{"name":"Watch"}`)
+		_, secondURL, secondToken := integration(t, s, alice, id, `{"name":"Watch"}`)
 		_, _, stranger := integration(t, s, alice, other, `{"name":"Watch"}`)
 		password := func(user string) map[string]string {
 			return map[string]string{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+token))}
@@ -118,7 +118,7 @@ func TestAlertEndpoints(t *testing.T) {
 			{Name: "a wrong token", Do: one, Header: bearer("wrong"), JSON: `{}`, Status: 401},
 			{Name: "the token of a user", Do: one, As: root, JSON: `{}`, Status: 401},
 			{Name: "that of another project", Do: one, Header: bearer(stranger), JSON: `{}`, Status: 401},
-			{Name: "that of a duplicate", Do: one, Header: bearer(twin), JSON: `{}`, Status: 401},
+			{Name: "that of a duplicate", Do: one, Header: bearer(secondToken), JSON: `{}`, Status: 401},
 			{Name: "no such project", Do: "POST //alice/none/alerts/notify.json", Header: bearer(token), JSON: `{}`, Status: 401},
 			{Name: "no such address", Do: missing, Header: bearer(token), JSON: `{}`, Status: 404},
 			{Name: "no such endpoint, anonymous", Do: missing, Header: bearer("wrong"), JSON: `{}`, Status: 401},
@@ -134,10 +134,10 @@ func TestAlertEndpoints(t *testing.T) {
 			{Do: fmt.Sprintf("PUT /projects/%d/alert_management/http_integrations/%d", id, first), As: alice, JSON: `{"active":false}`, Status: 200},
 			{Name: "turned off", Do: one, Header: bearer(token), JSON: `{}`, Status: 403},
 			{Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, JSON: `{"path":"moved"}`, Status: 200},
-			{Name: "of a project that moved", Do: plain, Header: bearer(twin), JSON: `{}`, Status: 404, Want: `{"message":"404 Project Not Found - Project has moved to alice/moved"}`},
+			{Name: "of a project that moved", Do: plain, Header: bearer(secondToken), JSON: `{}`, Status: 404, Want: `{"message":"404 Project Not Found - Project has moved to alice/moved"}`},
 			{Name: "anonymous", Do: plain, Header: bearer("wrong"), JSON: `{}`, Status: 401},
 			{Do: fmt.Sprintf("POST /projects/%d/archive", id), As: alice, Status: 201},
-			{Name: "archived", Do: strings.Replace(below(s, twinURL), "/watched/", "/moved/", 1), Header: bearer(twin), JSON: `{}`, Status: 403},
+			{Name: "archived", Do: strings.Replace(below(s, secondURL), "/watched/", "/moved/", 1), Header: bearer(secondToken), JSON: `{}`, Status: 403},
 		})
 	})
 }
@@ -357,7 +357,7 @@ func TestAlertBounds(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		id := newProject(t, s, alice, "p", "")
 		_, url, token := integration(t, s, alice, id, `{"name":"w"}`)
-		_, twinURL, twin := integration(t, s, alice, id, `{"name":"v"}`)
+		_, secondURL, secondToken := integration(t, s, alice, id, `{"name":"v"}`)
 		in, alerts := below(s, url), fmt.Sprintf("/projects/%d/alert_management_alerts", id)
 		payload := func(name, body string, status int) apptest.Call {
 			return apptest.Call{Name: name, Do: in, Header: bearer(token), JSON: body, Status: status}
@@ -372,7 +372,7 @@ func TestAlertBounds(t *testing.T) {
 			payload("the first", `{"title":"a"}`, 200), payload("one that is refused counts", `{`, 400), limited,
 			{Name: "by the address of the project", Do: "POST //alice/p/alerts/notify.json", Header: bearer(token), JSON: `{"title":"c"}`, Status: 429},
 			{Name: "not revealed", Do: in, JSON: `{}`, Status: 401},
-			{Name: "another integration", Do: below(s, twinURL), Header: bearer(twin), JSON: `{"title":"b"}`, Status: 200},
+			{Name: "another integration", Do: below(s, secondURL), Header: bearer(secondToken), JSON: `{"title":"b"}`, Status: 200},
 			{Name: "nothing of it was kept", Do: "GET " + alerts + "?sort=asc", As: alice, Status: 200, Want: `[{"title":"a"},{"title":"b"}]`},
 		})
 		s.Clock.Move(30 * time.Second)

@@ -99,7 +99,7 @@ func TestArchivedProjectWrites(t *testing.T) {
 	rows := placeRows(t)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
-		st := newStage(t, s)
+		st := newPlaceFixture(t, s)
 		at := st.build(t, project.Private)
 		fillRepository(t, s, at.project)
 		there := fillProject(t, st, at.project)
@@ -139,7 +139,7 @@ func TestArchivedProjectWrites(t *testing.T) {
 
 // fillProject makes what the rows name, and gives what to write in its place:
 // a thing that is not there is refused without asking for the project.
-func fillProject(t *testing.T, st *stage, id int64) *strings.Replacer {
+func fillProject(t *testing.T, st *placeFixture, id int64) *strings.Replacer {
 	t.Helper()
 	at := fmt.Sprintf("/projects/%d", id)
 	post := func(path, body, field string) string {

@@ -14,7 +14,7 @@ import (
 func TestCITemplates(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "include: {template: House/Rules.gitlab-ci.yml}\na: {script: [x]}\n")
+		w := newNamedJobs(t, s, "include: {template: House/Rules.gitlab-ci.yml}\na: {script: [x]}\n")
 		at := w.bench.at("/ci/lint")
 		s.Check(t, apptest.Call{Do: "GET " + at, As: w.owner, Status: 200,
 			Want: `{"valid":false,"errors":["Template file ` + "`House/Rules.gitlab-ci.yml`" + ` does not exist!"]}`})
@@ -69,7 +69,7 @@ func TestRemoteIncludes(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "a: {script: [x]}\n")
+		w := newNamedJobs(t, s, "a: {script: [x]}\n")
 		lint := func(name, file, want string) apptest.Call {
 			return apptest.Call{Name: name, Do: w.at("POST", "/ci/lint"), As: w.owner, Status: 200, Want: want,
 				JSON: fmt.Sprintf(`{"content":"include: ['%s%s']\na: {script: [x]}"}`, site.URL, file)}
@@ -98,7 +98,7 @@ func TestRemoteIncludes(t *testing.T) {
 func TestConfigPathElsewhere(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "own: {script: [x]}\n")
+		w := newNamedJobs(t, s, "own: {script: [x]}\n")
 		other := w.newProject("shared", "unused: {script: [x]}\n")
 		w.pushTo(other, "main", "m", map[string]string{"ci/a.yml": "from-main: {script: [x]}\n"})
 		w.pushTo(other, "next", "m", map[string]string{"ci/a.yml": "from-next: {script: [x]}\n"})

@@ -12,7 +12,7 @@ import (
 func TestStatusesInPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		first := w.sha("main")
 		p := w.push("main", "go", map[string]string{".gitlab-ci.yml": "a: {script: [x]}\nb: {stage: deploy, script: [x]}\n"})
 		sha := w.sha("main")

@@ -274,7 +274,7 @@ func TestCommitStatuses(t *testing.T) {
 }
 
 // TestTwoWriters has many callers change one branch at once: each commit that
-// was answered with success is in its history, and the others were told.
+// was answered with success is in its history, and the others were refusal.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -292,13 +292,13 @@ func TestTwoWriters(t *testing.T) {
 		all.Wait()
 		done := 0
 		for i, a := range answers {
-			var told struct{ Message string }
-			_ = json.Unmarshal(a.Body, &told)
+			var refusal struct{ Message string }
+			_ = json.Unmarshal(a.Body, &refusal)
 			_, there := fileThere(t, s, alice, id, fmt.Sprintf("f%d", i))
 			switch {
 			case a.Status == 201 && there:
 				done++
-			case a.Status == 409 && !there && strings.Contains(told.Message, "main could not be moved"):
+			case a.Status == 409 && !there && strings.Contains(refusal.Message, "main could not be moved"):
 			default:
 				t.Errorf("writer %d: status %d, file there: %t: %s", i, a.Status, there, a.Body)
 			}

@@ -54,7 +54,7 @@ func TestMergeDiscussions(t *testing.T) {
 			Want: fmt.Sprintf(`{"individual_note":false,"notes":[{"type":"DiffNote","noteable_type":"MergeRequest","noteable_iid":1,"resolvable":true,"resolved":false,
 				"position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"old_path":"long.txt","new_path":"long.txt","position_type":"text","old_line":null,"new_line":11,"line_range":null}}]}`,
 				m.Refs.Base, m.Refs.Start, m.Refs.Head)}).JSON(t, &thread)
-		talk, first := at+"/discussions/"+thread.ID, thread.Notes[0].ID
+		discussion, first := at+"/discussions/"+thread.ID, thread.Notes[0].ID
 		s.Table(t, []apptest.Call{
 			{Name: "one", Do: fmt.Sprintf("GET %s/notes/%d", at, note), Status: 200, Want: `{"type":null,"body":"Hello","noteable_type":"MergeRequest","resolvable":false}`, Not: []string{"position"}},
 			{Name: "a removed line", Do: "POST " + at + "/discussions", As: bob, JSON: place(`,"old_path":"long.txt","new_path":"long.txt","old_line":10`), Status: 201, Want: `{"notes":[{"position":{"old_line":10,"new_line":null}}]}`},
@@ -76,16 +76,16 @@ func TestMergeDiscussions(t *testing.T) {
 			{Name: "half a position", Do: "POST " + at + "/discussions", As: bob, JSON: `{"body":"x","position":{"head_sha":"x"}}`, Status: 400},
 			{Name: "no diff", Do: fmt.Sprintf("POST /projects/%d/issues", id), As: bob, JSON: `{"title":"x"}`, Status: 201},
 			{Do: fmt.Sprintf("POST /projects/%d/issues/1/discussions", id), As: bob, JSON: place(`,"new_path":"long.txt","new_line":11`), Status: 400},
-			{Name: "reply", Do: "POST " + talk + "/notes", As: dan, JSON: `{"body":"Because"}`, Status: 201, Want: `{"type":"DiffNote","position":{"new_line":11}}`},
+			{Name: "reply", Do: "POST " + discussion + "/notes", As: dan, JSON: `{"body":"Because"}`, Status: 201, Want: `{"type":"DiffNote","position":{"new_line":11}}`},
 			{Name: "open threads", Do: "GET " + at, Status: 200, Want: `{"blocking_discussions_resolved":false,"user_notes_count":7}`},
-			{Name: "settle as a stranger", Do: "PUT " + talk, As: dan, JSON: `{"resolved":true}`, Status: 403},
-			{Name: "as a guest", Do: fmt.Sprintf("PUT %s/notes/%d", talk, first), As: guest, JSON: `{"resolved":true}`, Status: 403},
-			{Name: "one note", Do: fmt.Sprintf("PUT %s/notes/%d", talk, first), As: bob, JSON: `{"resolved":true}`, Status: 200, Want: `{"resolved":true,"resolved_by":{"username":"bob"}}`},
-			{Name: "of two", Do: "GET " + talk, Status: 200, Want: `{"notes":[{"resolved":true},{"resolved":false}]}`},
-			{Name: "both at once", Do: fmt.Sprintf("PUT %s/notes/%d", talk, first), As: alice, JSON: `{"resolved":true,"body":"x"}`, Status: 400},
-			{Name: "all", Do: "PUT " + talk, As: bob, JSON: `{"resolved":true}`, Status: 200, Want: `{"notes":[{"resolved":true},{"resolved":true}]}`},
-			{Name: "and not", Do: "PUT " + talk, As: bob, JSON: `{"resolved":false}`, Status: 200, Want: `{"notes":[{"resolved":false},{"resolved":false}]}`},
-			{Name: "change another's", Do: fmt.Sprintf("PUT %s/notes/%d", talk, first), As: bob, JSON: `{"body":"x"}`, Status: 403},
+			{Name: "settle as a stranger", Do: "PUT " + discussion, As: dan, JSON: `{"resolved":true}`, Status: 403},
+			{Name: "as a guest", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, first), As: guest, JSON: `{"resolved":true}`, Status: 403},
+			{Name: "one note", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, first), As: bob, JSON: `{"resolved":true}`, Status: 200, Want: `{"resolved":true,"resolved_by":{"username":"bob"}}`},
+			{Name: "of two", Do: "GET " + discussion, Status: 200, Want: `{"notes":[{"resolved":true},{"resolved":false}]}`},
+			{Name: "both at once", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, first), As: alice, JSON: `{"resolved":true,"body":"x"}`, Status: 400},
+			{Name: "all", Do: "PUT " + discussion, As: bob, JSON: `{"resolved":true}`, Status: 200, Want: `{"notes":[{"resolved":true},{"resolved":true}]}`},
+			{Name: "and not", Do: "PUT " + discussion, As: bob, JSON: `{"resolved":false}`, Status: 200, Want: `{"notes":[{"resolved":false},{"resolved":false}]}`},
+			{Name: "change another's", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, first), As: bob, JSON: `{"body":"x"}`, Status: 403},
 			{Name: "between us", Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"SECRET","internal":true}`, Status: 201},
 			{Name: "not for a guest", Do: "POST " + at + "/notes", As: guest, JSON: `{"body":"x","internal":true}`, Status: 403},
 			{Name: "activity", Do: fmt.Sprintf("GET /projects/%d/events?target_type=note&per_page=2", id), As: guest, Status: 200, Want: `[{"target_type":"DiffNote","target_title":"Work"},{"target_type":"DiffNote"}]`},
@@ -104,13 +104,13 @@ func TestMergeDiscussions(t *testing.T) {
 		// talked about.
 		commitTo(t, s, bob, id, "work", "long.txt", "all new\n", "Write it anew")
 		s.Table(t, []apptest.Call{
-			{Name: "where it was", Do: "GET " + talk, Status: 200, Want: fmt.Sprintf(`{"notes":[{"position":{"head_sha":%q,"new_line":11}},"<any>"]}`, m.Refs.Head)},
+			{Name: "where it was", Do: "GET " + discussion, Status: 200, Want: fmt.Sprintf(`{"notes":[{"position":{"head_sha":%q,"new_line":11}},"<any>"]}`, m.Refs.Head)},
 			{Name: "of the version before", Do: "POST " + at + "/discussions", As: bob, JSON: place(`,"new_path":"long.txt","new_line":11`), Status: 201},
 			{Name: "locked", Do: "PUT " + at, As: alice, JSON: `{"discussion_locked":true}`, Status: 200},
 			{Name: "for strangers", Do: "POST " + at + "/notes", As: dan, JSON: `{"body":"x"}`, Status: 403},
 			{Name: "for those who do not read", Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, JSON: `{"merge_requests_access_level":"private"}`, Status: 200},
 			{Do: "GET " + at + "/notes", As: dan, Status: 404},
-			{Do: "GET " + talk, Status: 404},
+			{Do: "GET " + discussion, Status: 404},
 			{Do: fmt.Sprintf("GET /projects/%d/events?target_type=note", id), As: dan, Status: 200, Want: `[]`},
 			{Name: "its author goes for good", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", bobID), As: root, Status: 204},
 		})

@@ -13,6 +13,6 @@ var forkRoles = map[string]role{
 // forkPlaceRoles are the rows of the same endpoints for members.
 var forkPlaceRoles = map[string]placeRole{
 	"POST /projects/{id}/fork":                  {do: "POST {at}/fork", json: `{"path":"fork-{id}"}`, code: true, ok: 201, also: map[string]int{"external": 403}},
-	"POST /projects/{id}/fork/{forked_from_id}": {do: "POST {at}/fork/99999", need: nobodyHas, ok: 404},
+	"POST /projects/{id}/fork/{forked_from_id}": {do: "POST {at}/fork/99999", need: administratorsOnly, ok: 404},
 	"DELETE /projects/{id}/fork":                {do: "DELETE {at}/fork", need: project.Owner, ok: 204},
 }

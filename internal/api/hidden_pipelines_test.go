@@ -27,7 +27,7 @@ below:
 func TestMergeRequestPipelineLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, hiddenYAML)
+		w := newNamedJobs(t, s, hiddenYAML)
 		at := fmt.Sprintf("/projects/%d", w.project)
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: w.owner, JSON: `{"visibility":"public","merge_requests_access_level":"private"}`, Status: 200})
 		open := w.push("main", "Shown work", map[string]string{"child.yml": "inner: {script: [x], rules: [{when: always}]}\n"})

@@ -205,8 +205,8 @@ func TestNotes(t *testing.T) {
 		var thread struct{ ID string }
 		s.Check(t, apptest.Call{Do: "POST " + at + "/discussions", As: bob, JSON: `{"body":"A thread"}`, Status: 201,
 			Want: `{"individual_note":false,"notes":[{"type":"DiscussionNote","body":"A thread","resolvable":true,"resolved":false}]}`}).JSON(t, &thread)
-		talk := at + "/discussions/" + thread.ID
-		reply := made(t, s, alice, "POST "+talk+"/notes", `{"body":"A reply"}`)
+		discussion := at + "/discussions/" + thread.ID
+		reply := made(t, s, alice, "POST "+discussion+"/notes", `{"body":"A reply"}`)
 		s.Table(t, []apptest.Call{
 			{Name: "one", Do: fmt.Sprintf("GET %s/notes/%d", at, note), Status: 200, Want: fmt.Sprintf(`{"id":%d,"type":null,"body":"Hello","attachment":null,"author":{"username":"bob"},"system":false,
 				"noteable_type":"Issue","noteable_iid":1,"project_id":%d,"resolvable":false,"internal":false,"confidential":false,"commands_changes":{}}`, note, id)},
@@ -217,32 +217,32 @@ func TestNotes(t *testing.T) {
 			{Name: "with the internal one", Do: "GET " + at + "/notes", As: alice, Status: 200, Want: `[{"body":"A reply"},{"body":"A thread"},{"body":"between us"},{"body":"Hello"}]`},
 			{Name: "discussions", Do: "GET " + at + "/discussions", As: bob, Status: 200, Want: `[{"individual_note":true,"notes":[{"body":"Hello"}]},{"individual_note":false,"notes":[{"body":"A thread"},{"body":"A reply"}]}]`},
 			{Name: "who took part", Do: "GET " + at + "/participants", As: bob, Status: 200, Want: `[{"username":"alice"},{"username":"bob"}]`},
-			{Name: "resolve as a guest", Do: "PUT " + talk, As: bob, JSON: `{"resolved":true}`, Status: 403},
-			{Name: "resolve", Do: "PUT " + talk, As: alice, JSON: `{"resolved":true}`, Status: 200, Want: `{"notes":[{"resolved":true,"resolved_by":{"username":"alice"},"resolved_at":"<any>"},{"resolved":true}]}`},
-			{Name: "and not", Do: "PUT " + talk, As: alice, JSON: `{"resolved":false}`, Status: 200, Want: `{"notes":[{"resolved":false},{"resolved":false}]}`},
+			{Name: "resolve as a guest", Do: "PUT " + discussion, As: bob, JSON: `{"resolved":true}`, Status: 403},
+			{Name: "resolve", Do: "PUT " + discussion, As: alice, JSON: `{"resolved":true}`, Status: 200, Want: `{"notes":[{"resolved":true,"resolved_by":{"username":"alice"},"resolved_at":"<any>"},{"resolved":true}]}`},
+			{Name: "and not", Do: "PUT " + discussion, As: alice, JSON: `{"resolved":false}`, Status: 200, Want: `{"notes":[{"resolved":false},{"resolved":false}]}`},
 			{Name: "no such discussion", Do: "GET " + at + "/discussions/0123", As: bob, Status: 404},
 			{Name: "reply to none", Do: "POST " + at + "/discussions/0123/notes", As: bob, JSON: `{"body":"x"}`, Status: 404},
 			{Name: "change another's", Do: fmt.Sprintf("PUT %s/notes/%d", at, reply), As: bob, JSON: `{"body":"x"}`, Status: 403},
 			{Name: "change one's own", Do: fmt.Sprintf("PUT %s/notes/%d", at, note), As: bob, JSON: `{"body":"Hello there"}`, Status: 200, Want: `{"body":"Hello there"}`},
-			{Name: "as a maintainer", Do: fmt.Sprintf("PUT %s/notes/%d", talk, reply), As: alice, JSON: `{"body":"Another reply"}`, Status: 200},
+			{Name: "as a maintainer", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, reply), As: alice, JSON: `{"body":"Another reply"}`, Status: 200},
 			{Name: "nothing said", Do: "POST " + at + "/notes", As: bob, JSON: `{"body":" "}`, Status: 400},
 			{Name: "counted", Do: "GET " + at, As: bob, Status: 200, Want: `{"user_notes_count":4}`},
 			{Name: "events for a guest", Do: "GET /users/alice/events?target_type=note", As: bob, Status: 200, Want: `[{"action_name":"commented on","target_type":"DiscussionNote","target_title":"Talk",
 				"note":{"body":"Another reply","noteable_type":"Issue","noteable_iid":1,"system":false,"attachment":null,"author":{"username":"alice"}}}]`},
 			{Name: "events for an insider", Do: fmt.Sprintf("GET /projects/%d/events?action=commented", id), As: alice, Status: 200, Want: `["<any>","<any>",{"note":{"body":"between us"}},{"target_type":"Note","target_iid":` + fmt.Sprint(note) + `}]`},
 			{Name: "delete", Do: fmt.Sprintf("DELETE %s/notes/%d", at, note), As: bob, Status: 204},
-			{Name: "in a discussion", Do: fmt.Sprintf("DELETE %s/notes/%d", talk, reply), As: alice, Status: 204},
+			{Name: "in a discussion", Do: fmt.Sprintf("DELETE %s/notes/%d", discussion, reply), As: alice, Status: 204},
 			{Name: "counted again", Do: "GET " + at, As: bob, Status: 200, Want: `{"user_notes_count":2}`},
 			{Name: "their events went along", Do: fmt.Sprintf("GET /projects/%d/events?action=commented", id), As: bob, Status: 200, Want: `[{"note":{"body":"A thread"}}]`},
 		})
 		// A single note becomes a thread with the first reply.
 		single := made(t, s, bob, "POST "+at+"/notes", `{"body":"Alone"}`)
-		var talks []struct {
+		var list []struct {
 			ID    string
 			Notes []struct{ ID int64 }
 		}
-		s.Check(t, apptest.Call{Do: "GET " + at + "/discussions", As: bob, Status: 200}).JSON(t, &talks)
-		last := talks[len(talks)-1]
+		s.Check(t, apptest.Call{Do: "GET " + at + "/discussions", As: bob, Status: 200}).JSON(t, &list)
+		last := list[len(list)-1]
 		if last.Notes[0].ID != single {
 			t.Fatalf("the last discussion is %+v", last)
 		}

@@ -13,7 +13,7 @@ import (
 func TestJobList(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first\n\nWith words.", map[string]string{".gitlab-ci.yml": `
 stages: [one, two]
 a: {stage: one, script: [x], tags: [b, a], coverage: '/covered (\d+)%/'}
@@ -87,7 +87,7 @@ bridge: {stage: two, trigger: {include: none.yml}}
 func TestJobsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		const stages, jobs = 12, 4
 		names, parts := []string{}, ""
 		for i := range stages {
@@ -119,7 +119,7 @@ func TestJobsEndAtOnce(t *testing.T) {
 func TestJobTimes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
 long: {script: [x], timeout: 20 minutes}
 silent: {script: [x], timeout: 10 hours}
@@ -170,7 +170,7 @@ stuck: {script: [x], tags: [nobody]}
 func TestLint(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "include: [parts.yml]\na: {script: [x], rules: [{if: $CI_COMMIT_BRANCH == 'main'}]}\n")
+		w := newNamedJobs(t, s, "include: [parts.yml]\na: {script: [x], rules: [{if: $CI_COMMIT_BRANCH == 'main'}]}\n")
 		at := w.bench.at("/ci/lint")
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + at, As: w.owner, Status: 200, Want: `{"valid":false,"errors":["<any>"],"warnings":[]}`},

@@ -16,13 +16,13 @@ func TestLabels(t *testing.T) {
 		top := group(t, s, alice, "top", `,"visibility":"public"`)
 		sub := group(t, s, alice, "sub", fmt.Sprintf(`,"visibility":"public","parent_id":%d`, top))
 		id := newProject(t, s, alice, "p", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, sub))
-		twin := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, sub))
+		other := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, sub))
 		own := newProject(t, s, alice, "own", `,"visibility":"public"`)
 		enlist(t, s, id, bobID, project.Guest)
 		made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", own), `{"name":"x","color":"red"}`)
 		at, above := fmt.Sprintf("/projects/%d/labels", id), fmt.Sprintf("/groups/%d/labels", top)
-		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", twin), `{"name":"bug","color":"red"}`)
-		board := fmt.Sprintf("/projects/%d/boards/%d", twin, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", twin), `{"name":"b"}`))
+		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/labels", other), `{"name":"bug","color":"red"}`)
+		board := fmt.Sprintf("/projects/%d/boards/%d", other, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", other), `{"name":"b"}`))
 		made(t, s, alice, "POST "+board+"/lists", fmt.Sprintf(`{"label_id":%d}`, same))
 		s.Table(t, []apptest.Call{
 			{Name: "of a group", Do: "POST " + above, As: alice, JSON: `{"name":"area","color":"yellow","description":"<b>"}`, Status: 201,
@@ -42,7 +42,7 @@ func TestLabels(t *testing.T) {
 			{Name: "another", Do: "GET " + at + "/none", Status: 404, Want: `{"message":"404 Label Not Found"}`},
 			{Name: "change one above", Do: "PUT " + at + "/area", As: alice, JSON: `{"color":"red"}`, Status: 404},
 			{Name: "but for its place", Do: "PUT " + at + "/area", As: alice, JSON: `{"priority":1}`, Status: 200, Want: `{"priority":1}`},
-			{Name: "which is none elsewhere", Do: fmt.Sprintf("GET /projects/%d/labels/area", twin), Status: 200, Want: `{"priority":null}`},
+			{Name: "which is none elsewhere", Do: fmt.Sprintf("GET /projects/%d/labels/area", other), Status: 200, Want: `{"priority":null}`},
 			{Name: "change", Do: "PUT " + at + "/bug", As: alice, JSON: `{"new_name":"big/bug","description":"x","priority":null}`, Status: 200, Want: `{"name":"big/bug","description":"x","priority":null}`},
 			{Name: "by a path", Do: "GET " + at + "/big%2Fbug", Status: 200, Want: `{"name":"big/bug"}`},
 			{Name: "named in the body", Do: "PUT " + at, As: alice, JSON: `{"name":"big/bug","new_name":"bug"}`, Status: 200, Want: `{"name":"bug"}`},
@@ -52,13 +52,13 @@ func TestLabels(t *testing.T) {
 			{Name: "unsubscribe", Do: "POST " + at + "/bug/unsubscribe", As: bob, Status: 201, Want: `{"subscribed":false}`},
 			{Do: fmt.Sprintf("POST /projects/%d/issues", id), As: alice, JSON: `{"title":"x","labels":"bug"}`, Status: 201},
 			{Do: fmt.Sprintf("POST /projects/%d/issues", id), As: alice, JSON: `{"title":"y","labels":"bug","confidential":true}`, Status: 201},
-			{Do: fmt.Sprintf("POST /projects/%d/issues", twin), As: alice, JSON: `{"title":"z","labels":"bug"}`, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/issues", other), As: alice, JSON: `{"title":"z","labels":"bug"}`, Status: 201},
 			{Name: "counts", Do: "GET " + at + "?with_counts=true&search=bug", As: alice, Status: 200, Want: `[{"open_issues_count":2,"closed_issues_count":0}]`},
 			{Name: "of what one sees", Do: "GET " + at + "?with_counts=true&search=bug", As: bob, Status: 200, Want: `[{"open_issues_count":1}]`},
 			{Name: "promote as a guest", Do: "PUT " + at + "/bug/promote", As: bob, Status: 403},
 			{Name: "promote in no group", Do: fmt.Sprintf("PUT /projects/%d/labels/x/promote", own), As: alice, Status: 400},
 			{Name: "promote nothing", Do: fmt.Sprintf("PUT /projects/%d/labels/y/promote", own), As: alice, Status: 404},
-			{Do: fmt.Sprintf("POST /projects/%d/labels/bug/subscribe", twin), As: bob, Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/labels/bug/subscribe", other), As: bob, Status: 201},
 			{Name: "promote", Do: "PUT " + at + "/bug/promote", As: alice, Status: 200, Want: `{"name":"bug","is_project_label":false}`},
 			{Name: "with the same name", Do: fmt.Sprintf("GET /groups/%d/issues?labels=bug&confidential=false", sub), Status: 200, Want: `[{"title":"z"},{"title":"x"}]`},
 			{Name: "in lists of boards", Do: "GET " + board, Status: 200, Want: `{"lists":[{"label":{"name":"bug","color":"#ff0000"}}]}`},
@@ -66,7 +66,7 @@ func TestLabels(t *testing.T) {
 			{Name: "delete", Do: fmt.Sprintf("DELETE /groups/%d/labels/bug", sub), As: alice, Status: 204},
 			{Name: "named in the query", Do: "DELETE " + above + "?name=area", As: alice, Status: 204},
 			{Name: "none left", Do: "GET " + at, Status: 200, Want: `[]`},
-			{Do: fmt.Sprintf("GET /projects/%d/issues", twin), Status: 200, Want: `[{"labels":[]}]`},
+			{Do: fmt.Sprintf("GET /projects/%d/issues", other), Status: 200, Want: `[{"labels":[]}]`},
 		})
 	})
 }
@@ -84,9 +84,9 @@ func TestMilestones(t *testing.T) {
 		second := made(t, s, alice, "POST "+at, `{"title":"v2"}`)
 		shared := made(t, s, alice, "POST "+above, `{"title":"all"}`)
 		one := fmt.Sprintf("%s/%d", at, first)
-		twin := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, top))
-		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/milestones", twin), `{"title":"v1.0"}`)
-		board := fmt.Sprintf("/projects/%d/boards/%d", twin, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", twin), `{"name":"b"}`))
+		other := newProject(t, s, alice, "twin", fmt.Sprintf(`,"namespace_id":%d,"visibility":"public"`, top))
+		same := made(t, s, alice, fmt.Sprintf("POST /projects/%d/milestones", other), `{"title":"v1.0"}`)
+		board := fmt.Sprintf("/projects/%d/boards/%d", other, made(t, s, alice, fmt.Sprintf("POST /projects/%d/boards", other), `{"name":"b"}`))
 		s.Check(t, apptest.Call{Do: "PUT " + board, As: alice, JSON: fmt.Sprintf(`{"milestone_id":%d}`, same), Status: 200})
 		made(t, s, alice, "POST "+board+"/lists", fmt.Sprintf(`{"milestone_id":%d}`, same))
 		s.Table(t, []apptest.Call{
@@ -115,7 +115,7 @@ func TestMilestones(t *testing.T) {
 			{Name: "promote", Do: "POST " + one + "/promote", As: alice, Status: 200, Want: fmt.Sprintf(`{"group_id":%d,"iid":2,"title":"v1.0"}`, top)},
 			{Name: "with its issues", Do: fmt.Sprintf("GET %s/%d/issues", above, first), As: alice, Status: 200, Want: `[{"title":"y"},{"title":"x"}]`},
 			{Name: "in place of the duplicate", Do: "GET " + board, Status: 200, Want: fmt.Sprintf(`{"milestone":{"id":%d},"lists":[{"milestone":{"id":%[1]d}}]}`, first)},
-			{Name: "without details", Do: fmt.Sprintf("GET /projects/%d/events?target_type=milestone", twin), Status: 200, Want: `[]`},
+			{Name: "without details", Do: fmt.Sprintf("GET /projects/%d/events?target_type=milestone", other), Status: 200, Want: `[]`},
 			{Name: "another that the group has", Do: fmt.Sprintf("PUT %s/%d", at, second), As: alice, JSON: `{"title":"v1.0"}`, Status: 400},
 			{Name: "delete", Do: fmt.Sprintf("DELETE %s/%d", at, second), As: alice, Status: 204},
 			{Name: "notified", Do: fmt.Sprintf("GET /projects/%d/events?target_type=milestone", id), Status: 200, Want: `[{"action_name":"destroyed","target_title":"v2"}]`},

@@ -16,7 +16,7 @@ import (
 func TestAutoMergeRace(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "build:\n  script: [\"true\"]\n")
+		w := newNamedJobs(t, s, "build:\n  script: [\"true\"]\n")
 		s.Check(t, apptest.Call{Do: "PUT " + w.bench.at(""), As: w.owner, JSON: `{"only_allow_merge_if_pipeline_succeeds":true}`, Status: 200})
 		merges := 0
 		for round := range 10 {
@@ -32,7 +32,7 @@ func TestAutoMergeRace(t *testing.T) {
 }
 
 // raceAuto reports whether the merge request of a round was merged.
-func (w *crew) raceAuto(t *testing.T, round int) bool {
+func (w *namedJobs) raceAuto(t *testing.T, round int) bool {
 	t.Helper()
 	s, branch := w.s, fmt.Sprintf("work-%d", round)
 	w.push(branch, "Work", map[string]string{branch: "work\n"})

@@ -22,7 +22,7 @@ check:
 func TestMergePipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, mergeYAML)
+		w := newNamedJobs(t, s, mergeYAML)
 		at := fmt.Sprintf("/projects/%d", w.project)
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: w.owner, JSON: `{"only_allow_merge_if_pipeline_succeeds":true}`, Status: 200})
 		w.push("work", "work", map[string]string{"work.txt": "work\n"})

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	mergeAt     = "/projects/{id}/merge_requests/{merge_request_iid}"
-	ruleAt      = "/projects/{id}/approval_rules"
-	mergeTalkAt = mergeAt + "/discussions/{discussion_id}"
+	mergeAt           = "/projects/{id}/merge_requests/{merge_request_iid}"
+	ruleAt            = "/projects/{id}/approval_rules"
+	mergeDiscussionAt = mergeAt + "/discussions/{discussion_id}"
 )
 
 // mergeRows are the rows of merge requests. They ask for one that is not there:
@@ -48,13 +48,13 @@ var mergeRows = map[string]ciRow{
 	"DELETE " + mergeAt + "/notes/{note_id}":                            doneBy(project.NoAccess, "/merge_requests/99/notes/1", "", 404),
 	"GET " + mergeAt + "/discussions":                                   seen("/merge_requests/99/discussions", 404),
 	"POST " + mergeAt + "/discussions":                                  doneBy(project.NoAccess, "/merge_requests/99/discussions", `{"body":"x"}`, 404),
-	"GET " + mergeTalkAt:                                                seen("/merge_requests/99/discussions/x", 404),
-	"PUT " + mergeTalkAt:                                                doneBy(project.NoAccess, "/merge_requests/99/discussions/x", `{"resolved":true}`, 404),
-	"GET " + mergeTalkAt + "/notes":                                     seen("/merge_requests/99/discussions/x/notes", 404),
-	"GET " + mergeTalkAt + "/notes/{note_id}":                           seen("/merge_requests/99/discussions/x/notes/1", 404),
-	"POST " + mergeTalkAt + "/notes":                                    doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes", `{"body":"x"}`, 404),
-	"PUT " + mergeTalkAt + "/notes/{note_id}":                           doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", `{"body":"x"}`, 404),
-	"DELETE " + mergeTalkAt + "/notes/{note_id}":                        doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", "", 404),
+	"GET " + mergeDiscussionAt:                                          seen("/merge_requests/99/discussions/x", 404),
+	"PUT " + mergeDiscussionAt:                                          doneBy(project.NoAccess, "/merge_requests/99/discussions/x", `{"resolved":true}`, 404),
+	"GET " + mergeDiscussionAt + "/notes":                               seen("/merge_requests/99/discussions/x/notes", 404),
+	"GET " + mergeDiscussionAt + "/notes/{note_id}":                     seen("/merge_requests/99/discussions/x/notes/1", 404),
+	"POST " + mergeDiscussionAt + "/notes":                              doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes", `{"body":"x"}`, 404),
+	"PUT " + mergeDiscussionAt + "/notes/{note_id}":                     doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", `{"body":"x"}`, 404),
+	"DELETE " + mergeDiscussionAt + "/notes/{note_id}":                  doneBy(project.NoAccess, "/merge_requests/99/discussions/x/notes/1", "", 404),
 	"GET " + mergeAt + "/draft_notes":                                   doneBy(project.NoAccess, "/merge_requests/99/draft_notes", "", 404),
 	"POST " + mergeAt + "/draft_notes":                                  doneBy(project.NoAccess, "/merge_requests/99/draft_notes", `{"note":"x"}`, 404),
 	"POST " + mergeAt + "/draft_notes/bulk_publish":                     doneBy(project.NoAccess, "/merge_requests/99/draft_notes/bulk_publish", "", 404),

@@ -10,7 +10,7 @@ import (
 func TestDownstreamPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		other := w.newProject("lib", `job: {script: [x]}`)
 		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `
 variables: {COLOR: red}
@@ -70,7 +70,7 @@ last: {stage: two, script: [x]}
 func TestChildPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "one", map[string]string{
 			".gitlab-ci.yml": `
 stages: [make, run]
@@ -121,7 +121,7 @@ toodeep: {trigger: {include: child.yml}, allow_failure: true}
 func TestVariablePrecedence(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		var group struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /groups", As: w.owner, JSON: `{"path":"team","name":"team"}`, Status: 201}).JSON(t, &group)
 		var made struct{ ID int64 }
@@ -216,7 +216,7 @@ review: {script: [x], environment: review/one}
 func TestBridgeFollowsPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		other := w.newProject("lib", `job: {script: [x]}`)
 		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `
 stages: [one, two]
@@ -256,7 +256,7 @@ last: {stage: two, script: [x]}
 func TestMirrorPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		other := w.newProject("lib", `job: {script: [x]}`)
 		yaml := "shown: {needs: [{pipeline: alice/lib}]}\nlast: {stage: deploy, script: [x]}\n"
 		none := w.push("main", "none", map[string]string{".gitlab-ci.yml": yaml})

@@ -12,7 +12,7 @@ import (
 func TestResourceGroups(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		yaml := map[string]string{".gitlab-ci.yml": `
 workflow: {auto_cancel: {on_new_commit: none}}
 deploy: {script: [x], resource_group: "$CI_DEFAULT_BRANCH/box"}
@@ -63,7 +63,7 @@ deploy: {stage: deploy, script: [x], resource_group: "$CI_DEFAULT_BRANCH/box"}
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `
 stages: [deploy, stop]
 review: {stage: deploy, script: [x], environment: {name: "review/$CI_COMMIT_REF_NAME", url: "https://$CI_ENVIRONMENT_SLUG.example.com", on_stop: halt, auto_stop_in: 2 days}}
@@ -156,7 +156,7 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, `a: {script: [x]}`)
+		w := newNamedJobs(t, s, `a: {script: [x]}`)
 		bobID, bob := s.User(t, "bob")
 		member(t, s, w.owner, w.project, bobID, 40)
 		at := w.bench.at("/triggers")
@@ -200,7 +200,7 @@ func TestTriggers(t *testing.T) {
 func TestPipelineSchedules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, `a: {script: [x], rules: [{if: $CI_PIPELINE_SOURCE == "schedule"}]}`)
+		w := newNamedJobs(t, s, `a: {script: [x], rules: [{if: $CI_PIPELINE_SOURCE == "schedule"}]}`)
 		bobID, bob := s.User(t, "bob")
 		member(t, s, w.owner, w.project, bobID, 30)
 		carolID, carol := s.User(t, "carol")

@@ -13,7 +13,7 @@ import (
 func TestPipelineInputs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, `spec:
+		w := newNamedJobs(t, s, `spec:
   inputs:
     name: {default: plain}
     count: {type: number, default: 1}
@@ -73,7 +73,7 @@ func TestPipelineInputs(t *testing.T) {
 func TestLintKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "include: '/$OPEN-$GUARDED.yml'\na: {script: [x]}\n")
+		w := newNamedJobs(t, s, "include: '/$OPEN-$GUARDED.yml'\na: {script: [x]}\n")
 		_, dave := s.User(t, "dave")
 		_, mary := s.User(t, "mary")
 		for _, c := range []apptest.Call{
@@ -100,7 +100,7 @@ func TestLintKeepsSecrets(t *testing.T) {
 func TestOutdatedDeployments(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		set := func(body string) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: w.at("PUT", ""), As: w.owner, JSON: body, Status: 200})
@@ -151,7 +151,7 @@ func TestOutdatedDeployments(t *testing.T) {
 func TestPipelineSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "a: {script: [x], interruptible: true}\n")
+		w := newNamedJobs(t, s, "a: {script: [x], interruptible: true}\n")
 		first := w.push("main", "one", map[string]string{"x": "1"})
 		w.push("main", "two", map[string]string{"x2": "1"})
 		w.see(first, "canceled | a:canceled")

@@ -10,7 +10,7 @@ import (
 func TestPipelineStages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
 stages: [build, test, deploy]
 compile: {stage: build, script: [make]}
@@ -34,7 +34,7 @@ last: {stage: deploy, script: [ship], when: always}
 func TestPipelineNeeds(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
 stages: [build, test, deploy]
 a: {stage: build, script: [x]}
@@ -70,7 +70,7 @@ f: {stage: deploy, script: [x]}
 func TestManualAndDelayedJobs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
 stages: [one, two, three]
 optional: {stage: one, script: [x], when: manual}
@@ -118,7 +118,7 @@ end: {stage: three, script: [x]}
 func TestJobRetry(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
 often: {script: [x], retry: 2}
 system: {script: [x], retry: {max: 1, when: runner_system_failure}}
@@ -154,7 +154,7 @@ soft: {script: [x], allow_failure: {exit_codes: [3]}}
 func TestCancelPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		yaml := map[string]string{".gitlab-ci.yml": `
 stages: [one, two]
 a: {stage: one, script: [x], interruptible: true}
@@ -199,7 +199,7 @@ b: {script: [x]}
 func TestPushPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		yaml := `
 workflow: {name: 'built of $CI_COMMIT_BRANCH', rules: [{if: $CI_COMMIT_BRANCH == "none", when: never}, {when: always}]}
 a: {script: [x], rules: [{changes: ["*.go"]}]}

@@ -119,7 +119,7 @@ func TestPlaceRoles(t *testing.T) {
 	rows := placeRows(t)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		requireRows(t, s, rows)
-		st := newStage(t, s)
+		st := newPlaceFixture(t, s)
 		for _, v := range []project.Visibility{project.Private, project.Internal, project.Public} {
 			shared := st.build(t, v)
 			for endpoint, r := range rows {
@@ -147,7 +147,7 @@ func placeRows(t *testing.T) map[string]placeRole {
 	t.Helper()
 	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
 		tokenPlaceRoles, forkPlaceRoles, accessTokenRoles("/projects/{id}", project.Maintainer), accessTokenRoles("/groups/{id}", project.Owner),
-		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, shelfPlaceRoles, errorPlaceRoles, transferPlaceRoles,
+		repositoryPlaceRoles, refPlaceRoles, ciPlaceRoles, runnerPlaceRoles, storagePlaceRoles, eventPlaceRoles, planPlaceRoles, mergePlaceRoles, snippetWikiPlaceRoles, errorPlaceRoles, transferPlaceRoles,
 		notificationPlaceRoles, alertPlaceRoles, pagesPlaceRoles, inboxPlaceRoles, releasePlaceRoles, operatePlaceRoles, packagePlaceRoles, hookPlaceRoles, searchPlaceRoles)
 }
 
@@ -177,8 +177,8 @@ func requireRows(t *testing.T, s *apptest.Server, rows map[string]placeRole) {
 	}
 }
 
-// stage has the callers, and builds places for them.
-type stage struct {
+// placeFixture has the callers, and builds places for them.
+type placeFixture struct {
 	s       *apptest.Server
 	callers []string
 	ids     map[string]int64
@@ -191,9 +191,9 @@ type stage struct {
 // scene is a group with a project in it; the callers are members of both.
 type scene struct{ group, project int64 }
 
-func newStage(t *testing.T, s *apptest.Server) *stage {
+func newPlaceFixture(t *testing.T, s *apptest.Server) *placeFixture {
 	t.Helper()
-	st := &stage{s: s, ids: map[string]int64{}, tokens: map[string]string{"nobody": ""}, filled: map[int64]bool{}}
+	st := &placeFixture{s: s, ids: map[string]int64{}, tokens: map[string]string{"nobody": ""}, filled: map[int64]bool{}}
 	st.callers = []string{"nobody", "outsider", "external", "guest", "reporter", "developer", "maintainer", "owner", "admin", "blocked"}
 	for _, name := range append(st.callers[1:], "stranger") {
 		if name == "admin" {
@@ -213,7 +213,7 @@ func newStage(t *testing.T, s *apptest.Server) *stage {
 }
 
 // build makes a fresh place with all members.
-func (st *stage) build(t *testing.T, v project.Visibility) scene {
+func (st *placeFixture) build(t *testing.T, v project.Visibility) scene {
 	t.Helper()
 	st.serial++
 	p, by := st.s.Projects, actor.System()
@@ -262,7 +262,7 @@ func (r placeRole) want(caller string, v project.Visibility) int {
 	return r.ok
 }
 
-func (st *stage) play(t *testing.T, endpoint string, r placeRole, caller string, v project.Visibility, shared scene) {
+func (st *placeFixture) play(t *testing.T, endpoint string, r placeRole, caller string, v project.Visibility, shared scene) {
 	t.Helper()
 	want, at := r.want(caller, v), shared
 	if want < 300 && !strings.HasPrefix(endpoint, "GET ") {
@@ -279,7 +279,7 @@ func (st *stage) play(t *testing.T, endpoint string, r placeRole, caller string,
 }
 
 // send sends the request of a row, about a place, as a caller.
-func (st *stage) send(t *testing.T, endpoint string, r placeRole, caller string, at scene) apptest.Answer {
+func (st *placeFixture) send(t *testing.T, endpoint string, r placeRole, caller string, at scene) apptest.Answer {
 	t.Helper()
 	id, path := at.project, fmt.Sprintf("/projects/%d", at.project)
 	if strings.Contains(endpoint, "/groups/") || strings.HasSuffix(endpoint, " in a group") {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	issueAt = "/projects/{id}/issues/{issue_iid}"
-	talkAt  = issueAt + "/discussions/{discussion_id}"
+	issueAt      = "/projects/{id}/issues/{issue_iid}"
+	discussionAt = issueAt + "/discussions/{discussion_id}"
 )
 
 // planRows are the rows of planned work. Those of issues ask for one that is not
@@ -58,13 +58,13 @@ var planRows = func() map[string]ciRow {
 		"DELETE " + issueAt + "/notes/{note_id}":                            doneBy(project.NoAccess, "/issues/99/notes/1", "", 404),
 		"GET " + issueAt + "/discussions":                                   seen("/issues/99/discussions", 404),
 		"POST " + issueAt + "/discussions":                                  doneBy(project.NoAccess, "/issues/99/discussions", `{"body":"x"}`, 404),
-		"GET " + talkAt:                                                     seen("/issues/99/discussions/x", 404),
-		"PUT " + talkAt:                                                     doneBy(project.NoAccess, "/issues/99/discussions/x", `{"resolved":true}`, 404),
-		"GET " + talkAt + "/notes":                                          seen("/issues/99/discussions/x/notes", 404),
-		"GET " + talkAt + "/notes/{note_id}":                                seen("/issues/99/discussions/x/notes/1", 404),
-		"POST " + talkAt + "/notes":                                         doneBy(project.NoAccess, "/issues/99/discussions/x/notes", `{"body":"x"}`, 404),
-		"PUT " + talkAt + "/notes/{note_id}":                                doneBy(project.NoAccess, "/issues/99/discussions/x/notes/1", `{"body":"x"}`, 404),
-		"DELETE " + talkAt + "/notes/{note_id}":                             doneBy(project.NoAccess, "/issues/99/discussions/x/notes/1", "", 404),
+		"GET " + discussionAt:                                               seen("/issues/99/discussions/x", 404),
+		"PUT " + discussionAt:                                               doneBy(project.NoAccess, "/issues/99/discussions/x", `{"resolved":true}`, 404),
+		"GET " + discussionAt + "/notes":                                    seen("/issues/99/discussions/x/notes", 404),
+		"GET " + discussionAt + "/notes/{note_id}":                          seen("/issues/99/discussions/x/notes/1", 404),
+		"POST " + discussionAt + "/notes":                                   doneBy(project.NoAccess, "/issues/99/discussions/x/notes", `{"body":"x"}`, 404),
+		"PUT " + discussionAt + "/notes/{note_id}":                          doneBy(project.NoAccess, "/issues/99/discussions/x/notes/1", `{"body":"x"}`, 404),
+		"DELETE " + discussionAt + "/notes/{note_id}":                       doneBy(project.NoAccess, "/issues/99/discussions/x/notes/1", "", 404),
 		"PUT /projects/{id}/labels/{name}/promote":                          doneBy(project.Planner, "/labels/none/promote", "", 404),
 		"POST /projects/{id}/milestones/{milestone_id}/promote":             doneBy(project.Planner, "/milestones/999999/promote", "", 404),
 	}
@@ -137,7 +137,7 @@ var (
 
 // issueCall is a request about an issue that is there, and who may send it.
 type issueCall struct {
-	do, json string // {note} is one of the author's, {foreign} one of the owner's, {talk} a thread
+	do, json string // {note} is one of the author's, {foreign} one of the owner's, {discussion} a thread
 	need     project.Level
 	mine     bool // also for the author and the assignee
 	open     bool // also for anonymous callers
@@ -199,12 +199,12 @@ func TestIssueRoles(t *testing.T) {
 					var i struct{ IID, ID int64 }
 					s.Check(t, apptest.Call{Do: "POST " + at, As: tokens["author"], JSON: fmt.Sprintf(`{"title":"t","confidential":%t,"assignee_ids":[%d]}`, confidential, ids["assignee"]), Status: 201}).JSON(t, &i)
 					place := fmt.Sprintf("%s/%d", at, i.IID)
-					var talk struct{ ID string }
+					var discussion struct{ ID string }
 					note := made(t, s, tokens["author"], "POST "+place+"/notes", `{"body":"x"}`)
 					foreign := made(t, s, tokens["owner"], "POST "+place+"/notes", `{"body":"x"}`)
-					s.Check(t, apptest.Call{Do: "POST " + place + "/discussions", As: tokens["author"], JSON: `{"body":"x"}`, Status: 201}).JSON(t, &talk)
+					s.Check(t, apptest.Call{Do: "POST " + place + "/discussions", As: tokens["author"], JSON: `{"body":"x"}`, Status: 201}).JSON(t, &discussion)
 					s.Check(t, apptest.Call{Do: "POST " + place + "/links", As: tokens["owner"], JSON: fmt.Sprintf(`{"target_project_id":%d,"target_issue_iid":1}`, p), Status: 201})
-					return strings.NewReplacer("{at}", place, "{note}", fmt.Sprint(note), "{foreign}", fmt.Sprint(foreign), "{talk}", talk.ID,
+					return strings.NewReplacer("{at}", place, "{note}", fmt.Sprint(note), "{foreign}", fmt.Sprint(foreign), "{talk}", discussion.ID,
 						"{id}", fmt.Sprint(first), "{project}", fmt.Sprint(p))
 				}
 				shared := newIssue()

@@ -18,9 +18,9 @@ type refRow struct {
 }
 
 const (
-	commitAt     = "/projects/{id}/repository/commits/{sha}"
-	commitTalkAt = commitAt + "/discussions/{discussion_id}"
-	fileAt       = "/projects/{id}/repository/files/{file_path}"
+	commitAt           = "/projects/{id}/repository/commits/{sha}"
+	commitDiscussionAt = commitAt + "/discussions/{discussion_id}"
+	fileAt             = "/projects/{id}/repository/files/{file_path}"
 )
 
 func refRead(path string) refRow { return refRow{path: path, code: true, open: true, ok: 200} }
@@ -63,15 +63,15 @@ var refRows = map[string]refRow{
 	"POST " + commitAt + "/revert":      refWrite("/repository/commits/main/revert", `{"branch":"main"}`, 201),
 	"POST " + commitAt + "/comments":    {path: "/repository/commits/main/comments", json: `{"note":"n"}`, code: true, ok: 201},
 
-	"GET " + commitAt + "/discussions":            refRead("/repository/commits/main/discussions"),
-	"POST " + commitAt + "/discussions":           {path: "/repository/commits/main/discussions", json: `{"body":"n"}`, code: true, ok: 201},
-	"GET " + commitTalkAt:                         refLacks("/repository/commits/main/discussions/x"),
-	"GET " + commitTalkAt + "/notes":              refLacks("/repository/commits/main/discussions/x/notes"),
-	"POST " + commitTalkAt + "/notes":             {path: "/repository/commits/main/discussions/x/notes", json: `{"body":"n"}`, code: true, ok: 404},
-	"GET " + commitTalkAt + "/notes/{note_id}":    refLacks("/repository/commits/main/discussions/x/notes/1"),
-	"PUT " + commitTalkAt + "/notes/{note_id}":    {path: "/repository/commits/main/discussions/x/notes/1", json: `{"body":"n"}`, code: true, ok: 404},
-	"DELETE " + commitTalkAt + "/notes/{note_id}": {path: "/repository/commits/main/discussions/x/notes/1", code: true, ok: 404},
-	"POST /projects/{id}/statuses/{sha}":          refWrite("/statuses/main", `{"state":"success"}`, 201),
+	"GET " + commitAt + "/discussions":                  refRead("/repository/commits/main/discussions"),
+	"POST " + commitAt + "/discussions":                 {path: "/repository/commits/main/discussions", json: `{"body":"n"}`, code: true, ok: 201},
+	"GET " + commitDiscussionAt:                         refLacks("/repository/commits/main/discussions/x"),
+	"GET " + commitDiscussionAt + "/notes":              refLacks("/repository/commits/main/discussions/x/notes"),
+	"POST " + commitDiscussionAt + "/notes":             {path: "/repository/commits/main/discussions/x/notes", json: `{"body":"n"}`, code: true, ok: 404},
+	"GET " + commitDiscussionAt + "/notes/{note_id}":    refLacks("/repository/commits/main/discussions/x/notes/1"),
+	"PUT " + commitDiscussionAt + "/notes/{note_id}":    {path: "/repository/commits/main/discussions/x/notes/1", json: `{"body":"n"}`, code: true, ok: 404},
+	"DELETE " + commitDiscussionAt + "/notes/{note_id}": {path: "/repository/commits/main/discussions/x/notes/1", code: true, ok: 404},
+	"POST /projects/{id}/statuses/{sha}":                refWrite("/statuses/main", `{"state":"success"}`, 201),
 
 	"GET " + fileAt:            refRead("/repository/files/x?ref=main"),
 	"GET " + fileAt + "/raw":   refRead("/repository/files/x/raw?ref=main"),

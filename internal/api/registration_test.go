@@ -66,7 +66,7 @@ func TestRunnersTokenOfJob(t *testing.T) {
 		j := b.run()
 		var got map[string]any
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d", b.project), Header: map[string]string{"JOB-TOKEN": j.Token}, Status: 200}).JSON(t, &got)
-		if _, told := got["runners_token"]; told {
+		if _, shown := got["runners_token"]; shown {
 			t.Error("a job is told the registration token")
 		}
 	})

@@ -78,13 +78,13 @@ func TestRepositoryFeature(t *testing.T) {
 	}{
 		{name: "for members", settings: featureLevel("private"), read: refuse,
 			write: map[string]int{"nobody": 401, "outsider": 403, "external": 403, "guest": 403, "reporter": 403}},
-		{name: "turned off", settings: featureLevel("disabled"), read: everybody(403), write: everybody(403, "nobody", 401)},
-		{name: "archived", archived: true, write: everybody(403, "nobody", 401)},
+		{name: "turned off", settings: featureLevel("disabled"), read: allRoles(403), write: allRoles(403, "nobody", 401)},
+		{name: "archived", archived: true, write: allRoles(403, "nobody", 401)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-				st := newStage(t, s)
+				st := newPlaceFixture(t, s)
 				at := st.build(t, project.Public)
 				fillRepository(t, s, at.project)
 				if tt.settings != "" {
@@ -111,8 +111,8 @@ func featureLevel(level string) string {
 	return fmt.Sprintf(`{"repository_access_level":%[1]q,"merge_requests_access_level":%[1]q,"builds_access_level":%[1]q}`, level)
 }
 
-// everybody gets the same answer, but for a caller with his own.
-func everybody(status int, other ...any) map[string]int {
+// allRoles gets the same answer, but for a caller with his own.
+func allRoles(status int, other ...any) map[string]int {
 	all := map[string]int{}
 	for _, name := range []string{"nobody", "outsider", "external", "guest", "reporter", "developer", "maintainer", "owner", "admin"} {
 		all[name] = status
@@ -133,7 +133,7 @@ func answerOf(table map[string]int, caller string) int {
 	return 200
 }
 
-func (st *stage) expect(t *testing.T, caller, method string, at scene, path, body string, want int) {
+func (st *placeFixture) expect(t *testing.T, caller, method string, at scene, path, body string, want int) {
 	t.Helper()
 	got := st.s.Send(t, apptest.Call{Do: fmt.Sprintf("%s /projects/%d%s", method, at.project, path), As: st.tokens[caller], JSON: body})
 	if got.Status != want {

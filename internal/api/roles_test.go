@@ -266,7 +266,7 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
-		eventRoles, planRoles, mergeRoles, shelfRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles, operateRoles, packageRoles, hookRoles, searchRoles)
+		eventRoles, planRoles, mergeRoles, snippetWikiRoles, notificationRoles, alertRoles, errorRoles, transferRoles, pagesRoles, inboxRoles, releaseRoles, operateRoles, packageRoles, hookRoles, searchRoles)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		var doc struct {
 			Paths map[string]map[string]json.RawMessage
@@ -285,7 +285,7 @@ func TestRoles(t *testing.T) {
 			t.Fatalf("the document has only %d endpoints", len(endpoints))
 		}
 		n := 0
-		var shared *cast
+		var shared *roleFixture
 		for _, endpoint := range endpoints {
 			if slices.Contains(open, endpoint) {
 				continue
@@ -298,12 +298,12 @@ func TestRoles(t *testing.T) {
 			t.Run(endpoint, func(t *testing.T) {
 				if r.changesUser() {
 					n++
-					newCast(t, s, n).play(t, r)
+					newRoleFixture(t, s, n).play(t, r)
 					return
 				}
 				if shared == nil {
 					n++
-					shared = newCast(t, s, n)
+					shared = newRoleFixture(t, s, n)
 				}
 				shared.play(t, r)
 			})
@@ -327,9 +327,9 @@ func (r role) changesUser() bool {
 	})
 }
 
-// cast is the callers and objects of requests. Creating them takes most of the
+// roleFixture is the callers and objects of requests. Creating them takes most of the
 // time, so they are shared by all requests that leave them as they are.
-type cast struct {
+type roleFixture struct {
 	s      *apptest.Server
 	n      int
 	other  int64 // the user whom the requests are about
@@ -340,9 +340,9 @@ type cast struct {
 	kept   map[string]string // the objects, until a caller may change them
 }
 
-func newCast(t *testing.T, s *apptest.Server, n int) *cast {
+func newRoleFixture(t *testing.T, s *apptest.Server, n int) *roleFixture {
 	t.Helper()
-	c := &cast{s: s, n: n, tokens: map[string]string{}, kept: map[string]string{}}
+	c := &roleFixture{s: s, n: n, tokens: map[string]string{}, kept: map[string]string{}}
 	if n == 1 {
 		s.User(t, "other")
 	}
@@ -371,7 +371,7 @@ func newCast(t *testing.T, s *apptest.Server, n int) *cast {
 }
 
 // play sends the row's request as each caller in turn, with fresh things.
-func (c *cast) play(t *testing.T, r role) {
+func (c *roleFixture) play(t *testing.T, r role) {
 	t.Helper()
 	self := strings.Contains(r.do, "/self")
 	for _, p := range []struct {
@@ -397,7 +397,7 @@ func (c *cast) play(t *testing.T, r role) {
 	}
 }
 
-func (c *cast) send(t *testing.T, r role, as string, status int) {
+func (c *roleFixture) send(t *testing.T, r role, as string, status int) {
 	t.Helper()
 	if status < 300 && !strings.HasPrefix(r.do, "GET ") {
 		defer clear(c.kept)
@@ -420,7 +420,7 @@ func (c *cast) send(t *testing.T, r role, as string, status int) {
 }
 
 // fill replaces the names of objects by objects that exist.
-func (c *cast) fill(t *testing.T, text string) string {
+func (c *roleFixture) fill(t *testing.T, text string) string {
 	t.Helper()
 	return paramPattern.ReplaceAllStringFunc(text, func(name string) string {
 		switch name {
@@ -443,7 +443,7 @@ func (c *cast) fill(t *testing.T, text string) string {
 }
 
 // create creates the object that a name stands for.
-func (c *cast) create(t *testing.T, name string) string {
+func (c *roleFixture) create(t *testing.T, name string) string {
 	t.Helper()
 	s := c.s
 	open := project.Public
@@ -498,7 +498,7 @@ func (c *cast) create(t *testing.T, name string) string {
 }
 
 // Path is one that nothing has.
-func (c *cast) path() string {
+func (c *roleFixture) path() string {
 	c.things++
 	return fmt.Sprintf("thing%d-%d", c.n, c.things)
 }

@@ -18,7 +18,7 @@ func TestReadOnlyTokenSeesNoSecrets(t *testing.T) {
 	t.Parallel()
 	rows := placeRows(t)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		st := newStage(t, s)
+		st := newPlaceFixture(t, s)
 		at := st.build(t, project.Private)
 		fillRepository(t, s, at.project)
 		reader := s.Token(t, st.ids["owner"], "read_api")
@@ -74,7 +74,7 @@ func TestReadOnlyTokenSeesNoSecrets(t *testing.T) {
 func TestBridgesHidePrivateDownstream(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		w := newCrew(t, s, "")
+		w := newNamedJobs(t, s, "")
 		other := w.newProject("lib", `job: {script: [x]}`)
 		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `free: {trigger: alice/lib}`})
 		w.settled()

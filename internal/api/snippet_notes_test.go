@@ -27,23 +27,23 @@ func TestSnippetNotes(t *testing.T) {
 			Notes []struct{ ID int64 }
 		}
 		s.Check(t, apptest.Call{Do: "POST " + at + "/discussions", As: alice, JSON: `{"body":"thread"}`, Status: 201}).JSON(t, &thread)
-		note, talk := fmt.Sprintf("%s/notes/%d", at, first), at+"/discussions/"+thread.ID
+		note, discussion := fmt.Sprintf("%s/notes/%d", at, first), at+"/discussions/"+thread.ID
 		s.Table(t, []apptest.Call{
 			{Name: "a note", Do: "GET " + note, Status: 200, Want: fmt.Sprintf(`{"id":%d,"type":null,"body":"first","author":{"username":"bob"},"system":false,"noteable_id":%d,"noteable_type":"Snippet","project_id":%d,
 				"resolvable":false,"internal":false,"noteable_iid":null}`, first, id, p), Not: []string{`"resolved"`}},
 			{Name: "the newest first", Do: "GET " + at + "/notes", Status: 200, Want: `[{"body":"thread","type":"DiscussionNote","resolvable":false},{"body":"first"}]`},
 			{Name: "the oldest first", Do: "GET " + at + "/notes?sort=asc", Status: 200, Want: `[{"body":"first"},{"body":"thread"}]`},
-			{Name: "reply", Do: "POST " + talk + "/notes", As: bob, JSON: `{"body":"reply"}`, Status: 201, Want: `{"type":"DiscussionNote","body":"reply"}`},
+			{Name: "reply", Do: "POST " + discussion + "/notes", As: bob, JSON: `{"body":"reply"}`, Status: 201, Want: `{"type":"DiscussionNote","body":"reply"}`},
 			{Name: "discussions", Do: "GET " + at + "/discussions", Status: 200, Want: `[{"individual_note":true,"notes":[{"body":"first"}]},{"individual_note":false,"notes":[{"body":"thread"},{"body":"reply"}]}]`},
-			{Name: "a discussion", Do: "GET " + talk, Status: 200, Want: `{"notes":[{"body":"thread"},{"body":"reply"}]}`},
+			{Name: "a discussion", Do: "GET " + discussion, Status: 200, Want: `{"notes":[{"body":"thread"},{"body":"reply"}]}`},
 			{Name: "no discussion", Do: "GET " + at + "/discussions/none", Status: 404},
 			{Name: "nothing said", Do: "POST " + at + "/notes", As: bob, JSON: `{"body":" "}`, Status: 400},
 			{Name: "nothing is internal here", Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"x","internal":true}`, Status: 403},
 			{Name: "nor at a place in a diff", Do: "POST " + at + "/discussions", As: alice, JSON: `{"body":"x","position":{"base_sha":"a","start_sha":"a","head_sha":"a","position_type":"text","new_path":"x","new_line":1}}`, Status: 400},
-			{Name: "nor settled", Do: "PUT " + talk, As: alice, JSON: `{"resolved":true}`, Status: 405},
-			{Name: "not even one note", Do: fmt.Sprintf("PUT %s/notes/%d", talk, thread.Notes[0].ID), As: alice, JSON: `{"resolved":true}`, Status: 403},
+			{Name: "nor settled", Do: "PUT " + discussion, As: alice, JSON: `{"resolved":true}`, Status: 405},
+			{Name: "not even one note", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, thread.Notes[0].ID), As: alice, JSON: `{"resolved":true}`, Status: 403},
 			{Name: "change", Do: "PUT " + note, As: bob, JSON: `{"body":"changed"}`, Status: 200, Want: `{"body":"changed"}`},
-			{Name: "change in a thread", Do: fmt.Sprintf("PUT %s/notes/%d", talk, thread.Notes[0].ID), As: alice, JSON: `{"body":"changed too"}`, Status: 200, Want: `{"body":"changed too"}`},
+			{Name: "change in a thread", Do: fmt.Sprintf("PUT %s/notes/%d", discussion, thread.Notes[0].ID), As: alice, JSON: `{"body":"changed too"}`, Status: 200, Want: `{"body":"changed too"}`},
 			{Name: "by another project", Do: fmt.Sprintf("GET /projects/%d/snippets/%d/notes", q, id), As: alice, Status: 404},
 			{Name: "one of a user", Do: fmt.Sprintf("GET /projects/%d/snippets/%d/notes", p, own), As: alice, Status: 404},
 			{Name: "events", Do: fmt.Sprintf("GET /projects/%d/events?action=commented", p), Status: 200, Want: `[{"action_name":"commented on","target_type":"DiscussionNote","target_title":"t","note":{"body":"reply","noteable_type":"Snippet"}},
@@ -66,12 +66,12 @@ func TestSnippetNotes(t *testing.T) {
 	})
 }
 
-// TestSnippetNoteRoles talks as everybody about snippets of each visibility in a
+// TestSnippetNoteRoles list as everybody about snippets of each visibility in a
 // public project, and looks for what was said in the events that each one reads.
 func TestSnippetNoteRoles(t *testing.T) {
 	t.Parallel()
 	calls := []struct {
-		do, json string // {note} is one of the author's, {talk} a thread
+		do, json string // {note} is one of the author's, {discussion} a thread
 		need     project.Level
 		ok       int
 	}{
@@ -131,12 +131,12 @@ func TestSnippetNoteRoles(t *testing.T) {
 		for _, visibility := range []string{"public", "internal", "private"} {
 			id := made(t, s, author, fmt.Sprintf("POST /projects/%d/snippets", p), fmt.Sprintf(`{"title":"t","content":"x","visibility":%q}`, visibility))
 			ids[visibility], at[visibility] = id, fmt.Sprintf("/projects/%d/snippets/%d", p, id)
-			var talk struct {
+			var discussion struct {
 				ID    string
 				Notes []struct{ ID int64 }
 			}
-			s.Check(t, apptest.Call{Do: "POST " + at[visibility] + "/discussions", As: author, JSON: fmt.Sprintf(`{"body":"SECRET-%s"}`, visibility), Status: 201}).JSON(t, &talk)
-			names := strings.NewReplacer("{at}", at[visibility], "{note}", fmt.Sprint(talk.Notes[0].ID), "{talk}", talk.ID, "{visibility}", visibility)
+			s.Check(t, apptest.Call{Do: "POST " + at[visibility] + "/discussions", As: author, JSON: fmt.Sprintf(`{"body":"SECRET-%s"}`, visibility), Status: 201}).JSON(t, &discussion)
+			names := strings.NewReplacer("{at}", at[visibility], "{note}", fmt.Sprint(discussion.Notes[0].ID), "{talk}", discussion.ID, "{visibility}", visibility)
 			secret[visibility] = names.Replace("{at}/notes/{note}")
 			for name, level := range levels {
 				for _, c := range calls {

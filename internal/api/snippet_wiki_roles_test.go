@@ -6,9 +6,9 @@ import (
 	"svc/internal/project"
 )
 
-// shelfRows are the rows of snippets and wikis. Most ask for one that is not
+// snippetWikiRows are the rows of snippets and wikis. Most ask for one that is not
 // there: TestSnippetNoteRoles has some.
-var shelfRows = func() map[string]ciRow {
+var snippetWikiRows = func() map[string]ciRow {
 	const snippets, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
 	const thread = one + "/discussions/{discussion_id}"
 	rows := map[string]ciRow{
@@ -50,7 +50,7 @@ var shelfRows = func() map[string]ciRow {
 }()
 
 var (
-	shelfRoles = rowRoles(shelfRows, map[string]role{
+	snippetWikiRoles = rowRoles(snippetWikiRows, map[string]role{
 		"GET /snippets":                                  ownRead("GET /snippets"),
 		"POST /snippets":                                 own("POST /snippets", `{"title":"x","content":"x"}`, 201),
 		"GET /snippets/public":                           ownRead("GET /snippets/public"),
@@ -62,5 +62,5 @@ var (
 		"GET /snippets/{id}/files/{ref}/{file_path}/raw": {"GET /snippets/999999/files/main/x/raw", "", 404, 404, 404, 404, 403},
 		"GET /snippets/{id}/user_agent_detail":           {"GET /snippets/999999/user_agent_detail", "", 401, 403, 404, 404, 403},
 	})
-	shelfPlaceRoles = rowPlaceRoles(shelfRows)
+	snippetWikiPlaceRoles = rowPlaceRoles(snippetWikiRows)
 )

@@ -46,13 +46,13 @@ func TestSuggestions(t *testing.T) {
 		if len(first) != 1 || len(last) != 1 || len(win) != 1 || len(many) != 3 || len(none) != 0 {
 			t.Fatalf("suggestions %v, %v, %v, %v, %v", first, last, win, many, none)
 		}
-		talk := at + "/discussions/" + thread
+		discussion := at + "/discussions/" + thread
 		apply := func(list ...suggestion) string { return fmt.Sprintf("PUT /suggestions/%d/apply", list[0].ID) }
 		s.Table(t, []apptest.Call{
-			{Name: "of a note", Do: "GET " + talk, Status: 200, Want: `{"notes":[{"suggestions":[{"from_line":1,"to_line":2,"appliable":true,"applicable":true,"applied":false,"from_content":"one\ntwo\n","to_content":"ONE\nTWO\n"}]}]}`},
+			{Name: "of a note", Do: "GET " + discussion, Status: 200, Want: `{"notes":[{"suggestions":[{"from_line":1,"to_line":2,"appliable":true,"applicable":true,"applied":false,"from_content":"one\ntwo\n","to_content":"ONE\nTWO\n"}]}]}`},
 			{Name: "in the list", Do: "GET " + at + "/discussions?per_page=1&page=4", Status: 200, Want: `[{"notes":[{"suggestions":[
 				{"from_line":1,"to_line":6,"to_content":"x\n"},{"from_line":4,"to_line":4,"from_content":"four\n","to_content":"` + "```" + `\n"},{"to_content":""}]}]}]`},
-			{Name: "in a reply", Do: "POST " + talk + "/notes", As: alice, JSON: `{"body":"` + "```suggestion\\n2\\n```" + `"}`, Status: 201, Want: `{"suggestions":[{"from_line":2,"to_line":2}]}`},
+			{Name: "in a reply", Do: "POST " + discussion + "/notes", As: alice, JSON: `{"body":"` + "```suggestion\\n2\\n```" + `"}`, Status: 201, Want: `{"suggestions":[{"from_line":2,"to_line":2}]}`},
 			{Name: "not on a comment", Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"` + "```suggestion\\n2\\n```" + `"}`, Status: 201, Not: []string{"suggestions"}},
 			{Name: "anonymous", Do: apply(first...), Status: 401},
 			{Name: "without the right to push", Do: apply(first...), As: dan, Status: 403},
@@ -64,7 +64,7 @@ func TestSuggestions(t *testing.T) {
 			{Name: "the commit", Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200,
 				Want: `{"author_name":"bob","committer_name":"bob","message":"Apply 1 suggestion(s) to 1 file(s)\n\nCo-authored-by: dan <dan@example.org>"}`},
 			{Name: "the file", Do: fmt.Sprintf("GET /projects/%d/repository/files/new.txt/raw?ref=work", id), Status: 200, Text: "ONE\nTWO\nthree\nfour\nfive\nsix"},
-			{Name: "resolved", Do: "GET " + talk, Status: 200, Want: `{"notes":[{"resolved":true,"resolved_by":{"username":"bob"},"suggestions":[{"applied":true,"appliable":false}]},{"suggestions":[{"applied":false,"appliable":false}]}]}`},
+			{Name: "resolved", Do: "GET " + discussion, Status: 200, Want: `{"notes":[{"resolved":true,"resolved_by":{"username":"bob"},"suggestions":[{"applied":true,"appliable":false}]},{"suggestions":[{"applied":false,"appliable":false}]}]}`},
 			{Name: "once", Do: apply(first...), As: bob, Status: 400, Want: `{"message":"A suggestion has already been applied."}`},
 			{Name: "outdated", Do: apply(many...), As: bob, Status: 400, Want: `{"message":"A suggestion is not applicable. The lines were changed after this suggestion was made."}`},
 			{Name: "settings", Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, Status: 200,

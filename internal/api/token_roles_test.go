@@ -74,8 +74,8 @@ var tokenRoles = map[string]role{
 // aKey is a public key; who adds it again has it already.
 const aKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJwf+yr9myVn/8sKyQGMwFHrvoXuvFKuC2Zm/cSfVY7C"
 
-// nobodyHas is a level that only administrators stand above.
-const nobodyHas = project.Owner + 1
+// administratorsOnly is a level that only administrators stand above.
+const administratorsOnly = project.Owner + 1
 
 // tokenPlaceRoles are the rows of the same endpoints for members.
 var tokenPlaceRoles = map[string]placeRole{
@@ -102,18 +102,18 @@ var tokenPlaceRoles = map[string]placeRole{
 	"GET /projects/{id}/invited_groups":       {do: "GET {at}/invited_groups", open: true, ok: 200},
 	"GET /groups/{id}/invited_groups":         {do: "GET {at}/invited_groups", open: true, ok: 200},
 	"GET /groups/{id}/projects/shared":        {do: "GET {at}/projects/shared", open: true, ok: 200},
-	"POST /groups/{id}/projects/{project_id}": {do: "POST {at}/projects/99999", need: nobodyHas, ok: 404},
+	"POST /groups/{id}/projects/{project_id}": {do: "POST {at}/projects/99999", need: administratorsOnly, ok: 404},
 }
 
-// accessTokenRoles are the rows that projects and groups have alike; keeper is
+// accessTokenRoles are the rows that projects and groups have alike; manager is
 // the level that keeps tokens.
-func accessTokenRoles(at string, keeper project.Level) map[string]placeRole {
+func accessTokenRoles(at string, manager project.Level) map[string]placeRole {
 	return map[string]placeRole{
-		"GET " + at + "/access_tokens":                    {do: "GET {at}/access_tokens", need: keeper, ok: 200},
-		"POST " + at + "/access_tokens":                   {do: "POST {at}/access_tokens", json: `{"name":"t","scopes":["api"],"access_level":40}`, need: keeper, ok: 201},
-		"GET " + at + "/access_tokens/{token_id}":         {do: "GET {at}/access_tokens/99999", need: keeper, ok: 404},
-		"DELETE " + at + "/access_tokens/{token_id}":      {do: "DELETE {at}/access_tokens/99999", need: keeper, ok: 404},
-		"POST " + at + "/access_tokens/{token_id}/rotate": {do: "POST {at}/access_tokens/99999/rotate", need: keeper, ok: 404},
+		"GET " + at + "/access_tokens":                    {do: "GET {at}/access_tokens", need: manager, ok: 200},
+		"POST " + at + "/access_tokens":                   {do: "POST {at}/access_tokens", json: `{"name":"t","scopes":["api"],"access_level":40}`, need: manager, ok: 201},
+		"GET " + at + "/access_tokens/{token_id}":         {do: "GET {at}/access_tokens/99999", need: manager, ok: 404},
+		"DELETE " + at + "/access_tokens/{token_id}":      {do: "DELETE {at}/access_tokens/99999", need: manager, ok: 404},
+		"POST " + at + "/access_tokens/{token_id}/rotate": {do: "POST {at}/access_tokens/99999/rotate", need: manager, ok: 404},
 		// A person's own token is not one of the place.
 		"POST " + at + "/access_tokens/self/rotate": {do: "POST {at}/access_tokens/self/rotate", ok: 405},
 	}

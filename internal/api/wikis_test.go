@@ -159,9 +159,9 @@ func TestWikiWriters(t *testing.T) {
 	})
 }
 
-// shelfCall is a request about a snippet or a page that is there, and who may
+// snippetWikiCall is a request about a snippet or a page that is there, and who may
 // send it.
-type shelfCall struct {
+type snippetWikiCall struct {
 	do, json string
 	need     project.Level
 	open     bool // also for anonymous callers, if it is public
@@ -195,7 +195,7 @@ func TestSnippetAndWikiRoles(t *testing.T) {
 			for _, p := range []int64{open, closed} {
 				id := made(t, s, root, fmt.Sprintf("POST /projects/%d/snippets", p), fmt.Sprintf(`{"title":"t","content":"x","visibility":%q}`, visibility))
 				at := fmt.Sprintf("/projects/%d/snippets/%d", p, id)
-				for _, c := range []shelfCall{
+				for _, c := range []snippetWikiCall{
 					{do: "GET " + at, open: true, ok: 200},
 					{do: "GET " + at + "/raw", open: true, ok: 200},
 					{do: "GET " + at + "/files/main/snippetfile1.txt/raw", open: true, ok: 200},
@@ -208,7 +208,7 @@ func TestSnippetAndWikiRoles(t *testing.T) {
 						if p == open {
 							seen = seen || visibility == "public" || visibility == "internal" && name != "nobody"
 						}
-						checkShelf(t, s, c, name, token, levels[name], seen)
+						checkSnippetWiki(t, s, c, name, token, levels[name], seen)
 					}
 				}
 			}
@@ -216,21 +216,21 @@ func TestSnippetAndWikiRoles(t *testing.T) {
 		for place, public := range map[string]bool{fmt.Sprintf("/projects/%d", open): true, fmt.Sprintf("/projects/%d", closed): false, fmt.Sprintf("/groups/%d", g): false} {
 			at := place + "/wikis"
 			s.Check(t, apptest.Call{Do: "POST " + at, As: root, JSON: `{"title":"home","content":"x"}`, Status: 201})
-			for _, c := range []shelfCall{
+			for _, c := range []snippetWikiCall{
 				{do: "GET " + at, open: true, ok: 200},
 				{do: "GET " + at + "/home", open: true, ok: 200},
 				{do: "PUT " + at + "/home", json: `{"content":"y"}`, need: project.Developer, ok: 200},
 				{do: "DELETE " + at + "/none", need: project.Developer, ok: 404},
 			} {
 				for name, token := range tokens {
-					checkShelf(t, s, c, name, token, levels[name], public || name == "admin" || levels[name] > 0)
+					checkSnippetWiki(t, s, c, name, token, levels[name], public || name == "admin" || levels[name] > 0)
 				}
 			}
 		}
 	})
 }
 
-func checkShelf(t *testing.T, s *apptest.Server, c shelfCall, name, token string, level project.Level, seen bool) {
+func checkSnippetWiki(t *testing.T, s *apptest.Server, c snippetWikiCall, name, token string, level project.Level, seen bool) {
 	t.Helper()
 	want := c.ok
 	switch {

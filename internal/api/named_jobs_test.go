@@ -11,25 +11,25 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// crew is a server whose jobs the test ends one by one, by name.
-type crew struct {
+// namedJobs is a server whose jobs the test ends one by one, by name.
+type namedJobs struct {
 	*bench
 	held map[string]*assigned
 }
 
-func newCrew(t testing.TB, s *apptest.Server, yaml string) *crew {
+func newNamedJobs(t testing.TB, s *apptest.Server, yaml string) *namedJobs {
 	t.Helper()
-	return &crew{newBench(t, s, yaml), map[string]*assigned{}}
+	return &namedJobs{newBench(t, s, yaml), map[string]*assigned{}}
 }
 
 // push commits files to a branch and gives the newest pipeline of it, 0 when
 // there is none.
-func (w *crew) push(branch, message string, files map[string]string) int64 {
+func (w *namedJobs) push(branch, message string, files map[string]string) int64 {
 	w.t.Helper()
 	return w.pushTo(w.project, branch, message, files)
 }
 
-func (w *crew) pushTo(project int64, branch, message string, files map[string]string) int64 {
+func (w *namedJobs) pushTo(project int64, branch, message string, files map[string]string) int64 {
 	w.t.Helper()
 	type action struct {
 		Action   string `json:"action"`
@@ -70,7 +70,7 @@ func (w *crew) pushTo(project int64, branch, message string, files map[string]st
 
 // statesIn gives the jobs of a pipeline, bridges too, with their states in the
 // order of their names: "a:success b:created".
-func (w *crew) statesIn(project, pipeline int64) string {
+func (w *namedJobs) statesIn(project, pipeline int64) string {
 	w.t.Helper()
 	var all []string
 	for _, kind := range []string{"jobs", "bridges"} {
@@ -86,12 +86,12 @@ func (w *crew) statesIn(project, pipeline int64) string {
 
 // see compares the states of the jobs and of the pipeline itself, which stands
 // before a bar.
-func (w *crew) see(pipeline int64, want string) {
+func (w *namedJobs) see(pipeline int64, want string) {
 	w.t.Helper()
 	w.seeIn(w.project, pipeline, want)
 }
 
-func (w *crew) seeIn(project, pipeline int64, want string) {
+func (w *namedJobs) seeIn(project, pipeline int64, want string) {
 	w.t.Helper()
 	var p struct{ Status string }
 	w.s.Check(w.t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/pipelines/%d", project, pipeline), As: w.owner, Status: 200}).JSON(w.t, &p)
@@ -101,7 +101,7 @@ func (w *crew) seeIn(project, pipeline int64, want string) {
 }
 
 // job gives the id of the newest job of a name in a pipeline.
-func (w *crew) job(pipeline int64, name string) int64 {
+func (w *namedJobs) job(pipeline int64, name string) int64 {
 	w.t.Helper()
 	var list []struct {
 		ID   int64
@@ -117,12 +117,12 @@ func (w *crew) job(pipeline int64, name string) int64 {
 	return 0
 }
 
-func (w *crew) at(method, path string, args ...any) string {
+func (w *namedJobs) at(method, path string, args ...any) string {
 	return method + " " + w.bench.at(path, args...)
 }
 
 // pick takes all jobs that wait for a runner; they run then.
-func (w *crew) pick() {
+func (w *namedJobs) pick() {
 	w.t.Helper()
 	for {
 		a := w.s.Send(w.t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"system_id":"s_1"}`, w.runner)})
@@ -140,7 +140,7 @@ func (w *crew) pick() {
 
 // end ends jobs that run, after taking what waits: "success" or "failed", with
 // more JSON members.
-func (w *crew) end(state, more string, names ...string) {
+func (w *namedJobs) end(state, more string, names ...string) {
 	w.t.Helper()
 	w.pick()
 	for _, name := range names {
@@ -155,13 +155,13 @@ func (w *crew) end(state, more string, names ...string) {
 }
 
 // act sends an action on a job.
-func (w *crew) act(job int64, action string, status int, want string) apptest.Answer {
+func (w *namedJobs) act(job int64, action string, status int, want string) apptest.Answer {
 	w.t.Helper()
 	return w.s.Check(w.t, apptest.Call{Do: w.at("POST", "/jobs/%d/%s", job, action), As: w.owner, Status: status, Want: want})
 }
 
 // sweep does what time asks for, as the queue does every few seconds.
-func (w *crew) sweep() {
+func (w *namedJobs) sweep() {
 	w.t.Helper()
 	if err := w.s.CI.Sweep(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -180,7 +180,7 @@ func (j *assigned) variable(key string) string {
 }
 
 // sha is the head of a branch.
-func (w *crew) sha(branch string) string {
+func (w *namedJobs) sha(branch string) string {
 	w.t.Helper()
 	var found struct{ Commit struct{ ID string } }
 	w.s.Check(w.t, apptest.Call{Do: w.at("GET", "/repository/branches/%s", branch), As: w.owner, Status: 200}).JSON(w.t, &found)
