@@ -11,7 +11,7 @@ import (
 type groupHead struct {
 	Group    *project.Namespace
 	Parents  []crumb
-	Section  *crumb // the item of the side bar that the page belongs to, if any
+	Section  *crumb // the item of the sidebar that the page belongs to, if any
 	Tab      string // projects, members or settings
 	MayAdd   bool
 	MayNest  bool

@@ -37,7 +37,7 @@ func (w *Web) treePages() {
 type head struct {
 	Project  *project.Project
 	Parents  []crumb
-	Section  *crumb // the item of the side bar that the page belongs to, if any
+	Section  *crumb // the item of the sidebar that the page belongs to, if any
 	Tab      string
 	SignedIn bool
 	Builds   bool   // the user sees the pipelines

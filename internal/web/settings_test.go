@@ -430,7 +430,7 @@ func TestRunnersAndRefs(t *testing.T) {
 		b.submit(rules, rules, "branch_name_regex", "^feature/", "max_file_size", "3").leads(rules)
 		b.get(rules).want(200, "^feature/", `value="3"`).not(`name="prevent_secrets" value="1" checked`, "Delete push rules")
 
-		// An external wiki is linked in the side bar; the link of a project replaces
+		// An external wiki is linked in the sidebar; the link of a project replaces
 		// that of its group, even if it is not active.
 		const wiki, groupWiki = "/g/p/-/settings/integrations/external-wiki", "/groups/g/-/settings/integrations/external-wiki"
 		b.get(wiki).want(200, "URL of the external wiki").not("External wiki</span>", "Branches for which", "<legend>Trigger")

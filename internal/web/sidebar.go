@@ -253,7 +253,7 @@ func adminSideBar() *sideBar {
 	return b
 }
 
-// sideBar returns the side bar of the page as HTML; empty for a page without one.
+// sideBar returns the sidebar of the page as HTML; empty for a page without one.
 func (v *visit) sideBar() template.HTML {
 	path, in := v.r.URL.Path, v.inside
 	switch {
@@ -313,7 +313,7 @@ func (b *sideBar) current(path string) (group, item int) {
 	return group, item
 }
 
-// html draws the side bar. Every page has it with many links, so it does not use a
+// html draws the sidebar. Every page has it with many links, so it does not use a
 // template. The groups that the user has opened or closed are stored in a cookie:
 // "manage1.code0".
 func (b *sideBar) html(w *Web, path, chosen string) template.HTML {

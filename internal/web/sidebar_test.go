@@ -20,12 +20,12 @@ var (
 	currentLink = regexp.MustCompile(`<a [^>]*?href="([^"]+)" aria-current="page"`)
 )
 
-// links returns the links of the side bar of a page.
+// links returns the links of the sidebar of a page.
 func (p answer) links() []string {
 	p.t.Helper()
 	bar := sideBarOf.FindString(p.body)
 	if bar == "" {
-		p.t.Fatalf("the page has no side bar: %s", p.body)
+		p.t.Fatalf("the page has no sidebar: %s", p.body)
 	}
 	var list []string
 	for _, m := range linksOf.FindAllStringSubmatch(bar, -1) {
@@ -34,7 +34,7 @@ func (p answer) links() []string {
 	return list
 }
 
-// current returns the link of the side bar that is marked as the current page.
+// current returns the link of the sidebar that is marked as the current page.
 func (p answer) current() string {
 	p.t.Helper()
 	list := currentLink.FindAllStringSubmatch(sideBarOf.FindString(p.body), -1)
@@ -48,7 +48,7 @@ func (p answer) current() string {
 	return ""
 }
 
-// TestSideBar follows every link of every side bar as every role: each opens a page
+// TestSideBar follows every link of every sidebar as every role: each opens a page
 // that the user may see, and which is marked as the current one.
 func TestSideBar(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestSideBar(t *testing.T) {
 		}
 		t.Log(counts)
 		if counts["nobody/g/p"] >= counts["developer/g/p"] || counts["developer/g/p"] >= counts["maintainer/g/p"] {
-			t.Error("the side bar does not depend on the role")
+			t.Error("the sidebar does not depend on the role")
 		}
 		// Pages below an item belong to it.
 		b := visitors["owner"]
@@ -114,7 +114,7 @@ func TestSideBar(t *testing.T) {
 		u, _ := url.Parse(s.URL)
 		b.client.Jar.SetCookies(u, []*http.Cookie{{Name: "nav", Value: "plan0.manage1.code0"}})
 		b.get("/g/p/-/branches").want(200, `data-nav="plan">`, `data-nav="manage" open>`, `data-nav="code" open>`)
-		// A missing page of a project that the visitor cannot see has no side bar.
+		// A missing page of a project that the visitor cannot see has no sidebar.
 		visitors["nobody"].get("/g/none/-/issues").want(404).not(`<nav class="nav"`)
 		visitors["stranger"].get("/admin").want(404).not(`<nav class="nav"`)
 	})

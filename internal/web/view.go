@@ -112,7 +112,7 @@ type frame struct {
 	Theme        string // dark, light, or empty for the system theme
 	Path         string // of this page
 	Links        template.HTML
-	Side         template.HTML // the side bar, if the page has one
+	Side         template.HTML // the sidebar, if the page has one
 	Within       searchPlace   // what the search box searches
 	Wide         bool          // the page uses the whole width of the window
 	Now          time.Time

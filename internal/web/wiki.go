@@ -70,7 +70,7 @@ type wikiView struct {
 	Slug    string
 	At      string // its address
 	Text    template.HTML
-	Side    template.HTML // of the side bar page
+	Side    template.HTML // of the sidebar page
 	Pages   []*wiki.Page  // in its stead
 	More    bool
 	Version string // the old version that is shown
@@ -143,10 +143,10 @@ func (w *Web) wikiRead(v *visit, in project.Place) error {
 	return v.show(p)
 }
 
-// maxSide is the maximum number of pages listed in the side bar.
+// maxSide is the maximum number of pages listed in the sidebar.
 const maxSide = 50
 
-// wikiSide returns the side bar of a page.
+// wikiSide returns the sidebar of a page.
 func (w *Web) wikiSide(v *visit, in project.Place, p *wikiView) error {
 	_, side, err := w.Wikis.Page(v, v.actor, in, wiki.Sidebar, "")
 	if err == nil {

@@ -118,7 +118,7 @@ func (b *tab) fits(name string) {
 	}
 }
 
-// TestSideBar uses the side bar with the mouse and the keyboard: groups stay as
+// TestSideBar uses the sidebar with the mouse and the keyboard: groups stay as
 // they were left, and on a phone a button opens it.
 func TestSideBar(t *testing.T) {
 	s, c := start(t), launch(t)
@@ -138,7 +138,7 @@ func TestSideBar(t *testing.T) {
 	b.screen(360, "light")
 	b.visit("/ada/engine")
 	b.do(chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery), chromedp.WaitVisible(`.nav`, chromedp.ByQuery))
-	b.look("side bar on a phone")
+	b.look("sidebar on a phone")
 	b.shoot("side-bar-light-360")
 	b.do(typed(kb.Escape), chromedp.WaitNotVisible(`.nav`, chromedp.ByQuery), chromedp.Click(`.nav-open`, chromedp.ByQuery))
 	b.press(`.nav [data-nav=manage] li:last-child a`)

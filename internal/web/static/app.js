@@ -19,7 +19,7 @@
     });
   }
 
-  // The side bar: groups stay open or closed on later pages.
+  // The sidebar: groups stay open or closed on later pages.
   for (const s of $$(".nav summary")) {
     s.addEventListener("click", () => {
       const d = s.parentNode, old = (document.cookie.match(/(?:^|; )nav=([\w.-]*)/)?.[1] || "").split(".");
