@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,13 +40,20 @@ func (w *Web) below(table *chi.Mux, place, pattern string, who access, do func(*
 // placeKey is the context key of the project or group of a request.
 type placeKey struct{}
 
+// uploadPath matches the path of an uploaded file after that of its project.
+var uploadPath = regexp.MustCompile(`^(.+)/(uploads/[0-9a-f]{32}/[^/]+)$`)
+
 // splitPlace separates the path of a project or group from that of the page.
 // Pipeline badges also have a path without "/-/", which the API documentation uses;
-// "badges" is reserved in paths of projects.
+// "badges" is reserved in paths of projects. So have uploaded files: tools append the
+// "url" that the API returns for a file to the URL of the project.
 func splitPlace(path string) (place, page string, found bool) {
 	path = strings.Trim(path, "/")
 	if in, image, ok := strings.Cut(path, "/badges/"); ok && !strings.Contains(in+"/", "/-/") && slices.Contains([]string{"pipeline.svg", "coverage.svg"}, image[strings.LastIndex(image, "/")+1:]) {
 		return in, "badges/" + image, true
+	}
+	if m := uploadPath.FindStringSubmatch(path); m != nil && !strings.Contains(m[1]+"/", "/-/") {
+		return m[1], m[2], true
 	}
 	return strings.Cut(path, "/-/")
 }

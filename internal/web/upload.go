@@ -9,17 +9,20 @@ import (
 )
 
 func (w *Web) uploadPages() {
-	w.page("GET /-/project/{id}/uploads/{secret}/{name}", anyone, w.upload)
+	w.page("GET /-/project/{id}/uploads/{secret}/{name}", anyone, func(v *visit) error {
+		id, err := v.number("id")
+		if err != nil {
+			return err
+		}
+		return w.upload(v, project.RefTo(id))
+	})
+	w.projectPage("GET uploads/{secret}/{name}", anyone, w.upload)
 }
 
 // upload serves a file that a text of a project links to. Images are shown; other
 // files are downloaded, because users uploaded them.
-func (w *Web) upload(v *visit) error {
-	id, err := v.number("id")
-	if err != nil {
-		return err
-	}
-	u, file, err := w.Uploads.Open(v, v.actor, project.RefTo(id), 0, chi.URLParam(v.r, "secret"))
+func (w *Web) upload(v *visit, in project.Ref) error {
+	u, file, err := w.Uploads.Open(v, v.actor, in, 0, chi.URLParam(v.r, "secret"))
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,10 @@ func TestUpload(t *testing.T) {
 		}
 		eve.get(path).want(404)
 		newBrowser(t, s).get(path).want(404)
+		// What tools make of the address of the project and the "url" of the API.
+		ada.get("/"+p.FullPath+u.Path()).want(200, content)
+		eve.get("/" + p.FullPath + u.Path()).want(404)
+		newBrowser(t, s).get("/" + p.FullPath + u.Path()).want(404)
 		paths[name] = path
 	}
 	// Without authentication for media, the URL of an image is sufficient.
