@@ -16,7 +16,7 @@ import (
 )
 
 // TestGoClientReleases is the life of releases: by the client, by the keyword of a
-// job on the runner, and by semantic-release in such a job.
+// job on the runner, by semantic-release in such a job, and by release-it.
 func TestGoClientReleases(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -24,6 +24,7 @@ func TestGoClientReleases(t *testing.T) {
 		t.Run("client", func(t *testing.T) { goReleases(t, h) })
 		t.Run("job", func(t *testing.T) { releaseJob(t, h) })
 		t.Run("semantic-release", func(t *testing.T) { semanticRelease(t, h) })
+		t.Run("release-it", func(t *testing.T) { releaseIt(t, h) })
 	})
 }
 
@@ -125,13 +126,13 @@ release:
 		[]any{`Release "main" $(echo no)`, "# Notes of `$HOME`\n", "ada", "2022-01-02T03:04:05Z", "https://example.org/main/app.tar.gz", h.s.url + "/ada/by-job/-/releases/v1.0/downloads/app.tar.gz"})
 }
 
-// releaseTools fetches semantic-release with its plugin.
+// releaseTools fetches semantic-release with its plugin, and release-it.
 var releaseTools = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs(filepath.Join("node", "release"))
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@semantic-release", "gitlab", "package.json")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "release-it", "package.json")); err == nil {
 		return dir, nil
 	}
 	fetch := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
@@ -169,4 +170,63 @@ publish:
 	if !strings.Contains(r.Description, "add a thing") || len(r.Assets.Links) != 1 || r.Assets.Links[0].Name != "App" {
 		t.Errorf("the release: %+v", r)
 	}
+}
+
+// releaseIt makes two releases from a clone: the asset of the first is an upload of
+// the project, that of the second a generic package.
+func releaseIt(t *testing.T, h *hosting) {
+	dir, err := releaseTools()
+	if err != nil {
+		t.Fatalf("release-it is missing, run scripts/setup: %v", err)
+	}
+	p := h.project(t, "released-it")
+	ask(h.ada.Projects.EditProject(p.ID, &gitlab.EditProjectOptions{Visibility: new(gitlab.PublicVisibility)})).ok(t)
+	ask(h.ada.Milestones.CreateMilestone(p.ID, &gitlab.CreateMilestoneOptions{Title: new("m1")})).ok(t)
+	top := h.git(t)
+	top.ok(t, "clone", "-q", asUser(p.HTTPURLToRepo, "ada", h.adaToken), "work")
+	work := gitClient{filepath.Join(top.dir, "work")}
+	for _, one := range []struct{ version, assets string }{
+		{"1.0.0", `"useGenericPackageRepositoryForAssets":false`},
+		{"1.1.0", `"useGenericPackageRepositoryForAssets":true,"genericPackageRepositoryName":"app"`},
+	} {
+		content := "the app " + one.version + "\n"
+		work.write(t, "app.txt", content)
+		work.write(t, "package.json", `{"name":"app","version":"0.0.0"}`)
+		work.write(t, ".release-it.json", `{"npm":false,"git":{"requireCleanWorkingDir":false,"addUntrackedFiles":true,"commitMessage":"Release ${version}","tagAnnotation":"Tag ${version}"},`+
+			`"gitlab":{"release":true,"origin":"`+h.s.url+`","releaseName":"App ${version}","releaseNotes":"echo Notes of ${version}","milestones":["m1"],"assets":["app.txt"],`+one.assets+`}}`)
+		cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "node_modules", "release-it", "bin", "release-it.js"), "--ci", one.version)
+		cmd.Dir = work.dir
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + top.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GITLAB_TOKEN=" + h.adaToken,
+			"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("release-it %s: %v: %s", one.version, err, out)
+		}
+		r := ask(h.ada.Releases.GetRelease(p.ID, one.version)).ok(t)
+		same(t, "release", []any{r.Name, r.Description, r.Author.Username, r.Commit.ID, r.Commit.Title, r.Milestones[0].Title, r.Assets.Links[0].Name},
+			[]any{"App " + one.version, "Notes of " + one.version, "ada", work.ok(t, "rev-parse", "HEAD"), "Release " + one.version, "m1", "app.txt"})
+		same(t, "tag", ask(h.ada.Tags.GetTag(p.ID, one.version)).ok(t).Message, "Tag "+one.version)
+		same(t, "asset", download(t, r.Assets.Links[0].URL), content)
+	}
+	same(t, "packages", mapped(ask(h.ada.Packages.ListProjectPackages(p.ID, nil)).ok(t), func(k *gitlab.Package) string { return k.Name + " " + k.Version }), []string{"app 1.1.0"})
+}
+
+// download returns what everyone gets at an address.
+func download(t *testing.T, address string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", address, res.Status, err)
+	}
+	return string(text)
 }
