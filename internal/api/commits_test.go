@@ -274,7 +274,7 @@ func TestCommitStatuses(t *testing.T) {
 }
 
 // TestTwoWriters has many callers change one branch at once: each commit that
-// was answered with success is in its history, and the others were refusal.
+// was answered with success is in its history, and the others were refused.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
