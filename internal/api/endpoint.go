@@ -151,10 +151,10 @@ func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option)
 
 // bind sets the parameters of an endpoint from a request and validates them.
 func (e *endpoint) bind(in *bind.Input, into any) error {
-	if err := e.layout.Bind(in, into); err != nil {
+	if err := e.refuse(in); err != nil {
 		return err
 	}
-	if err := e.refuse(in); err != nil {
+	if err := e.layout.Bind(in, into); err != nil {
 		return err
 	}
 	if c, ok := into.(checked); ok {

@@ -2,9 +2,13 @@ package api_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
 	"svc/internal/project"
 )
 
@@ -48,6 +52,39 @@ func TestRefusedParameters(t *testing.T) {
 				Want: `{"emails_enabled":false,"emails_disabled":true,"restrict_user_defined_variables":true,"ci_pipeline_variables_minimum_override_role":"maintainer","show_default_award_emojis":false,"public_jobs":false,"public_builds":false}`},
 		})
 	})
+}
+
+// TestRefusedParameterList sends every parameter that parameters.txt says is refused.
+func TestRefusedParameterList(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("parameters.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apptest.Start(t, dbtest.SQLite(t)) // the parameters are refused before the database is asked
+	placeholder := regexp.MustCompile(`\{[^}]*\}`)
+	sent := 0
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) < 5 || words[0] == "#" || !strings.HasPrefix(words[3], "refused") {
+			continue
+		}
+		for name := range strings.SplitSeq(words[2], ",") {
+			call := apptest.Call{Do: words[0] + " " + placeholder.ReplaceAllString(words[1], "1"), As: root, Status: 400}
+			if words[0] == "GET" || words[0] == "DELETE" {
+				call.Do += "?" + name + "=x"
+			} else {
+				call.JSON = fmt.Sprintf(`{%q:"x"}`, name)
+			}
+			if body := string(s.Check(t, call).Body); !strings.Contains(body, name+" is not supported") {
+				t.Errorf("%s %s %s: %s", words[0], words[1], name, body)
+			}
+			sent++
+		}
+	}
+	if sent < 500 {
+		t.Errorf("sent %d parameters", sent)
+	}
 }
 
 // TestProjectShape checks fields of projects that clients read.

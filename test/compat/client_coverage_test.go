@@ -47,6 +47,7 @@ func TestClientCoverage(t *testing.T) {
 	for _, m := range clientMethods(t) {
 		c.add(m)
 	}
+	c.addListed(t)
 	c.check(t)
 	for path, text := range map[string]string{clientsPath: c.clients(), parametersPath: c.parameters()} {
 		if *update {
@@ -360,6 +361,27 @@ func (c *coverage) addParams(m clientMethod, r *route) {
 			if c.params[key][name] != "supported" {
 				c.params[key][name] = state
 			}
+		}
+	}
+}
+
+// addListed adds the parameters of internal/api/parameters.txt that the client does
+// not have. None may be bound: it would be refused nowhere.
+func (c *coverage) addListed(t *testing.T) {
+	for key, e := range c.refused {
+		words := strings.SplitN(key, " ", 3)
+		endpoint, name := words[0]+" "+words[1], words[2]
+		r := c.doc.find(words[0], strings.NewReplacer("{", "", "}", "").Replace(words[1]))
+		switch {
+		case r == nil || r.path != words[1]:
+			t.Errorf("%s: there is no %s", refusedPath, endpoint)
+		case c.doc.names(r.op)[name]:
+			t.Errorf("%s: %s supports %s, take it out", refusedPath, endpoint, name)
+		default:
+			if c.params[endpoint] == nil {
+				c.params[endpoint] = map[string]string{}
+			}
+			c.params[endpoint][name] = e.state + ": " + e.reason
 		}
 	}
 }
