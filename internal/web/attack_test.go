@@ -18,11 +18,16 @@ import (
 
 func cookies(name, value string) []*http.Cookie { return []*http.Cookie{{Name: name, Value: value}} }
 
-// routes are the pages in the route tables.
-func routes(s *apptest.Server) map[string]bool {
+// routes returns the pages in the route tables, and whether they require a session.
+func routes(s *apptest.Server) map[string]bool { return pages(s).Routes() }
+
+// access returns the pages in the route tables, and who may open them.
+func access(s *apptest.Server) map[string]string { return pages(s).Access() }
+
+func pages(s *apptest.Server) *web.Web {
 	return web.New(web.Deps{
 		Users: s.Users, Projects: s.Projects, Repos: s.Repos, Settings: s.Settings, Keys: s.Keys, Limits: limit.New(limit.Deps{Now: s.Clock.Now}), Now: s.Clock.Now,
-	}).Routes()
+	})
 }
 
 // TestForgery submits every form without a CSRF token, with a wrong one, and with

@@ -9,3 +9,14 @@ func (w *Web) Routes() map[string]bool {
 	}
 	return all
 }
+
+// Access returns the pages in the route tables, as "GET /path", with the name of
+// the users who may open them.
+func (w *Web) Access() map[string]string {
+	names := map[access]string{anyone: "anyone", signedIn: "users", visitor: "visitors", unfinished: "users", admins: "administrators", sender: "users", uploader: "users", files: "users", secretURL: "anyone", poster: "anyone"}
+	all := map[string]string{}
+	for _, p := range w.pages {
+		all[p.method+" "+p.path] = names[p.who]
+	}
+	return all
+}

@@ -19,7 +19,7 @@ func (w *Web) notificationPages() {
 	w.page("GET "+leave, anyone, w.leavePage)
 	// Email clients send this request by themselves, without a CSRF token: a caller
 	// that knows the URL has the email.
-	w.router.Post(leave, w.handler(leave, holder, w.unsubscribe))
+	w.router.Post(leave, w.handler(leave, secretURL, w.unsubscribe))
 }
 
 // levelChoice is a level as pages offer it.

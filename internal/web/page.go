@@ -37,7 +37,7 @@ const (
 	sender            // like signedIn; the body is a file, not a form
 	uploader          // like signedIn; the body is a form with a large file, which the page reads
 	files             // like signedIn; the body is a form with files, or with the content of several files
-	holder            // anyone who knows the URL, which is a secret; no CSRF token is required
+	secretURL         // anyone who knows the URL, which is a secret; no CSRF token is required
 	poster            // anyone; the body is a form of an identity provider, which the page verifies
 )
 
@@ -77,7 +77,7 @@ func (w *Web) handler(name string, who access, do func(*visit) error) http.Handl
 	return func(rw http.ResponseWriter, r *http.Request) {
 		// The context is not replaced later, because database reads watch it.
 		ctx := markup.WithShownPage(r.Context())
-		if who != holder && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		if who != secretURL && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			ctx = memo.With(ctx)
 		}
 		v := &visit{Context: ctx, web: w, w: rw, r: r}
@@ -100,7 +100,7 @@ func (v *visit) serve(who access, do func(*visit) error) error {
 		return errs.NotFound("")
 	}
 	v.flash = v.takeFlash()
-	if who == holder || who == poster {
+	if who == secretURL || who == poster {
 		return do(v)
 	}
 	if v.r.Method != http.MethodGet && v.r.Method != http.MethodHead {
