@@ -20,8 +20,9 @@ type projectImportJSON struct {
 	FailedRelations []failedImportJSON `json:"failed_relations"`
 	ImportError     *string            `json:"import_error"`
 	Stats           *importStatsJSON   `json:"stats"`
-	// An addition to the public API.
-	Progress *importProgressJSON `json:"progress"` // while the import is under way
+	// Additions to the public API.
+	Progress  *importProgressJSON `json:"progress"`   // while the import is under way
+	PublicKey *string             `json:"public_key"` // SSH key of an import that is under way, for users who can cancel it
 }
 
 // failedImportJSON is an object that was not imported from a file. Imports by URL have
@@ -50,7 +51,7 @@ type importCountsJSON struct {
 }
 
 type importProgressJSON struct {
-	Phase   string `json:"phase"` // connecting, receiving, checking, lfs or saving
+	Phase   string `json:"phase"` // connecting, ssh_key, receiving, checking, lfs or saving
 	Percent int    `json:"percent"`
 	Bytes   int64  `json:"bytes"` // received
 }
@@ -67,6 +68,13 @@ func (a *API) getProjectImport(c *call, p projectParams) (projectImportJSON, err
 		return projectImportJSON{}, err
 	}
 	out := toProjectImport(found, i)
+	if a.Mirrors.CanManage(c.actor, found) {
+		key, err := a.Mirrors.ImportKey(i)
+		if err != nil {
+			return projectImportJSON{}, err
+		}
+		out.PublicKey = textOrNull(key)
+	}
 	file, err := a.Transfer.FileImport(c, c.actor, found)
 	if err != nil {
 		return projectImportJSON{}, err

@@ -190,13 +190,18 @@ func TestImportRefused(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
 		for _, from := range []string{
-			"file:///etc/passwd", "/etc", "ext::sh -c touch% /tmp/x", "-oProxyCommand=x", "--upload-pack=x", "ssh://git@example.org/a", "git://example.org/a",
+			"file:///etc/passwd", "/etc", "ext::sh -c touch% /tmp/x", "-oProxyCommand=x", "--upload-pack=x", "ftp://example.org/a", "ssh://git@127.0.0.1/a", "git@localhost:a", "git://127.0.0.1/a",
 			"https://example.org/a\nb", "https://example.org/a%0ab", "http://127.0.0.1/a", "http://localhost/a", "http://[::1]/a", "http://[::ffff:127.0.0.1]/a", "http://0.0.0.0/a",
 			"http://169.254.169.254/latest/meta-data", "http://10.0.0.1/a", "http://u:p@127.0.0.1:1/a",
 		} {
 			s.Check(t, apptest.Call{Name: from, Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {from}}, Status: 400, Want: `{"message":{"import_url":["<any>"]}}`})
 		}
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {"https://example.org/a"}, "initialize_with_readme": {"true"}}, Status: 400})
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {"git@example.org:a/b.git"}}, Status: 400, Want: `{"message":{"import_host_keys":["can't be blank for an ssh:// URL"]}}`},
+			{Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {"ssh://example.org/a"}, "import_host_keys[]": {"no key"}}, Status: 400, Want: `{"message":{"import_host_keys":["<any>"]}}`},
+			{Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {"https://example.org/a"}, "import_auth_method": {"ssh_public_key"}}, Status: 400, Want: `{"message":{"import_auth_method":["<any>"]}}`},
+		})
 		s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp", As: alice, Status: 404})
 		// What a name stands for is known when it is dialled. Decimal numbers are names.
 		i := importTester{s, alice}

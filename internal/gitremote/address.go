@@ -2,6 +2,7 @@ package gitremote
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,24 +24,28 @@ const (
 	maxCredential = 1024
 )
 
-// ParseAddress reads the URL of a repository over HTTP, which may contain
-// credentials. The errors are texts for the user, and contain nothing of the URL.
-func ParseAddress(text string) (Address, error) {
-	return parse(text, "must be a URL that starts with http:// or https://", "http", "https")
-}
+const otherwise = "must be a URL that starts with http://, https://, ssh:// or git://"
 
-// ParseMirror reads the URL of a repository over any of the supported protocols. It
-// is otherwise like ParseAddress.
-func ParseMirror(text string) (Address, error) {
-	a, err := parse(text, "must be a URL that starts with http://, https://, ssh:// or git://", "http", "https", "ssh", "git")
+// scpLike matches the short form of SSH addresses, as in git-clone(1). Its path is that
+// of an ssh:// URL: forges read both as the path of a project.
+var scpLike = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*)@([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):/*([^/\s].*)$`)
+
+// ParseAddress reads the URL of a repository, which may contain credentials, or an
+// address such as git@example.org:group/project.git. The errors are texts for the user,
+// and contain nothing of the URL.
+func ParseAddress(text string) (Address, error) {
+	text = strings.TrimSpace(text)
+	if short := scpLike.FindStringSubmatch(text); short != nil {
+		text = "ssh://" + short[1] + "@" + short[2] + "/" + short[3]
+	}
+	a, err := parse(text)
 	if err == nil && strings.HasPrefix(a.URL, "git://") && (a.User != "" || a.Password != "") {
 		return Address{}, errs.Invalid("must not contain credentials: the git protocol has none")
 	}
 	return a, err
 }
 
-func parse(text, otherwise string, schemes ...string) (Address, error) {
-	text = strings.TrimSpace(text)
+func parse(text string) (Address, error) {
 	if len(text) > maxURL+2*maxCredential {
 		return Address{}, errs.Invalid("is too long (maximum is %d characters)", maxURL)
 	}
@@ -48,11 +53,11 @@ func parse(text, otherwise string, schemes ...string) (Address, error) {
 		return Address{}, errs.Invalid("must not contain spaces or control characters")
 	}
 	if strings.HasPrefix(text, "-") {
-		return Address{}, errs.Invalid("%s", otherwise)
+		return Address{}, errs.Invalid(otherwise)
 	}
 	u, err := url.Parse(text)
-	if err != nil || !slices.Contains(schemes, u.Scheme) || u.Opaque != "" {
-		return Address{}, errs.Invalid("%s", otherwise)
+	if err != nil || !slices.Contains([]string{"http", "https", "ssh", "git"}, u.Scheme) || u.Opaque != "" {
+		return Address{}, errs.Invalid(otherwise)
 	}
 	a := Address{User: u.User.Username()}
 	a.Password, _ = u.User.Password()

@@ -13,13 +13,20 @@ func TestParseAddress(t *testing.T) {
 		"https://me:p%40ss@example.org/a":             {URL: "https://example.org/a", User: "me", Password: "p@ss"},
 		"https://token@[2001:db8::1]:443/a%20b.git":   {URL: "https://[2001:db8::1]:443/a%20b.git", User: "token"},
 		"https://:secret@example.org/~user/dir/x.git": {URL: "https://example.org/~user/dir/x.git", Password: "secret"},
+		"ssh://git@example.org:2222/a/b.git":          {URL: "ssh://example.org:2222/a/b.git", User: "git"},
+		"git://example.org/a.git":                     {URL: "git://example.org/a.git"},
+		"ssh://me:secret@[2001:db8::1]/~me/a/":        {URL: "ssh://[2001:db8::1]/~me/a", User: "me", Password: "secret"},
+		"git@example.org:a/b.git":                     {URL: "ssh://example.org/a/b.git", User: "git"},
+		"me@[2001:db8::1]:/srv/a":                     {URL: "ssh://[2001:db8::1]/srv/a", User: "me"},
+		"git@example.org:~me/a":                       {URL: "ssh://example.org/~me/a", User: "git"},
 	} {
 		if got, err := ParseAddress(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{
-		"", "-", "--upload-pack=x", "file:///etc", "/etc", "../x", "ext::sh -c id", "git://example.org/a", "ssh://git@example.org/a", "git@example.org:a",
+		"", "-", "--upload-pack=x", "file:///etc", "/etc", "../x", "ext::sh -c id", "ftp://example.org/a",
+		"git@-oProxyCommand=x:a", "git@example.org:", "git@example.org:/", "-x@example.org:a", "ssh://-oProxyCommand=x/a", "ssh://example.org", "git://me@example.org/a", "ssh://u%0a@example.org/a",
 		"https://", "https:///a", "https://example.org", "https://example.org/", "https:example.org/a", "https://-x/a", "https://example.org/a\nb",
 		"https://example.org/a%0ab", "https://u%0a:p@example.org/a", "https://u:p%0d@example.org/a", "https://example.org/a?x=1", "https://example.org/a#b",
 		"https://example.org/a?", "https://example.org/a#", "https://exam ple.org/a", "https://example.org/%zz", "HTTPS//x", "https://example.org:port/a",
@@ -29,25 +36,6 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		} else if strings.Contains(err.Error(), "example.org") {
 			t.Errorf("%q: the error repeats it: %v", text, err)
-		}
-	}
-}
-
-func TestParseMirror(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Address{
-		"https://me:p%40ss@example.org/a":      {URL: "https://example.org/a", User: "me", Password: "p@ss"},
-		"ssh://git@example.org:2222/a/b.git":   {URL: "ssh://example.org:2222/a/b.git", User: "git"},
-		"git://example.org/a.git":              {URL: "git://example.org/a.git"},
-		"ssh://me:secret@[2001:db8::1]/~me/a/": {URL: "ssh://[2001:db8::1]/~me/a", User: "me", Password: "secret"},
-	} {
-		if got, err := ParseMirror(text); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "git@example.org:a", "file:///etc", "ext::sh -c id", "ssh://-oProxyCommand=x/a", "ssh://example.org", "git://me@example.org/a", "ssh://u%0a@example.org/a"} {
-		if got, err := ParseMirror(text); err == nil {
-			t.Errorf("%q: %+v", text, got)
 		}
 	}
 }
@@ -80,6 +68,7 @@ func TestParseHostKey(t *testing.T) {
 func FuzzParseAddress(f *testing.F) {
 	f.Add("https://me:p%40ss@example.org:80/a.git")
 	f.Add("http://[::1]/a%2fb")
+	f.Add("git@example.org:a/b.git")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := ParseAddress(text)
 		if err != nil {

@@ -97,6 +97,9 @@ func (r *Remote) Close() {
 	}
 }
 
+// HTTP reports whether the repository is reached over HTTP.
+func (r *Remote) HTTP() bool { return !r.streams() }
+
 // streams reports whether the protocol is one of a single connection.
 func (r *Remote) streams() bool { return r.base.Scheme == "ssh" || r.base.Scheme == "git" }
 

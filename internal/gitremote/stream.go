@@ -115,7 +115,7 @@ var errHostKey = errors.New("the host key is not among the known ones")
 // startSSH runs a command over SSH.
 func (r *Remote) startSSH(ctx context.Context, conn net.Conn, address, command string, end func()) (*stream, error) {
 	if len(r.hostKeys) == 0 {
-		return nil, fail("The host keys of the SSH server are not known. Add them to the mirror first.")
+		return nil, fail("The host keys of the SSH server are not known. Add them first.")
 	}
 	config := &ssh.ClientConfig{
 		User: cmp.Or(r.user, "git"), Timeout: connectTime, ClientVersion: "SSH-2.0-svc",
@@ -184,12 +184,15 @@ func sshFailure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errHostKey), errors.As(err, &negotiation):
-		return &Failure{Text: "The SSH server does not have one of the known host keys. Check whether its keys were replaced, then update them in the mirror.", cause: err}
+		return &Failure{Text: "The SSH server does not have one of the known host keys. Check whether its keys were replaced, then update the known ones.", cause: err}
 	case strings.Contains(err.Error(), "unable to authenticate"):
-		return &Failure{Text: "The SSH server refused the credentials. Add the public key of the mirror there, with access to the repository.", cause: errors.New("unable to authenticate")}
+		return &Failure{Text: "The SSH server refused the credentials. Add the public key there, with access to the repository.", cause: ErrCredentials}
 	}
 	return &Failure{Text: "The SSH connection to the server failed.", Temporary: true, cause: err}
 }
+
+// ErrCredentials is the cause of a Failure when an SSH server refused the credentials.
+var ErrCredentials = errors.New("unable to authenticate")
 
 // keyLine returns a public key as a line of an authorized_keys file.
 func keyLine(key ssh.PublicKey) string {

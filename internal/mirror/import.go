@@ -26,6 +26,7 @@ type Phase string
 const (
 	Waiting    Phase = ""
 	Connecting Phase = "connecting"
+	AwaitKey   Phase = "ssh_key"   // until the source takes the SSH key
 	Receiving  Phase = "receiving" // percent of the objects
 	Checking   Phase = "checking"
 	FetchLFS   Phase = "lfs"    // percent of the LFS objects
@@ -52,13 +53,19 @@ type Import struct {
 
 // Source is the repository that is imported.
 type Source struct {
-	URL            string  // may contain credentials
-	User, Password string  // instead of those in the URL
-	Mirror         *Fields // sets up a pull mirror of the source, unless it is nil
+	URL            string     // may contain credentials
+	User, Password string     // instead of those in the URL
+	AuthMethod     AuthMethod // ByPassword if empty; BySSHKey creates a key pair for the import
+	HostKeys       []string   // public keys that the SSH server may have
+	Mirror         *Fields    // sets up a pull mirror of the source, unless it is nil
 }
 
 // credentials are stored as sealed JSON while an import is under way.
-type credentials struct{ User, Password string }
+type credentials struct {
+	User, Password        string
+	PrivateKey, PublicKey string
+	HostKeys              []string
+}
 
 // sealedPlace binds sealed credentials to the project.
 func sealedPlace(projectID int64) string {
@@ -72,13 +79,16 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	if err := by.RequireUser(); err != nil {
 		return nil, err
 	}
-	address, err := s.address(ctx, from)
+	address, c, err := s.source(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	n.ImportURL = address.URL
+	if from.Mirror != nil && c.PrivateKey != "" {
+		return nil, errs.InvalidField("import_auth_method", "ssh_public_key cannot be combined with mirror: set up a pull mirror of an empty project")
+	}
+	n.ImportURL = address
 	n.Begin = func(ctx context.Context, tx *db.Tx, made *project.Project) error {
-		if err := s.begin(ctx, tx, by, made.ID, address); err != nil || from.Mirror == nil {
+		if err := s.begin(ctx, tx, by, made.ID, c); err != nil || from.Mirror == nil {
 			return err
 		}
 		return s.mirrorImport(ctx, tx, by, made, from)
@@ -90,14 +100,11 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	return made, nil
 }
 
-// address checks a source.
-func (s *Service) address(ctx context.Context, from Source) (gitremote.Address, error) {
-	a, err := gitremote.ParseAddress(from.URL)
+// address checks the URL of a source.
+func (s *Service) address(ctx context.Context, text string) (gitremote.Address, error) {
+	a, err := gitremote.ParseAddress(text)
 	if refusal, ok := errs.As(err); ok {
 		return a, errs.InvalidField("import_url", "%s", refusal.Text)
-	}
-	if from.User != "" || from.Password != "" {
-		a.User, a.Password = from.User, from.Password
 	}
 	policy, err := s.policy(ctx)
 	if err != nil {
@@ -110,8 +117,62 @@ func (s *Service) address(ctx context.Context, from Source) (gitremote.Address, 
 	return a, nil
 }
 
+// source checks a source, and returns its URL and credentials.
+func (s *Service) source(ctx context.Context, from Source) (string, credentials, error) {
+	var c credentials
+	a, err := s.address(ctx, from.URL)
+	if err != nil {
+		return "", c, err
+	}
+	c.User, c.Password = a.User, a.Password
+	if from.User != "" || from.Password != "" {
+		c.User, c.Password = from.User, from.Password
+	}
+	if c.HostKeys, err = hostKeys(from.HostKeys); err != nil {
+		return "", c, importField(err)
+	}
+	switch {
+	case from.AuthMethod == BySSHKey && !a.SSH():
+		return "", c, errs.InvalidField("import_auth_method", "ssh_public_key needs a URL that starts with ssh://")
+	case a.SSH() && len(c.HostKeys) == 0:
+		return "", c, errs.InvalidField("import_host_keys", "can't be blank for an ssh:// URL")
+	case from.AuthMethod == BySSHKey:
+		c.Password = ""
+		c.PrivateKey, c.PublicKey, err = newKey()
+	case from.AuthMethod != "" && from.AuthMethod != ByPassword:
+		return "", c, errs.InvalidField("import_auth_method", "does not have a valid value")
+	}
+	return a.URL, c, err
+}
+
+// importField names the fields of an import in an error about host keys.
+func importField(err error) error {
+	refusal, ok := errs.As(err)
+	if !ok || len(refusal.Fields["host_keys"]) == 0 {
+		return err
+	}
+	return errs.InvalidField("import_host_keys", "%s", refusal.Fields["host_keys"][0]).Because(err)
+}
+
+// DetectSource returns the host keys of the SSH server of a source, for signed-in users;
+// nil for other protocols. InvalidField, with a text for the user, if it has none.
+func (s *Service) DetectSource(ctx context.Context, by actor.Actor, address string) ([]string, error) {
+	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	a, err := s.address(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if !a.SSH() {
+		return nil, nil
+	}
+	keys, err := s.detect(ctx, a)
+	return keys, importField(err)
+}
+
 // begin adds an import and its background job.
-func (s *Service) begin(ctx context.Context, tx *db.Tx, by actor.Actor, projectID int64, a gitremote.Address) error {
+func (s *Service) begin(ctx context.Context, tx *db.Tx, by actor.Actor, projectID int64, c credentials) error {
 	if err := tx.Lock(ctx, "users", by.ID); err != nil {
 		return err
 	}
@@ -123,8 +184,8 @@ func (s *Service) begin(ctx context.Context, tx *db.Tx, by actor.Actor, projectI
 		return errs.InvalidField("import_url", "cannot be imported now: %d of your imports are under way. Wait until one of them ends", n)
 	}
 	i := &Import{ProjectID: projectID, UserID: by.ID, Run: rand.Text(), CreatedAt: s.Now()}
-	if a.User != "" || a.Password != "" {
-		text, err := json.Marshal(credentials{a.User, a.Password})
+	if c.User != "" || c.Password != "" || len(c.HostKeys) > 0 {
+		text, err := json.Marshal(c)
 		if err != nil {
 			return err
 		}
@@ -148,6 +209,32 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*pr
 		return p, nil, nil
 	}
 	return p, i, err
+}
+
+// opened returns the credentials of an import.
+func (s *Service) opened(i *Import) (credentials, error) {
+	var c credentials
+	if i.credentials == "" {
+		return c, nil
+	}
+	text, err := s.Keys.Open(i.credentials, sealedPlace(i.ProjectID))
+	if err != nil {
+		return c, err
+	}
+	if json.Unmarshal(text, &c) != nil {
+		return c, errors.New("credentials of an import cannot be read")
+	}
+	return c, nil
+}
+
+// ImportKey returns the public SSH key of an import that is under way; empty if it has
+// none. The caller checks CanManage.
+func (s *Service) ImportKey(i *Import) (string, error) {
+	if i == nil || !i.Active {
+		return "", nil
+	}
+	c, err := s.opened(i)
+	return c.PublicKey, err
 }
 
 // CanManage reports whether an actor may cancel and retry the import of a project.
@@ -210,7 +297,7 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, ref project.Ref, fr
 		return err
 	}
 	from.URL = cmp.Or(from.URL, p.ImportURL)
-	address, err := s.address(ctx, from)
+	address, c, err := s.source(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -232,10 +319,10 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, ref project.Ref, fr
 		if now.Import != project.ImportFailed || now.ImportType != project.FromGit {
 			return errs.Conflict("Only a failed import can be retried.")
 		}
-		if err := s.Projects.ImportAgain(ctx, tx, p.ID, address.URL); err != nil {
+		if err := s.Projects.ImportAgain(ctx, tx, p.ID, address); err != nil {
 			return err
 		}
-		if err := s.begin(ctx, tx, by, p.ID, address); err != nil {
+		if err := s.begin(ctx, tx, by, p.ID, c); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, by, p, "project_import_retried")

@@ -276,7 +276,7 @@ func newKey() (private, public string, err error) {
 
 // mirrorAddress checks the URL of a mirror.
 func (s *Service) mirrorAddress(ctx context.Context, text string) (gitremote.Address, error) {
-	a, err := gitremote.ParseMirror(text)
+	a, err := gitremote.ParseAddress(text)
 	if refusal, ok := errs.As(err); ok {
 		return a, errs.InvalidField("url", "%s", refusal.Text)
 	}
@@ -532,6 +532,10 @@ func (s *Service) DetectHostKeys(ctx context.Context, by actor.Actor, ref projec
 	if !a.SSH() {
 		return nil, errs.InvalidField("url", "must start with ssh:// to have host keys")
 	}
+	return s.detect(ctx, a)
+}
+
+func (s *Service) detect(ctx context.Context, a gitremote.Address) ([]string, error) {
 	policy, err := s.policy(ctx)
 	if err != nil {
 		return nil, err

@@ -88,11 +88,12 @@ func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {
 	return outbound.Policy{Local: settings.AllowLocalRequests, Allowed: settings.OutboundAllowlist}, err
 }
 
-// open returns the remote of an address.
-func (s *Service) open(ctx context.Context, a gitremote.Address) (*gitremote.Remote, error) {
+// open returns the remote of a repository.
+func (s *Service) open(ctx context.Context, address string, c credentials) (*gitremote.Remote, error) {
 	policy, err := s.policy(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return gitremote.Open(a, gitremote.Options{Policy: policy, Stall: s.Stall})
+	return gitremote.Open(gitremote.Address{URL: address, User: c.User, Password: c.Password},
+		gitremote.Options{Policy: policy, Stall: s.Stall, Key: []byte(c.PrivateKey), HostKeys: c.HostKeys})
 }

@@ -177,6 +177,9 @@ func (s *Service) mirrorImport(ctx context.Context, tx *db.Tx, by actor.Actor, p
 	if from.User != "" || from.Password != "" {
 		f.User, f.Password = &from.User, &from.Password
 	}
+	if len(from.HostKeys) > 0 {
+		f.HostKeys = &from.HostKeys
+	}
 	_, err := s.newPullMirror(ctx, tx, by, p, f)
 	return err
 }
@@ -271,9 +274,6 @@ func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remot
 			return remote.Pack(ctx, theirs, want, have)
 		},
 		Check: func(ctx context.Context, r git.Repo, changes []*git.RefChange) error {
-			if !strings.HasPrefix(m.URL, "http") {
-				return nil // LFS objects are fetched over HTTP only
-			}
 			return s.takeLFS(ctx, p, remote, r, changes, &tracker{})
 		},
 	}, repo.PullOptions{Overwrite: !m.KeepDiverged, Pipelines: m.TriggerPipelines})

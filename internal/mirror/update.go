@@ -261,12 +261,7 @@ func (s *Service) transfer(ctx context.Context, m *Mirror, p *project.Project) e
 	if err != nil {
 		return err
 	}
-	policy, err := s.policy(ctx)
-	if err != nil {
-		return err
-	}
-	remote, err := gitremote.Open(gitremote.Address{URL: m.URL, User: c.User, Password: c.Password},
-		gitremote.Options{Policy: policy, Stall: s.Stall, Key: []byte(c.PrivateKey), HostKeys: m.HostKeys})
+	remote, err := s.open(ctx, m.URL, credentials{User: c.User, Password: c.Password, PrivateKey: c.PrivateKey, HostKeys: m.HostKeys})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -76,6 +75,8 @@ func (s *Service) Run(ctx context.Context, projectID int64, run string) error {
 		return s.finish(ctx, i, project.ImportFinished, "")
 	case errors.Is(err, errCanceled):
 		return nil
+	case errors.Is(err, errAwaitKey):
+		return queue.Postpone(max(keyPause, s.Now().Sub(i.CreatedAt)/10))
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return s.finish(context.WithoutCancel(ctx), i, project.ImportFailed, fmt.Sprintf("The import took longer than %d hours.", int(maxTime.Hours())))
 	case ctx.Err() != nil:
@@ -122,19 +123,11 @@ func (s *Service) run(ctx context.Context, p *project.Project, i *Import) error 
 	if err != nil {
 		return errs.Invalid("The account of the user who started the import is not active.").Because(err)
 	}
-	a := gitremote.Address{URL: p.ImportURL}
-	if i.credentials != "" {
-		text, err := s.Keys.Open(i.credentials, sealedPlace(p.ID))
-		if err != nil {
-			return err
-		}
-		var c credentials
-		if err := json.Unmarshal(text, &c); err != nil {
-			return errors.New("credentials of an import cannot be read")
-		}
-		a.User, a.Password = c.User, c.Password
+	c, err := s.opened(i)
+	if err != nil {
+		return err
 	}
-	remote, err := s.open(ctx, a)
+	remote, err := s.open(ctx, p.ImportURL, c)
 	if err != nil {
 		return err
 	}
@@ -150,8 +143,24 @@ func (s *Service) run(ctx context.Context, p *project.Project, i *Import) error 
 	if errors.Is(context.Cause(ctx), errCanceled) {
 		return errCanceled
 	}
+	if c.PrivateKey != "" && errors.Is(err, gitremote.ErrCredentials) && s.Now().Sub(i.CreatedAt) < keyTime {
+		if err := t.save(ctx, AwaitKey); err != nil {
+			return err
+		}
+		return errAwaitKey
+	}
 	return err
 }
+
+// errAwaitKey ends an attempt whose SSH key the source does not take yet.
+var errAwaitKey = errors.New("the source does not take the SSH key")
+
+// An import with an SSH key waits for keyTime until the source takes it. It tries at
+// first every keyPause, then more rarely.
+const (
+	keyTime  = time.Hour
+	keyPause = 10 * time.Second
+)
 
 // take reads the repository of a remote into a project.
 func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, remote *gitremote.Remote, t *tracker) error {
@@ -193,7 +202,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 }
 
 // takeLFS fetches the LFS objects that the new commits of a repository name. Those
-// that the source does not have are left out.
+// that the source does not have, or not over HTTP, are left out.
 func (s *Service) takeLFS(ctx context.Context, p *project.Project, remote *gitremote.Remote, r git.Repo, changes []*git.RefChange, t *tracker) error {
 	enabled, err := s.LFS.Enabled(ctx, p)
 	if err != nil || !enabled {
@@ -204,6 +213,9 @@ func (s *Service) takeLFS(ctx context.Context, p *project.Project, remote *gitre
 		return err
 	}
 	t.lfs(len(missing), 0)
+	if !remote.HTTP() {
+		return nil // LFS objects are fetched over HTTP only
+	}
 	t.set(FetchLFS, 0)
 	return s.LFS.Fetch(ctx, p, remote, missing, func(done, fetched int) {
 		t.lfs(len(missing), fetched)

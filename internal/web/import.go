@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"svc/internal/errs"
 	"svc/internal/mirror"
 	"svc/internal/project"
@@ -18,6 +20,13 @@ type importStatusPage struct {
 	Import    *mirror.Import // nil before the first one
 	Form      form
 	CanManage bool
+	PublicKey string // to be added at the source
+	Methods   []option
+}
+
+// importMethods are the authentication methods of imports by URL.
+func importMethods() []option {
+	return []option{{string(mirror.ByPassword), "User name and password"}, {string(mirror.BySSHKey), "SSH public key"}}
 }
 
 func (importStatusPage) view() string    { return "project/import" }
@@ -31,6 +40,8 @@ func (p importStatusPage) Phase() string {
 	switch p.Import.Phase {
 	case mirror.Connecting:
 		return "Connecting to the server"
+	case mirror.AwaitKey:
+		return "Waiting until the server accepts the SSH key"
 	case mirror.Receiving:
 		return "Receiving objects"
 	case mirror.Checking:
@@ -60,7 +71,7 @@ func (w *Web) showProjectImport(v *visit, ref project.Ref, f form) error {
 	if err != nil {
 		return err
 	}
-	p := importStatusPage{head: h, CanManage: w.Mirrors.CanManage(v.actor, h.Project)}
+	p := importStatusPage{head: h, CanManage: w.Mirrors.CanManage(v.actor, h.Project), Methods: importMethods()}
 	if h.Project.ImportType != project.FromGit || !p.CanManage {
 		return errs.NotFound("Import")
 	}
@@ -68,10 +79,13 @@ func (w *Web) showProjectImport(v *visit, ref project.Ref, f form) error {
 		return err
 	}
 	p.Project = h.Project
+	if p.PublicKey, err = w.Mirrors.ImportKey(p.Import); err != nil {
+		return err
+	}
 	if f.Values == nil {
 		f = filled("import_url", h.Project.ImportURL)
 	}
-	f.only("import_url")
+	f.only("import_url", "import_auth_method", "import_host_keys")
 	p.Form = f
 	if h.Project.Import.Pending() {
 		v.w.Header().Set("Refresh", "3")
@@ -91,6 +105,12 @@ func (w *Web) cancelImport(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) retryImport(v *visit, ref project.Ref) error {
+	sent := v.sent()
+	if detected, err := w.detectSource(v, &sent); err != nil {
+		return err
+	} else if detected {
+		return w.showProjectImport(v, ref, sent)
+	}
 	if err := w.Mirrors.Retry(v, v.actor, ref, v.importSource()); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
@@ -112,5 +132,29 @@ func (w *Web) toImport(v *visit, ref project.Ref, text string) error {
 // importSource reads the source of an import from a form. A password may start and
 // end with spaces.
 func (v *visit) importSource() mirror.Source {
-	return mirror.Source{URL: v.text("import_url"), User: v.text("import_user"), Password: v.r.PostForm.Get("import_password")}
+	return mirror.Source{
+		URL: v.text("import_url"), User: v.text("import_user"), Password: v.r.PostForm.Get("import_password"),
+		AuthMethod: mirror.AuthMethod(v.text("import_auth_method")), HostKeys: strings.Split(v.text("import_host_keys"), "\n"),
+	}
+}
+
+// detectSource fills the host keys of an SSH server into the form of an import that has
+// none, for the user to compare. The password is not repeated.
+func (w *Web) detectSource(v *visit, f *form) (detected bool, err error) {
+	if v.text("import_url") == "" || v.text("import_host_keys") != "" {
+		return false, nil
+	}
+	keys, err := w.Mirrors.DetectSource(v, v.actor, v.text("import_url"))
+	if err != nil {
+		f.Values.Del("import_password")
+		return true, f.refused(err)
+	}
+	if len(keys) == 0 {
+		return false, nil
+	}
+	f.Values.Del("import_password")
+	f.Values.Set("import_host_keys", strings.Join(keys, "\n"))
+	prints := strings.Join((&mirror.Mirror{HostKeys: keys}).Fingerprints(), ", ")
+	f.Errors = map[string][]string{"import_host_keys": {"were detected now: " + prints + ". Compare them with those that the operator of the server publishes, then submit again"}}
+	return true, nil
 }

@@ -57,8 +57,11 @@ func TestImportPages(t *testing.T) {
 				"import_url", address, "import_user", "alice", "import_password", alice)
 		}
 		create(from).want(422, "local network").not(alice)
-		create("file:///etc/passwd").want(422, "http:// or https://").not(alice)
+		create("file:///etc/passwd").want(422, "ssh:// or git://").not(alice)
+		create("git@127.0.0.1:alice/source.git").want(422, "local network").not(alice)
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`})
+		create("ssh://git@"+s.SSHAddr()+"/alice/source.git").want(422, "were detected now: SHA256:", ">ssh-ed25519 AAAA", "Compare them").not(alice)
+		create("ssh://git@127.0.0.1:1/a").want(422, "were not found").not(alice)
 		create(from).leads("/alice/p")
 		state := func() project.ImportStatus {
 			p, err := s.Projects.Get(t.Context(), actor.System(), "alice/p")
@@ -78,12 +81,12 @@ func TestImportPages(t *testing.T) {
 		b.submit(page, page+"/cancel").leads(page)
 		b.get(page).want(200, "The import was canceled", "Retry import").not(alice)
 		b.get("/alice/p").want(200, "The import failed", "Details and retry")
-		b.submit(page, page+"/retry", "import_url", "ftp://example.org/a").want(422, "http:// or https://")
+		b.submit(page, page+"/retry", "import_url", "ftp://example.org/a").want(422, "ssh:// or git://")
 		hang.Store(false)
 		b.submit(page, page+"/retry", "import_url", from, "import_user", "alice", "import_password", alice).leads(page)
 		waittest.For(t, "the import to end", func() bool { return state() == project.ImportFinished })
 		b.get(page).want(200, "The import finished", "1 branch, 0 tags")
 		b.get("/alice/p").want(200, "README.md")
 		b.get("/alice/source/-/import").want(404)
-	})
+	}, apptest.SSH)
 }

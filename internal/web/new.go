@@ -27,6 +27,9 @@ type newProjectPage struct {
 	Places []*project.Namespace
 }
 
+// Methods are the authentication methods of imports.
+func (newProjectPage) Methods() []option { return importMethods() }
+
 func (newProjectPage) view() string  { return "project/new_project" }
 func (newProjectPage) title() string { return "New project" }
 
@@ -44,7 +47,7 @@ func (w *Web) showNewProject(v *visit, f form) error {
 		return err
 	}
 	p := newProjectPage{Places: places}
-	f.only("name", "path", "description", "namespace_id", "visibility", "gitignore", "license", "import_url")
+	f.only("name", "path", "description", "namespace_id", "visibility", "gitignore", "license", "import_url", "import_auth_method", "import_host_keys")
 	p.Form = f
 	return v.showForm(p, f)
 }
@@ -60,7 +63,7 @@ func (newProjectPage) Gitignores() []option {
 
 // ImportHint explains the import by URL.
 func (newProjectPage) ImportHint() string {
-	return "A Git repository on another server, with http:// or https://. Its branches, tags and LFS objects are copied. Without the files above."
+	return "A Git repository on another server, with http, https, ssh or git. Its branches, tags and LFS objects are copied. Without the files above."
 }
 
 // Licenses are the templates for the file LICENSE.
@@ -91,6 +94,11 @@ func (w *Web) createProject(v *visit) error {
 	n := project.NewProject{
 		Name: v.text("name"), Path: v.text("path"), NamespaceID: &place, Visibility: &visibility,
 		Fields: project.Fields{Description: &description},
+	}
+	if detected, err := w.detectSource(v, &f); err != nil {
+		return err
+	} else if detected {
+		return w.showNewProject(v, f)
 	}
 	var made *project.Project
 	if v.text("import_url") != "" {
