@@ -81,13 +81,15 @@ func TestImportOverSSH(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// ends waits for the end of an import, which is tried again after a pause.
+// ends waits for the end of an import, which is tried again after a pause. The pause
+// may begin after the test has seen that the import waits for its key.
 func (m mirrorTester) ends(t *testing.T, name, status string, pause time.Duration) {
 	t.Helper()
-	m.Clock.Move(pause)
 	var now importState
 	waittest.For(t, "the import to end", func() bool {
-		now = m.importState(t, name)
+		if now = m.importState(t, name); now.Progress != nil && now.Progress.Phase == "ssh_key" {
+			m.Clock.Move(pause)
+		}
 		return now.Status == "finished" || now.Status == "failed"
 	})
 	if now.Status != status {
