@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // maxHighlighted is the longest text that is highlighted.
@@ -19,7 +18,7 @@ func lexerFor(name, language, source string) chroma.Lexer {
 		return nil
 	}
 	if language != "" {
-		if l := lexers.Get(language); l != nil {
+		if l := lexerNames().language(language); l != nil {
 			return l
 		}
 	}

@@ -41,10 +41,22 @@ func (y *library) session() *session {
 	s := &session{library: y, registry: chroma.NewLexerRegistry(), known: map[chroma.Lexer]chroma.Lexer{}}
 	for _, l := range lexers.GlobalLexerRegistry.Lexers {
 		if own := s.bounded(l); own != nil {
-			s.registry.Register(own)
+			s.registry.Register(named{own})
 		}
 	}
 	return s
+}
+
+// named is a lexer that others find by its name and aliases only: to compare the
+// language of an embedded text with patterns of file names is out of reach of the
+// budget.
+type named struct{ chroma.Lexer }
+
+// Config implements chroma.Lexer.
+func (n named) Config() *chroma.Config {
+	config := *n.Lexer.Config()
+	config.Filenames, config.AliasFilenames = nil, nil
+	return &config
 }
 
 // bounded returns the lexer that does the work of one of the library within the

@@ -5,69 +5,140 @@ import (
 	"strings"
 	"sync"
 
-	"svc/internal/lru"
-
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
 )
 
-// lexerTable finds the lexer for the name of a file. The library compares a
-// name with every pattern that it knows, which takes milliseconds; a page of a
-// comparison has many files, of few kinds.
+// lexerTable finds the lexer for the name of a file or language, as the library
+// does. The library compares a name with every pattern and each suffix that it
+// ignores: that takes milliseconds, and more than a millisecond for each byte of
+// the name. A page of a comparison has many files, and a block of code may name a
+// language of any length.
 type lexerTable struct {
-	names map[string]bool // that a pattern is
-	globs []string        // patterns that say more than how a name ends
-
-	mu    sync.Mutex
-	known *lru.Map[string, chroma.Lexer] // nil for plain text
+	languages map[string]chroma.Lexer // by name and alias, in lower case
+	kinds     [2]patterns             // of primary and of alias patterns
 }
 
-// maxLexers bounds what is known: anyone can make files with new endings.
-const maxLexers = 1000
+// patterns are the patterns of names, with the lexers that they are of.
+type patterns struct {
+	names   map[string][]ranked // without wildcards
+	endings map[string][]ranked // *.ending, without the asterisk
+	globs   []glob              // others
+}
+
+// ranked is a lexer and its rank: the lowest wins.
+type ranked struct {
+	lexer    chroma.Lexer
+	priority float32
+	order    int
+}
+
+type glob struct {
+	pattern string
+	ranked
+}
+
+// maxLexerName is the longest name that is looked up, as of a file on most systems.
+const maxLexerName = 255
+
+// ignoredEndings are those of backups and templates, which say nothing of the
+// content: a.go.orig.
+var ignoredEndings = []string{
+	"~", ".bak", ".old", ".orig", ".dpkg-dist", ".dpkg-old", ".ucf-dist", ".ucf-new", ".ucf-old", ".rpmnew", ".rpmorig", ".rpmsave", ".in",
+}
 
 var lexerNames = sync.OnceValue(func() *lexerTable {
-	t := &lexerTable{names: map[string]bool{}, known: lru.New[string, chroma.Lexer](maxLexers, nil)}
-	for _, l := range lexers.GlobalLexerRegistry.Lexers {
+	t := &lexerTable{languages: map[string]chroma.Lexer{}}
+	for i := range t.kinds {
+		t.kinds[i] = patterns{names: map[string][]ranked{}, endings: map[string][]ranked{}}
+	}
+	for i, l := range lexers.GlobalLexerRegistry.Lexers {
 		config := l.Config()
-		for _, pattern := range append(append([]string(nil), config.Filenames...), config.AliasFilenames...) {
-			rest, ending := strings.CutPrefix(pattern, "*.")
-			switch {
-			case !strings.ContainsAny(pattern, "*?["):
-				t.names[pattern] = true
-			case !ending || strings.ContainsAny(rest, ".*?["):
-				t.globs = append(t.globs, pattern)
+		for _, name := range append([]string{config.Name}, config.Aliases...) {
+			t.languages[strings.ToLower(name)] = lexers.Get(name)
+		}
+		r := ranked{l, config.Priority, i}
+		if r.priority == 0 {
+			r.priority = 1
+		}
+		for kind, list := range [][]string{config.Filenames, config.AliasFilenames} {
+			for _, pattern := range list {
+				t.kinds[kind].add(pattern, r)
 			}
 		}
 	}
 	return t
 })
 
+func (p *patterns) add(pattern string, r ranked) {
+	ending, ok := strings.CutPrefix(pattern, "*")
+	switch {
+	case !strings.ContainsAny(pattern, "*?[\\"):
+		p.names[pattern] = append(p.names[pattern], r)
+	case ok && strings.HasPrefix(ending, ".") && !strings.ContainsAny(ending, "*?[\\"):
+		p.endings[ending] = append(p.endings[ending], r)
+	default:
+		p.globs = append(p.globs, glob{pattern, r})
+	}
+}
+
+// language returns the lexer for a language, which may be named as the ending of
+// its files; nil if there is none.
+func (t *lexerTable) language(name string) chroma.Lexer {
+	if len(name) > maxLexerName {
+		return nil
+	}
+	if l := t.languages[strings.ToLower(name)]; l != nil {
+		return l
+	}
+	if l := t.find("x." + name); l != nil {
+		return l
+	}
+	return t.find(name)
+}
+
 // find returns the lexer for a file, nil if there is none.
 func (t *lexerTable) find(file string) chroma.Lexer {
 	name := path.Base(file)
-	kind := "x" + path.Ext(name)
-	if t.special(name) {
-		kind = name
+	if len(name) > maxLexerName {
+		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l, ok := t.known.Get(kind)
-	if !ok {
-		l = lexers.Match(kind)
-		t.known.Put(kind, l, 1)
-	}
-	return l
-}
-
-// special reports whether more than the ending of a name counts.
-func (t *lexerTable) special(name string) bool {
-	if t.names[name] {
-		return true
-	}
-	for _, glob := range t.globs {
-		if ok, err := path.Match(glob, name); ok && err == nil {
-			return true
+	for _, kind := range t.kinds {
+		best := ranked{}
+		kind.match(name, &best)
+		for _, ending := range ignoredEndings {
+			if stem, ok := strings.CutSuffix(name, ending); ok {
+				kind.match(stem, &best)
+			}
+		}
+		if best.lexer != nil {
+			return best.lexer
 		}
 	}
-	return false
+	return nil
+}
+
+// match puts the lexer for a name into best if it ranks higher.
+func (p *patterns) match(name string, best *ranked) {
+	for _, r := range p.names[name] {
+		r.better(best)
+	}
+	for i := range len(name) {
+		if name[i] == '.' {
+			for _, r := range p.endings[name[i:]] {
+				r.better(best)
+			}
+		}
+	}
+	for _, g := range p.globs {
+		if ok, err := path.Match(g.pattern, name); ok && err == nil {
+			g.better(best)
+		}
+	}
+}
+
+func (r ranked) better(best *ranked) {
+	if best.lexer == nil || r.priority > best.priority || r.priority == best.priority && r.order < best.order {
+		*best = r
+	}
 }

@@ -166,7 +166,7 @@ func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source str
 	return func(w io.Writer, language, source string) error {
 		var lines [][]chroma.Token
 		ok := false
-		b.spend(1000) // to find the lexer of a language that is not known takes long
+		b.spend(1000) // to find the lexer
 		if lexer := lexerFor("x."+language, language, source); lexer != nil && !over {
 			use := r.session()
 			defer r.idle.Put(use)

@@ -63,3 +63,25 @@ func TestQuadraticRendering(t *testing.T) {
 		waittest.For(t, "the end of the work", func() bool { now := s.Markup.Stats(); return now.Active == 0 && now.Held == 0 })
 	})
 }
+
+// TestLongLanguageNames has visitors open texts whose languages have names of 200 KB
+// each: of a block of code, of a block in highlighted Markdown, and of a file by
+// its ending. They are shown as usual, because a lexer is not sought in all patterns.
+func TestLongLanguageNames(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", "public")
+		long, ending := strings.Repeat("a", 200<<10), "x."+strings.Repeat("b", 2000)
+		s.Repository(t, id, gittest.Commit{Changes: change("a.md", "```"+long+"\nplain\n```\n", ending, "plain <b>\n")})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/issues", id), As: ada, JSON: fmt.Sprintf(`{"title":"x","description":%q}`, "~~~ "+long+"\nplain\n~~~\n"), Status: 201})
+		guest := newBrowser(t, s)
+		before := s.Markup.Stats()
+		guest.get("/ada/p/-/issues/1").want(200, "<code>plain")
+		guest.get("/ada/p/-/blob/main/a.md?plain=1").want(200, "plain")
+		guest.get("/ada/p/-/blob/main/"+ending).want(200, "plain &lt;b&gt;")
+		if now := s.Markup.Stats(); now.Costly != before.Costly {
+			t.Errorf("%+v, before %+v", now, before)
+		}
+	})
+}
