@@ -192,7 +192,7 @@ func TestImportRefused(t *testing.T) {
 		for _, from := range []string{
 			"file:///etc/passwd", "/etc", "ext::sh -c touch% /tmp/x", "-oProxyCommand=x", "--upload-pack=x", "ftp://example.org/a", "ssh://git@127.0.0.1/a", "git@localhost:a", "git://127.0.0.1/a",
 			"https://example.org/a\nb", "https://example.org/a%0ab", "http://127.0.0.1/a", "http://localhost/a", "http://[::1]/a", "http://[::ffff:127.0.0.1]/a", "http://0.0.0.0/a",
-			"http://169.254.169.254/latest/meta-data", "http://10.0.0.1/a", "http://u:p@127.0.0.1:1/a",
+			"http://[::127.0.0.1]/a", "http://[fec0::1]/a", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/a", "http://u:p@127.0.0.1:1/a",
 		} {
 			s.Check(t, apptest.Call{Name: from, Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {from}}, Status: 400, Want: `{"message":{"import_url":["<any>"]}}`})
 		}

@@ -145,17 +145,19 @@ var closed = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // kept back, and broadcast
-	netip.MustParsePrefix("64:ff9b::/96"),    // an IPv4 address within
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2001::/32"), // Teredo: an IPv4 address within
-	netip.MustParsePrefix("2002::/16"), // 6to4: likewise
+	netip.MustParsePrefix("2001::/32"),       // Teredo: an IPv4 address within
+	netip.MustParsePrefix("2002::/16"),       // 6to4: likewise
 	netip.MustParsePrefix("2001:db8::/32"),
 }
+
+// open6 are the only addresses of IPv6 that are assigned to the open Internet. Others
+// have an IPv4 address within (::/96, 64:ff9b::/96) or belong to a site (fec0::/10).
+var open6 = netip.MustParsePrefix("2000::/3")
 
 // Public reports whether an address is one of the open Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !open6.Contains(a) {
 		return false
 	}
 	for _, p := range closed {

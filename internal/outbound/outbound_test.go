@@ -18,7 +18,7 @@ func TestPublic(t *testing.T) {
 		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "::": false, "0.1.2.3": false,
 		"10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "::ffff:10.0.0.1": false, "fd00::1": false, "fe80::1%eth0": false,
 		"169.254.169.254": false, "100.64.0.1": false, "224.0.0.1": false, "ff02::1": false, "255.255.255.255": false,
-		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "198.18.0.1": false,
+		"64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "::127.0.0.1": false, "::8.8.8.8": false, "fec0::1": false, "4000::1": false, "2001::1": false, "2a00:1450::1": true, "2002:7f00:1::": false, "198.18.0.1": false,
 	} {
 		if got := Public(netip.MustParseAddr(address)); got != want {
 			t.Errorf("Public(%s) = %v", address, got)
