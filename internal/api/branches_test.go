@@ -3,6 +3,8 @@ package api_test
 import (
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +30,29 @@ func member(t *testing.T, s *apptest.Server, token string, projectID, userID int
 // file is a change of one file.
 func file(path, content string) []gittest.Change {
 	return []gittest.Change{{Path: path, Content: content}}
+}
+
+// TestExpensiveRefPattern asks for branches that match a pattern of 4,500 steps: more
+// names than that takes in two seconds are refused.
+func TestExpensiveRefPattern(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id, r := codeProject(t, s, alice, "code", gittest.Commit{Changes: file("a", "a\n")})
+		first := r.Tip("refs/heads/main")
+		var refs strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&refs, "%s refs/heads/%s%d\n", first, strings.Repeat("a", 200), i)
+		}
+		if err := os.WriteFile(filepath.Join(r.Path, "packed-refs"), []byte(refs.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := fmt.Sprintf("GET /projects/%d/repository/branches?per_page=1&regex=", id)
+		s.Table(t, []apptest.Call{
+			{Do: at + "a{200}", As: alice, Status: 200},
+			{Do: at + "(.%3F.%3F){650}z", As: alice, Status: 400, Want: `{"message":"400 Bad request - regex takes too long to match so many names. Use a simpler pattern, or search."}`},
+		})
+	})
 }
 
 func TestBranches(t *testing.T) {
@@ -61,6 +86,7 @@ func TestBranches(t *testing.T) {
 			{Do: "GET " + at + "?search=^l", As: alice, Status: 200, Want: `[]`},
 			{Do: "GET " + at + "?regex=^(main|o.*)$", As: alice, Status: 200, Want: names("main", "old")},
 			{Do: "GET " + at + "?regex=(", As: alice, Status: 400},
+			{Name: "a million steps", Do: "GET " + at + "?regex=(" + strings.Repeat(".%3F", 450) + "){1000}z", As: alice, Status: 400},
 			{Do: "GET " + at + "?regex=a&search=b", As: alice, Status: 400},
 			{Do: "GET " + at + "?per_page=2&page=2", As: alice, Status: 200, Want: names("old"), WantHeader: map[string]string{"X-Total": "3", "X-Prev-Page": "1"}},
 			{Do: "GET " + at + "?per_page=2&pagination=keyset", As: alice, Status: 200, Want: names("feature/One", "main"), WantHeader: map[string]string{

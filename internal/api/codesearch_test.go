@@ -92,6 +92,8 @@ func TestCodeSearch(t *testing.T) {
 			{Name: "bad regular expression", Do: "GET " + all("a(b") + "&regex=true", As: alice, Status: 400, Want: `{"message":"400 Bad request - The regular expression is invalid: missing closing ): a(b"}`},
 			{Name: "it matches all", Do: "GET " + all("(a|b*)") + "&regex=true", As: alice, Status: 400},
 			{Name: "too large", Do: "GET " + all("((a{1000}){1000}){1000}") + "&regex=true", As: alice, Status: 400},
+			{Name: "too many repetitions", Do: "GET " + all("womb(?:"+strings.Repeat(".?", 400)+"){1000}z") + "&regex=true", As: alice, Status: 400,
+				Want: `{"message":"400 Bad request - The regular expression has too many repetitions"}`},
 			{Name: "too long", Do: "GET " + all(strings.Repeat("x", 1001)) + "&regex=true", As: alice, Status: 400},
 			{Name: "unknown language", Do: "GET " + all("x lang:klingon"), As: alice, Status: 400, Want: `{"message":"400 Bad request - The language klingon is not known."}`},
 			{Name: "a branch", Do: fmt.Sprintf("GET /projects/%d%s&regex=true&ref=other", one, all("x+")), As: alice, Status: 400},

@@ -63,12 +63,12 @@ func features() []string {
 
 // platform lists the packages that import no feature.
 func platform() []string {
-	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "memo", "patch", "semver", "waittest"}
+	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "re2", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "memo", "patch", "semver", "waittest"}
 }
 
 // pure lists the packages that depend on no configuration, database or service.
 // Clients may import them too.
-func pure() []string { return []string{"durable", "expand", "glob", "lru", "patch", "semver"} }
+func pure() []string { return []string{"durable", "expand", "glob", "lru", "patch", "re2", "semver"} }
 
 // clients lists the packages that talk to a server over the network, even to
 // the one that they are a part of. They import no other package of the module

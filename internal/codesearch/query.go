@@ -8,6 +8,7 @@ import (
 	"github.com/sourcegraph/zoekt/query"
 
 	"svc/internal/errs"
+	"svc/internal/re2"
 )
 
 // Query is a search.
@@ -39,6 +40,10 @@ type Language struct {
 
 // maxExpr is the number of bytes of a regular expression.
 const maxExpr = 1000
+
+// maxExprSteps is how many steps an expression may have: a file is searched at once,
+// and takes some 15 ns for each step and byte.
+const maxExprSteps = 500
 
 // exprFlags are those of zoekt: a dot does not match a line break.
 const exprFlags = syntax.ClassNL | syntax.PerlX | syntax.UnicodeGroups
@@ -97,6 +102,9 @@ func parseExpr(text string) (*syntax.Regexp, error) {
 			}
 		}
 		return nil, errs.Invalid("The regular expression is invalid: %s", reason)
+	}
+	if re2.StepsOf(re) > maxExprSteps {
+		return nil, errs.Invalid("The regular expression has too many repetitions")
 	}
 	if matchesEmpty(re) {
 		return nil, errs.Invalid("The regular expression is invalid: it matches every line")

@@ -18,6 +18,7 @@ import (
 	"svc/internal/outbound"
 	"svc/internal/patch"
 	"svc/internal/project"
+	"svc/internal/re2"
 )
 
 // Bounds of hooks.
@@ -459,7 +460,7 @@ func (h *Hook) check() error {
 	switch h.Strategy {
 	case Wildcard:
 	case Regex:
-		if _, err := regexp.Compile(h.Filter); err != nil {
+		if _, err := re2.Compile(h.Filter); err != nil {
 			wrong.Set("push_events_branch_filter", "must be a valid RE2 regular expression")
 		}
 	case AllBranches:

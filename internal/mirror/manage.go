@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"svc/internal/gitremote"
 	"svc/internal/patch"
 	"svc/internal/project"
+	"svc/internal/re2"
 )
 
 // Direction says where the commits of a mirror go: push or pull.
@@ -227,7 +227,7 @@ func (m *Mirror) filter(f Fields) error {
 	if len(*f.BranchRegex) > maxRegex {
 		return errs.InvalidField("mirror_branch_regex", "is too long (maximum is %d characters)", maxRegex)
 	}
-	if _, err := regexp.Compile(*f.BranchRegex); err != nil {
+	if _, err := re2.Compile(*f.BranchRegex); err != nil {
 		return errs.InvalidField("mirror_branch_regex", "is not a valid regular expression (RE2)")
 	}
 	if m.BranchRegex = *f.BranchRegex; m.BranchRegex != "" {

@@ -12,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/re2"
 )
 
 // Policy is the cleanup policy of a project. Of the files with one name in a
@@ -191,7 +192,7 @@ func compile(expression string) (*regexp.Regexp, error) {
 	if expression == "" {
 		return nil, nil
 	}
-	return regexp.Compile(`\A(?:` + expression + `)\z`)
+	return re2.Compile(`\A(?:` + expression + `)\z`)
 }
 
 // allows reports whether a generic package may get a file that it has.

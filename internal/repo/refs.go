@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/re2"
 )
 
 // RefFilter selects branches or tags, and their order.
@@ -38,18 +38,19 @@ const (
 	ByVersion RefOrder = "version"
 )
 
-// match returns a function that matches names. Invalid if the pattern is not
-// valid.
-func (f RefFilter) match() (func(string) bool, error) {
+// match returns a function that matches names, and one that says after all names
+// whether these were too many for the pattern. Invalid if the pattern is not valid.
+func (f RefFilter) match() (match func(string) bool, exceeded func() bool, err error) {
 	if f.Regex != "" {
-		pattern, err := regexp.Compile(f.Regex)
+		pattern, err := re2.NewMatcher(f.Regex)
 		if err != nil {
-			return nil, errs.Invalid("regex is not a valid RE2 pattern").Because(err)
+			return nil, nil, errs.Invalid("regex is not a valid RE2 pattern").Because(err)
 		}
-		return pattern.MatchString, nil
+		return pattern.Match, pattern.Exceeded, nil
 	}
+	exceeded = func() bool { return false }
 	if f.Search == "" {
-		return nil, nil
+		return nil, exceeded, nil
 	}
 	text := strings.ToLower(f.Search)
 	text, first := strings.CutPrefix(text, "^")
@@ -65,7 +66,7 @@ func (f RefFilter) match() (func(string) bool, error) {
 			return strings.HasSuffix(name, text)
 		}
 		return strings.Contains(name, text)
-	}, nil
+	}, exceeded, nil
 }
 
 // pageRefs returns a page of the refs below a prefix. A keyset page starts
@@ -100,10 +101,13 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	return page, nil
 }
 
+// errRegex refuses a pattern that takes too long for the refs of a repository.
+var errRegex = errs.Invalid("regex takes too long to match so many names. Use a simpler pattern, or search.")
+
 // orderedNames returns the full names of the refs that match the filter, in
 // order.
 func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([]string, error) {
-	match, err := f.match()
+	match, exceeded, err := f.match()
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +119,9 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 		refs, err := r.Refs(ctx, git.RefOptions{Place: place, Match: match, Order: order})
 		if err != nil {
 			return nil, passing(err)
+		}
+		if exceeded() {
+			return nil, errRegex
 		}
 		if refs, err = f.between(ctx, r, refs); err != nil {
 			return nil, err
@@ -128,6 +135,9 @@ func orderedNames(ctx context.Context, r git.Repo, place string, f RefFilter) ([
 	names, err := r.RefNames(ctx, place, match)
 	if err != nil {
 		return nil, passing(err)
+	}
+	if exceeded() {
+		return nil, errRegex
 	}
 	if f.Order == ByVersion || f.Desc {
 		names = slices.Clone(names)

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"svc/internal/re2"
 )
 
 func TestExpression(t *testing.T) {
@@ -77,7 +79,7 @@ func TestExpressionSyntax(t *testing.T) {
 		`$A == nullx`, `true`, `$A =~ /(/`, `$A =~ /a`, `$A =~ //`, `$A & $B`, `$A =~ /a{1000}{1000}/`, `-1`,
 		`$A =~ /a{1000}b{1000}c{1000}d{1000}e{1000}f{1000}/`,
 		strings.Repeat("$A && ", maxTokens) + "$A",
-		`$A =~ /` + strings.Repeat("a", maxPattern+1) + `/`,
+		`$A =~ /` + strings.Repeat("a", re2.MaxLength+1) + `/`,
 	} {
 		if _, err := ParseExpression(in); err == nil {
 			t.Errorf("%.60s is taken", in)

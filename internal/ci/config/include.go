@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"svc/internal/re2"
 )
 
 // request is one file to include.
@@ -161,7 +163,7 @@ func (r *reader) wildcard(f file, q request) ([]request, error) {
 	// Here, unlike in rules, ** is any text: ci/**.yml is every file below ci.
 	pattern := strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(q.location))
 	re, err := regexp.Compile(`(?s)^` + pattern + `$`)
-	if err != nil || len(pattern) > maxPattern {
+	if err != nil || len(pattern) > re2.MaxLength {
 		return nil, r.fail(q, "Included file `%s` is not a valid pattern!", q.location)
 	}
 	for _, p := range paths {

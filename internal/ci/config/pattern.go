@@ -3,15 +3,9 @@ package config
 import (
 	"errors"
 	"regexp"
-	"regexp/syntax"
 	"strings"
-)
 
-const (
-	maxPattern = 2048 // bytes of one pattern
-	// maxProgram is how many steps a pattern may compile to, about: a{1000} is
-	// short to write, and long to run.
-	maxProgram = 5000
+	"svc/internal/re2"
 )
 
 var regexpPattern = regexp.MustCompile(`(?s)^/(.*)/([ismU]*)$`)
@@ -40,33 +34,8 @@ func checkPattern(in string) (body string, steps int, err error) {
 	if m[2] != "" {
 		body = "(?" + m[2] + ")" + body
 	}
-	steps, err = checkRegexp(body)
+	steps, err = re2.Steps(body)
 	return body, steps, err
-}
-
-func checkRegexp(body string) (steps int, err error) {
-	if len(body) > maxPattern {
-		return 0, errors.New("the pattern is too long")
-	}
-	tree, err := syntax.Parse(body, syntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	if steps = programSize(tree); steps > maxProgram {
-		return 0, errors.New("the pattern is too large")
-	}
-	return steps, nil
-}
-
-func programSize(re *syntax.Regexp) int {
-	size := 1 + len(re.Rune)/2
-	for _, sub := range re.Sub {
-		size += programSize(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		size *= max(re.Min, re.Max, 1)
-	}
-	return min(size, maxProgram+1)
 }
 
 // storedPattern is a pattern of a condition. Those that take little are kept

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"svc/internal/re2"
 )
 
 // inputSpec is one entry of spec:inputs.
@@ -131,7 +133,7 @@ func readInput(f field) (inputSpec, error) {
 		if looksLikePattern(r.text) {
 			s.regex, _, _ = checkPattern(r.text)
 		}
-		if _, err := checkRegexp(s.regex); err != nil {
+		if _, err := re2.Steps(s.regex); err != nil {
 			return s, failAt(r.pos, key, "%s must be a regular expression with re2 syntax", key)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"svc/internal/errs"
+	"svc/internal/re2"
 	"svc/internal/semver"
 )
 
@@ -77,7 +78,7 @@ func Parse(text []byte) (*Config, error) {
 	if len(file.TagRegex) > 1000 {
 		return nil, Failure("the tag_regex is longer than 1000 bytes")
 	}
-	if c.Tags, err = regexp.Compile(file.TagRegex); err != nil {
+	if c.Tags, err = re2.Compile(file.TagRegex); err != nil {
 		return nil, Failure("the tag_regex is invalid: %.300s", err)
 	}
 	if len(file.Groups) > 100 {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 	"unicode/utf8"
 
@@ -15,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/re2"
 )
 
 // Deps are the dependencies of the service.
@@ -86,7 +86,9 @@ func (c Change) apply(r *Rules) error {
 		*to = *from
 		if utf8.RuneCountInString(*from) > maxPattern {
 			wrong.Add(name, "is too long (maximum is %d characters)", maxPattern)
-		} else if _, err := regexp.Compile(*from); err != nil {
+		} else if _, err := re2.Compile(*from); errors.Is(err, re2.ErrLarge) {
+			wrong.Add(name, "has too many repetitions")
+		} else if err != nil {
 			wrong.Add(name, "must be valid RE2 syntax")
 		}
 	}

@@ -18,6 +18,7 @@ func TestPushRuleLife(t *testing.T) {
 			{Do: "PUT " + at, As: p.alice, JSON: `{"member_check":true}`, Status: 404},
 			{Do: "POST " + at, As: p.alice, JSON: `{"commit_message_regex":"(","branch_name_regex":"` + strings.Repeat("a", 512) + `","max_file_size":-1}`, Status: 400,
 				Want: `{"message":{"commit_message_regex":["must be valid RE2 syntax"],"branch_name_regex":["is too long (maximum is 511 characters)"],"max_file_size":["must be greater than or equal to 0"]}}`},
+			{Do: "POST " + at, As: p.alice, JSON: `{"branch_name_regex":"(.?.?.?.?.?){1000}z"}`, Status: 400, Want: `{"message":{"branch_name_regex":["has too many repetitions"]}}`},
 			{Do: "POST " + at, As: p.alice, JSON: `{"commit_message_regex":"Fixes \\d+","max_file_size":5,"member_check":true}`, Status: 201,
 				Want: fmt.Sprintf(`{"project_id":%d,"commit_message_regex":"Fixes \\d+","max_file_size":5,"member_check":true,"prevent_secrets":false,"branch_name_regex":"","created_at":"<any>"}`, p.id)},
 			{Do: "POST " + at, As: p.alice, JSON: `{"max_file_size":5}`, Status: 422, Want: `{"message":"Project push rule exists"}`},
