@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -43,10 +44,7 @@ func openImpatient(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", ddlWait.Milliseconds()))
-		return err
-	}))
+	pool := sql.OpenDB(Connect(cfg, fmt.Sprintf("SET lock_timeout = %d", ddlWait.Milliseconds())))
 	pool.SetMaxOpenConns(2)
 	return pool, nil
 }
@@ -56,25 +54,43 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := func(most int, with ...stdlib.OptionOpenDB) *sql.DB {
-		p := stdlib.OpenDB(*cfg, with...)
+	pool := func(most int, setUp string) *sql.DB {
+		p := sql.OpenDB(connect(cfg, setUp))
 		p.SetMaxOpenConns(most)
 		p.SetMaxIdleConns(most) // each caches prepared statements
 		p.SetConnMaxIdleTime(5 * time.Minute)
 		return p
 	}
-	sqlDB := pool(postgresConns)
+	sqlDB := pool(postgresConns, "")
 	if err := sqlDB.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", mapError(err)), sqlDB.Close())
 	}
 	d := &DB{kind: postgresKind, url: url}
 	d.writer.db, d.writer.rebind = sqlDB, true
-	d.generic.rebind = true
-	d.generic.db = pool(genericConns, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "SET plan_cache_mode = force_generic_plan")
+	d.generic.db, d.generic.rebind = pool(genericConns, "SET plan_cache_mode = force_generic_plan"), true
+	return d, nil
+}
+
+// Connector makes the connections of a pool. Each is new and has run setUp, if that is
+// not empty.
+type Connector func(cfg *pgx.ConnConfig, setUp string) driver.Connector
+
+// connect is the Connector of this process.
+var connect Connector = Connect
+
+// ReplaceConnector replaces how the pools connect to PostgreSQL, for tests. It must be
+// called before anything opens a database.
+func ReplaceConnector(c Connector) { connect = c }
+
+// Connect is the Connector of the server.
+func Connect(cfg *pgx.ConnConfig, setUp string) driver.Connector {
+	return stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		if setUp == "" {
+			return nil
+		}
+		_, err := c.Exec(ctx, setUp)
 		return err
 	}))
-	return d, nil
 }
 
 // planned returns the database for short queries whose best plan does not depend on the

@@ -10,7 +10,8 @@ import (
 // TestPlanned checks that only lists of candidates have connections with generic plans.
 func TestPlanned(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
+		d := src.Open(t)
 		if !d.Postgres() {
 			if d.Planned() != db.Q(d) {
 				t.Error("SQLite has other connections")

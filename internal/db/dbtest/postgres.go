@@ -80,8 +80,15 @@ const (
 )
 
 // Postgres makes a migrated database on the server of TEST_POSTGRES and takes
-// it back when the test ends.
+// it back when the test ends. PostgreSQL plans its statements as it does for a server,
+// which benchmarks need.
 func Postgres(t testing.TB) Source {
+	t.Helper()
+	return postgres(t, false)
+}
+
+// postgres is Postgres, with generic plans if asked.
+func postgres(t testing.TB, generic bool) Source {
 	t.Helper()
 	model, err := postgresTemplate()
 	if err != nil {
@@ -91,8 +98,11 @@ func Postgres(t testing.TB) Source {
 	if name == "" {
 		name = create(t, model.Name)
 	}
+	url := databaseURL(name)
+	keep(url, generic)
 	t.Cleanup(func() {
-		if t.Failed() || model.restore(t, name) != nil {
+		if t.Failed() || model.restore(t, url) != nil {
+			forget(url)
 			drop(t, name)
 			return
 		}
@@ -100,7 +110,7 @@ func Postgres(t testing.TB) Source {
 		defer spareMu.Unlock()
 		spare = append(spare, name)
 	})
-	return Source{URL: databaseURL(name)}
+	return Source{URL: url}
 }
 
 func takeSpare() string {
@@ -115,27 +125,45 @@ func takeSpare() string {
 }
 
 // restore makes a database as the template is, if that is simple. The test has
-// closed its connections, but the server ends their processes in its own time.
-// (Its own processes, such as autovacuum, stand in no one's way.)
-func (t *template) restore(tb testing.TB, name string) error {
+// closed its connections, but the server ends the processes of those that are not kept
+// in its own time. (Its own processes, such as autovacuum, stand in no one's way.)
+func (t *template) restore(tb testing.TB, url string) error {
 	tb.Helper()
-	return within(databaseURL(name), func(c *sql.DB) error {
-		waittest.For(tb, "the connections of the test are closed", func() bool {
-			var others int
-			err := c.QueryRow(`SELECT count(*) FROM pg_stat_activity
-				WHERE datname = current_database() AND pid != pg_backend_pid() AND backend_type = 'client backend'`).Scan(&others)
-			return err != nil || others == 0
-		})
-		var shape string
-		if err := c.QueryRow(shapeOf).Scan(&shape); err != nil {
+	conns := keptBy(url).idle(tb)
+	if len(conns) == 0 { // the test left the database to another process
+		if err := within(url, func(c *sql.DB) error { return c.Ping() }); err != nil {
 			return err
 		}
-		if shape != t.Shape {
-			return errors.New("the test changed the schema")
+		conns = keptBy(url).idle(tb)
+	}
+	defer func() {
+		for _, c := range conns {
+			c.Release()
 		}
-		_, err := c.Exec(fmt.Sprintf(empty, "'"+t.Kept+"'"))
+	}()
+	if err := cleaned(conns); err != nil {
 		return err
+	}
+	ctx, c := context.Background(), conns[0]
+	pids := make([]uint32, len(conns))
+	for i, c := range conns {
+		pids[i] = c.Conn().PgConn().PID()
+	}
+	waittest.For(tb, "the connections of the test are closed", func() bool {
+		var others int
+		err := c.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid != ALL ($1) AND backend_type = 'client backend'`, pids).Scan(&others)
+		return err != nil || others == 0
 	})
+	var shape string
+	if err := c.QueryRow(ctx, shapeOf).Scan(&shape); err != nil {
+		return err
+	}
+	if shape != t.Shape {
+		return errors.New("the test changed the schema")
+	}
+	_, err := c.Exec(ctx, fmt.Sprintf(empty, "'"+t.Kept+"'"))
+	return err
 }
 
 // bare makes a database without anything in it and drops it when the test ends.

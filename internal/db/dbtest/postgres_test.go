@@ -52,8 +52,8 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// TestSpareWaits leaves a connection open until the database is being restored,
-// as the server does when it is slow to end one: the next test gets the same
+// TestSpareWaits leaves a connection that is not kept open until the database is being
+// restored, as the server does when it is slow to end one: the next test gets the same
 // database.
 func TestSpareWaits(t *testing.T) {
 	if os.Getenv("TEST_POSTGRES") == "" {
@@ -66,7 +66,7 @@ func TestSpareWaits(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			src := Postgres(t)
 			used = append(used, src.URL)
-			d, err := db.Open(t.Context(), src.URL, "")
+			d, err := db.Open(t.Context(), src.URL+"&application_name=other", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestSpareWaits(t *testing.T) {
 				waittest.For(t, "the connections to the database are counted", func() bool {
 					var all, counting int
 					err := admin.SQL().QueryRow(`SELECT count(*), count(*) FILTER (WHERE query LIKE '%pg_stat_activity%')
-						FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`, name).Scan(&all, &counting)
+						FROM pg_stat_activity WHERE datname = $1 AND (application_name = 'other' OR query LIKE '%pg_stat_activity%')`, name).Scan(&all, &counting)
 					return err != nil || all == 0 || counting > 0
 				})
 				if err := d.Close(); err != nil {
@@ -90,5 +90,63 @@ func TestSpareWaits(t *testing.T) {
 	late.Wait()
 	if used[0] != used[1] || used[1] != used[2] {
 		t.Errorf("the tests used %q, want one database", used)
+	}
+}
+
+// TestKept has one test after another use a database: they use the same connections,
+// which show nothing of the tests before.
+func TestKept(t *testing.T) {
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is no server to share
+	}
+	used := map[int]bool{}
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			d := Postgres(t).Open(t)
+			c, err := d.SQL().Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			var pid, locks, channels int
+			err = c.QueryRowContext(t.Context(), `SELECT pg_backend_pid(), (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
+				(SELECT count(*) FROM pg_listening_channels())`).Scan(&pid, &locks, &channels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if locks != 0 || channels != 0 {
+				t.Errorf("%d locks and %d channels of the test before", locks, channels)
+			}
+			used[pid] = true
+			if _, err := c.ExecContext(t.Context(), `SELECT pg_advisory_lock(1)`); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.ExecContext(t.Context(), `LISTEN passing`); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if len(used) != 1 {
+		t.Errorf("the tests used %d connections, want 1", len(used))
+	}
+}
+
+// TestGeneric has a test and a benchmark use a database in turn: only the test has
+// generic plans.
+func TestGeneric(t *testing.T) {
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // there is no server to share
+	}
+	for _, generic := range []bool{true, false, true} {
+		t.Run("", func(t *testing.T) {
+			want := "auto"
+			if generic {
+				want = "force_generic_plan"
+			}
+			var mode string
+			if err := postgres(t, generic).Open(t).SQL().QueryRow("SELECT current_setting('plan_cache_mode')").Scan(&mode); err != nil || mode != want {
+				t.Errorf("plan_cache_mode is %s, %v, want %s", mode, err, want)
+			}
+		})
 	}
 }
