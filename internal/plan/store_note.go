@@ -144,7 +144,11 @@ func findNoteAuthors(ctx context.Context, q db.Q, on Target, insider bool) ([]in
 
 // listDiscussions returns the IDs of discussions, ordered by their first notes.
 func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
-	w := on.where()
+	return listFirstNotes(ctx, d, on.where(), p)
+}
+
+// listFirstNotes returns the IDs of the discussions whose first notes match w.
+func listFirstNotes(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Page[*Discussion], error) {
 	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)
 	return db.List(ctx, d, db.Query[*Discussion]{
 		Columns: `n.discussion_id`, From: "notes n", Where: w, Order: []db.Order{{Name: "n.id"}},

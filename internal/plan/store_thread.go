@@ -10,15 +10,7 @@ import (
 func listThreads(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	w := on.where()
 	w.And(`n.type <> '' AND n.system = ''`)
-	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)
-	return db.List(ctx, d, db.Query[*Discussion]{
-		Columns: `n.discussion_id`, From: "notes n", Where: w, Order: []db.Order{{Name: "n.id"}},
-		Scan: func(s db.Scanner) (*Discussion, error) {
-			var found Discussion
-			err := s.Scan(&found.ID)
-			return &found, err
-		},
-	}, p)
+	return listFirstNotes(ctx, d, w, p)
 }
 
 func countThreads(ctx context.Context, q db.Q, on Noteable) (n ThreadCount, err error) {
