@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -251,12 +252,8 @@ func (s *Service) setStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p *P
 // become applies the fields of n.
 func (s *CommitStatus) become(n NewStatus, now time.Time) {
 	s.State = n.State
-	if n.TargetURL != nil {
-		s.TargetURL = *n.TargetURL
-	}
-	if n.Description != nil {
-		s.Description = *n.Description
-	}
+	patch.Set(&s.TargetURL, n.TargetURL)
+	patch.Set(&s.Description, n.Description)
 	if n.Coverage != nil {
 		s.Coverage = n.Coverage
 	}

@@ -100,9 +100,7 @@ func (s *Service) applyStrategies(ctx context.Context, q db.Q, f *Flag, changes 
 }
 
 func (s *Service) applyStrategy(ctx context.Context, q db.Q, projectID int64, st *Strategy, c StrategyChange) error {
-	if c.Name != nil {
-		st.Name = *c.Name
-	}
+	patch.Set(&st.Name, c.Name)
 	if _, ok := strategies[st.Name]; !ok {
 		return errs.InvalidField("strategies.name", "strategy name is invalid")
 	}
@@ -224,9 +222,7 @@ func (st *Strategy) applyScopes(changes []ScopeChange) error {
 		if sc == nil {
 			continue
 		}
-		if c.Environment != nil {
-			sc.Environment = *c.Environment
-		}
+		patch.Set(&sc.Environment, c.Environment)
 		if sc.Environment == "" || utf8.RuneCountInString(sc.Environment) > maxEnvironment || strings.ContainsAny(sc.Environment, "\n\r") {
 			return errs.InvalidField("strategies.scopes.environment_scope", "is invalid")
 		}

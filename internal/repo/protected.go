@@ -14,6 +14,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/glob"
+	"svc/internal/patch"
 	"svc/internal/project"
 )
 
@@ -361,12 +362,8 @@ func (s *Service) changeProtected(ctx context.Context, by actor.Actor, of ruleOw
 		if err != nil {
 			return err
 		}
-		if c.AllowForcePush != nil {
-			was.AllowForcePush = *c.AllowForcePush
-		}
-		if c.CodeOwnerApproval != nil {
-			was.CodeOwnerApproval = *c.CodeOwnerApproval
-		}
+		patch.Set(&was.AllowForcePush, c.AllowForcePush)
+		patch.Set(&was.CodeOwnerApproval, c.CodeOwnerApproval)
 		if err := saveProtected(ctx, tx, was); err != nil {
 			return err
 		}

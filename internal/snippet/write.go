@@ -14,6 +14,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
+	"svc/internal/patch"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -68,15 +69,9 @@ func (s *Snippet) check() error {
 }
 
 func (s *Snippet) apply(f Fields) {
-	if f.Title != nil {
-		s.Title = *f.Title
-	}
-	if f.Description != nil {
-		s.Description = *f.Description
-	}
-	if f.Visibility != nil {
-		s.Visibility = *f.Visibility
-	}
+	patch.Set(&s.Title, f.Title)
+	patch.Set(&s.Description, f.Description)
+	patch.Set(&s.Visibility, f.Visibility)
 }
 
 // Create creates a snippet with its files. In a project it requires Reporter,

@@ -267,9 +267,7 @@ func (s *Service) recordProtection(ctx context.Context, tx *db.Tx, by actor.Acto
 
 // applyProtection changes a protected environment and checks it.
 func (s *Service) applyProtection(ctx context.Context, by actor.Actor, in place, e *ProtectedEnvironment, c ProtectionChange) error {
-	if c.RequiredApprovals != nil {
-		e.RequiredApprovals = *c.RequiredApprovals
-	}
+	patch.Set(&e.RequiredApprovals, c.RequiredApprovals)
 	if e.RequiredApprovals < 0 || e.RequiredApprovals > maxRequired {
 		return errs.Unprocessable("Required approval count must be between 0 and %d", maxRequired)
 	}
@@ -321,9 +319,7 @@ func (s *Service) applyRule(ctx context.Context, by actor.Actor, in place, r *En
 	if given == 1 {
 		r.Level, r.UserID, r.GroupID, r.Name = c.Level, c.UserID, c.GroupID, ""
 	}
-	if c.Inherited != nil {
-		r.Inherited = *c.Inherited
-	}
+	patch.Set(&r.Inherited, c.Inherited)
 	if c.Required != nil && approve {
 		r.Required = *c.Required
 	}
