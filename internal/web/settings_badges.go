@@ -20,8 +20,8 @@ type badgesPage struct {
 	Badges []badgeView
 }
 
-// badgeView is a badge as it is shown. Pages show only images of this site:
-// other sites would learn who views the page.
+// badgeView is a badge as it is shown. Images of other sites are loaded through the
+// image proxy, so that these sites do not learn who views the page.
 type badgeView struct {
 	*badge.Badge
 	Picture string // URL of the image; empty if it is not shown
