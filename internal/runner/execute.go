@@ -68,7 +68,7 @@ func cause(ctx context.Context, err error) error {
 // prepare does all that comes before the script.
 func (j *job) prepare() error {
 	err := j.section("prepare_executor", `Preparing the "shell" executor`, func() error {
-		j.say("Using %s on this machine; jobs are not kept apart from it", j.r.shell.name)
+		j.say("Using %s on this machine; jobs are not isolated", j.r.shell.name)
 		if j.Image != nil && j.Image.Name != "" {
 			j.warn("the job asks for the image %s: this runner has no containers, and runs the script as it is", j.Image.Name)
 		}
