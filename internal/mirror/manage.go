@@ -409,7 +409,8 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 	return s.auditMirror(ctx, tx, by, p, m, "created", audit.Details{Add: string(m.Direction) + "_mirror", Message: m.MaskedURL()})
 }
 
-// begun has a mirror updated that was enabled: now, or after the import of the project.
+// begun starts the update of a mirror that was enabled: now, or after the import of
+// the project.
 func (s *Service) begun(ctx context.Context, tx *db.Tx, p *project.Project, m *Mirror) error {
 	if m.Direction == Pull && p.Import.Pending() {
 		return savePaused(ctx, tx, m.ID, m.nextPull(s.Now()))

@@ -237,8 +237,8 @@ func (s *Service) DeletePullMirror(ctx context.Context, by actor.Actor, ref proj
 	return nil
 }
 
-// pull brings the branches and tags of a remote to a project, as pushes of the user who
-// set the mirror up. What was deleted there stays here.
+// pull copies the branches and tags of a remote to a project, as pushes of the user
+// who set the mirror up. Refs that were deleted there stay here.
 func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remote *gitremote.Remote) error {
 	if m.UserID == nil {
 		return errs.Invalid("The user who set up the mirror was deleted. A maintainer must save the mirror again.")

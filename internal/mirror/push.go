@@ -13,8 +13,8 @@ import (
 	"svc/internal/project"
 )
 
-// push brings the branches and tags of a project to a remote. Internal refs, such as
-// those of merge requests, stay here.
+// push copies the branches and tags of a project to a remote. Internal refs, such as
+// those of merge requests, are not pushed.
 func (s *Service) push(ctx context.Context, m *Mirror, p *project.Project, remote *gitremote.Remote, c secrets) error {
 	theirs, err := remote.PushRefs(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ type pushPlan struct {
 	diverged   []string
 }
 
-// planPush compares the refs of a project with those of a remote. Refs that the remote
-// alone has are deleted if they were merged into the default branch, as a branch is
-// that was merged and deleted here: what we have never seen stays.
+// planPush compares the refs of a project with those of a remote. Refs that only the
+// remote has are deleted if they were merged into the default branch, like a branch
+// that was merged and deleted here; all others stay.
 func planPush(ctx context.Context, r git.Repo, m *Mirror, p *project.Project, theirs []git.Ref, branch func(string) bool) (*pushPlan, error) {
 	plan := &pushPlan{}
 	there := map[string]git.OID{}
@@ -155,8 +155,8 @@ func refusedRefs(commands []*gitremote.Command, c secrets) error {
 	return errs.Invalid("The server refused some refs: %s", text)
 }
 
-// mask makes a text of a server one that can be shown: short, on one line, and without
-// the credentials.
+// mask makes a text of a server safe to show: short, on one line, and without the
+// credentials.
 func (c secrets) mask(text string) string {
 	for _, secret := range []string{c.Password, c.User} {
 		if secret != "" {

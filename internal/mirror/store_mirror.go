@@ -63,7 +63,7 @@ func deleteMirror(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM mirrors WHERE id = ?`, id)
 }
 
-// findEnabled finds the mirrors of a project that are updated.
+// findEnabled finds the enabled mirrors of a project.
 func findEnabled(ctx context.Context, q db.Q, projectID int64, dir Direction) ([]*Mirror, error) {
 	return db.All(ctx, q, scanMirror, `SELECT `+mirrorColumns+` FROM mirrors m WHERE m.project_id = ? AND m.direction = ? AND m.enabled = ? ORDER BY m.id`,
 		projectID, string(dir), true)
@@ -82,13 +82,13 @@ func findPullMirrors(ctx context.Context, q db.Q, projectIDs []int64) ([]*Mirror
 		db.Any(projectIDs)...)
 }
 
-// resetFailures has a mirror that failed too often updated on schedule again.
+// resetFailures lets a mirror that failed too often be updated on schedule again.
 func resetFailures(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET failures = 0 WHERE id = ?`, id)
 	return err
 }
 
-// savePaused notes that a mirror was not updated, and when it is the next time.
+// savePaused records that a mirror was not updated, and its next update.
 func savePaused(ctx context.Context, q db.Q, id int64, next *time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET status = ?, next_at = ? WHERE id = ? AND status <> ?`, string(StatusNone), next, id, string(StatusStarted))
 	return err
@@ -107,27 +107,28 @@ func findDue(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, er
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM mirrors WHERE enabled = ? AND next_at <= ? ORDER BY next_at, id LIMIT ?`, true, now, limit)
 }
 
-// takeLease has a run hold a mirror. It reports whether no other run does.
+// takeLease gives a run the lease of a mirror. It reports false if another run has
+// it.
 func takeLease(ctx context.Context, q db.Q, id int64, run string, now, until time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		UPDATE mirrors SET run = ?, lease_until = ?, status = ?, started_at = ?, next_at = NULL WHERE id = ? AND (lease_until IS NULL OR lease_until < ?)`,
 		run, until, string(StatusStarted), now, id, now)
 }
 
-// extendLease extends the hold of a run on a mirror that is enabled. It reports
-// whether the run still has it.
+// extendLease extends the lease of a run on an enabled mirror. It reports whether
+// the run still has it.
 func extendLease(ctx context.Context, q db.Q, id int64, run string, until time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `UPDATE mirrors SET lease_until = ? WHERE id = ? AND run = ? AND enabled = ?`, until, id, run, true)
 }
 
-// endLease ends the hold of a run without a result.
+// endLease ends the lease of a run without a result.
 func endLease(ctx context.Context, q db.Q, id int64, run string, status Status) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET run = '', lease_until = NULL, status = ? WHERE id = ? AND run = ?`, string(status), id, run)
 	return err
 }
 
-// saveResult notes the result of a run, and when the next update is due unless one waits
-// already. It reports whether the run had the mirror.
+// saveResult saves the result of a run, and when the next update is due unless one
+// is pending. It reports whether the run had the lease.
 func saveResult(ctx context.Context, q db.Q, m *Mirror, run string, next *time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		UPDATE mirrors SET run = '', lease_until = NULL, status = ?, last_error = ?, updated_at = ?, succeeded_at = ?, failures = ?,

@@ -35,10 +35,10 @@ const (
 	protectedInterval = time.Minute // of mirrors of protected branches only
 
 	maxUpdate = 3 * time.Hour
-	// A run holds its mirror for leaseTime and extends that every leaseTime/4, so that
-	// another one can follow when its process was killed.
+	// leaseTime is the lifetime of a lease, which a run extends every leaseTime/4,
+	// so that another run can follow when its process was killed.
 	leaseTime = time.Minute
-	// busyTime is when an update is tried again whose mirror is held by another one.
+	// busyTime is when an update is tried again while another run has the lease.
 	busyTime = 3 * time.Second
 
 	maxPushRetries = 5

@@ -22,17 +22,17 @@ import (
 // BulkImport is an import of groups and projects from another server, by its API.
 type BulkImport struct {
 	ID        int64
-	UserID    *int64 // who asked for it; nil when they are gone
+	UserID    *int64 // the user who started it; nil if deleted
 	SourceURL string
 	State     State
-	Failures  bool // something was not carried over
+	Failures  bool // something was not imported
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
 	token string // sealed
 }
 
-// Going reports whether it is not over yet.
+// Going reports whether the import is pending or running.
 func (b *BulkImport) Going() bool { return b.State == Created || b.State == Started }
 
 // The states of a bulk import and its entities, besides Started, Finished and Failed.
@@ -45,7 +45,7 @@ const (
 type Entity struct {
 	ID         int64
 	ImportID   int64  // of the bulk import
-	ParentID   *int64 // the entity of the group that it was found in
+	ParentID   *int64 // the entity of the group that contains it at the source
 	Project    bool
 	SourcePath string // full path at the source
 	Slug       string
@@ -53,10 +53,10 @@ type Entity struct {
 	Projects   bool   // of a group: its projects are imported too
 	Members    bool   // memberships are imported too
 	State      State
-	Phase      string // the step that is being read; "importing" after the last
-	Steps      int64  // that were read
+	Phase      string // the current step; "importing" after the last
+	Steps      int64  // steps that are complete
 	Total      int64
-	GroupID    *int64 // once it is there
+	GroupID    *int64 // once it exists
 	ProjectID  *int64
 	Failures   int64
 	Stats      map[string]Stat
@@ -64,7 +64,7 @@ type Entity struct {
 	UpdatedAt  time.Time
 
 	tries  int64
-	fileID *int64 // the import of the file that was made of it
+	fileID *int64 // the import of the export file that was made from it
 }
 
 // Stat has the numbers of a relation.
@@ -74,29 +74,30 @@ type Stat struct {
 	Imported int64 `json:"imported"`
 }
 
-// Going reports whether it is not over yet.
+// Going reports whether the entity is pending or running.
 func (e *Entity) Going() bool { return e.State == Created || e.State == Started }
 
-// Destination is the full path of the group or project to come.
+// Destination is the full path of the new group or project.
 func (e *Entity) Destination() string { return path.Join(e.Namespace, e.Slug) }
 
-// Percent is how much of it is done. Reading is the larger part of the work.
+// Percent is the progress. Reading is most of the work.
 func (e *Entity) Percent() int { return percent(e.State, e.Steps, e.Total+1) }
 
-// importing is the phase of an entity that was read.
+// importing is the phase of an entity whose content was read.
 const importing = "importing"
 
-// Failure is something that was not carried over.
+// Failure is an object or a relation that was not imported.
 type Failure struct {
 	ID        int64
 	Relation  string
 	Title     string
-	Path      string // of its page, below the URL of the source; may be empty
+	Path      string // of its page, relative to the URL of the source; may be empty
 	Message   string
 	CreatedAt time.Time
 }
 
-// MaxFailures is how many failures of an entity are stored; others are counted.
+// MaxFailures is the maximum number of stored failures of an entity; others are
+// counted.
 const MaxFailures = 1000
 
 // NewBulkImport has the fields of a new bulk import.
@@ -131,7 +132,7 @@ type BulkImportWork struct {
 // Kind implements queue.Work.
 func (BulkImportWork) Kind() string { return "transfer_bulk_import" }
 
-// bulkLane is the queue lane in which other servers are read.
+// bulkLane is the queue lane for reading from other servers.
 const bulkLane = "bulk_import"
 
 // StartBulkImport imports groups and projects from another server, in the background.
@@ -200,7 +201,7 @@ func (s *Service) StartBulkImport(ctx context.Context, by actor.Actor, n NewBulk
 // tokenPlace binds a sealed token to its import.
 func tokenPlace(id int64) string { return fmt.Sprintf("bulk_imports.token %d", id) }
 
-// checkSource returns the URL of a source in its usual form. Invalid.
+// checkSource returns the normalized URL of a source. Invalid.
 func (s *Service) checkSource(ctx context.Context, address, token string) (string, error) {
 	clean, err := remote.ParseURL(address)
 	if refusal, ok := errs.As(err); ok {
@@ -262,8 +263,9 @@ func (s *Service) destination(ctx context.Context, by actor.Actor, ofProject boo
 	return &n.ID, nil
 }
 
-// queueTries is how often the job of an entity is tried: more often than all steps
-// may fail, because the tries of each step are counted apart.
+// queueTries is the maximum number of attempts of the job of an entity: larger than
+// the number for all steps, because the attempts of each step are counted
+// separately.
 const queueTries = 200
 
 // addEntity adds an entity and its background job.
@@ -275,7 +277,7 @@ func (s *Service) addEntity(ctx context.Context, tx *db.Tx, e *Entity) error {
 	return s.Queue.Add(ctx, tx, BulkImportWork{e.ID}, queue.In(bulkLane), queue.Tries(queueTries))
 }
 
-// BulkImport returns a bulk import to the one who asked for it and to administrators;
+// BulkImport returns a bulk import, for the user who started it and administrators;
 // NotFound.
 func (s *Service) BulkImport(ctx context.Context, by actor.Actor, id int64) (*BulkImport, error) {
 	if err := by.RequireUser(); err != nil {
@@ -309,7 +311,7 @@ func (s *Service) BulkImports(ctx context.Context, by actor.Actor, f BulkFilter,
 	return page, nil
 }
 
-// owner returns whose imports an actor sees; nil for all.
+// owner returns the user whose imports an actor sees; nil for all.
 func owner(by actor.Actor) *int64 {
 	if by.Admin {
 		return nil
@@ -335,8 +337,8 @@ func (s *Service) BulkEntities(ctx context.Context, by actor.Actor, id int64, f 
 	return page, nil
 }
 
-// BulkProgress returns how many entities of an import that the actor has got are over, and
-// how many there are.
+// BulkProgress returns how many entities of an import have ended, and their total.
+// The actor's access was checked before.
 func (s *Service) BulkProgress(ctx context.Context, b *BulkImport) (over, all int, err error) {
 	if over, all, err = countProgress(ctx, s.DB, b.ID); err != nil {
 		return 0, 0, fmt.Errorf("progress of bulk import %d: %w", b.ID, err)
@@ -371,8 +373,8 @@ func (s *Service) BulkEntityFailures(ctx context.Context, by actor.Actor, id, en
 	return page, nil
 }
 
-// BulkFailures returns the first failures of entities that the actor has got, by their
-// IDs, at most most of each.
+// BulkFailures returns the first failures of each entity by its ID, up to most for
+// each. The actor's access was checked before.
 func (s *Service) BulkFailures(ctx context.Context, list []*Entity, most int) (map[int64][]*Failure, error) {
 	found := map[int64][]*Failure{}
 	for _, e := range list {
@@ -388,9 +390,10 @@ func (s *Service) BulkFailures(ctx context.Context, list []*Entity, most int) (m
 	return found, nil
 }
 
-// CancelBulkImport ends a bulk import, for the one who asked for it and administrators.
-// Groups and projects that are complete stay. All of it is one transaction: a request
-// that breaks off cancels everything or nothing. NotFound; Conflict if it is over.
+// CancelBulkImport cancels a bulk import, for the user who started it and
+// administrators. Groups and projects that are complete stay. It is one transaction:
+// a request that is interrupted cancels everything or nothing. NotFound; Conflict if
+// the import has ended.
 func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64) (*BulkImport, error) {
 	b, err := s.BulkImport(ctx, by, id)
 	if err != nil {
@@ -413,7 +416,7 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 			}
 			return err
 		}
-		// The entities go first: from then on none of them gets a file.
+		// The entities go first: after that none of them gets a file.
 		if err := cancelEntities(ctx, tx, id, now); err != nil {
 			return err
 		}
@@ -437,7 +440,8 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 	return s.BulkImport(ctx, by, id)
 }
 
-// cancelFiles ends the imports of the files of canceled entities, and returns them.
+// cancelFiles cancels the imports of the files of canceled entities, and returns
+// these imports.
 func (s *Service) cancelFiles(ctx context.Context, tx *db.Tx, id int64, now time.Time) (files []*Import, err error) {
 	list, err := findCanceled(ctx, tx, id)
 	if err != nil {
@@ -466,8 +470,8 @@ type sealedSource struct{ URL, Token string }
 // sourcePlace binds a sealed source to the user who gave it.
 func sourcePlace(userID int64) string { return fmt.Sprintf("bulk import source of user %d", userID) }
 
-// SealSource checks the server of a new import, and returns it sealed, for a form that
-// asks what to import. Unauthorized, Invalid.
+// SealSource checks the server of a new import and returns it sealed, for the form
+// that selects what to import. Unauthorized, Invalid.
 func (s *Service) SealSource(ctx context.Context, by actor.Actor, address, token string) (string, error) {
 	if err := by.RequireUser(); err != nil {
 		return "", err
@@ -483,7 +487,7 @@ func (s *Service) SealSource(ctx context.Context, by actor.Actor, address, token
 	return s.Keys.Seal(text, sourcePlace(by.ID)), nil
 }
 
-// UnsealSource returns what SealSource sealed for the actor. Invalid.
+// UnsealSource opens what SealSource sealed for the actor. Invalid.
 func (s *Service) UnsealSource(by actor.Actor, sealed string) (address, token string, err error) {
 	text, err := s.Keys.Open(sealed, sourcePlace(by.ID))
 	var from sealedSource
@@ -496,8 +500,8 @@ func (s *Service) UnsealSource(by actor.Actor, sealed string) (address, token st
 	return from.URL, from.Token, nil
 }
 
-// OpenSource opens a sealed source, to list what can be imported, and returns its URL.
-// The caller closes it. Invalid.
+// OpenSource opens a sealed source, to list its groups and projects, and returns its
+// URL. The caller closes it. Invalid.
 func (s *Service) OpenSource(ctx context.Context, by actor.Actor, sealed string) (*remote.Client, string, error) {
 	address, token, err := s.UnsealSource(by, sealed)
 	if err != nil {

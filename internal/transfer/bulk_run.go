@@ -21,7 +21,7 @@ import (
 	"svc/internal/transfer/remote"
 )
 
-// userOfEntity returns who asked for the import of a job.
+// userOfEntity returns the user who started the import of a job.
 func (s *Service) userOfEntity(ctx context.Context, w BulkImportWork) (*int64, error) {
 	e, err := findEntity(ctx, s.DB, w.EntityID)
 	if err != nil || e == nil {
@@ -34,9 +34,10 @@ func (s *Service) waitingEntities(ctx context.Context, userID int64) (int, error
 	return countWaiting(ctx, s.DB, userID)
 }
 
-// RunBulkImport reads an entity of a bulk import. Each step is stored when it is read,
-// so that a run that was interrupted goes on with the step in which that happened. Then
-// the steps become an export file, which is imported like one that was uploaded.
+// RunBulkImport reads an entity of a bulk import. Each step is stored when it is
+// complete, so that an interrupted run continues with the step that was interrupted.
+// Then the steps are combined into an export file, which is imported like an
+// uploaded one.
 func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 	e, err := findEntity(ctx, s.DB, w.EntityID)
 	if err != nil || e == nil || !e.Going() || e.fileID != nil {
@@ -65,7 +66,8 @@ func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return s.failEntity(context.WithoutCancel(ctx), e, "The import took longer than a day.")
 	case ctx.Err() != nil:
-		// The node stops, and another one goes on: this was no failed try.
+		// The node stops, and another one continues: this does not count as a failed
+		// attempt.
 		return errors.Join(err, forgetTry(context.WithoutCancel(ctx), s.DB, e))
 	case errors.As(err, &failure):
 		s.Log.InfoContext(ctx, "cannot read the source of an import", "entity", e.ID, "error", failure.Text)
@@ -96,7 +98,7 @@ func (s *Service) failEntity(ctx context.Context, e *Entity, why string) error {
 	return nil
 }
 
-// endEntity ends an entity, and its import when it was the last one.
+// endEntity ends an entity, and its import if it was the last one.
 func (s *Service) endEntity(ctx context.Context, tx *db.Tx, e *Entity, failures []*Failure, all int64) error {
 	if err := tx.Lock(ctx, "bulk_imports", e.ImportID); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (s *Service) endEntity(ctx context.Context, tx *db.Tx, e *Entity, failures 
 	return s.endIfLast(ctx, tx, e.ImportID)
 }
 
-// endIfLast ends an import none of whose entities is under way.
+// endIfLast ends an import without pending and running entities.
 func (s *Service) endIfLast(ctx context.Context, tx *db.Tx, id int64) error {
 	going, finished, err := countEntities(ctx, tx, id)
 	if err != nil || going > 0 {
@@ -126,8 +128,8 @@ func (s *Service) endIfLast(ctx context.Context, tx *db.Tx, id int64) error {
 	return err
 }
 
-// checkpoint is what is stored after each step: the state of the reader, and the parts
-// that are stored.
+// checkpoint is the state that is stored after each step: that of the reader, and
+// the stored parts.
 type checkpoint struct {
 	State *remote.State `json:"state"`
 	Parts []storedPart  `json:"parts"`
@@ -142,7 +144,7 @@ type storedPart struct {
 	Size  int64        `json:"size"`
 }
 
-// partsAt is where the parts of an entity are stored.
+// partsAt returns the prefix of the keys of the parts of an entity.
 func partsAt(entityID int64) string { return fmt.Sprintf("transfer/bulk_imports/%d/", entityID) }
 
 func checkpointKey(entityID, steps int64) string {
@@ -177,7 +179,8 @@ func (s *Service) saveCheckpoint(ctx context.Context, e *Entity, c *checkpoint) 
 	return err
 }
 
-// fetchEntity reads the steps of an entity that were not read, and has them imported.
+// fetchEntity reads the remaining steps of an entity, and starts the import of the
+// result.
 func (s *Service) fetchEntity(ctx context.Context, e *Entity) error {
 	b, err := findBulkImport(ctx, s.DB, e.ImportID)
 	if err != nil || b == nil {
@@ -266,7 +269,8 @@ func (f *fetching) skip(k remote.Skipped) {
 	}
 }
 
-// step reads a step and stores it. Nothing of it counts before the row says so.
+// step reads a step and stores it. It counts only when the row of the entity is
+// updated.
 func (f *fetching) step(ctx context.Context, step remote.Step) error {
 	e := f.e
 	e.Phase = step.Name
@@ -308,8 +312,8 @@ func (f *fetching) step(ctx context.Context, step remote.Step) error {
 	return err
 }
 
-// handOver makes an export file of the parts of an entity, and starts its import in
-// place of the one who asked for it.
+// handOver makes an export file from the parts of an entity, and starts its import
+// as the user who started the bulk import.
 func (s *Service) handOver(ctx context.Context, e *Entity, by actor.Actor, c *checkpoint) error {
 	i := &Import{Project: e.Project, UserID: &by.ID, Name: c.State.Name, Path: e.Slug, State: Queued, CreatedAt: s.Now(), file: partsAt(e.ID) + "export.tar.gz"}
 	var err error
@@ -464,8 +468,8 @@ func (s *Service) withPart(ctx context.Context, p storedPart, read func(io.Reade
 	return read(file)
 }
 
-// finishEntity notes that the file of an entity was imported. The projects of a group
-// are added, whose full path is given.
+// finishEntity records that the file of an entity was imported. The projects of a
+// group with this full path are added.
 func (s *Service) finishEntity(ctx context.Context, tx *db.Tx, i *Import, fullPath string, projects []remote.Place) error {
 	e := i.entity
 	e.State = Finished
@@ -499,7 +503,7 @@ func (s *Service) finishEntity(ctx context.Context, tx *db.Tx, i *Import, fullPa
 	return s.endEntity(ctx, tx, e, list, all)
 }
 
-// projectsOf returns the projects that are to be imported after the group of an entity.
+// projectsOf returns the projects to import after the group of an entity.
 func (s *Service) projectsOf(ctx context.Context, e *Entity) ([]remote.Place, error) {
 	if e == nil || e.Project || !e.Projects {
 		return nil, nil
@@ -522,7 +526,7 @@ func importedOf(r *Report) map[string]int64 {
 	}
 }
 
-// failuresOf returns what the import of a file could not take over.
+// failuresOf returns the failures of the import of a file.
 func failuresOf(r *Report, now time.Time) (list []*Failure, all int64) {
 	listed := map[string]int64{}
 	for _, m := range r.Missing {
@@ -538,8 +542,7 @@ func failuresOf(r *Report, now time.Time) (list []*Failure, all int64) {
 	return list, all
 }
 
-// dropParts removes the stored parts of an entity. If it cannot be done now, sweep does
-// it.
+// dropParts removes the stored parts of an entity. If it fails, sweep does it later.
 func (s *Service) dropParts(ctx context.Context, entityID int64) {
 	ctx = context.WithoutCancel(ctx)
 	if err := s.deleteParts(ctx, entityID); err != nil {
@@ -559,7 +562,7 @@ func (s *Service) deleteParts(ctx context.Context, entityID int64) error {
 	return forgetFiles(ctx, s.DB, entityID)
 }
 
-// sweepBulk removes what bulk imports that are over have left.
+// sweepBulk removes the stored files of bulk imports that have ended.
 func (s *Service) sweepBulk(ctx context.Context) error {
 	for {
 		list, err := pastEntities(ctx, s.DB, s.Now().Add(-time.Hour))

@@ -17,8 +17,7 @@ import (
 	"svc/internal/transfer/remote"
 )
 
-// settings returns the settings of a project that can be carried over, of its fields in
-// the API.
+// settings converts the fields of a project in the API to its importable settings.
 func (f *fetching) settings(fields map[string]json.RawMessage) json.RawMessage {
 	p := &project.Project{Settings: project.DefaultSettings(), Visibility: project.Private}
 	p.Issues, p.MergeRequests, p.Builds, p.Repository = project.Enabled, project.Enabled, project.Enabled, project.Enabled
@@ -83,8 +82,7 @@ func (f *fetching) groupSettings(fields map[string]json.RawMessage) archive.Sett
 	return row
 }
 
-// pushRules returns the push rules of a project, of their fields in the API; nil for
-// none.
+// pushRules converts the push rules of a project in the API; nil for none.
 func (f *fetching) pushRules(fields map[string]json.RawMessage) json.RawMessage {
 	var r pushrule.Rules
 	given := map[string]json.RawMessage{}
@@ -109,8 +107,8 @@ func (f *fetching) pushRules(fields map[string]json.RawMessage) json.RawMessage 
 	return text
 }
 
-// fetchLFS copies the LFS objects of the repository from the source. Those that it does
-// not have are left out, and so are all if it has no LFS.
+// fetchLFS copies the LFS objects of the repository from the source. Objects that it
+// does not have are skipped; so are all if it has no LFS.
 func (f *projectFilling) fetchLFS(ctx context.Context) error {
 	r, err := f.Content.Repos.Of(f.p)
 	if err != nil {
@@ -155,8 +153,8 @@ func (f *projectFilling) fetchLFS(ctx context.Context) error {
 	return err
 }
 
-// dropVersions removes the versions of a merge request whose commits the source has not
-// sent: those before a forced push.
+// dropVersions removes the versions of a merge request whose commits the source did
+// not send, such as those before a force push.
 func (f *projectFilling) dropVersions(ctx context.Context, row *archive.MergeRequestRow) error {
 	if !f.objects {
 		row.Versions = nil

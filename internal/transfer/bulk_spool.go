@@ -16,8 +16,8 @@ import (
 	"svc/internal/transfer/remote"
 )
 
-// spool takes the output of a step. Rows lie in a temporary file for each part until
-// the step is read; files are stored at once.
+// spool stores the output of a step. The rows of each part are collected in a
+// temporary file until the step is complete; files are stored immediately.
 type spool struct {
 	*Service
 	e      *Entity
@@ -46,19 +46,20 @@ func newSpool(ctx context.Context, s *Service, e *Entity, skip func(remote.Skipp
 	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, skip: skip, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
 }
 
-// Next implements remote.Output. The rows of the group are stored, so that the files of
-// one group are open at a time.
+// Next implements remote.Output. The rows of the group are stored, so that only the
+// files of one group are open at a time.
 func (s *spool) Next() {
 	s.storeRows()
 	s.group++
 }
 
-// key is where something of the step is stored.
+// key returns the key of an object of the step.
 func (s *spool) key(name string) string {
 	return fmt.Sprintf("%s%d-%s/%d-%s", partsAt(s.e.ID), s.e.Steps, s.e.Phase, s.group, name)
 }
 
-// Row implements remote.Output. A row that no export file could have is left out.
+// Row implements remote.Output. A row that is not allowed in export files is
+// skipped.
 func (s *spool) Row(p archive.Part, row any) error {
 	if s.failed != nil {
 		return s.failed
@@ -77,7 +78,7 @@ func (s *spool) Row(p archive.Part, row any) error {
 		if err != nil {
 			return fmt.Errorf("create a temporary file: %w", err)
 		}
-		_ = os.Remove(file.Name()) // without a name it cannot outlive the process
+		_ = os.Remove(file.Name()) // without a name it is removed with the process
 		to = &spoolRows{storedPart{Group: s.group, Part: p, Key: key}, file, bufio.NewWriterSize(file, 32<<10)}
 		s.rows[key] = to
 		s.order = append(s.order, key)
@@ -92,8 +93,8 @@ func (s *spool) Row(p archive.Part, row any) error {
 	return to.out.WriteByte('\n')
 }
 
-// tooLong reports a row that is left out because of its size. Invalid for the row of a
-// group, project, snippet or user: others refer to it by its number.
+// tooLong reports a row that is skipped because of its size. Invalid for the row of
+// a group, project, snippet or user: others refer to it by its number.
 func (s *spool) tooLong(p archive.Part, text []byte) error {
 	switch p {
 	case archive.GroupPart, archive.ProjectPart, archive.SnippetPart, archive.PersonPart:
@@ -102,7 +103,7 @@ func (s *spool) tooLong(p archive.Part, text []byte) error {
 	var of struct {
 		Title, Name, Tag string
 	}
-	_ = json.Unmarshal(text, &of) // without a name it is reported all the same
+	_ = json.Unmarshal(text, &of) // without a name it is reported as well
 	relation, _, _ := strings.Cut(string(p), ".")
 	s.skip(remote.Skipped{Relation: relation, Name: cmp.Or(of.Title, of.Name, of.Tag), Why: fmt.Sprintf("It has more than %d MiB.", archive.MaxRow>>20)})
 	return nil

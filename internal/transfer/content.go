@@ -22,12 +22,11 @@ type source struct {
 	*archive.Writer
 	meter   *meter
 	numbers map[int64]int // of the directories, by the ids of the groups
-	digests bool          // of addresses are written
+	digests bool          // digests of addresses are written
 }
 
-// write writes a group and all below it, with or without digests of the
-// addresses of users. The same content makes the same entries, but for the
-// manifest.
+// write writes a group and its subgroups, with or without digests of the addresses
+// of users. The same content produces the same entries, except for the manifest.
 func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *project.Namespace, tree []project.Branch, digests bool) (err error) {
 	w, err := archive.NewWriter(out, archive.Groups(), s.TempDir, s.Now())
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *Service) write(ctx context.Context, out io.Writer, m *meter, top *proje
 	for _, b := range tree {
 		g, err := s.Projects.Leaf(ctx, b)
 		if errs.Is(err, errs.KindNotFound) && b.Path != "" {
-			continue // it has gone since, with all below it
+			continue // the group was deleted in the meantime
 		}
 		if err != nil {
 			return err

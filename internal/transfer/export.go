@@ -17,12 +17,12 @@ import (
 	"svc/internal/queue"
 )
 
-// Export is a group or project that is written into a file.
+// Export is the export of a group or project to a file.
 type Export struct {
 	ID         int64
 	Project    bool
-	OwnerID    *int64 // the group or project; nil when it is gone
-	UserID     *int64 // who asked for it; nil when they are gone
+	OwnerID    *int64 // the group or project; nil if deleted
+	UserID     *int64 // the user who started it; nil if deleted
 	State      State
 	Done       int64 // rows
 	Total      int64
@@ -37,10 +37,10 @@ type Export struct {
 	description *string // of a project, instead of its own
 }
 
-// Percent is how much of it is done.
+// Percent is the progress.
 func (e *Export) Percent() int { return percent(e.State, e.Done, e.Total) }
 
-// Going reports whether it is not over yet.
+// Going reports whether the export is pending or running.
 func (e *Export) Going() bool { return e.State == Queued || e.State == Started }
 
 // key is the key of the file in the object storage.
@@ -62,18 +62,18 @@ type ExportWork struct {
 // Kind implements queue.Work.
 func (ExportWork) Kind() string { return "transfer_export" }
 
-// ProjectExportWork is an export of a project in the background. It is a kind of its own:
-// nodes of an older release know groups only.
+// ProjectExportWork is an export of a project in the background. It has its own
+// kind, because nodes of older releases know only groups.
 type ProjectExportWork ExportWork
 
 // Kind implements queue.Work.
 func (ProjectExportWork) Kind() string { return "transfer_project_export" }
 
-// StartExport has a group with all groups below it written into a file, in the
-// background. Owners only; NotFound, Forbidden. While one is going on it gives
-// that one. The file of an administrator has digests of the addresses of
-// members, so that an import elsewhere can find their accounts; that of anyone
-// else has none, because digests of addresses are easily guessed.
+// StartExport starts the export of a group with its subgroups in the background, for
+// Owners; NotFound, Forbidden. It returns the current export if there is one. The
+// file of an administrator has digests of the addresses of members, so that an
+// import elsewhere can find their accounts; other files have none, because digests
+// of addresses are easily guessed.
 func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Export, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
@@ -86,7 +86,8 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 	})
 }
 
-// startExport adds an export, unless one is going on that the actor may have.
+// startExport adds an export, unless there is a current one that the actor may
+// download.
 func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, table string, event audit.Event) (*Export, error) {
 	e.UserID, e.State, e.CreatedAt, e.addresses = &by.ID, Queued, s.Now(), by.Admin
 	found := e
@@ -117,7 +118,7 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, ta
 	return found, nil
 }
 
-// Exports are those of a group or project that matter.
+// Exports are the latest exports of a group or project.
 type Exports struct {
 	Group   *project.Namespace
 	Project *project.Project
@@ -125,13 +126,13 @@ type Exports struct {
 	Ready   *Export // the newest that can be downloaded; nil for none
 }
 
-// visible leaves out the exports that an actor may not have.
+// visible removes the exports that an actor may not download.
 func visible(list []*Export, by actor.Actor) []*Export {
 	return slices.DeleteFunc(list, func(e *Export) bool { return e.addresses && !by.Admin })
 }
 
-// Exports returns how far the export of a group is. Owners only, and only
-// administrators see exports with addresses; NotFound, Forbidden.
+// Exports returns the latest exports of a group, for Owners. Only administrators see
+// exports with addresses; NotFound, Forbidden.
 func (s *Service) Exports(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Owner)
 	if err != nil {
@@ -160,8 +161,8 @@ func (s *Service) fillExports(ctx context.Context, by actor.Actor, found *Export
 	return nil
 }
 
-// OpenExport opens the newest file of a group; the caller closes it. Owners only;
-// NotFound, also when there is none, or none any more; Forbidden.
+// OpenExport opens the newest file of a group, for Owners; the caller closes it.
+// NotFound, also if there is no file or it has expired; Forbidden.
 func (s *Service) OpenExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, *blob.Object, error) {
 	found, err := s.Exports(ctx, by, ref)
 	if err != nil {
@@ -186,7 +187,7 @@ func (s *Service) openExport(ctx context.Context, found *Exports) (*Exports, *bl
 	return found, file, nil
 }
 
-// FileName is what the file is called for users.
+// FileName returns the name of the downloaded file.
 func (e *Exports) FileName() string {
 	path := ""
 	if e.Project != nil {
@@ -197,7 +198,7 @@ func (e *Exports) FileName() string {
 	return fmt.Sprintf("%s_%s_export.tar.gz", e.Ready.CreatedAt.UTC().Format("2006-01-02_15-04-05"), path)
 }
 
-// RunExport does an export.
+// RunExport runs an export.
 func (s *Service) RunExport(ctx context.Context, w ExportWork) error {
 	return s.runExport(ctx, false, w.ExportID)
 }
@@ -228,7 +229,7 @@ func (s *Service) runExport(ctx context.Context, ofProject bool, id int64) error
 	})
 }
 
-// export writes the file and tells that it is there.
+// export writes the file and notifies the user.
 func (s *Service) export(ctx context.Context, e *Export) error {
 	if e.OwnerID == nil {
 		return errs.NotFound("Group or project")
@@ -254,7 +255,7 @@ func (s *Service) export(ctx context.Context, e *Export) error {
 	return s.finishExport(ctx, e, by, notice{"group", top.FullPath, top.FullName, "/groups/" + top.FullPath + "/-/settings/export"})
 }
 
-// measured stores what write writes, and saves how far it is.
+// measured stores the output of write, and saves the progress.
 func (s *Service) measured(ctx context.Context, e *Export, write func(out io.Writer, m *meter) error) (err error) {
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
 		return saveProgress(ctx, s.DB, tablesOf(e.Project).exports, e.ID, done, e.Total)
@@ -264,10 +265,10 @@ func (s *Service) measured(ctx context.Context, e *Export, write func(out io.Wri
 	return err
 }
 
-// notice is what the email about an export names.
+// notice is the data of the email about an export.
 type notice struct{ noun, path, name, page string }
 
-// store keeps what write writes while it is written.
+// store stores the output of write as a stream.
 func (s *Service) store(ctx context.Context, e *Export, write func(io.Writer) error) (int64, error) {
 	in, out := io.Pipe()
 	wrote := make(chan error, 1)
@@ -277,9 +278,9 @@ func (s *Service) store(ctx context.Context, e *Export, write func(io.Writer) er
 		wrote <- err
 	}()
 	size, err := s.Blobs.Put(ctx, e.key(), in, blob.Options{ContentType: "application/gzip"})
-	in.CloseWithError(err) // no one reads on: the other side must not wait
+	in.CloseWithError(err) // the reader has stopped: the writer must not block
 	if cause := <-wrote; err == nil || cause != nil && cause != io.ErrClosedPipe {
-		err = cause // it says more
+		err = cause // it is more specific
 	}
 	return size, err
 }

@@ -133,8 +133,8 @@ func (i *Import) written(ctx context.Context, err error, singly func(context.Con
 	return err
 }
 
-// refuses reports whether an error is one of the content of another server, which is left
-// out: it is invalid, or there already. A file is whole or wrong.
+// refuses reports whether an error is about an object of another server, which is
+// left out: it is invalid or exists already. Errors of a file end its import.
 func (i *Import) refuses(err error) bool {
 	return i.entity != nil && (errs.Is(err, errs.KindInvalid) || errs.Is(err, errs.KindConflict))
 }
@@ -258,7 +258,7 @@ func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 			}
 			d, err = f.Projects.AddDraft(ctx, tx, f.by, parent, g)
 			if refusal, ok := errs.As(err); ok && f.i.entity != nil && len(refusal.Fields["name"]) > 0 {
-				_, g.Name = splitPath(row.Path) // a name that is not allowed here
+				_, g.Name = splitPath(row.Path) // for a name that is not allowed here
 				d, err = f.Projects.AddDraft(ctx, tx, f.by, parent, g)
 			}
 			return err
@@ -309,7 +309,7 @@ func (f *filling) File(ctx context.Context, p archive.Part, name string, _ int64
 	return f.i.leaveOut(f.Wikis.Fill(ctx, f.group(), f.branch, r), Missing{"wiki", f.group().Path, "", ""})
 }
 
-// find returns the account of a person; ok is false when there is none.
+// find returns the account of a person; ok is false if there is none.
 func (f *filling) find(p *archive.PersonRow) (id int64, ok bool, err error) {
 	d, ok, err := p.Digest()
 	if err != nil || !ok {
@@ -341,7 +341,7 @@ func (f *filling) unmappedReason(p *archive.PersonRow) string {
 	return noAccount
 }
 
-// addMember imports a member, or reports why it cannot.
+// addMember imports a member, or reports why that is not possible.
 func (f *filling) addMember(row *archive.MemberRow) error {
 	id, ok, err := f.find(&row.PersonRow)
 	if err != nil {
@@ -375,13 +375,13 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 	return nil
 }
 
-// board makes a board of a row, without what does not find its place here, which
-// it adds to lost.
+// board converts the row of a board. Lists and other things that do not exist here
+// are left out and added to lost.
 func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *archive.BoardRow, lost *Report) (*board.Board, error) {
 	b := &board.Board{
 		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: f.past(row.CreatedAt),
 	}
-	// resolve finds one of the three that a list, or the board itself, is about.
+	// resolve finds the label, milestone or user of a list or of the board.
 	resolve := func(what string, label, milestone *archive.Reference, person *archive.PersonRow) (*board.List, error) {
 		l := &board.List{}
 		var name, why string
@@ -435,7 +435,7 @@ func (f *filling) board(ctx context.Context, tx *db.Tx, d *project.Draft, row *a
 	return b, nil
 }
 
-// things counts what a list is of.
+// things counts the labels, milestones and users of a list.
 func things(l *archive.ListRow) (n int) {
 	for _, there := range []bool{l.Label != nil, l.Milestone != nil, l.Assignee != nil} {
 		if there {
@@ -445,9 +445,8 @@ func things(l *archive.ListRow) (n int) {
 	return n
 }
 
-// refer finds what a archive.Reference names: in a group of the file that stands above
-// the present one or is it, or above all of them. It is nil when nothing is
-// there.
+// refer finds the object of an archive.Reference: in the current group of the file
+// or a group above it, or above all groups of the file. It is nil if there is none.
 func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *archive.Reference,
 	find func(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error)) (*int64, error) {
 	place, above := f.i.ParentID, true
@@ -467,7 +466,7 @@ func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *arc
 	return &id, nil
 }
 
-// isAbove reports whether a group is another or stands above it, by their paths.
+// isAbove reports whether a group is another one or contains it, by their paths.
 func isAbove(path, other string) bool {
 	return path == "" || path == other || strings.HasPrefix(other, path+"/")
 }

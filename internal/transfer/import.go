@@ -19,15 +19,15 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// Import is a group or project that is made of a file.
+// Import is the import of a group or project from a file.
 type Import struct {
 	ID         int64
 	Project    bool
-	UserID     *int64 // who asked for it; nil when they are gone
-	Name       string // of the group or project to come
+	UserID     *int64 // the user who started it; nil if deleted
+	Name       string // of the new group or project
 	Path       string
-	ParentID   *int64 // the group above, nil at the top; the namespace of a project
-	OwnerID    *int64 // the group or project, once it is finished and while it is there
+	ParentID   *int64 // the parent group, nil for a top-level group; the namespace of a project
+	OwnerID    *int64 // the group or project, when it is finished and until it is deleted
 	State      State
 	Done       int64 // bytes; the file is read twice
 	Total      int64
@@ -36,20 +36,20 @@ type Import struct {
 	CreatedAt  time.Time
 	FinishedAt *time.Time
 
-	draft     *int64 // the group or project while no one sees it
+	draft     *int64 // the group or project while it is hidden
 	tries     int64
 	file      string
 	overrides Overrides // of a project
-	entity    *Entity   // that the file was made of; nil if it was uploaded
+	entity    *Entity   // the source of the file; nil if it was uploaded
 }
 
-// Percent is how much of it is done.
+// Percent is the progress.
 func (i *Import) Percent() int { return percent(i.State, i.Done, i.Total) }
 
-// Going reports whether it is not over yet.
+// Going reports whether the import is pending or running.
 func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued || i.State == Started }
 
-// keepImport is how long what is known of an import is kept after its end.
+// keepImport is how long the report of an import is kept.
 const keepImport = 90 * 24 * time.Hour
 
 // ImportWork is an import of a group in the background.
@@ -60,8 +60,8 @@ type ImportWork struct {
 // Kind implements queue.Work.
 func (ImportWork) Kind() string { return "transfer_import" }
 
-// ProjectImportWork is an import of a project in the background. It is a kind of its own:
-// nodes of an older release know groups only.
+// ProjectImportWork is an import of a project in the background. It has its own
+// kind, because nodes of older releases know only groups.
 type ProjectImportWork ImportWork
 
 // Kind implements queue.Work.
@@ -71,20 +71,20 @@ func (ProjectImportWork) Kind() string { return "transfer_project_import" }
 type NewImport struct {
 	Name     string
 	Path     string
-	ParentID *int64 // nil for a group at the top
-	Size     int64  // of the file; 0 while no one knows
+	ParentID *int64 // nil for a top-level group
+	Size     int64  // of the file; 0 if unknown
 	File     io.Reader
 }
 
-// Limit is the size in bytes up to which a file is taken; 0 is no limit.
+// Limit returns the maximum size of a file in bytes; 0 is no limit.
 func (s *Service) Limit(ctx context.Context) (int64, error) {
 	now, err := s.Settings.Current(ctx)
 	return int64(now.MaxImportMegabytes) << 20, err
 }
 
-// StartImport takes a file and has a group made of it, in the background. Those
-// may who may create the group; Unauthorized, Forbidden, NotFound, Invalid, and
-// TooLarge for a file over the limit.
+// StartImport stores a file and starts the import of its group in the background. It
+// requires permission to create the group; Unauthorized, Forbidden, NotFound,
+// Invalid, and TooLarge for a file above the limit.
 func (s *Service) StartImport(ctx context.Context, by actor.Actor, n NewImport) (*Import, error) {
 	if err := s.Projects.CheckGroup(ctx, by, project.NewGroup{Name: n.Name, Path: n.Path, ParentID: n.ParentID}); err != nil {
 		return nil, err
@@ -109,7 +109,8 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 		return tooLarge(most)
 	}
 	i.UserID, i.State, i.CreatedAt, i.Total, i.file = &by.ID, Uploading, s.Now(), 2*given, "transfer/imports/"+secret.Token("")+".tar.gz"
-	// The row goes first: it leads to the file, should no one come back.
+	// The row is committed before the file is stored, so that the file of an
+	// interrupted upload is found and removed.
 	if err := insertImport(ctx, s.DB, i); err != nil {
 		return fmt.Errorf("add import: %w", err)
 	}
@@ -133,7 +134,7 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 		})
 	}
 	if err != nil {
-		// Without a file, or without a place, it is no import.
+		// Without the file or the namespace there is no import.
 		ctx := context.WithoutCancel(ctx)
 		err = fmt.Errorf("keep the file of import %d: %w", i.ID, err)
 		return errors.Join(err, s.Blobs.Delete(ctx, i.file), deleteImport(ctx, s.DB, i))
@@ -143,7 +144,7 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 
 func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
 
-// Import returns how far the import of a group is, to the one who asked for it and to
+// Import returns an import of a group, for the user who started it and
 // administrators; NotFound.
 func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
 	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, false, id) })
@@ -163,7 +164,7 @@ func (s *Service) imported(ctx context.Context, by actor.Actor, find func() (*Im
 	return i, nil
 }
 
-// Imports lists the imports of groups that the actor asked for, the newest first.
+// Imports lists the imports of groups that the actor has started, the newest first.
 func (s *Service) Imports(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Import], error) {
 	return s.listImports(ctx, by, false, p)
 }
@@ -179,7 +180,7 @@ func (s *Service) listImports(ctx context.Context, by actor.Actor, project bool,
 	return page, nil
 }
 
-// RunImport does an import.
+// RunImport runs an import.
 func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
 	return s.runImport(ctx, false, w.ImportID)
 }
@@ -213,7 +214,7 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 	})
 }
 
-// beginImport notes another try, and removes what the one before left.
+// beginImport counts an attempt, and removes what the previous one has written.
 func (s *Service) beginImport(ctx context.Context, i *Import) error {
 	i.Report = Report{}
 	if i.Project {
@@ -238,8 +239,8 @@ func (s *Service) dropDraft(ctx context.Context, tx *db.Tx, i *Import) error {
 	return saveDraft(ctx, tx, i)
 }
 
-// imports reads the file twice: first to see that it is whole and to know the
-// users in it, then to make the group.
+// imports reads the file twice: first to check it and to find the users in it, then
+// to create the group.
 func (s *Service) imports(ctx context.Context, i *Import) error {
 	by, err := s.as(ctx, i.UserID)
 	if err != nil {
@@ -263,8 +264,8 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 	return s.finishImport(ctx, i, by, put.drafts[0], to)
 }
 
-// readTwice reads the file of an import: first to see that it is whole and to know the
-// users in it, then for the taker that begin returns.
+// readTwice reads the file of an import: first to check it and to find the users in
+// it, then for the taker that begin returns.
 func (s *Service) readTwice(ctx context.Context, i *Import, by actor.Actor, k archive.Kind, begin func(*archive.UserList) (archive.Taker, error)) error {
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
 		return saveProgress(ctx, s.DB, tablesOf(i.Project).imports, i.ID, done, i.Total)
@@ -278,7 +279,7 @@ func (s *Service) readTwice(ctx context.Context, i *Import, by actor.Actor, k ar
 	if err != nil {
 		return err
 	}
-	if !by.Admin { // no one else learns which addresses have accounts
+	if !by.Admin { // no other user learns which addresses have accounts
 		clear(people.Digests)
 	}
 	if err := s.Users.Recognise(ctx, people.Digests); err != nil {
@@ -295,7 +296,7 @@ func (s *Service) readTwice(ctx context.Context, i *Import, by actor.Actor, k ar
 	})
 }
 
-// withFile has what was sent read.
+// withFile calls read with the uploaded file.
 func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Reader) error) error {
 	file, err := s.Blobs.Get(ctx, i.file)
 	if errs.Is(err, errs.KindNotFound) {
@@ -308,7 +309,7 @@ func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Rea
 	return read(file)
 }
 
-// finishImport shows the group to everyone who may see it.
+// finishImport makes the group visible.
 func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
 	now := s.Now()
 	projects, err := s.projectsOf(ctx, i.entity)
@@ -366,7 +367,7 @@ func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 }
 
 // endFailed ends an import that has failed, and removes what it has written.
-// ErrNoRows if it is over.
+// ErrNoRows if the import has ended already.
 func (s *Service) endFailed(ctx context.Context, tx *db.Tx, i *Import) error {
 	if !i.Project {
 		if err := s.dropDraft(ctx, tx, i); err != nil {
@@ -382,7 +383,7 @@ func (s *Service) endFailed(ctx context.Context, tx *db.Tx, i *Import) error {
 	return nil
 }
 
-// dropFile removes what was sent. If it cannot be done now, sweep does it.
+// dropFile removes the uploaded file. If it fails, sweep does it later.
 func (s *Service) dropFile(ctx context.Context, i *Import) {
 	ctx = context.WithoutCancel(ctx)
 	err := s.Blobs.Delete(ctx, i.file)

@@ -21,10 +21,10 @@ import (
 	"svc/internal/transfer/rows"
 )
 
-// StartProjectExport has a project written into a file, in the background. Maintainers
-// only; NotFound, Forbidden. While one is going on it gives that one. As with groups,
-// only the file of an administrator has digests of addresses. description replaces that
-// of the project, unless it is nil.
+// StartProjectExport starts the export of a project in the background, for
+// Maintainers; NotFound, Forbidden. It returns the current export if there is one.
+// As with groups, only the file of an administrator has digests of addresses.
+// description replaces that of the project, unless it is nil.
 func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref project.Ref, description *string) (*Export, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref pr
 
 const maxDescription = 2000
 
-// ProjectExports returns how far the export of a project is. Maintainers only, and only
+// ProjectExports returns the latest exports of a project, for Maintainers. Only
 // administrators see exports with addresses; NotFound, Forbidden.
 func (s *Service) ProjectExports(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
@@ -54,8 +54,8 @@ func (s *Service) ProjectExports(ctx context.Context, by actor.Actor, ref projec
 	return found, s.fillExports(ctx, by, found, true, p.ID)
 }
 
-// OpenProjectExport opens the newest file of a project; the caller closes it.
-// Maintainers only; NotFound, also when there is none, or none any more; Forbidden.
+// OpenProjectExport opens the newest file of a project, for Maintainers; the caller
+// closes it. NotFound, also if there is no file or it has expired; Forbidden.
 func (s *Service) OpenProjectExport(ctx context.Context, by actor.Actor, ref project.Ref) (*Exports, *blob.Object, error) {
 	found, err := s.ProjectExports(ctx, by, ref)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) OpenProjectExport(ctx context.Context, by actor.Actor, ref pro
 	return s.openExport(ctx, found)
 }
 
-// exportProject writes the file of a project and tells that it is there.
+// exportProject writes the file of a project and notifies the user.
 func (s *Service) exportProject(ctx context.Context, e *Export, by actor.Actor) error {
 	p, err := s.Projects.Require(ctx, by, project.RefTo(*e.OwnerID), project.Maintainer)
 	if err != nil {
@@ -97,12 +97,12 @@ type projectSource struct {
 	rows     rows.Source
 	p        *project.Project
 	meter    *meter
-	digests  bool // of addresses are written
+	digests  bool // digests of addresses are written
 	snippets map[int64]int64
 }
 
-// write writes the project. The same content makes the same entries, but for the
-// manifest.
+// write writes the project. The same content produces the same entries, except for
+// the manifest.
 func (s *projectSource) write(ctx context.Context, out io.Writer, m *meter) (err error) {
 	w, err := archive.NewWriter(out, archive.Project(), s.TempDir, s.Now())
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *projectSource) writeObject(ctx context.Context, oid string) error {
 	return s.copy(archive.LFSPart, oid, file)
 }
 
-// writeUploads writes the files that texts link to. One whose content is gone is left
+// writeUploads writes the files that texts link to. Files without content are left
 // out.
 func (s *projectSource) writeUploads(ctx context.Context) error {
 	var list []archive.UploadRow

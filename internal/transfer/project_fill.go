@@ -86,7 +86,8 @@ func (f *projectFilling) Row(ctx context.Context, _ archive.Part, row any, size 
 // maxSnippets is the maximum number of snippets of a file. An export has no more.
 const maxSnippets = 100_000
 
-// project takes the fields of the project, which it gets when it is shown.
+// project reads the settings of the project, which are applied when it becomes
+// visible.
 func (f *projectFilling) project(row *archive.ProjectRow) error {
 	p := f.p
 	p.Description, p.Visibility, p.Archived, p.Topics = row.Description, project.Visibility(row.Visibility), row.Archived, row.Topics
@@ -203,7 +204,7 @@ func describe(row any) (relation, name string) {
 // write writes rows in a transaction.
 func (f *projectFilling) write(ctx context.Context, p pending) error {
 	err := f.DB.Tx(ctx, func(tx *db.Tx) error {
-		// The draft cannot be deleted, nor the import canceled, in between.
+		// Meanwhile the draft cannot be deleted, and the import cannot be canceled.
 		if err := tx.Lock(ctx, "projects", f.p.ID); err != nil {
 			return err
 		}
@@ -239,7 +240,7 @@ func (f *projectFilling) write(ctx context.Context, p pending) error {
 	return nil
 }
 
-// addMember imports a member, or reports why it cannot.
+// addMember imports a member, or reports why that is not possible.
 func (f *projectFilling) addMember(row *archive.ProjectMemberRow) error {
 	if row.User < 1 || int(row.User) > len(f.to.Users) {
 		return errs.Invalid("it names user %d, whom users.ndjson does not have", row.User)
@@ -271,7 +272,8 @@ func (f *projectFilling) addMember(row *archive.ProjectMemberRow) error {
 	return nil
 }
 
-// board makes a board of a row, without what does not find its place here.
+// board converts the row of a board, without labels, milestones and users that do
+// not exist here.
 func (f *projectFilling) board(ctx context.Context, tx *db.Tx, row *archive.ProjectBoardRow) (*board.Board, error) {
 	b := &board.Board{
 		Name: row.Name, HideBacklog: row.HideBacklog, HideClosed: row.HideClosed, Weight: row.Weight, LabelNames: row.Labels, CreatedAt: rows.Past(row.CreatedAt, f.to.Now),
@@ -302,7 +304,7 @@ func (f *projectFilling) board(ctx context.Context, tx *db.Tx, row *archive.Proj
 	return b, nil
 }
 
-// list resolves what a list of a board, or the board itself, is about.
+// list resolves the label, milestone or user of a list or of the board.
 func (f *projectFilling) list(ctx context.Context, tx *db.Tx, row archive.ProjectListRow) (*board.List, error) {
 	l := &board.List{}
 	if row.Label != "" {
@@ -332,7 +334,7 @@ func (f *projectFilling) list(ctx context.Context, tx *db.Tx, row archive.Projec
 	return l, nil
 }
 
-// complete returns Invalid if files are missing that rows promise.
+// complete returns Invalid if files are missing that rows refer to.
 func (f *projectFilling) complete() error {
 	switch {
 	case f.filled != f.uploads:
@@ -345,7 +347,8 @@ func (f *projectFilling) complete() error {
 	return nil
 }
 
-// report adds what could not be taken over.
+// report adds the users who were not mapped, and the number of rows that were not
+// imported.
 func (f *projectFilling) report() {
 	r := &f.i.Report
 	for _, u := range f.to.Users {

@@ -105,7 +105,7 @@ func (f *projectFilling) snippet(ctx context.Context, name string, r io.Reader) 
 	if !f.i.refuses(err) {
 		return err
 	}
-	// A snippet without its files is none.
+	// A snippet without its files is removed.
 	dropped := f.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := rows.DeleteSnippet(ctx, tx, id); err != nil {
 			return err

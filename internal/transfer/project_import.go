@@ -22,14 +22,14 @@ type NewProjectImport struct {
 	Path        string
 	NamespaceID *int64 // default: that of the actor
 	Overrides   Overrides
-	Size        int64 // of the file; 0 while no one knows
+	Size        int64 // of the file; 0 if unknown
 	File        io.Reader
 }
 
-// StartProjectImport takes a file and has a project made of it, in the background.
-// Those may who may create the project; Unauthorized, Forbidden, NotFound, Invalid, and
-// TooLarge for a file over the limit. The path is taken at once, but no one sees the
-// project before the import is finished.
+// StartProjectImport stores a file and starts the import of its project in the
+// background. It requires permission to create the project; Unauthorized, Forbidden,
+// NotFound, Invalid, and TooLarge for a file above the limit. The path is reserved
+// at once, but the project is hidden until the import is complete.
 func (s *Service) StartProjectImport(ctx context.Context, by actor.Actor, n NewProjectImport) (*Import, *project.Project, error) {
 	to := project.NewProject{Name: n.Name, Path: n.Path, NamespaceID: n.NamespaceID}
 	if to.Name == "" {
@@ -69,21 +69,21 @@ func (s *Service) StartProjectImport(ctx context.Context, by actor.Actor, n NewP
 	return i, p, nil
 }
 
-// ProjectImport returns how far the import of a project from a file is, by its number,
-// to the one who asked for it and to administrators; NotFound.
+// ProjectImport returns the import of a project from a file by its ID, for the user
+// who started it and administrators; NotFound.
 func (s *Service) ProjectImport(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
 	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, true, id) })
 }
 
-// ProjectImportOf is ProjectImport for the ID of the project that is made, also if it is
-// not there yet or was deleted because the import failed.
+// ProjectImportOf is ProjectImport by the ID of the new project, which may be
+// hidden, or deleted because the import failed.
 func (s *Service) ProjectImportOf(ctx context.Context, by actor.Actor, projectID int64) (*Import, error) {
 	return s.imported(ctx, by, func() (*Import, error) { return findImportOf(ctx, s.DB, projectID) })
 }
 
-// FileImport returns the report of the import that made a project, which the actor can
-// see; nil if it was not made of a file, or that is long ago. Only the one who asked for
-// the import and administrators get it.
+// FileImport returns the report of the import that created a project, which the
+// actor can see; nil if it was not imported from a file, or the report has expired.
+// Only the user who started the import and administrators get it.
 func (s *Service) FileImport(ctx context.Context, by actor.Actor, p *project.Project) (*Import, error) {
 	if p.ImportType != project.FromFile {
 		return nil, nil
@@ -95,13 +95,13 @@ func (s *Service) FileImport(ctx context.Context, by actor.Actor, p *project.Pro
 	return i, err
 }
 
-// ProjectImports lists the imports of projects that the actor asked for, the newest
-// first.
+// ProjectImports lists the imports of projects that the actor has started, the
+// newest first.
 func (s *Service) ProjectImports(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Import], error) {
 	return s.listImports(ctx, by, true, p)
 }
 
-// ProjectID is the ID of the project that an import makes, also if it is not there.
+// ProjectID returns the ID of the project of an import, also while it is hidden.
 func (i *Import) ProjectID() int64 {
 	switch {
 	case i.OwnerID != nil:
@@ -112,8 +112,9 @@ func (i *Import) ProjectID() int64 {
 	return 0
 }
 
-// CancelProjectImport ends the import of a project, for the one who asked for it and
-// administrators. What it has written is removed. NotFound; Conflict if it is over.
+// CancelProjectImport cancels the import of a project, for the user who started it
+// and administrators. What it has written is removed. NotFound; Conflict if the
+// import has ended.
 func (s *Service) CancelProjectImport(ctx context.Context, by actor.Actor, id int64) error {
 	i, err := s.ProjectImport(ctx, by, id)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Service) CancelProjectImport(ctx context.Context, by actor.Actor, id in
 	return err
 }
 
-// beginProject notes another try, and removes what the one before has written.
+// beginProject counts an attempt, and removes what the previous one has written.
 func (s *Service) beginProject(ctx context.Context, i *Import) error {
 	first := i.tries == 1
 	if err := startImport(ctx, s.DB, i); err != nil || first || i.draft == nil {
@@ -142,7 +143,7 @@ func (s *Service) beginProject(ctx context.Context, i *Import) error {
 	}
 	p, err := s.Projects.DraftProject(ctx, s.DB, *i.draft)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // importProject says so
+		return nil // importProject returns this error
 	}
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (s *Service) beginProject(ctx context.Context, i *Import) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Content.Repos.DropOrphans(ctx, tx) })
 }
 
-// importProject fills the draft of a project and shows it.
+// importProject fills the draft of a project and makes it visible.
 func (s *Service) importProject(ctx context.Context, i *Import, by actor.Actor) error {
 	gone := errs.Invalid("The project, or its group, was deleted.")
 	if i.draft == nil {
@@ -199,7 +200,7 @@ func (s *Service) importProject(ctx context.Context, i *Import, by actor.Actor) 
 // errCanceled ends the reading of a file whose import was canceled.
 var errCanceled = errors.New("the import was canceled")
 
-// finishProject shows the project to everyone who may see it.
+// finishProject makes the project visible.
 func (s *Service) finishProject(ctx context.Context, i *Import, by actor.Actor, put *projectFilling) error {
 	put.report()
 	now := s.Now()

@@ -6,29 +6,29 @@ import (
 	"svc/internal/transfer/archive"
 )
 
-// Report describes what came of an import.
+// Report is the result of an import.
 type Report struct {
 	Imported archive.Totals   // what was in the file
-	Missing  []Missing        // what of it could not be taken over, up to maxMissing
-	Lost     map[string]int64 // how much of each Thing could not
+	Missing  []Missing        // objects that were not imported, up to maxMissing
+	Lost     map[string]int64 // number of objects that were not imported, by Thing
 }
 
-// Missing is something that could not be taken over.
+// Missing is an object that was not imported.
 type Missing struct {
 	Thing string // member, board or user
-	Group string // its path below the group at the top; empty for that and in a project
+	Group string // its path below the top-level group of the file; empty for that group and for projects
 	Name  string
 	Why   string
 }
 
-// The things that may not find their place.
+// The types of objects that may not be imported.
 const (
 	memberThing = "member"
 	boardThing  = "board"
 	userThing   = "user" // of a project: what they did is that of the ghost user
 )
 
-// maxMissing is how much a report lists one by one.
+// maxMissing is the maximum number of objects that a report lists.
 const maxMissing = 1000
 
 func (r *Report) add(m Missing) {
@@ -41,7 +41,7 @@ func (r *Report) add(m Missing) {
 	}
 }
 
-// count counts something without listing it.
+// count counts an object without listing it.
 func (r *Report) count(thing string) {
 	if r.Lost == nil {
 		r.Lost = map[string]int64{}
@@ -49,7 +49,7 @@ func (r *Report) count(thing string) {
 	r.Lost[thing]++
 }
 
-// addAll adds what another report has.
+// addAll adds the content of another report.
 func (r *Report) addAll(other *Report) {
 	for thing, n := range other.Lost {
 		if r.Lost == nil {
@@ -60,10 +60,10 @@ func (r *Report) addAll(other *Report) {
 	r.Missing = append(r.Missing, other.Missing[:min(len(other.Missing), maxMissing-len(r.Missing))]...)
 }
 
-// cutName bounds a name from a file, which may have any length.
+// cutName truncates a name from a file, which may have any length.
 func cutName(name string) string { return cutTo(name, 255) }
 
-// cutTo bounds a text in bytes.
+// cutTo truncates a text to a number of bytes.
 func cutTo(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -71,7 +71,7 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// More is how much the report does not list.
+// More returns the number of objects that the report does not list.
 func (r *Report) More() int64 {
 	more := -int64(len(r.Missing))
 	for _, n := range r.Lost {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/db"
 )
 
-// tables are those of groups or of projects.
+// tables are the tables of groups or those of projects.
 type tables struct {
 	exports, imports string
 	owner            string // the column of the group or project
@@ -44,7 +44,7 @@ func findExports(ctx context.Context, q db.Q, project bool, ownerID int64) ([]*E
 	return db.All(ctx, q, scanExport(project), `SELECT `+t.exportColumns()+` FROM `+t.exports+` e WHERE e.`+t.owner+` = ? ORDER BY e.id DESC LIMIT 100`, ownerID)
 }
 
-// findExport returns nil when there is none.
+// findExport returns nil if there is none.
 func findExport(ctx context.Context, q db.Q, project bool, id int64) (*Export, error) {
 	t := tablesOf(project)
 	return orNone(scanExport(project)(q.QueryRowContext(ctx, `SELECT `+t.exportColumns()+` FROM `+t.exports+` e WHERE e.id = ?`, id)))
@@ -57,7 +57,8 @@ func orNone[T any](found *T, err error) (*T, error) {
 	return found, err
 }
 
-// userOf returns who asked for an export or import; nil when they, or it, are gone.
+// userOf returns the user who started an export or import; nil if they, or it, were
+// deleted.
 func userOf(ctx context.Context, q db.Q, table string, id int64) (user *int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT user_id FROM `+table+` WHERE id = ?`, id).Scan(&user)
 	if errors.Is(err, db.ErrNoRows) {
@@ -66,7 +67,7 @@ func userOf(ctx context.Context, q db.Q, table string, id int64) (user *int64, e
 	return user, err
 }
 
-// countQueued returns how many exports or imports of a user wait.
+// countQueued returns the number of pending exports or imports of a user.
 func countQueued(ctx context.Context, q db.Q, table string, userID int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM `+table+` WHERE user_id = ? AND state = 'queued'`, userID).Scan(&n)
 	return n, err
@@ -81,7 +82,7 @@ func insertExport(ctx context.Context, q db.Q, e *Export) error {
 		e.OwnerID, e.UserID, string(e.State), e.addresses, e.CreatedAt).Scan(&e.ID)
 }
 
-// startExport notes that a try has begun.
+// startExport records the start of an attempt.
 func startExport(ctx context.Context, q db.Q, e *Export) error {
 	e.State = Started
 	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(e.Project).exports+` SET state = ?, tries = ?, done = 0, total = 0 WHERE id = ? AND state IN ('queued', 'started')`,
@@ -94,14 +95,15 @@ func endExport(ctx context.Context, q db.Q, e *Export) error {
 		string(e.State), e.Done, e.Total, e.Size, e.Error, e.FinishedAt, e.ExpiresAt, e.ID)
 }
 
-// outdateExports has the files go that a newer one replaces.
+// outdateExports marks exports whose files are replaced by a newer one.
 func outdateExports(ctx context.Context, q db.Q, by *Export, now time.Time) error {
 	t := tablesOf(by.Project)
 	_, err := q.ExecContext(ctx, `UPDATE `+t.exports+` SET expires_at = ? WHERE `+t.owner+` = ? AND id < ? AND expires_at > ?`, now, by.OwnerID, by.ID, now)
 	return err
 }
 
-// pastExports are those whose time is over, or whose group or project is gone.
+// pastExports returns exports that have expired, or whose group or project was
+// deleted.
 func pastExports(ctx context.Context, q db.Q, project bool, now time.Time) ([]*Export, error) {
 	t := tablesOf(project)
 	return db.All(ctx, q, scanExport(project), `
@@ -114,7 +116,7 @@ func deleteExport(ctx context.Context, q db.Q, e *Export) error {
 	return err
 }
 
-// saveProgress notes how far something is, in the table of exports or imports.
+// saveProgress saves the progress of an export or import.
 func saveProgress(ctx context.Context, q db.Q, table string, id, done, total int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE `+table+` SET done = ?, total = ? WHERE id = ? AND state = 'started'`, done, total, id)
 	return err
@@ -146,13 +148,13 @@ func scanImport(project bool) func(s db.Scanner) (*Import, error) {
 	}
 }
 
-// findImport returns nil when there is none.
+// findImport returns nil if there is none.
 func findImport(ctx context.Context, q db.Q, project bool, id int64) (*Import, error) {
 	t := tablesOf(project)
 	return orNone(scanImport(project)(q.QueryRowContext(ctx, `SELECT `+t.importColumns()+` FROM `+t.imports+` i WHERE i.id = ?`, id)))
 }
 
-// findImportOf returns the import that makes or made a project; nil when there is none.
+// findImportOf returns the import of a project; nil if there is none.
 func findImportOf(ctx context.Context, q db.Q, projectID int64) (*Import, error) {
 	return orNone(scanImport(true)(q.QueryRowContext(ctx, `
 		SELECT `+tablesOf(true).importColumns()+` FROM project_file_imports i WHERE i.project_id = ? ORDER BY i.id DESC LIMIT 1`, projectID)))
@@ -182,18 +184,18 @@ func insertImport(ctx context.Context, q db.Q, i *Import) error {
 		i.UserID, i.Name, i.Path, i.ParentID, string(i.State), i.Total, i.file, i.CreatedAt).Scan(&i.ID)
 }
 
-// moveImport brings an import from one state into the next.
+// moveImport changes the state of an import.
 func moveImport(ctx context.Context, q db.Q, i *Import, from State) error {
 	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, total = ? WHERE id = ? AND state = ?`, string(i.State), i.Total, i.ID, string(from))
 }
 
-// startImport notes that a try has begun.
+// startImport records the start of an attempt.
 func startImport(ctx context.Context, q db.Q, i *Import) error {
 	i.State = Started
 	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`, string(i.State), i.tries, i.ID)
 }
 
-// saveDraft notes which group or project is being put together.
+// saveDraft records the draft of the group or project.
 func saveDraft(ctx context.Context, q db.Q, i *Import) error {
 	t := tablesOf(i.Project)
 	return db.ExecOne(ctx, q, `UPDATE `+t.imports+` SET `+t.owner+` = ? WHERE id = ? AND state IN ('queued', 'started')`, i.draft, i.ID)
@@ -212,21 +214,21 @@ func endImport(ctx context.Context, q db.Q, i *Import) error {
 	t := tablesOf(i.Project)
 	owner := i.OwnerID
 	if i.Project && owner == nil {
-		owner = i.draft // those who ask for the project learn why it is not there
+		owner = i.draft // the report of a hidden or deleted project is found by this ID
 	}
 	return db.ExecOne(ctx, q, `
 		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
 		string(i.State), owner, i.Done, i.Error, string(report), i.FinishedAt, i.ID)
 }
 
-// forgetFile notes that the file of an import is gone.
+// forgetFile records that the file of an import was removed.
 func forgetFile(ctx context.Context, q db.Q, i *Import) error {
 	_, err := q.ExecContext(ctx, `UPDATE `+tablesOf(i.Project).imports+` SET file = '' WHERE id = ?`, i.ID)
 	return err
 }
 
-// pastFiles are the imports whose files no one needs: of those that are over, and
-// of those whose file has been on the way since before.
+// pastFiles returns imports whose files are no longer needed: of imports that have
+// ended, and of uploads that began before a time.
 func pastFiles(ctx context.Context, q db.Q, project bool, before time.Time) ([]*Import, error) {
 	t := tablesOf(project)
 	return db.All(ctx, q, scanImport(project), `

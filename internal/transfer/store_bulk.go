@@ -21,7 +21,7 @@ func scanBulkImport(s db.Scanner) (*BulkImport, error) {
 	return &b, err
 }
 
-// findBulkImport returns nil when there is none.
+// findBulkImport returns nil if there is none.
 func findBulkImport(ctx context.Context, q db.Q, id int64) (*BulkImport, error) {
 	return orNone(scanBulkImport(q.QueryRowContext(ctx, `SELECT `+bulkColumns+` FROM bulk_imports b WHERE b.id = ?`, id)))
 }
@@ -40,13 +40,13 @@ func listBulkImports(ctx context.Context, d *db.DB, userID *int64, f BulkFilter,
 	}, p)
 }
 
-// countActive returns how many imports of a user are under way.
+// countActive returns the number of pending and running imports of a user.
 func countActive(ctx context.Context, q db.Q, userID int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM bulk_imports WHERE user_id = ? AND state IN ('created', 'started')`, userID).Scan(&n)
 	return n, err
 }
 
-// countWaiting returns how many entities of a user wait.
+// countWaiting returns the number of pending entities of a user.
 func countWaiting(ctx context.Context, q db.Q, userID int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT count(*) FROM bulk_import_entities e JOIN bulk_imports b ON b.id = e.bulk_import_id WHERE b.user_id = ? AND b.state IN ('created', 'started') AND e.state = 'created'`,
@@ -68,20 +68,20 @@ func startBulkImport(ctx context.Context, q db.Q, id int64, now time.Time) error
 	return err
 }
 
-// endBulkImport ends an import that is not over, and forgets its token.
+// endBulkImport ends an import that has not ended, and removes its token.
 func endBulkImport(ctx context.Context, q db.Q, id int64, to State, now time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `UPDATE bulk_imports SET state = ?, token = '', updated_at = ? WHERE id = ? AND state IN ('created', 'started')`, string(to), now, id)
 }
 
-// countEntities returns how many entities of an import are under way, and how many are
-// finished.
+// countEntities returns how many entities of an import are pending or running, and
+// how many have finished.
 func countEntities(ctx context.Context, q db.Q, id int64) (going, finished int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN state IN ('created', 'started') THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN state = 'finished' THEN 1 ELSE 0 END), 0)
 		FROM bulk_import_entities WHERE bulk_import_id = ?`, id).Scan(&going, &finished)
 	return going, finished, err
 }
 
-// countProgress returns how many entities of an import are over, and how many there are.
+// countProgress returns how many entities of an import have ended, and their total.
 func countProgress(ctx context.Context, q db.Q, id int64) (over, all int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN state IN ('created', 'started') THEN 0 ELSE 1 END), 0), count(*) FROM bulk_import_entities WHERE bulk_import_id = ?`, id).
 		Scan(&over, &all)
@@ -113,13 +113,13 @@ func kindOf(project bool) string {
 	return "group"
 }
 
-// findEntity returns nil when there is none.
+// findEntity returns nil if there is none.
 func findEntity(ctx context.Context, q db.Q, id int64) (*Entity, error) {
 	return orNone(scanEntity(q.QueryRowContext(ctx, `SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.id = ?`, id)))
 }
 
-// findEntityOf returns the entity that the file of an import was made of; nil for a
-// file that was uploaded.
+// findEntityOf returns the entity of the file of an import; nil for a file that was
+// uploaded.
 func findEntityOf(ctx context.Context, q db.Q, i *Import) (*Entity, error) {
 	return orNone(scanEntity(q.QueryRowContext(ctx, `SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.kind = ? AND e.import_id = ?`, kindOf(i.Project), i.ID)))
 }
@@ -147,31 +147,32 @@ func insertEntity(ctx context.Context, q db.Q, e *Entity) error {
 		e.ImportID, e.ParentID, kindOf(e.Project), e.SourcePath, e.Slug, e.Namespace, e.Projects, e.Members, string(e.State), e.CreatedAt, e.UpdatedAt).Scan(&e.ID)
 }
 
-// startEntity notes that a try has begun. ErrNoRows for one that is over.
+// startEntity records the start of an attempt. ErrNoRows for an entity that has
+// ended.
 func startEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	e.State = Started
 	return db.ExecOne(ctx, q, `
 		UPDATE bulk_import_entities SET state = 'started', tries = ?, files = TRUE, updated_at = ? WHERE id = ? AND state IN ('created', 'started') AND import_id IS NULL`, e.tries, now, e.ID)
 }
 
-// forgetTry notes that a try was interrupted.
+// forgetTry records that an attempt was interrupted.
 func forgetTry(ctx context.Context, q db.Q, e *Entity) error {
 	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET tries = tries - 1 WHERE id = ? AND state = 'started' AND tries > 0`, e.ID)
 	return err
 }
 
-// savePhase notes the step that is being read. ErrNoRows for an entity that is over.
+// savePhase records the current step. ErrNoRows for an entity that has ended.
 func savePhase(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, total = ?, updated_at = ? WHERE id = ? AND state = 'started'`, e.Phase, e.Total, now, e.ID)
 }
 
-// entityGoing returns ErrNoRows for an entity that is over.
+// entityGoing returns ErrNoRows for an entity that has ended.
 func entityGoing(ctx context.Context, q db.Q, id int64) error {
 	return q.QueryRowContext(ctx, `SELECT 1 FROM bulk_import_entities WHERE id = ? AND state = 'started'`, id).Scan(new(int64))
 }
 
-// saveStep notes that a step was read. ErrNoRows for an entity that is over, or whose
-// step another run has read.
+// saveStep records that a step is complete. ErrNoRows for an entity that has ended,
+// or whose step another run has completed.
 func saveStep(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	stats, err := json.Marshal(e.Stats)
 	if err != nil {
@@ -181,14 +182,14 @@ func saveStep(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 		e.Steps, string(stats), now, e.ID, e.Steps-1)
 }
 
-// saveFile notes the import of the file that was made of an entity. ErrNoRows for one
-// that is over, or has one.
+// saveFile records the import of the file of an entity. ErrNoRows for an entity that
+// has ended, or has one.
 func saveFile(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, import_id = ?, updated_at = ? WHERE id = ? AND state = 'started' AND import_id IS NULL`,
 		importing, e.fileID, now, e.ID)
 }
 
-// endEntity ends an entity that is not over.
+// endEntity ends an entity that has not ended.
 func endEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) (bool, error) {
 	stats, err := json.Marshal(e.Stats)
 	if err != nil {
@@ -199,7 +200,7 @@ func endEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) (bool, err
 		string(e.State), e.GroupID, e.ProjectID, string(stats), now, e.ID)
 }
 
-// findCanceled returns the canceled entities of an import whose files were made.
+// findCanceled returns the canceled entities of an import that have files.
 func findCanceled(ctx context.Context, q db.Q, id int64) ([]*Entity, error) {
 	return db.All(ctx, q, scanEntity, `
 		SELECT `+entityColumns+` FROM bulk_import_entities e WHERE e.bulk_import_id = ? AND e.state = 'canceled' AND e.import_id IS NOT NULL ORDER BY e.id`, id)
@@ -210,8 +211,8 @@ func cancelEntities(ctx context.Context, q db.Q, id int64, now time.Time) error 
 	return err
 }
 
-// addFailures adds failures to an entity; all is their number with those that are not
-// listed.
+// addFailures adds failures to an entity; all is their number, including those that
+// are not listed.
 func addFailures(ctx context.Context, q db.Q, e *Entity, list []*Failure, all int64) error {
 	if all == 0 {
 		return nil
@@ -231,7 +232,7 @@ func addFailures(ctx context.Context, q db.Q, e *Entity, list []*Failure, all in
 	return err
 }
 
-// countFailures returns how many failures of an entity are listed.
+// countFailures returns the number of listed failures of an entity.
 func countFailures(ctx context.Context, q db.Q, id int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM bulk_import_failures WHERE entity_id = ?`, id).Scan(&n)
 	return n, err
@@ -252,7 +253,7 @@ func listFailures(ctx context.Context, d *db.DB, entityID int64, p db.Paging) (d
 	}, p)
 }
 
-// pastEntities returns the entities that are over and whose files are stored.
+// pastEntities returns the entities that have ended and have stored files.
 func pastEntities(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM bulk_import_entities WHERE files AND state IN ('finished', 'failed', 'canceled') AND updated_at < ? ORDER BY id LIMIT 100`, before)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// uploadAge is how long a file may be on the way.
+// uploadAge is the maximum duration of an upload.
 const uploadAge = 24 * time.Hour
 
-// Sweep removes files and rows whose time is over.
+// Sweep removes expired files and rows.
 func (s *Service) Sweep(ctx context.Context) error {
 	for _, project := range []bool{false, true} {
 		if err := s.sweep(ctx, project); err != nil {
@@ -26,7 +26,7 @@ func (s *Service) sweep(ctx context.Context, project bool) error {
 			return fmt.Errorf("find past exports: %w", err)
 		}
 		for _, e := range list {
-			// The file goes first: the row leads to it.
+			// The file goes first: the row is needed to find it.
 			if err := s.Blobs.Delete(ctx, e.key()); err != nil {
 				return fmt.Errorf("remove export %d: %w", e.ID, err)
 			}

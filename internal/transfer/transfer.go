@@ -51,11 +51,11 @@ type Deps struct {
 	Mail     *mail.Sender
 	Log      *slog.Logger
 	Now      func() time.Time
-	TempDir  string // where a part of a file lies until its size is known
+	TempDir  string // directory for the part of a file that is being written
 	Limits   remote.Limits
 }
 
-// Content are the services for what only projects have.
+// Content are the services for content that only projects have.
 type Content struct {
 	Repos     *repo.Service
 	PushRules *pushrule.Service
@@ -70,11 +70,11 @@ type Service struct {
 	turns turns
 }
 
-// lane keeps this work, which may take long, apart from other work.
+// lane is the queue lane of exports and imports, which may take long.
 const lane = "transfer"
 
-// maxTries is how often an export or import is begun before it counts as
-// failed, also when it takes the whole process down each time.
+// maxTries is the maximum number of attempts of an export or import, including
+// attempts that ended with the process.
 const maxTries = 5
 
 // New returns the service and registers its background jobs.
@@ -91,20 +91,19 @@ func New(d Deps) *Service {
 	return s
 }
 
-// State says how far an export or import is.
+// State is the state of an export or import.
 type State string
 
-// The states, in the order in which they follow each other. Failed follows each
-// but Finished.
+// The states, in their order. Each can be followed by Failed, except Finished.
 const (
-	Uploading State = "uploading" // of an import: its file is on the way
+	Uploading State = "uploading" // of an import: its file is being uploaded
 	Queued    State = "queued"
 	Started   State = "started"
 	Finished  State = "finished"
 	Failed    State = "failed"
 )
 
-// percent is how much of something is done. It is 100 only when all is.
+// percent returns the progress. It is 100 only when all is done.
 func percent(s State, done, total int64) int {
 	switch {
 	case s == Finished:
@@ -115,8 +114,8 @@ func percent(s State, done, total int64) int {
 	return int(min(99, done*100/total))
 }
 
-// as returns the actor for a user in whose name work is done: NotFound when
-// they are gone, Forbidden when their account may not be used.
+// as returns the actor for work on behalf of a user: NotFound if they were deleted,
+// Forbidden if their account may not be used.
 func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
 	if userID == nil {
 		return actor.Actor{}, errs.NotFound("User")
@@ -124,19 +123,19 @@ func (s *Service) as(ctx context.Context, userID *int64) (actor.Actor, error) {
 	return s.Users.As(ctx, *userID)
 }
 
-// task is an export or import that is to be done.
+// task is an export or import that is run.
 type task struct {
 	name  string
 	tries *int64
-	begin func(ctx context.Context) error // notes another try
+	begin func(ctx context.Context) error // counts an attempt
 	do    func(ctx context.Context) error
 	fail  func(ctx context.Context, why string) error
 }
 
-// run does a task. Every try begins again: what an earlier one left is replaced
-// or removed, and no one has seen it. A refusal ends it, and so does the last
-// try; other errors have the queue try again, and one that stops runs again
-// later.
+// run runs a task. Every attempt starts again: the output of an earlier one, which
+// no one has seen, is replaced or removed. A refusal ends the task, and so does the
+// last attempt; after other errors the queue retries, and after a stop of the node
+// it runs again later.
 func (s *Service) run(ctx context.Context, t task) error {
 	if *t.tries++; *t.tries > maxTries {
 		return t.fail(ctx, internalFault)
@@ -170,17 +169,17 @@ func refused(err error) (why string, ok bool) {
 	return shown.Error(), true
 }
 
-// internalFault is the message for users about a fault of the server.
+// internalFault is the message for users about an error of the server.
 const internalFault = "An internal error: it is in the log of the server."
 
-// meter counts what is done, and writes it down now and then.
+// meter counts what is done, and saves the count from time to time.
 type meter struct {
 	done atomic.Int64
 	stop context.CancelFunc
 	end  chan struct{}
 }
 
-// measure has a meter saved every second while it changes.
+// measure saves a meter every second while it changes.
 func (s *Service) measure(ctx context.Context, save func(ctx context.Context, done int64) error) *meter {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &meter{stop: cancel, end: make(chan struct{})}
@@ -208,7 +207,7 @@ func (s *Service) measure(ctx context.Context, save func(ctx context.Context, do
 	return m
 }
 
-// close waits until nothing more is written.
+// close waits until the last save is complete.
 func (m *meter) close() {
 	m.stop()
 	<-m.end

@@ -8,8 +8,8 @@ import (
 	"svc/internal/queue"
 )
 
-// The workers of each lane of this package on a node, and how many of them one user may
-// occupy: a source that answers slowly, or a large file, leaves workers to others.
+// The workers of each lane of this package on a node, and the maximum that one user
+// may occupy, so that a slow source or a large file leaves workers to others.
 const (
 	workers = 4
 	perUser = workers / 2
@@ -46,18 +46,18 @@ func (t *turns) take(of turn) (end func()) {
 	}
 }
 
-// turnTime is when a job is tried again whose user has perUser others, for each ten jobs
-// of the user that wait: the queue tries about ten jobs of a user per second.
+// turnTime is the delay of a job whose user has perUser running jobs, for each ten
+// pending jobs of the user: the queue runs about ten jobs of a user per second.
 const turnTime = time.Second
 
-// turnDelay returns when a job is tried again.
+// turnDelay returns when a postponed job runs again.
 func turnDelay(waiting int) time.Duration {
 	return min(max(2*turnTime, time.Duration(waiting)*turnTime/10), 300*turnTime)
 }
 
-// inTurn returns a handler that runs at most perUser jobs of a user at once and postpones
-// the others. of returns the user of a job, nil for one that is gone, and the number of
-// the jobs of a user that wait.
+// inTurn returns a handler that runs at most perUser jobs of a user at once and
+// postpones the others. of returns the user of a job, nil if there is none, and the
+// number of pending jobs of the user.
 func inTurn[W queue.Work](s *Service, lane string, do func(context.Context, W) error, of func(context.Context, W) (*int64, error), waiting func(context.Context, int64) (int, error)) func(context.Context, W) error {
 	return func(ctx context.Context, w W) error {
 		user, err := of(ctx, w)

@@ -232,7 +232,7 @@ func (r *reader) passes(f file, n *node) (bool, error) {
 	return matched != nil && matched.when != Never, nil
 }
 
-// fetch gets the bytes of a file and says where it stands.
+// fetch reads a file and records its location.
 func (r *reader) fetch(f file, q request, inner *file) ([]byte, error) {
 	var content []byte
 	var err error

@@ -159,7 +159,7 @@ func (p *planner) definition(def *definition) error {
 	return nil
 }
 
-// inherited are the default variables that a job takes over.
+// inherited returns the default variables that a job inherits.
 func (p *planner) inherited(def *definition) []Variable {
 	switch {
 	case def.noVariables:

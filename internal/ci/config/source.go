@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// Place is a project at a commit: where a file of the configuration stands.
+// Place is a commit of a project with a file of the configuration.
 type Place struct {
 	Project string `json:"project"` // full path
 	Commit  string `json:"commit"`
@@ -101,8 +101,8 @@ type Included struct {
 	Job     string `json:"job,omitempty"`
 	// Path is the file of a component, whose location is its address.
 	Path string `json:"path,omitempty"`
-	// At is where the file stands; empty for remote files and templates.
+	// At is the location of the file; empty for remote files and templates.
 	At Place `json:"at,omitzero"`
-	// From is where the including file stands.
+	// From is the location of the including file.
 	From Place `json:"from,omitzero"`
 }

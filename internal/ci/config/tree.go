@@ -107,7 +107,8 @@ func (n *node) get(key string) *node {
 // has reports whether a table has the key, be it null.
 func (n *node) has(key string) bool { return n != nil && n.kind == table && n.find(key) >= 0 }
 
-// keyPos is where the key of a field stands, or the table itself.
+// keyPos returns the position of the key of a field; that of the node if there is
+// none.
 func (n *node) keyPos(key string) Pos {
 	if i := n.find(key); n.kind == table && i >= 0 {
 		return n.fields[i].pos

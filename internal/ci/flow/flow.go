@@ -49,7 +49,7 @@ func (s Status) Done() bool {
 	return false
 }
 
-// Active reports whether a job in this state goes on without anyone's doing.
+// Active reports whether a job in this state changes its state without a user.
 func (s Status) Active() bool {
 	switch s {
 	case Waiting, Pending, Running:
@@ -142,7 +142,7 @@ func Advance(jobs []Job) []Move {
 	}
 }
 
-// after is where a job goes once those before it have this outcome.
+// after returns the next status of a job for an outcome of the jobs before it.
 func (j *Job) after(before outcome) (to Status, ready bool) {
 	if before == open {
 		return "", false

@@ -16,14 +16,14 @@ import (
 	"svc/internal/errs"
 )
 
-// The entries at the ends of a file, and the version of the format.
+// The first and the last entry of a file, and the version of the format.
 const (
 	version      = 1
 	manifestName = "manifest.json"
 	totalsName   = "totals.json"
 )
 
-// Kind is what a file holds: groups or a project.
+// Kind is the kind of a file: of groups or of a project.
 type Kind struct {
 	format string // in the manifest
 	noun   string
@@ -39,14 +39,14 @@ type part struct {
 	files *regexp.Regexp
 }
 
-// Groups is the kind of a file that holds a group with all below it.
+// Groups is the kind of a file with a group and its subgroups.
 func Groups() Kind {
 	return Kind{format: "group-export", noun: "group", dir: "groups/", newRow: newRow, parts: []part{
 		{Part: GroupPart}, {Part: AvatarPart}, {Part: LabelPart}, {Part: MilestonePart}, {Part: BoardPart}, {Part: BadgePart}, {Part: MemberPart}, {Part: WikiPart},
 	}}
 }
 
-// Project is the kind of a file that holds a project.
+// Project is the kind of a file with a project.
 func Project() Kind {
 	return Kind{format: "project-export", noun: "project", dir: "project/", newRow: newProjectRow, parts: []part{
 		{Part: ProjectPart}, {Part: AvatarPart}, {Part: RepositoryPart}, {Part: WikiPart}, {LFSPart, lfsName}, {Part: UploadPart}, {UploadFilePart, uploadName},
@@ -68,7 +68,7 @@ func (k Kind) Parts() []Part {
 // HasRows reports whether a part has rows. Others are files.
 func (k Kind) HasRows(p Part) bool { return k.newRow(p) != nil }
 
-// rank is the place of an entry in the order of a file; -1 for none.
+// rank returns the position of an entry in the order of a file; -1 if there is none.
 func (k Kind) rank(p Part) int {
 	return slices.IndexFunc(k.parts, func(q part) bool { return q.Part == p })
 }
@@ -88,18 +88,17 @@ const (
 	WikiPart      Part = "wiki.bundle"
 )
 
-// limits of a file guard against one that unpacks to more than anyone means to
-// store.
+// limits of a file bound its size when it is unpacked.
 type limits struct {
 	line   int   // bytes of a row
-	groups int   // how many
-	rows   int64 // how many
-	people int   // how many different ones
+	groups int   // maximum number
+	rows   int64 // maximum number
+	people int   // maximum number of different ones
 	text   int64 // bytes of all rows
 	whole  int64 // bytes of all entries
 	small  int64 // bytes of the manifest and of the totals
-	// A file may grow to this much and so many times its size. Rows become about
-	// twenty times larger, and repetitions of one byte a thousand times.
+	// A file may unpack to this size plus this multiple of its own size. Rows become
+	// about twenty times larger, and repetitions of one byte a thousand times.
 	free, growth int64
 }
 
@@ -121,15 +120,14 @@ type Manifest struct {
 	Project    *Origin   `json:"project,omitempty"`
 }
 
-// Origin is the group at the top or the project, as it was called where it comes
-// from.
+// Origin has the names of the top-level group or the project at the source.
 type Origin struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
 	FullPath string `json:"full_path"`
 }
 
-// Totals are the last entry: by them a file is known to be whole.
+// Totals are the last entry: they show that a file is complete.
 type Totals struct {
 	Groups     int64 `json:"groups"`
 	Avatars    int64 `json:"avatars"`
@@ -161,7 +159,7 @@ type Totals struct {
 	Users             int64 `json:"users,omitempty"`
 }
 
-// of is the number that counts a part.
+// of returns the counter of a part.
 func (t *Totals) of(p Part) *int64 {
 	return map[Part]*int64{
 		GroupPart: &t.Groups, AvatarPart: &t.Avatars, LabelPart: &t.Labels, MilestonePart: &t.Milestones, BoardPart: &t.Boards, BadgePart: &t.Badges,
@@ -174,8 +172,8 @@ func (t *Totals) of(p Part) *int64 {
 
 // GroupRow is a group.
 type GroupRow struct {
-	Path        string      `json:"path"`           // from the group at the top, which has none
-	Name        string      `json:"name,omitempty"` // not of the group at the top: it gets a new one
+	Path        string      `json:"path"`           // relative to the top-level group of the file, where it is empty
+	Name        string      `json:"name,omitempty"` // empty for the top-level group, which gets a new one
 	Description string      `json:"description"`
 	CreatedAt   time.Time   `json:"created_at"`
 	WikiBranch  string      `json:"wiki_branch,omitempty"`
@@ -236,13 +234,13 @@ type MilestoneRow struct {
 }
 
 // Reference names a label or milestone. Group is the number of the directory that
-// has it, or 0 when it belongs to a group above all in the file.
+// has it, or 0 if it belongs to a group above all groups of the file.
 type Reference struct {
 	Group int    `json:"group"`
 	Title string `json:"title"`
 }
 
-// PersonRow is a user, whom the digest of their address distinguishes.
+// PersonRow is a user, who is identified by the digest of their address.
 type PersonRow struct {
 	Username string `json:"username"`
 	Name     string `json:"name"`
@@ -262,7 +260,7 @@ type BoardRow struct {
 	Lists       []ListRow  `json:"lists,omitempty"`
 }
 
-// ListRow has one of the three.
+// ListRow has a label, a milestone or an assignee.
 type ListRow struct {
 	Label     *Reference `json:"label,omitempty"`
 	Milestone *Reference `json:"milestone,omitempty"`
@@ -285,7 +283,7 @@ type MemberRow struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// newRow makes an empty row of a part; nil for one that has no rows.
+// newRow returns an empty row of a part; nil for a part without rows.
 func newRow(p Part) any {
 	switch p {
 	case GroupPart:
@@ -304,8 +302,8 @@ func newRow(p Part) any {
 	return nil
 }
 
-// decode reads one JSON object, strictly: no unknown names, none in another case,
-// none twice, nothing behind it, and no text that a database refuses.
+// decode reads one JSON object, strictly: no unknown or duplicate names, no names in
+// another case, nothing after it, and no text that a database refuses.
 func decode(text []byte, to any) error {
 	if !utf8.Valid(text) {
 		return errs.Invalid("it is not UTF-8")
@@ -321,7 +319,7 @@ func decode(text []byte, to any) error {
 	return nil
 }
 
-// plainly is what the library says of a text, without its own name.
+// plainly returns the error text of the library without its prefix.
 func plainly(err error) string {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if len(text) > 200 {
@@ -330,7 +328,7 @@ func plainly(err error) string {
 	return text
 }
 
-// checkNames reads a JSON object as far as its names go.
+// checkNames reads a JSON object and checks its names.
 func checkNames(text []byte) error {
 	const deepest, values = 8, 50_000
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -338,7 +336,7 @@ func checkNames(text []byte) error {
 	var open []map[string]bool // the names of each object that is open; nil for a list
 	name := false              // the next token is a name
 	for n := 0; ; n++ {
-		if n > values { // each can take far more memory than it has bytes
+		if n > values { // each can take far more memory than bytes in the file
 			return errs.Invalid("it has more than %d values", values)
 		}
 		token, err := d.Token()

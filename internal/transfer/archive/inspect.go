@@ -9,27 +9,27 @@ import (
 	"svc/internal/errs"
 )
 
-// Digest stands for the address of a person.
+// Digest is the digest of the address of a person.
 type Digest = [sha256.Size]byte
 
 // UserList are the users that a file names.
 type UserList struct {
-	Digests map[Digest]int64 // who they are here; 0 while that is not known
-	List    []PersonRow      // of the file of a project, in their order
+	Digests map[Digest]int64 // their IDs here; 0 if unknown
+	List    []PersonRow      // of the file of a project, in order
 }
 
-// Inspect reads a whole file, and gives who is named in it: each is 0, which
-// stands for no one. What is wrong with the file is Invalid.
+// Inspect reads a whole file and returns its users, with 0 as their IDs. Invalid for
+// a file that has another format.
 func Inspect(ctx context.Context, in io.Reader, k Kind, progress func(read int64)) (*UserList, error) {
 	look := &inspection{people: UserList{Digests: map[Digest]int64{}}, most: usualLimits().people}
 	_, err := Read(ctx, in, k, look, progress)
 	return &look.people, err
 }
 
-// inspection takes nothing from a file but the users in it.
+// inspection reads only the users of a file.
 type inspection struct {
 	people UserList
-	most   int // how many there may be
+	most   int // maximum number
 }
 
 func (*inspection) Begin(*Manifest) error { return nil }
@@ -79,7 +79,8 @@ func (i *inspection) note(p *PersonRow) error {
 	return nil
 }
 
-// Digest is that of the address of a person; ok is false for one without.
+// Digest returns the digest of the address of a person; ok is false if there is
+// none.
 func (p *PersonRow) Digest() (d Digest, ok bool, err error) {
 	if p == nil || p.Email == "" {
 		return d, false, nil

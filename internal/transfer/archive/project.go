@@ -7,7 +7,7 @@ import (
 )
 
 // Person is a user in the file of a project: the number of a row of users.ndjson,
-// from 1. 0 is no one: the account is gone.
+// from 1. 0 is a deleted user.
 type Person int
 
 // ProjectRow is a project.
@@ -86,7 +86,7 @@ type ProjectBoardRow struct {
 	Lists       []ProjectListRow `json:"lists,omitempty"`
 }
 
-// ProjectListRow has one of the three.
+// ProjectListRow has a label, a milestone or an assignee.
 type ProjectListRow struct {
 	Label     string `json:"label,omitempty"`
 	Milestone string `json:"milestone,omitempty"`
@@ -100,7 +100,7 @@ type AwardRow struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// TimelogRow is time that was spent.
+// TimelogRow is an entry of time spent.
 type TimelogRow struct {
 	User      Person    `json:"user"`
 	Seconds   int64     `json:"seconds"`
@@ -251,7 +251,7 @@ type SnippetRow struct {
 	UpdatedAt   time.Time  `json:"updated_at"`
 }
 
-// Noteable is what a note or event is on: one of the three.
+// Noteable is the target of a note or event: an issue, a merge request or a snippet.
 type Noteable struct {
 	Issue        int64 `json:"issue,omitempty"`
 	MergeRequest int64 `json:"merge_request,omitempty"`
@@ -279,7 +279,8 @@ type NoteRow struct {
 	UpdatedAt       time.Time       `json:"updated_at"`
 }
 
-// SourceRow is where something of the same project is mentioned: one of the three.
+// SourceRow is the source of a mention in the same project: an issue, a merge
+// request or a commit.
 type SourceRow struct {
 	Issue        int64  `json:"issue,omitempty"`
 	MergeRequest int64  `json:"merge_request,omitempty"`

@@ -19,25 +19,24 @@ import (
 	"svc/internal/errs"
 )
 
-// Taker is given what is in a file, in the order of the file. What it refuses is
-// Invalid.
+// Taker receives the content of a file, in order. It returns Invalid to refuse it.
 type Taker interface {
-	// Begin is told what the file is.
+	// Begin receives the manifest of the file.
 	Begin(m *Manifest) error
-	// Row is given a row, and how many bytes it has in the file; a *GroupRow
-	// begins the next group.
+	// Row receives a row and its size in the file; a *GroupRow begins the next
+	// group.
 	Row(ctx context.Context, p Part, row any, size int) error
-	// File is given a file of the present group or project, and its size.
+	// File receives a file of the current group or project, and its size.
 	File(ctx context.Context, p Part, name string, size int64, r io.Reader) error
-	// End is told that a part of the present group is over.
+	// End is called at the end of a part of the current group.
 	End(ctx context.Context, p Part) error
 }
 
-// reader reads a file, which may be anyone's: what does not have exactly the
-// form of an export is Invalid.
+// reader reads a file, which is untrusted: everything that does not have exactly the
+// format of an export is Invalid.
 type reader struct {
 	kind Kind
-	in   *meteredReader // as it was sent
+	in   *meteredReader // the compressed file
 	out  *meteredReader // unpacked
 	to   Taker
 	most limits
@@ -46,21 +45,22 @@ type reader struct {
 
 	count   Totals
 	rows    int64
-	group   int    // the number of the directory that is being read
-	rank    int    // of the part that came last in it
-	file    string // the name of the file that came last in a directory of files
+	group   int    // the number of the current directory
+	rank    int    // of the last part in it
+	file    string // the name of the last file in a directory of files
 	text    int64
 	whole   int64
 	touched func(read int64)
 }
 
-// Read returns all that is in a file to a taker. It calls progress with the number of
-// bytes that it has read. What is wrong with the file is Invalid.
+// Read passes the content of a file to a taker. It calls progress with the number of
+// bytes that it has read. Invalid for a file that has another format.
 func Read(ctx context.Context, in io.Reader, k Kind, to Taker, progress func(read int64)) (Totals, error) {
 	return read(ctx, in, k, to, usualLimits(), progress)
 }
 
-// Bounded reads on as long as check lets it, which is told how much was read.
+// Bounded reads in until check returns an error; check gets the number of bytes that
+// were read.
 func Bounded(r io.Reader, check func(read int64) error) io.Reader {
 	return &meteredReader{r: r, check: check}
 }
@@ -68,7 +68,7 @@ func Bounded(r io.Reader, check func(read int64) error) io.Reader {
 func read(ctx context.Context, in io.Reader, k Kind, to Taker, most limits, progress func(read int64)) (Totals, error) {
 	r := &reader{kind: k, rank: -1, in: &meteredReader{r: in}, to: to, most: most, touched: progress}
 	err := r.read(ctx)
-	if r.in.err != nil { // the place where it lies, not the file
+	if r.in.err != nil { // an error of the storage, not of the file
 		return r.count, fmt.Errorf("read the file: %w", r.in.err)
 	}
 	return r.count, err
@@ -103,7 +103,7 @@ func (r *reader) read(ctx context.Context) error {
 	}
 }
 
-// growth refuses a file that unpacks to far more than it is.
+// growth refuses a file that unpacks to much more than its size.
 func (r *reader) growth(unpacked int64) error {
 	if unpacked > r.most.free+r.most.growth*r.in.n {
 		return errs.Invalid("The file unpacks to more than %d times its size.", r.most.growth)
@@ -111,7 +111,7 @@ func (r *reader) growth(unpacked int64) error {
 	return nil
 }
 
-// next returns the head of the next entry, which must be there and be a plain file.
+// next returns the header of the next entry, which must exist and be a regular file.
 func (r *reader) next() (*tar.Header, error) {
 	h, err := r.tar.Next()
 	r.touched(r.in.n)
@@ -121,7 +121,7 @@ func (r *reader) next() (*tar.Header, error) {
 	if err != nil {
 		return nil, r.broken("The file is cut off or damaged.", err)
 	}
-	// A sparse file would unpack to any size from nothing.
+	// A sparse file would unpack to any size from a few bytes.
 	sparse := slices.ContainsFunc(slices.Collect(maps.Keys(h.PAXRecords)), func(key string) bool { return strings.HasPrefix(key, "GNU.sparse.") })
 	if h.Typeflag != tar.TypeReg || sparse {
 		return nil, errs.Invalid("%.100q is not a plain file.", h.Name)
@@ -132,8 +132,8 @@ func (r *reader) next() (*tar.Header, error) {
 	return h, nil
 }
 
-// broken is the error for a file that cannot be read on; what stopped it may
-// have been said already.
+// broken returns the error for a file that cannot be read; an error with a better
+// explanation is returned unchanged.
 func (r *reader) broken(text string, err error) error {
 	if _, ok := errors.AsType[*errs.Error](err); ok {
 		return err
@@ -154,7 +154,7 @@ func (r *reader) first() error {
 	if err != nil {
 		return err
 	}
-	// Another version may know other names: that it is another comes first.
+	// Another version may have other names, so the version is checked first.
 	var kind struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
@@ -184,7 +184,7 @@ func (r *reader) small(h *tar.Header) ([]byte, error) {
 	return bytes.TrimRight(text, "\n"), nil
 }
 
-// last compares what came with the totals, and looks whether anything follows.
+// last compares the content with the totals, and checks that nothing follows.
 func (r *reader) last(h *tar.Header) error {
 	text, err := r.small(h)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *reader) last(h *tar.Header) error {
 	} else if err != io.EOF {
 		return r.broken("The file is cut off or damaged.", err)
 	}
-	// The end of the packed text holds its sum.
+	// The end of the compressed data has its checksum.
 	if _, err := io.Copy(io.Discard, r.out); err != nil {
 		return r.broken("The file is cut off or damaged.", err)
 	}
@@ -234,8 +234,7 @@ func (r *reader) part(ctx context.Context, h *tar.Header) error {
 	return located(h.Name, 0, err)
 }
 
-// fileReader is the present entry. What is wrong with the file around it is said
-// in its error.
+// fileReader is the current entry. Its errors say where in the file they occurred.
 type fileReader struct{ r *reader }
 
 func (f fileReader) Read(b []byte) (int, error) {
@@ -247,12 +246,12 @@ func (f fileReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// place finds out which part an entry is, and of which group. The names are exactly
-// those that there are, each once and in order; so none leads anywhere else.
+// place returns the part and the group of an entry. Names must be exactly those of
+// the format, each once and in order, so that none can lead elsewhere.
 func (r *reader) place(name string) (Part, error) {
 	strange := errs.Invalid("%.100q is not a name that an export has at this place.", name)
 	base, ok := strings.CutPrefix(name, r.kind.dir)
-	n := 1 // a project is alone
+	n := 1 // there is one project
 	if ok && r.kind.newRow(GroupPart) != nil {
 		var number string
 		number, base, ok = strings.Cut(base, "/")
@@ -293,8 +292,8 @@ func (r *reader) place(name string) (Part, error) {
 	return p, nil
 }
 
-// follows reports whether a file comes after another in a directory: numbers by their
-// value, all else by the alphabet.
+// follows reports whether a file comes after another one in a directory: numbers by
+// value, all others alphabetically.
 func follows(file, last string) bool {
 	return len(file) > len(last) || len(file) == len(last) && file > last
 }
@@ -331,8 +330,8 @@ func (r *reader) readRows(ctx context.Context, h *tar.Header, p Part) error {
 	}
 }
 
-// readLine returns the next line without its end, which it must have. It is
-// good until the next call.
+// readLine returns the next line without its line break, which is required. It is
+// valid until the next call.
 func readLine(in *bufio.Reader, room *[]byte, most int) ([]byte, error) {
 	line := (*room)[:0]
 	for {
@@ -355,8 +354,8 @@ func readLine(in *bufio.Reader, room *[]byte, most int) ([]byte, error) {
 	}
 }
 
-// located says where in a file something is wrong. An error that is no refusal
-// stays as it is.
+// located adds the position in the file to a refusal. Other errors are returned
+// unchanged.
 func located(name string, line int, err error) error {
 	e, ok := errors.AsType[*errs.Error](err)
 	if err == nil || !ok || e.Kind == errs.KindUnavailable || e.Code == inFile {
@@ -370,19 +369,19 @@ func located(name string, line int, err error) error {
 	return errs.Invalid("%s: %s", where, shown.Error()).Because(err).Coded(inFile)
 }
 
-// inFile marks an error that says where it is. InBatch marks one of a taker that
-// took several rows together, so that no one knows of which.
+// inFile marks an error that has its position. InBatch marks an error of a batch of
+// rows, for which the row is not known.
 const (
 	inFile  = "in_file"
 	InBatch = "in_batch"
 )
 
-// meteredReader counts what was read, and may stop it.
+// meteredReader counts the bytes that were read, and can stop.
 type meteredReader struct {
 	r     io.Reader
 	n     int64
 	check func(n int64) error
-	err   error // what stopped it, other than the end
+	err   error // the error that stopped it, other than io.EOF
 }
 
 func (m *meteredReader) Read(p []byte) (int, error) {

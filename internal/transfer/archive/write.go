@@ -13,8 +13,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Writer writes a file entry by entry. The head of an entry tells its size, so
-// each is in its own file until it is whole; nothing of it is held in memory.
+// Writer writes a file entry by entry. The header of an entry has its size, so each
+// entry is written to a temporary file first; nothing of it is held in memory.
 type Writer struct {
 	kind  Kind
 	gzip  *gzip.Writer
@@ -22,23 +22,23 @@ type Writer struct {
 	spool *os.File
 	at    time.Time
 	count Totals
-	group int // the number of the directory that is being written
+	group int // the number of the current directory
 }
 
-// NewWriter begins a file; tempDir has room for an entry, and at is when it is
-// written.
+// NewWriter begins a file; tempDir has room for an entry, and at is the time of the
+// export.
 func NewWriter(out io.Writer, k Kind, tempDir string, at time.Time) (*Writer, error) {
 	spool, err := os.CreateTemp(tempDir, "export-*")
 	if err != nil {
 		return nil, fmt.Errorf("make room for an entry: %w", err)
 	}
-	_ = os.Remove(spool.Name()) // without a name it cannot outlive the process
+	_ = os.Remove(spool.Name()) // without a name it is removed with the process
 	w := &Writer{kind: k, gzip: gzip.NewWriter(out), spool: spool, at: at}
 	w.tar = tar.NewWriter(w.gzip)
 	return w, nil
 }
 
-// Begin writes the first entry: what the group at the top or the project was called.
+// Begin writes the first entry: the names of the top-level group or the project.
 func (w *Writer) Begin(top Origin) error {
 	m := Manifest{Format: w.kind.format, Version: version, ExportedAt: w.at.UTC(), Group: &top}
 	if w.kind.newRow(GroupPart) == nil {
@@ -47,7 +47,7 @@ func (w *Writer) Begin(top Origin) error {
 	return w.object(manifestName, m)
 }
 
-// Group begins the next group, and gives the number of its directory.
+// Group begins the next group, and returns the number of its directory.
 func (w *Writer) Group() int {
 	w.group++
 	return w.group
@@ -61,7 +61,7 @@ func (w *Writer) Finish() error {
 	return errors.Join(w.tar.Close(), w.gzip.Close())
 }
 
-// Close returns what the writer holds.
+// Close releases the temporary file.
 func (w *Writer) Close() error { return w.spool.Close() }
 
 // object writes an entry that is one JSON object, on several lines.
@@ -74,8 +74,8 @@ func (w *Writer) object(name string, v any) error {
 	})
 }
 
-// Rows writes a part of the present group or project that has a row for each call of add.
-// One without any has no entry.
+// Rows writes a part of the current group or project, with a row for each call of
+// add. A part without rows has no entry.
 func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	return w.entry(w.name(string(p)), func(out io.Writer) (bool, error) {
 		e := json.NewEncoder(out)
@@ -90,9 +90,9 @@ func (w *Writer) Rows(p Part, fill func(add func(row any) error) error) error {
 	})
 }
 
-// File writes a part of the present group or project that is its own file; there is
-// no entry unless fill says so. end is the end of its name, or its name in a directory
-// of files.
+// File writes a part of the current group or project that is a file; fill reports
+// whether there is one. end is the end of its name, or its name in a directory of
+// files.
 func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) error {
 	if w.kind.parts[w.kind.rank(p)].files != nil {
 		end = "/" + end
@@ -106,7 +106,7 @@ func (w *Writer) File(p Part, end string, fill func(io.Writer) (bool, error)) er
 	})
 }
 
-// name is that of an entry of the present group or project.
+// name returns the name of an entry of the current group or project.
 func (w *Writer) name(part string) string {
 	if w.kind.newRow(GroupPart) == nil {
 		return w.kind.dir + part
@@ -114,7 +114,7 @@ func (w *Writer) name(part string) string {
 	return fmt.Sprintf("%s%d/%s", w.kind.dir, w.group, part)
 }
 
-// entry writes an entry if fill says that there is something in it.
+// entry writes an entry, if fill reports that there is content.
 func (w *Writer) entry(name string, fill func(io.Writer) (bool, error)) error {
 	if _, err := w.spool.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -139,7 +139,7 @@ func (w *Writer) entry(name string, fill func(io.Writer) (bool, error)) error {
 	return nil
 }
 
-// copy writes what is in the spool as an entry.
+// copy writes the temporary file as an entry.
 func (w *Writer) copy(name string) error {
 	size, err := w.spool.Seek(0, io.SeekCurrent)
 	if err != nil {

@@ -92,8 +92,8 @@ type Client struct {
 	pause time.Time // until when nothing is sent
 }
 
-// Failure is an error of the source or of the way to it. Its text is for the user, and
-// contains neither the token nor addresses.
+// Failure is an error of the source or of the connection to it. Its text is for the
+// user, and contains neither the token nor addresses.
 type Failure struct {
 	Text      string
 	Status    int  // of HTTP; 0 without an answer

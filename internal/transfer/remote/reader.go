@@ -28,7 +28,7 @@ type Output interface {
 	Next()
 }
 
-// Skipped is something that is not carried over.
+// Skipped is an object or a relation that is not imported.
 type Skipped struct {
 	Relation string // "issues"
 	Name     string // which one; empty for all, or if it has no name
@@ -92,12 +92,12 @@ type Reader struct {
 	Members bool // read them
 	// Digests has the addresses of users read, as far as the token shows them.
 	Digests bool
-	// Settings returns the settings of a project that can be carried over, of its fields
-	// in the API.
+	// Settings converts the fields of a project in the API to its importable
+	// settings.
 	Settings func(fields map[string]json.RawMessage) json.RawMessage
 	// GroupSettings is Settings for a group.
 	GroupSettings func(fields map[string]json.RawMessage) archive.SettingsRow
-	// Rules returns the push rules of a project, of their fields in the API.
+	// Rules converts the push rules of a project in the API.
 	Rules func(fields map[string]json.RawMessage) json.RawMessage
 	// Skip is called with what is not imported.
 	Skip func(Skipped)

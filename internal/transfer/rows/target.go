@@ -29,7 +29,7 @@ type Target struct {
 	Users       []User // by their numbers, from 1
 	Now         time.Time
 
-	// Lost counts what could not be taken over, by kind.
+	// Lost counts what was not imported, by kind.
 	Lost map[string]int64
 
 	snippets []int64 // IDs, in the order of their rows
@@ -44,7 +44,7 @@ type Target struct {
 	comments   map[plan.Target]int64 // new comments
 }
 
-// The kinds of what may be lost.
+// The keys of Lost.
 const (
 	lostUser  = "user_reference"
 	lostLabel = "label"
