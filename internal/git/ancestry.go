@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -134,17 +135,49 @@ func (r Repo) Contains(ctx context.Context, rev, prefix string, limit int) ([]st
 	if !refstore.WellFormedOneLevel(strings.TrimSuffix(prefix, "/")) || strings.HasPrefix(prefix, "-") {
 		return nil, fmt.Errorf("%w: %.100q", ErrBadRef, prefix)
 	}
+	// The answer depends only on the commit and the refs, which are cheaper to read than
+	// to compare with a commit.
+	sum, err := r.sumRefs(ctx, prefix)
+	if err != nil || sum == "" {
+		return nil, err
+	}
 	args := []string{"for-each-ref", "--format=%(refname)", "--contains=" + string(id)}
 	if limit > 0 {
 		args = append(args, fmt.Sprintf("--count=%d", limit))
 	}
-	var refs []string
-	err = r.run(ctx, command{args: append(args, prefix)}, func(out io.Reader) error {
+	args = append(args, prefix)
+	key := cacheKey{r.scope(), kindAnswer, strings.Join(args, "\x00") + "\x00" + sum}
+	if v, ok := r.engine.cache.get(key); ok {
+		return slices.Clone(v.([]string)), nil
+	}
+	refs, size := []string{}, 0
+	err = r.run(ctx, command{args: args}, func(out io.Reader) error {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			refs = append(refs, lines.Text())
+			refs, size = append(refs, lines.Text()), size+len(lines.Text())+16
 		}
 		return lines.Err()
 	})
-	return refs, err
+	if err != nil {
+		return nil, err
+	}
+	// A ref that moved while git ran must not be remembered for the refs before.
+	if after, err := r.sumRefs(ctx, prefix); err == nil && after == sum {
+		r.engine.cache.put(key, slices.Clone(refs), size)
+	}
+	return refs, nil
+}
+
+// sumRefs returns a hash of the refs below a prefix and of what they point to; empty
+// if there are none.
+func (r Repo) sumRefs(ctx context.Context, prefix string) (string, error) {
+	refs, err := r.Whole().Refs(ctx, RefOptions{Place: prefix, plain: true})
+	if err != nil || len(refs) == 0 {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, ref := range refs {
+		_, _ = io.WriteString(sum, ref.Name+" "+string(ref.ID)+"\n")
+	}
+	return string(sum.Sum(nil)), nil
 }

@@ -169,6 +169,28 @@ func TestAncestry(t *testing.T) {
 	if refs, err := r.Contains(t.Context(), "topic", Heads, 1); err != nil || len(refs) != 1 {
 		t.Error(refs, err)
 	}
+	// The answer is kept until a ref changes.
+	tip, err := r.Ref(t.Context(), Heads+"topic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		new  OID
+		want []string
+	}{{tip.ID, []string{"refs/heads/main", "refs/heads/newer", "refs/heads/topic"}}, {ZeroOID, []string{"refs/heads/main", "refs/heads/topic"}}} {
+		if err := r.UpdateRefs(t.Context(), []Update{{Ref: Heads + "newer", New: c.new}}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			refs, err := r.Contains(t.Context(), "topic", Heads, 0)
+			if d := cmp.Diff(c.want, refs); err != nil || d != "" {
+				t.Error(err, d)
+			}
+		}
+	}
+	if refs, err := r.Contains(t.Context(), "topic", "refs/none/", 0); err != nil || len(refs) != 0 {
+		t.Error(refs, err)
+	}
 	if _, err := r.Contains(t.Context(), "topic", "--shell", 1); !errors.Is(err, ErrBadRef) {
 		t.Error(err)
 	}
