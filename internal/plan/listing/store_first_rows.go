@@ -140,16 +140,31 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 }
 
 // amongWindow searches the candidates in a window, of which only the first are read;
-// nil if too few of them match.
+// nil if too few of them match. Most pages are full after a part of the window.
 func (l firstRows) amongWindow(ctx context.Context, d *db.DB, window db.Window, rows int) ([]int64, error) {
-	ids, err := window.Keys(ctx, d)
-	if err != nil {
-		return nil, err
+	whole := window.Size
+	window.Size = min(whole, 24*rows)
+	for {
+		ids, err := window.Keys(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		end := len(ids) < window.Size // the list has no more rows
+		ids = slices.DeleteFunc(ids, func(id int64) bool {
+			_, candidate := slices.BinarySearch(l.Among, id)
+			return !candidate
+		})
+		found, err := l.matching(ctx, d, ids, rows)
+		if err != nil || found != nil || end || window.Size == whole {
+			return found, err
+		}
+		window.Size = whole
 	}
-	ids = slices.DeleteFunc(ids, func(id int64) bool {
-		_, candidate := slices.BinarySearch(l.Among, id)
-		return !candidate
-	})
+}
+
+// matching returns the rows among candidates in the order of the list; nil if too few
+// of the first ones match.
+func (l firstRows) matching(ctx context.Context, d *db.DB, ids []int64, rows int) ([]int64, error) {
 	for _, size := range []int{rows, 8 * rows} {
 		if len(ids) < rows {
 			break
