@@ -39,7 +39,7 @@ type Section string
 
 // The sections. A merge request is in one of them at a time.
 const (
-	Returned           Section = "returned"            // own, and a reviewer has reviewed it
+	Returned           Section = "returned"            // own, and a reviewer has commented or requested changes
 	ReviewRequested    Section = "review_requested"    // to be reviewed by the user
 	AssignedToYou      Section = "assigned"            // own, without reviewers
 	WaitingForAuthor   Section = "waiting_for_author"  // reviewed by the user
@@ -81,30 +81,50 @@ func (s *Service) InSection(ctx context.Context, by actor.Actor, in Section, p d
 // inSection returns the candidates of a section of the open merge requests of a user;
 // nil if it is another section, or if there are many.
 func (s *Service) inSection(ctx context.Context, userID int64, in Section) ([]int64, error) {
-	switch in {
-	case Returned, AssignedToYou, WaitingForReview, ApprovedByOthers:
-	default:
+	if in == MergedRecently {
 		return nil, nil
 	}
-	own, err := memo.Get(ctx, ownKey(userID), func() ([]ownRequest, error) { return findOwnRequests(ctx, s.DB, userID) })
-	if err != nil || len(own) > db.MaxCandidates {
+	open, err := memo.Get(ctx, openKey(userID), func() (openRequests, error) { return findOpenRequests(ctx, s.DB, userID) })
+	if err != nil {
 		return nil, err
 	}
+	list := open.own
+	if in == ReviewRequested || in == WaitingForAuthor || in == ApprovedByYou {
+		list = open.reviews
+	}
+	if len(list) > db.MaxCandidates {
+		return nil, nil
+	}
 	ids := []int64{}
-	for _, r := range own {
-		if r.reviewed == (in != AssignedToYou) {
+	for _, r := range list {
+		if r.in == in {
 			ids = append(ids, r.id)
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return ids, nil
 }
 
-// ownKey is the key of the open merge requests of a user on a page.
-type ownKey int64
+// openKey is the key of openRequests on a page.
+type openKey int64
 
-// ownRequest is an open merge request that a user wrote or is assigned to.
-type ownRequest struct {
-	id       int64
-	reviewed bool // it has a reviewer other than the user
+// openRequests are the open merge requests that a user has to do with: own ones, which
+// they wrote, or are assigned to and do not review, and those of others to review.
+type openRequests struct{ own, reviews []openRequest }
+
+type openRequest struct {
+	id int64
+	in Section
+}
+
+// sectionOf returns the section of a merge request by the state of the user's review.
+func sectionOf(state ReviewerState) Section {
+	switch state {
+	case Reviewed, RequestedChanges:
+		return WaitingForAuthor
+	case Approved:
+		return ApprovedByYou
+	default:
+		return ReviewRequested
+	}
 }

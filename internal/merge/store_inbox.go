@@ -18,8 +18,6 @@ const (
 	assigned = `SELECT a.merge_request_id FROM merge_request_assignees a WHERE a.user_id = ?`
 	// unreviewed are those that a user has been asked to review and has not.
 	unreviewed = `SELECT r.merge_request_id FROM merge_request_reviewers r WHERE r.user_id = ? AND r.state IN ('unreviewed', 'review_started', 'unapproved')`
-	// own are the open ones that a user wrote or is assigned to.
-	own = `(i.id IN (` + assigned + `) OR i.author_id = ?)`
 	// reviewers are the reviewers of a merge request i other than a user.
 	reviewers = `SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = i.id AND r.user_id <> ?`
 )
@@ -32,7 +30,8 @@ func countWaiting(ctx context.Context, q db.Q, w db.Where, userID int64, limit i
 }
 
 // narrow adds the conditions of a section for a user. Merge requests that were
-// merged before since are left out. near reports that the candidates are known.
+// merged before since are left out. near reports that only those of the section are
+// candidates.
 func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) {
 	if in == MergedRecently {
 		w.And(`i.state = 'merged' AND i.merged_at >= ?`, since)
@@ -41,16 +40,16 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) 
 		return
 	}
 	w.And(`i.state = 'opened'`)
+	if near {
+		return
+	}
 	mine := func() {
-		if near {
-			w.And(`i.author_id = ? OR EXISTS (SELECT 1 FROM merge_request_assignees a WHERE a.merge_request_id = i.id AND a.user_id = ?)`, userID, userID)
-			return
-		}
 		w.And(`i.id IN (`+assigned+` UNION SELECT m.id FROM merge_requests m WHERE m.author_id = ? AND m.state = 'opened')`, userID, userID)
+		w.And(`i.author_id = ? OR NOT EXISTS (SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = i.id AND r.user_id = ?)`, userID, userID)
 	}
 	reviewed := func(states string) {
 		w.And(`i.id IN (SELECT r.merge_request_id FROM merge_request_reviewers r WHERE r.user_id = ? AND r.state IN `+states+`)`, userID)
-		w.And(`NOT `+own, userID, userID)
+		w.And(`i.author_id <> ?`, userID)
 	}
 	returned := `EXISTS (` + reviewers + ` AND r.state IN ('reviewed', 'requested_changes'))`
 	approved := `NOT EXISTS (` + reviewers + ` AND r.state <> 'approved')`
@@ -60,7 +59,7 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) 
 		w.And(returned, userID)
 	case ReviewRequested:
 		w.And(`i.id IN (`+unreviewed+`)`, userID)
-		w.And(`NOT `+own, userID, userID)
+		w.And(`i.author_id <> ?`, userID)
 	case AssignedToYou:
 		mine()
 		w.And(`NOT EXISTS (`+reviewers+`)`, userID)
@@ -82,19 +81,39 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) 
 	}
 }
 
-// findOwnRequests returns the open merge requests of a user, at most one more than
-// db.MaxCandidates. One that they wrote and are assigned to is in it twice.
-func findOwnRequests(ctx context.Context, q db.Q, userID int64) ([]ownRequest, error) {
-	const reviewed = `EXISTS (SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = m.id AND r.user_id <> ?)`
-	return db.All(ctx, q, func(s db.Scanner) (r ownRequest, err error) {
-		err = s.Scan(&r.id, &r.reviewed)
+// findOpenRequests returns the open merge requests of a user and those of others that
+// they have been asked to review, at most one more than db.MaxCandidates of each. What
+// they wrote or are assigned to is theirs, but somebody who is assigned to a merge
+// request of another user and reviews it is a reviewer first.
+func findOpenRequests(ctx context.Context, q db.Q, userID int64) (o openRequests, err error) {
+	// The reviewer who is most in the way decides.
+	const columns = `m.id, COALESCE((SELECT max(CASE WHEN r.state IN ('reviewed', 'requested_changes') THEN 3 WHEN r.state <> 'approved' THEN 2 ELSE 1 END)
+		FROM merge_request_reviewers r WHERE r.merge_request_id = m.id AND r.user_id <> ?), 0)`
+	sections := [...]Section{AssignedToYou, ApprovedByOthers, WaitingForReview, Returned}
+	o.own, err = db.All(ctx, q, func(s db.Scanner) (r openRequest, err error) {
+		at := 0
+		err = s.Scan(&r.id, &at)
+		r.in = sections[at]
 		return r, err
 	}, `
-		SELECT m.id, `+reviewed+` FROM merge_requests m WHERE m.author_id = ? AND m.state = 'opened'
+		SELECT `+columns+` FROM merge_requests m WHERE m.author_id = ? AND m.state = 'opened'
 		UNION ALL
-		SELECT m.id, `+reviewed+` FROM merge_request_assignees a JOIN merge_requests m ON m.id = a.merge_request_id
-		WHERE a.user_id = ? AND m.state = 'opened'
-		LIMIT ?`, userID, userID, userID, userID, db.MaxCandidates+1)
+		SELECT `+columns+` FROM merge_request_assignees a JOIN merge_requests m ON m.id = a.merge_request_id
+		WHERE a.user_id = ? AND m.state = 'opened' AND m.author_id <> ?
+			AND NOT EXISTS (SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = m.id AND r.user_id = ?)
+		LIMIT ?`, userID, userID, userID, userID, userID, userID, db.MaxCandidates+1)
+	if err != nil {
+		return o, err
+	}
+	o.reviews, err = db.All(ctx, q, func(s db.Scanner) (r openRequest, err error) {
+		var state ReviewerState
+		err = s.Scan(&r.id, (*string)(&state))
+		r.in = sectionOf(state)
+		return r, err
+	}, `
+		SELECT m.id, r.state FROM merge_request_reviewers r JOIN merge_requests m ON m.id = r.merge_request_id
+		WHERE r.user_id = ? AND m.state = 'opened' AND m.author_id <> ? LIMIT ?`, userID, userID, db.MaxCandidates+1)
+	return o, err
 }
 
 func listSection(ctx context.Context, d *db.DB, w db.Where, found listing.Selection, p db.Paging) (db.Page[*MergeRequest], error) {
