@@ -42,12 +42,8 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 	return list, nil
 }
 
-const (
-	// authorWait is how long a count of authors is waited for.
-	authorWait = 500 * time.Millisecond
-	// lineWait is how long a count of changed lines is waited for.
-	lineWait = 200 * time.Millisecond
-)
+// authorWait is how long a count of authors is waited for.
+const authorWait = 500 * time.Millisecond
 
 // CountAuthors is Contributors without the lines that they changed. It answers
 // soon, with what has been counted by then. The most commits are first.
@@ -56,9 +52,10 @@ func (s *Service) CountAuthors(ctx context.Context, by actor.Actor, ref project.
 }
 
 // CountLines is CountAuthors with the lines that each author changed, which takes
-// much longer to count: in the background, one repository at a time.
-func (s *Service) CountLines(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*git.AuthorCount, error) {
-	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountLines(ctx, at, lineWait) })
+// much longer to count: in the background, one repository at a time. wait is how long
+// the count is waited for.
+func (s *Service) CountLines(ctx context.Context, by actor.Actor, ref project.Ref, rev string, wait time.Duration) (*git.AuthorCount, error) {
+	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountLines(ctx, at, wait) })
 }
 
 func (s *Service) countAuthors(ctx context.Context, by actor.Actor, ref project.Ref, rev string, do func(git.Repo, string) (*git.AuthorCount, error)) (*git.AuthorCount, error) {

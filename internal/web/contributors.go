@@ -42,6 +42,10 @@ type person struct {
 func (contributorsPage) view() string    { return "project/contributors" }
 func (p contributorsPage) title() string { return "Contributors · " + p.Project.FullName() }
 
+// lineWait is how long a page waits for the counts of commits and of changed lines, if
+// those of commits do not take longer.
+const lineWait = 100 * time.Millisecond
+
 // shownPeople is the maximum number of contributors on a page.
 const shownPeople = 30
 
@@ -51,6 +55,7 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := contributorsPage{head: h, Ref: v.rest()}
+	began := w.Now()
 	count, err := w.Repos.CountAuthors(v, v.actor, h.in(), p.Ref)
 	if err != nil {
 		return err
@@ -58,13 +63,13 @@ func (w *Web) contributors(v *visit, ref project.Ref) error {
 	list := count.Authors
 	p.Count, p.Counting = len(list), !count.Done
 	if p.Counting { // the browser loads the page again, without a script
-		v.w.Header().Set("Refresh", "2")
+		v.w.Header().Set("Refresh", "1")
 	}
 	lines := map[string]git.Stat{}
 	// Counting takes minutes in a large repository, so visitors who have not signed
 	// in do not start it.
 	if count.Done && len(list) > 0 && !v.actor.Anonymous() {
-		if p.Lines, err = w.Repos.CountLines(v, v.actor, h.in(), p.Ref); err != nil {
+		if p.Lines, err = w.Repos.CountLines(v, v.actor, h.in(), p.Ref, lineWait-w.Now().Sub(began)); err != nil {
 			return err
 		}
 		for _, c := range p.Lines.Authors {
