@@ -27,7 +27,7 @@ func TestGoClientHosting(t *testing.T) {
 			{"protected_branches", goProtectedBranches}, {"protected_tags", goProtectedTags}, {"push_rules", goPushRules}, {"mirrors", goMirrors},
 			{"branches", goBranches}, {"tags", goTags}, {"commits", goCommits}, {"picks", goPicks}, {"commit_notes", goCommitNotes}, {"files", goFiles},
 			{"tree", goTree}, {"archive", goArchive}, {"compare", goCompare}, {"changelog", goChangelog},
-			{"audit", goProjectAudit}, {"git", goGit}, {"lfs", goLFS},
+			{"audit", goProjectAudit}, {"git", goGit}, {"lfs", goLFS}, {"exactness", goExactness}, {"configuration", goConfiguration},
 		} {
 			t.Run(part.name, func(t *testing.T) { part.run(t, h) })
 		}

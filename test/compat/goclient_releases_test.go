@@ -89,14 +89,23 @@ func (h *hosting) finished(t *testing.T, p *gitlab.Project) {
 		return
 	}
 	for _, j := range ask(h.ada.Jobs.ListPipelineJobs(p.ID, last.ID, nil)).ok(t) {
-		log, _, err := h.ada.Jobs.GetTraceFile(p.ID, j.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(log)
-		t.Errorf("job %s: %s\n%s", j.Name, j.Status, text)
+		t.Errorf("job %s: %s\n%s", j.Name, j.Status, h.trace(t, p, j))
 	}
 	t.FailNow()
+}
+
+// trace returns the log of a job.
+func (h *hosting) trace(t *testing.T, p *gitlab.Project, j *gitlab.Job) string {
+	t.Helper()
+	log, _, err := h.ada.Jobs.GetTraceFile(p.ID, j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // releaseJob makes a release by the keyword of a job.
@@ -108,7 +117,8 @@ func releaseJob(t *testing.T, h *hosting) {
 		{Action: new(gitlab.FileCreate), FilePath: new(".gitlab-ci.yml"), Content: new(`
 release:
   rules: [{if: $CI_COMMIT_BRANCH}] # not for the tag that it creates
-  script: [echo built]
+  script:
+    - echo "cloned from $CI_REPOSITORY_URL, default $CI_DEFAULT_BRANCH_SLUG, features $GITLAB_FEATURES"
   variables: {WHERE: "https://example.org/$CI_COMMIT_BRANCH"}
   release:
     tag_name: v$CI_PIPELINE_IID.0
@@ -122,6 +132,11 @@ release:
 	}})
 	h.finished(t, p)
 	r := ask(h.ada.Releases.GetRelease(p.ID, "v1.0")).ok(t)
+	log := h.trace(t, p, ask(h.ada.Jobs.ListProjectJobs(p.ID, nil)).ok(t)[0])
+	// The token is masked inside of the URL.
+	if want := "cloned from " + asUser(p.HTTPURLToRepo, "gitlab-ci-token", "") + ", default main, features audit_events,"; !strings.Contains(strings.ReplaceAll(log, "[MASKED]", ""), want) || !strings.Contains(log, "gitlab-ci-token:[MASKED]@") {
+		t.Errorf("the job has not printed %q: %s", want, log)
+	}
 	same(t, "release", []any{r.Name, r.Description, r.Author.Username, r.ReleasedAt.UTC().Format(time.RFC3339), r.Assets.Links[0].URL, r.Assets.Links[0].DirectAssetURL},
 		[]any{`Release "main" $(echo no)`, "# Notes of `$HOME`\n", "ada", "2022-01-02T03:04:05Z", "https://example.org/main/app.tar.gz", h.s.url + "/ada/by-job/-/releases/v1.0/downloads/app.tar.gz"})
 }
