@@ -70,7 +70,10 @@ func TestBulkImportOdd(t *testing.T) {
 		var made struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"name":"app","namespace_id":%d,"initialize_with_readme":true}`, top), Status: 201}).JSON(t, &made)
 		at := fmt.Sprintf("/projects/%d", made.ID)
+		group(t, s, alice, "pub", `,"visibility":"public"`)
 		calls := []apptest.Call{
+			{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"name":"off","namespace_id":%d,"repository_access_level":"disabled","merge_requests_access_level":"disabled","builds_access_level":"disabled"}`, top), Status: 201},
+			{Do: "POST /projects/top%2Foff/issues", As: alice, JSON: `{"title":"Only an issue"}`, Status: 201},
 			{Do: "POST " + at + "/repository/commits", As: alice, JSON: `{"branch":"topic","start_branch":"main","commit_message":"m","actions":[{"action":"create","file_path":"b","content":"b\n"}]}`, Status: 201},
 			{Do: "POST " + at + "/merge_requests", As: alice, JSON: `{"title":"A change","source_branch":"topic","target_branch":"main"}`, Status: 201},
 		}
@@ -105,9 +108,15 @@ func TestBulkImportOdd(t *testing.T) {
 		})
 		id := bulkImport(t, s, alice, source, alice, map[string]any{"source_type": "group_entity", "source_full_path": "top", "destination_slug": "copy", "destination_namespace": ""})
 		list := bulkEnded(t, s, alice, id, "finished")
-		if len(list) != 2 || list[0].Status != "finished" || list[1].Status != "finished" {
+		if len(list) != 3 || list[0].Status != "finished" || list[1].Status != "finished" || list[2].Status != "finished" {
 			t.Fatalf("the entities are %+v", list)
 		}
+		checkReport(t, list[2], [2]string{"repository", "disabled at the source"})
+		s.Check(t, apptest.Call{Do: "GET /projects/copy%2Foff/issues", As: alice, Status: 200, Want: `[{"title":"Only an issue"}]`})
+		// A private group stays private below a public one.
+		below = bulkImport(t, s, alice, s.URL, alice, map[string]any{"source_type": "group_entity", "source_full_path": "top/zfine", "destination_slug": "fine", "destination_namespace": "pub"})
+		bulkEnded(t, s, alice, below, "finished")
+		s.Check(t, apptest.Call{Do: "GET /groups/pub%2Ffine", As: alice, Status: 200, Want: `{"visibility":"private"}`})
 		checkReport(t, list[0], [2]string{"groups", "sub.atom"}, [2]string{"groups", "sub.atom/below"}, [2]string{"member", "eve"})
 		checkReport(t, list[1], [2]string{"labels", "one, two"}, [2]string{"labels", "bad color"}, [2]string{"labels", "good"},
 			[2]string{"issues", "#2 long"}, [2]string{"issues", "Huge It has more than 8 MiB"}, [2]string{"notes", "Secret comments The access token has no permission for this (HTTP 403)"},

@@ -156,8 +156,8 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 }
 
 // ShowDraft gives a draft its name and parent and makes it visible: private at the
-// top level, otherwise with the visibility of the parent. The actor becomes an
-// Owner. Permissions are checked again. NotFound; Forbidden; Invalid.
+// top level, otherwise with the visibility of the parent, or a narrower one that g has.
+// The actor becomes an Owner. Permissions are checked again. NotFound; Forbidden; Invalid.
 func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, message string) (*Namespace, error) {
 	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)
@@ -186,6 +186,9 @@ func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *D
 	n.Path, n.Name, n.Visibility, n.UpdatedAt = g.Path, g.Name, Private, s.Now()
 	if err := n.putBelow(parent, nil); err != nil {
 		return nil, err
+	}
+	if g.Visibility != nil && g.Visibility.width() < n.Visibility.width() {
+		n.Visibility = *g.Visibility
 	}
 	depth, err := draftDepth(ctx, tx, n.ID)
 	if err != nil {

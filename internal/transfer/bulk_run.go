@@ -503,16 +503,26 @@ func (s *Service) finishEntity(ctx context.Context, tx *db.Tx, i *Import, fullPa
 	return s.endEntity(ctx, tx, e, list, all)
 }
 
-// projectsOf returns the projects to import after the group of an entity.
-func (s *Service) projectsOf(ctx context.Context, e *Entity) ([]remote.Place, error) {
-	if e == nil || e.Project || !e.Projects {
-		return nil, nil
+// groupOf returns the visibility that the group of an entity has at its source, and the
+// projects to import after it.
+func (s *Service) groupOf(ctx context.Context, e *Entity) (*project.Visibility, []remote.Place, error) {
+	if e == nil || e.Project {
+		return nil, nil, nil
 	}
 	c, err := s.loadCheckpoint(ctx, e)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.State.Projects, nil
+	v := project.Private
+	if len(c.State.Groups) > 0 {
+		if at := project.Visibility(c.State.Groups[0].Visibility); at == project.Internal || at == project.Public {
+			v = at
+		}
+	}
+	if !e.Projects {
+		return &v, nil, nil
+	}
+	return &v, c.State.Projects, nil
 }
 
 // importedOf returns the numbers of relations that were in a file.

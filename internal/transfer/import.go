@@ -312,10 +312,11 @@ func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Rea
 // finishImport makes the group visible.
 func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
 	now := s.Now()
-	projects, err := s.projectsOf(ctx, i.entity)
+	visibility, projects, err := s.groupOf(ctx, i.entity)
 	if err != nil {
 		return err
 	}
+	to.Visibility = visibility
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		g, err := s.Projects.ShowDraft(ctx, tx, by, d, to, fmt.Sprintf("Group imported with %d members, %d subgroups", i.Report.Imported.Members-i.Report.Lost[memberThing], i.Report.Imported.Groups-1))
 		if err != nil {

@@ -32,6 +32,7 @@ type projectJSON struct {
 	Archived      bool      `json:"archived"`
 	CreatedAt     time.Time `json:"created_at"`
 	AvatarURL     string    `json:"avatar_url"`
+	Repository    string    `json:"repository_access_level"`
 }
 
 type memberJSON struct {

@@ -70,10 +70,21 @@ func (r *Reader) repository(ctx context.Context, out Output) error {
 		r.Branch, ok, err = r.bundle(ctx, r.FullPath, w, true)
 		return ok, err
 	})
+	if isFailure(err) && r.repositoryOff(ctx) {
+		r.Branch = ""
+		r.Skip(Skipped{Relation: "repository", Why: "The repository is disabled at the source."})
+		err = nil
+	}
 	if err != nil {
 		return err
 	}
 	return r.wiki(ctx, out)
+}
+
+// repositoryOff reports whether the source says that the project has no repository.
+func (r *Reader) repositoryOff(ctx context.Context) bool {
+	p, err := one[projectJSON](ctx, r.Client, r.under(""), nil)
+	return err == nil && p.Repository == "disabled"
 }
 
 func (r *Reader) wiki(ctx context.Context, out Output) error {
