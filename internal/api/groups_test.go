@@ -146,6 +146,7 @@ func TestListProjects(t *testing.T) {
 				Want: `[{"path":"p4"},{"path":"p2"},{"path":"p1"},{"path":"p0"}]`},
 			{Name: "owned", Do: "GET /projects?owned=true&visibility=private", As: alice, Status: 200, Want: `[{"path":"p0","permissions":{"project_access":null,"group_access":{"access_level":50}}}]`},
 			{Name: "topic", Do: "GET /projects?topic=forge", Status: 200, Want: `[{"path":"p3"}]`},
+			{Name: "too many topics", Do: "GET /projects?topic=" + strings.Repeat("a,", 10) + "a", Status: 400, Want: `{"error":"topic must contain at most 10 items"}`},
 			{Name: "search", Do: "GET /projects?search=SOMETHING", Status: 200, Want: `[{"path":"p3"}]`},
 			{Name: "search for a sign", Do: "GET /projects?search=" + url.QueryEscape("50% e"), Status: 200, Want: `[{"path":"p3"}]`},
 			{Name: "search the namespaces", Do: "GET /projects?search=tools&search_namespaces=true", Status: 200, Want: `["<any>","<any>","<any>"]`},

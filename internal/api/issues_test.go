@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -54,6 +55,8 @@ func TestIssues(t *testing.T) {
 			{Name: "the newest first", Do: "GET " + at, Status: 200, Want: `[{"iid":8},{"iid":3},{"iid":2},{"iid":1},{"iid":7}]`, WantHeader: map[string]string{"X-Total": "5"}},
 			{Name: "labels", Do: "GET " + at + "?labels=bug,needs%20work&with_labels_details=true", Status: 200, Want: `[{"iid":3,"labels":[{"name":"bug","color":"#428bca"},{"name":"needs work"}]}]`},
 			{Name: "no labels", Do: "GET " + at + "?labels=None&sort=asc", Status: 200, Want: `[{"iid":7},{"iid":1},{"iid":2},{"iid":8}]`},
+			{Name: "too many labels", Do: "GET " + at + "?not[labels]=" + strings.Repeat("a,", 100) + "b", Status: 400, Want: `{"message":"400 Bad request - A filter must have at most 100 labels"}`},
+			{Name: "too many users", Do: "GET " + at + "?not[assignee_username]=" + strings.Repeat("a,", 100) + "b", Status: 400, Want: `{"message":"400 Bad request - A filter must have at most 100 users"}`},
 			{Name: "not a label", Do: "GET " + at + "?not[labels]=bug&not[author_username]=dan&order_by=title&sort=asc", Status: 200, Want: `[{"iid":8},{"iid":1},{"iid":7}]`},
 			{Name: "milestone", Do: "GET " + at + "?milestone=v1", Status: 200, Want: `[{"iid":1}]`},
 			{Name: "milestone by id", Do: fmt.Sprintf("GET %s?milestone_id=%d", at, goal), Status: 200, Want: `[{"iid":1}]`},

@@ -44,7 +44,7 @@ type projectFilterParams struct {
 	Owned              bool               `param:"owned" doc:"Only projects that the current user owns."`
 	Starred            bool               `param:"starred" doc:"Only projects that the current user starred."`
 	MinAccessLevel     int64              `param:"min_access_level" enum:"10,15,20,30,40,50"`
-	Topic              []string           `param:"topic,csv" doc:"Only projects with all of these topics."`
+	Topic              []string           `param:"topic,csv" max:"10" doc:"Only projects with all of these topics."`
 	TopicID            int64              `param:"topic_id" doc:"Only projects with the topic of this ID."`
 	Language           string             `param:"with_programming_language" doc:"Only projects that use this programming language in the default branch."`
 	LastActivityAfter  *time.Time         `param:"last_activity_after"`

@@ -9,12 +9,16 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/db"
+	"svc/internal/errs"
 )
 
 const (
 	// maxRanges is the maximum number of index ranges that candidates are read from,
 	// and so of labels or milestones with one name.
 	maxRanges = 50
+	// maxNames is the maximum number of labels, and of users, in a filter: each is a
+	// condition of its own.
+	maxNames = 100
 )
 
 // Range is an index range with the IDs of issues or merge requests: a query
@@ -39,6 +43,12 @@ type named struct{ users, labels, milestones map[string][]int64 }
 // resolve looks up the names in a filter.
 func resolve(ctx context.Context, d *db.DB, in Area, list ...*Match) error {
 	for _, m := range list {
+		switch {
+		case len(m.Labels) > maxNames:
+			return errs.Invalid("A filter must have at most %d labels", maxNames)
+		case len(m.AssigneeUsernames) > maxNames || len(m.Usernames) > maxNames:
+			return errs.Invalid("A filter must have at most %d users", maxNames)
+		}
 		m.named = named{map[string][]int64{}, map[string][]int64{}, map[string][]int64{}}
 		for _, name := range slices.Concat(m.AssigneeUsernames, m.Usernames, []string{m.AuthorUsername}) {
 			if name == "" {
