@@ -31,7 +31,7 @@ func (s *Service) enter(ctx context.Context, c *Provider, p *person, r user.Sign
 	if err != nil {
 		return nil, err
 	}
-	// No groups for those who may not enter.
+	// Groups are applied only to users who can sign in.
 	if u.State == user.PendingApproval {
 		return nil, pending{fmt.Errorf("user %s waits for approval", u.Username)}
 	}

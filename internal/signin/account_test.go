@@ -21,7 +21,7 @@ func TestUsernames(t *testing.T) {
 	}
 }
 
-// FuzzUsernames: whatever a provider says, there is a name to try.
+// FuzzUsernames checks that there is a valid candidate for any username and address.
 func FuzzUsernames(f *testing.F) {
 	f.Add("ada", "ada@example.org")
 	f.Add("../..", "\x00@")

@@ -42,7 +42,7 @@ type StartRequest struct {
 	Session int64
 }
 
-// Start begins a sign-in and returns the address at the provider and the value
+// Start begins a sign-in and returns the URL at the provider and the value
 // of the cookie, which Finish needs. NotFound if there is no such provider,
 // Unavailable if it does not answer.
 func (s *Service) Start(ctx context.Context, r StartRequest) (address, cookie string, err error) {
@@ -166,8 +166,8 @@ func (s *Service) open(ctx context.Context, in Answer) (*attempt, error) {
 	return &a, nil
 }
 
-// refuse logs why a sign-in failed, or a link. Failures of the database stay what
-// they are.
+// refuse logs why a sign-in or a link failed, and returns the error for the browser.
+// An outage is not a refusal and is returned as it is.
 func (s *Service) refuse(ctx context.Context, provider, ip string, link bool, reason error) error {
 	if errs.Is(reason, errs.KindUnavailable) {
 		return fmt.Errorf("sign in with %s: %w", provider, reason)

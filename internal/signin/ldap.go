@@ -59,8 +59,8 @@ func newDirectory(p Provider, roots *x509.CertPool) *directory {
 	return d
 }
 
-// plainDN brings a distinguished name into one spelling; a text that is none stays
-// as it is.
+// plainDN normalizes the spelling of a distinguished name. Other text is returned
+// unchanged.
 func plainDN(text string) string {
 	dn, err := ldap.ParseDN(text)
 	if err != nil {

@@ -99,7 +99,7 @@ func (c *client) read(ctx context.Context) (*endpoints, error) {
 
 func (c *client) options() *Provider { return &c.Provider }
 
-// start returns the address at the provider where an attempt goes on.
+// start returns the URL at the provider to which the browser is redirected.
 func (c *client) start(ctx context.Context, a *attempt) (string, error) {
 	at, err := c.discover(ctx)
 	if err != nil {

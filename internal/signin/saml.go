@@ -42,7 +42,7 @@ const (
 	minRSABits       = 2048
 )
 
-// serviceProvider is this instance, as it stands to one SAML identity provider.
+// serviceProvider is this instance in its relation to one SAML identity provider.
 type serviceProvider struct {
 	Provider
 	SAML
@@ -56,7 +56,7 @@ type serviceProvider struct {
 	slots    chan struct{}
 }
 
-// identityProvider is what is needed of the metadata of the other side.
+// identityProvider has the parts of the metadata of an identity provider that svc needs.
 type identityProvider struct {
 	entityID     string
 	sso          string // where requests go, with the HTTP-Redirect binding
@@ -388,7 +388,7 @@ type savedAnswer struct {
 
 // Accept verifies an answer that a SAML provider sends by a form, and returns the
 // local address where the browser goes on. The form comes from another site, so the
-// browser sends no cookies with it: who asked is checked in Finish. NotFound if the
+// browser sends no cookies with it: Finish checks who asked. NotFound if the
 // provider is no SAML provider; Unavailable.
 func (s *Service) Accept(ctx context.Context, in Posted) (string, error) {
 	sp, ok := s.remotes[in.Provider].(*serviceProvider)
@@ -448,7 +448,7 @@ func (sp *serviceProvider) accept(ctx context.Context, response string) (url.Val
 
 var errReplayed = errors.New("the assertion was used before")
 
-// exchange takes the answer that was verified when it was posted.
+// exchange returns the answer that Accept has verified.
 func (sp *serviceProvider) exchange(ctx context.Context, a *attempt, query url.Values) (*person, error) {
 	text, err := takeAnswer(ctx, sp.db, secret.Digest(query.Get("answer")), sp.Name, sp.now())
 	if errors.Is(err, db.ErrNoRows) {

@@ -20,8 +20,8 @@ const (
 
 	// clockSkew is how far the clocks of the two sides may differ.
 	clockSkew = 2 * time.Minute
-	// maxUse bounds how long the ID of an assertion is remembered. The request that
-	// it answers has expired long before.
+	// maxUse is the longest time that the ID of an assertion is remembered. The request
+	// that it answers expires long before.
 	maxUse = 24 * time.Hour
 
 	// Bounds of a document. MaxSAMLResponse is of its base64 form.

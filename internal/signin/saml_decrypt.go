@@ -38,8 +38,8 @@ var keySizes = map[string]int{
 	gcm128: 16, nsEncryption11 + "aes192-gcm": 24, gcm256: 32,
 }
 
-// errDecrypt is the error for all that is wrong with encrypted content: more would
-// help to guess it.
+// errDecrypt is the error for everything that is wrong with encrypted content: details
+// would help an attacker to guess it.
 var errDecrypt = errors.New("the assertion cannot be decrypted")
 
 // decrypt returns the content of an encrypted element.

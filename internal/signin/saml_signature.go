@@ -34,8 +34,9 @@ func (at *identityProvider) verifySignature(el *etree.Element, now time.Time) (*
 		return nil, err
 	}
 	alone := detach(el)
-	// The signature may name a certificate. Which are trusted says the metadata. It is
-	// not part of what it signs, and comes first to be found among many elements.
+	// The signature may name a certificate, but only those of the metadata are trusted.
+	// The signature is not part of what it signs, and is moved to the front so that it is
+	// found soon among many elements.
 	signature, _ = child(alone, dsig.Namespace, dsig.SignatureTag)
 	for _, info := range children(signature, dsig.Namespace, dsig.KeyInfoTag) {
 		signature.RemoveChild(info)

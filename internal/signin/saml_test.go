@@ -124,7 +124,7 @@ func TestSAMLResponse(t *testing.T) {
 	}
 }
 
-// FuzzSAMLResponse: whatever is sent, it is refused or says what was signed.
+// FuzzSAMLResponse checks that any response is refused or returns what was signed.
 func FuzzSAMLResponse(f *testing.F) {
 	text, sp, at := fixed(f)
 	f.Add(text)
@@ -144,7 +144,7 @@ func FuzzSAMLResponse(f *testing.F) {
 	})
 }
 
-// FuzzSAMLMetadata: a document is refused or has what a provider needs.
+// FuzzSAMLMetadata checks that any document is refused or has what a provider needs.
 func FuzzSAMLMetadata(f *testing.F) {
 	f.Add([]byte(`<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="x" validUntil="2026-01-01T00:00:00Z"><IDPSSODescriptor><KeyDescriptor/>` +
 		`<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://x.example/"/></IDPSSODescriptor></EntityDescriptor>`))

@@ -29,13 +29,13 @@ func decodeResponse(text string) ([]byte, error) {
 	return raw, nil
 }
 
-// parseXML reads a document of one meaning: what signatures leave out or parsers read in
-// different ways is refused, and so is what costs too much.
+// parseXML parses a document that can be read in one way only. It refuses content that
+// signatures leave out or that parsers read differently, and documents that are too large.
 func parseXML(text []byte) (*etree.Element, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("the XML is not in UTF-8")
 	}
-	// Where these are allowed in XML, they start markup.
+	// XML allows these characters only at the start of markup.
 	if bytes.Contains(text, []byte("<!")) {
 		return nil, errors.New("the XML has a document type, a comment or a CDATA section")
 	}

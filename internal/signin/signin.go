@@ -133,7 +133,7 @@ type Service struct {
 // answer.
 type remote interface {
 	options() *Provider
-	// start completes an attempt, and returns the address at the provider.
+	// start completes an attempt, and returns the URL at the provider.
 	start(ctx context.Context, a *attempt) (string, error)
 	// exchange verifies the answer to an attempt.
 	exchange(ctx context.Context, a *attempt, query url.Values) (*person, error)
