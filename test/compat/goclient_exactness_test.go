@@ -61,6 +61,7 @@ func goExactness(t *testing.T, h *hosting) {
 	}
 	same(t, "Pages", ask(h.ada.Pages.GetPages(p.ID)).ok(t).IsUniqueDomainEnabled, true)
 	full := ask(h.ada.Projects.GetProject(p.ID, &gitlab.GetProjectOptions{License: new(true)})).ok(t)
+	//lint:ignore SA1019 the deprecated field is the one to compare
 	same(t, "project", []any{full.Permissions.ProjectAccess.NotificationLevel != 0, full.Links.ClusterAgents != "", full.PackagesEnabled, full.ContainerRegistryEnabled, full.License == nil},
 		[]any{true, true, true, false, true})
 
@@ -79,7 +80,9 @@ func goExactness(t *testing.T, h *hosting) {
 	cancelled := ask(h.ada.MergeRequests.CancelMergeWhenPipelineSucceeds(p.ID, mr.IID)).done(t, http.StatusCreated)
 	same(t, "the answer is a status, not the merge request", cancelled.IID, int64(0))
 
+	//lint:ignore SA1019 the deprecated field is the one to compare
 	ask(h.ada.Groups.UpdateGroup(g.ID, &gitlab.UpdateGroupOptions{DefaultBranchProtection: new(int64(1))})).ok(t)
+	//lint:ignore SA1019 the deprecated field is the one to compare
 	same(t, "protection", ask(h.ada.Groups.GetGroup(g.ID, nil)).ok(t).DefaultBranchProtection, int64(1))
 	inside := ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("inside"), NamespaceID: &g.ID, InitializeWithReadme: new(true)})).done(t, http.StatusCreated)
 	rule := ask(h.ada.ProtectedBranches.ListProtectedBranches(inside.ID, nil)).ok(t)[0]

@@ -33,8 +33,13 @@ type kept struct {
 // has no statistics of look as if that were cheaper. Results do not depend on it.
 const generic = "SET plan_cache_mode = force_generic_plan"
 
-// maxKept is more than the servers of a test need.
-const maxKept = 200
+const (
+	// maxKept is more than the servers of a test need.
+	maxKept = 200
+	// maxIdle is the number of connections that stay open between two tests. Most need
+	// about a dozen, and the server has a limit for all databases.
+	maxIdle = 12
+)
 
 var (
 	keptMu sync.Mutex

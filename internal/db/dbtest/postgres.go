@@ -137,7 +137,10 @@ func (t *template) restore(tb testing.TB, url string) error {
 		conns = keptBy(url).idle(tb)
 	}
 	defer func() {
-		for _, c := range conns {
+		for i, c := range conns {
+			if i >= maxIdle {
+				_ = c.Conn().Close(context.Background()) // and Release forgets it
+			}
 			c.Release()
 		}
 	}()
