@@ -32,7 +32,7 @@ run: build ## build and start the server with the built-in runner and an example
 check: bin/tools/staticcheck ## gofmt, vet, staticcheck and the rules of internal/arch
 	scripts/check
 
-test: setup build tools ## install missing programs and run all tests, on SQLite with -race and on PostgreSQL
+test: setup build tools ## install missing programs and run all tests, on SQLite and PostgreSQL
 	scripts/with-postgres scripts/test
 
 test-race: setup build tools ## run the race detector on all tests of servers that are concurrent or wait for background jobs

@@ -46,8 +46,11 @@ type Service struct {
 
 // Events are the events of releases. Changes of links are updates.
 type Events struct {
+	// Created is published when a release is created.
 	Created event.Event[Change]
+	// Updated is published when a release or its links change.
 	Updated event.Event[Change]
+	// Deleted is published when a release is deleted.
 	Deleted event.Event[Change]
 }
 

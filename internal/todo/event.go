@@ -190,8 +190,9 @@ func (s *Service) addReviewed(ctx context.Context, tx *db.Tx, m *merge.MergeRequ
 	return s.changed(ctx, tx, by)
 }
 
-// PipelineEnded creates items for the users of addMergers if the pipeline of a
-// merge request failed, and resolves these items if it passed.
+// PipelineEnded creates items for the author of a merge request, and for the user who
+// set it to be merged automatically, if its pipeline failed. It resolves these items if
+// it passed.
 func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, p *ci.Pipeline) error {
 	if p.Tag || p.Status != flow.Failed && p.Status != flow.Success {
 		return nil
