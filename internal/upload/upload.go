@@ -128,7 +128,14 @@ func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	in, err := s.Projects.Require(ctx, by, ref, level)
 	mediaOnly := secret != "" && errs.Is(err, errs.KindNotFound)
 	if mediaOnly {
-		in, err = s.Projects.RequireMedia(ctx, ref)
+		// The error stays that of the actor: where a project has moved is not for everyone.
+		media, mediaErr := s.Projects.RequireMedia(ctx, ref)
+		switch {
+		case mediaErr == nil:
+			in, err = media, nil
+		case !errs.Is(mediaErr, errs.KindNotFound):
+			err = mediaErr
+		}
 	}
 	if err != nil {
 		return nil, nil, err

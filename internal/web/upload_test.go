@@ -14,7 +14,7 @@ import (
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
-	id, _ := s.User(t, "ada")
+	id, token := s.User(t, "ada")
 	s.User(t, "eve")
 	by := actor.Actor{ID: id}
 	p, err := s.Projects.Create(t.Context(), by, project.NewProject{Path: "p"})
@@ -63,4 +63,11 @@ func TestUpload(t *testing.T) {
 	newBrowser(t, s).get(paths["a b#?%)c.png"]).want(404)
 	ada.get(fmt.Sprintf("/-/project/%d/uploads/%s/x", p.ID, strings.Repeat("0", 32))).want(404)
 	ada.get("/-/project/x/uploads/0/x").want(404)
+
+	// Only users who can see the project find out where it has moved.
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", p.ID), As: token, JSON: `{"path":"moved"}`, Status: 200})
+	file := "/uploads/" + strings.Repeat("0", 32) + "/x.png"
+	newBrowser(t, s).get("/" + p.FullPath + file).want(404)
+	eve.get("/" + p.FullPath + file).want(404)
+	ada.get("/"+p.FullPath+file).want(301, "/ada/moved"+file)
 }
