@@ -117,6 +117,11 @@ func TestBulkImportOdd(t *testing.T) {
 		below = bulkImport(t, s, alice, s.URL, alice, map[string]any{"source_type": "group_entity", "source_full_path": "top/zfine", "destination_slug": "fine", "destination_namespace": "pub"})
 		bulkEnded(t, s, alice, below, "finished")
 		s.Check(t, apptest.Call{Do: "GET /groups/pub%2Ffine", As: alice, Status: 200, Want: `{"visibility":"private"}`})
+		mixed := group(t, s, alice, "mixed", `,"visibility":"public"`)
+		group(t, s, alice, "secret", fmt.Sprintf(`,"parent_id":%d,"visibility":"private"`, mixed))
+		below = bulkImport(t, s, alice, s.URL, alice, map[string]any{"source_type": "group_entity", "source_full_path": "mixed", "destination_slug": "mixed", "destination_namespace": "pub"})
+		bulkEnded(t, s, alice, below, "finished")
+		s.Check(t, apptest.Call{Do: "GET /groups/pub%2Fmixed%2Fsecret", As: alice, Status: 200, Want: `{"visibility":"private"}`})
 		checkReport(t, list[0], [2]string{"groups", "sub.atom"}, [2]string{"groups", "sub.atom/below"}, [2]string{"member", "eve"})
 		checkReport(t, list[1], [2]string{"labels", "one, two"}, [2]string{"labels", "bad color"}, [2]string{"labels", "good"},
 			[2]string{"issues", "#2 long"}, [2]string{"issues", "Huge It has more than 8 MiB"}, [2]string{"notes", "Secret comments The access token has no permission for this (HTTP 403)"},

@@ -503,8 +503,8 @@ func (s *Service) finishEntity(ctx context.Context, tx *db.Tx, i *Import, fullPa
 	return s.endEntity(ctx, tx, e, list, all)
 }
 
-// groupOf returns the visibility that the group of an entity has at its source, and the
-// projects to import after it.
+// groupOf returns the narrowest visibility that the group of an entity and its subgroups
+// have at their source, and the projects to import after them.
 func (s *Service) groupOf(ctx context.Context, e *Entity) (*project.Visibility, []remote.Place, error) {
 	if e == nil || e.Project {
 		return nil, nil, nil
@@ -513,11 +513,18 @@ func (s *Service) groupOf(ctx context.Context, e *Entity) (*project.Visibility, 
 	if err != nil {
 		return nil, nil, err
 	}
-	v := project.Private
-	if len(c.State.Groups) > 0 {
-		if at := project.Visibility(c.State.Groups[0].Visibility); at == project.Internal || at == project.Public {
-			v = at
+	v := project.Public
+	for _, g := range c.State.Groups {
+		switch at := project.Visibility(g.Visibility); {
+		case at == project.Public:
+		case at == project.Internal && v != project.Private:
+			v = project.Internal
+		default:
+			v = project.Private
 		}
+	}
+	if len(c.State.Groups) == 0 {
+		v = project.Private
 	}
 	if !e.Projects {
 		return &v, nil, nil
