@@ -242,6 +242,13 @@ func TestHostileProject(t *testing.T) {
 		if now := st.lookProject(good); now.State != transfer.Finished {
 			t.Errorf("the file itself: %+v", now)
 		}
+		// Settings that later releases do not have any more are left out.
+		older := st.beginProject(edit(t, file, "project/project.ndjson", strings.Replace(text["project/project.ndjson"], `"settings":{`,
+			`"settings":{"auto_devops_enabled":true,"ci_allow_fork_pipelines_to_run_in_parent_project":true,`, 1)), "older")
+		must(0, s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: older.ID}))(t)
+		if now := st.lookProject(older); now.State != transfer.Finished {
+			t.Errorf("a file of an older release: %+v", now)
+		}
 	})
 }
 

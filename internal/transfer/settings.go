@@ -113,6 +113,11 @@ func encodeSettings(p *project.Project) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
+// retiredSettings are settings without an effect that older export files have.
+var retiredSettings = []string{
+	"auto_devops_enabled", "ci_allow_fork_pipelines_to_run_in_parent_project", "merge_pipelines_enabled", "merge_trains_enabled", "service_desk_enabled",
+}
+
 // decodeSettings sets the settings of a project. Invalid.
 func decodeSettings(text json.RawMessage, p *project.Project) error {
 	var all map[string]json.RawMessage
@@ -126,6 +131,9 @@ func decodeSettings(text json.RawMessage, p *project.Project) error {
 			}
 			delete(all, name)
 		}
+	}
+	for _, name := range retiredSettings {
+		delete(all, name)
 	}
 	rest, err := json.Marshal(all)
 	if err != nil {
