@@ -6,6 +6,7 @@ package re2
 
 import (
 	"errors"
+	"math/bits"
 	"regexp"
 	"regexp/syntax"
 )
@@ -49,6 +50,9 @@ func Steps(expression string) (int, error) {
 // StepsOf is Steps for an expression that was parsed, without the bound.
 func StepsOf(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
+	if re.Op == syntax.OpCharClass {
+		n = 1 + bits.Len(uint(len(re.Rune))) // its ranges are searched by halves
+	}
 	for _, sub := range re.Sub {
 		n += StepsOf(sub)
 	}

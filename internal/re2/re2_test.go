@@ -10,6 +10,7 @@ func TestCompile(t *testing.T) {
 	for expression, want := range map[string]string{
 		`^(feature|fix)/[a-z0-9-]{1,100}$`: "",
 		`a{1000}`:                          "",
+		`^\p{L}{1,30}$`:                    "",
 		`(`:                                "missing closing",
 		`(?:.?.?.?.?.?.?){1000}`:           "too large",
 		`((?:a?){30}){30}((?:b?){30}){30}((?:c?){30}){30}`: "too large",
