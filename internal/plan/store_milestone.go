@@ -29,6 +29,9 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 	if readable != "" && !p.Keyset {
 		q.Where, q.CountWhere = whereMilestones(in, f, readable, readableArgs, false), w
 		q.First = func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
+			if rows > maxFirstMilestones {
+				return nil, nil
+			}
 			order := []string{"m.id"}
 			window := db.Window{Table: "milestones m", Key: "m.id", Order: order, Desc: q.Desc, Size: milestoneWindow}
 			found, err := window.Find(ctx, d, q.CountFrom, q.Where, rows)
@@ -44,6 +47,10 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 // milestoneWindow is the number of milestones at the start of a list that are searched
 // one by one.
 const milestoneWindow = 600
+
+// maxFirstMilestones is the number of rows up to the end of a page from which the IDs of
+// its milestones are not read first.
+const maxFirstMilestones = 1000
 
 // whereMilestones returns the conditions of a list. The projects that the actor can read
 // are either collected first, which suits a list that reads most of its milestones, or

@@ -162,8 +162,8 @@ func (l firstRows) amongWindow(ctx context.Context, d *db.DB, window db.Window, 
 	}
 }
 
-// matching returns the rows among candidates in the order of the list; nil if too few
-// of the first ones match.
+// matching returns candidates that include the first rows of the list; nil if too few of
+// the first ones match.
 func (l firstRows) matching(ctx context.Context, d *db.DB, ids []int64, rows int) ([]int64, error) {
 	for _, size := range []int{rows, 8 * rows} {
 		if len(ids) < rows {
