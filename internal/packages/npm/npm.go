@@ -79,7 +79,7 @@ type Document struct {
 // not such a document.
 func Read(r io.Reader, version func(name string, manifest []byte) error, attachment func(name string, content io.Reader) error) (Document, error) {
 	d := Document{Tags: map[string]string{}}
-	s := scanner{bufio.NewReaderSize(r, 32<<10)}
+	s := scanner{bufio.NewReaderSize(bodyReader{r}, 32<<10)}
 	if _, err := s.r.Peek(1); err == io.EOF {
 		return d, invalid(errEmpty)
 	}

@@ -24,6 +24,19 @@ const maxDepth = 64
 // values up to a limit, and long strings piece by piece.
 type scanner struct{ r *bufio.Reader }
 
+// bodyReader is the body of a request. One that is cut short just ends: base64Reader takes
+// other errors of that kind for bad text.
+type bodyReader struct{ r io.Reader }
+
+// Read implements io.Reader.
+func (b bodyReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // next returns the next byte that is not white space, and consumes it.
 func (s scanner) next() (byte, error) {
 	for {
