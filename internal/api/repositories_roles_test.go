@@ -111,7 +111,7 @@ func featureLevel(level string) string {
 	return fmt.Sprintf(`{"repository_access_level":%[1]q,"merge_requests_access_level":%[1]q,"builds_access_level":%[1]q}`, level)
 }
 
-// allRoles gets the same answer, but for a caller with his own.
+// allRoles gets the same answer, except callers with an answer of their own.
 func allRoles(status int, other ...any) map[string]int {
 	all := map[string]int{}
 	for _, name := range []string{"nobody", "outsider", "external", "guest", "reporter", "developer", "maintainer", "owner", "admin"} {

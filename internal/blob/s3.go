@@ -153,7 +153,7 @@ type objectBody struct{ io.ReadCloser }
 func (b objectBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF && !ended(err) {
-		err = errs.Unavailable("the object storage broke off").Because(err)
+		err = errs.Unavailable("the object storage closed the connection early").Because(err)
 	}
 	return n, err
 }
@@ -184,7 +184,7 @@ func (r *s3Reader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	r.offset += int64(n)
 	if err == io.EOF && r.offset < r.size {
-		err = errs.Unavailable("the object storage broke off").Because(io.ErrUnexpectedEOF)
+		err = errs.Unavailable("the object storage closed the connection early").Because(io.ErrUnexpectedEOF)
 	}
 	return n, err
 }

@@ -17,7 +17,7 @@ const (
 	// A PostgreSQL server allows 100 by default, so several nodes fit.
 	postgresConns = 24
 	// genericConns is the maximum number of connections for queries whose plans are kept.
-	genericConns = 8
+	genericConns = 6
 )
 
 // connectTime is the default time limit for connecting. An unreachable server must
