@@ -83,7 +83,7 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) 
 
 // findOpenRequests returns the open merge requests of a user and those of others that
 // they have been asked to review, at most one more than db.MaxCandidates of each. What
-// they wrote or are assigned to is theirs, but somebody who is assigned to a merge
+// they wrote or are assigned to is theirs, but a user who is assigned to a merge
 // request of another user and reviews it is a reviewer first.
 func findOpenRequests(ctx context.Context, q db.Q, userID int64) (o openRequests, err error) {
 	// The reviewer who is most in the way decides.
