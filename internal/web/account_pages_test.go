@@ -47,6 +47,7 @@ func TestAccountPages(t *testing.T) {
 			c.as.get(c.at).want(200, "Other", "@other")
 			c.as.submit(one, one+"/delete").leads(c.at)
 			c.as.get(c.at).want(200).not("@other")
+			s.Settled(t) // a background job frees the name
 		}
 
 		const rules = "/groups/team/-/settings/protected"

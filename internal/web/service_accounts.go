@@ -19,8 +19,8 @@ func (w *Web) serviceAccountPages() {
 		"POST service_accounts/{id}":                       w.updateServiceAccount,
 		"POST service_accounts/{id}/delete":                w.deleteServiceAccount,
 		"POST service_accounts/{id}/tokens":                w.createServiceAccountToken,
-		"POST service_accounts/{id}/tokens/{token}/rotate": w.rotateServiceAccountToken,
-		"POST service_accounts/{id}/tokens/{token}/revoke": w.revokeServiceAccountToken,
+		"POST service_accounts/{id}/tokens/{token_id}/rotate": w.rotateServiceAccountToken,
+		"POST service_accounts/{id}/tokens/{token_id}/revoke": w.revokeServiceAccountToken,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		w.groupPage(method+" settings/"+path, signedIn, func(v *visit, ref project.Ref) error { return do(v, accountOwner{group: ref}) })
@@ -291,6 +291,6 @@ func (v *visit) accountToken() (id, token int64, err error) {
 	if id, err = v.number("id"); err != nil {
 		return 0, 0, err
 	}
-	token, err = v.number("token")
+	token, err = v.number("token_id")
 	return id, token, err
 }
