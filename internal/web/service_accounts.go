@@ -13,12 +13,12 @@ import (
 // settings, and of the instance, in the Admin area.
 func (w *Web) serviceAccountPages() {
 	for pattern, do := range map[string]func(*visit, accountOwner) error{
-		"GET service_accounts":                             w.serviceAccounts,
-		"POST service_accounts":                            w.createServiceAccount,
-		"GET service_accounts/{id}":                        w.serviceAccount,
-		"POST service_accounts/{id}":                       w.updateServiceAccount,
-		"POST service_accounts/{id}/delete":                w.deleteServiceAccount,
-		"POST service_accounts/{id}/tokens":                w.createServiceAccountToken,
+		"GET service_accounts":                                w.serviceAccounts,
+		"POST service_accounts":                               w.createServiceAccount,
+		"GET service_accounts/{id}":                           w.serviceAccount,
+		"POST service_accounts/{id}":                          w.updateServiceAccount,
+		"POST service_accounts/{id}/delete":                   w.deleteServiceAccount,
+		"POST service_accounts/{id}/tokens":                   w.createServiceAccountToken,
 		"POST service_accounts/{id}/tokens/{token_id}/rotate": w.rotateServiceAccountToken,
 		"POST service_accounts/{id}/tokens/{token_id}/revoke": w.revokeServiceAccountToken,
 	} {
