@@ -57,25 +57,39 @@ func Sections() []Section {
 	}
 }
 
-// InSection lists the merge requests of the actor that belong to a section, those
-// that changed last first.
-func (s *Service) InSection(ctx context.Context, by actor.Actor, in Section, p db.Paging) (db.Page[*MergeRequest], error) {
+// InSection is the first merge requests of a section, those that changed last first.
+type InSection struct {
+	Section Section
+	db.Page[*MergeRequest]
+}
+
+// Inbox lists the merge requests of the actor by section, up to a limit in each.
+func (s *Service) Inbox(ctx context.Context, by actor.Actor, limit int) ([]InSection, error) {
 	if err := by.RequireUser(); err != nil {
+		return nil, err
+	}
+	var list []InSection
+	var all []*MergeRequest
+	for _, in := range Sections() {
+		page, err := s.listSection(ctx, by, in, limit)
+		if err != nil {
+			return nil, fmt.Errorf("list merge requests: %w", err)
+		}
+		list, all = append(list, InSection{in, page}), append(all, page.Items...)
+	}
+	return list, s.fill(ctx, all...)
+}
+
+// listSection lists a section without related data.
+func (s *Service) listSection(ctx context.Context, by actor.Actor, in Section, limit int) (db.Page[*MergeRequest], error) {
+	ids, err := s.inSection(ctx, by.ID, in)
+	if err != nil || ids != nil && len(ids) == 0 {
 		return db.Page[*MergeRequest]{}, err
 	}
 	w := s.visible(by, nil)
 	w.And(`NOT p.archived`)
-	var found listing.Selection
-	var err error
-	if found.Among, err = s.inSection(ctx, by.ID, in); err != nil {
-		return db.Page[*MergeRequest]{}, fmt.Errorf("list merge requests: %w", err)
-	}
-	in.narrow(&w, by.ID, s.Now().Add(-mergedRecentlyDays*24*time.Hour), found.Among != nil)
-	page, err := listSection(ctx, s.DB, w, found, p)
-	if err != nil {
-		return page, fmt.Errorf("list merge requests: %w", err)
-	}
-	return page, s.fill(ctx, page.Items...)
+	in.narrow(&w, by.ID, s.Now().Add(-mergedRecentlyDays*24*time.Hour), ids != nil)
+	return listSection(ctx, s.DB, w, listing.Selection{Among: ids}, db.Paging{Limit: limit})
 }
 
 // inSection returns the candidates of a section of the open merge requests of a user;

@@ -1,9 +1,6 @@
 package web
 
-import (
-	"svc/internal/db"
-	"svc/internal/merge"
-)
+import "svc/internal/merge"
 
 // mergeInboxPage is the start page of merge requests: those that wait for the user,
 // and those for which the user waits.
@@ -40,19 +37,24 @@ func sectionTexts() map[merge.Section][2]string {
 
 func (w *Web) mergeInbox(v *visit) error {
 	const most = 20
-	p := mergeInboxPage{Empty: true}
-	for _, s := range merge.Sections() {
-		page, err := w.Merges.InSection(v, v.actor, s, db.Paging{Limit: most})
-		if err != nil {
-			return err
-		}
-		text := sectionTexts()[s]
-		one := mergeSection{Name: text[0], Text: text[1], Rows: newMergeRows(page.Items, true), More: page.More, Total: len(page.Items)}
-		if err := w.fillStates(v, one.Rows); err != nil {
-			return err
-		}
-		p.Empty = p.Empty && len(one.Rows) == 0
-		switch s {
+	sections, err := w.Merges.Inbox(v, v.actor, most)
+	if err != nil {
+		return err
+	}
+	var all []*merge.MergeRequest
+	for _, s := range sections {
+		all = append(all, s.Items...)
+	}
+	rows := newMergeRows(all, true)
+	if err := w.fillStates(v, rows); err != nil {
+		return err
+	}
+	p := mergeInboxPage{Empty: len(rows) == 0}
+	for _, s := range sections {
+		text, n := sectionTexts()[s.Section], len(s.Items)
+		one := mergeSection{Name: text[0], Text: text[1], Rows: rows[:n:n], More: s.More, Total: n}
+		rows = rows[n:]
+		switch s.Section {
 		case merge.Returned, merge.ReviewRequested, merge.AssignedToYou:
 			p.Active = append(p.Active, one)
 		default:
