@@ -72,6 +72,7 @@ func TestBackup(t *testing.T) {
 		templates := t.TempDir() + "-templates"
 		from := place{url: src.URL, blobs: bucket(t, src), second: secondOf(t, src)}
 		s := apptest.Start(t, src, from.configure)
+		s.Clock.Stop() // a minute after their jobs ended, logs are packed, which answers show
 		f := fill(t, s)
 		from.data, from.external = s.Config.DataDir, s.URL
 		for _, name := range []string{"ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} { // what others would put there
