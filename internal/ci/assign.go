@@ -23,8 +23,8 @@ type JobRequest struct {
 	// Cursor is the value that the runner got with its last request. A request
 	// with the cursor of any node may be held.
 	Cursor string
-	// Wait is how long the runner wants its request to be held at most; 0 if it
-	// does not say.
+	// Wait is the maximum time for which the runner asks to hold its request; 0 if
+	// it does not ask.
 	Wait time.Duration
 }
 
@@ -71,7 +71,7 @@ func (s *Service) assign(ctx context.Context, r *runners.Runner, m *runners.Mana
 		}
 		failed, ok := errors.AsType[*unrunnable](err)
 		if kind := errs.KindOf(err); !ok && kind != 0 && kind != errs.KindUnavailable {
-			// A refusal is permanent: the job would be tried forever.
+			// A refusal is permanent: a job that is put back would be tried forever.
 			failed, ok = &unrunnable{UnmetPrerequisites, "A prerequisite of the job no longer exists."}, true
 		}
 		if ok {

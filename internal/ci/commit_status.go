@@ -249,7 +249,7 @@ func (s *Service) setStatus(ctx context.Context, tx *db.Tx, by actor.Actor, p *P
 	return next, insertStatus(ctx, tx, p.ProjectID, next)
 }
 
-// become applies the fields of n.
+// become sets the fields of the status to those of n.
 func (s *CommitStatus) become(n NewStatus, now time.Time) {
 	s.State = n.State
 	patch.Set(&s.TargetURL, n.TargetURL)

@@ -31,10 +31,9 @@ func (s *Service) LimitCompilations(wait time.Duration) {
 // Compilations returns the slots for compilations, for tests and metrics.
 func (s *Service) Compilations() *limit.Share { return s.compilations }
 
-// compile runs f, which compiles a configuration, in a slot. It must not be
-// called in a transaction or within f: it would wait for a slot while holding
-// what other compilations need to release theirs. It returns errs.Busy if no
-// slot becomes free.
+// compile runs f, which compiles a configuration, in a slot. It must not be called in a
+// transaction or within f: the caller would wait for a slot while it holds a lock or a
+// slot that other compilations need. It returns errs.Busy if no slot becomes free.
 func (s *Service) compile(ctx context.Context, f func() error) error {
 	release, err := s.compilations.Acquire(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ type pipelineDraft struct {
 	content []byte
 	parent  *Job
 	origin  *string
-	// outsider excludes the variables of the project.
+	// outsider excludes the variables of the project, because the caller may not see them.
 	outsider bool
 }
 

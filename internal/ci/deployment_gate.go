@@ -91,9 +91,9 @@ func (s *Service) blockJob(ctx context.Context, tx *db.Tx, j *Job) error {
 	return err
 }
 
-// requireDeploy returns Forbidden unless an actor may start a job that deploys:
-// they are allowed to deploy to its environment, and the deployment is approved.
-// A retry makes another deployment, which is approved on its own.
+// requireDeploy returns Forbidden unless an actor may start a job that deploys: they
+// must be allowed to deploy to its environment, and the deployment must be approved.
+// A retry is a new deployment, which needs its own approvals.
 func (s *Service) requireDeploy(ctx context.Context, by actor.Actor, p *project.Project, id int64, again bool) error {
 	j, err := s.controlledJob(ctx, by, p, id)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) requireDeploy(ctx context.Context, by actor.Actor, p *project.
 	}
 	startable := j.Status == flow.Manual || j.Status == flow.Scheduled || again && j.Retryable()
 	if j.EnvironmentID == nil || !startable {
-		return nil // or refused by the caller
+		return nil // the caller refuses the rest
 	}
 	gate, err := s.Deployments.GateOf(ctx, p, j.ID, by)
 	switch {

@@ -29,7 +29,7 @@ type JobState struct {
 type Job struct {
 	JobState
 	Bridge        bool
-	Refusal       string // why a runner did not take it while it is pending; read by Service.Job
+	Refusal       string // why a runner refused the pending job; read by Service.Job
 	Retried       bool   // there is a newer attempt
 	Name          string
 	Stage         string

@@ -63,8 +63,8 @@ func (s *Service) jobActor(ctx context.Context, token, ip string) (actor.Actor, 
 	return by, nil
 }
 
-// holdsToken reports whether the token of a job is valid: from its assignment
-// to a runner until its end. It stays valid while a canceled job runs its
+// holdsToken reports whether the token of a job is valid: from the assignment of the
+// job to a runner until its end. It stays valid while a canceled job runs its
 // after_script.
 func (j *JobState) holdsToken() bool {
 	return j.Status == flow.Running || j.Canceling || j.Status == flow.Pending && j.ClaimedAt != nil
@@ -115,8 +115,8 @@ func (s *Service) JobOpens(ctx context.Context, by actor.Actor, ref project.Ref)
 	return visitor, p, err
 }
 
-// jobRefusal explains to a job why it lacks permissions that its user may have.
-// Otherwise it would be asked to sign in, like an anonymous user.
+// jobRefusal adds the reason to an error about permissions that only the user of a job
+// has. Without it, the job would be asked to sign in, like an anonymous user.
 func jobRefusal(by actor.Actor, err error) error {
 	if by.Job != nil && errs.Is(err, errs.KindUnauthorized) {
 		return errs.Forbidden("The project of this job is not in the job token allowlist of the project").Because(err)

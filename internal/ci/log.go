@@ -55,7 +55,7 @@ func (s *Service) loggedJob(ctx context.Context, by actor.Actor, ref project.Ref
 		return nil, nil, fmt.Errorf("log of job %d: %w", j.ID, err)
 	}
 	if debug {
-		return nil, nil, errs.Forbidden("The log shows every step, with the values of variables: only Developers may read it")
+		return nil, nil, errs.Forbidden("The log of a job with debug logging is visible to Developers only, because it contains the values of variables")
 	}
 	return p, j, nil
 }

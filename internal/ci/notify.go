@@ -72,7 +72,7 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 		Project: in, Noun: "pipeline", Path: "/" + in.FullPath + "/-/pipelines/" + id,
 		Headers: [][2]string{{"Pipeline-Id", id}, {"Pipeline-Ref", p.Ref}, {"Pipeline-Status", string(p.Status)}},
 	}
-	// A retried pipeline ends several times: the last result counts.
+	// A retried pipeline ends several times; the email reports the last result.
 	head, word := "", ""
 	switch events[len(events)-1].Type {
 	case notify.FailedPipeline:

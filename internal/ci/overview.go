@@ -23,8 +23,8 @@ type Stage struct {
 	Jobs     int
 }
 
-// Combined returns the state of some jobs of a stage as one, and whether they
-// passed with warnings: jobs that are allowed to fail did.
+// Combined returns the status of jobs of one stage as a whole, and whether it has
+// warnings: jobs failed that are allowed to fail.
 func Combined(jobs []*Job) (status flow.Status, warnings bool) {
 	list := make([]flow.Job, 0, len(jobs))
 	for _, j := range jobs {

@@ -59,8 +59,8 @@ type Pipeline struct {
 
 	// User is set by Service.Pipeline and similar functions.
 	User *user.User
-	// Warnings says that it passed although jobs failed, which are allowed to
-	// fail. Read for pages: by Service.PipelineRows, CommitPipelines and the like.
+	// Warnings reports that the pipeline passed although jobs failed that are allowed to
+	// fail. It is read for pages only: by Service.PipelineRows, CommitPipelines and others.
 	Warnings bool
 }
 

@@ -134,8 +134,8 @@ func assetJSON(l releaseAsset) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// shellText quotes a text as one word for a shell. References to variables stay
-// references; nothing else in it has a meaning.
+// shellText quotes a text as one word for a shell. References to variables are
+// preserved; all other special characters are escaped.
 func shellText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -41,12 +41,12 @@ func listProjectJobs(ctx context.Context, d *db.DB, by actor.Actor, in *project.
 	}
 	var parts []string
 	var args, last []any
-	// The limit is a literal: with a parameter, PostgreSQL plans the query
-	// again for each page, which takes longer than to run it.
+	// The limit is a literal: with a parameter, PostgreSQL would plan the query again
+	// for each page, which takes longer than running it.
 	limit := p.Offset + p.Limit + 1
 	most := `LIMIT ` + strconv.Itoa(limit)
 	whole := most
-	if p.Offset > 0 { // a statement for each offset would be too many
+	if p.Offset > 0 { // one prepared statement per offset would be too many
 		most, whole, last = `LIMIT ?`, `LIMIT ? OFFSET ?`, []any{p.Limit + 1, p.Offset}
 	}
 	for _, status := range scope {

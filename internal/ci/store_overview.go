@@ -13,8 +13,8 @@ import (
 	"svc/internal/repo"
 )
 
-// findStages returns the stages of pipelines, by pipeline. Equal jobs become one as
-// they are read: a database would sort the texts of all jobs for that.
+// findStages returns the stages of pipelines, by pipeline. Jobs are grouped as they are
+// read, because a database would have to sort the texts of all jobs.
 func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Stage, error) {
 	found := map[int64][]Stage{}
 	if len(pipelines) == 0 {
@@ -37,8 +37,8 @@ func findStages(ctx context.Context, q db.Q, pipelines []int64) (map[int64][]Sta
 	var groups []group
 	positions := map[key]int{}
 	last, at := key{}, -1
-	// A page has many jobs, so rows are read into the same place: Scan keeps a text
-	// that is equal to the one before.
+	// A page has many jobs, so all rows are scanned into one variable: Scan does not
+	// allocate a text that is equal to the previous one.
 	var k key
 	dest := []any{&k.pipeline, &k.index, &k.stage, (*string)(&k.status), (*string)(&k.when), &k.allowed}
 	err := db.Each(ctx, q, func(s db.Scanner) (struct{}, error) { return struct{}{}, s.Scan(dest...) }, func(struct{}) error {

@@ -9,7 +9,7 @@ import (
 	"svc/internal/db"
 )
 
-// groupBusy reports whether the resource group has a current job.
+// groupBusy reports whether the resource group has a running job.
 func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
 	var one int
 	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)

@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 )
 
-// counted counts what is read.
+// counted counts the reads and bytes of a reader.
 type counted struct {
 	io.ReaderAt
 	reads, bytes int
@@ -161,7 +161,7 @@ func flat(count int, name func(int) string) []byte {
 	return bytes.Join([][]byte{dir.Bytes(), end64, locator, last}, nil)
 }
 
-// TestLargeIndexReads: a file of a large archive is found by reading little.
+// TestLargeIndexReads checks that finding a file of a large archive reads little.
 func TestLargeIndexReads(t *testing.T) {
 	t.Parallel()
 	const files = 200_000

@@ -24,9 +24,9 @@ const (
 	localSignature   = 0x04034b50
 )
 
-// end is what the end of an archive says of its central directory.
+// end is the end of central directory record of an archive.
 type end struct {
-	at      int64 // of the record of the end
+	at      int64 // offset of the record
 	size    int64
 	offset  int64
 	entries uint64
@@ -42,7 +42,7 @@ func readDirectory(ctx context.Context, in io.ReaderAt, size int64, add func(nam
 	if e.size > MaxDirectory {
 		return &LimitError{fmt.Sprintf("The list of files of the archive has more than %d MiB", MaxDirectory>>20)}
 	}
-	// What stands before the archive shifts all offsets.
+	// Data before the archive shifts all offsets.
 	base := e.at - e.size - e.offset
 	if base < 0 || e.offset < 0 || e.at-e.size < 0 {
 		return zip.ErrFormat
@@ -89,7 +89,7 @@ func readDirectory(ctx context.Context, in io.ReaderAt, size int64, add func(nam
 	return nil
 }
 
-// broken turns a directory that ends early into an error of the archive.
+// broken converts an unexpected end of the directory to an error of the archive.
 func broken(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return zip.ErrFormat

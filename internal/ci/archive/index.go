@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// MaxEntries is the most files and directories of an archive that is
-	// indexed.
+	// MaxEntries is the maximum number of files and directories of an archive that
+	// is indexed.
 	MaxEntries = 500_000
-	// MaxDirectory is the most bytes of the central directory of such an
-	// archive.
+	// MaxDirectory is the maximum size of the central directory of such an archive,
+	// in bytes.
 	MaxDirectory = 64 << 20
-	// MaxName is the most bytes of the name of a file.
+	// MaxName is the maximum length of the name of a file, in bytes.
 	MaxName = 4096
-	// MaxDepth is the most directories above a file.
+	// MaxDepth is the maximum number of directories above a file.
 	MaxDepth = 100
 )
 
-// LimitError says which limit an archive exceeds.
+// LimitError is the error of an archive that exceeds a limit.
 type LimitError struct{ Reason string }
 
 func (e *LimitError) Error() string { return e.Reason }
@@ -100,14 +100,14 @@ func decodeRecord(from []byte) record {
 	return r
 }
 
-// listed is a file of the central directory while the index is made.
+// listed is a file of the central directory while the index is built.
 type listed struct {
 	record
 	start uint32 // of its whole name in the buffer of names
 	end   uint32
 }
 
-// builder makes the index of one archive.
+// builder builds the index of one archive.
 type builder struct {
 	read  []byte // the names, while they are read
 	names string
@@ -116,10 +116,10 @@ type builder struct {
 	kinds []uint32 // likewise the number of files, without directories
 }
 
-// WriteIndex writes the index of a zip archive. It fails with a LimitError for an
-// archive that is too large for one, and with zip.ErrFormat for what is no
-// archive. Entries with a name that leads out of the archive are left out; of two
-// of one name the first counts.
+// WriteIndex writes the index of a zip archive. It fails with a LimitError if the
+// archive exceeds a limit, and with zip.ErrFormat if the content is not a zip archive.
+// Entries whose names point out of the archive are left out; of several entries with the
+// same name, the first is used.
 func WriteIndex(ctx context.Context, w io.Writer, in io.ReaderAt, size int64) error {
 	b := &builder{}
 	if err := readDirectory(ctx, in, size, b.add); err != nil {
@@ -141,11 +141,11 @@ func WriteIndex(ctx context.Context, w io.Writer, in io.ReaderAt, size int64) er
 
 func (b *builder) path(f listed) string { return b.names[f.start:f.end] }
 
-// add takes an entry of the central directory.
+// add adds an entry of the central directory.
 func (b *builder) add(name []byte, r record) error {
 	path := string(name)
 	if !fs.ValidPath(strings.TrimSuffix(path, "/")) || path == "." || path == "./" {
-		return nil // it would lie outside
+		return nil // it points out of the archive
 	}
 	switch {
 	case len(path) > MaxName:
@@ -166,8 +166,8 @@ func tooMany() error {
 	return &LimitError{fmt.Sprintf("The archive has more than %d files and directories", MaxEntries)}
 }
 
-// compare orders paths by their components. In a directory other directories come
-// first. The path of a directory ends in a slash and comes before what is in it.
+// compare orders paths by their components. In a directory, subdirectories come first.
+// The path of a directory ends with a slash and comes before its content.
 func compare(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -189,8 +189,8 @@ func compare(a, b string) int {
 	return cmp.Compare(nameA, nameB)
 }
 
-// span is a directory whose children are to be written: those files whose paths
-// begin with the first depth bytes of the path of the first.
+// span is a directory whose children are not yet written: the files whose paths have the
+// same first depth bytes as the first file.
 type span struct {
 	from, to uint32
 	depth    uint32
@@ -246,10 +246,10 @@ func (b *builder) write(ctx context.Context, w io.Writer) error {
 	return errors.Join(err, out.Flush())
 }
 
-// directory makes the record of a directory whose children begin at a record.
+// directory returns the record of a directory whose children begin at a record.
 func (b *builder) directory(s span, children uint64) record {
 	r := record{dir: true, at: children, size: b.sizes[s.to] - b.sizes[s.from], packed: uint64(b.kinds[s.to] - b.kinds[s.from])}
-	// The function does not fail.
+	// The function returns no error.
 	_ = b.children(s, func(_ string, _ span, dir bool) error {
 		if r.count++; dir {
 			r.dirs++
@@ -259,7 +259,7 @@ func (b *builder) directory(s span, children uint64) record {
 	return r
 }
 
-// children calls with for each child of a directory in order.
+// children calls with for each child of a directory, in order.
 func (b *builder) children(s span, with func(name string, s span, dir bool) error) error {
 	for i := s.from; i < s.to; {
 		path := b.path(b.files[i])

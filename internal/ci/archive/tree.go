@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrIndex says that an object is no index.
+// ErrIndex is the error of an object that is not an index.
 var ErrIndex = errors.New("not an index of an archive")
 
 // Entry is a file or a directory of an archive.
@@ -31,7 +31,7 @@ type Entry struct {
 // Name is the last part of the path.
 func (e *Entry) Name() string { return path.Base(e.Path) }
 
-// Mode is the mode of the file, as archive/zip gives it.
+// Mode returns the mode of the file as archive/zip does.
 func (e *Entry) Mode() fs.FileMode {
 	if e.Dir {
 		return fs.ModeDir | 0o755
@@ -40,8 +40,8 @@ func (e *Entry) Mode() fs.FileMode {
 	return h.Mode()
 }
 
-// Tree is the index of an archive. A request reads the records that it needs. A
-// Tree is for one goroutine.
+// Tree is the index of an archive. It reads only the records that a request needs, and is
+// used by one goroutine.
 type Tree struct {
 	records, names io.ReaderAt
 	count          uint64
@@ -49,8 +49,8 @@ type Tree struct {
 	length         uint64
 }
 
-// OpenIndex opens an index. Records and names are read through readers of their
-// own, so that each can read ahead. It fails with ErrIndex.
+// OpenIndex opens an index. Records and names have separate readers, so that each can
+// read ahead. It fails with ErrIndex.
 func OpenIndex(records, names io.ReaderAt, size int64) (*Tree, error) {
 	if size < footerSize+recordSize {
 		return nil, ErrIndex
@@ -89,8 +89,8 @@ func (t *Tree) name(r record) (string, error) {
 	return string(buf), nil
 }
 
-// Find finds the entry of a clean path, "." for the root; fs.ErrNotExist. A path
-// can be a file and a directory in one archive: dir says which is meant.
+// Find returns the entry of a clean path, "." for the root; fs.ErrNotExist. An archive can
+// contain a file and a directory of the same path: dir chooses between them.
 func (t *Tree) Find(name string, dir bool) (*Entry, error) {
 	at, err := t.record(0)
 	if err != nil {
@@ -151,8 +151,8 @@ func (t *Tree) child(in record, name string, dir bool) (record, error) {
 	return r, err
 }
 
-// List lists up to limit entries of a directory, directories first, by name; more
-// says that there are others. fs.ErrNotExist.
+// List lists up to limit entries of a directory, directories first, by name; more reports
+// that there are others. fs.ErrNotExist.
 func (t *Tree) List(dir string, limit int) (list []Entry, more bool, err error) {
 	in, err := t.Find(dir, true)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *Tree) List(dir string, limit int) (list []Entry, more bool, err error) 
 	return list, n < uint64(in.record.count), nil
 }
 
-// at is a child of a directory.
+// at returns a child of a directory.
 func (t *Tree) at(in *Entry, i uint64) (*Entry, error) {
 	r, err := t.record(in.record.at + i)
 	if err != nil {
@@ -182,8 +182,7 @@ func (t *Tree) at(in *Entry, i uint64) (*Entry, error) {
 	return entryOf(path.Join(in.Path, name), r), nil
 }
 
-// Walk calls with for each file below a directory, those of subdirectories first;
-// fs.ErrNotExist.
+// Walk calls with for each file below a directory, subdirectories first; fs.ErrNotExist.
 func (t *Tree) Walk(dir string, with func(*Entry) error) error {
 	in, err := t.Find(dir, true)
 	if err != nil {
@@ -213,7 +212,7 @@ func (t *Tree) walk(in *Entry, depth int, with func(*Entry) error) error {
 	return nil
 }
 
-// Reader reads an archive by its index.
+// Reader reads an archive with the help of its index.
 type Reader struct {
 	*Tree
 	In   io.ReaderAt // the archive
@@ -263,7 +262,7 @@ func (e *Entry) Open(in io.ReaderAt, size int64) (io.ReadCloser, error) {
 	return &checked{r: r, left: e.Size, sum: crc32.NewIEEE(), want: e.record.crc}, nil
 }
 
-// checked reads a file and compares it with what the archive says of it.
+// checked reads a file and verifies its size and checksum against the archive.
 type checked struct {
 	r    io.ReadCloser
 	left int64
@@ -277,7 +276,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	if c.left -= int64(n); c.left < 0 {
 		return 0, zip.ErrFormat
 	}
-	_, _ = c.sum.Write(p[:n]) // it does not fail
+	_, _ = c.sum.Write(p[:n]) // never fails
 	if err != io.EOF {
 		return n, err
 	}

@@ -1,5 +1,5 @@
-// Package artifact stores the files that jobs leave: archives, reports and packed
-// logs, with the indexes that make them cheap to read, and removes them when they
+// Package artifact stores the files that jobs upload: archives, reports and packed
+// logs. It builds indexes that make them cheap to read, and removes the files when they
 // expire.
 //
 // The package does not check permissions; package ci does.
@@ -74,13 +74,13 @@ func (s *Service) ByJob(ctx context.Context, jobs []int64) (map[int64][]*File, e
 	return found, err
 }
 
-// Input is the files of a job that later jobs get; nil if it has none.
+// Input are the files of a job that later jobs download; nil if it has none.
 type Input struct {
 	Archive *File
 	Dotenv  *File // a report with variables
 }
 
-// Inputs returns the files of jobs that later jobs get.
+// Inputs returns the files of jobs that later jobs download.
 func (s *Service) Inputs(ctx context.Context, jobs []int64) (map[int64]Input, error) {
 	list, err := findInputs(ctx, s.DB, jobs)
 	found := make(map[int64]Input, len(jobs))

@@ -14,15 +14,14 @@ import (
 	"svc/internal/errs"
 )
 
-// noIndex is the beginning of the object that is stored instead of an index if an
-// archive exceeds the limits of indexes. The reason follows.
+// noIndex is the start of the object that is stored instead of an index if an archive
+// exceeds a limit. The reason follows it.
 const noIndex = "no index\n"
 
 const unreadable = "The archive cannot be read"
 
-// indexArchive stores the index of an archive as its file of kind metadata, which
-// public clients know as the list of its files. It is nil if the archive cannot be
-// read; the archive is kept.
+// indexArchive stores the index of an archive as the job's file of kind metadata. It
+// returns nil if the archive cannot be read; the archive is kept.
 func (s *Service) indexArchive(ctx context.Context, file *File) (*File, error) {
 	f := forms()[Metadata]
 	index := &File{
@@ -42,7 +41,7 @@ func (s *Service) indexArchive(ctx context.Context, file *File) (*File, error) {
 		to.CloseWithError(err)
 	}()
 	err := s.put(ctx, index, out)
-	_ = out.Close() // ends the writer, if the store gave up
+	_ = out.Close() // ends the writer if the store has failed
 	cause := <-written
 	if limit, ok := errors.AsType[*archive.LimitError](cause); ok {
 		// The key may hold a part of the index.
@@ -135,7 +134,7 @@ func (s *Service) replaceIndex(ctx context.Context, file, old *File) (*File, err
 	return index, err
 }
 
-// missing turns fs.ErrNotExist into NotFound.
+// missing converts fs.ErrNotExist to NotFound.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errs.NotFound("")

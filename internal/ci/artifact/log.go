@@ -15,8 +15,8 @@ import (
 	"svc/internal/errs"
 )
 
-// OpenLog opens the log of a job wherever it is, nil if there is none. Of a restarted
-// log newest opens the last version, otherwise the longer one is opened.
+// OpenLog opens the log of a job, live or packed; nil if there is none. If the log was
+// restarted, newest opens the last version; otherwise the longer version is opened.
 func (s *Service) OpenLog(ctx context.Context, jobID int64, newest bool) (*joblog.Reader, error) {
 	return s.Logs.Open(ctx, jobID, newest, func() (*joblog.Reader, error) {
 		a, err := find(ctx, s.DB, jobID, Trace)
@@ -60,7 +60,7 @@ func (s *Service) packLog(ctx context.Context, j *job) error {
 		JobID: j.id, ProjectID: j.projectID, Kind: Trace, Format: Raw, Filename: "job.log", Size: live.Size,
 		CreatedAt: s.Now(), blob: logKey(j),
 	}
-	// The file goes first: a row promises that its file exists.
+	// The file is stored first: a row promises that its file exists.
 	if err := s.Logs.Pack(ctx, a.blob, live); err != nil {
 		return err
 	}
@@ -86,15 +86,15 @@ func (s *Service) packLog(ctx context.Context, j *job) error {
 	return err
 }
 
-// logKey is the key of a packed log. It is fixed, so that a file that a crash left is
-// overwritten.
+// logKey returns the key of a packed log. It is fixed, so that a file that was left behind
+// by a crash is overwritten.
 func logKey(j *job) string {
 	return fmt.Sprintf("ci/%02x/%d/%d/%s", uint8(j.id), j.projectID, j.id, Trace)
 }
 
 const (
-	// logRest is the time between the end of a job and the packing of its log. The log
-	// is read most often then, and packing does not slow down a burst of jobs.
+	// logRest is the time between the end of a job and the packing of its log. Logs are
+	// read most often in this time, and bursts of jobs are not slowed down by packing.
 	logRest = time.Minute
 	// logsAtOnce is the number of logs per query, and packersAtOnce the number of logs
 	// that are packed concurrently, which is mostly waiting for the blob store.

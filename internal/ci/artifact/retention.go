@@ -11,8 +11,8 @@ import (
 	"svc/internal/project"
 )
 
-// Erase removes the logs and artifacts of jobs: their rows now, the files by the
-// queue.
+// Erase removes the logs and artifacts of jobs: the rows now, the files in a background
+// job.
 func (s *Service) Erase(ctx context.Context, tx *db.Tx, jobIDs []int64) error {
 	if len(jobIDs) == 0 {
 		return nil
@@ -144,8 +144,8 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 	return nil
 }
 
-// keptAgain is the time after which artifacts are checked again that have expired but
-// belong to the newest successful pipeline of their ref.
+// keptAgain is the interval at which expired artifacts are checked again that are kept
+// because they belong to the newest successful pipeline of their ref.
 const keptAgain = 24 * time.Hour
 
 // expireArtifacts removes expired artifacts. Those of the newest successful pipeline of

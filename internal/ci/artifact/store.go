@@ -127,7 +127,7 @@ func scanReport(s db.Scanner) (storedReport, error) {
 	return storedReport{suite: job.Group, file: a}, nil
 }
 
-// job is what the files of a job depend on.
+// job is the part of a job that decides about its files.
 type job struct {
 	id, projectID, pipelineID int64
 	status                    flow.Status

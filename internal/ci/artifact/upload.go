@@ -33,9 +33,9 @@ type Upload struct {
 	Content  io.Reader
 }
 
-// Add stores a file of a running job, with the index that requests read instead of
-// it. Forbidden if the job is not running, TooLarge over the limit, Invalid if the
-// file is not what it claims to be or the job has another file of its kind.
+// Add stores a file of a running job, with its index if it has one. Forbidden if the job
+// is not running, TooLarge over the limit, Invalid if the content does not have the
+// format of its kind or the job has another file of its kind.
 func (s *Service) Add(ctx context.Context, jobID, projectID int64, u Upload) (*File, error) {
 	if u.Content == nil {
 		return nil, errs.Invalid("the file is missing")
@@ -69,7 +69,7 @@ func (s *Service) Add(ctx context.Context, jobID, projectID int64, u Upload) (*F
 	return a, nil
 }
 
-// index stores the index of a file that is expensive to read; nil for other files.
+// index stores the index of an archive or JUnit report; nil for other files.
 func (s *Service) index(ctx context.Context, a *File) (*File, error) {
 	switch a.Kind {
 	case Archive:
@@ -115,7 +115,7 @@ func (s *Service) sweepUploads(ctx context.Context) error {
 
 func (s *Service) newFile(ctx context.Context, jobID, projectID int64, u *Upload) (*File, error) {
 	f, known := forms()[u.Kind]
-	if !known || u.Kind == Trace || u.Kind == Metadata { // the server makes those
+	if !known || u.Kind == Trace || u.Kind == Metadata { // only the server creates these
 		return nil, errs.Invalid("there is no such type of artifact")
 	}
 	if u.Format == "" {
@@ -193,8 +193,8 @@ func (s *Service) checkReport(ctx context.Context, a *File) error {
 	return report.CheckDotenv(r)
 }
 
-// errSame says that a job already has the same file: a runner that did not get the
-// response sends it again.
+// errSame means that a job already has the same file: runners send a file again if they
+// did not get the response.
 var errSame = errors.New("the job has this file already")
 
 // save inserts the rows of a file of a job and of its index.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// component makes a request of the address of a component,
-// <host>/<project>/<name>@<version>.
+// component sets the project, name and version of a request from the address of a
+// component, <host>/<project>/<name>@<version>.
 func (r *reader) component(q request, address string) ([]request, error) {
 	path, version, ok := cutLast(address, '@')
 	if !ok || version == "" {
@@ -25,11 +25,11 @@ func (r *reader) component(q request, address string) ([]request, error) {
 	return []request{q}, nil
 }
 
-// componentContext is what a file can know of the component that it is: the values
-// of spec:component. It is empty for other files.
+// componentContext are the values of spec:component, which a component can read. It is
+// empty for other files.
 type componentContext struct{ name, sha, version, reference string }
 
-// values returns the values that a file asks for. Those that there are not are null.
+// values returns the requested values. Missing values are null.
 func (c componentContext) values(asked []string) map[string]*node {
 	found := make(map[string]*node, len(asked))
 	for _, name := range asked {
@@ -50,8 +50,8 @@ func cutLast(text string, sep byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// fetchComponent reads templates/<name>.yml, or templates/<name>/template.yml, of
-// the project of a component.
+// fetchComponent reads templates/<name>.yml, or templates/<name>/template.yml, from the
+// project of a component.
 func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
 	missing := r.fail(q, "Component `%s` - content not found", q.location)
 	if r.src.Component == nil || r.src.Input.Files == nil {

@@ -1,11 +1,10 @@
 // Package config compiles the public CI YAML into a plan of jobs.
 //
-// Load reads the main file and what it includes, merges them and checks every
-// keyword; Plan evaluates the rules of the jobs for one pipeline; Lint does both
-// and returns all errors. The functions are pure: files, changes and variables
-// come from the caller, and there is no clock, database or git in here. For any
-// input the work ends and takes bounded memory; the caller's context limits the
-// time of a plan.
+// Load reads the main file and its includes, merges them and checks every keyword; Plan
+// evaluates the rules of the jobs for one pipeline; Lint does both and returns all errors.
+// The functions are pure: the caller provides files, changes and variables, and the
+// package uses no clock, database or git. For any input they end and use bounded memory;
+// the context of the caller limits the time of a plan.
 package config
 
 import (
@@ -14,12 +13,12 @@ import (
 	"fmt"
 )
 
-// Config is a configuration that was found good. It does not change, and may
-// be planned from several goroutines.
+// Config is a valid configuration. It is immutable, and may be planned from several
+// goroutines.
 type Config struct {
 	// Stages are all stages in order, .pre and .post among them.
 	Stages []string
-	// Variables are the default variables, with what a form shows of them.
+	// Variables are the default variables, with the data for the pipeline form.
 	Variables []DefaultVariable
 	// Included are the files that were included.
 	Included []Included
@@ -40,9 +39,9 @@ type DefaultVariable struct {
 	Options     []string
 }
 
-// Load reads and checks a configuration. It returns Errors, with all faults
-// of the author of the files, or NoPipeline when there are no jobs because the
-// rules of includes left them out; other errors come from the callbacks.
+// Load reads and checks a configuration. It returns Errors with all errors of the author
+// of the files, or NoPipeline if there are no jobs because the rules of includes excluded
+// them; other errors come from the callbacks.
 func Load(ctx context.Context, src Source) (*Config, error) {
 	l, err := load(ctx, src)
 	if err != nil {
@@ -57,16 +56,16 @@ func Load(ctx context.Context, src Source) (*Config, error) {
 	return l.config, nil
 }
 
-// MergedYAML writes the whole configuration as one file, includes, extends and
+// MergedYAML writes the whole configuration as one file, with includes, extends and
 // references resolved.
 func (c *Config) MergedYAML() (string, error) { return render(c.merged) }
 
-// loaded is the outcome of load. The config may be in part there when there
-// are errors: the linter shows what it can.
+// loaded is the result of load. If there are errors the config may be incomplete: CI Lint
+// shows what is there.
 type loaded struct {
 	config *Config
 	errs   Errors
-	empty  bool // there is nothing wrong but that includes were left out
+	empty  bool // the only error is that includes were excluded by their rules
 }
 
 func load(ctx context.Context, src Source) (*loaded, error) {

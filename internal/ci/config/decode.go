@@ -20,21 +20,21 @@ type decoder struct {
 	jobless  bool // there is no visible job
 }
 
-// spot is a keyword in messages: the path for machines, the words for users.
+// spot is a keyword in messages: key for programs, words for users.
 type spot struct{ key, words string }
 
-// entry is a keyword that has its own section: jobs:build:cache config.
+// entry is a keyword that has its own section, such as "jobs:build:cache config".
 func entry(loc, key string) spot { return whole(within(loc, key)) }
 
-// attribute is a keyword within a section: jobs:build:artifacts expire in.
+// attribute is a keyword within a section, such as "jobs:build:artifacts expire in".
 func attribute(loc, key string) spot {
 	return spot{within(loc, key), loc + " " + strings.ReplaceAll(key, "_", " ")}
 }
 
-// whole is a section itself.
+// whole is the section itself.
 func whole(loc string) spot { return spot{loc, loc + " config"} }
 
-// within is the path of a key; the root has no name.
+// within returns the path of a key; the root has no name.
 func within(loc, key string) string {
 	if loc == "" {
 		return key
@@ -128,7 +128,7 @@ func (d *decoder) isTrue(n *node, s spot) bool {
 	return v != nil && *v
 }
 
-// oneOf checks a text against the values that it may have.
+// oneOf checks a text against the allowed values.
 func (d *decoder) oneOf(n *node, s spot, values ...string) string {
 	if n == nil {
 		return ""
@@ -180,7 +180,7 @@ func (d *decoder) numbers(n *node, s spot) []int {
 	return out
 }
 
-// duration returns seconds.
+// duration returns a duration in seconds.
 func (d *decoder) duration(n *node, s spot, limit time.Duration) int64 {
 	if n == nil {
 		return 0
@@ -197,8 +197,8 @@ func (d *decoder) duration(n *node, s spot, limit time.Duration) int64 {
 	return 0
 }
 
-// durationText checks a duration that is kept as written. It may hold
-// variables, and be never, when the caller says so.
+// durationText checks a duration that is kept as written. If the caller allows it, it may
+// contain variables or be "never".
 func (d *decoder) durationText(n *node, s spot, variables, never bool) string {
 	switch {
 	case n == nil:
@@ -212,7 +212,7 @@ func (d *decoder) durationText(n *node, s spot, variables, never bool) string {
 	return n.text
 }
 
-// raw keeps a section as JSON. The tree is small: it passed the limits.
+// raw keeps a section as JSON. The tree is small, because the limits were checked before.
 func raw(n *node) json.RawMessage {
 	if n == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// common reads the keywords that default may have too, and notes which of them
-// are there.
+// common reads the keywords that default may also have, and records in set which of them
+// occur.
 func (d *decoder) common(n *node, loc string, j *Job, set map[string]bool) {
 	for _, key := range defaultKeys() {
 		v := n.get(key)
@@ -52,7 +52,7 @@ func (d *decoder) common(n *node, loc string, j *Job, set map[string]bool) {
 	}
 }
 
-// commands reads a script: a string, or lists of strings within each other.
+// commands reads a script: a string, or nested lists of strings.
 func (d *decoder) commands(n *node, s spot) []string {
 	if n == nil {
 		return nil
@@ -164,7 +164,7 @@ func (d *decoder) services(n *node, loc string) []Service {
 	return out
 }
 
-// retryReasons are the failures that retry:when may name.
+// retryReasons returns the failure reasons that retry:when accepts.
 func retryReasons() []string {
 	return []string{
 		"always", "unknown_failure", "script_failure", "api_failure", "stuck_or_timeout_failure",

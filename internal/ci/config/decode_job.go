@@ -24,7 +24,7 @@ func scriptKeys() []string {
 
 func bridgeKeys() []string { return append(processableKeys(), "trigger") }
 
-// job reads a definition; nil when it is no job at all.
+// job reads a job; nil if the entry is not a job at all.
 func (d *decoder) job(f field, defaults *defaults) *definition {
 	n := f.value
 	loc := "jobs:" + f.key
@@ -70,7 +70,7 @@ func (d *decoder) job(f field, defaults *defaults) *definition {
 	return def
 }
 
-// processable reads what jobs and bridges have in common.
+// processable reads the keywords that jobs and bridges share.
 func (d *decoder) processable(n *node, loc string, def *definition) {
 	d.textOrTexts(n.get("extends"), attribute(loc, "extends"))
 	def.Stage, def.at = "test", def.pos
@@ -93,14 +93,14 @@ func (d *decoder) processable(n *node, loc string, def *definition) {
 	d.conditions(n, loc, def)
 }
 
-// conditions reads what decides whether the job is part of a pipeline.
+// conditions reads the keywords that decide whether the job is part of a pipeline.
 func (d *decoder) conditions(n *node, loc string, def *definition) {
 	def.only = d.policy(n.get("only"), loc+":only")
 	def.except = d.policy(n.get("except"), loc+":except")
 	rules := n.get("rules")
 	if rules == nil {
-		// A job that says nothing is for branches and tags; so is one whose
-		// only names no refs.
+		// A job without rules runs for branches and tags, and so does a job whose only
+		// names no refs.
 		if def.only == nil && !d.config.workflow.hasRules {
 			def.only = &policy{}
 		}
@@ -130,7 +130,7 @@ func (d *decoder) conditions(n *node, loc string, def *definition) {
 	}
 }
 
-// allowFailure reads a boolean, or the exit codes that are no failure.
+// allowFailure reads a boolean, or the exit codes that do not count as a failure.
 func (d *decoder) allowFailure(n *node, loc string, def *definition) {
 	if n == nil {
 		def.AllowFailure = def.when == Manual
@@ -153,7 +153,7 @@ func (d *decoder) allowFailure(n *node, loc string, def *definition) {
 	def.AllowFailureExitCodes = d.numbers(n.get("exit_codes"), attribute(loc, "exit_codes"))
 }
 
-// script reads what only jobs with a script have.
+// script reads the keywords of jobs with a script.
 func (d *decoder) script(n *node, loc string, def *definition) {
 	def.Script = d.commands(n.get("script"), entry(loc, "script"))
 	if script := n.get("script"); script == nil || script.kind == list && len(script.items) == 0 || script.kind == text && script.text == "" {
@@ -190,7 +190,7 @@ func (d *decoder) script(n *node, loc string, def *definition) {
 	}
 }
 
-// bridge reads what only bridges have.
+// bridge reads the keywords of bridges.
 func (d *decoder) bridge(n *node, loc string, def *definition) {
 	def.Interruptible = d.truth(n.get("interruptible"), entry(loc, "interruptible"))
 	if trigger := n.get("trigger"); trigger != nil {
@@ -205,7 +205,7 @@ func (d *decoder) bridge(n *node, loc string, def *definition) {
 	}
 }
 
-// inherit says which defaults a job takes.
+// inherit returns a function that reports which defaults a job inherits.
 func (d *decoder) inherit(n *node, loc string, def *definition) func(key string) bool {
 	all := func(string) bool { return true }
 	if n == nil || !d.table(n, loc, "default", "variables") {

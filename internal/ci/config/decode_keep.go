@@ -15,8 +15,8 @@ var (
 	policyPattern      = regexp.MustCompile(`^(?:pull-push|push|pull|.*\$\w{1,255}.*)$`)
 )
 
-// reportTypes are the reports that artifacts may have; coverage_report is of
-// its own form.
+// reportTypes returns the types of artifacts:reports except coverage_report, which has its
+// own form.
 func reportTypes() []string {
 	return []string{
 		"junit", "dotenv", "codequality", "sast", "secret_detection", "dependency_scanning", "container_scanning",
@@ -112,7 +112,7 @@ func (d *decoder) caches(n *node, loc string) []Cache {
 	out := []Cache{}
 	for _, item := range items {
 		if item.kind == table && len(item.fields) == 0 {
-			continue // {} is to have none
+			continue // {} means no cache
 		}
 		if d.table(item, loc, "key", "untracked", "paths", "when", "policy", "unprotect", "fallback_keys") {
 			out = append(out, d.cache(item, loc))
@@ -174,7 +174,7 @@ func (d *decoder) cacheKey(n *node, loc string, c *Cache) {
 	}
 }
 
-// cacheKeyText checks a key: it becomes a directory of the runner.
+// cacheKeyText checks a cache key, which becomes the name of a directory of the runner.
 func (d *decoder) cacheKeyText(n *node, s spot) string {
 	path, err := url.QueryUnescape(n.text)
 	if err != nil {
@@ -285,7 +285,7 @@ func (d *decoder) assetLinks(n *node, loc string) {
 	}
 }
 
-// pages decides whether the job publishes a site: it says so, or is named so.
+// pages determines whether the job publishes a Pages site: by its keyword or its name.
 func (d *decoder) pages(n *node, loc string, def *definition) {
 	v := n.get("pages")
 	publish := d.text(n.get("publish"), attribute(loc, "publish"))
@@ -316,8 +316,8 @@ func (d *decoder) pages(n *node, loc string, def *definition) {
 	if def.Pages.Publish == "" {
 		def.Pages.Publish = "public"
 	}
-	// The site is an artifact, whether the job lists it or not. The artifacts
-	// may be those of default: they are shared.
+	// The site is always uploaded as an artifact, even if the job does not list it. The
+	// artifacts are copied, because they may be those of default, which jobs share.
 	a := Artifacts{}
 	if def.Artifacts != nil {
 		a = *def.Artifacts

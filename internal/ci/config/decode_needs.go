@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// needs reads what a job waits for.
+// needs reads the jobs that a job waits for.
 func (d *decoder) needs(n *node, loc string, def *definition) {
 	v := n.get("needs")
 	if v == nil {
 		return
 	}
 	def.needs = d.needList(v, loc+":needs", def)
-	// A bridge that mirrors a pipeline waits for that one, not for jobs.
+	// A bridge that mirrors a pipeline waits for that pipeline, not for jobs.
 	def.hasNeeds = def.MirrorPipeline == "" || len(def.needs) > 0
 	if len(def.CrossNeeds) > maxCrossNeeds {
 		d.fail(v.pos, entry(loc, "needs"), "must be less than or equal to %d", maxCrossNeeds)
@@ -45,7 +45,7 @@ func (d *decoder) needList(n *node, loc string, def *definition) []needSpec {
 	return out
 }
 
-// need reads one: a job of this pipeline is returned, others go to def.
+// need reads one need. It returns a job of this pipeline, and adds other needs to def.
 func (d *decoder) need(n *node, loc string, def *definition) *needSpec {
 	if n.kind == text {
 		if n.text == "" {
@@ -130,8 +130,8 @@ func (d *decoder) parallel(n *node, loc string, def *definition) {
 	}
 }
 
-// matrix returns the variables of each job: every combination of the values of
-// each entry, the first variable changing last.
+// matrix returns the variables of each job: all combinations of the values of each entry,
+// in which the last variable changes first.
 func (d *decoder) matrix(n *node, loc string, at Pos) [][]Variable {
 	if n == nil || n.kind != list {
 		d.fail(at, whole(loc), "should be an array of hashes")
@@ -233,8 +233,8 @@ func (d *decoder) trigger(n *node, loc string, def *definition) *Trigger {
 	return t
 }
 
-// triggerInclude checks the files of a child pipeline, and notes the jobs that
-// write them.
+// triggerInclude checks the files of a child pipeline, and records the jobs that generate
+// them.
 func (d *decoder) triggerInclude(n *node, loc string, def *definition) {
 	items := []*node{n}
 	if n.kind == list {

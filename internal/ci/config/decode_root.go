@@ -13,7 +13,7 @@ func rootKeys() []string {
 	}
 }
 
-// defaultKeys are the keywords that jobs take from default.
+// defaultKeys are the keywords that jobs inherit from default.
 func defaultKeys() []string {
 	return []string{
 		"before_script", "after_script", "image", "services", "cache", "interruptible", "timeout",
@@ -79,7 +79,7 @@ func (d *decoder) stages(n *node) []string {
 	return append(all, ".post")
 }
 
-// defaults reads default, and the keywords of it that may stand at the root.
+// defaults reads default, and those of its keywords that are allowed at the root.
 func (d *decoder) defaults(root *node) *defaults {
 	out := &defaults{}
 	out.set = map[string]bool{}
@@ -104,13 +104,13 @@ func (d *decoder) defaults(root *node) *defaults {
 	return out
 }
 
-// defaults are the keywords that a job without them takes.
+// defaults are the values for keywords that a job does not set.
 type defaults struct {
 	Job
 	set map[string]bool
 }
 
-// fill gives a job the defaults that it may inherit and has not set.
+// fill sets the keywords that a job inherits and has not set.
 func (f *defaults) fill(j *Job, has map[string]bool, inherits func(key string) bool) {
 	for key := range f.set {
 		if has[key] || !inherits(key) {
@@ -191,7 +191,7 @@ func (d *decoder) variables(n *node, loc string, keys ...string) []Variable {
 	return out
 }
 
-// variable reads one: a scalar, or a table of the given keys.
+// variable reads one variable: a scalar, or a table with the given keys.
 func (d *decoder) variable(f field, loc string, keys ...string) (Variable, bool) {
 	v := Variable{Key: f.key}
 	loc += ":" + f.key

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// ruleKinds is what rules of a section may have.
+// ruleKinds are the features that the rules of a section support.
 type ruleKinds struct {
 	keys  []string
 	whens []When
 }
 
-// rules reads a list of rules; lists within it are part of it.
+// rules reads a list of rules. Nested lists are flattened.
 func (d *decoder) rules(n *node, loc string, kinds ruleKinds) []*rule {
 	if n.kind != list {
 		d.fail(n.pos, attribute(loc, "rules"), "should be an array containing hashes and arrays of hashes")
@@ -60,7 +60,7 @@ func (d *decoder) rule(n *node, loc string, kinds ruleKinds) *rule {
 	r.autoCancel = d.autoCancel(n.get("auto_cancel"), loc+":auto_cancel")
 	if v := n.get("needs"); v != nil && slices.Contains(kinds.keys, "needs") {
 		var def definition
-		def.bridge = true // no artifacts of other pipelines here
+		def.bridge = true // artifacts of other pipelines are not allowed here
 		r.hasNeeds = true
 		r.needs = d.needList(v, loc+":needs", &def)
 		if def.MirrorPipeline != "" {
@@ -195,11 +195,11 @@ func (d *decoder) refs(p *policy, n *node, s spot) {
 	}
 }
 
-// patternAt is a pattern with a project after it; an @ within the pattern is
-// its own.
+// patternAt matches a pattern that is followed by @ and a project. An @ inside the pattern
+// does not count.
 var patternAt = regexp.MustCompile(`^(/(?:[^/\\]|\\.)*/[ismU]*)@(.+)$`)
 
-// splitRef parts the ref from the project in ref@group/project.
+// splitRef splits ref@group/project into the ref and the project.
 func splitRef(ref string) (name, project string) {
 	if !strings.HasPrefix(ref, "/") {
 		name, project, _ = strings.Cut(ref, "@")

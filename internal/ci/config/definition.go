@@ -1,9 +1,9 @@
 package config
 
-// definition is a job as the file has it: one or, with parallel, several jobs
-// of a plan, for which the rules are still to be asked.
+// definition is a job as written in the file. It becomes one job of a plan, or several with
+// parallel, unless its rules exclude it.
 type definition struct {
-	Job  // what does not depend on the pipeline; its Variables are its own
+	Job  // the fields that do not depend on the pipeline, with the job's own Variables
 	pos  Pos
 	at   Pos  // of its stage
 	when When // as written, may be empty
@@ -25,7 +25,7 @@ type definition struct {
 	generators      []string // jobs that write the configuration of a child pipeline
 }
 
-// needSpec is a need as written: the job may be a group.
+// needSpec is a need as written. It may name a group of parallel jobs.
 type needSpec struct {
 	Need
 	matrix [][]Variable // needs:parallel:matrix, or nil for all
@@ -46,7 +46,7 @@ type rule struct {
 	hasNeeds      bool
 	interruptible *bool
 	autoCancel    *AutoCancel
-	bare          bool // nothing but when
+	bare          bool // only when is set
 }
 
 type changes struct {
@@ -69,7 +69,7 @@ type policy struct {
 	hasRefs   bool
 }
 
-// workflow decides about the pipeline as a whole.
+// workflow are the rules of the whole pipeline.
 type workflow struct {
 	name       string
 	rules      []*rule
@@ -77,7 +77,7 @@ type workflow struct {
 	autoCancel AutoCancel
 }
 
-// AutoCancel says when jobs that no one waits for are canceled.
+// AutoCancel configures when redundant jobs are canceled.
 type AutoCancel struct {
 	// OnNewCommit is conservative, interruptible or none; empty is the default
 	// of the project.

@@ -12,18 +12,18 @@ import (
 const (
 	day  = 24 * time.Hour
 	week = 7 * day
-	// The public server counts a month as 30 days, and a year as 365.25.
+	// GitLab counts a month as 30 days, and a year as 365.25.
 	month = 30 * day
 	year  = 8766 * time.Hour
 )
 
-// maxDuration is beyond what anyone means, and within what fits.
+// maxDuration is the longest duration that is accepted.
 const maxDuration = 100 * year
 
 var durationWord = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)`)
 
-// ParseDuration reads a duration as users write it: 1h 30m, 2 weeks and 3 days,
-// 1:30:00, or 90, which are seconds.
+// ParseDuration parses a duration: 1h 30m, 2 weeks and 3 days, 1:30:00, or 90 for
+// seconds.
 func ParseDuration(in string) (time.Duration, error) {
 	rest := strings.ToLower(strings.TrimSpace(in))
 	if strings.Contains(rest, ":") {
@@ -48,7 +48,7 @@ func ParseDuration(in string) (time.Duration, error) {
 		rest = strings.TrimLeft(strings.TrimPrefix(rest, "and "), " ")
 	}
 	if sum > float64(maxDuration) {
-		return 0, errors.New("too long a duration")
+		return 0, errors.New("the duration is too long")
 	}
 	return time.Duration(math.Round(sum/float64(time.Second))) * time.Second, nil
 }
@@ -73,7 +73,7 @@ func durationUnit(word string) (time.Duration, bool) {
 	return 0, false
 }
 
-// clockDuration reads 1:30 as minutes and seconds, 1:30:00 with hours.
+// clockDuration parses 1:30 as minutes and seconds, and 1:30:00 with hours.
 func clockDuration(in string) (time.Duration, error) {
 	parts := strings.Split(in, ":")
 	if len(parts) > 3 {
@@ -87,7 +87,7 @@ func clockDuration(in string) (time.Duration, error) {
 		}
 		sum = sum*60 + time.Duration(n)*time.Second
 		if sum > maxDuration {
-			return 0, errors.New("too long a duration")
+			return 0, errors.New("the duration is too long")
 		}
 	}
 	return sum, nil

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// Pos is a place in a file of the configuration. Line and Column count from 1;
-// they are 0 where a fault has no place, such as a limit on the whole.
+// Pos is a position in a file of the configuration. Line and Column count from 1; they
+// are 0 if an error has no position, such as a limit on the whole configuration.
 type Pos struct {
 	File   string
 	Line   int
 	Column int
 }
 
-// Error is one fault, or one warning, of a configuration. It is for the author
-// of the file to see.
+// Error is an error or warning about a configuration, for the author of the file.
 type Error struct {
 	Pos
-	// Key is the path of the keyword at fault, as in jobs:build:script; empty
-	// for a fault of the whole.
+	// Key is the path of the keyword, such as jobs:build:script; empty for an error of
+	// the whole configuration.
 	Key string
-	// Message is the sentence as the public linter puts it.
+	// Message is the sentence as CI Lint of GitLab words it.
 	Message string
 }
 
-// Error returns the message with its place before it.
+// Error returns the message, preceded by its position.
 func (e *Error) Error() string {
 	switch {
 	case e.File == "":
@@ -35,10 +34,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// Errors are all faults that were found, up to a hundred.
+// Errors are all errors of a configuration, up to 100.
 type Errors []*Error
 
-// Error gives one fault a line.
+// Error returns one line for each error.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, one := range e {
@@ -47,7 +46,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Messages returns the sentences alone, as the public API lists them.
+// Messages returns the sentences without positions, as the API lists them.
 func (e Errors) Messages() []string {
 	messages := make([]string, len(e))
 	for i, one := range e {
@@ -56,14 +55,14 @@ func (e Errors) Messages() []string {
 	return messages
 }
 
-// NoPipeline is what Plan returns when the configuration is sound, but asks
-// for no pipeline here.
+// NoPipeline is the error of Plan if the configuration is valid, but results in no
+// pipeline.
 type NoPipeline struct {
-	// Filtered says that workflow:rules decided it; otherwise no job is left.
+	// Filtered reports that workflow:rules excluded the pipeline; otherwise no job is left.
 	Filtered bool
 }
 
-// Error returns the sentence that the author of the push is shown.
+// Error returns the sentence that is shown to the user who pushed.
 func (n *NoPipeline) Error() string {
 	if n.Filtered {
 		return "Pipeline filtered out by workflow rules."

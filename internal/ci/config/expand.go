@@ -6,20 +6,20 @@ import (
 	"svc/internal/expand"
 )
 
-// Expander puts the values of variables in place of $NAME, ${NAME} and %NAME%.
-// When the budget is used up it returns texts as they are written, and the budget
-// says why: callers ask for its error when they are done.
+// Expander replaces $NAME, ${NAME} and %NAME% by the values of variables. When the budget
+// is used up it returns texts unchanged; callers check the error of the budget when they
+// are done.
 type Expander struct{ engine expand.Expander }
 
-// Nested makes an expander that expands values by each other, however deep they
-// are nested. A value that refers to itself is inserted as it is written.
+// Nested returns an expander that also expands the values of variables, at any depth. A
+// value that refers to itself is inserted as written.
 func Nested(b *expand.Budget, variables Lookup) *Expander {
 	e := Flat(b, variables)
 	e.engine.Nested = escaped
 	return e
 }
 
-// Flat makes an expander that inserts values as they are written.
+// Flat returns an expander that inserts values as they are written.
 func Flat(b *expand.Budget, variables Lookup) *Expander {
 	return &Expander{expand.Expander{Budget: b, Syntax: unescaped, Variables: func(name string) (expand.Variable, bool) {
 		v, ok := variables(name)
@@ -30,7 +30,7 @@ func Flat(b *expand.Budget, variables Lookup) *Expander {
 // All expands a text. References to unknown variables become the empty string.
 func (e *Expander) All(text string) string { return e.engine.Text(text, false) }
 
-// Existing expands a text. References to unknown variables stay.
+// Existing expands a text. References to unknown variables are kept.
 func (e *Expander) Existing(text string) string { return e.engine.Text(text, true) }
 
 // Each is Existing for each text of a list.
@@ -42,7 +42,7 @@ func (e *Expander) Each(in []string) []string {
 	return out
 }
 
-// Value is the expanded value of a variable.
+// Value returns the expanded value of a variable.
 func (e *Expander) Value(name string) (string, error) { return e.engine.Value(name) }
 
 func unescaped(in string, with func(match, name string) string) string {
@@ -50,9 +50,9 @@ func unescaped(in string, with func(match, name string) string) string {
 }
 func escaped(in string, with func(match, name string) string) string { return replace(in, true, with) }
 
-// replace finds the references in a text from left to right. With escapes, $$
-// and %% are no start of a reference and stay as they are, for anyone who reads
-// the result last to undo; without, only the second sign counts.
+// replace finds the references in a text from left to right. With escapes, $$ and %% do
+// not start a reference and are kept, so that the last reader of the text can unescape
+// them; without escapes, the second sign starts a reference.
 func replace(in string, escapes bool, with func(match, name string) string) string {
 	if !strings.ContainsAny(in, "$%") {
 		return in
@@ -83,8 +83,8 @@ func replace(in string, escapes bool, with func(match, name string) string) stri
 	return out.String()
 }
 
-// referenceAt reads a reference that starts at the $ or % at the beginning of
-// the text: its name, and its length or 0.
+// referenceAt parses the reference at the beginning of a text that starts with $ or %: its
+// name, and its length or 0.
 func referenceAt(in string) (name string, size int) {
 	switch {
 	case in[0] == '%':
@@ -114,12 +114,11 @@ func nameAt(in string) string {
 	return in
 }
 
-// Resolve expands the values of variables by each other, however deep they are
-// nested, as they are handed to a job. Of two variables of one name the later
-// one counts, and the list holds it once. Raw values are not expanded, and a
-// name that no one knows, $$, and a reference to a file stay: the shell of the
-// job makes sense of them. It fails when values refer to each other in a
-// circle, or the budget is used up.
+// Resolve expands the values of variables by each other, at any depth, as they are passed
+// to a job. If two variables have the same name, the later one is used, and the result
+// contains the name once. Raw values are not expanded. Unknown names, $$ and references to
+// file variables are kept for the shell of the job. It fails if values refer to each other
+// in a cycle, or the budget is used up.
 func Resolve(b *expand.Budget, variables []Variable) ([]Variable, error) {
 	e := Nested(b, LookupIn(variables))
 	result := make([]Variable, 0, len(variables))

@@ -118,7 +118,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is resolved holds no more than references to what is not there.
+		// Resolved values refer only to variables that do not exist.
 		if len(out) != 3 {
 			t.Fatalf("%d variables", len(out))
 		}

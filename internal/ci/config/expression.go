@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Expression is a condition as in rules:if.
+// Expression is a condition of rules:if.
 type Expression struct{ root operand }
 
-// ParseExpression reads a condition: variables, strings, null and /patterns/,
-// compared by ==, !=, =~ and !~, joined by && and ||, with parentheses.
+// ParseExpression parses a condition: variables, strings, null and /patterns/, compared
+// with ==, !=, =~ and !~, combined with && and ||, with parentheses.
 func ParseExpression(in string) (*Expression, error) {
 	tokens, err := lex(in)
 	if err != nil {
@@ -26,11 +26,11 @@ func ParseExpression(in string) (*Expression, error) {
 	return &Expression{root}, nil
 }
 
-// True evaluates the condition. A value alone is true when it is more than
-// blanks. Values of variables are taken as they are, not expanded.
+// True evaluates the condition. A value on its own is true if it is not blank. The values
+// of variables are not expanded.
 func (e *Expression) True(variables Lookup) bool { return e.root.eval(variables).true() }
 
-// result is a value during evaluation: null, a text, a truth or a pattern.
+// result is a value during evaluation: null, a text, a boolean or a pattern.
 type result struct {
 	kind    resultKind
 	text    string
@@ -74,8 +74,8 @@ func (r result) equal(to result) bool {
 	return true
 }
 
-// matches holds a text against a pattern; known is false when the right side
-// is no pattern, nor a text that holds one.
+// matches matches a text against a pattern; known is false if the right side is neither
+// a pattern nor a text that contains one.
 func (r result) matches(right result) (match, known bool) {
 	p := right.pattern
 	if right.kind == words {
@@ -141,7 +141,7 @@ func (o operation) eval(variables Lookup) result {
 
 type expressionParser struct{ tokens []token }
 
-// next takes the next token if it is one of the operators.
+// next consumes the next token if it is one of the operators.
 func (p *expressionParser) next(operators ...string) (string, bool) {
 	if len(p.tokens) == 0 || p.tokens[0].value != nil {
 		return "", false

@@ -100,7 +100,7 @@ func FuzzExpression(f *testing.F) {
 		}
 		variables := LookupIn([]Variable{{Key: "A", Value: a}, {Key: "B", Value: b}})
 		got := e.True(variables)
-		// Parentheses around the whole change nothing.
+		// Parentheses around the expression change nothing.
 		wrapped, err := ParseExpression("(" + in + ")")
 		if err != nil {
 			if tokens, _ := lex(in); len(tokens) <= maxTokens-2 {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// extender lays jobs over those that they extend.
+// extender merges jobs with those that they extend.
 type extender struct {
 	root   *node
 	budget *budget
 	done   map[string]*node
-	levels map[string]int // of extends above a job that is done
+	levels map[string]int // the levels of extends of each resolved job
 }
 
 // extend resolves extends in every job of the configuration.
@@ -83,8 +83,8 @@ func (e *extender) job(name string, chain []string) (*node, error) {
 	return made, nil
 }
 
-// bases returns what a job extends. Values of a wrong type are left for the
-// check of the job to find.
+// bases returns the names of the jobs that a job extends. Values of a wrong type are
+// reported later, by the check of the job.
 func (e *extender) bases(n *node) []string {
 	of := n.get("extends")
 	switch {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// FuzzLoad takes any bytes as a CI file: the work ends, in time, with a plan or
-// with errors for the author, and the merged file says the same again.
+// FuzzLoad loads any bytes as a CI file: loading ends in time with a plan or with errors
+// for the author, and the merged file is equivalent to the original.
 func FuzzLoad(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(names) == 0 {
@@ -57,7 +57,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		for _, e := range faults {
 			if e.Message == "" {
-				t.Fatalf("a fault without words: %+v", e)
+				t.Fatalf("an error without a message: %+v", e)
 			}
 		}
 	})
@@ -70,7 +70,7 @@ func roundTrip(t *testing.T, root *node) {
 		t.Fatal(err)
 	}
 	if root.has("spec") {
-		return // it would be a header
+		return // it would be read as a header
 	}
 	limits := Limits{FileBytes: 1 << 30, Expanded: 1 << 30, Depth: 1000}
 	again, err := parse("again.yml", []byte(out), limits, newBudget(limits))
@@ -82,7 +82,7 @@ func roundTrip(t *testing.T, root *node) {
 	}
 }
 
-// bare is a tree without positions.
+// bare returns a tree without positions.
 func bare(n *node) any {
 	switch n.kind {
 	case list, reference:

@@ -7,15 +7,15 @@ import (
 	"svc/internal/glob"
 )
 
-// Glob is a pattern of paths as in rules:changes: * and ? stay within a
-// directory, **/ crosses directories, {a,b} is either, [a-z] a set, and a name
-// that starts with a dot is like any other.
+// Glob is a pattern of paths in rules:changes: * and ? do not match a slash, **/ matches
+// any number of directories, {a,b} matches alternatives, [a-z] a character class, and
+// names that start with a dot are not special.
 type Glob struct {
 	exact string    // a pattern without wildcards
 	match glob.Glob // nil for such a pattern
 }
 
-// ParseGlob reads a pattern. One that is invalid matches itself alone.
+// ParseGlob parses a pattern. An invalid pattern matches only itself.
 func ParseGlob(in string) Glob {
 	if !strings.ContainsAny(in, `*?[{\`) {
 		return Glob{exact: in}
@@ -25,7 +25,7 @@ func ParseGlob(in string) Glob {
 		return Glob{exact: in}
 	}
 	for i, pattern := range g {
-		// At the end two stars are like one.
+		// At the end of a pattern, ** is equivalent to *.
 		if pattern == "**" || strings.HasSuffix(pattern, "/**") {
 			g[i] = pattern[:len(pattern)-1]
 		}
@@ -41,7 +41,7 @@ func (g Glob) Match(path string) bool {
 	return g.match.Match(path)
 }
 
-// globs keeps patterns that have been read: jobs ask for the same ones.
+// globs caches parsed patterns, because jobs often share them.
 type globs map[string]Glob
 
 func (g globs) get(pattern string) Glob {
@@ -55,8 +55,8 @@ func (g globs) get(pattern string) Glob {
 	return glob
 }
 
-// anyMatch reports whether a path is meant by a pattern. After too many
-// comparisons it says yes.
+// anyMatch reports whether any path matches any pattern. It returns true after too many
+// comparisons.
 func (g globs) anyMatch(patterns, paths []string) bool {
 	patterns = slices.Compact(slices.Sorted(slices.Values(patterns)))
 	left, work := maxComparisons, maxMatching

@@ -73,8 +73,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A rule with patterns over very many paths is met, rather than worked on for
-// long; a plain name is always looked up.
+// TestGlobTooMany checks that a rule with many patterns and paths matches after too many
+// comparisons instead of taking long, and that plain names are always compared.
 func TestGlobTooMany(t *testing.T) {
 	t.Parallel()
 	paths := make([]string, maxComparisons+1)
@@ -82,17 +82,17 @@ func TestGlobTooMany(t *testing.T) {
 		paths[i] = fmt.Sprint("f", i)
 	}
 	if !(globs{}).anyMatch([]string{"x*"}, paths) {
-		t.Error("a pattern over too many paths is not met")
+		t.Error("a pattern does not match too many paths")
 	}
 	if (globs{}).anyMatch([]string{"x*"}, paths[:maxComparisons]) {
-		t.Error("a pattern is met by nothing")
+		t.Error("a pattern matches an empty list")
 	}
 	long := strings.Repeat("a*", 10_000)
 	if !(globs{}).anyMatch([]string{long}, slices.Repeat([]string{strings.Repeat("a", 1000)}, 30)) {
-		t.Error("a long pattern over long paths is not met")
+		t.Error("a long pattern does not match long paths")
 	}
 	if (globs{}).anyMatch([]string{"x"}, paths) {
-		t.Error("a name is met by nothing")
+		t.Error("a name matches an empty list")
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// scenario is what a case needs beside its YAML, in <name>.input.json.
+// scenario is the input of a case in addition to its YAML, from <name>.input.json.
 type scenario struct {
 	Source       string
 	Ref          string
@@ -30,7 +30,7 @@ type scenario struct {
 	Variables    map[string]string
 	Predefined   map[string]string
 	Masked       []string                     // names of variables
-	Changed      []string                     // nil: not known
+	Changed      []string                     // nil: unknown
 	Since        map[string][]string          // changed files by compare_to
 	Files        map[string]string            // of the project
 	Projects     map[string]map[string]string // files by project@ref
@@ -40,10 +40,10 @@ type scenario struct {
 	Versions     map[string]string // refs of components by project@version
 	Inputs       map[string]any
 	Limits       Limits
-	Lint         bool // the merged YAML and the includes, too
+	Lint         bool // also compare the merged YAML and the includes
 }
 
-// outcome is what the golden file holds.
+// outcome is the content of the golden file.
 type outcome struct {
 	Plan       *Plan       `json:"plan,omitempty"`
 	NoPipeline string      `json:"no_pipeline,omitempty"`
@@ -249,7 +249,7 @@ func read(files map[string]string, path string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// fakeFiles are repositories in memory; a commit is the ref it was found by.
+// fakeFiles are repositories in memory; the ID of a commit is the ref that was resolved.
 type fakeFiles struct{ s scenario }
 
 func (f fakeFiles) at(at Place) map[string]string {

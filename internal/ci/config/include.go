@@ -27,8 +27,7 @@ type request struct {
 	pos       Pos
 }
 
-// requests reads an item of include: the files that it asks for, none when its
-// rules say no.
+// requests returns the files that an item of include names; none if its rules exclude it.
 func (r *reader) requests(f file, item *node) ([]request, error) {
 	q := request{pos: item.pos}
 	if item.kind == text {
@@ -123,8 +122,8 @@ func (q *request) readInputs(n *node) error {
 	return nil
 }
 
-// located makes a request of each location, and of each file that a pattern
-// in a local one means.
+// located returns a request for each location, and for each file that matches a pattern in
+// a local location.
 func (r *reader) located(f file, q request, locations []string) ([]request, error) {
 	var all []request
 	for _, location := range locations {
@@ -160,7 +159,7 @@ func (r *reader) wildcard(f file, q request) ([]request, error) {
 		return nil, err
 	}
 	var all []request
-	// Here, unlike in rules, ** is any text: ci/**.yml is every file below ci.
+	// Unlike in rules, ** matches any text here: ci/**.yml matches every file below ci.
 	pattern := strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(q.location))
 	re, err := regexp.Compile(`(?s)^` + pattern + `$`)
 	if err != nil || len(pattern) > re2.MaxLength {
@@ -172,13 +171,13 @@ func (r *reader) wildcard(f file, q request) ([]request, error) {
 		}
 		q.location = p
 		if all = append(all, q); len(all) > r.limits.Includes {
-			break // the next one tells that there are too many
+			break // one more file shows that there are too many
 		}
 	}
 	return all, nil
 }
 
-// expandItem expands the variables in an include; its rules have been asked.
+// expandItem expands the variables in an include. Its rules were evaluated before.
 func (r *reader) expandItem(n *node) (*node, error) {
 	if err := r.budget.spend(nodeWeight+len(n.text), n.pos); err != nil {
 		return nil, err
@@ -212,7 +211,7 @@ func (r *reader) expandItem(n *node) (*node, error) {
 	return n, nil
 }
 
-// passes asks include:rules.
+// passes evaluates include:rules.
 func (r *reader) passes(f file, n *node) (bool, error) {
 	if n == nil {
 		return true, nil
@@ -320,7 +319,7 @@ func (r *reader) checked(q request, content []byte, err error, what string) ([]b
 	return content, nil
 }
 
-// stringsOf returns a text, or a list of texts.
+// stringsOf returns the strings of a text or of a list of texts.
 func stringsOf(n *node) ([]string, bool) {
 	switch {
 	case n == nil:

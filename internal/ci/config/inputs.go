@@ -2,8 +2,7 @@ package config
 
 import "context"
 
-// FormInput is what a form asks for that starts a pipeline of a file with
-// spec:inputs.
+// FormInput is an input of spec:inputs in the form that starts a pipeline.
 type FormInput struct {
 	Name        string
 	Kind        string // string, number, boolean or array
@@ -13,21 +12,20 @@ type FormInput struct {
 	Needed      bool // it has no default
 }
 
-// Header is what the header of a file says of it.
+// Header is the header of a file.
 type Header struct {
 	Description string
 	Inputs      []FormInput
 }
 
-// Inputs reads which inputs the main file asks for. The errors are those of
-// ReadHeader.
+// Inputs returns the inputs of the main file. The errors are those of ReadHeader.
 func Inputs(ctx context.Context, src Source) ([]FormInput, error) {
 	h, err := ReadHeader(ctx, src)
 	return h.Inputs, err
 }
 
-// ReadHeader reads the header of the main file; it is empty if there is none. It
-// returns *Error for a file that is broken; other errors come from the callbacks.
+// ReadHeader reads the header of the main file; it is empty if there is none. It returns
+// *Error if the file is invalid; other errors come from the callbacks.
 func ReadHeader(ctx context.Context, src Source) (Header, error) {
 	limits := src.Limits.withDefaults()
 	r := newReader(ctx, src, limits)

@@ -13,7 +13,7 @@ type instance struct {
 
 func (def *definition) instanceCount() int { return max(1, def.count, len(def.matrix)) }
 
-// instances returns the jobs of a definition: itself, or those of parallel.
+// instances returns the jobs of a definition: one, or those of parallel.
 func (def *definition) instances() []instance {
 	var out []instance
 	switch {
@@ -41,8 +41,7 @@ func (def *definition) instances() []instance {
 	return out
 }
 
-// matches reports whether an instance is one of those that a need with a matrix
-// wants.
+// matches reports whether an instance is selected by a need with a matrix.
 func (p *Parallel) matches(rows [][]Variable) bool {
 	if p == nil {
 		return false

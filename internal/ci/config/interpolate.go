@@ -16,17 +16,17 @@ const (
 	maxFunctions = 3       // in one block
 )
 
-// interpolator puts values in place of $[[ inputs.name ]] and $[[ component.name ]].
+// interpolator replaces $[[ inputs.name ]] and $[[ component.name ]] by their values.
 type interpolator struct {
 	inputs    map[string]*node
 	component map[string]*node
 	variables Lookup // for expand_vars
 	expands   *expand.Budget
 	budget    *budget
-	done      map[*node]*node // aliases are worked on once
+	done      map[*node]*node // so that aliases are processed once
 }
 
-// tree works on keys and values alike.
+// tree interpolates keys and values.
 func (p *interpolator) tree(n *node) (*node, error) {
 	if made, ok := p.done[n]; ok {
 		return made, nil
@@ -77,7 +77,7 @@ func (p *interpolator) fresh(n *node) (*node, error) {
 	return n, nil
 }
 
-// scalar keeps the type of an input that is the whole of a value.
+// scalar keeps the type of an input if the block is the whole value.
 func (p *interpolator) scalar(n *node) (*node, error) {
 	in := strings.TrimSpace(n.text)
 	if strings.HasPrefix(in, "$[[") && strings.Index(in, "]]") == len(in)-2 {
@@ -131,7 +131,7 @@ func (p *interpolator) text(in string, pos Pos) (string, error) {
 	}
 }
 
-// block evaluates inputs.name | function | function, or component.name likewise.
+// block evaluates inputs.name | function | function, or component.name in the same way.
 func (p *interpolator) block(in string, pos Pos) (*node, error) {
 	refuse := func(format string, args ...any) error {
 		return failAt(pos, "", "interpolation interrupted by errors, "+format, args...)
@@ -198,7 +198,7 @@ func (p *interpolator) call(name string, v *node) (string, error) {
 	return out, p.expands.Err()
 }
 
-// cut takes length characters of a text from an offset.
+// cut returns length characters of a text, starting at an offset.
 func cut(in string, offset, length int) string {
 	for ; offset > 0 && in != ""; offset-- {
 		_, size := utf8.DecodeRuneInString(in)
@@ -212,7 +212,7 @@ func cut(in string, offset, length int) string {
 	return in[:end]
 }
 
-// posixEscape makes a text one word for a shell, without quotes around it.
+// posixEscape escapes a text as one word for a shell, without quotes around it.
 func posixEscape(in string) string {
 	if in == "" {
 		return "''"

@@ -2,35 +2,35 @@ package config
 
 import "encoding/json"
 
-// When says in which case a job runs.
+// When is the condition under which a job runs.
 type When string
 
-// The cases.
+// The conditions.
 const (
-	OnSuccess When = "on_success" // no job of earlier stages, or needed, failed
+	OnSuccess When = "on_success" // no earlier or needed job failed
 	OnFailure When = "on_failure" // at least one failed
 	Always    When = "always"
-	Manual    When = "manual"  // someone starts it
-	Delayed   When = "delayed" // some time after it could run
-	Never     When = "never"   // in rules only: the job is left out
+	Manual    When = "manual"  // a user starts it
+	Delayed   When = "delayed" // after a delay
+	Never     When = "never"   // in rules only: the job is excluded
 )
 
-// Job is a job of a plan. It is stored as JSON: its tags do not change. What
-// the runner gets holds variables unexpanded; the runner expands them.
+// Job is a job of a plan. It is stored as JSON, so its tags must not change. Fields for
+// the runner contain variables, which the runner expands.
 type Job struct {
-	// Name is unique in the pipeline. Jobs of one definition with parallel
-	// share a Group, which is the name without the suffix.
+	// Name is unique in the pipeline. Jobs of one definition with parallel share a Group,
+	// the name without the suffix.
 	Name  string `json:"name"`
 	Group string `json:"group"`
 	Stage string `json:"stage"`
-	// StageIndex is the place of the stage among all of Config.Stages.
+	// StageIndex is the index of the stage in Config.Stages.
 	StageIndex int `json:"stage_index"`
-	// Parallel says which of its group the job is.
+	// Parallel is the place of the job in its group.
 	Parallel *Parallel `json:"parallel,omitempty"`
 
-	// Trigger is set for a bridge, which starts another pipeline instead of a
-	// script. MirrorPipeline is set for a bridge that takes over the state of
-	// the latest pipeline of that project.
+	// Trigger is set for a bridge, which starts another pipeline instead of running a
+	// script. MirrorPipeline is set for a bridge that mirrors the status of the latest
+	// pipeline of that project.
 	Trigger        *Trigger `json:"trigger,omitempty"`
 	MirrorPipeline string   `json:"mirror_pipeline,omitempty"`
 
@@ -46,30 +46,30 @@ type Job struct {
 	When         When  `json:"when"`
 	StartIn      int64 `json:"start_in,omitempty"` // seconds, for Delayed
 	AllowFailure bool  `json:"allow_failure"`
-	// AllowFailureExitCodes are the exit codes that a script may fail with.
+	// AllowFailureExitCodes are the exit codes of the script that count as allowed failures.
 	AllowFailureExitCodes []int  `json:"allow_failure_exit_codes,omitempty"`
 	ManualConfirmation    string `json:"manual_confirmation,omitempty"`
 	Retry                 *Retry `json:"retry,omitempty"`
 	Timeout               int64  `json:"timeout,omitempty"` // seconds; 0 is the project's
-	// Interruptible is nil when the file does not say.
+	// Interruptible is nil if the keyword is missing.
 	Interruptible *bool `json:"interruptible,omitempty"`
-	// ResourceGroup has its variables expanded.
+	// ResourceGroup is the name with its variables expanded.
 	ResourceGroup string `json:"resource_group,omitempty"`
 
-	// Needs are the jobs that this one waits for. Nil: all of the stages
-	// before; empty: none.
+	// Needs are the jobs that this job waits for. Nil means all jobs of earlier stages;
+	// empty means none.
 	Needs []Need `json:"needs,omitzero"`
 	// CrossNeeds are artifacts of other pipelines that are downloaded.
 	CrossNeeds []CrossNeed `json:"cross_needs,omitempty"`
-	// Dependencies are the jobs whose artifacts are downloaded. Nil: those of
-	// Needs that want it, or all of the stages before; empty: none.
+	// Dependencies are the jobs whose artifacts are downloaded. Nil means those of Needs
+	// that request artifacts, or all jobs of earlier stages; empty means none.
 	Dependencies []string `json:"dependencies,omitzero"`
 
 	Environment *Environment `json:"environment,omitempty"`
 	Artifacts   *Artifacts   `json:"artifacts,omitempty"`
 	Cache       []Cache      `json:"cache,omitempty"`
-	// Coverage is the pattern between its slashes that finds the coverage in
-	// the log; Regexp compiles it.
+	// Coverage is the pattern, without its slashes, that finds the coverage in the log;
+	// Regexp compiles it.
 	Coverage string             `json:"coverage,omitempty"`
 	Secrets  map[string]Secret  `json:"secrets,omitempty"`
 	IDTokens map[string]IDToken `json:"id_tokens,omitempty"`
@@ -84,20 +84,20 @@ type Job struct {
 type Parallel struct {
 	Index int `json:"index"`
 	Total int `json:"total"`
-	// Matrix are the variables of this job out of parallel:matrix, which are
-	// among its Variables too.
+	// Matrix are the variables of this job from parallel:matrix, which are also in its
+	// Variables.
 	Matrix []Variable `json:"matrix,omitempty"`
 }
 
-// Need is a job of the same pipeline that another waits for.
+// Need is a job of the same pipeline that another job waits for.
 type Need struct {
 	Job       string `json:"job"`
 	Artifacts bool   `json:"artifacts"`
 	Optional  bool   `json:"optional,omitempty"`
 }
 
-// CrossNeed is a job of another pipeline: the latest of a project at a ref, or
-// the one of the same project with the number that Pipeline holds.
+// CrossNeed is a job of another pipeline: the latest of a project at a ref, or that of
+// the pipeline of the same project whose ID is in Pipeline.
 type CrossNeed struct {
 	Project   string `json:"project,omitempty"`
 	Ref       string `json:"ref,omitempty"`
@@ -116,23 +116,23 @@ type Image struct {
 	Name       string   `json:"name"`
 	Entrypoint []string `json:"entrypoint,omitzero"`
 	PullPolicy []string `json:"pull_policy,omitempty"`
-	// Docker and Kubernetes are for these executors.
+	// Docker and Kubernetes are options for these executors.
 	Docker     *DockerOptions     `json:"docker,omitempty"`
 	Kubernetes *KubernetesOptions `json:"kubernetes,omitempty"`
 }
 
-// DockerOptions are for the Docker executor.
+// DockerOptions are options for the Docker executor.
 type DockerOptions struct {
 	Platform string `json:"platform,omitempty"`
 	User     string `json:"user,omitempty"`
 }
 
-// KubernetesOptions are for the Kubernetes executor.
+// KubernetesOptions are options for the Kubernetes executor.
 type KubernetesOptions struct {
 	User string `json:"user,omitempty"`
 }
 
-// Service is a container beside that of the job.
+// Service is a container that runs next to the container of a job.
 type Service struct {
 	Image
 	Alias     string     `json:"alias,omitempty"`
@@ -140,26 +140,26 @@ type Service struct {
 	Variables []Variable `json:"variables,omitempty"`
 }
 
-// Retry says how often, and in which cases, a failed job is run again.
+// Retry configures how often, and after which failures, a job is retried.
 type Retry struct {
 	Max       int      `json:"max"`
-	When      []string `json:"when,omitempty"` // reasons of failure; none is always
+	When      []string `json:"when,omitempty"` // failure reasons; empty means all
 	ExitCodes []int    `json:"exit_codes,omitempty"`
 }
 
-// Environment is what a job deploys to.
+// Environment is the environment that a job deploys to.
 type Environment struct {
 	Name   string `json:"name"`          // variables expanded
-	URL    string `json:"url,omitempty"` // as written: a job may set its variables
+	URL    string `json:"url,omitempty"` // as written, because a job may set its variables
 	Action string `json:"action"`        // start, stop, prepare, verify, access
 	OnStop string `json:"on_stop,omitempty"`
-	// AutoStopIn is as written; it may hold variables.
+	// AutoStopIn is as written; it may contain variables.
 	AutoStopIn string          `json:"auto_stop_in,omitempty"`
 	Tier       string          `json:"deployment_tier,omitempty"`
 	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
 }
 
-// Artifacts are the files that a job leaves behind.
+// Artifacts are the files that a job uploads.
 type Artifacts struct {
 	Name      string   `json:"name,omitempty"`
 	Paths     []string `json:"paths,omitempty"`
@@ -169,12 +169,12 @@ type Artifacts struct {
 	ExpireIn  string   `json:"expire_in,omitempty"` // as written, or never
 	ExposeAs  string   `json:"expose_as,omitempty"`
 	Access    string   `json:"access,omitempty"` // all, developer, maintainer, none
-	// Reports are paths by type of report: junit, dotenv …
+	// Reports are the paths of reports by type: junit, dotenv …
 	Reports        map[string][]string `json:"reports,omitempty"`
 	CoverageReport *CoverageReport     `json:"coverage_report,omitempty"`
 }
 
-// CoverageReport is a report of covered lines.
+// CoverageReport is a report of line coverage.
 type CoverageReport struct {
 	Format string `json:"coverage_format"` // cobertura or jacoco
 	Path   string `json:"path"`
@@ -182,8 +182,8 @@ type CoverageReport struct {
 
 // Cache is a set of files that is kept between jobs.
 type Cache struct {
-	// Key is a text, unless KeyFiles name files whose last change makes the
-	// key, with KeyPrefix before it.
+	// Key is a text. If KeyFiles is set, the key is computed from the last change of
+	// these files, after KeyPrefix.
 	Key          string   `json:"key,omitempty"`
 	KeyFiles     []string `json:"key_files,omitempty"`
 	KeyPrefix    string   `json:"key_prefix,omitempty"`
@@ -195,16 +195,16 @@ type Cache struct {
 	FallbackKeys []string `json:"fallback_keys,omitempty"`
 }
 
-// Secret is a secret that the runner fetches from a vault.
+// Secret is a secret that the runner fetches from a secrets provider.
 type Secret struct {
-	// Provider is the kind of vault; Config its settings.
+	// Provider is the type of the provider, Config its settings.
 	Provider string          `json:"provider"`
 	Config   json.RawMessage `json:"config"`
 	File     *bool           `json:"file,omitempty"`
 	Token    string          `json:"token,omitempty"`
 }
 
-// IDToken is a token that a job can show to others.
+// IDToken is a token with which a job authenticates to other services.
 type IDToken struct {
 	Audience []string `json:"aud"`
 }
@@ -213,20 +213,20 @@ type IDToken struct {
 type Trigger struct {
 	Project  string          `json:"project,omitempty"`
 	Branch   string          `json:"branch,omitempty"`
-	Strategy string          `json:"strategy,omitempty"` // depend, mirror or nothing
+	Strategy string          `json:"strategy,omitempty"` // depend, mirror or empty
 	Include  json.RawMessage `json:"include,omitempty"`  // see Trigger.Content
 	Forward  Forward         `json:"forward"`
 	Inputs   json.RawMessage `json:"inputs,omitempty"`
 }
 
-// Forward says which variables the other pipeline gets.
+// Forward selects the variables that the downstream pipeline gets.
 type Forward struct {
 	YAMLVariables     bool `json:"yaml_variables"`
 	PipelineVariables bool `json:"pipeline_variables"`
 }
 
-// Content is the configuration of a child pipeline, a file that includes what
-// the trigger names.
+// Content returns the configuration of a child pipeline: a file that includes the files
+// of the trigger.
 func (t *Trigger) Content() []byte {
 	if t.Include == nil {
 		return nil
@@ -234,7 +234,7 @@ func (t *Trigger) Content() []byte {
 	return []byte(`{"include":` + string(t.Include) + `}`) // JSON is YAML
 }
 
-// Release is a release that a job makes.
+// Release is a release that a job creates.
 type Release struct {
 	TagName     string          `json:"tag_name"`
 	TagMessage  string          `json:"tag_message,omitempty"`

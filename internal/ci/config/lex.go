@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxTokens is the longest condition.
+// maxTokens is the maximum number of tokens of a condition.
 const maxTokens = 200
 
-// token is a piece of a condition: a value, or the sign in text.
+// token is a token of a condition: a value, or an operator in text.
 type token struct {
 	text  string
 	value operand
@@ -67,7 +67,7 @@ func wordAt(in string) string {
 	return in[:end]
 }
 
-// lexPattern reads /expression/flags; a slash within is written \/.
+// lexPattern reads /expression/flags; a slash in the expression is escaped as \/.
 func lexPattern(in string) (token, error) {
 	end := 0
 	for i := 1; i < len(in) && end == 0; i++ {

@@ -1,20 +1,20 @@
 package config
 
-// Limits keep a configuration within what a server can bear. A zero field
-// means the default.
+// Limits bound the resources that a configuration can use. A zero field means the
+// default.
 type Limits struct {
 	FileBytes  int // one file as written
 	TotalBytes int // all files as written
-	// Expanded is the size of the configuration after aliases, includes,
-	// extends and references; a small file can ask for gigabytes.
+	// Expanded is the size of the configuration after aliases, includes, extends and
+	// references are resolved; a small file can expand to gigabytes.
 	Expanded int
-	Depth    int // tables and lists within each other
-	Includes int // files, each time that they are included
+	Depth    int // levels of nested tables and lists
+	Includes int // included files, counted each time
 	Jobs     int // jobs of one pipeline
 	Needs    int // jobs that one job needs
 }
 
-// DefaultLimits are those of the public server, or near them.
+// DefaultLimits returns limits that are equal or close to those of GitLab.com.
 func DefaultLimits() Limits {
 	return Limits{
 		FileBytes:  2 << 20,
@@ -49,34 +49,34 @@ const (
 	maxExtends      = 10  // levels of extends
 	maxReferences   = 10  // levels of !reference
 	maxNesting      = 10  // levels of lists in a script or in rules
-	maxIncludeDepth = 100 // files that include each other in a chain
+	maxIncludeDepth = 100 // length of a chain of includes
 	maxErrors       = 100 // reported at once
 	maxName         = 255 // characters of a job's name
-	maxParallel     = 200 // jobs that one definition makes
+	maxParallel     = 200 // jobs of one definition
 	maxCrossNeeds   = 5   // artifacts of other pipelines that one job needs
 	maxCaches       = 4
 	maxTags         = 50
 	maxCacheFiles   = 2
 	maxFallbackKeys = 5
-	// maxInstances is how many jobs a configuration makes before rules are
-	// evaluated. Each takes tens of kilobytes to compile, even if the rules
-	// leave no more than Limits.Jobs of them.
+	// maxInstances is the maximum number of jobs before rules are evaluated. Each job
+	// takes tens of kilobytes to compile, even if the rules leave no more than
+	// Limits.Jobs of them.
 	maxInstances = 5_000
-	// maxComparisons is how many paths are held against patterns before a rule
-	// counts as met, as on the public server.
+	// maxComparisons is the number of comparisons of paths with patterns after which a
+	// rule counts as matched, as on GitLab.
 	maxComparisons = 50_000
-	// maxMatching bounds the same by the work of it: the sum of the lengths of
-	// patterns times those of paths. Long patterns take long.
+	// maxMatching limits the cost of these comparisons: the sum of the lengths of the
+	// patterns times that of the paths.
 	maxMatching = 500_000_000
 )
 
-// budget bounds the work of putting a configuration together: every node that
-// is made or copied costs something.
+// budget limits the work of assembling a configuration: every node that is created or
+// copied has a cost.
 type budget struct{ left int }
 
 func newBudget(l Limits) *budget { return &budget{left: l.Expanded} }
 
-// spend fails when the work has become too much.
+// spend returns an error when the budget is used up.
 func (b *budget) spend(n int, at Pos) error {
 	b.left -= n
 	if b.left < 0 {
@@ -85,7 +85,7 @@ func (b *budget) spend(n int, at Pos) error {
 	return nil
 }
 
-// check refuses a tree that is too large to walk.
+// check returns an error if a tree is too large to be walked.
 func (l Limits) check(root *node) error {
 	switch {
 	case root.weight > l.Expanded:

@@ -5,22 +5,22 @@ import (
 	"errors"
 )
 
-// LintResult is all that is to be said of a configuration.
+// LintResult is the result of CI Lint.
 type LintResult struct {
 	// Errors is empty if the configuration is valid. A NoPipeline is one of them.
 	Errors   Errors
 	Warnings Errors
-	// MergedYAML is empty when the files could not be put together.
+	// MergedYAML is empty if the files could not be merged.
 	MergedYAML string
 	Included   []Included
-	// Jobs are those of the file or, when a pipeline was planned, of the plan.
+	// Jobs are those of the file or, if a pipeline was simulated, those of the plan.
 	Jobs []LintJob
 }
 
-// Valid reports whether a pipeline would be made.
+// Valid reports whether a pipeline would be created.
 func (r *LintResult) Valid() bool { return len(r.Errors) == 0 }
 
-// LintJob is a job as the linter shows it.
+// LintJob is a job in the result of CI Lint.
 type LintJob struct {
 	Name         string
 	Stage        string
@@ -105,7 +105,7 @@ func (j *Job) lint() LintJob {
 	return out
 }
 
-// lint shows the jobs of a definition for which no rules have been asked.
+// lint returns the jobs of a definition without evaluating its rules.
 func (def *definition) lint() []LintJob {
 	one := def.Job.lint()
 	if one.When = def.when; one.When == "" {

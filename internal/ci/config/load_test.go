@@ -16,14 +16,15 @@ import (
 
 var errDisk = errors.New("disk on fire")
 
-// brokenFiles fail in a way that is no one's mistake in YAML.
+// brokenFiles fail with an error that is not caused by the YAML.
 type brokenFiles struct{}
 
 func (brokenFiles) Read(context.Context, Place, string, int) ([]byte, error) { return nil, errDisk }
 func (brokenFiles) Paths(context.Context, Place) ([]string, error)           { return nil, errDisk }
 func (brokenFiles) Find(context.Context, string, string) (Place, error)      { return Place{}, errDisk }
 
-// A fault of the server is distinguished from one of the author.
+// TestLoadFaults checks that errors of the server are distinguished from errors in the
+// configuration.
 func TestLoadFaults(t *testing.T) {
 	t.Parallel()
 	for _, yml := range []string{
@@ -69,7 +70,7 @@ func TestLoadMainFile(t *testing.T) {
 	}
 }
 
-// The caller's deadline ends the work.
+// TestCanceled checks that loading and planning stop at the deadline of the caller.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,8 +88,8 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// One configuration serves many pipelines at once, and callbacks are asked
-// once for each plan.
+// TestPlanConcurrently plans one configuration from several goroutines, and checks that
+// callbacks are called once per plan.
 func TestPlanConcurrently(t *testing.T) {
 	t.Parallel()
 	var yml strings.Builder
@@ -125,7 +126,7 @@ func TestPlanConcurrently(t *testing.T) {
 	group.Wait()
 }
 
-// What is stored of a job comes back the same.
+// TestJobJSON checks that jobs are unchanged after they were stored and read.
 func TestJobJSON(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/*.yml")
@@ -197,7 +198,7 @@ func TestTriggerContent(t *testing.T) {
 	}
 }
 
-// Lint of a plan tells what a push would give.
+// TestLintPlan checks that CI Lint with a plan reports what a push would create.
 func TestLintPlan(t *testing.T) {
 	t.Parallel()
 	for yml, want := range map[string]string{
@@ -224,7 +225,7 @@ func TestLintPlan(t *testing.T) {
 	}
 }
 
-// Every masked value is kept out of what an author sees.
+// TestMasked checks that error messages contain no masked values.
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	s := scenario{Variables: map[string]string{"S": "verysecret"}, Masked: []string{"S"}}

@@ -12,15 +12,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is one file: what it asks for, and what it says.
+// document is a parsed file: its header and its content.
 type document struct {
 	spec    *node // the inputs of the header; nil without a header
 	header  bool
 	content *node
-	twice   []*Error // keys that are there twice
+	twice   []*Error // duplicate keys
 }
 
-// parse reads a file. Aliases are shared, not copied.
+// parse parses a file. Aliases are shared, not copied.
 func parse(file string, src []byte, l Limits, b *budget) (*document, error) {
 	if len(src) > l.FileBytes {
 		return nil, failAt(Pos{File: file}, "", "The YAML file `%s` is larger than %d bytes", file, l.FileBytes)
@@ -58,7 +58,7 @@ func parse(file string, src []byte, l Limits, b *budget) (*document, error) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntaxError puts the reader's error into the words of the linter.
+// syntaxError converts an error of the YAML parser to a message as in CI Lint.
 func syntaxError(file string, err error) *Error {
 	message := err.Error()
 	line := 0
@@ -66,7 +66,7 @@ func syntaxError(file string, err error) *Error {
 		message = message[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
 	}
-	// The parser counts lines from 0 here, and leaves out the first.
+	// For these errors the parser counts lines from 0 and omits line 0.
 	late := []string{
 		"did not find expected key", "did not find expected '-' indicator", "did not find expected ',' or",
 		"did not find expected node content", "did not find expected <", "found undefined tag handle", "found duplicate",
@@ -81,7 +81,7 @@ type converter struct {
 	file   string
 	budget *budget
 	done   map[*yaml.Node]*node // of anchors
-	busy   map[*yaml.Node]bool  // anchors that are being read: an alias to one is a circle
+	busy   map[*yaml.Node]bool  // anchors that are being read: an alias to one is a cycle
 	twice  []*Error
 }
 
@@ -162,7 +162,7 @@ func (c *converter) sequence(y *yaml.Node, pos Pos) (*node, error) {
 	return newList(reference, items, pos), nil
 }
 
-// inspect prints a list of texts as messages do: ["a", "b"].
+// inspect formats a list of texts as messages do: ["a", "b"].
 func inspect(items []*node) string {
 	quoted := make([]string, len(items))
 	for i, item := range items {
@@ -171,8 +171,8 @@ func inspect(items []*node) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// mapping reads a table. Keys of its own win over those merged in by <<; of
-// the merged ones the first wins.
+// mapping reads a table. Its own keys override those that are merged with <<; of merged
+// keys, the first wins.
 func (c *converter) mapping(y *yaml.Node, pos Pos) (*node, error) {
 	var fields []field
 	at := make(map[string]int, len(y.Content)/2)
@@ -233,8 +233,8 @@ func (c *converter) mergeKey(fields []field, at map[string]int, from *node) ([]f
 	return fields, nil
 }
 
-// symbolName returns a key. A plain key with a leading colon is a symbol of Ruby,
-// which old files have: ":image" is "image".
+// symbolName returns a key. A plain key with a leading colon is a Ruby symbol, which old
+// files contain: ":image" means "image".
 func symbolName(key *yaml.Node) string {
 	name, ok := strings.CutPrefix(key.Value, ":")
 	if !ok || key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || !symbolPattern.MatchString(name) {

@@ -10,8 +10,8 @@ import (
 
 var regexpPattern = regexp.MustCompile(`(?s)^/(.*)/([ismU]*)$`)
 
-// Regexp reads a pattern as it is written in the CI file: /expression/flags,
-// with the flags i, s, m and U, in the syntax of RE2.
+// Regexp parses a pattern of the CI file: /expression/flags, with the flags i, s, m and U,
+// in RE2 syntax.
 func Regexp(in string) (*regexp.Regexp, error) {
 	body, _, err := checkPattern(in)
 	if err != nil {
@@ -20,15 +20,15 @@ func Regexp(in string) (*regexp.Regexp, error) {
 	return regexp.Compile(body)
 }
 
-// looksLikePattern reports whether a text stands between slashes.
+// looksLikePattern reports whether a text is enclosed in slashes.
 func looksLikePattern(in string) bool { return regexpPattern.MatchString(in) }
 
-// checkPattern returns the pattern in the syntax of package regexp and the
-// steps that it takes, without compiling it.
+// checkPattern returns the pattern in the syntax of package regexp and its number of
+// steps, without compiling it.
 func checkPattern(in string) (body string, steps int, err error) {
 	m := regexpPattern.FindStringSubmatch(in)
 	if m == nil {
-		return "", 0, errors.New("a pattern must stand between slashes")
+		return "", 0, errors.New("a pattern must be enclosed in slashes")
 	}
 	body = strings.ReplaceAll(m[1], `\/`, "/")
 	if m[2] != "" {
@@ -38,8 +38,8 @@ func checkPattern(in string) (body string, steps int, err error) {
 	return body, steps, err
 }
 
-// storedPattern is a pattern of a condition. Those that take little are kept
-// compiled; what is kept stays in proportion to the file.
+// storedPattern is a pattern of a condition. Small patterns are kept compiled, so that the
+// memory stays proportional to the file.
 type storedPattern struct {
 	body     string
 	compiled *regexp.Regexp

@@ -8,23 +8,23 @@ import (
 	"strconv"
 )
 
-// Plan is a pipeline to be made.
+// Plan is a pipeline that is to be created.
 type Plan struct {
 	// Name is workflow:name with its variables expanded; empty without one.
 	Name       string     `json:"name,omitempty"`
 	AutoCancel AutoCancel `json:"auto_cancel,omitzero"`
-	// Variables are the default variables of the YAML, with those of the rule
-	// of the workflow that was met.
+	// Variables are the default variables of the YAML, with those of the workflow rule
+	// that matched.
 	Variables []Variable `json:"variables,omitempty"`
-	// Stages are those that have jobs, in order.
+	// Stages are the stages that have jobs, in order.
 	Stages []string `json:"stages"`
-	// Jobs are in the order of their stages and, within one, of the file.
+	// Jobs are ordered by stage and, within a stage, as in the file.
 	Jobs []Job `json:"jobs"`
 }
 
-// Plan asks the rules of a configuration for a pipeline. It returns NoPipeline
-// when there is none to be made, and Errors when the jobs that are left do not
-// fit together; other errors come from the callbacks.
+// Plan evaluates the rules of a configuration for a pipeline. It returns NoPipeline if no
+// job is left or workflow:rules exclude the pipeline, and Errors if the jobs that are left
+// do not fit together; other errors come from the callbacks.
 func (c *Config) Plan(ctx context.Context, in Input) (*Plan, error) {
 	p := &planner{
 		config: c,
@@ -52,7 +52,7 @@ func (c *Config) Plan(ctx context.Context, in Input) (*Plan, error) {
 	return p.finish()
 }
 
-// planner makes one plan.
+// planner creates one plan.
 type planner struct {
 	config    *Config
 	scope     *scope
@@ -65,7 +65,7 @@ type planner struct {
 	errs      Errors
 }
 
-// planned is a job that the rules let through.
+// planned is a job that the rules include.
 type planned struct {
 	Job
 	def   *definition
@@ -73,7 +73,7 @@ type planned struct {
 	dag   bool
 }
 
-// explain distinguishes errors of the author from those of the callbacks.
+// explain separates errors of the author from errors of the callbacks.
 func (p *planner) explain(err error) error {
 	var fault *Error
 	var none *NoPipeline
@@ -108,7 +108,8 @@ func (p *planner) workflow() error {
 	}
 	p.plan.Variables = p.defaults
 	variables := layered(p.high, LookupIn(p.defaults), p.low)
-	// Everyone who may see the pipeline reads its name.
+	// The name is visible to all users who can see the pipeline, so masked values are
+	// removed.
 	name := mask(Nested(p.scope.expands, variables).All(w.name), p.scope.in.Predefined, p.scope.in.Variables)
 	p.plan.Name = cut(name, 0, maxName)
 	return p.scope.expanded(Pos{})
@@ -124,7 +125,7 @@ func overrideCancel(base, over AutoCancel) AutoCancel {
 	return base
 }
 
-// definition asks the rules of each job of a definition.
+// definition evaluates the rules for each job of a definition.
 func (p *planner) definition(def *definition) error {
 	inherited := p.inherited(def)
 	for _, i := range def.instances() {
@@ -176,7 +177,7 @@ func (p *planner) inherited(def *definition) []Variable {
 	return some
 }
 
-// variables are what the rules of a job see.
+// variables returns the variables that the rules of a job can use.
 func (p *planner) variables(j *planned) Lookup {
 	own := []Variable{
 		{Key: "CI_JOB_NAME", Value: j.Name},
@@ -190,8 +191,8 @@ func (p *planner) variables(j *planned) Lookup {
 	return layered(p.high, LookupIn(own, j.Variables), p.low)
 }
 
-// decide reports whether a job is part of the pipeline, and sets what its rule
-// says.
+// decide reports whether a job is part of the pipeline, and applies the attributes of
+// its rule.
 func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 	def := j.def
 	if !def.hasRules {
@@ -229,7 +230,7 @@ func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 	return true, nil
 }
 
-// expand puts variables in where the server itself uses the value.
+// expand expands variables in the fields that the server itself uses.
 func (p *planner) expand(j *planned) error {
 	variables := p.variables(j)
 	full, flat := Nested(p.scope.expands, variables), Flat(p.scope.expands, variables)
@@ -246,7 +247,7 @@ func (p *planner) expand(j *planned) error {
 	}
 	j.ResourceGroup = full.All(j.ResourceGroup)
 	if j.Environment != nil {
-		e := *j.Environment // the one of the definition is shared
+		e := *j.Environment // the original is shared with the definition
 		e.Name = full.All(e.Name)
 		j.Environment = &e
 	}
@@ -264,7 +265,7 @@ func (p *planner) fail(j *planned, key, format string, args ...any) {
 	}
 }
 
-// finish puts the jobs into the order of their stages.
+// finish sorts the jobs by stage.
 func (p *planner) finish() (*Plan, error) {
 	real := false
 	p.plan.Stages = []string{}
@@ -276,7 +277,7 @@ func (p *planner) finish() (*Plan, error) {
 		}
 		real = real || j.Stage != ".pre" && j.Stage != ".post"
 	}
-	// The first and the last stage stand around something, not alone.
+	// A pipeline needs at least one job outside .pre and .post.
 	if !real {
 		return nil, &NoPipeline{}
 	}

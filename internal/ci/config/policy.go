@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// allows asks only: every part of it must be met.
+// allows evaluates only: every part of it must match.
 func (s *scope) allows(p *policy, variables Lookup) (bool, error) {
 	if p == nil {
 		return true, nil
@@ -19,7 +19,7 @@ func (s *scope) allows(p *policy, variables Lookup) (bool, error) {
 	return true, nil
 }
 
-// forbids asks except: one part that is met is enough.
+// forbids evaluates except: one matching part is enough.
 func (s *scope) forbids(p *policy, variables Lookup) (bool, error) {
 	if p == nil {
 		return false, nil
@@ -61,11 +61,11 @@ func (s *scope) isRef(ref string) bool {
 	return err == nil && re.MatchString(s.in.Ref)
 }
 
-// plural is the word that only and except have for a source.
+// plural returns the keyword of a source in only and except.
 func plural(source string) string {
 	switch source {
 	case "":
-		return "\x00" // no ref is named so
+		return "\x00" // no ref has this name
 	case "push":
 		return "pushes"
 	case "external_pull_request_event":

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// reader reads the main file and what it includes.
+// reader reads the main file and its includes.
 type reader struct {
 	ctx       context.Context
 	src       Source
@@ -22,7 +22,7 @@ type reader struct {
 	included  []Included
 	warnings  Errors
 	bytes     int
-	filtered  bool // rules left an include out
+	filtered  bool // rules excluded an include
 }
 
 func newReader(ctx context.Context, src Source, limits Limits) *reader {
@@ -38,21 +38,21 @@ func newReader(ctx context.Context, src Source, limits Limits) *reader {
 	return r
 }
 
-// file is a piece of YAML and where it comes from.
+// file is YAML content with its origin.
 type file struct {
 	name   string
 	at     Place // for include:local within
 	local  bool  // at is a project whose files can be read
 	inputs map[string]*node
-	loose  map[string]bool // inputs that came as text
-	asked  Pos             // the include
+	loose  map[string]bool // inputs whose type is not known yet
+	asked  Pos             // position of the include
 	depth  int
 	path   string // of a component
 
 	component componentContext
 }
 
-// content is that of the main file.
+// content returns the content of the main file.
 func (r *reader) content() ([]byte, error) {
 	name := r.src.Path
 	content := r.src.Content
@@ -75,7 +75,7 @@ func (r *reader) content() ([]byte, error) {
 	return content, nil
 }
 
-// main reads the configuration with all its includes.
+// main reads the main file and merges its includes.
 func (r *reader) main() (*node, error) {
 	name := r.src.Path
 	content, err := r.content()
@@ -102,7 +102,7 @@ func (r *reader) main() (*node, error) {
 	return root, nil
 }
 
-// read parses a file, fills its inputs in, and lays it over its includes.
+// read parses a file, fills in its inputs, and merges it over its includes.
 func (r *reader) read(f file, content []byte) (*node, error) {
 	if r.bytes += len(content); r.bytes > r.limits.TotalBytes {
 		return nil, failAt(f.asked, "include", "Total size of the configuration is larger than %d bytes", r.limits.TotalBytes)
@@ -145,8 +145,8 @@ func (r *reader) interpolate(f file, doc *document) (*node, error) {
 	return root, r.limits.check(root)
 }
 
-// include reads the files that a file includes, in order, each laid over the
-// ones before it, and the file itself over all of them.
+// include reads the includes of a file in order and merges them; later files override
+// earlier ones, and the file itself overrides all of them.
 func (r *reader) include(f file, root *node) (*node, error) {
 	asked := root.get("include")
 	merged := newTable(nil, root.pos)
@@ -199,13 +199,13 @@ func (r *reader) one(f file, q request, merged *node) (*node, error) {
 	return nil, r.fail(q, "Included file `%s` does not have valid YAML syntax!", q.location)
 }
 
-// fail refuses an include. Its message shows no masked value.
+// fail returns the error of an include, without masked values.
 func (r *reader) fail(q request, format string, args ...any) *Error {
 	message := mask(fmt.Sprintf(format, args...), r.src.Input.Predefined, r.src.Input.Variables)
 	return &Error{Pos: q.pos, Key: "include", Message: message}
 }
 
-// flatten returns the items of a list and of the lists within.
+// flatten returns the items of a list and of its nested lists.
 func flatten(n *node, levels int) []*node {
 	if !slices.ContainsFunc(n.items, func(i *node) bool { return i.kind == list }) || levels == 0 {
 		return n.items

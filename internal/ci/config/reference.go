@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// referrer puts what !reference tags name in their place.
+// referrer replaces !reference tags by what they refer to.
 type referrer struct {
 	root   *node
 	budget *budget

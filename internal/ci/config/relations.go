@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// relations checks what jobs say of stages and of each other.
+// relations checks what jobs refer to: stages and other jobs.
 func (d *decoder) relations() {
 	instances := map[string]*definition{}
 	for _, def := range d.config.jobs {
@@ -63,7 +63,7 @@ func (d *decoder) relate(def *definition, instances map[string]*definition) {
 	d.stopJob(def)
 }
 
-// find returns the definition of a job, a group or one of it.
+// find returns the definition of a job, of a parallel group, or of a job of such a group.
 func (d *decoder) find(name string, instances map[string]*definition) *definition {
 	if def := d.config.byName[name]; def != nil {
 		return def
@@ -83,7 +83,7 @@ func (d *decoder) earlier(def *definition, pos Pos, name, what string, optional 
 		}
 		return
 	}
-	// The other one may come later in the file: its stage is not known yet.
+	// The other job may come later in the file: its stage is not known yet.
 	if slices.Index(d.config.Stages, other.Stage) > def.StageIndex {
 		d.complain(def, pos, key, "%s %s is not defined in current or prior stages", what, name)
 	}

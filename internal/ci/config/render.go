@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// render writes a tree as YAML, always in the same way: keys keep their order.
+// render writes a tree as YAML in a canonical form that keeps the order of keys.
 func render(n *node) (string, error) {
 	var out bytes.Buffer
 	out.WriteString("---\n")
@@ -80,8 +80,8 @@ func floatLiteral(printed string) string {
 	return printed
 }
 
-// textNode quotes what would be read as something else. Script lines of
-// several lines stay readable.
+// textNode quotes texts that would be read as another type. Multi-line scripts are written
+// as blocks.
 func textNode(s string, block bool) *yaml.Node {
 	y := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	k, _ := resolve(s)

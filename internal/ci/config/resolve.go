@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// resolve finds the jobs that are needed among those that the rules let
-// through.
+// resolve resolves the needs and dependencies of jobs among the jobs that the rules
+// include.
 func (p *planner) resolve() {
 	for i := range p.jobs {
 		j := &p.jobs[i]
@@ -48,7 +48,7 @@ func (p *planner) resolveNeeds(j *planned) {
 	}
 }
 
-// targets returns the jobs that a need means: one, or those of a group.
+// targets returns the jobs of a need: one, or those of a group.
 func (p *planner) targets(spec needSpec) []string {
 	if i, ok := p.names[spec.Job]; ok && spec.matrix == nil {
 		return []string{p.jobs[i].Name}
@@ -62,8 +62,8 @@ func (p *planner) targets(spec needSpec) []string {
 	return names
 }
 
-// resolveDependencies leaves out what is not in the pipeline: no one waits for
-// a dependency.
+// resolveDependencies removes dependencies that are not in the pipeline. Unlike needs,
+// jobs do not wait for them.
 func (p *planner) resolveDependencies(j *planned) {
 	names := []string{}
 	for _, name := range j.Dependencies {
@@ -76,11 +76,11 @@ func (p *planner) resolveDependencies(j *planned) {
 	j.Dependencies = names
 }
 
-// circles finds jobs that wait for each other. Jobs of later stages are never
-// needed, but rules:needs can make a circle within a stage.
+// circles finds jobs that wait for each other. A job cannot need jobs of later stages,
+// but rules:needs can create a cycle within a stage.
 func (p *planner) circles() {
 	waiting := make([]int, len(p.jobs))
-	needed := make([][]int, len(p.jobs)) // by whom
+	needed := make([][]int, len(p.jobs)) // the jobs that need each job
 	for i, j := range p.jobs {
 		for _, n := range j.Needs {
 			waiting[i]++

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// The CI file is YAML 1.1 as the public server reads it: yes and on are true,
-// 0755 is octal, 1.10 is the number 1.1. A reader of the 1.2 kind would give
-// jobs other values of their variables.
+// CI files are YAML 1.1 as GitLab reads it: yes and on are true, 0755 is octal, 1.10 is
+// the number 1.1. A YAML 1.2 parser would give variables other values.
 var (
 	octalPattern   = regexp.MustCompile(`^[-+]?0[0-7_,]+$`)
 	decimalPattern = regexp.MustCompile(`^[-+]?(?:0|[1-9](?:[0-9]|,[0-9]|_[0-9])*)$`)
@@ -22,7 +21,7 @@ var (
 	sexagesimalPattern = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9]){1,2}$`)
 )
 
-// resolve finds what a plain scalar is, and how its value is printed.
+// resolve returns the kind of a plain scalar and its value as text.
 func resolve(plain string) (kind, string) {
 	if plain == "" || plain == "~" {
 		return null, ""
@@ -63,8 +62,8 @@ func resolve(plain string) (kind, string) {
 
 func ungrouped(s string) string { return strings.NewReplacer("_", "", ",", "").Replace(s) }
 
-// wholeNumber prints an integer in decimal. Digits of great number stay text:
-// no one counts with them, and printing them again takes long.
+// wholeNumber formats an integer in decimal. Integers with very many digits stay text,
+// because they are not used as numbers and formatting them takes long.
 func wholeNumber(plain, prefix string, base int) (kind, string) {
 	if len(plain) > 100 {
 		return text, plain
@@ -92,7 +91,7 @@ func fraction(plain string) (kind, string) {
 	return float, printFloat(f)
 }
 
-// printFloat writes a number as the public server does: 1.0, 0.5, 1.0e+16.
+// printFloat formats a number as GitLab does: 1.0, 0.5, 1.0e+16.
 func printFloat(f float64) string {
 	if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
 		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
@@ -127,7 +126,7 @@ func sexagesimal(plain string) (kind, string) {
 	return integer, strconv.FormatInt(sign*sum, 10)
 }
 
-// unpack reads a !!binary scalar.
+// unpack decodes a !!binary scalar.
 func unpack(packed string) string {
 	raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(packed), ""))
 	if err != nil {

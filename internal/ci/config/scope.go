@@ -10,8 +10,8 @@ import (
 	"svc/internal/expand"
 )
 
-// scope answers what rules ask of a pipeline, and asks the caller for each
-// thing once.
+// scope provides the data that the rules of a pipeline refer to. It calls each callback
+// once per argument.
 type scope struct {
 	ctx     context.Context
 	in      *Input
@@ -55,8 +55,8 @@ func (s *scope) paths(at Place) ([]string, error) {
 	return paths, nil
 }
 
-// match returns the first rule that is met, or nil; files are looked for at the
-// place. A rule that cannot be asked is an *Error.
+// match returns the first rule that matches, or nil; at is the place whose files
+// rules:exists looks up. A rule that cannot be evaluated is an *Error.
 func (s *scope) match(rules []*rule, at Place, variables Lookup) (*rule, error) {
 	for _, r := range rules {
 		if err := s.ctx.Err(); err != nil {
@@ -124,7 +124,7 @@ func (s *scope) touches(c *changes, pos Pos, variables Lookup) (bool, error) {
 	return s.globs.anyMatch(patterns, files.paths), nil
 }
 
-// exists reports whether a file of rules:exists is there.
+// exists reports whether a file of rules:exists exists.
 func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 	e := r.exists
 	if e.project != "" {
@@ -146,7 +146,7 @@ func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 		if glob.match != nil {
 			continue
 		}
-		// A plain name is looked up: the list may be long.
+		// A plain name is looked up, because the list may be long.
 		if _, found := slices.BinarySearch(paths, p); found {
 			return true, nil
 		}
@@ -184,8 +184,8 @@ func (s *scope) place(e *exists, pos Pos, variables Lookup) (Place, error) {
 	return at, nil
 }
 
-// expanded fails when variables were asked for too much: an error of the author
-// of the file, unless the context has ended.
+// expanded returns an error if the expansion of variables exceeded its budget: an error of
+// the author of the file, unless the context has ended.
 func (s *scope) expanded(pos Pos) error {
 	err := s.expands.Err()
 	if errors.Is(err, expand.ErrLimit) {

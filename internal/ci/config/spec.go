@@ -16,22 +16,22 @@ type inputSpec struct {
 	name    string
 	pos     Pos
 	kind    string // string, number, boolean, array
-	fill    *node  // the default; nil when a value must be given
+	fill    *node  // the default; nil if the input is required
 	options []*node
 	regex   string
-	// description is for a form that starts a pipeline.
+	// description is for the pipeline form.
 	description string
 }
 
 // headerSpec is the header of a file.
 type headerSpec struct {
 	inputs []inputSpec
-	// component are the values of the component that the file asks for.
+	// component are the component values that the file requests.
 	component   []string
 	description string
 }
 
-// componentValues are what a file can know of the component that it is.
+// componentValues are the values that a component can request.
 var componentValues = []string{"name", "sha", "version", "reference"}
 
 // readSpec reads the header of a file.
@@ -164,7 +164,7 @@ func unknownKey(n *node, known ...string) (string, Pos) {
 	return "", Pos{}
 }
 
-// check reports whether a value fits; what is "default" or "provided".
+// check returns an error if a value is not valid; what is "default" or "provided".
 func (s inputSpec) check(v *node, what string) error {
 	fits := false
 	article := "a " + s.kind
@@ -196,7 +196,7 @@ func (s inputSpec) check(v *node, what string) error {
 	return nil
 }
 
-// cast makes of a list of texts what the type of the input asks for.
+// cast converts texts to the type of the input.
 func (s inputSpec) cast(v *node) *node {
 	one := ""
 	if len(v.items) > 0 {
@@ -225,8 +225,8 @@ func (s inputSpec) cast(v *node) *node {
 	return newScalar(k, printed, v.pos)
 }
 
-// fillInputs joins the values given with the defaults; those of loose came as
-// text.
+// fillInputs combines the given values with the defaults. loose are the inputs whose
+// values were given as texts.
 func fillInputs(specs []inputSpec, given map[string]*node, loose map[string]bool, at Pos) (map[string]*node, error) {
 	values := make(map[string]*node, len(specs))
 	for _, s := range specs {
@@ -243,7 +243,7 @@ func fillInputs(specs []inputSpec, given map[string]*node, loose map[string]bool
 		case s.fill != nil:
 			values[s.name] = s.fill
 		default:
-			if at.Line == 0 { // no one included the file: it starts the pipeline
+			if at.Line == 0 { // the file is not included: it is the main file
 				at = s.pos
 			}
 			return nil, failAt(at, "header:spec:inputs:"+s.name, "`%s` input: required value has not been provided", s.name)
@@ -262,7 +262,7 @@ func fillInputs(specs []inputSpec, given map[string]*node, loose map[string]bool
 	return values, nil
 }
 
-// nodeOf makes a node of a value as package encoding/json gives it.
+// nodeOf converts a value as package encoding/json decodes it to a node.
 func nodeOf(v any, pos Pos) (*node, error) {
 	switch v := v.(type) {
 	case nil:

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// kind is what a node is.
+// kind is the kind of a node.
 type kind uint8
 
 const (
@@ -20,19 +20,19 @@ const (
 	reference // a !reference tag, until it is resolved
 )
 
-// A node is a piece of a configuration. Nodes are shared and never changed once
-// they are made: an alias costs nothing until someone walks the tree, and no one
-// walks a tree whose weight is over the limit.
+// A node is a part of a configuration. Nodes are shared and immutable: an alias costs
+// nothing until the tree is walked, and trees whose weight is over the limit are not
+// walked.
 type node struct {
 	kind   kind
-	text   string // a scalar, as it is printed
+	text   string // of a scalar
 	items  []*node
 	fields []field
-	index  map[string]int // of the fields, when there are many
+	index  map[string]int // of the fields, if there are many
 	pos    Pos
-	weight int  // bytes that the expanded tree would take, about
+	weight int  // approximate size of the expanded tree in bytes
 	height int  // levels below
-	tagged bool // there is a reference within
+	tagged bool // it contains a reference
 }
 
 type field struct {
@@ -80,7 +80,7 @@ func (n *node) hold(child *node, key int) {
 	n.tagged = n.tagged || child.tagged
 }
 
-// find returns the place of a field, or -1.
+// find returns the index of a field, or -1.
 func (n *node) find(key string) int {
 	if n.index != nil {
 		if i, ok := n.index[key]; ok {
@@ -91,8 +91,8 @@ func (n *node) find(key string) int {
 	return slices.IndexFunc(n.fields, func(f field) bool { return f.key == key })
 }
 
-// get returns the value of a field, nil when there is none or when it is null:
-// to set a keyword to null is to not set it.
+// get returns the value of a field; nil if it is missing or null, because a keyword that
+// is null counts as not set.
 func (n *node) get(key string) *node {
 	if n == nil || n.kind != table {
 		return nil
@@ -104,7 +104,7 @@ func (n *node) get(key string) *node {
 	return n.fields[i].value
 }
 
-// has reports whether a table has the key, be it null.
+// has reports whether a table has the key, even with a null value.
 func (n *node) has(key string) bool { return n != nil && n.kind == table && n.find(key) >= 0 }
 
 // keyPos returns the position of the key of a field; that of the node if there is
@@ -125,7 +125,7 @@ func (n *node) number() (int64, bool) {
 	return v, err == nil
 }
 
-// without is the table less one field.
+// without returns a copy of the table without a field.
 func (n *node) without(key string) *node {
 	i := n.find(key)
 	if i < 0 {
@@ -134,7 +134,7 @@ func (n *node) without(key string) *node {
 	return newTable(slices.Delete(slices.Clone(n.fields), i, i+1), n.pos)
 }
 
-// merge lays over on base: tables are merged key by key, all else is replaced.
+// merge merges over into base: tables are merged key by key, other values are replaced.
 func merge(base, over *node, b *budget) (*node, error) {
 	if base.kind != table || over.kind != table {
 		return over, nil

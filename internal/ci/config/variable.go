@@ -10,19 +10,19 @@ import (
 type Variable struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// Raw says that $ in the value is a dollar, not a reference.
+	// Raw disables the expansion of references in the value.
 	Raw bool `json:"raw,omitempty"`
-	// File says that jobs get the name of a file that holds the value.
+	// File passes the value as a file: the variable contains its path.
 	File bool `json:"file,omitempty"`
-	// Masked says that the value must not be shown in a message or a log.
+	// Masked hides the value in messages and logs.
 	Masked bool `json:"masked,omitempty"`
 }
 
 // Lookup finds a variable by name.
 type Lookup func(name string) (Variable, bool)
 
-// LookupIn finds variables in lists; of two of one name the later one counts,
-// in a list and among lists.
+// LookupIn finds variables in lists. If a name occurs several times, within a list or in
+// several lists, the last occurrence is used.
 func LookupIn(lists ...[]Variable) Lookup {
 	size := 0
 	for _, l := range lists {
@@ -40,7 +40,7 @@ func LookupIn(lists ...[]Variable) Lookup {
 	}
 }
 
-// layered asks the lookups in turn; the first that knows the name answers.
+// layered calls the lookups in order, and returns the first variable that is found.
 func layered(lookups ...Lookup) Lookup {
 	return func(name string) (Variable, bool) {
 		for _, l := range lookups {
@@ -52,7 +52,7 @@ func layered(lookups ...Lookup) Lookup {
 	}
 }
 
-// overlay sets variables in a list and keeps its order; new ones come last.
+// overlay sets variables in a list. It keeps the order; new variables come last.
 func overlay(base, over []Variable) []Variable {
 	if len(over) == 0 {
 		return base
@@ -73,7 +73,7 @@ func overlay(base, over []Variable) []Variable {
 	return result
 }
 
-// mask takes the values of masked variables out of a message.
+// mask removes the values of masked variables from a message.
 func mask(message string, variables ...[]Variable) string {
 	for _, l := range variables {
 		for _, v := range l {

@@ -59,8 +59,8 @@ func (s *Service) Agent(ctx context.Context, by actor.Actor, ref project.Ref, id
 	return findAgent(ctx, s.DB, p, id)
 }
 
-// CreateAgent registers an agent, for Maintainers and above. Invalid if the name
-// is, or is taken.
+// CreateAgent registers an agent, for Maintainers and above. Invalid if the name is
+// invalid or taken.
 func (s *Service) CreateAgent(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Agent, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Service) AgentsFor(ctx context.Context, p *project.Project, environment
 	return agents, groups, nil
 }
 
-// agentAccess is the part of an agent's configuration that says who may use it.
+// agentAccess is the part of an agent's configuration that grants access to it.
 type agentAccess struct {
 	CIAccess struct {
 		Projects []agentGrant `yaml:"projects"`
@@ -189,7 +189,7 @@ func (g *agentGrant) covers(environment string) bool {
 
 const maxAgentConfig = 1 << 20
 
-// agentConfig reads the configuration of an agent. A missing or invalid one
+// agentConfig reads the configuration of an agent. If it is missing or invalid, it
 // grants nothing.
 func (s *Service) agentConfig(ctx context.Context, a *Agent) (agentAccess, error) {
 	var access agentAccess

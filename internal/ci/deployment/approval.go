@@ -15,13 +15,13 @@ import (
 	"svc/internal/user"
 )
 
-// Approval is what a user decided about a deployment to a protected environment.
+// Approval is an approval or rejection of a deployment to a protected environment.
 type Approval struct {
 	ID           int64
 	DeploymentID int64
 	UserID       int64
 	RuleID       *int64 // the approval rule that it is limited to
-	Approved     bool   // else rejected
+	Approved     bool   // otherwise rejected
 	Comment      string
 	CreatedAt    time.Time
 
@@ -30,13 +30,13 @@ type Approval struct {
 
 // ApprovalRule is an approval rule with the approvals that count for it.
 type ApprovalRule struct {
-	*EnvironmentRule        // nil: those who may deploy
+	*EnvironmentRule        // nil: users who may deploy
 	Environment      string // name of the protected environment
 	Required         int64
 	Approvals        []*Approval
 }
 
-// Pending is how many approvals are missing.
+// Pending returns the number of missing approvals.
 func (r *ApprovalRule) Pending() int64 { return max(r.Required-int64(len(r.Approvals)), 0) }
 
 // Review is the state of the approvals of a deployment.
@@ -45,7 +45,7 @@ type Review struct {
 	Approvals []*Approval // all, with rejections
 }
 
-// Pending is how many approvals are missing.
+// Pending returns the number of missing approvals.
 func (r *Review) Pending() int64 {
 	var n int64
 	for _, rule := range r.Rules {
@@ -110,7 +110,7 @@ func (s *Service) counts(ctx context.Context, by actor.Actor, p *project.Project
 	return s.MayDeploy(ctx, by, p, list)
 }
 
-// Gate is whether a deployment may run.
+// Gate reports whether a deployment may run.
 type Gate struct {
 	Allowed bool // the user may deploy
 	Waiting bool // for approvals
@@ -182,9 +182,9 @@ func (s *Service) GetWithReview(ctx context.Context, by actor.Actor, in project.
 	return d, r, err
 }
 
-// Decision is the answer of a user to a blocked deployment.
+// Decision is the approval or rejection of a blocked deployment by a user.
 type Decision struct {
-	Approve       bool // else reject
+	Approve       bool // otherwise reject
 	Comment       string
 	RepresentedAs string // name of the user, group or role of a rule
 }

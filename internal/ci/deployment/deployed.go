@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// Changes are the commits that a deployment brought to its environment: those of
-// SHA without those of Before.
+// Changes are the commits that a deployment brought to its environment: those of SHA
+// that are not in Before.
 type Changes struct {
 	Ref    string
 	SHA    string

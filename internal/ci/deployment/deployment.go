@@ -52,7 +52,7 @@ type Deployment struct {
 
 // Filter selects deployments.
 type Filter struct {
-	Environment    string // its name
+	Environment    string // name
 	Status         Status
 	UpdatedAfter   *time.Time
 	UpdatedBefore  *time.Time
@@ -106,8 +106,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in project.Ref, id in
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Create records a deployment without a job, for Developers and above. Invalid if
-// the status is, or the commit or the ref does not exist.
+// Create records a deployment without a job, for Developers and above. Invalid if the
+// status is invalid, or the commit or the ref does not exist.
 func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {

@@ -127,8 +127,8 @@ func (s *Service) Environment(ctx context.Context, by actor.Actor, in project.Re
 	return e, nil
 }
 
-// CreateEnvironment creates an environment, for Developers and above. Invalid if
-// the name is, or is taken.
+// CreateEnvironment creates an environment, for Developers and above. Invalid if the
+// name is invalid or taken.
 func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in project.Ref, name string, c EnvironmentChange) (*Environment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -191,8 +191,8 @@ func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in proj
 	return nil
 }
 
-// ChangeEnvironment locks an environment, changes and saves it, and records an
-// audit event. The caller has checked the rights of the actor.
+// ChangeEnvironment locks an environment, changes and saves it, and records an audit
+// event. The caller has checked the permissions of the actor.
 func (s *Service) ChangeEnvironment(ctx context.Context, by actor.Actor, proj *project.Project, id int64, kind string, d audit.Details,
 	change func(*db.Tx, *Environment) error) (*Environment, error) {
 	var e *Environment

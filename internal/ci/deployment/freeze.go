@@ -33,8 +33,7 @@ const (
 	maxCron    = 255
 )
 
-// FreezeChange is what is to change in a freeze period; nil leaves the present
-// value.
+// FreezeChange are changes to a freeze period; nil leaves the current value.
 type FreezeChange struct{ Start, End, Timezone *string }
 
 func (f *FreezePeriod) apply(c FreezeChange) error {
@@ -54,7 +53,7 @@ func (f *FreezePeriod) apply(c FreezeChange) error {
 	return wrong.Err()
 }
 
-// anyTime is where a cron rule is tried from.
+// anyTime is the time from which cron rules are checked.
 var anyTime = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // parseFreeze returns nil for a text that is not a cron rule of five fields.
@@ -80,8 +79,8 @@ func zone(name string) *time.Location {
 	return at
 }
 
-// Active reports whether the period has begun and not ended: the next that comes
-// is its end.
+// Active reports whether the period has begun and not ended, which is the case if its
+// next event is an end.
 func (f *FreezePeriod) Active(now time.Time) bool {
 	start, end, at := parseFreeze(f.Start), parseFreeze(f.End), zone(f.Timezone)
 	if start == nil || end == nil || at == nil {

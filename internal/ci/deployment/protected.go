@@ -15,16 +15,16 @@ import (
 	"svc/internal/project"
 )
 
-// ProtectedEnvironment says who may deploy to an environment, and who approves
-// deployments to it. Of a project its name is that of the environment, of a group
-// it is a deployment tier of the environments of all projects below.
+// ProtectedEnvironment defines who may deploy to an environment, and who approves
+// deployments to it. In a project its name is that of the environment, in a group it is
+// a deployment tier of the environments of all projects of the group.
 type ProtectedEnvironment struct {
 	ID        int64
 	ProjectID *int64
 	GroupID   *int64
 	Name      string
-	// RequiredApprovals is how many of those who may deploy must approve, if there
-	// are no approval rules.
+	// RequiredApprovals is the number of required approvals by users who may deploy, if
+	// there are no approval rules.
 	RequiredApprovals int64
 	Deploy            []*EnvironmentRule
 	Approve           []*EnvironmentRule
@@ -32,8 +32,8 @@ type ProtectedEnvironment struct {
 	UpdatedAt         time.Time
 }
 
-// EnvironmentRule is an entry of the list of those who may deploy, or an approval
-// rule: a role, a user or a group.
+// EnvironmentRule is an entry of the list of users who may deploy, or an approval rule:
+// a role, a user or a group.
 type EnvironmentRule struct {
 	ID        int64
 	Level     *project.Level
@@ -85,15 +85,14 @@ type RuleChange struct {
 	Remove    bool
 }
 
-// ProtectionChange is what is to change in a protected environment; nil leaves the
-// present value.
+// ProtectionChange are changes to a protected environment; nil leaves the current value.
 type ProtectionChange struct {
 	RequiredApprovals *int64
 	Deploy            []RuleChange
 	Approve           []RuleChange
 }
 
-// protector returns the place of protected environments to those who manage them:
+// protector returns the place of protected environments to actors who manage them:
 // Maintainers of a project, Maintainers and above of a group. NotFound, Forbidden.
 func (s *Service) protector(ctx context.Context, by actor.Actor, at project.Place, change bool) (place, error) {
 	if at.Group {
@@ -338,7 +337,7 @@ func (s *Service) applyRule(ctx context.Context, by actor.Actor, in place, r *En
 			return errs.Unprocessable("User is not a member of the project or group")
 		}
 	case c.GroupID != nil:
-		// The rule shows the name of the group.
+		// The rule shows the name of the group, so the actor must be able to see it.
 		_, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*c.GroupID), project.NoAccess)
 		if errs.Is(err, errs.KindNotFound) {
 			return errs.Unprocessable("Group does not exist")
@@ -359,7 +358,7 @@ func (s *Service) isMember(ctx context.Context, in place, userID int64) (bool, e
 	return ok && a.Level() > project.Minimal, err
 }
 
-// Protections returns what protects an environment: the protected environment of
+// Protections returns the protected environments that apply to an environment: that of
 // its project, and those of the groups above for its tier.
 func (s *Service) Protections(ctx context.Context, p *project.Project, name, tier string) ([]*ProtectedEnvironment, error) {
 	list, err := findProtections(ctx, s.DB, p, name, tier)
@@ -372,8 +371,8 @@ func (s *Service) Protections(ctx context.Context, p *project.Project, name, tie
 	return list, nil
 }
 
-// MayDeploy reports whether an actor may deploy to an environment with these
-// protections: each lets them.
+// MayDeploy reports whether all of these protections let an actor deploy to an
+// environment.
 func (s *Service) MayDeploy(ctx context.Context, by actor.Actor, p *project.Project, list []*ProtectedEnvironment) (bool, error) {
 	for _, e := range list {
 		ok, err := s.anyRule(ctx, by, p, e.Deploy)
@@ -393,8 +392,8 @@ func (s *Service) anyRule(ctx context.Context, by actor.Actor, p *project.Projec
 	return false, nil
 }
 
-// matches reports whether a rule applies to an actor. Those who are in a group
-// need at least the Reporter role there.
+// matches reports whether a rule applies to an actor. Members of a group need at least
+// the Reporter role there.
 func (s *Service) matches(ctx context.Context, by actor.Actor, p *project.Project, r *EnvironmentRule) (bool, error) {
 	switch {
 	case by.Anonymous():
@@ -420,8 +419,8 @@ func (s *Service) matches(ctx context.Context, by actor.Actor, p *project.Projec
 
 var errNotDeployable = errors.New("not allowed to deploy")
 
-// RequireDeploy returns Forbidden unless an actor may deploy to an environment of
-// a project. An environment that is not protected is open.
+// RequireDeploy returns Forbidden unless an actor may deploy to an environment of a
+// project. Everyone who may run the job may deploy to an environment without protection.
 func (s *Service) RequireDeploy(ctx context.Context, by actor.Actor, p *project.Project, name, tier string) error {
 	list, err := s.Protections(ctx, p, name, tier)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"svc/internal/project"
 )
 
-// ResourceGroup is a set of jobs of a project of which one runs at a time, across
-// pipelines.
+// ResourceGroup is a set of jobs of a project, across pipelines, of which only one runs
+// at a time.
 type ResourceGroup struct {
 	ID        int64
 	ProjectID int64
@@ -23,7 +23,7 @@ type ResourceGroup struct {
 	UpdatedAt time.Time
 }
 
-// ProcessMode says which waiting job of a resource group is next.
+// ProcessMode decides which waiting job of a resource group is next.
 type ProcessMode string
 
 // The modes. OldestFirst and NewestFirst also wait for jobs that are not ready

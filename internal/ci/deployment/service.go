@@ -28,10 +28,10 @@ type Service struct {
 	Events Events
 }
 
-// Events is what happens to deployments and resource groups.
+// Events are the events of deployments and resource groups.
 type Events struct {
-	// ModeChanged is published when a resource group has another process mode, with its
-	// ID: another job may be next.
+	// ModeChanged is published with the ID of a resource group when its process mode has
+	// changed: another job may be next.
 	ModeChanged event.Event[int64]
 	// StatusChanged is published when a deployment is created without a job, and when
 	// a deployment starts or ends.

@@ -156,7 +156,7 @@ func IsOutdated(ctx context.Context, q db.Q, jobID int64) (bool, error) {
 	return err == nil && own < last && sha != there, err
 }
 
-// replaceUser gives the deployments of a user to another one.
+// replaceUser transfers the deployments of a user to another one.
 func replaceUser(ctx context.Context, tx *db.Tx, from, to int64) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deployments SET user_id = ? WHERE user_id = ?`, to, from)
 	return err

@@ -31,8 +31,8 @@ func listAgents(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db
 	}, p)
 }
 
-// agentsBelowRoot returns the agents of all projects with the same root
-// namespace: an agent serves no other part of the instance.
+// agentsBelowRoot returns the agents of all projects with the same root namespace. An
+// agent cannot be used from other root namespaces.
 func agentsBelowRoot(ctx context.Context, q db.Q, namespaceID int64) ([]*Agent, error) {
 	return db.All(ctx, q, scanAgent, `
 		SELECT `+agentColumns+` FROM cluster_agents a JOIN projects p ON p.id = a.project_id AND p.deleted_at IS NULL

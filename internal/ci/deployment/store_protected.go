@@ -48,7 +48,7 @@ func countProtected(ctx context.Context, q db.Q, in place) (n int, err error) {
 }
 
 // findProtections returns the protected environment of a project and those of the
-// groups above it. The path of a group starts those of all below.
+// groups above it, which are the namespaces whose path is a prefix of the project's.
 func findProtections(ctx context.Context, q db.Q, p *project.Project, name, tier string) ([]*ProtectedEnvironment, error) {
 	return db.All(ctx, q, scanProtected, `
 		SELECT `+protectedColumns+` FROM protected_environments e WHERE e.project_id = ? AND e.name = ?
@@ -122,7 +122,7 @@ func fillRules(ctx context.Context, q db.Q, list []*ProtectedEnvironment) error 
 	return err
 }
 
-// saveRules makes the rows of the rules as they are in e.
+// saveRules replaces the rows of the rules by those of e.
 func saveRules(ctx context.Context, q db.Q, e *ProtectedEnvironment, was []*EnvironmentRule) error {
 	kept := map[int64]bool{}
 	save := func(kind string, r *EnvironmentRule) error {
@@ -187,8 +187,7 @@ func saveApproval(ctx context.Context, q db.Q, a *Approval) error {
 		RETURNING id`, a.DeploymentID, a.UserID, a.RuleID, status, a.Comment, a.CreatedAt).Scan(&a.ID)
 }
 
-// findOfJob returns the deployment of a job and the environment of the job; nil
-// for what it does not have.
+// findOfJob returns the deployment and the environment of a job; nil for a missing one.
 func findOfJob(ctx context.Context, q db.Q, jobID int64) (*Deployment, *Environment, error) {
 	var e Environment
 	err := q.QueryRowContext(ctx, `SELECT v.id, v.project_id, v.name, v.tier FROM jobs j JOIN environments v ON v.id = j.environment_id WHERE j.id = ?`, jobID).

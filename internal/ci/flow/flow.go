@@ -8,7 +8,7 @@ import "slices"
 // Status is the state of a job or a pipeline.
 type Status string
 
-// The states. A pipeline has those of its jobs taken together.
+// The states. The state of a pipeline is derived from those of its jobs.
 const (
 	Created   Status = "created"
 	Waiting   Status = "waiting_for_resource" // for its turn in a resource group
@@ -22,17 +22,17 @@ const (
 	Skipped   Status = "skipped"
 )
 
-// next are the moves of a job. A move that is not here is refused.
+// next are the allowed transitions of a job. Other transitions are refused.
 var next = map[Status][]Status{
 	Created:   {Pending, Manual, Scheduled, Skipped, Waiting, Canceled, Failed},
 	Waiting:   {Pending, Canceled},
 	Scheduled: {Pending, Waiting, Manual, Canceled, Skipped},
 	Manual:    {Pending, Waiting, Canceled, Skipped, Failed}, // failed when its deployment is rejected
 	Pending:   {Running, Canceled, Failed, Manual},           // manual when its deployment needs approvals
-	Running:   {Success, Failed, Canceled, Pending},          // back to pending when its runner never began
-	// What was skipped for a job that ran again may run after all.
+	Running:   {Success, Failed, Canceled, Pending},          // pending if its runner did not start it
+	// A skipped job may run after all if an earlier job is retried.
 	Skipped: {Created},
-	// A trigger job follows its pipeline, of which jobs may be run again.
+	// A trigger job mirrors its pipeline, in which jobs may be retried.
 	Failed:   {Running},
 	Canceled: {Running},
 }
@@ -49,7 +49,7 @@ func (s Status) Done() bool {
 	return false
 }
 
-// Active reports whether a job in this state changes its state without a user.
+// Active reports whether a job in this state can change its state without a user.
 func (s Status) Active() bool {
 	switch s {
 	case Waiting, Pending, Running:
@@ -58,7 +58,7 @@ func (s Status) Active() bool {
 	return false
 }
 
-// When says under which outcome of those before it a job runs.
+// When is the result of earlier jobs that a job requires.
 type When string
 
 // The values of When.
@@ -70,7 +70,7 @@ const (
 	Delayed   When = "delayed"
 )
 
-// Job is what the decision needs to know of a job. Retried jobs are left out.
+// Job is the part of a job on which the decisions depend. Retried jobs are left out.
 type Job struct {
 	ID           int64
 	Name         string
@@ -78,10 +78,10 @@ type Job struct {
 	Status       Status
 	When         When
 	AllowFailure bool
-	// Needs are the names of the jobs that it waits for, instead of all jobs
-	// of the stages before; nil waits for the stages, empty waits for none.
+	// Needs are the names of the jobs that it waits for, instead of all jobs of earlier
+	// stages; nil waits for the stages, empty waits for none.
 	Needs []Need
-	// Grouped says that a resource group decides when it becomes pending.
+	// Grouped means that a resource group decides when the job becomes pending.
 	Grouped bool
 }
 
@@ -91,14 +91,14 @@ type Need struct {
 	Optional bool // it need not exist
 }
 
-// Move is what becomes of a job.
+// Move is a transition of a job.
 type Move struct {
 	ID int64
 	To Status
 }
 
-// Next decides which jobs that wait for others can go on. After its moves are
-// made there may be more to do; Advance does that.
+// Next returns the transitions of jobs that can continue. After they are applied, others
+// may become possible; Advance repeats Next until there are none.
 func Next(jobs []Job) []Move {
 	byName := make(map[string]*Job, len(jobs))
 	for i := range jobs {
@@ -122,8 +122,8 @@ func Next(jobs []Job) []Move {
 	return moves
 }
 
-// Advance makes the moves of Next until nothing is left to do, in the jobs
-// given, and returns all of them in their order.
+// Advance applies the transitions of Next to the given jobs until there are none, and
+// returns all of them in order.
 func Advance(jobs []Job) []Move {
 	index := make(map[int64]int, len(jobs))
 	for i := range jobs {
@@ -142,7 +142,7 @@ func Advance(jobs []Job) []Move {
 	}
 }
 
-// after returns the next status of a job for an outcome of the jobs before it.
+// after returns the next status of a job for the outcome of the jobs before it.
 func (j *Job) after(before outcome) (to Status, ready bool) {
 	if before == open {
 		return "", false

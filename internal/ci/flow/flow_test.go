@@ -147,8 +147,8 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// TestEveryPipelineEnds runs random pipelines with random outcomes: every move
-// is one of the table, and as long as a job is open, something can go on.
+// TestEveryPipelineEnds runs random pipelines with random outcomes. It checks that every
+// transition is allowed, and that a job can continue as long as one has not ended.
 func TestEveryPipelineEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,7 +160,7 @@ func TestEveryPipelineEnds(t *testing.T) {
 				When:         rapid.SampledFrom([]flow.When{flow.OnSuccess, flow.OnFailure, flow.Always, flow.ByHand, flow.Delayed}).Draw(t, "when"),
 				AllowFailure: rapid.Bool().Draw(t, "allow"), Grouped: rapid.Bool().Draw(t, "grouped"),
 			}
-			if rapid.Bool().Draw(t, "dag") { // needs look back only, so there is no circle
+			if rapid.Bool().Draw(t, "dag") { // needs refer to earlier jobs only, so there is no cycle
 				j.Needs = []flow.Need{}
 				for k := range i {
 					if jobs[k].Stage <= j.Stage && rapid.Bool().Draw(t, "need") {
@@ -198,7 +198,7 @@ func TestEveryPipelineEnds(t *testing.T) {
 				j.Status = rapid.SampledFrom([]flow.Status{flow.Success, flow.Failed, flow.Canceled}).Draw(t, "end")
 			case flow.Pending:
 				j.Status = flow.Running
-			default: // a user starts it, its time or its turn has come
+			default: // started by a user, a timer or a resource group
 				j.Status = flow.Pending
 			}
 		}

@@ -1,17 +1,17 @@
 package flow
 
-// outcome is what those before a job came to.
+// outcome is the combined result of the jobs before a job.
 type outcome int
 
 const (
 	open    outcome = iota // not yet known
-	good                   // all that ran went well, or was allowed to fail
-	idle                   // none of them ran
-	bad                    // one failed
-	stopped                // one was canceled
+	good                   // all jobs that ran succeeded or were allowed to fail
+	idle                   // no job ran
+	bad                    // a job failed
+	stopped                // a job was canceled
 )
 
-// tally takes states of jobs together.
+// tally counts the states of jobs.
 type tally struct {
 	open, good, idle, bad, stopped int
 }
@@ -19,7 +19,7 @@ type tally struct {
 func (t *tally) add(j *Job) {
 	switch {
 	case j.Status == Manual && j.AllowFailure:
-		// No one has to start it; those behind it do not wait.
+		// A manual job that is allowed to fail does not block later jobs.
 		t.idle++
 	case !j.Status.Done():
 		t.open++
@@ -71,7 +71,7 @@ func outcomes(jobs []Job) stageTallies {
 	return s
 }
 
-// before is the outcome of all stages before one.
+// before returns the outcome of all earlier stages.
 func (s stageTallies) before(stage int) outcome {
 	var sum tally
 	for n, t := range s {
@@ -82,8 +82,8 @@ func (s stageTallies) before(stage int) outcome {
 	return sum.outcome()
 }
 
-// needed is the outcome of the jobs that a job needs. One that did not run
-// keeps it from running, unlike one of an earlier stage.
+// needed returns the outcome of the jobs that a job needs. Unlike a job of an earlier
+// stage, a needed job that did not run keeps the job from running.
 func needed(j *Job, byName map[string]*Job) outcome {
 	var sum tally
 	for _, n := range j.Needs {
@@ -97,7 +97,7 @@ func needed(j *Job, byName map[string]*Job) outcome {
 	return sum.outcome()
 }
 
-// Overall is the state of a pipeline, or of a stage, with these jobs.
+// Overall returns the state of a pipeline, or of a stage, with these jobs.
 func Overall(jobs []Job) Status {
 	count := map[Status]int{}
 	var failed, canceled int
@@ -130,7 +130,7 @@ func Overall(jobs []Job) Status {
 		return Pending
 	case count[Waiting] > 0:
 		return Waiting
-	case count[Manual] > 0: // one that has to be started by hand
+	case count[Manual] > 0: // waits for a user
 		return Manual
 	case count[Scheduled] > 0:
 		return Scheduled

@@ -94,11 +94,11 @@ func (s *Store) Append(ctx context.Context, jobID, at int64, p []byte) (int64, e
 	return end, nil
 }
 
-// Verify compares a live log with the size and the CRC-32 that the runner
-// computed; a size of 0 stands for a runner that sends the checksum alone. If
-// bytes are missing, the runner goes on where the log ends. If they differ, the
-// log is restarted, once: the second time the log counts as the same, so that a
-// runner that never agrees with itself does not go on forever.
+// Verify compares a live log with the size and the CRC-32 that the runner computed; a size
+// of 0 means that the runner sends the checksum only. If bytes are missing, the runner
+// continues at the end of the log. If the logs differ, the log is restarted once. A second
+// difference is ignored, so that a runner with wrong checksums does not send its log
+// forever.
 func (s *Store) Verify(ctx context.Context, jobID, size int64, crc uint32) (bool, error) {
 	have := int64(-1)
 	if size == 0 {
@@ -163,9 +163,9 @@ func (s *Store) OpenLive(ctx context.Context, jobID int64) (*Reader, error) {
 	return s.live.open(ctx, jobID, true)
 }
 
-// Open opens a log wherever it is, nil if there is none. packed opens the packed
-// log, nil if there is none: a log may be packed while it is opened or read. Of a
-// restarted log it opens the longer version, or the newest one if newest is set.
+// Open opens a log, live or packed; nil if there is none. packed opens the packed log, nil
+// if there is none: a log may be packed while it is opened or read. If the log was
+// restarted, Open returns the longer version, or the newest one if newest is set.
 func (s *Store) Open(ctx context.Context, jobID int64, newest bool, packed func() (*Reader, error)) (*Reader, error) {
 	l, err := packed()
 	if l != nil || err != nil {
@@ -181,7 +181,7 @@ func (s *Store) Open(ctx context.Context, jobID int64, newest bool, packed func(
 	return packed()
 }
 
-// Sync makes a live log survive a crash of the machine.
+// Sync flushes a live log to the disk.
 func (s *Store) Sync(ctx context.Context, jobID int64) error { return s.live.sync(ctx, jobID) }
 
 // Remove removes a live log, if there is one.

@@ -28,15 +28,15 @@ type liveStore interface {
 	// open opens a log, nil if there is none: the longer version, or with newest the
 	// one since the last restart.
 	open(ctx context.Context, jobID int64, newest bool) (*Reader, error)
-	// sync makes the log survive a crash of the machine.
+	// sync flushes the log to the disk.
 	sync(ctx context.Context, jobID int64) error
 	remove(ctx context.Context, jobID int64) error
 	// jobs returns the jobs with a live log, in ascending order.
 	jobs(ctx context.Context) ([]int64, error)
 }
 
-// openLive returns where the kind of database keeps live logs: rows of PostgreSQL,
-// which may have several nodes, or files of dir.
+// openLive returns the store of live logs for the kind of database: rows of PostgreSQL,
+// which may have several nodes, or files in dir.
 func openLive(d *db.DB, dir string) liveStore {
 	if d.Postgres() {
 		return &chunkStore{d}

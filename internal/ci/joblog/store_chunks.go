@@ -14,7 +14,7 @@ import (
 type chunkStore struct{ db *db.DB }
 
 // before is the position of the first chunk of the version before a restart. It is
-// negative, so the position of a chunk tells which version it belongs to.
+// negative, so that the position of a chunk distinguishes the versions.
 const before = -(int64(1) << 50)
 
 func (l *chunkStore) add(ctx context.Context, jobID, at int64, p []byte) (int64, error) {

@@ -9,9 +9,8 @@ import (
 	"svc/internal/db"
 )
 
-// TakeOver moves the live logs of a restored instance to where its kind of database
-// stores them: files of dir, or rows. It is called by svc restore, while no server
-// runs.
+// TakeOver moves the live logs of a restored instance to the store of its kind of
+// database: files in dir, or rows. svc restore calls it while no server is running.
 func TakeOver(ctx context.Context, d *db.DB, dir string) error {
 	var from, to liveStore = &chunkStore{d}, &segmentStore{dir: dir, limit: segmentSize}
 	if d.Postgres() {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestTakeOver moves live logs from where the other kind of database stores them.
+// TestTakeOver moves live logs from the store of the other kind of database.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

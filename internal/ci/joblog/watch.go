@@ -24,7 +24,7 @@ const (
 // job.
 const topicWatched = "ci_watched"
 
-// watchers knows which logs are read on this node, and wakes their followers.
+// watchers records which logs are read on this node, and wakes their followers.
 type watchers struct {
 	mu   sync.Mutex
 	jobs map[int64]*watched
@@ -99,8 +99,8 @@ func (w *watchers) follow(jobID int64, now time.Time) (wake chan struct{}, stop 
 	}
 }
 
-// Watch notes that a user reads a log, on all nodes: its runner sends more often
-// for a while.
+// Watch records on all nodes that a user reads a log, so that its runner sends it more
+// often for a while.
 func (s *Store) Watch(ctx context.Context, jobID int64) error {
 	if !s.watched.note(jobID, s.Now(), true) {
 		return nil

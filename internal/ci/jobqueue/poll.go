@@ -22,7 +22,7 @@ const maxPoll = 50 * time.Second
 // the runner.
 type longPolls struct {
 	mu     sync.Mutex
-	list   []*longPoll // the one that waits longest first
+	list   []*longPoll // longest waiting first
 	closed chan struct{}
 	over   bool
 }
@@ -158,7 +158,7 @@ func (q *Queue) listen() {
 		q.lists.clear()
 		q.wake(c)
 	})
-	// The requests of a changed runner end, so that it returns with its new
+	// Held requests of a changed runner end, so that the next request uses its new
 	// settings.
 	q.Notices.Subscribe(runners.TopicChanged, func(key string) {
 		id, _ := strconv.ParseInt(key, 10, 64)
@@ -196,7 +196,7 @@ func parseWakeup(key string) (c wakeup, ok bool) {
 	return c, err == nil && n == 3
 }
 
-// pollTime is how long a request is held whose runner asked for a time.
+// pollTime returns how long a request is held if the runner asks for a duration.
 func pollTime(asked time.Duration) time.Duration {
 	if asked <= 0 {
 		return maxPoll
@@ -204,9 +204,9 @@ func pollTime(asked time.Duration) time.Duration {
 	return min(asked, maxPoll)
 }
 
-// Await holds a request until look finds a job, the time is over or the server
-// stops. most shortens the time unless it is 0. The request is registered before
-// look is called first, so that no job is missed in between.
+// Await holds a request until look finds a job, the time is over or the server stops.
+// most limits the time unless it is 0. The request is registered before the first call
+// of look, so that no job is missed in between.
 func (q *Queue) Await(ctx context.Context, r *runners.Runner, most time.Duration, look func(context.Context) (found bool, err error)) error {
 	at := &longPoll{runner: r, wake: make(chan wakeup, 1)}
 	if r.Type == runners.ProjectType {

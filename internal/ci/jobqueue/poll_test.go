@@ -49,7 +49,7 @@ func TestWake(t *testing.T) {
 	check(wakeup{project: 7, tags: 1, protected: true}, 1, 4, 7)
 	check(wakeup{project: 9, tags: 2}, 3)
 	check(wakeup{all: true}, 1, 2, 3, 4, 5, 6, 7)
-	// One that is awake does not hear of a second job: the next one does.
+	// A request that was already woken is skipped for a second job.
 	w.wake(wakeup{project: 9, tags: 1}, tagsOf)
 	check(wakeup{project: 9, tags: 1}, 1, 2, 7)
 	w.remove(first)

@@ -34,8 +34,8 @@ type Queue struct {
 	taken   taken
 	turn    atomic.Int64 // the project that was served last
 
-	// separate are the runners that refuse jobs, so that they have lists of their
-	// own: what they refuse is still for others.
+	// separate are the runners that may refuse jobs. They have their own lists, because
+	// other runners can still take the jobs that they refuse.
 	separate map[int64]bool
 }
 
@@ -50,7 +50,7 @@ func New(d Deps) *Queue {
 	return q
 }
 
-// Separate gives a runner a list of its own. It is called at start-up.
+// Separate gives a runner its own list. It is called at start-up.
 func (q *Queue) Separate(runnerID int64) { q.separate[runnerID] = true }
 
 // lists caches the pending jobs of runners on this node, so that concurrent
@@ -61,14 +61,14 @@ type lists struct {
 }
 
 const (
-	// listAge and listUses limit how long a list is used, and for how many jobs,
-	// before it is read again. Then the number of running jobs is current.
+	// listAge and listUses limit how long, and for how many jobs, a list is used before it
+	// is read again with current numbers of running jobs.
 	listAge  = time.Second
 	listUses = 256
 	// maxLists limits the number of cached lists.
 	maxLists = 256
-	// atOnce is how many projects are compared, and jobsAtOnce how many jobs of one
-	// are read at once.
+	// atOnce is the number of projects that are compared, and jobsAtOnce the number of
+	// jobs of one project that are read at once.
 	atOnce     = 32
 	jobsAtOnce = 16
 )
@@ -81,7 +81,7 @@ type listKey struct {
 	tags                    string
 }
 
-// list is the projects with pending jobs for the runners of a listKey.
+// list are the projects with pending jobs for the runners of a listKey.
 type list struct {
 	mu         sync.Mutex
 	at         time.Time
@@ -141,7 +141,7 @@ func (q *Queue) Next(ctx context.Context, r *runners.Runner) (projectID, jobID i
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.candidates) == 0 || len(l.given) >= listUses || now.Sub(l.at) >= listAge {
-		// Jobs that were given out may not be recorded yet.
+		// Recently assigned jobs may not be recorded yet.
 		found, err := q.candidates(ctx, r, l.given)
 		if len(found) == 0 && len(l.given) > 0 && err == nil {
 			found, err = q.candidates(ctx, r, nil)
@@ -171,10 +171,9 @@ func (q *Queue) Next(ctx context.Context, r *runners.Runner) (projectID, jobID i
 // Served records that a project was served: the next list starts after it.
 func (q *Queue) Served(projectID int64) { q.turn.Store(projectID) }
 
-// candidates returns projects with jobs that the runner may take, without the
-// jobs in but, and limited to what is compared at once. It goes round the
-// projects with pending jobs by ID, starting after the last one served, so that
-// every project gets its turn.
+// candidates returns projects with jobs that the runner may take, except the jobs in but,
+// up to atOnce. It cycles through the projects with pending jobs by ID, starting after the
+// last one served, so that every project gets its turn.
 func (q *Queue) candidates(ctx context.Context, r *runners.Runner, but []int64) ([]*candidate, error) {
 	sets, err := q.servedSets(ctx, r)
 	if err != nil || len(sets) == 0 {
@@ -210,7 +209,7 @@ func (q *Queue) candidates(ctx context.Context, r *runners.Runner, but []int64) 
 	return nil, nil
 }
 
-// walk is one round through the projects with pending jobs.
+// walk is one cycle through the projects with pending jobs.
 type walk struct {
 	start, after  int64
 	wrapped, done bool
@@ -220,7 +219,7 @@ type walk struct {
 func (w *walk) next(ctx context.Context, q db.Q, r *runners.Runner, sets []int64) ([]*candidate, error) {
 	var list []*candidate
 	for !w.done && len(list) < atOnce {
-		more := int64(0) // where all sets have been looked at
+		more := int64(0) // the ID up to which all sets were read
 		for _, set := range sets {
 			found, err := queuedProjects(ctx, q, r, set, w.after, atOnce)
 			if err != nil {
@@ -242,7 +241,7 @@ func (w *walk) next(ctx context.Context, q db.Q, r *runners.Runner, sets []int64
 			w.done = true
 		}
 	}
-	// Projects without a job have jobs for protected or other runners only.
+	// Projects without a job have only jobs for other runners or protected runners.
 	return slices.DeleteFunc(list, func(c *candidate) bool { return len(c.jobs) == 0 }), nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"svc/internal/db"
 )
 
-// queuedTagSets are the sets of tags that jobs wait with. It steps through the
-// index from one to the next, however many jobs each has.
+// queuedTagSets returns the tag sets of pending jobs. It skips through the index from one
+// set to the next, so that the number of jobs does not matter.
 func queuedTagSets(ctx context.Context, q db.Q) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		WITH RECURSIVE w (id) AS (
@@ -22,8 +22,8 @@ func queuedTagSets(ctx context.Context, q db.Q) ([]int64, error) {
 		) SELECT id FROM w WHERE id IS NOT NULL`)
 }
 
-// stepProjects goes through the projects that wait with a set of tags in the
-// same manner.
+// stepProjects skips through the index of the projects that have pending jobs with a tag
+// set in the same way.
 const stepProjects = `
 	WITH RECURSIVE w (project_id) AS (
 		SELECT (SELECT MIN(q.project_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id > ?)
@@ -31,15 +31,15 @@ const stepProjects = `
 		SELECT (SELECT MIN(q.project_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id > w.project_id) FROM w WHERE w.project_id IS NOT NULL
 	) SELECT w.project_id, ` + projectLoad + ` FROM w WHERE w.project_id IS NOT NULL`
 
-// projectLoad is how many jobs of a project run, up to a thousand, and the
-// oldest ones that wait: each of these is one step in an index.
+// projectLoad returns the number of running jobs of a project, up to 1,000, and its oldest
+// pending jobs. Each is read with one index scan.
 const projectLoad = `
 	(SELECT COUNT(*) FROM (SELECT 1 FROM jobs j WHERE j.status = 'running' AND j.project_id = w.project_id LIMIT 1000) r),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = TRUE),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = FALSE)`
 
-// queuedProjects are projects, after a given one, that have jobs for a runner
-// with one set of tags.
+// queuedProjects returns projects with IDs greater than after that have jobs with a tag
+// set for a runner.
 func queuedProjects(ctx context.Context, q db.Q, r *runners.Runner, set, after int64, limit int) ([]*candidate, error) {
 	query, args := stepProjects, []any{set, after, set, set, set}
 	switch r.Type {
@@ -72,8 +72,8 @@ func queuedProjects(ctx context.Context, q db.Q, r *runners.Runner, set, after i
 	return list, err
 }
 
-// queuedJobs are jobs of a project that wait with a set of tags, after a
-// given one, the oldest first.
+// queuedJobs returns jobs of a project with IDs greater than after that have a tag set,
+// the oldest first.
 func queuedJobs(ctx context.Context, q db.Q, set, projectID int64, protectedOnly bool, after int64, limit int) ([]int64, error) {
 	var found []int64
 	for _, protected := range []bool{true, false} {
@@ -131,7 +131,7 @@ func (q *Queue) Add(ctx context.Context, tx *db.Tx, jobID int64) error {
 		INSERT INTO job_queue (job_id, project_id, tag_set_id, protected, queued_at)
 		SELECT j.id, j.project_id, j.tag_set_id, j.protected, CAST(? AS BIGINT) FROM jobs j WHERE j.id = ?
 		ON CONFLICT (job_id) DO NOTHING RETURNING project_id, tag_set_id, protected`, q.Now(), jobID).Scan(&c.project, &c.tags, &c.protected)
-	if errors.Is(err, db.ErrNoRows) { // it is there already
+	if errors.Is(err, db.ErrNoRows) { // it is already in the queue
 		return nil
 	}
 	if err != nil {

@@ -22,14 +22,14 @@ var (
 func Coverage(log io.ReadSeeker, size int64, pattern string) (*float64, error) {
 	re, err := config.Regexp("/" + strings.Trim(pattern, "/") + "/")
 	if err != nil {
-		return nil, nil // patterns are checked before: an older version allowed it
+		return nil, nil // the pattern was accepted by an older version
 	}
 	return lastCoverage(log, size, re)
 }
 
 // lastCoverage searches the lines from the end.
 func lastCoverage(r io.ReadSeeker, size int64, pattern *regexp.Regexp) (*float64, error) {
-	var rest []byte // the beginning of a line whose end was searched
+	var rest []byte // the end of a line whose start is in the previous block
 	for end := size; end > 0; {
 		from := max(0, end-coverageBlock)
 		block := make([]byte, end-from, end-from+int64(len(rest)))
@@ -66,7 +66,7 @@ func coverageIn(line string, pattern *regexp.Regexp) *float64 {
 	match := all[len(all)-1]
 	text := match[0]
 	for _, group := range match[1:] {
-		if group != "" && group[0] >= '0' && group[0] <= '9' { // a group may be the decimals alone
+		if group != "" && group[0] >= '0' && group[0] <= '9' { // a group may match the decimals only
 			text = group
 		}
 	}

@@ -17,8 +17,7 @@ import (
 	"svc/internal/user"
 )
 
-// Type says which jobs a runner takes: all, those of a group, or those of
-// projects.
+// Type decides which jobs a runner takes: all, those of a group, or those of projects.
 type Type string
 
 // The types of runners.
@@ -195,9 +194,8 @@ type NewRunner struct {
 	Change
 }
 
-// Create creates a runner; its token is in Secret. For administrators, and Owners
-// of the group or project; Forbidden or NotFound for others, Invalid if the
-// attributes are.
+// Create creates a runner; its token is in Secret. For administrators, and Owners of the
+// group or project; Forbidden or NotFound for others, Invalid if an attribute is invalid.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n NewRunner) (*Runner, error) {
 	at := s.Now()
 	r := &Runner{Type: n.Type, RunUntagged: true, CreatedAt: at, UpdatedAt: at, Secret: secret.Token(tokenPrefix)}

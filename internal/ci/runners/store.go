@@ -216,8 +216,8 @@ func projectPath(ctx context.Context, q db.Q, id int64) (path string, err error)
 	return path, err
 }
 
-// CancelsGracefully reports whether a runner manager lets canceled jobs finish in
-// their own way.
+// CancelsGracefully reports whether a runner manager runs the after_script of canceled
+// jobs.
 func CancelsGracefully(ctx context.Context, q db.Q, managerID int64) (bool, error) {
 	var text string
 	err := q.QueryRowContext(ctx, `SELECT info FROM runner_managers WHERE id = ?`, managerID).Scan(&text)

@@ -32,7 +32,7 @@ func (f *Filter) where(w *db.Where, now time.Time) {
 		w.And("r.contacted_at IS NULL AND r.created_at > ?", stale)
 	}
 	for _, tag := range f.Tags {
-		// Tags stand one a line, so that each is found whole.
+		// Each tag is a line of the column, so that only whole tags match.
 		w.And(`replace(? || r.tags || ?, ?, '') <> ? || r.tags || ?`, "\n", "\n", "\n"+tag+"\n", "\n", "\n")
 	}
 	if f.VersionPrefix != "" {

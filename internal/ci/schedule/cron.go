@@ -11,14 +11,14 @@ import (
 // cron is a rule for points in time.
 type cron struct{ *cronexpr.Expression }
 
-// anyTime is where a rule is tried from.
+// anyTime is the time from which rules are checked.
 var anyTime = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 var errCron = errors.New("not a cron rule")
 
-// parseCron reads a rule of five fields, or one of the short names such as @daily.
-// The library accepts rules with seconds and years too. A rule that never comes,
-// such as the 31st of April or a range that ends before it starts, is refused.
+// parseCron parses a rule of five fields, or a short name such as @daily. The library also
+// accepts rules with seconds and years, which are refused here. Rules that never match are
+// refused too, such as April 31 or a range that ends before it starts.
 func parseCron(text string) (*cron, error) {
 	if len(strings.Fields(text)) != 5 && !strings.HasPrefix(text, "@") {
 		return nil, errCron
@@ -30,8 +30,8 @@ func parseCron(text string) (*cron, error) {
 	return &cron{e}, nil
 }
 
-// next returns the first point in time after another, in its zone; false when
-// there is none.
+// next returns the next time of the rule after a time, in its time zone; false if there
+// is none.
 func (c *cron) next(after time.Time) (time.Time, bool) {
 	t := c.Next(after)
 	return t, !t.IsZero()

@@ -70,7 +70,7 @@ type Schedule struct {
 	Owner        *user.User
 	LastPipeline *Pipeline        // nil if there is none
 	Variables    []variable.Given // for its owner and Maintainers only
-	CanEdit      bool             // the actor may
+	CanEdit      bool             // the actor may change it
 }
 
 // Pipeline is a pipeline of a schedule.
@@ -310,8 +310,8 @@ func (s *Service) change(ctx context.Context, by actor.Actor, in project.Ref, id
 		return nil, errs.Forbidden("")
 	}
 	was := sch.UpdatedAt
-	// The ref is looked up in git, which no transaction waits for. So the change is
-	// applied first, and saved unless another user saved one meanwhile.
+	// The ref is resolved by git, which must not run in a transaction. So the change is
+	// applied first, and saved unless another user has changed the schedule meanwhile.
 	if err := change(proj, sch); err != nil {
 		return nil, err
 	}
@@ -343,8 +343,8 @@ func mayEdit(by actor.Actor, p *project.Project, sch *Schedule) bool {
 	return by.Admin || sch.OwnerID != nil && by.Is(*sch.OwnerID) && p.Access.Level() >= project.Developer
 }
 
-// CheckRule returns Invalid unless a schedule can have a description, a cron rule and a
-// time zone.
+// CheckRule returns Invalid if a description, cron rule or time zone is not valid for a
+// schedule.
 func CheckRule(description, cron, timezone string) error {
 	_, _, err := checkRule(description, cron, timezone)
 	return err

@@ -75,9 +75,8 @@ func updatedAt(ctx context.Context, q db.Q, id int64) (at time.Time, err error) 
 	return at, err
 }
 
-// findAllVariables returns the variables that the jobs of a project may see,
-// from the weakest to the strongest: of the instance, of the groups from the
-// top down, of the project.
+// findAll returns the variables that the jobs of a project may use, in ascending
+// precedence: of the instance, of the groups from the top down, of the project.
 func findAll(ctx context.Context, q db.Q, namespaceID, projectID int64) (instance, others []Variable, err error) {
 	instance, err = db.All(ctx, q, scanInstance, `SELECT `+instanceColumns+` FROM instance_variables ORDER BY id`)
 	if err != nil {

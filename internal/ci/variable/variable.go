@@ -36,7 +36,7 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service { return &Service{d} }
 
-// Type is how a job gets a variable.
+// Type is the form in which a job gets a variable.
 type Type string
 
 // The types: the value, or the path of a file with the value.
@@ -78,7 +78,7 @@ type Change struct {
 
 const maxValue = 10_000
 
-// maskable matches values that can be masked: one word that is too long to be found
+// maskable matches values that can be masked: one word that is long enough not to occur
 // in a log by chance.
 var maskable = regexp.MustCompile(`^[^\s]{8,}$`)
 
