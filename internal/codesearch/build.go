@@ -25,8 +25,8 @@ import (
 // format is the version of the index. Indexes of other formats are built again.
 const format = 1
 
-// shardBytes is the content that one shard is meant to have. It bounds the memory of
-// a build, and what is built again when one file changes.
+// shardBytes is the target size of the content of a shard. It limits the memory of a
+// build, and how much is rebuilt when one file changes.
 const shardBytes = 16 << 20
 
 // maxFiles is the number of files of a project that are indexed.
@@ -47,10 +47,10 @@ func (s *Service) pathOf(projectID int64, shard string) string {
 	return filepath.Join(s.dirOf(projectID), shard+".zoekt")
 }
 
-// write makes the shards of a commit that do not exist yet. The name of a shard is the
-// digest of what it has, and the files of a project are distributed over shards by
-// the hash of their paths: a push builds the shards again whose files it changed.
-// before are the shards of the current index.
+// write creates the shards of a commit that do not exist yet. A shard is named by the
+// digest of its content, and files are distributed over the shards of a project by the
+// hash of their paths, so that a push rebuilds only the shards of the files that it
+// changed. before are the shards of the current index.
 func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit git.OID, before []string, force bool) (x index, err error) {
 	x = index{ProjectID: projectID, Commit: string(commit)}
 	files, err := r.Files(ctx, string(commit))
@@ -104,7 +104,7 @@ func (s *Service) write(ctx context.Context, projectID int64, r git.Repo, commit
 	return x, nil
 }
 
-// existing returns the size of a shard that exists, and saves it from the sweep.
+// existing returns the size of a shard that exists, and protects it from the sweep.
 func (s *Service) existing(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Service) existing(path string) (int64, error) {
 	return info.Size(), os.Chtimes(path, now, now)
 }
 
-// distribute splits the files of a project into shards. The number of shards is a
-// power of two, so that it seldom changes.
+// distribute splits the files of a project into shards. The number of shards is a power
+// of two, so that it changes rarely.
 func distribute(docs []document, size int64) [][]document {
 	n := 1
 	for int64(n)*shardBytes < size {
@@ -129,7 +129,7 @@ func distribute(docs []document, size int64) [][]document {
 		parts[at] = append(parts[at], d)
 	}
 	parts = slices.DeleteFunc(parts, func(p []document) bool { return len(p) == 0 })
-	for _, p := range parts { // what others wrote is found last
+	for _, p := range parts { // vendored files come last
 		slices.SortStableFunc(p, func(a, b document) int { return cmp.Compare(rank(a.Vendored), rank(b.Vendored)) })
 	}
 	return parts
@@ -142,7 +142,7 @@ func rank(vendored bool) int {
 	return 0
 }
 
-// digest is the name of the shard that has these files.
+// digest returns the name of the shard that contains these files.
 func digest(docs []document) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", format)
@@ -152,7 +152,7 @@ func digest(docs []document) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// writeShard builds a shard and puts it into place.
+// writeShard builds a shard and moves it to its path.
 func writeShard(ctx context.Context, path string, projectID int64, r git.Repo, docs []document) (size int64, err error) {
 	b, err := zoekt.NewIndexBuilder(&zoekt.Repository{ID: uint32(projectID), Name: strconv.FormatInt(projectID, 10)})
 	if err != nil {
@@ -203,10 +203,10 @@ func writeShard(ctx context.Context, path string, projectID int64, r git.Repo, d
 	return size, err
 }
 
-// unknownLanguage is the language of other files in the index.
+// unknownLanguage is the language in the index of files whose language is not known.
 const unknownLanguage = "-"
 
-// binary reports whether a file is no text.
+// binary reports whether a file is not text.
 func binary(content []byte) bool {
 	return bytes.IndexByte(content, 0) >= 0
 }

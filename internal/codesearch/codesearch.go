@@ -1,8 +1,8 @@
 // Package codesearch indexes the default branches of projects and searches all of
-// them at once. The index of a project is a set of zoekt shards, files that are
-// mapped into memory while they are searched. Its row says which files are current;
-// a background job writes them after a push (ADR 24). Nodes that have no directory in
-// common exchange the files through the object store.
+// them at once. The index of a project is a set of zoekt shards, which are files that
+// are mapped into memory while they are searched. A row names the current shards; a
+// background job writes them after a push (ADR 24). Nodes that do not share a
+// directory exchange the shards through the object store.
 package codesearch
 
 import (

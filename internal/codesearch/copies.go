@@ -28,11 +28,11 @@ const Prefix = "code_index/"
 const (
 	// maxDownloads is how many shards a node fetches at a time.
 	maxDownloads = 4
-	// downloadTime is how long one may take. It goes on when the search that needs
-	// it has ended, so that the next one finds it.
+	// downloadTime is the time limit of a download. A download continues after the
+	// search that started it has ended, so that the next search finds the shard.
 	downloadTime = 10 * time.Minute
-	// replacedAge is how long a shard may stay that a newer index has replaced, if
-	// the project is indexed again and again.
+	// replacedAge is how long a shard is kept after a newer index replaced it, even if
+	// the project is indexed repeatedly.
 	replacedAge = 24 * time.Hour
 )
 
@@ -74,7 +74,7 @@ func (c *copies) close() {
 	c.running.Wait()
 }
 
-// storedAt starts the keys of the shards of a project.
+// storedAt returns the key prefix of the shards of a project.
 func storedAt(projectID int64) string {
 	return fmt.Sprintf("%s%02x/%d/", Prefix, projectID%256, projectID)
 }
@@ -173,8 +173,8 @@ func (s *Service) removeStored(ctx context.Context, projectID int64) error {
 	return nil
 }
 
-// sweepStored deletes shards that no index has. Those that an index had until a short
-// time ago stay: searches may be about to fetch them.
+// sweepStored deletes shards that no index refers to. Shards that were replaced a short
+// time ago stay, because searches may be about to fetch them.
 func (s *Service) sweepStored(ctx context.Context) error {
 	now := s.Now()
 	var x index

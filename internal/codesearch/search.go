@@ -23,8 +23,8 @@ import (
 const (
 	// maxProjects is how many projects a search looks at.
 	maxProjects = 50_000
-	// maxHits is how many places a search finds, and maxProjectHits in each project if
-	// it looks at several.
+	// maxHits is the maximum number of hits of a search, and maxProjectHits that of each
+	// project in a search of several projects.
 	maxHits        = 1000
 	maxProjectHits = 100
 	// searchTime is how long a search may take, and visitorTime for callers who have
@@ -54,9 +54,9 @@ type Result struct {
 	Pending int // projects that are not indexed yet
 }
 
-// Search searches the indexed projects whose code the actor may read, at most maxHits
-// places. Everyone may call it. Invalid for a bad query; Unavailable if the search
-// takes too long or the caller makes too many.
+// Search searches the indexed projects whose code the actor may read and returns at most
+// maxHits hits. Everyone may call it. Invalid for a bad query; Unavailable if the search
+// takes too long or the caller runs too many.
 func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Paging) (Result, error) {
 	res := Result{Page: db.Page[Hit]{Items: []Hit{}}}
 	parsed, err := q.parse()
@@ -92,7 +92,7 @@ func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Pag
 	var broken []int64
 	var hits []Hit
 	for i, f := range found {
-		if errs.Is(f.err, errs.KindUnavailable) { // the object store, which may have the files
+		if errs.Is(f.err, errs.KindUnavailable) { // from the object store, which may have the files
 			return res, f.err
 		}
 		if f.err != nil {
@@ -176,7 +176,7 @@ func (s *Service) searchAll(ctx context.Context, indexes []index, parsed query.Q
 			finished++
 		}
 		if sum >= want {
-			cancel() // those that run are not needed
+			cancel() // running searches are no longer needed
 		}
 	}
 	var wg sync.WaitGroup
@@ -199,8 +199,8 @@ func (s *Service) searchAll(ctx context.Context, indexes []index, parsed query.Q
 	return list[:finished]
 }
 
-// searchProject searches the shards of a project. What is found by content comes
-// first, then what is found by path.
+// searchProject searches the shards of a project. Hits in the content come first, then
+// hits in paths.
 func (s *Service) searchProject(ctx context.Context, x index, parsed query.Q, lines, most int) ([]Hit, error) {
 	var hits []rankedHit
 	for _, name := range x.Shards {
@@ -231,8 +231,8 @@ type rankedHit struct {
 	rank int // 0 for content, 1 for a path
 }
 
-// searchShard searches a shard. A node fetches one that it does not have or that is
-// damaged.
+// searchShard searches a shard. A shard that is missing or damaged on this node is
+// fetched again.
 func (s *Service) searchShard(ctx context.Context, x index, name string, parsed query.Q, lines, most int) ([]rankedHit, error) {
 	hits, err := s.readShard(ctx, x, name, parsed, lines, most)
 	if err == nil || s.Store == nil || ctx.Err() != nil {
@@ -251,8 +251,8 @@ func (s *Service) readShard(ctx context.Context, x index, name string, parsed qu
 		return nil, err
 	}
 	defer sh.release()
-	// A file that was cut off, or a disk that fails, is a fault of the memory that it
-	// is mapped to, which would end the process.
+	// A truncated file or a failing disk raises a memory fault in the mapping, which would
+	// end the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {

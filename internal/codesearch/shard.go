@@ -11,12 +11,12 @@ import (
 	"svc/internal/lru"
 )
 
-// maxOpen is the number of shards that are kept open. Each is a mapping of the
-// process, of which the system allows 65,530, and some kilobytes of memory.
+// maxOpen is the number of shards that are kept open. Each needs some kilobytes and one
+// memory mapping of the process; Linux allows 65,530 of these.
 const maxOpen = 4096
 
-// shardCache keeps shards open that were searched last. A shard is closed when the
-// cache and all searches have let go of it, because its results point into the
+// shardCache keeps the most recently searched shards open. A shard is closed when the
+// cache and all searches have released it, because search results point into the
 // mapping.
 type shardCache struct {
 	mu     sync.Mutex
@@ -66,8 +66,8 @@ func (c *shardCache) acquire(path string) (*shard, error) {
 	return s, nil
 }
 
-// forget lets go of a shard that cannot be read, so that it is opened again when it
-// has been built again.
+// forget removes an unreadable shard from the cache, so that it is opened again after it
+// was rebuilt.
 func (c *shardCache) forget(path string, s *shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *shardCache) forget(path string, s *shard) {
 	}
 }
 
-// drop is called with the lock.
+// drop releases a shard. The caller holds the lock.
 func (c *shardCache) drop(s *shard) {
 	if s.users--; s.users == 0 {
 		s.Close()

@@ -52,8 +52,8 @@ func saveIndex(ctx context.Context, q db.Q, x index) error {
 	return err
 }
 
-// condition is the condition on projects p that a search looks at: those whose code
-// the actor may read.
+// condition returns the condition on the projects p of a search: those whose code the
+// actor may read.
 func (s *Service) condition(by actor.Actor, in Query) db.Where {
 	var w db.Where
 	seen, args := s.Projects.Readable(by, project.CodePart)
@@ -74,8 +74,8 @@ func (s *Service) condition(by actor.Actor, in Query) db.Where {
 	return w
 }
 
-// listIndexes returns the indexes that a search looks at, those of the most recently
-// active projects first.
+// listIndexes returns the indexes of the projects of a search, the most recently active
+// projects first.
 func (s *Service) listIndexes(ctx context.Context, by actor.Actor, in Query) ([]index, error) {
 	w := s.condition(by, in)
 	w.And(`c.format = ?`, format)
@@ -91,8 +91,8 @@ func (s *Service) countPending(ctx context.Context, by actor.Actor, in Query) (n
 	return n, err
 }
 
-// listOutdated returns projects after one whose index is missing, has an old format or
-// is one of another branch.
+// listOutdated returns the IDs of projects, greater than after, whose index is missing,
+// has an old format or belongs to another branch.
 func listOutdated(ctx context.Context, q db.Q, after int64, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT p.id FROM projects p LEFT JOIN code_indexes c ON c.project_id = p.id
@@ -100,7 +100,7 @@ func listOutdated(ctx context.Context, q db.Q, after int64, limit int) ([]int64,
 		ORDER BY p.id LIMIT ?`, after, format, limit)
 }
 
-// listAll returns the IDs of all projects with code after one.
+// listAll returns the IDs of all projects with code that are greater than after.
 func listAll(ctx context.Context, q db.Q, after int64, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT p.id FROM projects p WHERE p.id > ? AND p.deleted_at IS NULL AND p.default_branch <> '' ORDER BY p.id LIMIT ?`, after, limit)

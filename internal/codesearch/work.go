@@ -27,12 +27,12 @@ const lane = "code_index"
 const (
 	// checkEvery is the interval of the search for projects that are not indexed.
 	checkEvery = 10 * time.Minute
-	// sweepEvery is the interval in which files that no index has are removed, and
-	// sweepAge how long they stay, for searches that have just begun.
+	// sweepEvery is the interval of the removal of files that no index refers to, and
+	// sweepAge the time for which they are kept, for searches that have just begun.
 	sweepEvery = 6 * time.Hour
 	sweepAge   = time.Hour
-	// maxShare is the part of the time that the builds of one project may take, for
-	// builds that last longer than slowBuild.
+	// maxShare limits builds of one project that take longer than slowBuild: they take
+	// at most one maxShare-th of the time.
 	maxShare  = 10
 	slowBuild = 5 * time.Second
 )
@@ -62,7 +62,7 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, w buildWork, opts ...queue
 }
 
 // Pushed adds a background job that indexes the default branch if it was pushed. It
-// also follows the first push, which makes the default branch.
+// also handles the first push, which creates the default branch.
 func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	for _, c := range p.Changes {
 		if p.Project.DefaultBranch == "" || c.Ref == git.Heads+p.Project.DefaultBranch {
@@ -133,7 +133,7 @@ func (s *Service) build(ctx context.Context, w buildWork) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range before.Shards { // searches may have just begun to read them
+	for _, name := range before.Shards { // searches may still read them
 		if !slices.Contains(x.Shards, name) {
 			_ = os.Chtimes(s.pathOf(p.ID, name), now, now)
 		}
@@ -182,8 +182,8 @@ func (s *Service) finishRemove(ctx context.Context, w removeWork) error {
 	return nil
 }
 
-// check adds background jobs for projects that are not indexed: they were there before
-// the index was, or their default branch has changed.
+// check adds background jobs for projects that are not indexed: projects that are older
+// than the index, and projects whose default branch has changed.
 func (s *Service) check(ctx context.Context) error {
 	return s.addEach(ctx, false, func(after int64, limit int) ([]int64, error) { return listOutdated(ctx, s.DB, after, limit) })
 }

@@ -18,7 +18,7 @@ type span struct {
 // line is a line of a chat message, without the markup of a chat service.
 type line []span
 
-// say returns a line of texts and spans.
+// say returns a line that consists of texts and spans.
 func say(parts ...any) line {
 	var l line
 	for _, p := range parts {
@@ -35,7 +35,7 @@ func say(parts ...any) line {
 func link(url, text string) span { return span{text: text, url: url} }
 func bold(text string) span      { return span{text: text, bold: true} }
 
-// message is what a chat message says.
+// message is a chat message in a form that is common to all chat services.
 type message struct {
 	text   line
 	title  string // of the detail
@@ -44,8 +44,8 @@ type message struct {
 	status string // success, failed or another one of a pipeline or deployment
 }
 
-// markup writes a line in the markup of a chat service. What users wrote is escaped:
-// a title must not become a link or a mention.
+// markup writes a line in the markup of a chat service. It escapes what users wrote, so
+// that a title cannot become a link or a mention.
 type markup func(l line) string
 
 // markupOf returns the markup that escapes text and writes links and bold text as
@@ -79,7 +79,7 @@ func (m markup) lines(list []line, separator string) string {
 // mention matches names that notify all members of a channel in some chat services.
 var mention = regexp.MustCompile(`(?i)@(channel|all|here|everyone)\b`)
 
-// quiet breaks mentions with a character of no width.
+// quiet disables mentions by inserting a zero-width space.
 func quiet(text string) string { return mention.ReplaceAllString(text, "@\u200b$1") }
 
 var (
@@ -106,7 +106,7 @@ func slackLink(url, text string) string {
 	return "<" + url + "|" + strings.ReplaceAll(text, "|", "¦") + ">"
 }
 
-// get returns a text of a payload by its path.
+// get returns a string of a payload by its path.
 func get(p object, path string) string {
 	switch v := lookUp(map[string]any(p), path).(type) {
 	case nil:
@@ -151,7 +151,7 @@ func describe(trigger Trigger, payload []byte) (message, error) {
 	return message{text: say(get(p, "object_kind"), " in ", project)}, nil
 }
 
-// maxDetail is how much of a description or comment a message has, in bytes.
+// maxDetail is the size, in bytes, to which descriptions and comments are cut in a message.
 const maxDetail = 2000
 
 func describeNote(p object, project span, who string) message {

@@ -33,7 +33,7 @@ const (
 	sliceSize = 50
 	sliceTime = 2 * time.Second
 	slowTime  = 2 * time.Second
-	// sweepPause is how late a retry can be.
+	// sweepPause is the maximum delay of a retry.
 	sweepPause = 10 * time.Second
 
 	// A hook is disabled temporarily after tolerated consecutive failures, and
@@ -42,8 +42,8 @@ const (
 	maxFailures = 40
 	firstPause  = time.Minute
 	longPause   = 24 * time.Hour
-	// maxAttempts is how often a delivery is tried that the receiver did not get,
-	// while the hook is enabled.
+	// maxAttempts is the number of attempts of a delivery that the receiver does not
+	// accept, while the hook is enabled.
 	maxAttempts = 4
 	retryPause  = 10 * time.Second // doubled each time
 
@@ -54,7 +54,7 @@ const (
 	keepTime    = 7 * 24 * time.Hour
 )
 
-// Delivery is one event for one hook: it waits, or it is a row of the log.
+// Delivery is one event for one hook. It is either waiting, or a row of the delivery log.
 type Delivery struct {
 	ID           int64
 	HookID       int64
@@ -106,7 +106,7 @@ func (d *Delivery) OK() bool { return d.Error == "" && d.Status >= 200 && d.Stat
 // Repeated reports whether the delivery failed and is tried again later.
 func (d *Delivery) Repeated() bool { return d.waiting }
 
-// deliverWork is the background job that delivers what waits for a hook.
+// deliverWork is the background job that sends the waiting deliveries of a hook.
 type deliverWork struct {
 	HookID int64 `json:"hook_id"`
 }
@@ -114,9 +114,9 @@ type deliverWork struct {
 // Kind implements queue.Work.
 func (deliverWork) Kind() string { return "hook_deliver" }
 
-// deliver delivers what waits for a hook, in its order, until nothing waits, a
-// delivery must be retried later, or the turn is over. The lease in the state of the
-// hook makes sure that one worker at a time does it.
+// deliver sends the waiting deliveries of a hook in order, until none is left, one must be
+// retried later, or the turn of the hook is over. The lease in the state of the hook
+// ensures that only one worker delivers to it at a time.
 func (s *Service) deliver(ctx context.Context, w deliverWork) error {
 	of, err := findShare(ctx, s.DB, w.HookID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -126,8 +126,8 @@ func (s *Service) deliver(ctx context.Context, w deliverWork) error {
 		return err
 	}
 	if !s.shares.enter(of, w.HookID) {
-		// It is woken when another hook of the owner has had its turn, or by Sweep if
-		// this process ends before.
+		// The hook is woken when another hook of the owner has had its turn, or by Sweep if
+		// this process ends before that.
 		return setDue(ctx, s.DB, w.HookID, s.Now())
 	}
 	for more := true; more && err == nil; {
@@ -140,18 +140,18 @@ func (s *Service) deliver(ctx context.Context, w deliverWork) error {
 	return err
 }
 
-// turn delivers a slice. It returns true if an event came while the lease was
-// released.
+// turn takes the lease of a hook, sends up to sliceSize deliveries, and releases the
+// lease. It returns true if an event was stored while the lease was being released.
 func (s *Service) turn(ctx context.Context, hookID int64) (bool, error) {
 	now := s.Now()
 	lease := now.Add(leaseTime).Truncate(time.Microsecond)
 	ok, err := claim(ctx, s.DB, hookID, now, lease)
 	if err != nil || !ok {
-		return false, err // another worker has it, or it waits: Sweep finds it
+		return false, err // another worker has the lease, or a retry is pending that Sweep will find
 	}
 	next, again, err := s.slice(ctx, hookID, &lease)
 	if err != nil {
-		// The lease ends by itself, and Sweep tries again.
+		// The lease expires, and Sweep tries again.
 		return false, fmt.Errorf("deliver to hook %d: %w", hookID, err)
 	}
 	if err := endLease(context.WithoutCancel(ctx), s.DB, hookID, lease, next); err != nil || next != nil {
@@ -189,8 +189,8 @@ func (s *Service) wake(ctx context.Context, tx *db.Tx, hooks ...int64) error {
 	return nil
 }
 
-// slice delivers for one turn. next is when the first waiting delivery is tried
-// again; again says that there may be more right now.
+// slice sends up to sliceSize deliveries. next is the time at which the first waiting
+// delivery is retried; again reports that more deliveries may be waiting.
 func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (next *time.Time, again bool, err error) {
 	h, err := findAny(ctx, s.DB, hookID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -262,8 +262,8 @@ func (s *Service) slice(ctx context.Context, hookID int64, lease *time.Time) (ne
 }
 
 // prepare completes the payload of a delivery. If a repository cannot be read, it
-// returns when that is tried again; then the event is sent without the commits, so
-// that one broken repository does not hold up the other events of a group.
+// returns the time of the next attempt. After the last attempt the event is sent without
+// commits, so that a broken repository does not block the other events of a group.
 func (s *Service) prepare(ctx context.Context, d *Delivery) (next *time.Time, err error) {
 	err = s.complete(ctx, d)
 	if err == nil || ctx.Err() != nil || d.payload == "" {
@@ -277,8 +277,8 @@ func (s *Service) prepare(ctx context.Context, d *Delivery) (next *time.Time, er
 	return nil, nil
 }
 
-// send sends a delivery and writes the result into it. Errors are those of the
-// server itself; those of the receiver are results.
+// send sends a delivery and stores the result in it. Only failures of the server itself
+// are returned as errors; failures of the receiver are results.
 func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d *Delivery) error {
 	began := s.Now()
 	d.Attempts++
@@ -309,7 +309,7 @@ func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d 
 	return nil
 }
 
-// storable is text that both databases take.
+// storable returns a text without the characters that a database refuses.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -340,7 +340,7 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 			return nil, err
 		}
 		if body, d.body = text, string(text); len(text) > maxLogged {
-			d.body = oversize // a template can make much of a small payload, for each event
+			d.body = oversize // a template can expand a small payload into a large body for each event
 		}
 	}
 	d.URL = h.URL
@@ -414,8 +414,8 @@ func writeHeaders(h http.Header, secrets map[string]bool) string {
 	return string(text)
 }
 
-// settle records the result of a delivery. It returns when the delivery is tried
-// again, or when the hook is enabled again; nil to go on.
+// settle records the result of a delivery. It returns when the delivery is retried, or
+// when the hook is enabled again; nil to continue with the next delivery.
 func (s *Service) settle(ctx context.Context, h *Hook, t state, d *Delivery) (next *time.Time, err error) {
 	now := s.Now()
 	if minute := now.Unix() / 60; t.minute != minute {
@@ -435,20 +435,20 @@ func (s *Service) settle(ctx context.Context, h *Hook, t state, d *Delivery) (ne
 		case t.failures > tolerated:
 			until := now.Add(pause(t.failures))
 			t.disabledUntil, next = &until, &until
-			d.waiting = again // it is the first that is tried when the hook is enabled again
+			d.waiting = again // it is retried first when the hook is enabled again
 		case again && d.Attempts < maxAttempts:
 			at := now.Add(retryPause << (d.Attempts - 1))
 			d.waiting, next = true, &at
 		}
 	}
-	// The result is stored even if the server stops now: it was delivered.
+	// The request was sent, so the result is stored even if the server is stopping.
 	ctx = context.WithoutCancel(ctx)
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		same, err := saveState(ctx, tx, h.ID, t)
 		if err != nil {
 			return err
 		}
-		if !same { // it was changed meanwhile: the failure was one of the old configuration
+		if !same { // the configuration changed meanwhile, so the failure does not count
 			h.Disabled, next, d.waiting = false, nil, !d.OK() && again && d.Attempts < maxAttempts
 		}
 		if err := saveDelivery(ctx, tx, d); err != nil {
@@ -496,7 +496,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Expire shortens delivery logs: by age, and to the newest deliveries of each hook.
+// Expire trims delivery logs: it deletes old deliveries, and all but the newest of each
+// hook.
 func (s *Service) Expire(ctx context.Context) error {
 	const batch = 500
 	for {

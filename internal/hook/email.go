@@ -15,7 +15,7 @@ import (
 	"svc/internal/project"
 )
 
-// The integrations that are no chat services.
+// The integrations other than chat services.
 const (
 	PipelinesEmail Kind = "pipelines-email"
 	ExternalWiki   Kind = "external-wiki"

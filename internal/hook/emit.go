@@ -32,9 +32,9 @@ type occurrence struct {
 	pending   pending
 }
 
-// pending is what a payload lacks until it is read from a repository, which is not
-// done in the transaction of the event. Commits do not change, so it does not
-// matter when they are read.
+// pending lists the parts of a payload that are read from a repository later, because no
+// git process may run in the transaction of the event. Commits are immutable, so they can
+// be read at any time.
 type pending struct {
 	// Push has the range whose commits are added.
 	Push *pushRange `json:"push,omitempty"`
@@ -103,8 +103,8 @@ func (s *Service) emit(ctx context.Context, tx *db.Tx, list []listener, events .
 	return s.wake(ctx, tx, slices.Compact(woken)...)
 }
 
-// store stores an event and its deliveries. It returns the hooks that have something
-// to deliver.
+// store stores an event and its deliveries. It returns the hooks that have new
+// deliveries.
 func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occurrence) ([]int64, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -124,8 +124,8 @@ func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occur
 			return nil, err
 		}
 	}
-	// A UUID that no hook was sent is one that the caller made up: if it counted, the
-	// caller could hide what they do from webhooks.
+	// A UUID that was never sent to a hook was invented by the caller. It does not count,
+	// because callers could use it to hide changes from webhooks.
 	if len(before) == 0 {
 		e.uuid = newUUID()
 	}
@@ -160,7 +160,8 @@ func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occur
 	return woken, nil
 }
 
-// maxChain is how many deliveries one event can cause by requests of receivers.
+// maxChain is the maximum number of deliveries that one event can cause through requests
+// of receivers.
 const maxChain = 100
 
 // newUUID returns a random UUID.
@@ -174,8 +175,8 @@ func newUUID() string {
 // fillTime bounds the time in which a payload is completed.
 const fillTime = time.Minute
 
-// complete reads what the payload of a delivery lacks, and stores it for other
-// deliveries of the event.
+// complete reads the missing parts of the payload of a delivery, and stores them for
+// the other deliveries of the event.
 func (s *Service) complete(ctx context.Context, d *Delivery) error {
 	e, err := findEvent(ctx, s.DB, d.eventID)
 	if err != nil {
@@ -194,8 +195,8 @@ func (s *Service) complete(ctx context.Context, d *Delivery) error {
 	return completeEvent(ctx, s.DB, e)
 }
 
-// fill reads commits into a payload. What is no longer there is left out, and so are
-// commits that make the payload too large.
+// fill reads commits into a payload. It leaves out commits that no longer exist, and
+// those that would make the payload too large.
 func (s *Service) fill(ctx context.Context, e *captured) error {
 	var p pending
 	if err := json.Unmarshal([]byte(e.pending), &p); err != nil {
@@ -291,7 +292,7 @@ func (s *Service) commit(ctx context.Context, in *project.Project, sha string) (
 	return c.Commit, nil
 }
 
-// Limits of what a payload has of a repository.
+// Limits of repository data in payloads.
 const (
 	maxCommits = 20
 	maxFiles   = 1000     // of each list of a commit
@@ -335,9 +336,9 @@ func (s *Service) fillPush(ctx context.Context, in *project.Project, payload obj
 	return nil
 }
 
-// pushed returns the newest commits of a push, newest first, and their number. A
-// new branch has those that the default branch lacks; a tag has the one that it
-// points to.
+// pushed returns the newest commits of a push, newest first, and their number. For a new
+// branch these are the commits that the default branch lacks; for a tag, the commit that
+// it points to.
 func (s *Service) pushed(ctx context.Context, in *project.Project, r pushRange, name string, isBranch bool) ([]*git.Commit, int, error) {
 	if !isBranch {
 		c, err := s.commit(ctx, in, r.New)
@@ -366,8 +367,8 @@ func (s *Service) pushed(ctx context.Context, in *project.Project, r pushRange, 
 	return page.Items, page.Total, err
 }
 
-// files returns the paths that a commit added, changed and removed. left is how many
-// bytes of paths the payload still takes.
+// files returns the paths that a commit added, changed and removed. left is the number
+// of bytes that remain for paths in the payload.
 func (s *Service) files(ctx context.Context, in *project.Project, c *git.Commit, left *int) (added, modified, removed []string, err error) {
 	added, modified, removed = []string{}, []string{}, []string{}
 	var parent git.OID

@@ -116,7 +116,7 @@ func (s *Service) sourcePipeline(ctx context.Context, q db.Q, payload object, pa
 	return nil
 }
 
-// shortRef is the ref of a pipeline without its namespace.
+// shortRef returns the ref of a pipeline without its prefix, such as refs/heads/.
 func shortRef(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, git.Heads), git.Tags)
 }

@@ -28,7 +28,7 @@ func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Ch
 	return s.emit(ctx, tx, list, o)
 }
 
-// mergeAction names a change; empty for one that hooks do not get.
+// mergeAction returns the action of a change; empty if hooks do not get the change.
 func mergeAction(c merge.Change) string {
 	choose := func(all, one string) string {
 		if c.Complete {

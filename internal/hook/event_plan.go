@@ -15,8 +15,8 @@ import (
 	"svc/internal/snippet"
 )
 
-// IssueSaved sends issue events. Hooks get those of confidential issues only if they
-// listen to these.
+// IssueSaved sends issue events. Events of confidential issues are sent only to hooks
+// that have their trigger.
 func (s *Service) IssueSaved(ctx context.Context, tx *db.Tx, e plan.IssueSaving) error {
 	i := e.Issue
 	list, err := s.listening(ctx, tx, i.ProjectID)
@@ -79,7 +79,7 @@ func issuableOf(i *plan.Issue) *plan.Issuable {
 	return &i.Issuable
 }
 
-// issuableAction names what was done to an issue or merge request.
+// issuableAction returns the action of a change to an issue or merge request.
 func issuableAction(i, was *plan.Issuable) string {
 	switch {
 	case was == nil:
@@ -189,8 +189,8 @@ func firstOf(ids []int64) any {
 	return ids[0]
 }
 
-// NoteSaved sends comment events. Internal notes and comments on confidential issues
-// go to hooks that listen to these.
+// NoteSaved sends comment events. Internal notes and comments on confidential issues are
+// sent only to hooks that have their trigger.
 func (s *Service) NoteSaved(ctx context.Context, tx *db.Tx, e plan.NoteSaving) error {
 	if e.Note.ProjectID == nil {
 		return nil // of a personal snippet
@@ -301,7 +301,7 @@ func (s *Service) noteObject(in *project.Project, n *plan.Note) object {
 	}
 }
 
-// noteURL is the page of the target of a note.
+// noteURL returns the URL of the page of the target of a note.
 func (s *Service) noteURL(in *project.Project, on plan.Target, iid int64) string {
 	switch on.Kind {
 	case plan.MergeKind:
@@ -360,7 +360,7 @@ func (s *Service) Awarded(ctx context.Context, tx *db.Tx, e plan.Awarding) error
 	if err != nil {
 		return fmt.Errorf("hooks of a reaction: %w", err)
 	}
-	// Reactions have one trigger: those to what is confidential are sent to no one.
+	// Reactions have a single trigger, so those to confidential objects are not sent at all.
 	if o.payload == nil {
 		return nil
 	}

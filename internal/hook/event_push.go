@@ -14,8 +14,8 @@ import (
 	"svc/internal/wiki"
 )
 
-// maxRefs is how many refs of one push are sent to project and group hooks. A push
-// of more is a migration; system hooks get one event about all refs.
+// maxRefs is the number of refs of a push up to which project and group hooks get events.
+// A push of more refs is a migration; system hooks get one event about all refs.
 const maxRefs = 50
 
 // Pushed sends push and tag push events.
@@ -24,7 +24,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	if err != nil || !wants(list, Push, TagPush, RepositoryUpdate) {
 		return err
 	}
-	// The project of the push was read before it: its default branch may be new.
+	// The project in the push was read before the push; its default branch may be new.
 	in, err := project.In(ctx, tx, p.Project.ID)
 	if err != nil {
 		return ignoreRefusal(err)
@@ -55,8 +55,8 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return s.emit(ctx, tx, list, append(events, s.updateEvent(in, by, p))...)
 }
 
-// protect finds out whether the branch of an event is protected, if an integration
-// decides by that.
+// protect determines whether the branch of an event is protected, if an integration
+// filters by that.
 func (s *Service) protect(ctx context.Context, q db.Q, list []listener, o *occurrence) (err error) {
 	asks := slices.ContainsFunc(list, func(l listener) bool { return l.kind != Webhook && strings.HasSuffix(l.options.Branches, "protected") })
 	if asks && o.chat.branch != "" && !o.chat.tag {

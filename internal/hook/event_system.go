@@ -255,8 +255,8 @@ func (s *Service) systemListeners(ctx context.Context, q db.Q) ([]listener, erro
 	})
 }
 
-// projectRow, groupRow and memberRow are rows as system events show them, also of
-// what is being deleted.
+// projectRow, groupRow and memberRow are rows as system events show them, including
+// rows that are being deleted.
 type projectRow struct {
 	id, namespaceID        int64
 	name, path, visibility string

@@ -11,7 +11,8 @@ import (
 	"svc/internal/project"
 )
 
-// announceBefore is how many days before its end an access token is announced.
+// announceBefore is the number of days before the expiration date of an access token on
+// which its event is sent.
 const announceBefore = 7
 
 // tokenRow is an access token of a project or group.

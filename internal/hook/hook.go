@@ -79,7 +79,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Kind is what a hook sends.
+// Kind is the kind of a hook: a webhook, or one of the integrations.
 type Kind string
 
 // The kinds of hooks.
@@ -135,8 +135,8 @@ func (s *Secrets) all() []string {
 	return slices.AppendSeq(list, maps.Values(s.Values))
 }
 
-// hide masks secrets in a text that a receiver sent back. Short ones are not masked:
-// they could be any word.
+// hide masks secrets in a text that a receiver returned. Short secrets are not masked,
+// because they could be any word.
 func (s *Secrets) hide(text string) string {
 	for _, secret := range s.all() {
 		if len(secret) >= 8 {
@@ -179,7 +179,7 @@ func (h *Hook) AlertStatus(now time.Time) Alert {
 	return Executable
 }
 
-// Strategy is how the branch filter of a hook is read.
+// Strategy is how the branch filter of a hook is interpreted.
 type Strategy string
 
 // The strategies.
@@ -215,7 +215,7 @@ const (
 	Subgroups         Trigger = "subgroup_events"
 	ProjectEvents     Trigger = "project_events"
 	RepositoryUpdate  Trigger = "repository_update_events"
-	// system is the trigger of what only system hooks get; they cannot switch it off.
+	// system is the trigger of events that only system hooks get, and always get.
 	system Trigger = "system"
 )
 
@@ -263,7 +263,7 @@ func (t Trigger) info() TriggerInfo {
 // LogName is the name of the trigger in the delivery log.
 func (t Trigger) LogName() string { return t.info().Log }
 
-// Level is where a hook is.
+// Level is the place of a hook: a project, a group or the instance.
 type Level int
 
 // The levels.
@@ -288,7 +288,7 @@ func TriggersOf(l Level) []TriggerInfo {
 	return list
 }
 
-// listener is what an event must know of a hook.
+// listener is the part of a hook that decides whether it gets an event.
 type listener struct {
 	id       int64
 	kind     Kind
@@ -346,8 +346,9 @@ func wildcard(pattern, name string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// settled is the age after which a project is certainly committed. What a
-// transaction reads about a younger one is not cached: it may be undone.
+// settled is the age from which the transaction that created a project is certainly
+// committed. The hooks of younger projects are not cached, because their creation may be
+// rolled back.
 const settled = 10 * time.Minute
 
 // listening returns the hooks of a project, of the groups above it and of the
@@ -363,8 +364,7 @@ func (s *Service) listening(ctx context.Context, q db.Q, projectID int64) ([]lis
 	})
 }
 
-// ProjectChanged drops what is known of the hooks of a project that was moved to
-// another group.
+// ProjectChanged drops the cached hooks of a project that was moved to another group.
 func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
 	if e.Kind != project.ProjectMoved {
 		return nil

@@ -53,8 +53,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Chat messages escape what others wrote: a title must not become a link or a
-// mention of a channel.
+// TestChatMessage checks that text of users is escaped: a title must not become a link
+// or a mention of a channel.
 func TestChatMessage(t *testing.T) {
 	t.Parallel()
 	h := &Hook{Kind: Slack, Options: Options{Channel: "general", Channels: map[string]string{string(Issues): "issues"}}}

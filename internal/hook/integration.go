@@ -28,7 +28,7 @@ type Options struct {
 	Values      map[string]string `json:"values,omitempty"` // of other properties
 }
 
-// chatFacts is what the options of an integration decide by.
+// chatFacts are the properties of an event by which integrations filter.
 type chatFacts struct {
 	branch      string
 	isDefault   bool
@@ -246,7 +246,7 @@ func (s *Service) applyIntegration(ctx context.Context, info IntegrationInfo, h 
 	if info.message == nil {
 		return nil
 	}
-	// What a page and the API show of the address: its host.
+	// Pages and the API show the host of the URL only.
 	h.URL = maskedHost(h.target())
 	return s.checkURL(ctx, h)
 }
@@ -265,7 +265,7 @@ func (h *Hook) applyProperties(wrong errs.Fields, info IntegrationInfo, given ma
 		}
 	}
 	set(false)
-	// A token is not sent to another server than the one it was given for.
+	// A token is not sent to another server than the one that it was set for.
 	if h.ID != 0 && !sameHost(h.target(), was) {
 		h.Secrets = Secrets{}
 	}
@@ -325,7 +325,7 @@ func (s *Service) DeleteIntegration(ctx context.Context, by actor.Actor, at At, 
 	return nil
 }
 
-// lockOwner lets one writer at a time set up the integrations of a place.
+// lockOwner serializes changes to the integrations of a place.
 func lockOwner(ctx context.Context, tx *db.Tx, in owner) error {
 	projectID, groupID := in.ids()
 	switch {

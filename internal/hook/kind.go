@@ -12,7 +12,7 @@ import (
 	"svc/internal/errs"
 )
 
-// IntegrationInfo describes a kind of integrations: what is set, and what is sent.
+// IntegrationInfo describes a kind of integration: its settings and its messages.
 type IntegrationInfo struct {
 	Kind        Kind
 	Title       string
@@ -51,8 +51,8 @@ func webhookProperty(example string) Property {
 	return Property{Name: "webhook", Label: "Webhook", Hint: "The URL of an incoming webhook of the chat service.", Example: example, Secret: true, Required: true}
 }
 
-// number matches the ID of a message thread, priority that of a Pushover message.
-// Emergencies, which have to be acknowledged, are left out.
+// number matches the ID of a message thread, and priority that of a Pushover message.
+// Emergency priority is not supported: receivers would have to acknowledge it.
 var (
 	number   = regexp.MustCompile(`^[0-9]{1,18}$`)
 	priority = regexp.MustCompile(`^(-2|-1|0|1)$`)
@@ -158,8 +158,7 @@ func (i IntegrationInfo) TriggerInfos() []TriggerInfo {
 	return slices.DeleteFunc(slices.Clone(triggers), func(t TriggerInfo) bool { return !slices.Contains(i.Triggers, t.Trigger) })
 }
 
-// Defaults are the triggers of a new integration: all but those of what is
-// confidential.
+// Defaults returns the triggers of a new integration: all except the confidential ones.
 func (i IntegrationInfo) Defaults() []Trigger {
 	return slices.DeleteFunc(slices.Clone(i.Triggers), func(t Trigger) bool { return t == ConfidentialIssue || t == ConfidentialNote })
 }
@@ -173,11 +172,11 @@ func (i IntegrationInfo) property(name string) *Property {
 	return &i.Properties[at]
 }
 
-// Property returns a property of an integration that is no secret.
+// Property returns a property of an integration that is not secret.
 func (h *Hook) Property(name string) string { return *h.value(Property{Name: name}) }
 
-// value is where a property is stored. It may be set only if it is not in a map: see
-// setValue.
+// value returns the address at which a property is stored. Write through it only if the
+// property is not in a map: see setValue.
 func (h *Hook) value(p Property) *string {
 	switch {
 	case p.Name == "webhook" && p.Secret:
@@ -275,7 +274,7 @@ func discordMessage(h *Hook, _ *Delivery, m message) chatRequest {
 		embed["title"], embed["url"] = clip(plainMarkup(say(m.title)), 250), m.link
 	}
 	embed["color"] = map[string]int{"none": 0x334455, "success": 0x2da160, "failed": 0xdd2b0e, "other": 0xfc9403}[statusColor(m.status, "none", "success", "failed", "other")]
-	// No mention is one that Discord sends notifications of.
+	// Discord must not notify users of mentions in the text.
 	return chatRequest{url: h.Secrets.Webhook, body: object{"embeds": []any{embed}, "allowed_mentions": object{"parse": []string{}}}}
 }
 
@@ -344,8 +343,8 @@ func telegramMessage(h *Hook, _ *Delivery, m message) chatRequest {
 	return chatRequest{url: strings.TrimSuffix(cmp.Or(h.Property("hostname"), telegramHost), "/") + "/bot" + url.PathEscape(h.Secrets.Token) + "/sendMessage", body: out}
 }
 
-// telegramText is as many lines of a message as Telegram takes: it refuses longer
-// texts, and HTML that was cut.
+// telegramText returns the lines of a message that fit into the limit of Telegram, which
+// refuses longer texts and truncated HTML.
 func telegramText(m message) string {
 	const most = 4000
 	text := htmlMarkup(m.text)

@@ -27,7 +27,7 @@ import (
 type LogFilter struct{ Status, Upper int }
 
 // Deliveries lists the delivery log of a webhook, newest first, for those who manage
-// the webhook. A delivery that failed and is repeated later has its last result.
+// the webhook. A failed delivery that will be retried is listed with its last result.
 // NotFound; Forbidden.
 func (s *Service) Deliveries(ctx context.Context, by actor.Actor, at At, id int64, f LogFilter, p db.Paging) (*Hook, db.Page[*Delivery], error) {
 	h, err := s.Get(ctx, by, at, id)
@@ -62,7 +62,7 @@ func orNoRows(err error) error {
 	return db.ErrNoRows
 }
 
-// tests bounds test deliveries and resends per hook: they are sent at once.
+// tests limits test deliveries and resends per hook, because they are sent immediately.
 var tests = limit.Rate{Name: "hook_tests", Requests: 5, Period: time.Minute}
 
 // allowTest refuses too many test deliveries.
@@ -121,7 +121,7 @@ func (s *Service) sendNow(ctx context.Context, h *Hook, d *Delivery) error {
 		if err := countLogged(ctx, tx, h.ID, 1); err != nil || !d.OK() {
 			return err
 		}
-		// A receiver that answers is enabled again.
+		// A hook whose receiver accepts a request is enabled again.
 		if err := resetState(ctx, tx, h.ID); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Service) sendNow(ctx context.Context, h *Hook, d *Delivery) error {
 	})
 }
 
-// TriggerNames returns the triggers that Test knows for a level.
+// TriggerNames returns the triggers that Test accepts for a level.
 func TriggerNames(l Level) []TriggerInfo {
 	return slices.DeleteFunc(TriggersOf(l), func(t TriggerInfo) bool {
 		return slices.Contains([]Trigger{ConfidentialNote, Subgroups, Members, ProjectEvents, RepositoryUpdate}, t.Trigger)
@@ -162,8 +162,8 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, at At, id int64, tri
 	return s.sendSample(ctx, h, o)
 }
 
-// TestIntegration sends a push event, or a message if there were no pushes, to an
-// active integration at once. The errors are those of Test.
+// TestIntegration sends a push event, or a plain message if the project has no pushes, to
+// an active integration at once. The errors are those of Test.
 func (s *Service) TestIntegration(ctx context.Context, by actor.Actor, at At, kind Kind) (*Delivery, error) {
 	in, err := s.at(ctx, by, at, true)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s *Service) sample(ctx context.Context, by actor.Actor, in owner, trigger 
 	return o, err
 }
 
-// missingSample is what a project lacks for a test.
+// missingSample describes what a project lacks for a test of a trigger.
 var missingSample = map[Trigger]string{
 	Push: "at least one commit", TagPush: "at least one tag", Issues: "at least one issue", ConfidentialIssue: "at least one issue", Notes: "at least one comment",
 	MergeRequests: "at least one merge request", Jobs: "CI/CD jobs", Pipelines: "CI/CD pipelines", WikiPages: "a wiki page", Deployments: "at least one deployment",

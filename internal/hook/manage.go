@@ -75,8 +75,8 @@ func (o owner) level() Level {
 	return SystemLevel
 }
 
-// at checks that the actor manages the hooks of a place: Maintainers of a
-// project, Owners of a group, administrators for the instance.
+// at returns the owner of the hooks of a place to an actor who may manage them:
+// Maintainers of a project, Owners of a group, administrators for the instance.
 func (s *Service) at(ctx context.Context, by actor.Actor, at At, change bool) (owner, error) {
 	switch {
 	case at.System:
@@ -225,7 +225,8 @@ func sameHost(a, b string) bool {
 	return err1 == nil && err2 == nil && one.Scheme == other.Scheme && one.Host == other.Host
 }
 
-// change applies changes to a hook, which may depend on what it is, and saves it.
+// change applies changes to a hook and saves it. The changes may depend on its current
+// state.
 func (s *Service) change(ctx context.Context, by actor.Actor, at At, id int64, to func(h *Hook) (Fields, error)) (*Hook, error) {
 	in, err := s.at(ctx, by, at, true)
 	if err != nil {
@@ -335,8 +336,8 @@ func (s *Service) SetVariable(ctx context.Context, by actor.Actor, at At, id int
 	return err
 }
 
-// DeleteVariable removes a URL variable. NotFound; Forbidden; Invalid if the URL has
-// it.
+// DeleteVariable removes a URL variable. NotFound; Forbidden; Invalid if the URL still
+// contains it.
 func (s *Service) DeleteVariable(ctx context.Context, by actor.Actor, at At, id int64, key string) error {
 	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
 		list, err := dropPair(h.Secrets.Variables, key, "URL variable")
@@ -364,8 +365,7 @@ func dropPair(list []Pair, key, what string) ([]Pair, error) {
 	return list, nil
 }
 
-// keepValues returns the wanted pairs; those without a value keep the one that they
-// have.
+// keepValues returns the wanted pairs. A pair without a value keeps its current value.
 func keepValues(have, want []Pair) []Pair {
 	list := []Pair{}
 	for _, p := range want {
@@ -388,8 +388,8 @@ func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error 
 	if f.Variables != nil {
 		variables = keepValues(variables, *f.Variables)
 	}
-	// A secret is not sent to another receiver than the one it was given for: with a
-	// new URL, those that are not given again are dropped. A variable may be the host.
+	// Secrets are not sent to another receiver than the one they were set for: a new URL
+	// drops those that are not given again. A variable may be the host.
 	if h.ID != 0 && h.URL != was {
 		h.Secrets, variables = Secrets{}, keepValues(nil, pairs(f.Variables))
 	} else if h.Secrets.Variables = variables; h.ID != 0 && !sameHost(h.target(), target) {
@@ -578,7 +578,7 @@ func (s *Service) checkURL(ctx context.Context, h *Hook) error {
 	return nil
 }
 
-// policy says which addresses requests of a hook may reach.
+// policy returns the addresses that requests of a hook may reach.
 func (s *Service) policy(ctx context.Context, h *Hook) (outbound.Policy, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *Service) projectObject(p *project.Project) object {
 	}
 }
 
-// repositoryObject is the deprecated short form of a project.
+// repositoryObject returns the deprecated short form of a project.
 func (s *Service) repositoryObject(p *project.Project) object {
 	return object{"name": p.Name, "url": s.sshURL(p.FullPath), "description": p.Description, "homepage": s.webURL(p)}
 }

@@ -5,8 +5,8 @@ import "sync"
 const (
 	// laneSize is how many hooks a node delivers to at once, in each lane.
 	laneSize = 16
-	// ownerShare is how many of these belong to one project or group, so that the
-	// events of one do not delay those of others.
+	// ownerShare is the maximum number of these hooks that belong to one project or
+	// group, so that the events of one owner do not delay those of others.
 	ownerShare = 4
 )
 
@@ -28,8 +28,8 @@ func newShares() *shares {
 	return &shares{running: map[share]int{}, parked: map[share][]int64{}}
 }
 
-// enter takes a worker for a hook. If its owner has all of its share, the hook is
-// parked: leave returns it.
+// enter occupies a worker for a hook. If the owner already occupies ownerShare workers,
+// the hook is parked, and leave returns it later.
 func (s *shares) enter(of share, hookID int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *shares) enter(of share, hookID int64) bool {
 	return false
 }
 
-// leave gives a worker back. It returns the parked hook that is next; 0 if there is
+// leave frees a worker. It returns the next parked hook of the owner; 0 if there is
 // none.
 func (s *shares) leave(of share) (next int64) {
 	s.mu.Lock()

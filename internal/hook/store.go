@@ -157,7 +157,8 @@ func scanListener(s db.Scanner) (listener, error) {
 
 // findListeners returns the enabled webhooks and all integrations of a project, of
 // the groups above a namespace and of the instance. Without a project it returns
-// those of a group. An integration that is not active still replaces those above it.
+// those of a group. Inactive integrations are included, because they override those of
+// the groups above.
 func findListeners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([]listener, error) {
 	return db.All(ctx, q, scanListener, `
 		SELECT `+listenerColumns+`, 0 FROM hooks h WHERE h.project_id = ? AND (NOT h.disabled OR h.kind <> 'webhook')
@@ -169,7 +170,7 @@ func findListeners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([
 		ORDER BY 1`, projectID, namespaceID)
 }
 
-// state is what deliveries know of a hook.
+// state is the state of the deliveries to a hook.
 type state struct {
 	failures      int64
 	disabledUntil *time.Time
@@ -200,7 +201,7 @@ func findSlow(ctx context.Context, q db.Q, ids []int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_states WHERE slow AND hook_id IN `+db.In(len(ids)), db.Any(ids)...)
 }
 
-// setDue makes a hook due that is neither due at a time nor delivered to.
+// setDue makes a hook due unless it already is, or is being delivered to.
 func setDue(ctx context.Context, q db.Q, id int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE hook_states SET due_at = ? WHERE hook_id = ? AND due_at IS NULL`, at, id)
 	return err
@@ -255,7 +256,7 @@ func findDue(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, er
 	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_states WHERE due_at <= ? ORDER BY due_at LIMIT ?`, now, limit)
 }
 
-// findFull returns hooks whose log is longer than it is kept.
+// findFull returns hooks whose delivery log exceeds its limit.
 func findFull(ctx context.Context, q db.Q, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_states WHERE logged > 1000 ORDER BY logged DESC LIMIT ?`, limit)
 }

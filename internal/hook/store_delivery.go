@@ -74,8 +74,8 @@ const deliveryColumns = `d.id, d.hook_id, d.event_id, d.waiting, d.key, d.attemp
 // oversize stands for a body that is too large for the log.
 const oversize = `{"oversize":true}`
 
-// listedColumns are deliveryColumns without large bodies: a list would have megabytes
-// of them.
+// listedColumns are deliveryColumns without large bodies, which would make a list
+// several megabytes long.
 var listedColumns = func() string {
 	short := deliveryColumns
 	for _, body := range []string{"d.request_body", "e.payload"} {
@@ -174,7 +174,7 @@ func findCrowded(ctx context.Context, q db.Q, keep int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT hook_id FROM hook_deliveries WHERE waiting GROUP BY hook_id HAVING count(*) > ?`, keep)
 }
 
-// saveAttempts notes a delivery that could not be prepared.
+// saveAttempts records an attempt that failed because the payload could not be completed.
 func saveAttempts(ctx context.Context, q db.Q, d *Delivery) error {
 	_, err := q.ExecContext(ctx, `UPDATE hook_deliveries SET attempts = ? WHERE id = ?`, d.Attempts, d.ID)
 	return err
@@ -185,7 +185,7 @@ func dropEvents(ctx context.Context, tx *db.Tx, before time.Time, limit int) (in
 	return db.ExecCount(ctx, tx, `DELETE FROM hook_events WHERE id IN (SELECT id FROM hook_events WHERE created_at < ? ORDER BY created_at, id LIMIT ?)`, before, limit)
 }
 
-// dropLoose deletes events whose deliveries were all deleted, among the oldest.
+// dropLoose deletes events without deliveries, among the oldest events.
 func dropLoose(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
 	return db.ExecCount(ctx, tx, `
 		DELETE FROM hook_events WHERE id IN (

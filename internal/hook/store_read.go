@@ -250,7 +250,7 @@ func findExpiring(ctx context.Context, q db.Q, day string) ([]*tokenRow, error) 
 		WHERE t.expires_at = ? AND t.revoked_at IS NULL AND u.kind IN ('project_bot', 'group_bot') ORDER BY t.id`, day)
 }
 
-// newestRows are the queries of newestIn, each in the order of an index.
+// newestRows are the queries of newestIn. Each reads an index in its order.
 var newestRows = map[string]string{
 	"issues":         `SELECT id FROM issues WHERE project_id = ? ORDER BY iid DESC LIMIT 1`,
 	"public issues":  `SELECT id FROM issues WHERE project_id = ? AND NOT confidential ORDER BY iid DESC LIMIT 1`,

@@ -11,7 +11,7 @@ import (
 // field matches a placeholder of a template.
 var field = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)
 
-// maxRendered is the largest body that a template makes.
+// maxRendered is the size limit of a rendered body in bytes.
 const maxRendered = 5 << 20
 
 // renderTemplate replaces the fields of a template by values of the payload:
@@ -40,8 +40,8 @@ func renderTemplate(template string, payload []byte) ([]byte, error) {
 	return text, nil
 }
 
-// insideString reports whether a JSON text ends inside of a string. quoted is where
-// it begins.
+// insideString reports whether a JSON text ends inside a string. quoted reports whether
+// it begins inside one.
 func insideString(quoted bool, text string) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -73,8 +73,8 @@ func lookUp(value any, path string) any {
 	return value
 }
 
-// insertable is a value in a JSON text. Inside of a string, a text is inserted
-// without quotes, other values as escaped JSON, and a missing value as nothing.
+// insertable returns a value as text for a JSON document. Inside a string, texts are
+// inserted without quotes, other values as escaped JSON, and missing values as nothing.
 func insertable(value any, quoted bool) string {
 	text, ok := value.(string)
 	if !ok || !quoted {

@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// view returns a project to an actor who may read its packages. A job may read
-// what its user may read where the project accepts its token. NotFound; Forbidden.
+// view returns a project to an actor who may read its packages. A CI/CD job has the
+// permissions of its user in projects that accept its job token. NotFound; Forbidden.
 func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	by, err := s.opened(ctx, by, ref)
 	if err != nil {

@@ -75,9 +75,9 @@ func (s *Service) drop(ctx context.Context, c *content) error {
 	return deleteUpload(ctx, s.DB, c.blob)
 }
 
-// keep returns the row of the content of an upload, in the transaction of the file
-// that refers to it. If the same content is stored already, its row is returned and
-// the upload is removed by the queue.
+// keep returns the ID of the row of an upload, in the transaction of the file that
+// refers to it. If the same content is stored already, its row is returned, and a
+// background job removes the upload.
 func (s *Service) keep(ctx context.Context, tx *db.Tx, c *content) (int64, error) {
 	if err := takeUpload(ctx, tx, c.blob); err != nil {
 		return 0, err
@@ -111,8 +111,8 @@ func (s *Service) open(ctx context.Context, f *File) (*Content, error) {
 	return &Content{Object: o, File: f}, nil
 }
 
-// touchEvery is the precision of the time of the last download, so that not each
-// download writes.
+// touchEvery is the precision of the time of the last download, so that not every
+// download writes to the database.
 const touchEvery = 10 * time.Minute
 
 // removeWork removes content that has no row.

@@ -83,7 +83,7 @@ func (s *Service) PublishNPM(ctx context.Context, by actor.Actor, ref project.Re
 // maxDocument is the size of the document of an npm package in bytes, without files.
 const maxDocument = 64 << 20
 
-// firstOf returns the error that the caller is to see; a second one is attached.
+// firstOf returns the error for the caller, with the second error attached to it.
 func firstOf(err, second error) error {
 	if second == nil {
 		return err
@@ -276,8 +276,8 @@ func (s *Service) NPM(ctx context.Context, by actor.Actor, at Place, name string
 	return n, nil
 }
 
-// Each calls f for each version. A version that several projects have is that of
-// the first.
+// Each calls f for each version. If several projects have a version, the first project
+// wins.
 func (n *NPMPackage) Each(ctx context.Context, f func(NPMVersion) error) error {
 	seen := map[string]bool{}
 	return n.service.eachVersion(ctx, idsOf(n.projects), NPM, n.Name, func(list []*Package) error {
@@ -354,8 +354,9 @@ func (s *Service) OpenNPM(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.open(ctx, f)
 }
 
-// SetTag gives a version of an npm package a tag, which another version loses.
-// Those who may publish the package. NotFound; Forbidden; Invalid.
+// SetTag assigns a tag of an npm package to a version, and removes it from the version
+// that had it. The actor must be allowed to publish the package. NotFound; Forbidden;
+// Invalid.
 func (s *Service) SetTag(ctx context.Context, by actor.Actor, at Place, name, tag, version string) error {
 	if err := npm.CheckTag(tag); err != nil {
 		return err
@@ -377,8 +378,8 @@ func (s *Service) SetTag(ctx context.Context, by actor.Actor, at Place, name, ta
 	return errs.NotFound("Package")
 }
 
-// RemoveTag removes a tag of an npm package. Those who may publish the package.
-// NotFound; Forbidden.
+// RemoveTag removes a tag of an npm package. The actor must be allowed to publish the
+// package. NotFound; Forbidden.
 func (s *Service) RemoveTag(ctx context.Context, by actor.Actor, at Place, name, tag string) error {
 	projects, err := s.tagProjects(ctx, by, at, name)
 	if err != nil {
@@ -397,8 +398,8 @@ func (s *Service) RemoveTag(ctx context.Context, by actor.Actor, at Place, name,
 	return errs.NotFound("Package tag")
 }
 
-// tagProjects is npmProjects for a change: of a project it needs the permission to
-// publish.
+// tagProjects is npmProjects for changes: if the place is a project, the actor must be
+// allowed to publish in it.
 func (s *Service) tagProjects(ctx context.Context, by actor.Actor, at Place, name string) ([]*project.Project, error) {
 	if at.Project != "" {
 		if _, err := s.change(ctx, by, at.Project); err != nil {
@@ -425,9 +426,9 @@ func (s *Service) changeTags(ctx context.Context, by actor.Actor, p *project.Pro
 	return nil
 }
 
-// UnpublishNPM deletes versions of an npm package: all, or those that are not in the
-// document that the client sends. Those who may delete the package. NotFound;
-// Forbidden; Conflict if the package has changed since the client read it.
+// UnpublishNPM deletes versions of an npm package: all, or those that are missing from
+// the document that the client sends. The actor must be allowed to delete the package.
+// NotFound; Forbidden; Conflict if the package has changed since the client read it.
 func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.Ref, name, rev string, body io.Reader) error {
 	p, err := s.remove(ctx, by, ref)
 	if err != nil {
@@ -448,8 +449,8 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 		}
 		tags = doc.Tags
 	}
-	// This is looked at after the body was read, which may take long: a version that
-	// was published meanwhile is not in the document.
+	// The revision is compared after the body was read, which may take long: a version
+	// that was published in the meantime is not in the document.
 	now, err := s.NPM(ctx, by, Place{Project: ref}, name)
 	if err != nil {
 		return err
@@ -503,8 +504,8 @@ func (s *Service) moveTags(ctx context.Context, tx *db.Tx, p *project.Project, n
 	return nil
 }
 
-// UnpublishNPMFile deletes the version of an npm package that has a file. Clients
-// send it after they have removed the version: then there is nothing to do.
+// UnpublishNPMFile deletes the version of an npm package that a file belongs to. Clients
+// send it after they have removed the version; then there is nothing left to do.
 func (s *Service) UnpublishNPMFile(ctx context.Context, by actor.Actor, ref project.Ref, name, file string) error {
 	p, err := s.remove(ctx, by, ref)
 	if err != nil {

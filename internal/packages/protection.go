@@ -16,8 +16,8 @@ import (
 	"svc/internal/project"
 )
 
-// Rule is a protection rule: who may publish and delete packages whose names match
-// a pattern. A level of 0 is that of projects without rules.
+// Rule is a protection rule: who may publish and delete packages whose names match a
+// pattern. A level of 0 means the level that projects without rules require.
 type Rule struct {
 	ID          int64
 	ProjectID   int64
@@ -210,8 +210,8 @@ func (s *Service) needed(ctx context.Context, q db.Q, p *project.Project, t Type
 	return need, nil
 }
 
-// canonical returns a name, or a pattern of names, in the form in which clients of
-// the format compare names. PyPI has several spellings of one name.
+// canonical returns a name, or a pattern of names, in the form in which clients of the
+// format compare names. In PyPI, one name has several spellings.
 func (t Type) canonical(name string) string {
 	if t == PyPI {
 		return pypi.Normalize(name)

@@ -22,8 +22,8 @@ const (
 type draft struct {
 	pkg  Package
 	file File
-	// admit refuses the file in the transaction: added reports whether the package
-	// is new, and there is the newest file of the same name, or nil.
+	// admit can refuse the file in the transaction. added reports whether the package
+	// is new; there is the newest file of the same name, or nil.
 	admit func(tx *db.Tx, k *Package, added bool, there *File) error
 	// published, if not nil, is called in the transaction after the file was added.
 	published func(tx *db.Tx, k *Package, f *File) error
@@ -98,8 +98,8 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, p *project.Projec
 	return saved, &f, nil
 }
 
-// pipeline returns the pipeline of the job that publishes, if it is one of the
-// project; 0 otherwise.
+// pipeline returns the ID of the pipeline of the job that publishes the package, if it
+// is a pipeline of the project; 0 otherwise.
 func (s *Service) pipeline(ctx context.Context, by actor.Actor, p *project.Project) (int64, error) {
 	if by.Job == nil || by.Job.ProjectID != p.ID {
 		return 0, nil

@@ -54,8 +54,8 @@ func (u *PyPIUpload) check() error {
 	return pypi.CheckRange(u.RequiresPython)
 }
 
-// MayPublish refuses those who may not publish packages in a project, before they
-// send one. NotFound; Forbidden.
+// MayPublish returns an error if the actor may not publish packages in a project, so
+// that clients are refused before they send one. NotFound; Forbidden.
 func (s *Service) MayPublish(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	_, err := s.change(ctx, by, ref)
 	return err

@@ -46,7 +46,7 @@ func findVersion(ctx context.Context, q db.Q, projectID int64, t Type, lookup, v
 	return k, db.NotFound(err, "Package")
 }
 
-// findVersions returns the versions of a package in projects, after an ID.
+// findVersions returns the versions of a package in projects whose IDs are greater than after.
 func findVersions(ctx context.Context, q db.Q, projects []int64, t Type, lookup string, after int64, limit int) ([]*Package, error) {
 	args := append(db.Any(projects), string(t), lookup, after, limit)
 	return db.All(ctx, q, scanPackage, `
@@ -61,8 +61,8 @@ func newestVersions(ctx context.Context, q db.Q, projectID int64, t Type, lookup
 		ORDER BY k.id DESC LIMIT ?`, projectID, string(t), lookup, limit)
 }
 
-// findProjectsWith returns projects that have a package, as a condition on
-// projects p selects them.
+// findProjectsWith returns the IDs of projects p that have a package and match the
+// condition.
 func findProjectsWith(ctx context.Context, q db.Q, t Type, lookup, cond string, limit int, args ...any) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT DISTINCT k.project_id FROM packages k JOIN projects p ON p.id = k.project_id
@@ -96,8 +96,8 @@ const (
 	belowPath  = `lower(p.full_path) LIKE ? ESCAPE '\'`
 )
 
-// names returns the names of packages of projects, by the form in which they are
-// compared, after one.
+// names returns the names of packages of projects that follow after, in the order of
+// the form in which names are compared.
 func names(ctx context.Context, q db.Q, projects []int64, t Type, after string, limit int) ([]string, error) {
 	args := append(db.Any(projects), string(t), after, limit)
 	return db.All(ctx, q, db.Value[string], `

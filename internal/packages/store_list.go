@@ -49,12 +49,12 @@ func listPackages(ctx context.Context, d *db.DB, projectID int64, f Filter, pg d
 	return db.List(ctx, d, q, pg)
 }
 
-// listWindow is the number of packages of the instance at the start of a list of a group
-// that are searched one by one, before all of the group are sorted.
+// listWindow is the number of packages of the instance, at the start of a list of a group,
+// that are examined one by one before all packages of the group are sorted.
 const listWindow = 600
 
-// maxListed is the number of candidates of a list: where there are more, a page is soon
-// found in the order of the list.
+// maxListed is the number of candidates up to which they are sorted. With more, reading in
+// the order of the list soon finds a page.
 const maxListed = 100
 
 // whereKind adds the conditions that an index has for each project.

@@ -116,7 +116,7 @@ func setNextRun(ctx context.Context, q db.Q, projectID int64, next time.Time) er
 	return err
 }
 
-// packagesAfter returns packages of a project by ID, after one.
+// packagesAfter returns the IDs of packages of a project that are greater than after.
 func packagesAfter(ctx context.Context, q db.Q, projectID, after int64, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM packages WHERE project_id = ? AND id > ? ORDER BY id LIMIT ?`, projectID, after, limit)
 }
@@ -129,7 +129,7 @@ func findDuplicates(ctx context.Context, q db.Q, packages []int64, keep, limit i
 		append(db.Any(packages), keep, limit)...)
 }
 
-// olderFiles returns files of a name without the newest.
+// olderFiles returns the files of a name except the newest.
 func olderFiles(ctx context.Context, q db.Q, packageID int64, name string, keep, limit int) ([]*File, error) {
 	return db.All(ctx, q, scanFile, `
 		SELECT `+fileColumns+` FROM `+fileTables+` WHERE f.package_id = ? AND f.name = ? ORDER BY f.id DESC LIMIT ? OFFSET ?`, packageID, name, limit, keep)

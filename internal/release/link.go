@@ -203,9 +203,8 @@ func (s *Service) changeLinks(ctx context.Context, by actor.Actor, ref project.R
 	return r, nil
 }
 
-// SetLinks makes the links of a release those of a list: an ID keeps a link, 0 adds
-// one, and others are removed. The permissions are those of Update. NotFound;
-// Invalid.
+// SetLinks replaces the links of a release by a list: an ID keeps a link, 0 adds one, and
+// all others are removed. The permissions are those of Update. NotFound; Invalid.
 func (s *Service) SetLinks(ctx context.Context, by actor.Actor, ref project.Ref, tag string, ids []int64, list []LinkFields) error {
 	if _, err := newLinks(list, s.Now()); err != nil {
 		return err

@@ -218,8 +218,8 @@ func (s *Service) Description(ctx context.Context, projectID int64, tag string) 
 	return r.Description, nil
 }
 
-// fill adds to releases of a project what is stored elsewhere, as far as the actor
-// may see it.
+// fill adds data of other tables to the releases of a project, as far as the actor may
+// see it.
 func (s *Service) fill(ctx context.Context, by actor.Actor, p *project.Project, list ...*Release) error {
 	if len(list) == 0 {
 		return nil

@@ -31,8 +31,8 @@ func listReleases(ctx context.Context, d *db.DB, projectID int64, f Filter, pg d
 	}, pg)
 }
 
-// listOfGroup lists the releases of the projects below a group that a condition on
-// projects p leaves.
+// listOfGroup lists the releases of the projects p below a group that match the
+// condition seen.
 func listOfGroup(ctx context.Context, d *db.DB, groupID int64, seen string, args []any, asc bool, pg db.Paging) (db.Page[*Release], error) {
 	var w db.Where
 	w.And(`r.project_id IN (SELECT p.id FROM projects p

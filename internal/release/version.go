@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// maxVersions is how many releases are looked at for a version.
+// maxVersions is the number of releases that are read to find a version.
 const maxVersions = 10_000
 
 // Versions returns the tags of the releases of a project that are not in the

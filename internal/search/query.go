@@ -95,7 +95,7 @@ func parseFiles(search string) (q fileQuery, err error) {
 	return q, nil
 }
 
-// filter returns the search for one in a repository.
+// filter returns the search of the query in one repository.
 func (q fileQuery) filter(context int) repo.GrepFilter {
 	f := repo.GrepFilter{Text: q.text, Context: context}
 	if len(q.filters) == 0 {
@@ -104,7 +104,7 @@ func (q fileQuery) filter(context int) repo.GrepFilter {
 	matches := make([]func(string) bool, len(q.filters))
 	for i, one := range q.filters {
 		matches[i] = one.match()
-		if f.Paths == nil && !one.not { // git passes over all other files
+		if f.Paths == nil && !one.not { // git skips all other files
 			f.Paths = []string{one.pattern()}
 		}
 	}
@@ -119,7 +119,7 @@ func (q fileQuery) filter(context int) repo.GrepFilter {
 	return f
 }
 
-// pattern is the filter as a pattern of whole paths.
+// pattern returns the filter as a pattern of whole paths.
 func (f pathFilter) pattern() string {
 	switch f.name {
 	case "extension":
@@ -130,7 +130,7 @@ func (f pathFilter) pattern() string {
 	return "*" + f.value
 }
 
-// expr is the filter as a regular expression of whole paths.
+// expr returns the filter as a regular expression of whole paths.
 func (f pathFilter) expr() string {
 	quoted := regexp.QuoteMeta(f.value)
 	switch {
@@ -144,8 +144,8 @@ func (f pathFilter) expr() string {
 	return strings.ReplaceAll(quoted, `\*`, `[^/]*`) + `$`
 }
 
-// match returns the filter as a function. A filename is the name of the file or
-// its end, a path is a part of the path.
+// match returns the filter as a function. A filename matches the name of the file or the
+// end of the name, a path matches a part of the path.
 func (f pathFilter) match() func(string) bool {
 	expr := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimPrefix(f.value, ".")), `\*`, `.*`)
 	switch f.name {

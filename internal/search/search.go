@@ -1,6 +1,6 @@
 // Package search finds projects, issues, merge requests, milestones, users,
-// snippets, comments, commits and files by a text: in the whole instance, in a
-// group or in a project. Each feature decides what a caller sees: a search is its
+// snippets, comments, commits and files by text: in the whole instance, in a
+// group or in a project. Each feature decides what a caller may see: a search is its
 // list with one more condition.
 package search
 
@@ -95,7 +95,7 @@ type Query struct {
 // project.
 func (q Query) inProject(scope Scope) (project.Ref, error) {
 	if q.At == nil || q.At.Group {
-		return "", errs.Invalid("The scope %s is available in a project only.", scope)
+		return "", errs.Invalid("The scope %s is available in projects only.", scope)
 	}
 	return q.At.Ref, nil
 }
@@ -148,7 +148,7 @@ func (s *Service) Issues(ctx context.Context, by actor.Actor, q Query, p db.Pagi
 	return s.Plan.PlaceIssues(ctx, by, *q.At, f, q.sort(), p)
 }
 
-// filter is the search for issues and merge requests.
+// filter returns the filter for issues and merge requests.
 func (q Query) filter() listing.Filter {
 	f := listing.Filter{State: plan.State(q.State), Search: q.Text, InTitle: q.TitleOnly, Live: q.live()}
 	if q.State == "all" {
@@ -391,7 +391,7 @@ func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed f
 	return page, nil
 }
 
-// files is the search in files.
+// files returns the search in the files of a repository.
 func (q Query) files(by actor.Actor, scope Scope) (f repo.GrepFilter, err error) {
 	if err := q.check(by); err != nil {
 		return f, err
@@ -421,11 +421,11 @@ type Count struct {
 	Scope Scope
 	N     int
 	Over  bool // there are more
-	// Unknown says that the search took too long, or that the scope is not counted.
+	// Unknown reports that the search took too long, or that the scope is not counted.
 	Unknown bool
 }
 
-// MaxCount is how far results are counted.
+// MaxCount is the maximum number of results that are counted.
 const MaxCount = 1000
 
 // Counts counts the results of the scopes of a place. Scopes that the caller cannot
@@ -480,7 +480,7 @@ func (s *Service) count(ctx context.Context, by actor.Actor, scope Scope, q Quer
 	if scope == Blobs && (q.At == nil || q.At.Group) {
 		return 0, false, errUncounted
 	}
-	// The caller may see the code or the wiki, or not.
+	// The caller may lack access to the code or the wiki.
 	ref, err := q.inProject(scope)
 	if err != nil {
 		return 0, false, err

@@ -40,7 +40,7 @@ func (f *File) Open(ctx context.Context) (io.ReadCloser, error) {
 	return content, nil
 }
 
-// Read returns as much of the content as fits.
+// Read returns the content up to the limit.
 func (f *File) Read(ctx context.Context, limit int64) ([]byte, error) {
 	content, err := f.Open(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) Files(ctx context.Context, of *Snippet) ([]*File, error) {
 	for _, name := range of.Files {
 		f, err := fileAt(ctx, r, "", name)
 		if errs.Is(err, errs.KindNotFound) {
-			continue // it went just now
+			continue // deleted concurrently
 		}
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func fileAt(ctx context.Context, r git.Repo, ref, name string) (*File, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	r = r.As(git.View{}) // a version that no ref leads to is not shown
+	r = r.As(git.View{}) // unreachable commits are not shown
 	entry, err := r.Entry(ctx, ref, name)
 	if err == nil && entry.Type != git.TypeBlob {
 		err = git.ErrNotFound
@@ -138,8 +138,8 @@ func paths(ctx context.Context, r git.Repo, commit string) ([]string, error) {
 	return list, nil
 }
 
-// maxEntries is the maximum number of entries that are read of a commit, enough to
-// refuse it.
+// maxEntries is the maximum number of entries that are read from a commit, which is
+// enough to refuse a commit with too many files.
 const maxEntries = 1000
 
 // parsePath reads the path of a snippet's repository: snippets/1, or
@@ -161,14 +161,14 @@ func parsePath(at string) (in *project.Ref, id int64, ok bool) {
 	return &ref, id, true
 }
 
-// open is how git clients come to a snippet.
+// open resolves the path of a snippet in a git URL.
 func (s *Service) open(ctx context.Context, by actor.Actor, at string, write bool) (*repo.AuxRepo, bool, error) {
 	in, id, ok := parsePath(at)
 	if !ok {
 		return nil, false, nil
 	}
 	if in != nil {
-		// A project may have the same path, below a group of that name.
+		// A project below a group of that name may have the same path.
 		if _, err := s.Projects.Require(ctx, by, *in, project.NoAccess); errs.Is(err, errs.KindNotFound) {
 			var moved *project.Moved
 			if errors.As(err, &moved) {

@@ -71,7 +71,7 @@ func (s *Service) ByID(ctx context.Context, by actor.Actor, ids []int64) (map[in
 	return found, err
 }
 
-// Named is Get by the name of a snippet in a URL.
+// Named is Get for the name of a snippet in a URL.
 func (s *Service) Named(ctx context.Context, by actor.Actor, name string) (*Snippet, error) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) list(ctx context.Context, by actor.Actor, f Filter, p db.Pagin
 		if one.ProjectID == nil {
 			continue
 		}
-		if one.In = byID[*one.ProjectID]; one.In == nil { // it went just now
+		if one.In = byID[*one.ProjectID]; one.In == nil { // deleted concurrently
 			return page, errs.Unavailable("A project is being removed. Please try again.")
 		}
 	}

@@ -22,7 +22,7 @@ func TestParsePath(t *testing.T) {
 		"snippets/-1":               {},
 		"snippets/+1":               {},
 		"snippets/":                 {},
-		"group/snippets/1":          {}, // a project of that name may be there
+		"group/snippets/1":          {}, // may be a project
 		"/snippets/1":               {},
 		"1/snippets/1":              {},
 		"snippets/1/2":              {},
@@ -34,7 +34,7 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-// FuzzParsePath holds that what is read is what stands there.
+// FuzzParsePath checks that a parsed path, formatted again, gives the same path.
 func FuzzParsePath(f *testing.F) {
 	for _, seed := range []string{"snippets/1", "g/p/snippets/1", "g//snippets/01", "/snippets/1"} {
 		f.Add(seed)

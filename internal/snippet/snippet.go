@@ -41,12 +41,12 @@ func New(d Deps) *Service {
 	return s
 }
 
-// AuxRepoOwner returns what decides about pushes to repositories of snippets.
+// AuxRepoOwner returns the rules for pushes to the repositories of snippets.
 func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {
 	return repo.AuxRepoOwner{Open: s.open, Check: s.check, Follow: s.follow}
 }
 
-// Kind is what notes and events call a snippet.
+// Kind is the target type of a snippet in notes and events.
 const Kind plan.Kind = "Snippet"
 
 // Snippet is a snippet of a user or project.
@@ -68,8 +68,8 @@ type Snippet struct {
 	Storage string
 }
 
-// Path is where its page and its repository are, below the address of the
-// instance: "group/project/-/snippets/1" with "-/" between.
+// Path returns the path of the page and of the repository of a snippet, below the URL of
+// the instance: "group/project/-/snippets/1" with "-/" between.
 func (s *Snippet) Path(between string) string {
 	path := between + "snippets/" + strconv.FormatInt(s.ID, 10)
 	if s.In != nil {
@@ -78,8 +78,8 @@ func (s *Snippet) Path(between string) string {
 	return path
 }
 
-// visible reports whether an actor sees a snippet whose project, if it has one,
-// they were given.
+// visible reports whether an actor can see a snippet. If it belongs to a project, the
+// caller has checked that the actor can see the project.
 func (s *Snippet) visible(by actor.Actor) bool {
 	known := !by.Anonymous() && !by.External
 	if s.In == nil {
@@ -212,7 +212,7 @@ func (s *Service) OnSnippet(ctx context.Context, by actor.Actor, in project.Ref,
 	if err != nil {
 		return plan.Noteable{}, err
 	}
-	// It has neither internal notes nor threads that are settled.
+	// Snippets have neither internal notes nor resolvable threads.
 	return plan.Noteable{
 		Target: plan.Target{Kind: Kind, ID: found.ID}, IID: found.ID, Title: found.Title, In: found.In,
 		Count: func(ctx context.Context, tx *db.Tx, _ int) (activity.Audience, error) {
@@ -262,11 +262,11 @@ func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) e
 	return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 }
 
-// unfinishedAge is how old a snippet is whose making was cut off.
+// unfinishedAge is the age at which a snippet without files is removed. Its creation
+// was interrupted.
 const unfinishedAge = 24 * time.Hour
 
-// DropUnfinished removes snippets that never got a file. The queue calls it every
-// hour.
+// DropUnfinished removes snippets without files. The queue calls it every hour.
 func (s *Service) DropUnfinished(ctx context.Context) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		gone, err := deleteUnfinished(ctx, tx, s.Now().Add(-unfinishedAge))

@@ -31,7 +31,7 @@ func findSnippet(ctx context.Context, q db.Q, id int64) (*Snippet, error) {
 	return scanSnippet(q.QueryRowContext(ctx, `SELECT `+snippetColumns+` FROM snippets s WHERE s.id = ? AND s.files <> '`+unfinished+`'`, id))
 }
 
-// findAny is findSnippet for one that may not be finished.
+// findAny is findSnippet that also finds unfinished snippets.
 func findAny(ctx context.Context, q db.Q, id int64) (*Snippet, error) {
 	return scanSnippet(q.QueryRowContext(ctx, `SELECT `+snippetColumns+` FROM snippets s WHERE s.id = ?`, id))
 }
@@ -114,7 +114,7 @@ func (s *Service) search(ctx context.Context, by actor.Actor, f Filter, p db.Pag
 // features.
 func (s *Service) Visible(by actor.Actor) (cond string, args []any) { return s.seen(by) }
 
-// seen says in SQL what visible says.
+// seen returns the SQL condition that is equivalent to visible.
 func (s *Service) seen(by actor.Actor) (string, []any) {
 	open := []string{`s.visibility = 'public'`}
 	var openArgs []any

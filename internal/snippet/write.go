@@ -44,7 +44,7 @@ type Fields struct {
 // FileChange is a change to a file of a snippet.
 type FileChange struct {
 	Kind       git.ActionKind // Create, Modify, Move or Delete
-	Path       string         // empty: a name is found for a new file
+	Path       string         // empty: a new file gets a generated name
 	From       string         // of a move
 	Content    string
 	HasContent bool
@@ -120,7 +120,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in *project.Ref, f
 	return s.Get(ctx, by, nil, n.ID)
 }
 
-// discard takes a snippet back that got no files.
+// discard deletes a new snippet whose files could not be committed.
 func (s *Service) discard(ctx context.Context, id int64) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := deleteSnippet(ctx, tx, id); err != nil {
@@ -150,8 +150,8 @@ func (s *Service) commit(ctx context.Context, by actor.Actor, a *repo.AuxRepo, m
 	}})
 }
 
-// actions makes what git understands of changes to files. Those without a name
-// get one.
+// actions converts file changes to git actions. New files without a name get a
+// generated one.
 func actions(there []string, changes []FileChange) ([]git.Action, error) {
 	taken := slices.Clone(there)
 	for _, c := range changes {
@@ -214,7 +214,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, in *project.Ref, i
 	return s.Get(ctx, by, nil, id)
 }
 
-// first is the change to the first file; nil for none.
+// first returns the change to the first file; nil if there is none.
 func (f Fields) first(was *Snippet) *FileChange {
 	if f.FileName == nil && f.Content == nil {
 		return nil
@@ -232,7 +232,7 @@ func (f Fields) first(was *Snippet) *FileChange {
 	return &c
 }
 
-// save writes the fields of a snippet. Its events follow them.
+// save writes the fields of a snippet and records its events.
 func (s *Service) save(ctx context.Context, by actor.Actor, id int64, f Fields, publish bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		was, err := lockSnippet(ctx, tx, id)

@@ -10,8 +10,8 @@ func Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.InfrastructurePart)
 }
 
-// MayChange reports whether one who sees the states may lock, unlock and delete
-// them.
+// MayChange reports whether an actor who can read the states may also lock, unlock and
+// delete them.
 func MayChange(by actor.Actor, p *project.Project) bool {
 	return p.MayChange(by, project.InfrastructurePart, project.Maintainer)
 }

@@ -25,8 +25,8 @@ type Lock struct {
 	At     time.Time
 }
 
-// LockInfo is what a client says about its lock. It is shown to others who want
-// the lock.
+// LockInfo is the description of a lock that its client sends. It is shown to clients
+// that want the lock.
 type LockInfo struct {
 	Operation string `json:"operation,omitempty"`
 	Info      string `json:"info,omitempty"`
@@ -116,9 +116,8 @@ func (s *Service) Acquire(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return lock, nil
 }
 
-// Release unlocks a state. An empty ID unlocks it without regard to the ID, as
-// the command force-unlock does. Maintainers and above. NotFound, Forbidden;
-// Locked.
+// Release unlocks a state. An empty ID unlocks it whatever the ID of the lock is, as the
+// command force-unlock does. Maintainers and above. NotFound, Forbidden; Locked.
 func (s *Service) Release(ctx context.Context, by actor.Actor, ref project.Ref, name, id string) error {
 	in, err := s.writer(ctx, by, ref)
 	if err != nil {

@@ -74,7 +74,7 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, st *State, v *Version) err
 	switch {
 	case err == nil && was.SHA256 != v.SHA256:
 		return errs.Unprocessable("The serial %d has already been taken by another version.", v.Serial)
-	case err == nil: // the same again: it becomes the current one
+	case err == nil: // the same version again becomes the current one
 		if err := deleteVersion(ctx, tx, was.ID); err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func (s *Service) add(ctx context.Context, tx *db.Tx, st *State, v *Version) err
 	return removal.Add(ctx, s.Queue, tx, keys...)
 }
 
-// unusedAfter is the time after which a file without a row is removed. No upload
-// takes as long.
+// unusedAfter is the age at which a file without a row is removed. It is longer than
+// any upload.
 const unusedAfter = 24 * time.Hour
 
 // upload stores the content of a version in the object store.
@@ -121,7 +121,7 @@ func (s *Service) upload(ctx context.Context, by actor.Actor, in *project.Projec
 	if by.Job != nil {
 		v.JobID = &by.Job.ID
 	}
-	// The file goes first: a row promises that it is there. If no row follows,
+	// The file is stored first: a row promises that its file exists. If no row follows,
 	// the file is removed later.
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		return s.Queue.Add(ctx, tx, dropUnused{Key: v.blob}, queue.Delay(unusedAfter))
@@ -192,7 +192,7 @@ func (s *Service) dropAll(ctx context.Context, tx *db.Tx, stateID int64) error {
 	return removal.Add(ctx, s.Queue, tx, keys...)
 }
 
-// dropUnused removes a file of which no row was made.
+// dropUnused is the background job that removes a file that got no row.
 type dropUnused struct {
 	Key string `json:"key"`
 }

@@ -6,9 +6,9 @@ import (
 	"svc/internal/errs"
 )
 
-// serialScanner finds the member "serial" of the JSON object that is written to
-// it. It needs little memory whatever the object contains, and accepts every valid
-// object. Of an invalid one it notices only what would mislead it.
+// serialScanner finds the member "serial" of the JSON object that is written to it. It
+// needs little memory whatever the object contains, and accepts every valid object. It
+// does not validate: of an invalid object it rejects only what could hide the serial.
 type serialScanner struct {
 	depth   int
 	begun   bool // the object was opened

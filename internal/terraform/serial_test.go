@@ -22,7 +22,7 @@ func FuzzSerial(f *testing.F) {
 		raw, ok := members["serial"]
 		valid := ok && json.Unmarshal(raw, &want) == nil && string(raw) != "null" && want >= 0
 		if valid != (err == nil) || valid && got != want {
-			// Escapes in the key and a key that is given twice are read differently.
+			// The two differ for escapes in the key and for a key that occurs twice.
 			if n := countSerial(text); n == 1 {
 				t.Errorf("%s: %d, %v; want %d, %t", text, got, err, want, valid)
 			}

@@ -64,8 +64,8 @@ func (s *Service) bundle(ctx context.Context, projectID, groupID *int64, w io.Wr
 	return ok, nil
 }
 
-// Fill gives a group or project that is being put together the wiki that is in a git
-// bundle. Invalid for a file that is none.
+// Fill adds the wiki of a git bundle to a group or project that is being created. Invalid
+// if the file is not a bundle.
 func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bundle io.Reader) error {
 	var projectID, groupID *int64
 	if d.Project {

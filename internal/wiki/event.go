@@ -14,7 +14,7 @@ import (
 	"svc/internal/repo"
 )
 
-// TargetType is what events call a page.
+// TargetType is the target type of a wiki page in events.
 const TargetType = "WikiPage::Meta"
 
 // maxEvents is the maximum number of pages of a push for which events are
@@ -28,7 +28,7 @@ type changed struct {
 	what activity.Action
 }
 
-// follow records the changes of a push to pages.
+// follow returns a function that records the page changes of a push.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
 	head, err := p.Repo.DefaultBranch(ctx)
 	if err != nil {

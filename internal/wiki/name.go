@@ -15,7 +15,7 @@ import (
 // formats are shown as plain text.
 type Format string
 
-// The formats in which pages can be made.
+// The formats of new pages.
 const (
 	Markdown Format = "markdown"
 	RDoc     Format = "rdoc"
@@ -23,8 +23,8 @@ const (
 	Org      Format = "org"
 )
 
-// extensions are the ends of files that are pages, and their formats. The first
-// one of a format is that of new pages.
+// extensions are the file extensions of pages and their formats. The first extension of
+// a format is used for new pages.
 var extensions = []struct {
 	end    string
 	format Format
@@ -34,7 +34,7 @@ var extensions = []struct {
 	{".rst", "rst"}, {".textile", "textile"}, {".creole", "creole"}, {".mediawiki", "mediawiki"}, {".wiki", "mediawiki"}, {".txt", "plaintext"},
 }
 
-// end is the end of the file of a new page.
+// end returns the file extension of a new page.
 func (f Format) end() string {
 	for _, e := range extensions {
 		if e.format == f {
@@ -44,7 +44,7 @@ func (f Format) end() string {
 	return ".md"
 }
 
-// splitFile takes the path of a file apart that is a page.
+// splitFile splits the path of a page into its name and format.
 func splitFile(file string) (name string, format Format, ok bool) {
 	lower := strings.ToLower(file)
 	for _, e := range extensions {
@@ -70,11 +70,11 @@ func pageOf(file string) (p Page, ok bool) {
 	return Page{Slug: slugOf(name), Title: titleOf(name), Format: format, Path: file}, true
 }
 
-// slugOf is how a page is named in addresses: its title, or the path of its
-// file, without blanks.
+// slugOf returns the slug of a page, which identifies it in URLs: its title, or the path
+// of its file, with hyphens for spaces.
 func slugOf(title string) string { return strings.ReplaceAll(title, " ", "-") }
 
-// titleOf is how a page is named to users.
+// titleOf returns the title of a page for display.
 func titleOf(name string) string { return strings.ReplaceAll(path.Base(name), "-", " ") }
 
 const (
@@ -83,8 +83,8 @@ const (
 	maxContent = 5 << 20 // bytes
 )
 
-// cleanTitle brings a title to its form: without blanks at the ends of its
-// parts. InvalidField for what can be no title.
+// cleanTitle normalizes a title: it trims spaces from its parts. InvalidField if the text
+// cannot be a title.
 func cleanTitle(title string) (string, error) {
 	var parts []string
 	for part := range strings.SplitSeq(strings.Trim(title, "/ "), "/") {
@@ -160,7 +160,7 @@ func unquote(value string) string {
 	return value
 }
 
-// message is that of a commit about a page.
+// message returns the default message of a commit to a page.
 func message(username, did, title string) string {
 	return fmt.Sprintf("%s %s page: %s", username, did, title)
 }

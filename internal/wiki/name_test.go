@@ -21,7 +21,7 @@ func TestLink(t *testing.T) {
 		{"home", "https://example.org/a", "https://example.org/a"},
 		{"home", "//example.org", "//example.org"},
 		{"home", "/uploads/1/x.png", "/uploads/1/x.png"},
-		{"home", "javascript:alert(1)", "javascript:alert(1)"}, // the cleaner takes it away
+		{"home", "javascript:alert(1)", "javascript:alert(1)"}, // the sanitizer removes it
 	} {
 		if got := link("/b", c.slug, c.to, false); got != c.want {
 			t.Errorf("%s from %s leads to %s, want %s", c.to, c.slug, got, c.want)
@@ -51,7 +51,8 @@ func TestPageOf(t *testing.T) {
 	}
 }
 
-// FuzzTitle holds that what becomes a title can be a file, and is found again.
+// FuzzTitle checks that each accepted title is a valid file name, and maps back to the
+// same page.
 func FuzzTitle(f *testing.F) {
 	for _, seed := range []string{"home", " a / b  c ", "../x", ".git/x", "a\x00b", "-", "a\\b", "uploads/x", "é", "a//b", "x.md"} {
 		f.Add(seed)
@@ -90,7 +91,7 @@ func FuzzFrontMatter(f *testing.F) {
 	})
 }
 
-// FuzzLink holds that no link leads out of the wiki that does not say so.
+// FuzzLink checks that a link leads out of the wiki only if it is an absolute URL.
 func FuzzLink(f *testing.F) {
 	f.Add("docs/a", "../../x")
 	f.Add("a", "..//..//x?y#z")

@@ -75,7 +75,7 @@ func (s *Service) Pages(ctx context.Context, by actor.Actor, at project.Place, c
 	return w, page, nil
 }
 
-// pages are all pages of a version. They are found once for each tree.
+// pages returns all pages of a revision. They are computed once per tree.
 func pages(ctx context.Context, r git.Repo, rev string) ([]Page, error) {
 	tree, err := r.ResolveTree(ctx, rev)
 	if err != nil {
@@ -93,7 +93,7 @@ func pages(ctx context.Context, r git.Repo, rev string) ([]Page, error) {
 	size := 0
 	for _, e := range entries {
 		if e.Type != git.TypeBlob || e.Mode == "120000" {
-			continue // a link may lead out of the wiki
+			continue // a symbolic link may point out of the wiki
 		}
 		if p, ok := pageOf(e.Path); ok {
 			p.blob = e.OID
@@ -298,8 +298,8 @@ func (s *Service) Render(ctx context.Context, by actor.Actor, w *Wiki, p *Page) 
 	return made[0], nil
 }
 
-// link resolves the links of a page: to pages relative to it, to pages from the
-// root of the wiki, and to attachments.
+// link resolves a link in a page: to a page relative to it, to a page from the root of
+// the wiki, or to an attachment.
 func link(base, slug, to string, image bool) string {
 	name, rest := to, ""
 	if i := strings.IndexAny(to, "?#"); i >= 0 {
@@ -322,7 +322,8 @@ func link(base, slug, to string, image bool) string {
 	return base + path.Clean(name) + heading(rest)
 }
 
-// heading leads to a heading of a page by its id there.
+// heading returns the fragment of a link to a heading, which has the ID of the heading
+// on the page.
 func heading(rest string) string {
 	before, id, ok := strings.Cut(rest, "#")
 	if !ok {

@@ -44,7 +44,7 @@ type Events struct {
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
-// AuxRepoOwner returns what decides about pushes to repositories of wikis.
+// AuxRepoOwner returns the rules for pushes to the repositories of wikis.
 func (s *Service) AuxRepoOwner() repo.AuxRepoOwner {
 	return repo.AuxRepoOwner{Open: s.open, Check: check, Follow: s.follow}
 }
@@ -67,7 +67,7 @@ func (w *Wiki) Path() string {
 	return w.Group.FullPath
 }
 
-// Base is where its pages are, below the address of the instance.
+// Base returns the path of the pages of the wiki, below the URL of the instance.
 func (w *Wiki) Base() string {
 	if w.Project != nil {
 		return "/" + w.Project.FullPath + "/-/wikis"
@@ -75,11 +75,11 @@ func (w *Wiki) Base() string {
 	return "/groups/" + w.Group.FullPath + "/-/wikis"
 }
 
-// Clone is where its repository is, below the address of the instance and
-// without its end.
+// Clone returns the path of the repository of the wiki, below the URL of the instance and
+// without ".git".
 func (w *Wiki) Clone() string { return w.Path() + ".wiki" }
 
-// owner is whose it is, as an auxiliary repository says it.
+// owner returns the IDs that own the auxiliary repository of the wiki.
 func (w *Wiki) owner() (projectID, namespaceID *int64) {
 	if w.Project != nil {
 		return &w.Project.ID, nil
@@ -122,7 +122,7 @@ func (s *Service) find(ctx context.Context, by actor.Actor, at project.Place) (*
 	return &Wiki{Group: g}, level, err
 }
 
-// Sees reports whether an actor may read the wiki of a group that they were given.
+// Sees reports whether an actor who can see a group may read its wiki.
 func (s *Service) Sees(ctx context.Context, by actor.Actor, g *project.Namespace) (bool, error) {
 	_, seen, err := s.sees(ctx, by, g)
 	return seen, err
@@ -161,7 +161,7 @@ func (s *Service) writable(ctx context.Context, by actor.Actor, at project.Place
 	return w, s.begin(ctx, w)
 }
 
-// begin makes the auxiliary repository of a wiki if there is none yet.
+// begin creates the auxiliary repository of a wiki if it does not exist.
 func (s *Service) begin(ctx context.Context, w *Wiki) error {
 	if w.auxRepo != nil {
 		return nil
@@ -172,8 +172,7 @@ func (s *Service) begin(ctx context.Context, w *Wiki) error {
 	return err
 }
 
-// files returns the repository of a wiki; ok is false while there is nothing in
-// it.
+// files returns the repository of a wiki; ok is false while the wiki is empty.
 func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err error) {
 	if w.auxRepo == nil {
 		return git.Repo{}, false, nil
@@ -189,7 +188,7 @@ func (s *Service) files(ctx context.Context, w *Wiki) (r git.Repo, ok bool, err 
 	return r, err == nil, err
 }
 
-// open is how git clients come to a wiki: group/project.wiki, group.wiki.
+// open resolves the path of a wiki in a git URL: group/project.wiki or group.wiki.
 func (s *Service) open(ctx context.Context, by actor.Actor, path string, write bool) (*repo.AuxRepo, bool, error) {
 	const end = ".wiki"
 	ref, ok := repo.CutPath(path, end)
@@ -213,6 +212,5 @@ func (s *Service) open(ctx context.Context, by actor.Actor, path string, write b
 	return w.auxRepo, true, nil
 }
 
-// check does nothing: wikis have no rules in addition to those of all
-// repositories.
+// check accepts every push: wikis have no rules beyond those of all repositories.
 func check(context.Context, *repo.AuxRepo, *git.Push) error { return nil }

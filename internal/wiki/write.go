@@ -20,7 +20,7 @@ type Fields struct {
 	Title   *string // with its directories
 	Content *string
 	Format  *Format
-	Message string // of the commit; the usual one unless given
+	Message string // of the commit; empty uses the default message
 	// Version is the last commit of the page that the writer has seen; empty disables
 	// the check.
 	Version string
@@ -159,14 +159,14 @@ func change(was *Page, title string, f Fields) []git.Action {
 	return []git.Action{do}
 }
 
-// extension is the end of the file of a page.
+// extension returns the file extension of a page.
 func extension(file string) string {
 	name, _, _ := splitFile(file)
 	return file[len(name):]
 }
 
-// unchanged returns a page that was not changed since the writer has seen it.
-// NotFound; Conflict; Precondition.
+// unchanged returns a page that has not changed since the writer read it. NotFound;
+// Conflict; Precondition.
 func unchanged(ctx context.Context, r git.Repo, parent, slug string, f Fields) (*Page, error) {
 	if parent == "" {
 		return nil, errs.NotFound("Wiki Page")
@@ -210,8 +210,8 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, at project.Place, 
 	})
 }
 
-// MaxAttachment is the largest file that can be attached, in bytes. It becomes a
-// part of the history, and is held in memory on its way there.
+// MaxAttachment is the size limit of an attachment in bytes. Attachments become part of
+// the history, and are held in memory while they are committed.
 const MaxAttachment = 25 << 20
 
 // Attachment is an uploaded file of a wiki.

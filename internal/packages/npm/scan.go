@@ -24,8 +24,8 @@ const maxDepth = 64
 // values up to a limit, and long strings piece by piece.
 type scanner struct{ r *bufio.Reader }
 
-// bodyReader is the body of a request. One that is cut short just ends: base64Reader takes
-// other errors of that kind for bad text.
+// bodyReader reads the body of a request. It turns a body that is cut short into a plain
+// end, because base64Reader takes other errors of that kind for invalid text.
 type bodyReader struct{ r io.Reader }
 
 // Read implements io.Reader.
@@ -184,8 +184,8 @@ func (s scanner) value(limit int) ([]byte, error) {
 // skip consumes a value of any size.
 func (s scanner) skip() error { return s.walk(nil, 0) }
 
-// walk consumes one value. What it keeps is checked by its caller; what it skips
-// only has to end.
+// walk consumes one value. Kept text is validated by the caller; of skipped text walk
+// only looks for the end.
 func (s scanner) walk(raw *[]byte, limit int) error {
 	depth := 0
 	for {
