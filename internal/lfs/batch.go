@@ -16,26 +16,26 @@ import (
 // MaxBatch is the maximum number of objects in one batch request.
 const MaxBatch = 1000
 
-// Answer is the answer to one object of a batch request.
+// Answer is the response for one object of a batch request.
 type Answer struct {
 	Pointer
-	// Status and Message say why the object cannot be transferred; Status is 0 if
-	// it can.
+	// Status and Message give the reason why the object cannot be transferred; Status
+	// is 0 if it can.
 	Status  int
 	Message string
-	// Transfer says that the client has to transfer the object. It is false for the
-	// upload of an object that the project holds.
+	// Transfer reports whether the client must transfer the object. It is false for an
+	// upload of an object that the project already has.
 	Transfer bool
-	// URL is where the client transfers the object directly to or from the object
-	// storage, with Header; empty if it does so through the server.
+	// URL is the address from which, or to which, the client transfers the object
+	// directly, with Header; empty if the transfer goes through the server.
 	URL    string
 	Header map[string]string
 	// UploadID identifies a direct upload when it is verified.
 	UploadID string
 }
 
-// Batch prepares the transfer of objects for an actor who may do the operation in
-// the project: see Project. TooLarge for more than MaxBatch objects.
+// Batch prepares the transfer of objects for an actor who may perform the operation in
+// the project; see Project. TooLarge for more than MaxBatch objects.
 func (s *Service) Batch(ctx context.Context, by actor.Actor, p *project.Project, op Operation, objects []Pointer) ([]Answer, error) {
 	if len(objects) > MaxBatch {
 		return nil, errs.TooLarge("A batch can have %d objects at most.", MaxBatch)
@@ -86,10 +86,10 @@ type batch struct {
 	held    map[string]held
 	direct  bool
 	answers []Answer
-	begun   map[string]upload // direct uploads under way, by object ID
+	begun   map[string]upload // direct uploads in progress, by object ID
 
-	limits  *limits // of uploads, once they are needed
-	used    []int64 // objects whose use has to be noted
+	limits  *limits // of uploads, read when first needed
+	used    []int64 // objects whose use must be recorded
 	uploads []upload
 }
 
@@ -110,7 +110,7 @@ func (b *batch) download(ctx context.Context, a *Answer) error {
 	return err
 }
 
-// touchAge is after which time the use of an object is noted again.
+// touchAge is the age at which the recorded use of an object is updated.
 const touchAge = time.Hour
 
 func (b *batch) upload(ctx context.Context, a *Answer) error {
@@ -137,7 +137,7 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 	}
 	begun, again := b.begun[a.OID]
 	if again = again && begun.size == a.Size; again {
-		b.limits.occupied -= a.Size // it is counted
+		b.limits.occupied -= a.Size // already counted
 	}
 	if err := b.limits.take(a.Size); err != nil {
 		refused, _ := errs.As(err)
@@ -158,7 +158,7 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 	return err
 }
 
-// finish stores what the batch began.
+// finish stores the uploads that the batch has started.
 func (b *batch) finish(ctx context.Context) error {
 	if len(b.used) == 0 && len(b.uploads) == 0 {
 		return nil
@@ -177,10 +177,10 @@ func (b *batch) finish(ctx context.Context) error {
 	return nil
 }
 
-// limits are what is left for uploads to a project, in bytes.
+// limits are the remaining bytes for uploads to a project.
 type limits struct {
-	object    int64 // of one object; 0 is no limit
-	quota     int64 // of the repository with its objects; 0 is no limit
+	object    int64 // of one object; 0 means no limit
+	quota     int64 // of the repository with its objects; 0 means no limit
 	occupied  int64
 	megabytes int // of one object
 }
@@ -207,19 +207,20 @@ func (s *Service) occupied(ctx context.Context, p *project.Project) (int64, erro
 	return sizes[p.ID] + repository, err
 }
 
-// take refuses an object that is over the limits, or counts it.
+// take counts an object, or refuses it if it exceeds a limit.
 func (l *limits) take(size int64) error {
 	if l.object > 0 && size > l.object {
 		return errs.TooLarge("An LFS object can have %d MB at most.", l.megabytes)
 	}
-	if l.quota > 0 && size > l.quota-l.occupied { // the sum can be too large for a number
+	if l.quota > 0 && size > l.quota-l.occupied { // a sum could overflow
 		return errs.TooLarge("%s", overQuota(l.occupied+min(size, l.quota), l.quota))
 	}
 	l.occupied += size
 	return nil
 }
 
-// overQuota is the message for who would exceed the size limit of a repository.
+// overQuota returns the message for uploads that would exceed the size limit of a
+// repository.
 func overQuota(size, quota int64) string {
 	return fmt.Sprintf("Your push has been rejected, because this repository has exceeded its size limit of %d MB by %d MB. Contact your administrator.",
 		quota>>20, (size-quota+1<<20-1)>>20)

@@ -9,9 +9,9 @@ import (
 	"svc/internal/project"
 )
 
-// Fetch copies objects from another server. Those that it does not have are left out.
-// progress is called after each object, with the numbers of those that were looked for
-// and that were copied. Invalid; gitremote.Failure.
+// Fetch copies objects from another server. Objects that the server does not have are
+// left out. progress is called after each object, with the numbers of processed and of
+// copied objects. Invalid; gitremote.Failure.
 func (s *Service) Fetch(ctx context.Context, p *project.Project, remote *gitremote.Remote, objects []Pointer, progress func(done, fetched int)) error {
 	done, fetched := 0, 0
 	for from := 0; from < len(objects); from += gitremote.LFSBatch {

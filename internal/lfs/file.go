@@ -13,8 +13,8 @@ import (
 	"svc/internal/repo"
 )
 
-// PointerOf returns the pointer that a file is, if LFS is enabled in its project and
-// the project holds the object; nil for other files. The caller may read the file.
+// PointerOf returns the pointer in a file, if LFS is enabled in its project and the
+// project has the object; nil for other files. The caller may read the file.
 func (s *Service) PointerOf(ctx context.Context, f *repo.FileBlob) (*Pointer, error) {
 	if !maybePointer(f.Size) {
 		return nil, nil
@@ -41,12 +41,12 @@ func (s *Service) PointerOf(ctx context.Context, f *repo.FileBlob) (*Pointer, er
 	return &o, nil
 }
 
-// maxArchived is how many bytes of objects are put into one archive. The pointers of
-// further objects stay.
+// maxArchived is the maximum size of the objects in one archive, in bytes. Further
+// objects are represented by their pointers.
 const maxArchived = 10 << 30
 
-// ArchiveFilter returns a filter that puts the objects of a project into its
-// archives; nil if there are none.
+// ArchiveFilter returns a filter that replaces pointers in archives of a project by
+// their objects; nil if the project has no objects.
 func (s *Service) ArchiveFilter(ctx context.Context, p *project.Project) (git.TarFilter, error) {
 	enabled, err := s.Enabled(ctx, p)
 	if err != nil || !enabled {
@@ -73,7 +73,7 @@ func (s *Service) ArchiveFilter(ctx context.Context, p *project.Project) (git.Ta
 	}, nil
 }
 
-// archive copies a file of an archive, or writes the object that it stands for.
+// archive copies a file of an archive, or writes the object if the file is a pointer.
 func (s *Service) archive(ctx context.Context, p *project.Project, to *tar.Writer, from *tar.Reader, h *tar.Header, left *int64) error {
 	if h.Typeflag != tar.TypeReg || !maybePointer(h.Size) {
 		return entry(to, h, from)
@@ -104,7 +104,7 @@ func (s *Service) archive(ctx context.Context, p *project.Project, to *tar.Write
 }
 
 func entry(to *tar.Writer, h *tar.Header, content io.Reader) error {
-	h.Format = tar.FormatUnknown // a larger file may need another one
+	h.Format = tar.FormatUnknown // a larger file may need another format
 	if err := to.WriteHeader(h); err != nil {
 		return fmt.Errorf("write archive: %w", err)
 	}
@@ -125,5 +125,5 @@ func entryOf(to *tar.Writer, h *tar.Header, text []byte) error {
 	return err
 }
 
-// onlyWriter hides all but Write, so that a copy uses the buffer that it is given.
+// onlyWriter hides all methods but Write, so that a copy uses the given buffer.
 type onlyWriter struct{ io.Writer }

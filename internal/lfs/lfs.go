@@ -1,6 +1,6 @@
 // Package lfs implements Git LFS: the content of large files, which repositories
-// name by pointers, and the locks on files. The content of each digest is stored
-// once; projects hold references to it.
+// refer to by pointers, and file locks. Content is stored once per digest; projects
+// hold references to it.
 //
 // See https://github.com/git-lfs/git-lfs/tree/main/docs/api.
 package lfs
@@ -54,10 +54,11 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Disabled is what is not found in a project where LFS is disabled.
+// Disabled is the name of the missing object in the NotFound error of projects where
+// LFS is disabled.
 const Disabled = "LFS"
 
-// Operation is what a client wants to do with objects.
+// Operation is an operation on objects.
 type Operation string
 
 // The operations.
@@ -66,9 +67,9 @@ const (
 	Upload   Operation = "upload"
 )
 
-// Project returns a project to an actor who may use LFS there: to download, those
-// who may fetch; to upload, those who may push. The errors are those of a fetch and
-// a push; NotFound if LFS is disabled in the project, and NotAllowed if it is
+// Project returns a project to an actor who may use LFS in it: downloads require the
+// permission to fetch, uploads the permission to push. The errors are those of a fetch
+// and a push; NotFound if LFS is disabled in the project, and NotAllowed if it is
 // disabled on the instance.
 func (s *Service) Project(ctx context.Context, by actor.Actor, ref project.Ref, op Operation) (*project.Project, error) {
 	settings, err := s.Settings.Current(ctx)
@@ -92,8 +93,8 @@ func (s *Service) Project(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return p, nil
 }
 
-// Allowed reports whether LFS is enabled on the instance. If the settings cannot be
-// read, it is taken to be.
+// Allowed reports whether LFS is enabled on the instance. It returns true if the settings
+// cannot be read.
 func (s *Service) Allowed(ctx context.Context) bool {
 	settings, err := s.Settings.Current(ctx)
 	return err != nil || settings.LFSEnabled

@@ -40,9 +40,9 @@ const (
 	MaxLockPage = 100
 )
 
-// Lock locks a file for a user who may push to the project: see Project. Conflict
-// with the existing lock if the file is locked, Unprocessable for a path that cannot
-// be, Forbidden for callers without an account.
+// Lock locks a file for a user who may push to the project; see Project. Conflict with
+// the existing lock if the file is locked, Unprocessable if the path is invalid, Forbidden
+// for callers without an account.
 func (s *Service) Lock(ctx context.Context, by actor.Actor, p *project.Project, file string) (*Lock, error) {
 	if by.Anonymous() || by.Deploy != nil || by.Job != nil {
 		return nil, errs.Forbidden("Only users can lock files.")
@@ -91,13 +91,13 @@ func (s *Service) CanLock(by actor.Actor, p *project.Project) bool {
 }
 
 // CanUnlock reports whether an actor may remove a lock of a project that they can
-// read: their own, or as a Maintainer any.
+// read: users may remove their own locks, Maintainers all locks.
 func (s *Service) CanUnlock(by actor.Actor, p *project.Project, l *Lock) bool {
 	return s.CanLock(by, p) && (by.Is(l.UserID) || p.MayChange(by, project.CodePart, project.Maintainer))
 }
 
-// Locks returns a page of locks to an actor who may read the project, and the ID that
-// the next page begins with, 0 if there is none.
+// Locks returns a page of locks to an actor who may read the project, and the ID with
+// which the next page begins; 0 if there is none.
 func (s *Service) Locks(ctx context.Context, p *project.Project, f LockFilter) (list []*Lock, next int64, err error) {
 	if f.Limit <= 0 || f.Limit > MaxLockPage {
 		f.Limit = MaxLockPage
@@ -114,9 +114,9 @@ func (s *Service) Locks(ctx context.Context, p *project.Project, f LockFilter) (
 	return list, next, nil
 }
 
-// Unlock removes a lock, for an actor who may push to the project. Only Maintainers
-// and above may remove the lock of another user, and must say so with force: Forbidden
-// otherwise. NotFound if there is no such lock.
+// Unlock removes a lock, for an actor who may push to the project. Removing the lock of
+// another user requires force and the Maintainer role; Forbidden otherwise. NotFound if
+// there is no such lock.
 func (s *Service) Unlock(ctx context.Context, by actor.Actor, p *project.Project, id int64, force bool) (*Lock, error) {
 	l, err := findLock(ctx, s.DB, p.ID, id)
 	if err != nil {

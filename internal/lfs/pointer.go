@@ -12,16 +12,16 @@ const MaxPointer = 1024
 // minPointer is less than the size of the shortest pointer.
 const minPointer = 120
 
-// Pointer is a file in a repository that stands for an LFS object.
+// Pointer is the content of a file that represents an LFS object in a repository.
 type Pointer struct {
 	OID  string // SHA-256 of the content, in hex
 	Size int64
 }
 
-// maybePointer reports whether a blob of a size can be a pointer.
+// maybePointer reports whether a blob of this size can be a pointer.
 func maybePointer(size int64) bool { return size >= minPointer && size < MaxPointer }
 
-// The first line of a pointer: of the specification, and of the program before it.
+// The first line of a pointer, as in the specification and in its predecessor.
 const (
 	pointerVersion    = "version https://git-lfs.github.com/spec/v1\n"
 	preReleaseVersion = "version https://hawser.github.com/spec/v1\n"

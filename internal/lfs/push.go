@@ -10,16 +10,15 @@ import (
 	"svc/internal/project"
 )
 
-// MissingObjects is the message for a push with pointers to objects that the project
-// does not hold.
+// MissingObjects is the message for a push of pointers to objects that the project does
+// not have.
 const MissingObjects = `LFS objects are missing. Ensure LFS is properly set up or try a manual "git lfs push --all".`
 
-// maxPointers is how many pointers of one push are looked up.
+// maxPointers is the maximum number of pointers that are looked up for one push.
 const maxPointers = 200_000
 
-// CheckPush refuses changes of a push that add pointers to missing objects, that
-// change files locked by other users, or that come when the repository is over its
-// size limit.
+// CheckPush refuses changes of a push that add pointers to missing objects or change files
+// that other users have locked, and all changes if the repository exceeds its size limit.
 func (s *Service) CheckPush(ctx context.Context, by actor.Actor, p *project.Project, push *git.Push) error {
 	var open []*git.RefChange
 	for _, c := range push.Changes {
@@ -68,8 +67,8 @@ func newIDs(changes []*git.RefChange) []git.OID {
 	return ids
 }
 
-// pointers returns the LFS pointers in new commits, by the IDs of their objects.
-// errTooMany if there are too many.
+// pointers returns the LFS pointers in new commits, by object ID. errTooMany if there are
+// too many.
 func pointers(ctx context.Context, r git.Repo, in git.SmallBlobs) (map[string]Pointer, error) {
 	found := map[string]Pointer{}
 	in.Min, in.Max = minPointer, MaxPointer
@@ -88,7 +87,7 @@ func pointers(ctx context.Context, r git.Repo, in git.SmallBlobs) (map[string]Po
 	return found, err
 }
 
-// refuseMissing refuses pointers to objects that the project does not hold.
+// refuseMissing refuses pointers to objects that the project does not have.
 func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
 	found, err := pointers(ctx, r, git.SmallBlobs{From: newIDs(changes), NotRefs: true})
 	if err == errTooMany {
@@ -104,7 +103,7 @@ func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.R
 	if len(have) < len(found) {
 		return MissingObjects, nil
 	}
-	// What unreferenced objects are pushed for must not be removed meanwhile.
+	// Objects that this push starts to refer to must not be removed meanwhile.
 	var old []int64
 	for _, h := range have {
 		if s.Now().Sub(h.usedAt) > touchAge {
@@ -114,8 +113,8 @@ func (s *Service) refuseMissing(ctx context.Context, p *project.Project, r git.R
 	return "", touch(ctx, s.DB, p.ID, old, s.Now())
 }
 
-// Missing returns the objects that new commits of an import name and that the project
-// does not hold, in the order of their IDs. Invalid if there are too many.
+// Missing returns the objects that new commits of an import refer to and that the project
+// does not have, in the order of their IDs. Invalid if there are too many.
 func (s *Service) Missing(ctx context.Context, p *project.Project, r git.Repo, changes []*git.RefChange) ([]Pointer, error) {
 	return s.missing(ctx, p, r, git.SmallBlobs{From: newIDs(changes), NotRefs: true, Upkeep: true})
 }
@@ -147,7 +146,7 @@ func (s *Service) missing(ctx context.Context, p *project.Project, r git.Repo, i
 	return list, nil
 }
 
-// refuseLocked refuses changes of files that other users have locked.
+// refuseLocked refuses changes to files that other users have locked.
 func (s *Service) refuseLocked(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, changes []*git.RefChange) (string, error) {
 	user := by.ID
 	if by.Deploy != nil {

@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// held is an object that a project holds.
+// held is a reference of a project to an object.
 type held struct {
 	id     int64
 	oid    string
@@ -23,10 +23,10 @@ func scanHeld(s db.Scanner) (held, error) {
 	return h, err
 }
 
-// inStatement is how many values one statement names.
+// inStatement is the maximum number of values in one statement.
 const inStatement = 500
 
-// findHeld returns those of the objects that a project holds, by their IDs.
+// findHeld returns those of the objects that a project has, by their IDs.
 func findHeld(ctx context.Context, q db.Q, projectID int64, oids []string) (map[string]held, error) {
 	found := make(map[string]held, len(oids))
 	for len(oids) > 0 {
@@ -46,12 +46,12 @@ func findHeld(ctx context.Context, q db.Q, projectID int64, oids []string) (map[
 	return found, nil
 }
 
-// holdsAny reports whether a project holds objects.
+// holdsAny reports whether a project has objects.
 func holdsAny(ctx context.Context, q db.Q, projectID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM lfs_project_objects WHERE project_id = ? LIMIT 1`, projectID)
 }
 
-// touch notes that objects of a project are used.
+// touch records that objects of a project are used.
 func touch(ctx context.Context, q db.Q, projectID int64, ids []int64, at time.Time) error {
 	for len(ids) > 0 {
 		part := ids[:min(inStatement, len(ids))]
@@ -65,7 +65,7 @@ func touch(ctx context.Context, q db.Q, projectID int64, ids []int64, at time.Ti
 	return nil
 }
 
-// object is the content of a digest.
+// object is an object: the content with a digest.
 type object struct {
 	id        int64
 	oid       string
@@ -114,8 +114,8 @@ func addSize(ctx context.Context, tx *db.Tx, projectID, size int64, at time.Time
 	return err
 }
 
-// copyLinks adds objects of a project to another one, after the object with an ID. It
-// returns the last ID of the part, 0 if there are no more.
+// copyLinks adds objects of a project to another one, starting after an ID. It returns the
+// last ID that it copied; 0 if there are no more.
 func copyLinks(ctx context.Context, tx *db.Tx, from, to, after int64, limit int, at time.Time) (int64, error) {
 	ids, err := db.All(ctx, tx, db.Value[int64], `
 		SELECT object_id FROM lfs_project_objects WHERE project_id = ? AND object_id > ? ORDER BY object_id LIMIT ?`, from, after, limit)
@@ -189,7 +189,7 @@ func deleteObject(ctx context.Context, tx *db.Tx, id int64) error {
 	return err
 }
 
-// upload is a key in the object storage that no object has yet.
+// upload is a key in the object storage that does not belong to an object yet.
 type upload struct {
 	blob      string
 	projectID int64
@@ -212,8 +212,8 @@ func findUpload(ctx context.Context, q db.Q, blob string) (upload, error) {
 	return u, err
 }
 
-// findBegun returns the direct uploads of objects to a project that began since a
-// time, by object ID.
+// findBegun returns the direct uploads of objects to a project that started after a time,
+// by object ID.
 func findBegun(ctx context.Context, q db.Q, projectID int64, since time.Time, oids []string) (map[string]upload, error) {
 	found := make(map[string]upload, len(oids))
 	for part := range slices.Chunk(oids, inStatement) {
@@ -233,14 +233,14 @@ func findBegun(ctx context.Context, q db.Q, projectID int64, since time.Time, oi
 	return found, nil
 }
 
-// begunSize returns the number of bytes of the direct uploads to a project that began
-// since a time and were not verified.
+// begunSize returns the total size of the direct uploads to a project that started after
+// a time and are not verified.
 func begunSize(ctx context.Context, q db.Q, projectID int64, since time.Time) (size int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM lfs_uploads WHERE project_id = ? AND created_at > ?`, projectID, since).Scan(&size)
 	return size, err
 }
 
-// settleUpload says that the object of a direct upload is stored.
+// settleUpload records that the object of a direct upload is stored.
 func settleUpload(ctx context.Context, q db.Q, blob string) error {
 	_, err := q.ExecContext(ctx, `UPDATE lfs_uploads SET size = 0 WHERE blob = ?`, blob)
 	return err

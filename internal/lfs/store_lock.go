@@ -39,14 +39,14 @@ func findLocks(ctx context.Context, q db.Q, projectID int64, f LockFilter) ([]*L
 	return db.All(ctx, q, scanLock, `SELECT `+lockColumns+` FROM `+lockTables+w.SQL()+` ORDER BY l.id LIMIT ?`, w.Args(f.Limit)...)
 }
 
-// findLocksOf returns the locks of others on paths.
+// findLocksOf returns the locks of other users on paths.
 func findLocksOf(ctx context.Context, q db.Q, projectID, userID int64, paths []string) ([]*Lock, error) {
 	return db.All(ctx, q, scanLock, `SELECT `+lockColumns+` FROM `+lockTables+`
 		WHERE l.project_id = ? AND l.user_id <> ? AND l.path IN `+db.In(len(paths))+` ORDER BY l.id LIMIT 1`,
 		append([]any{projectID, userID}, db.Any(paths)...)...)
 }
 
-// othersLock reports whether users other than one have locks in a project.
+// othersLock reports whether other users have locks in a project.
 func othersLock(ctx context.Context, q db.Q, projectID, userID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM lfs_locks WHERE project_id = ? AND user_id <> ? LIMIT 1`, projectID, userID)
 }

@@ -13,18 +13,18 @@ import (
 	"svc/internal/project"
 )
 
-// tokenLife is how long a token of git-lfs-authenticate and the addresses in a
-// batch response can be used.
+// tokenLife is the lifetime of tokens of git-lfs-authenticate and of the URLs in a batch
+// response.
 const tokenLife = 30 * time.Minute
 
-// ExpiresIn is the lifetime of tokens and addresses in seconds, for clients.
+// ExpiresIn is the lifetime of tokens and URLs in seconds, for clients.
 const ExpiresIn = int64(tokenLife / time.Second)
 
-// tokenPrefix marks the tokens of this package among other credentials.
+// tokenPrefix distinguishes the tokens of this package from other credentials.
 const tokenPrefix = "lfs-"
 
-// Grant is what a token stands for. One of Key and UserID is set. It is checked
-// again on every request whether the key or user still has access.
+// Grant is the content of a token. One of Key and UserID is set. Each request checks again
+// that the key or user still has access.
 type Grant struct {
 	Key       string    `json:"k,omitempty"` // SHA-256 fingerprint of an SSH key
 	UserID    int64     `json:"u,omitempty"` // of a user who signed in with a password
@@ -36,16 +36,16 @@ type Grant struct {
 // IsToken reports whether a password has the form of a token.
 func IsToken(password string) bool { return strings.HasPrefix(password, tokenPrefix) }
 
-// NewToken returns a token for the operation on the objects of a project. It is not
-// stored: it is signed with the instance key.
+// NewToken returns a token for an operation on the objects of a project. Tokens are signed
+// with the instance key and not stored.
 func (s *Service) NewToken(g Grant, p *project.Project, op Operation) string {
 	g.ProjectID, g.Operation, g.Expires = p.ID, op, s.Now().Add(tokenLife).Unix()
-	text, _ := json.Marshal(g) // it has nothing that cannot be encoded
+	text, _ := json.Marshal(g) // never fails for this type
 	body := base64.RawURLEncoding.EncodeToString(text)
 	return tokenPrefix + body + "." + base64.RawURLEncoding.EncodeToString(s.sign(body))
 }
 
-// OpenToken returns what a token stands for. It is not ok if we have not signed it.
+// OpenToken returns the content of a token; ok is false if its signature is invalid.
 // Unauthorized if it has expired.
 func (s *Service) OpenToken(token string) (g Grant, ok bool, err error) {
 	body, signature, _ := strings.Cut(strings.TrimPrefix(token, tokenPrefix), ".")
@@ -66,8 +66,8 @@ func (s *Service) OpenToken(token string) (g Grant, ok bool, err error) {
 	return g, true, nil
 }
 
-// Allows reports whether the grant is for an operation on a project. Who may upload
-// may also download.
+// Allows reports whether the grant is for an operation on a project. A grant for uploads
+// includes downloads.
 func (g Grant) Allows(p *project.Project, op Operation) bool {
 	return g.ProjectID == p.ID && (g.Operation == op || g.Operation == Upload)
 }

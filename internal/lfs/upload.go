@@ -18,24 +18,24 @@ import (
 	"svc/internal/secret"
 )
 
-// newKey returns a new key for the content of an object. It is used once: an object
-// that is removed and uploaded again has another one, so that the removal of the
-// first cannot destroy the second.
+// newKey returns a new key for the content of an object. Keys are not reused: an object
+// that is removed and uploaded again has another key, so that a late removal of the first
+// content cannot delete the second.
 func newKey(oid string) string {
 	return "lfs/" + oid[:2] + "/" + oid[2:4] + "/" + oid + "-" + secret.Token("")[:12]
 }
 
-// stagingKey is the key that a client uploads to directly. What is there has not
-// been checked.
+// stagingKey returns the key to which a client uploads directly. Its content is not
+// checked yet.
 func stagingKey(uploadID string) string { return incoming + uploadID }
 
-// incoming is what the keys of direct uploads start with.
+// incoming is the prefix of the keys of direct uploads.
 const incoming = "lfs/incoming/"
 
-// uploadIDOf is the ID of the direct upload to a key.
+// uploadIDOf returns the ID of the direct upload to a key.
 func uploadIDOf(key string) string { return strings.TrimPrefix(key, incoming) }
 
-// maxDirect is the largest object that S3 takes in one request.
+// maxDirect is the largest object that S3 accepts in one request.
 const maxDirect = 5 << 30
 
 // direct reports whether clients transfer objects directly to and from the object
@@ -52,10 +52,10 @@ func (s *Service) direct(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Put stores an object that comes through the server, for an actor who may upload to
-// the project: see Project. The content is checked while it is stored; nothing is
-// kept of one with another size or digest. Unprocessable then, TooLarge over the
-// limits, Unavailable if too many uploads are under way.
+// Put stores an object that is uploaded through the server, for an actor who may upload to
+// the project; see Project. The content is checked while it is stored. Unprocessable if it
+// has another size or digest; then nothing is kept. TooLarge over the limits, Unavailable
+// if too many uploads are in progress.
 func (s *Service) Put(ctx context.Context, p *project.Project, o Pointer, content io.Reader) error {
 	if !ValidOID(o.OID) || o.Size < 0 {
 		return errs.Unprocessable("The object ID or size is invalid.")
@@ -75,7 +75,7 @@ func (s *Service) Put(ctx context.Context, p *project.Project, o Pointer, conten
 	checked := &checkedReader{from: content, want: o, sum: sha256.New()}
 	known, err := findObject(ctx, s.DB, o.OID)
 	if err == nil {
-		// The content is here. The client proves that it has it too.
+		// The content is already stored. The client must prove that it has it too.
 		if _, err := io.CopyBuffer(io.Discard, onlyReader{checked}, make([]byte, 64<<10)); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (s *Service) Put(ctx context.Context, p *project.Project, o Pointer, conten
 	return s.add(ctx, p, object{oid: o.OID, size: o.Size, blob: key, createdAt: s.Now()})
 }
 
-// add gives a project an object whose content was checked. If the object has no ID,
-// its key is that of an upload.
+// add adds an object whose content was checked to a project. If the object has no ID, its
+// key is that of an upload.
 func (s *Service) add(ctx context.Context, p *project.Project, o object) error {
 	spare := ""
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -144,7 +144,7 @@ func (s *Service) add(ctx context.Context, p *project.Project, o object) error {
 	return nil
 }
 
-// drop removes content that no object has.
+// drop removes content that does not belong to an object.
 func (s *Service) drop(ctx context.Context, key string) error {
 	if err := s.Blobs.Delete(ctx, key); err != nil {
 		return fmt.Errorf("remove %s: %w", key, err)
@@ -186,8 +186,8 @@ func (s *Service) Verify(ctx context.Context, p *project.Project, o Pointer, upl
 	return s.accept(ctx, p, o, u)
 }
 
-// accept checks the content of a direct upload and copies it to its own key: the
-// client could change what it uploaded as long as its address is valid.
+// accept checks the content of a direct upload and copies it to the key of the object,
+// because the client can change what it uploaded until the URL expires.
 func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u upload) error {
 	release, err := s.uploads.Acquire(ctx)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 	if content.Size != o.Size {
 		return errors.Join(errs.Unprocessable("The object has %d bytes, not %d.", content.Size, o.Size), s.discard(ctx, u))
 	}
-	// Other batches may have taken what was left when this upload began.
+	// Other batches may have used up the remaining space since this upload began.
 	l, err := s.limitsOf(ctx, p)
 	if err != nil {
 		return err
@@ -233,8 +233,8 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 	return s.discard(ctx, u)
 }
 
-// discard removes the content of a direct upload. Its row stays: the client can put
-// something there again as long as its address is valid, and a sweep removes that.
+// discard removes the content of a direct upload. Its row is kept: the client can upload
+// again until the URL expires, and a sweep removes that content.
 func (s *Service) discard(ctx context.Context, u upload) error {
 	if err := s.Blobs.Delete(context.WithoutCancel(ctx), u.blob); err != nil {
 		return fmt.Errorf("remove %s: %w", u.blob, err)
@@ -242,7 +242,7 @@ func (s *Service) discard(ctx context.Context, u upload) error {
 	return nil
 }
 
-// Object is the content of an object, for reading. Close ends it.
+// Object is the content of an object. The caller closes it.
 type Object struct {
 	Pointer
 	ModTime time.Time
@@ -256,9 +256,9 @@ func (o *Object) Close() error {
 	return o.ReadSeekCloser.Close()
 }
 
-// Open opens an object for an actor who may read the project: see Project. ctx must
-// last until it is closed. NotFound if the project does not hold it, Unavailable if
-// too many downloads are under way.
+// Open opens an object for an actor who may read the project; see Project. ctx must last
+// until the object is closed. NotFound if the project does not have it, Unavailable if too
+// many downloads are in progress.
 func (s *Service) Open(ctx context.Context, p *project.Project, oid string) (*Object, error) {
 	h, err := s.find(ctx, p, oid)
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *Service) Open(ctx context.Context, p *project.Project, oid string) (*Ob
 	return &Object{Pointer: Pointer{OID: h.oid, Size: h.size}, ModTime: content.ModTime, ReadSeekCloser: content, release: release}, nil
 }
 
-// Has reports whether a project holds an object.
+// Has reports whether a project has an object.
 func (s *Service) Has(ctx context.Context, p *project.Project, o Pointer) (bool, error) {
 	h, err := s.find(ctx, p, o.OID)
 	if errs.Is(err, errs.KindNotFound) {
@@ -300,8 +300,8 @@ func (s *Service) find(ctx context.Context, p *project.Project, oid string) (hel
 	return h, nil
 }
 
-// checkedReader is a reader whose end is an error if what came before it has another
-// size or digest than wanted.
+// checkedReader returns an error at the end of its content if the size or digest differs
+// from the expected one.
 type checkedReader struct {
 	from io.Reader
 	want Pointer
@@ -332,5 +332,5 @@ func (c *checkedReader) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// onlyReader hides all but Read, so that a copy uses the buffer that it is given.
+// onlyReader hides all methods but Read, so that a copy uses the given buffer.
 type onlyReader struct{ io.Reader }

@@ -17,15 +17,16 @@ import (
 	"svc/internal/queue"
 )
 
-// errTooMany ends a search whose result is known.
+// errTooMany stops a search whose result is already known.
 var errTooMany = errors.New("too many")
 
 func keys[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
 const (
-	// grace is how long an object is kept that no commit of the project names.
+	// grace is how long an object is kept after the last commit that refers to it is gone.
 	grace = 14 * 24 * time.Hour
-	// checkEvery is how often the repository of a project is searched for pointers.
+	// checkEvery is the interval at which the repository of a project is searched for
+	// pointers.
 	checkEvery = 7 * 24 * time.Hour
 	// uploadTime is the maximum duration of an upload.
 	uploadTime = 24 * time.Hour
@@ -46,8 +47,8 @@ func (s *Service) handleWork() {
 	s.Queue.Every("lfs_sweep_objects", 24*time.Hour, s.SweepObjects)
 }
 
-// checkWork is the background job that removes the objects of a project that no
-// commit names any more.
+// checkWork is the background job that removes the objects of a project that commits no
+// longer refer to.
 type checkWork struct {
 	ProjectID int64 `json:"project_id"`
 	After     int64 `json:"after,omitempty"` // ID of an object
@@ -56,8 +57,8 @@ type checkWork struct {
 // Kind implements queue.Work.
 func (checkWork) Kind() string { return "lfs_check" }
 
-// Sweep removes abandoned uploads, and adds background jobs for the projects whose
-// objects have to be checked. The queue calls it every hour.
+// Sweep removes abandoned uploads, and adds background jobs for the projects whose objects
+// must be checked. The queue calls it every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	for {
 		left, err := findUploads(ctx, s.DB, s.Now().Add(-uploadTime), inSweep)
@@ -96,8 +97,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// check removes objects of a project that no commit of it names, if they were not
-// used for a time.
+// check removes objects that no commit of the project refers to, if they were not used for
+// a while.
 func (s *Service) check(ctx context.Context, w checkWork) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.ProjectID), project.NoAccess)
 	if err != nil {
@@ -149,8 +150,8 @@ func (s *Service) check(ctx context.Context, w checkWork) error {
 	})
 }
 
-// eachPointer calls do for each pointer in the repository of a project. One may come
-// more than once.
+// eachPointer calls do for each pointer in the repository of a project, possibly several
+// times.
 func (s *Service) eachPointer(ctx context.Context, p *project.Project, o git.SmallBlobs, do func(Pointer) error) error {
 	r, err := s.Repos.Of(p)
 	if err != nil {
@@ -165,9 +166,9 @@ func (s *Service) eachPointer(ctx context.Context, p *project.Project, o git.Sma
 	})
 }
 
-// SweepObjects removes the content of objects that no project holds. The queue calls
-// it every day. New uploads are spared by their age: a project gets the object in the
-// transaction that makes it, so that age only avoids needless work.
+// SweepObjects removes the content of objects without references. The queue calls it every
+// day. New objects are skipped only to save work: an object and its first reference are
+// inserted in one transaction.
 func (s *Service) SweepObjects(ctx context.Context) error {
 	var after int64
 	for {
@@ -185,7 +186,7 @@ func (s *Service) SweepObjects(ctx context.Context) error {
 	}
 }
 
-// removeUnheld deletes those of the objects that no project holds, and then their
+// removeUnheld deletes those of the objects that have no references, and then their
 // content.
 func (s *Service) removeUnheld(ctx context.Context, list []object) error {
 	ids := make([]int64, len(list))
@@ -224,8 +225,8 @@ func (s *Service) removeUnheld(ctx context.Context, list []object) error {
 	return nil
 }
 
-// Forked gives a fork the objects of its origin, before its repository can be used.
-// The content is not copied.
+// Forked adds the objects of the source project to a fork before its repository can be
+// used. Their content is not copied.
 func (s *Service) Forked(ctx context.Context, from, to *project.Project) error {
 	var after int64
 	return s.DB.Batches(ctx, func(tx *db.Tx) (last int64, err error) {
@@ -237,8 +238,8 @@ func (s *Service) Forked(ctx context.Context, from, to *project.Project) error {
 	})
 }
 
-// requestWork is the background job that gives the target project of a merge request
-// the objects that its commits name.
+// requestWork is the background job that adds the objects of the commits of a merge
+// request to its target project.
 type requestWork struct {
 	TargetID int64  `json:"target_id"`
 	SourceID int64  `json:"source_id"`
@@ -249,8 +250,8 @@ type requestWork struct {
 // Kind implements queue.Work.
 func (requestWork) Kind() string { return "lfs_merge_request" }
 
-// MergeRequestChanged adds a background job when a merge request from another project
-// has new commits: the target project gets the objects that they name.
+// MergeRequestChanged adds a background job when a merge request from another project has
+// new commits, whose objects are added to the target project.
 func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
 	m := c.Request
 	if c.Kind != merge.Collected || m.SourceProjectID == nil || *m.SourceProjectID == m.ProjectID || m.Version == nil {
@@ -263,9 +264,8 @@ func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Ch
 	return s.Queue.Add(ctx, tx, requestWork{m.ProjectID, *m.SourceProjectID, m.Version.Head, m.Version.Start}, queue.In(checkLane), queue.Unique())
 }
 
-// Merging gives the target project of a merge request from another project the
-// objects that its commits name, before they are merged: the background job for
-// them may not have run yet.
+// Merging adds the objects of a merge request from another project to the target project
+// before the commits are merged, because the background job may not have run yet.
 func (s *Service) Merging(ctx context.Context, m *merge.MergeRequest) error {
 	if m.SourceProjectID == nil || *m.SourceProjectID == m.ProjectID || m.Version == nil {
 		return nil
