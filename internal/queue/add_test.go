@@ -36,9 +36,9 @@ func TestUnique(t *testing.T) {
 		}
 		start(t, q)
 		running(1)
-		// While it runs the same work is added again, and no further while that waits:
-		// it gets its turn at once, so there are workers for two, and the third comes
-		// in while both run.
+		// While the job runs, the same job is added again: once, because the second one
+		// waits. It starts at once, so there are two workers, and the third job is added
+		// while both run.
 		add(t, q, job{N: 1}, Unique())
 		running(2)
 		add(t, q, job{N: 1}, Unique())
@@ -51,7 +51,7 @@ func TestUnique(t *testing.T) {
 		add(t, q, job{N: 1}, Unique())
 		idle(t, q)
 		if got := r.numbers(); len(got) != 4 {
-			t.Errorf("ran %v: work that is over stands in the way", got)
+			t.Errorf("ran %v: a finished job counts as waiting", got)
 		}
 		if s := stats(t, q); s != "test.job waiting 1" {
 			t.Error(s)
@@ -205,8 +205,8 @@ type broken struct{ F func() }
 
 func (broken) Kind() string { return "test.job" }
 
-// River writes off work in batches. Were adding to wait for that, the two
-// could wait for each other.
+// TestUniqueDoesNotWait checks that adding a unique job does not wait for running jobs to be
+// completed, which could deadlock with River's batched completion.
 func TestUniqueDoesNotWait(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -39,7 +39,7 @@ func TestEvery(t *testing.T) {
 			stop(t, q)
 		}
 		if most := int64(time.Since(began)/time.Second) + 1; good.Load() > most || bad.Load() > most || wild.Load() > most {
-			t.Errorf("%d, %d, %d turns in %v", good.Load(), bad.Load(), wild.Load(), time.Since(began))
+			t.Errorf("%d, %d, %d runs in %v", good.Load(), bad.Load(), wild.Load(), time.Since(began))
 		}
 		all := ""
 		for _, log := range logs {
@@ -55,13 +55,13 @@ func TestEvery(t *testing.T) {
 	})
 }
 
-// Turns are counted in the database, not from the start of the process.
+// TestEveryAfterARestart checks that the time of the next run is stored in the database.
 func TestEveryAfterARestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var mu sync.Mutex
 		turns := map[string]int{}
-		passed := make(chan bool, 1) // work that became due
+		passed := make(chan bool, 1) // a job that became due
 		count := func(name string) int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -98,15 +98,15 @@ func TestEveryAfterARestart(t *testing.T) {
 		idle(t, q)
 		stop(t, q)
 		if count("missed") != 1 || count("later") != 0 || count("dropped") != 0 {
-			t.Errorf("turns: %v", turns)
+			t.Errorf("runs: %v", turns)
 		}
-		// The next turn is in a day, but another release wants it hourly.
+		// The next run is in a day; then a newer release shortens the interval to an hour.
 		stop(t, restart(0, time.Hour, "missed"))
 		q = restart(65*time.Minute, time.Hour, "missed")
 		waittest.For(t, "the turn of the shorter period", func() bool { return count("missed") > 1 })
 		stop(t, q)
 		if count("later") != 0 {
-			t.Error("a turn was brought forward")
+			t.Error("a run was brought forward")
 		}
 	})
 }

@@ -71,7 +71,7 @@ func (q *Queue) Drop(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 func (q *Queue) editable(ctx context.Context, tx *db.Tx, id int64) (Item, error) {
 	row, err := q.inserter.JobGetTx(ctx, tx.SQL(), id)
 	if errors.Is(err, rivertype.ErrNotFound) || err == nil && row.Kind == everyKind {
-		return Item{}, errs.NotFound("Work")
+		return Item{}, errs.NotFound("Background job")
 	}
 	if err != nil {
 		return Item{}, fmt.Errorf("find work %d: %w", id, err)

@@ -14,7 +14,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestKeep looks at work that has failed, has it retried, and drops it.
+// TestKeep lists failed jobs, retries one and deletes one.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -32,11 +32,10 @@ func (l *leader) Start(ctx context.Context) error {
 	return nil
 }
 
-// awaitElection waits until the client knows the result of an election, up to a
-// limit: without the database no node is elected. Stopping a client while it
-// receives the result can deadlock: River's elector holds a lock while it waits
-// for the listener to receive the news, and the listener, which is stopping, waits
-// for the lock.
+// awaitElection waits until the client knows the result of an election, up to a limit,
+// because without the database no node is elected. Stopping a client while it receives the
+// result can deadlock: River's elector holds a lock while it waits for the listener, and
+// the stopping listener waits for the lock.
 func (q *Queue) awaitElection(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, electionGrace)
 	defer cancel()

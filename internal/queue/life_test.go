@@ -25,9 +25,8 @@ import (
 
 func jobRow(attempt int) *rivertype.JobRow { return &rivertype.JobRow{Attempt: attempt} }
 
-// TestMain runs a part of a test in its own process, when asked. The local time
-// is far from UTC, as it is for most of our users: SQLite compares times as
-// text.
+// TestMain runs a part of a test in a process of its own, if requested. The local time
+// zone is far from UTC, as it is for most users, because SQLite compares times as text.
 func TestMain(m *testing.M) {
 	time.Local = time.FixedZone("far west", -9*3600)
 	if os.Getenv("TEST_QUEUE_CHILD") == "" {
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hang takes up work, says so, and never ends it.
+// hang takes a job, prints a line, and never finishes.
 func hang(src dbtest.Source) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, src.URL, src.Path)
@@ -58,7 +57,7 @@ func hang(src dbtest.Source) error {
 	select {}
 }
 
-// crash has a child take up n pieces of work and kills it.
+// crash starts a child process that takes n jobs, and kills it.
 func crash(t *testing.T, src dbtest.Source, n int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -120,7 +119,8 @@ func TestWorkSurvivesKill(t *testing.T) {
 	})
 }
 
-// A node that lives keeps its work, however long that runs.
+// TestLivingNodeKeepsItsWork checks that a node with heartbeats keeps its jobs, however
+// long they run.
 func TestLivingNodeKeepsItsWork(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
@@ -135,7 +135,7 @@ func TestLivingNodeKeepsItsWork(t *testing.T) {
 		Handle(q, func(context.Context, job) error { tries.Add(1); <-gate; return nil })
 		return q
 	}
-	// The pulse of the nodes that look is so long that none misses one.
+	// The pulse of the checking nodes is so long that they miss no heartbeat.
 	one, two, short := node(time.Hour), node(time.Hour), node(10*time.Millisecond)
 	start(t, one)
 	add(t, one, job{})
@@ -165,7 +165,7 @@ func TestLivingNodeKeepsItsWork(t *testing.T) {
 	if tries.Load() != 1 {
 		t.Errorf("%d tries", tries.Load())
 	}
-	// A node beats by itself, again and again.
+	// A started node sends heartbeats repeatedly.
 	start(t, short)
 	for range 3 {
 		silent()
@@ -180,8 +180,8 @@ func TestLivingNodeKeepsItsWork(t *testing.T) {
 	}
 }
 
-// The database forgets its nodes when it crashes, so one that seems to be
-// gone gets the time of a pulse to tell that it lives.
+// TestForgottenNodeKeepsItsWork empties the list of nodes, as a crash of the database does: a
+// node that seems to be gone has one pulse to send a heartbeat.
 func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
@@ -211,7 +211,7 @@ func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	if err != nil || len(suspects) != 0 || log.ours() != "" || stats(t, two) != "test.job running 1" {
 		t.Fatalf("suspects %v, %v, %s", suspects, err, log)
 	}
-	// One that does not tell is gone.
+	// A node without a heartbeat is gone.
 	two.pulse = 0
 	suspects, err = two.sweep(t.Context(), nil)
 	if err != nil || len(suspects) != 1 {
@@ -222,8 +222,8 @@ func TestForgottenNodeKeepsItsWork(t *testing.T) {
 	}
 }
 
-// A node that does not know of a job it has taken tries it again. One that it runs,
-// however long, and one whose result it may still store, it keeps.
+// TestLostJobIsRetried checks that a node retries a job that it took without noticing. It
+// keeps jobs that it runs, however long, and jobs whose results it may still store.
 func TestLostJobIsRetried(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
@@ -270,7 +270,7 @@ func TestLostJobIsRetried(t *testing.T) {
 	if n := strings.Count(log.String(), "was interrupted"); n != 1 || tries.Load() != 2 {
 		t.Errorf("%d tries, %d messages: %s", tries.Load(), n, log)
 	}
-	// The results may still be stored, until the time for it is over.
+	// The results may still be stored until the time for that is over.
 	if _, err := q.DB.ExecContext(t.Context(), `UPDATE river_job SET state = 'running', finalized_at = NULL`); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 		nodes[i], _ = newQueue(Deps{DB: src.Open(t), Workers: 4})
 		Handle(nodes[i], func(ctx context.Context, j job) error {
 			begin[i]()
-			<-begun[1-i] // so that none does it all
+			<-begun[1-i] // so that both nodes run jobs
 			return seen[i].do(ctx, j)
 		})
 	}
@@ -318,7 +318,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 	if len(one) == 0 || len(two) == 0 {
 		t.Errorf("the nodes did %d and %d", len(one), len(two))
 	}
-	// What one node adds the other does, if the first is busy.
+	// If the first node is busy, the other one runs its jobs.
 	add(t, nodes[0], job{N: n})
 	idle(t, nodes[0])
 }
@@ -351,7 +351,7 @@ func TestStopWaits(t *testing.T) {
 		Handle(q, func(ctx context.Context, j job) error {
 			if j.N < 2 {
 				<-gate
-				// Work may add work even now; it runs after the next start.
+				// Handlers may still add jobs; they run after the next start.
 				err := d.Tx(ctx, func(tx *db.Tx) error { return q.Add(ctx, tx, job{N: j.N + 2}) })
 				if err != nil {
 					return err
@@ -382,7 +382,7 @@ func TestStopWaits(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
-		// What was added runs before the workers stop or after the next start.
+		// The added jobs run before the workers stop or after the next start.
 		ran, left := r.numbers(), ""
 		if n := 4 - len(ran); n > 0 {
 			left = fmt.Sprintf("test.job waiting %d", n)
@@ -427,7 +427,7 @@ func TestStopLosesPatience(t *testing.T) {
 		if ended.Load() != 1 {
 			t.Error("the work was left running")
 		}
-		// That does not count as its only try.
+		// The interruption does not count as the only try.
 		if err := q.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -474,7 +474,7 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 				want = append(want, int64(n+1))
 			}
 		}
-		if err := q.Start(t.Context()); err != nil { // the first thing that a leader does is to clean
+		if err := q.Start(t.Context()); err != nil { // a new leader cleans first
 			t.Fatal(err)
 		}
 		left := []int64{}
@@ -489,8 +489,8 @@ func TestFinishedWorkIsForgotten(t *testing.T) {
 	})
 }
 
-// TestStopWhileElected stops a queue while its client is told that it won the
-// election: one in two would wait forever.
+// TestStopWhileElected stops a queue while its client receives the news that it won the
+// election, which deadlocked in about half of the runs.
 func TestStopWhileElected(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -511,8 +511,8 @@ func TestStopWhileElected(t *testing.T) {
 	})
 }
 
-// slowLog holds the listener to elections up until the queue was elected and
-// someone stops it.
+// slowLog blocks River's election listener at its log message until the queue was elected
+// and is being stopped.
 type slowLog struct {
 	slog.Handler
 	elected, stopped chan struct{}

@@ -56,7 +56,7 @@ func (r *runs) numbers() []int {
 	return n
 }
 
-// testLog is where a queue writes its log in a test.
+// testLog is the log of a queue in a test.
 type testLog struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -74,11 +74,11 @@ func (l *testLog) String() string {
 	return l.buf.String()
 }
 
-// fromRiver matches a line of the queue library, which warns of errors that it
-// retries itself, for example while it is being stopped on a busy machine.
+// fromRiver matches the log lines of River, which warns of errors that it retries itself,
+// for example while it is being stopped on a busy machine.
 var fromRiver = regexp.MustCompile(`level=WARN msg="\w+\.\w+: `)
 
-// ours returns the log without the lines of the queue library.
+// ours returns the log without the lines of River.
 func (l *testLog) ours() string {
 	var own strings.Builder
 	for line := range strings.Lines(l.String()) {
@@ -201,8 +201,8 @@ func TestWorkRunsAfterCommitOnly(t *testing.T) {
 	})
 }
 
-// TestWorkStartsAtOnce: work is begun because it was added, not because someone
-// looks for it from time to time.
+// TestWorkStartsAtOnce checks that adding a job wakes its lane, without waiting for the
+// next poll.
 func TestWorkStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

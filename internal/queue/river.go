@@ -43,10 +43,10 @@ func (q *Queue) config() *river.Config {
 		Test:    river.TestConfig{Time: clock{q.Now}},
 		Workers: workers,
 
-		// All that this option does is to start the maintenance of the queue without a
-		// random delay of up to a second for each service. The delay spreads the load of
-		// many clients; ours are few, periodic jobs would start late, and Stop would wait
-		// for the end of the delays (see awaitElection).
+		// The only effect of this option is that maintenance starts without a random delay of
+		// up to a second for each service. The delay spreads the load of many clients. We have
+		// few; with the delay, periodic jobs would start late, and Stop would wait for the
+		// delays (see awaitElection).
 		TestOnly: true,
 
 		// Adding a job wakes its lane immediately. The poll finds jobs that other nodes
@@ -178,8 +178,8 @@ func (c clock) NowUTC() time.Time {
 	return time.Now().UTC()
 }
 
-// NowUTCOrNil implements rivertype.TimeGenerator. nil makes River use the clock of
-// the database, which all nodes share.
+// NowUTCOrNil implements rivertype.TimeGenerator. With nil, River uses the clock of the
+// database, which all nodes share.
 func (c clock) NowUTCOrNil() *time.Time {
 	if c.now == nil {
 		return nil
@@ -188,9 +188,8 @@ func (c clock) NowUTCOrNil() *time.Time {
 	return &now
 }
 
-// driver is River's driver with a pilot that can wake lanes. Otherwise River
-// notices jobs that were added in our transactions only with a listening
-// connection.
+// driver is River's driver with a pilot that can wake lanes. Without it, River needs a
+// listening connection to notice jobs that were added in our transactions.
 type driver struct {
 	riverdriver.Driver[*sql.Tx]
 	pilot *pilot

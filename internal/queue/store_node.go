@@ -7,7 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// left is a job that is marked as running, with its number of tries.
+// left is a job that is marked as running but was abandoned, with its number of tries.
 type left struct {
 	id       int64
 	kind     string

@@ -19,8 +19,8 @@ import (
 const (
 	pulse  = 3 * time.Second
 	pulses = 4
-	// storing is the number of pulses that a node has to store the result of a job,
-	// while the database may be away.
+	// storing is the number of pulses for which a node may still store the result of a job
+	// that has ended, for example while the database is unavailable.
 	storing = 20
 )
 
@@ -140,13 +140,13 @@ func (q *Queue) findLost(ctx context.Context, tx *db.Tx) ([]left, error) {
 	return slices.DeleteFunc(taken, func(l left) bool { return known[l.id] }), nil
 }
 
-// running has the jobs that this node runs.
+// running are the jobs that this node runs.
 type running struct {
 	mu   sync.Mutex
 	jobs map[int64]time.Time // when they ended; zero for those that run
 }
 
-// begin notes that a job runs until end is called.
+// begin records that a job runs until end is called.
 func (r *running) begin(id int64) (end func()) {
 	r.set(id, time.Time{})
 	return func() { r.set(id, time.Now()) }

@@ -11,8 +11,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// Work that only a newer release knows stays in the queue, untried, while a node
-// of an older release does its own.
+// TestUnknownKindStays checks that a node does not take jobs of a kind that only a newer
+// release handles, and runs its own.
 func TestUnknownKindStays(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
