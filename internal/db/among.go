@@ -11,11 +11,11 @@ import (
 	"svc/internal/memo"
 )
 
-// Among returns tables and joins that are read from a list of values of a key of the
-// first table, with the argument of the list.
+// Among returns tables and joins that are read starting with a list of values of a key of
+// the first table, and the argument for the list.
 func (d *DB) Among(tables, key string, ids []int64) (from string, args []any) {
 	list, err := json.Marshal(ids)
-	if err != nil || ids == nil { // numbers always have a text
+	if err != nil || ids == nil { // integers can always be encoded
 		list = []byte("[]")
 	}
 	query := `SELECT value AS id FROM json_each(?)`
@@ -25,16 +25,16 @@ func (d *DB) Among(tables, key string, ids []int64) (from string, args []any) {
 	return d.Behind(query, tables, key), []any{string(list)}
 }
 
-// Behind returns tables and joins that are read from a query, whose column id has
+// Behind returns tables and joins that are read starting with a query, whose column id has
 // values of a key of the first table.
 func (d *DB) Behind(query, tables, key string) string {
 	return d.Joined(`(`+query+`) AS among`, tables, key+` = among.id`)
 }
 
-// Joined returns tables and joins that are read from another table, with the condition
+// Joined returns tables and joins that are read after another table, with the condition
 // of the join.
 //
-// SQLite's planner does not know how few rows a part of the query has, but takes the
+// SQLite's planner does not know how few rows a part of the query has, but it reads the
 // tables of a CROSS JOIN in their order.
 func (d *DB) Joined(with, tables, on string) string {
 	first, rest := tables, ""
@@ -50,23 +50,22 @@ func (d *DB) Joined(with, tables, on string) string {
 	return with + ` CROSS JOIN ` + first + ` ON ` + on + inOrder.Replace(rest)
 }
 
-// inOrder turns joins into those that SQLite takes in their order.
+// inOrder converts joins to joins that SQLite reads in order.
 var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROSS JOIN ")
 
-// Window is the start of the order of a list. It is searched for a page of matches
-// if these are common, because the query planner may prefer to collect all
-// matches.
+// Window is a number of rows at the start of a list. If matches are common, a page of them is
+// found there; the query planner may prefer to collect all matches instead.
 type Window struct {
-	Table string   // with its alias, as the list names it
+	Table string   // with the alias that the list uses
 	Where Where    // conditions that belong to the order, e.g. on the project
-	Key   string   // the column that identifies a row
+	Key   string   // the column with the unique key of a row
 	Order []string // the columns of the list
 	Desc  bool
 	Size  int // number of rows to search
 }
 
-// Find returns the keys of the first rows of tables with a condition; nil if they are
-// not in the window. The search ends with the last row that is needed.
+// Find returns the keys of the first rows of tables that match a condition; nil if the window
+// does not have enough of them. The search ends with the last row that is needed.
 func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows int) ([]int64, error) {
 	if 4*rows > v.Size {
 		return nil, nil
@@ -74,13 +73,13 @@ func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows in
 	var query string
 	switch d.kind {
 	case sqliteKind:
-		// SQLite reads the joined tables in their order, so the rows come in that of the
-		// window. Sorted again, it would read the window to its end.
+		// SQLite reads the joined tables in their order, so the rows are already in the order
+		// of the window. With ORDER BY, it would read the whole window.
 		query = `SELECT ` + v.Key + ` FROM ` + d.Behind(`SELECT `+v.Key+` AS id FROM `+v.Table+v.Where.SQL()+v.sorted(v.Order)+` LIMIT ?`, tables, v.Key) + w.SQL() + ` LIMIT ?`
 	case postgresKind:
-		// PostgreSQL looks at one row of the window after the other. If it could join
-		// them in another way, it would read all rows with a common label, for example,
-		// to compare them with those of the window.
+		// PostgreSQL must examine the rows of the window one by one. If it could choose another
+		// join, it would, for example, read all rows with a common label to compare them with
+		// those of the window.
 		columns, names := v.Key+` AS id`, make([]string, len(v.Order))
 		for i, name := range v.Order {
 			names[i] = `o` + strconv.Itoa(i)
@@ -100,7 +99,7 @@ func (v Window) Find(ctx context.Context, d *DB, tables string, w Where, rows in
 	return nil, nil
 }
 
-// Keys returns the keys of all rows in the window, in their order. An index has them.
+// Keys returns the keys of all rows in the window, in order, from an index.
 func (v Window) Keys(ctx context.Context, d *DB) ([]int64, error) {
 	return All(ctx, d, Value[int64], `SELECT `+v.Key+` FROM `+v.Table+v.Where.SQL()+v.sorted(v.Order)+` LIMIT ?`, v.Where.Args(v.Size)...)
 }
@@ -116,8 +115,8 @@ func OrderBy(columns []string, desc bool) string {
 	return " ORDER BY " + strings.Join(columns, direction+", ") + direction
 }
 
-// first returns keys of the first rows of the list, if it can find them sooner than the
-// list itself: by First, or for a text in the window of its order.
+// first returns the keys of the first rows of the list if they can be found faster than by
+// the list itself: by First, or in the window of its order for a text search.
 func (q Query[T]) first(ctx context.Context, d *DB, p Paging) ([]int64, error) {
 	rows := p.Offset + p.Limit + 1
 	switch {
@@ -141,7 +140,8 @@ func (q Query[T]) first(ctx context.Context, d *DB, p Paging) ([]int64, error) {
 	return window.Find(ctx, d, tables, q.Where, rows)
 }
 
-// from returns the tables of the list, read from candidates if these are not nil.
+// from returns the tables of the list. If among is not nil, they are read from these
+// candidates.
 func (q Query[T]) from(d *DB, tables string, among []int64) (string, []any) {
 	if among == nil {
 		return tables, nil
@@ -149,9 +149,9 @@ func (q Query[T]) from(d *DB, tables string, among []int64) (string, []any) {
 	return d.Among(tables, q.key(), among)
 }
 
-// Few returns the numbers that a query selects, if there are at most most of them.
-// Else few is false, which is remembered for some seconds: it only decides how a list
-// is read. A page reads the same query once.
+// Few returns the IDs that a query selects if there are at most most of them. Otherwise few
+// is false, which is cached for some seconds, because it only decides how a list is read.
+// Within a page, a query is run once.
 func (d *DB) Few(ctx context.Context, query string, args []any, most int) (ids []int64, few bool, err error) {
 	key, known := countKey(query, args)
 	name := fewKey{key, most}

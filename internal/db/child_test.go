@@ -17,7 +17,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestMain runs a part of a test in its own process, when asked.
+// TestMain runs a part of a test in a process of its own, if requested.
 func TestMain(m *testing.M) {
 	part, path := os.Getenv("TEST_DB_CHILD"), os.Getenv("TEST_DB_PATH")
 	if part == "" {
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child starts this test's program again to do one part; the output can be
-// read while it runs.
+// child starts the test binary again to run one part. Its output can be read while it
+// runs.
 func child(t *testing.T, part, path string) (*exec.Cmd, io.WriteCloser, io.Reader) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -50,8 +50,8 @@ func child(t *testing.T, part, path string) (*exec.Cmd, io.WriteCloser, io.Reade
 	return cmd, in, out
 }
 
-// childWrite writes rows until it is killed and prints the id of each after
-// the write was acknowledged.
+// childWrite inserts rows until it is killed, and prints the ID of each row after the
+// commit.
 func childWrite(path string) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, "", path)
@@ -134,7 +134,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 				t.Errorf("row %d was acknowledged and is gone", id)
 			}
 		}
-		// Each transaction is there as a whole or not at all.
+		// Each transaction is either complete or missing.
 		halves := count(t, d, "audit_rows f WHERE f.text = 'first' AND NOT EXISTS (SELECT 1 FROM audit_rows s WHERE s.text = 'after ' || f.id)")
 		var check string
 		if err := d.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&check); err != nil || check != "ok" || halves != 0 {
@@ -149,8 +149,8 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	}
 }
 
-// childHold holds the write lock of the file until its input ends, as a second
-// program might.
+// childHold holds the write lock of the file until its input ends, as another program
+// might.
 func childHold(path string) error {
 	ctx := context.Background()
 	d, err := db.Open(ctx, "", path)
@@ -171,8 +171,8 @@ func childHold(path string) error {
 	return d.Close()
 }
 
-// SQLite itself waits for another process for some seconds; here it waits not
-// at all, so that each wait is ours.
+// TestBusyIsRetried sets SQLite's busy timeout, normally some seconds, to 0, so that only our
+// own retries wait.
 func TestBusyIsRetried(t *testing.T) {
 	t.Parallel()
 	src := dbtest.SQLite(t)
@@ -216,8 +216,7 @@ func TestBusyIsRetried(t *testing.T) {
 			t.Error(n)
 		}
 	})
-	// All writes use one connection in turn: while others are refused on it, so
-	// are these.
+	// All writes share one connection: while statements of others fail on it, so do these.
 	begun.Wait()
 	for range 10 {
 		refused()

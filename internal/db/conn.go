@@ -23,7 +23,7 @@ import (
 type conn struct {
 	tls   *libc.TLS
 	db    uintptr
-	out   uintptr                 // room for a pointer that a call returns
+	out   uintptr                 // memory for a pointer that a call returns
 	stmts *lru.Map[string, *stmt] // by query
 
 	counted int64          // the version of the database at which counts were taken
@@ -46,7 +46,7 @@ const pollEvery = 1000
 // it as resident for each connection.
 const mapped = "2147418112"
 
-// openConn opens the file, which must be there.
+// openConn opens an existing file.
 func openConn(path string) (*conn, error) {
 	c := &conn{tls: libc.NewTLS(), ctx: context.Background()}
 	c.stmts = lru.New(connStatements, func(_ string, s *stmt) { c.finalize(s) })
@@ -74,8 +74,8 @@ func (c *conn) setUp(opened int32) error {
 	}
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	sqlite3.Xsqlite3_progress_handler(c.tls, c.db, pollEvery, function(c.poll), 0)
-	// A plan that depends on the values is recompiled for each of them, which takes
-	// longer than most queries.
+	// With SQLITE_DBCONFIG_ENABLE_QPSG, plans do not depend on values. Otherwise a plan
+	// would be recompiled for each value, which takes longer than most queries.
 	list := c.alloc(16)
 	defer c.free(list)
 	rc := sqlite3.Xsqlite3_db_config(c.tls, c.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, libc.VaList(list, int32(1), uintptr(0)))
@@ -110,7 +110,7 @@ func (c *conn) close() {
 	c.tls.Close()
 }
 
-// fold is the function that the writer registers by its driver: see
+// fold is the SQL function fold, which the writer registers through its driver: see
 // openSQLite.
 func fold(tls *libc.TLS, ctx uintptr, _ int32, args uintptr) {
 	arg := *(*uintptr)(memory(args))
@@ -175,7 +175,7 @@ func (c *conn) finalize(s *stmt) {
 	c.free(s.room)
 }
 
-// version is a number that changes whenever someone else has written.
+// version returns a number that changes whenever another connection has written.
 func (c *conn) version() (int64, error) {
 	s, err := c.prepare("PRAGMA data_version")
 	if err != nil {
@@ -247,7 +247,7 @@ func (c *conn) bind(s *stmt, args []any) error {
 	return nil
 }
 
-// values turns arguments into the types that bind knows.
+// values converts arguments to types that bind supports.
 func values(args []any) ([]any, error) {
 	copied := false
 	for i, arg := range args {
@@ -283,22 +283,22 @@ func (c *conn) reset(s *stmt) { sqlite3.Xsqlite3_reset(c.tls, s.p) }
 
 func (c *conn) columns(s *stmt) int { return int(sqlite3.Xsqlite3_column_count(c.tls, s.p)) }
 
-// column is a value of the row, as the library has it, until the next step.
+// column returns a value of the current row. It is valid until the next step.
 func (c *conn) column(s *stmt, i int32) uintptr { return sqlite3.Xsqlite3_column_value(c.tls, s.p, i) }
 
-// kind is the type of a value: SQLITE_INTEGER and so on.
+// kind returns the type of a value: SQLITE_INTEGER and so on.
 func (c *conn) kind(column uintptr) int32 { return sqlite3.Xsqlite3_value_type(c.tls, column) }
 
 func (c *conn) integer(column uintptr) int64 { return sqlite3.Xsqlite3_value_int64(c.tls, column) }
 
-// text shows a text in the library's memory: it must be copied before the next
-// call.
+// text returns a text that refers to memory of the library. It must be copied before the
+// next call.
 func (c *conn) text(column uintptr) string {
 	at := sqlite3.Xsqlite3_value_text(c.tls, column)
 	return view(at, sqlite3.Xsqlite3_value_bytes(c.tls, column))
 }
 
-// value is a value as drivers give it.
+// value returns a value as drivers return it.
 func (c *conn) value(column uintptr) any {
 	switch c.kind(column) {
 	case sqlite3.SQLITE_INTEGER:
@@ -314,7 +314,7 @@ func (c *conn) value(column uintptr) any {
 	return nil
 }
 
-// sqliteFault is an error of a conn.
+// sqliteFault is an error of the SQLite library.
 type sqliteFault struct {
 	code int
 	text string
@@ -342,19 +342,19 @@ func (c *conn) alloc(size int) uintptr {
 
 func (c *conn) free(p uintptr) { libc.Xfree(c.tls, p) }
 
-// cstring copies a text to memory of the library, with a 0 at its end.
+// cstring copies a text to memory of the library and terminates it with a 0.
 func (c *conn) cstring(s string) uintptr {
 	p := c.alloc(len(s) + 1)
 	copy(unsafe.Slice((*byte)(memory(p)), len(s)), s)
 	return p
 }
 
-// memory is the library's memory at an address, which Go did not give out and
-// does not move.
+// memory converts an address to a pointer to memory of the library, which is not managed by
+// Go and does not move.
 func memory(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// view shows the library's memory as a text. It must be copied before the next
-// call of the library.
+// view returns a text that refers to memory of the library. It must be copied before the
+// next call of the library.
 func view(address uintptr, size int32) string {
 	if address == 0 || size == 0 {
 		return ""
@@ -362,6 +362,6 @@ func view(address uintptr, size int32) string {
 	return unsafe.String((*byte)(memory(address)), size)
 }
 
-// function returns the address by which the library calls f. The caller must keep
-// a reference to f as long as the library may call it.
+// function returns the address through which the library calls f. The caller must keep a
+// reference to f as long as the library may call it.
 func function[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }

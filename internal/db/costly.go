@@ -9,8 +9,8 @@ import (
 	"svc/internal/limit"
 )
 
-// ReadLimits limits the lists of requests, so that slow ones leave connections for
-// others. They do not apply to the server's own work.
+// ReadLimits limits the lists of requests, so that slow lists leave connections for others.
+// They do not apply to background work of the server.
 type ReadLimits struct {
 	// Timeout is the time limit for the queries of one list, and Anonymous the limit
 	// for callers who are not signed in. 0 means no limit.
@@ -32,8 +32,8 @@ func (d *DB) LimitReads(l ReadLimits) {
 	d.searches = limit.NewShare("searches", share)
 }
 
-// Searches are the connections that searches can use at the same time, a part of
-// all that read.
+// Searches are the connections that searches can use at the same time, a part of all
+// reading connections.
 func (d *DB) Searches() *limit.Share { return d.searches }
 
 // deepOffset is the offset from which a page counts as a search.

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// snapshotTTL is how long a count of PostgreSQL is kept. Only after a failover to a
-	// server that lost transactions, a snapshot can have the text of another one.
+	// snapshotTTL is how long a count of PostgreSQL is cached. After a failover to a server
+	// that lost transactions, another snapshot can have the same text.
 	snapshotTTL = time.Minute
-	// maxSnapshots bounds the counts that are kept.
+	// maxSnapshots is the maximum number of cached counts.
 	maxSnapshots = 2000
 )
 
@@ -28,12 +28,12 @@ const (
 	// the number after the last transaction that has ended, and the numbers before it of
 	// those that have not. Statements with the same text see the same rows.
 	currentSnapshot = `CAST(pg_current_snapshot() AS TEXT)`
-	// nextNumber is how far the number of the next transaction is from 3, the first one,
-	// in 32 bits.
+	// nextNumber is the distance of the number of the next transaction from 3, the first
+	// one, in 32 bits.
 	nextNumber = `age(CAST('3' AS xid))`
 )
 
-// snapshotCache has counts of PostgreSQL with the snapshots that they were made in.
+// snapshotCache caches counts of PostgreSQL with their snapshots.
 type snapshotCache struct {
 	mu   sync.Mutex
 	seen *lru.Map[[sha256.Size]byte, snapshotCount] // nil before the first
@@ -42,35 +42,35 @@ type snapshotCache struct {
 	changes map[string]change
 }
 
-// snapshotCount is a count with what shows that it is still true.
+// snapshotCount is a count with the data that shows whether it is still valid.
 type snapshotCount struct {
 	snapshot string
 	n        int
 	at       time.Time
-	// tables are those of the count if all of them have sequences of changes, and nil
+	// tables are the tables of the count if all of them have change sequences, nil
 	// otherwise; values are the last values of the sequences before the count.
 	tables []string
 	values []int64
 }
 
-// countTables are the tables of the database, and the names of those that have a
-// sequence of changes (migration 0075).
+// countTables are the tables of the database, and the names of those that have a change
+// sequence (migration 0075).
 type countTables struct {
 	all   map[string]bool
 	noted []string
 	query string // returns the snapshot, nextNumber and the last value of each sequence
 }
 
-// change is the last value of a sequence of changes that was seen. Transactions with the
-// number from and later ones got it after that, and have not advanced the sequence as long
-// as it has this value; 0 is not known yet.
+// change is the last observed value of a change sequence. Only transactions with the number
+// from or a later number started after that value was observed; they have not advanced the
+// sequence as long as it has this value. 0 means unknown.
 type change struct {
 	value int64
 	from  uint64
 }
 
-// moment is a snapshot with the last values of the sequences of changes and the number of
-// the next transaction, which were read after it.
+// moment is a snapshot with the values of the change sequences and the number of the next
+// transaction, which were read after it.
 type moment struct {
 	snapshot string
 	next     int32 // see nextNumber
@@ -96,13 +96,12 @@ func (c *snapshotCache) put(key [sha256.Size]byte, n snapshotCount) {
 	c.seen.Put(key, n, 1)
 }
 
-// snapshotKey is the key of the moment of a page.
+// snapshotKey is the context key of the moment of a page.
 type snapshotKey struct{}
 
-// countSnapshot runs a count query on PostgreSQL, or returns the last result if no
-// transaction that wrote to its tables has ended since, on whichever node. The count and
-// the name of its snapshot are read by one statement, so a write during the query is not
-// missed.
+// countSnapshot runs a count query on PostgreSQL, or returns the cached result if no
+// transaction that wrote to its tables has ended since, on any node. The count and its
+// snapshot are read by one statement, so that a write during the query is not missed.
 func (d *DB) countSnapshot(ctx context.Context, text, query string, args []any) (n int, err error) {
 	known, err := d.countTables(ctx)
 	if err != nil {
@@ -128,7 +127,7 @@ func (d *DB) countSnapshot(ctx context.Context, text, query string, args []any) 
 	return counted.n, nil
 }
 
-// unchanged reports whether a count is still true.
+// unchanged reports whether a count is still valid.
 //
 // A transaction that ended after the count, and wrote to one of its tables, advanced the
 // sequence of the table before it ended. If it did that after the value of the count was
@@ -161,7 +160,7 @@ func (c *snapshotCache) unchanged(last snapshotCount, now moment) bool {
 	return true
 }
 
-// readMoment reads the snapshot and the sequences of changes.
+// readMoment reads the snapshot and the change sequences.
 func (d *DB) readMoment(ctx context.Context, known *countTables) (moment, error) {
 	before := d.snapshots.seenChanges()
 	now := moment{values: make(map[string]int64, len(known.noted))}
@@ -180,7 +179,7 @@ func (d *DB) readMoment(ctx context.Context, known *countTables) (moment, error)
 	return now, nil
 }
 
-// seenChanges returns the last values that were seen.
+// seenChanges returns the last observed values.
 func (c *snapshotCache) seenChanges() map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,8 +190,9 @@ func (c *snapshotCache) seenChanges() map[string]int64 {
 	return values
 }
 
-// note records the values of a moment that began when those of before had been seen. A
-// value that had been seen before the moment's snapshot has its first transaction.
+// note records the values of a moment that began when the values in before had been observed.
+// For a value that was observed before the snapshot of the moment, it also records the first
+// transaction.
 func (c *snapshotCache) note(before map[string]int64, now moment) {
 	snapshot, ok := parseSnapshot(now.snapshot)
 	c.mu.Lock()
@@ -205,7 +205,7 @@ func (c *snapshotCache) note(before map[string]int64, now moment) {
 		switch earlier, was := before[name]; {
 		case value > seen.value:
 			c.changes[name] = change{value: value}
-		case value < seen.value: // of a moment before
+		case value < seen.value: // of an earlier moment
 		case ok && was && earlier == value && seen.from == 0:
 			c.changes[name] = change{value, snapshot.number(now.next)}
 		}
@@ -294,8 +294,8 @@ func (d *DB) countTables(ctx context.Context) (*countTables, error) {
 	return known, nil
 }
 
-// of returns the tables that a query names, if all have a sequence of changes; nil
-// otherwise. A column with the name of a table counts as well.
+// of returns the tables that a query names if all have a change sequence; nil otherwise. A
+// column with the name of a table counts as the table.
 func (k *countTables) of(query string) (list []string) {
 	before := ""
 	for word := range words(query) {
@@ -308,7 +308,7 @@ func (k *countTables) of(query string) (list []string) {
 				list = append(list, word)
 			}
 		case (before == "FROM" || before == "JOIN") && word != "json_array_elements_text" && word != "SELECT" && word != "LATERAL":
-			return nil // not known: it may be newer than the list of tables
+			return nil // unknown: it may be newer than the list of tables
 		}
 		before = word
 	}

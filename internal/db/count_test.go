@@ -19,7 +19,7 @@ func TestTotalAfterWrites(t *testing.T) {
 		ctx, d, other := t.Context(), src.Open(t), src.Open(t)
 		count := func(on *db.DB, want int, from string, args ...any) {
 			t.Helper()
-			for range 2 { // the second one may be remembered
+			for range 2 { // the second one may be cached
 				n, over, err := on.Total(ctx, from, args...)
 				if err != nil || over || n != want {
 					t.Errorf("total of %s %v: %d, %v, %v; want %d", from, args, n, over, err, want)
@@ -72,8 +72,8 @@ func TestTotalAfterWrites(t *testing.T) {
 	})
 }
 
-// TestTotalWhileOthersWrite counts the own rows of several writers: who has written
-// finds it counted. The changes of one of the tables are noted.
+// TestTotalWhileOthersWrite counts rows of several writers: a writer finds its own rows
+// counted. One of the tables has a change sequence.
 func TestTotalWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -119,9 +119,9 @@ func insertProject(t *testing.T, d *db.DB) {
 	}
 }
 
-// TestTotalOfChanges counts rows of tables whose changes are noted, while others write:
-// to these tables, directly or by foreign keys, in transactions that overlap with the
-// count, and to other tables.
+// TestTotalOfChanges counts rows of tables with change sequences while others write to these
+// tables, directly or by foreign keys, in transactions that overlap with the count, and to
+// other tables.
 func TestTotalOfChanges(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -145,7 +145,7 @@ func TestTotalOfChanges(t *testing.T) {
 			t.Helper()
 			do(on, `INSERT INTO labels (project_id, name, color, description, created_at, updated_at) VALUES (1, ?, 'red', '', 0, 0)`, name)
 		}
-		busy := func(name string) { // a table without notes
+		busy := func(name string) { // a table without a change sequence
 			t.Helper()
 			do(other, `INSERT INTO settings (key, value) VALUES (?, '')`, name)
 		}
@@ -159,7 +159,7 @@ func TestTotalOfChanges(t *testing.T) {
 		label(other, "b")
 		count(2)
 
-		// A transaction that has written when the rows are counted, and ends later.
+		// A transaction that wrote before the rows are counted, and ends afterwards.
 		if err := other.Tx(ctx, func(tx *db.Tx) error {
 			label(tx, "c")
 			count(2)

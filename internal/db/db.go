@@ -1,4 +1,4 @@
-// Package db gives SQLite and PostgreSQL one interface.
+// Package db provides one interface to SQLite and PostgreSQL.
 //
 // SQL is written once, with ? placeholders; this package rebinds them, keeps
 // prepared statements, maps unique and foreign-key violations to one error
@@ -38,12 +38,12 @@ type Scanner interface {
 type DB struct {
 	kind      kind
 	writer    pool
-	generic   pool    // of PostgreSQL: see planned
-	reader    *reader // of SQLite; PostgreSQL's pool does both
+	generic   pool    // PostgreSQL only: see planned
+	reader    *reader // SQLite only; PostgreSQL reads and writes with one pool
 	path      string
 	url       string
 	counts    overCache
-	snapshots snapshotCache // of PostgreSQL
+	snapshots snapshotCache // PostgreSQL only
 	limits    ReadLimits
 	searches  *limit.Share
 
@@ -52,8 +52,7 @@ type DB struct {
 	watches []watch
 	extra   fs.FS // migrations in addition to those of the program
 
-	// Of SQLite: whose turn it is to write, the group that is open, and its
-	// statements.
+	// SQLite only: the lock of writers, the open group, and its statements.
 	turn   *turn
 	group  *group
 	points points
@@ -66,9 +65,8 @@ const (
 	postgresKind
 )
 
-// patience is how long a statement or transaction waits for others. It is far
-// above normal waiting times: reaching it means that something blocks the
-// database.
+// patience is the maximum time that a statement or transaction waits for others. It is
+// far above normal waiting times: if it is exceeded, something blocks the database.
 const patience = 30 * time.Second
 
 // Open opens the PostgreSQL database that url names, or, when url is empty,
@@ -106,14 +104,14 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.QueryRowContext(ctx, "SELECT 1").Scan(&one)
 }
 
-// Postgres reports whether the database is PostgreSQL. Only platform packages
-// whose means differ (locks, notices, background work) ask.
+// Postgres reports whether the database is PostgreSQL. Only platform packages may depend
+// on it, for locks, notices and background jobs.
 func (d *DB) Postgres() bool { return d.kind == postgresKind }
 
 // URL is the PostgreSQL URL, empty on SQLite.
 func (d *DB) URL() string { return d.url }
 
-// SQL is the pool that may write, for libraries that bring their own SQL.
+// SQL returns the pool that may write, for libraries with their own SQL.
 func (d *DB) SQL() *sql.DB { return d.writer.db }
 
 // Stats returns the state of the pools by name, for metrics.
@@ -163,7 +161,7 @@ func (d *DB) QueryContext(ctx context.Context, query string, args ...any) (*Rows
 	return d.queryRows(ctx, &d.writer, query, args)
 }
 
-// queryRows is QueryContext; on PostgreSQL it uses the given pool.
+// queryRows is QueryContext with the given pool on PostgreSQL.
 func (d *DB) queryRows(ctx context.Context, on *pool, query string, args []any) (*Rows, error) {
 	writes := !reads(query)
 	if writes && d.watched(query) {
@@ -208,7 +206,7 @@ func (d *DB) QueryRowContext(ctx context.Context, query string, args ...any) *Ro
 	return &Row{rows: rows, err: err}
 }
 
-// Rows is the result of a query; its errors are mapped like all others.
+// Rows is the result of a query. It maps errors as all other functions do.
 type Rows struct {
 	rows   rows
 	tx     *Tx  // the transaction that reads them, if any
@@ -216,7 +214,7 @@ type Rows struct {
 	reads  *limit.Reads
 }
 
-// rows is what database/sql and our reader have in common.
+// rows is the common interface of database/sql and the SQLite reader.
 type rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -367,8 +365,8 @@ func Value[T any](s Scanner) (T, error) {
 	return v, err
 }
 
-// Sums returns the numbers by ID that a query selects for IDs: its rows have an ID
-// and a number, and its arguments are the IDs.
+// Sums returns the numbers that a query selects for IDs: its rows are an ID and a number,
+// and its arguments are the IDs.
 func Sums(ctx context.Context, q Q, query string, ids []int64) (map[int64]int64, error) {
 	found := make(map[int64]int64, len(ids))
 	if len(ids) == 0 {
@@ -383,8 +381,8 @@ func Sums(ctx context.Context, q Q, query string, ids []int64) (map[int64]int64,
 	return found, err
 }
 
-// ExecOne runs a statement that must touch exactly one row; it returns
-// ErrNoRows when none matched. It is the compare-and-set of state changes.
+// ExecOne runs a statement that must change exactly one row, and returns ErrNoRows if it
+// changed none. State changes use it as compare-and-set.
 func ExecOne(ctx context.Context, q Q, query string, args ...any) error {
 	res, err := q.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -437,8 +435,7 @@ func NotFound(err error, object string) error {
 	return err
 }
 
-// NullText is the argument for a text column that has NULL instead of an empty
-// text.
+// NullText returns the argument for a text column that stores NULL for an empty text.
 func NullText(text string) *string {
 	if text == "" {
 		return nil

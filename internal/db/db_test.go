@@ -14,7 +14,7 @@ import (
 	"svc/internal/errs"
 )
 
-// must runs statements of a test's own.
+// must runs statements.
 func must(t *testing.T, q db.Q, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
@@ -52,7 +52,7 @@ func TestQueries(t *testing.T) {
 		if !errors.Is(err, db.ErrNoRows) {
 			t.Error(err)
 		}
-		// A WITH that writes goes to the writer.
+		// A WITH clause that writes uses the writer.
 		err = d.QueryRowContext(t.Context(), "WITH x AS (SELECT 'b' AS v) UPDATE instance_variables SET value = (SELECT v FROM x) WHERE id = ? RETURNING value", id).Scan(&value)
 		if err != nil || value != "b" {
 			t.Error(value, err)
@@ -94,8 +94,8 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// On SQLite a query that reads runs beside the writer, and readers cannot
-// write, whatever they are given.
+// TestReadsGoPastTheWriter checks that on SQLite reads are not blocked by the writer, and
+// that readers cannot write.
 func TestReadsGoPastTheWriter(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -206,8 +206,8 @@ func TestConstraints(t *testing.T) {
 	})
 }
 
-// SQLite names a unique index on plain columns by these only, so the name of
-// the index must follow from them.
+// TestUniqueIndexesAreNamedByTheirColumns checks that the name of a unique index can be
+// derived from its columns, because SQLite reports only these.
 func TestUniqueIndexesAreNamedByTheirColumns(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -269,7 +269,7 @@ func TestTotal(t *testing.T) {
 		must(t, d, "INSERT INTO many VALUES (10000, 1), (10001, 2)")
 		check(1, false, "many WHERE part = ?", 2)
 		check(0, true, "many WHERE part = ?", 1)
-		// That it is over is remembered, for these arguments only.
+		// That the list is over the limit is cached, for these arguments only.
 		must(t, d, "DELETE FROM many WHERE n < 9000")
 		check(0, true, "many WHERE part = ?", 1)
 		check(1, false, "many WHERE part = ?", 2)

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// DumpTable is the content of a table on its way from one database to another,
-// which need not be of the same kind.
+// DumpTable is the content of a table that is copied to another database, which may be of
+// another kind.
 type DumpTable struct {
 	Name    string
 	Columns []string
-	Last    int64 // the highest id that was ever given; 0 where there are none
+	Last    int64 // the highest ID that was ever used; 0 without IDs
 	// Rows returns the values: nil, bool, int64, float64, string or []byte.
 	Rows iter.Seq2[[]any, error]
 }
 
-// workTable is the table of background jobs. Its schema differs between the
-// databases; a dump has columns that both understand.
+// workTable is the table of background jobs. Its schema differs between the databases; a
+// dump has the columns that both have.
 const workTable = "river_job"
 
 func workColumns() []string {
@@ -49,7 +49,7 @@ func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) 
 		return DumpVersion{}, fmt.Errorf("dump: %w", err)
 	}
 	defer tx.Rollback()
-	names, err := d.tables(ctx, tx) // the first to read, which makes the moment
+	names, err := d.tables(ctx, tx) // the first read creates the snapshot
 	if err == nil {
 		version, err = d.dumpVersion(ctx, tx)
 	}
@@ -79,8 +79,8 @@ type DumpVersion struct {
 	Pending []int64 // migrations below it that had not run
 }
 
-// dumpVersion is the version of the schema that is dumped: that of the moment,
-// a newer release may be migrating it.
+// dumpVersion returns the version of the dumped schema, as of the snapshot, because a newer
+// release may be migrating the database.
 func (d *DB) dumpVersion(ctx context.Context, q plainQuery) (DumpVersion, error) {
 	found, err := column[int64](ctx, q, `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1`)
 	if err != nil {
@@ -106,14 +106,14 @@ func (d *DB) snapshot() *sql.TxOptions {
 	return nil
 }
 
-// plainQuery is what reads and writes without the ways of this package: a pool,
-// a connection or a transaction of the driver.
+// plainQuery runs queries without the features of this package: a pool, a connection or a
+// transaction of database/sql.
 type plainQuery interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// tables are the names of all tables with what users have stored.
+// tables returns the names of all tables with data of users.
 func (d *DB) tables(ctx context.Context, q plainQuery) ([]string, error) {
 	// Text indexes are virtual tables, and keep their entries in shadow tables.
 	query := `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
@@ -228,7 +228,7 @@ func (d *DB) dumpTable(ctx context.Context, q plainQuery, t *DumpTable, each fun
 	return each(*t)
 }
 
-// workQuery reads the work that is not done yet.
+// workQuery returns the query for unfinished background jobs.
 func (d *DB) workQuery() string {
 	args, at := "CAST(args AS TEXT)", "CAST((julianday(scheduled_at) - 2440587.5) * 86400000 AS INTEGER)"
 	if d.kind == postgresKind {

@@ -14,7 +14,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// dumped is what Dump gives, as text: values that look alike are alike.
+// dumped returns the result of Dump as text, so that equivalent values are equal.
 func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, version db.DumpVersion) {
 	t.Helper()
 	version, err := d.Dump(t.Context(), func() error { return nil }, func(table db.DumpTable) error {
@@ -49,8 +49,8 @@ func dumped(t *testing.T, d *db.DB) (tables []db.DumpTable, text []string, versi
 	return tables, text, version
 }
 
-// TestDumpAndLoad carries a database into an empty one of each kind, and finds
-// the same there.
+// TestDumpAndLoad copies a database into an empty one of each kind, and compares the
+// contents.
 func TestDumpAndLoad(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -121,7 +121,7 @@ func rowsOf(list ...[]any) iter.Seq2[[]any, error] {
 	}
 }
 
-// TestLoadRefuses: what does not fit leaves nothing.
+// TestLoadRefuses checks that a dump that does not fit leaves nothing behind.
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, table := range map[string]db.DumpTable{
@@ -145,7 +145,7 @@ func TestLoadRefuses(t *testing.T) {
 					t.Errorf("something is left: %v", err)
 				}
 			}
-			if name == "refers nowhere" { // the databases know that in different ways
+			if name == "refers nowhere" { // the databases detect that in different ways
 				dbtest.EachEmpty(t, refused)
 				return
 			}
@@ -154,7 +154,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoadOlder: what an older release has dumped is brought up to date.
+// TestLoadOlder checks that a dump of an older release is migrated.
 func TestLoadOlder(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
@@ -182,7 +182,7 @@ func TestLoadOlder(t *testing.T) {
 			t.Errorf("%q, %v", path, err)
 		}
 		wantPerson, wantName := "Al\x00ice", "A\xff"
-		if d.Postgres() { // which has no such text
+		if d.Postgres() { // which refuses such text
 			wantPerson, wantName = "Al\uFFFDice", "A\uFFFD"
 		}
 		if person != wantPerson || name != wantName {
@@ -191,8 +191,8 @@ func TestLoadOlder(t *testing.T) {
 	})
 }
 
-// TestDumpWhileWriting: what is written meanwhile is not in a dump, and does
-// not wait for it.
+// TestDumpWhileWriting checks that concurrent writes are not in a dump, and do not wait for
+// it.
 func TestDumpWhileWriting(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -21,16 +21,16 @@ import (
 // ErrNoRows means that a query for one row, or a compare-and-set, matched none.
 var ErrNoRows = sql.ErrNoRows
 
-// errBusy means that another transaction was in the way: see again.
+// errBusy means that another transaction caused a conflict and the operation can be retried.
 var errBusy = errors.New("another transaction is in the way")
 
-// errCut marks that a connection ended while it was used: what only read, or
-// was not committed, is run again on another one.
+// errCut means that a connection was lost while it was used. Reads and uncommitted
+// transactions are retried on another connection.
 var errCut = errors.New("the connection to the database was lost")
 
 // ConstraintError means that a statement violated a constraint.
 type ConstraintError struct {
-	Unique bool // else a foreign key
+	Unique bool // otherwise a foreign key
 	// Index is the name of the unique index: the table and its columns joined
 	// by _ ("users_username"), for a primary key too ("settings_key"). SQLite
 	// does not name foreign keys, so it is empty there.
@@ -94,8 +94,8 @@ func mapError(err error) error {
 		return mapPostgres(e, err)
 	}
 	if errors.Is(err, driver.ErrBadConn) {
-		// The connection had been closed, for the end of another caller's
-		// context perhaps, and the database has not seen the statement.
+		// The connection was already closed, perhaps because the context of another
+		// caller ended, so the database has not received the statement.
 		return fmt.Errorf("%w: %w", errBusy, err)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
@@ -110,8 +110,8 @@ func mapError(err error) error {
 	return err
 }
 
-// unsure is an error of a commit: when its connection was lost no one knows
-// whether it was done, so it is not run again.
+// unsure converts an error of a commit. If the connection was lost, the result of the
+// commit is unknown, so it is not retried.
 func unsure(err error) error {
 	if errors.Is(err, errCut) {
 		return away(errors.New(err.Error()))
@@ -119,8 +119,8 @@ func unsure(err error) error {
 	return err
 }
 
-// unmapped reports whether err is an error of the driver as it is: libraries
-// that bring their own SQL return those.
+// unmapped reports whether err is an unchanged error of the driver, as libraries with
+// their own SQL return it.
 func unmapped(err error) bool {
 	if _, ok := errors.AsType[*ConstraintError](err); ok || err == nil {
 		return false
@@ -128,7 +128,7 @@ func unmapped(err error) bool {
 	return errs.KindOf(err) == 0 && !errors.Is(err, errBusy)
 }
 
-// away returns the error that the database cannot be reached.
+// away returns the error for an unreachable database.
 func away(cause error) error {
 	return errs.Unavailable("The database is not available. Try again in a moment.").Because(cause)
 }
@@ -147,10 +147,9 @@ func mapSQLite(code int, err error) error {
 	return err
 }
 
-// sqliteIndex reads the index out of SQLite's two forms of the message:
-// "UNIQUE constraint failed: index 'users_username' (2067)" for an index on
-// an expression and "UNIQUE constraint failed: follows.follower_id,
-// follows.followed_id (1555)" for one on columns.
+// sqliteIndex returns the index from SQLite's messages: "UNIQUE constraint failed: index
+// 'users_username' (2067)" for an index on an expression, and "UNIQUE constraint failed:
+// follows.follower_id, follows.followed_id (1555)" for an index on columns.
 func sqliteIndex(text string) string {
 	_, what, ok := strings.Cut(text, "UNIQUE constraint failed: ")
 	if !ok {
@@ -195,9 +194,9 @@ func mapPostgres(e *pgconn.PgError, err error) error {
 	return err
 }
 
-// postgresIndex returns the name of the index by our convention: PostgreSQL calls
-// the index of a primary key users_pkey, SQLite names its columns. They are in the
-// detail: "Key (follower_id, followed_id)=(1, 2) already exists."
+// postgresIndex returns the name of the index by our convention. PostgreSQL calls the index
+// of a primary key users_pkey; its columns are in the detail: "Key (follower_id,
+// followed_id)=(1, 2) already exists."
 func postgresIndex(e *pgconn.PgError) string {
 	if e.ConstraintName != e.TableName+"_pkey" {
 		return e.ConstraintName

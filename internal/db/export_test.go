@@ -16,7 +16,7 @@ func LockForTest(t *testing.T, d *DB) (unlock func()) {
 	return unlock
 }
 
-// CountedAt returns when a total of PostgreSQL that is kept was counted.
+// CountedAt returns when a cached total of PostgreSQL was counted.
 func (d *DB) CountedAt(from string, args ...any) time.Time {
 	text, _ := countKey(from, args)
 	n, _ := d.snapshots.get(sha256.Sum256([]byte(text)))

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// group batches concurrent SQLite write transactions into one commit (group
-// commit). A commit is slow because it waits for the disk, and one wait can
-// serve all writers. A part that is done lets the writers go first that were
-// waiting for their turn; the first part that gets the turn again commits for
-// all. A single writer gets the turn again immediately.
+// group batches concurrent SQLite write transactions into one commit (group commit). A
+// commit is slow because it waits for the disk, and one wait can serve all writers. A
+// part that has finished gives its turn to the writers that were already waiting; the first
+// part that gets the turn again commits for all. A single writer gets the turn again
+// immediately.
 //
 // Only the owner of the turn may use a group, except for done and err.
 type group struct {
 	tx         *sql.Tx
 	cancel     context.CancelFunc
-	parts      int // done, waiting for the commit
+	parts      int // finished parts that wait for the commit
 	unprepared []string
 
-	done chan struct{} // closed at the end
+	done chan struct{} // closed after the commit or rollback
 	err  error         // of the commit, once done is closed
 }
 
@@ -105,7 +105,7 @@ func (d *DB) part(ctx context.Context, f func(tx *Tx) error) (*group, *Tx, error
 		return nil, nil, err
 	case tx.failed != nil:
 		return nil, nil, fmt.Errorf("commit: a statement has failed: %w", tx.failed)
-	case ctx.Err() != nil: // after this point it no longer matters
+	case ctx.Err() != nil: // checked for the last time
 		return nil, nil, fmt.Errorf("commit: %w", ctx.Err())
 	}
 	if g.parts > 0 {
@@ -129,7 +129,7 @@ func (d *DB) openGroup(ctx context.Context) (*group, error) {
 		}
 		return g, nil
 	}
-	// The group uses the values of the context, not its cancellation.
+	// The group keeps the values of the context, but not its cancellation.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	tx, err := d.writer.db.BeginTx(inner, nil)
 	if err != nil {

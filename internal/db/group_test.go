@@ -15,8 +15,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// crowd lets many transactions wait for the one that runs first, so that they
-// become parts of its group. It gives their errors.
+// crowd starts transactions while another one runs, so that they become parts of its group,
+// and returns their errors.
 func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -38,7 +38,7 @@ func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 			<-begun
 			continue
 		}
-		// The order of the queue is that of the parts.
+		// Transactions wait in the order of the parts.
 		waittest.For(t, "a transaction waits for its turn", func() bool { return queued() == i })
 	}
 	close(free)
@@ -46,8 +46,8 @@ func crowd(t *testing.T, d *db.DB, parts []func(tx *db.Tx) error) []error {
 	return found
 }
 
-// queued returns the number of goroutines of the calling one that wait for their
-// turn. The statistics count them a moment earlier: another could overtake them.
+// queued returns the number of goroutines started by the caller that wait for their turn.
+// The statistics count a goroutine a moment before it waits, so another could overtake it.
 func queued() (n int) {
 	stacks := make([]byte, 64<<10)
 	own, _, _ := bytes.Cut(stacks[:runtime.Stack(stacks, false)], []byte(" ["))
@@ -72,7 +72,7 @@ func insert(name string) func(tx *db.Tx) error {
 	}
 }
 
-// TestGroup commits many at once, but for those that fail.
+// TestGroup commits many transactions at once, except for those that fail.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -89,7 +89,7 @@ func TestGroup(t *testing.T) {
 			case 1:
 				return refused
 			case 2:
-				_ = insert("a0")(tx) // there is one: the transaction can only be undone
+				_ = insert("a0")(tx) // the row exists: the transaction can only be rolled back
 			}
 			return nil
 		})
@@ -108,7 +108,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupWithoutItsFirst goes on when the first part of a group fails.
+// TestGroupWithoutItsFirst checks that a group continues after its first part has failed.
 func TestGroupWithoutItsFirst(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -121,8 +121,8 @@ func TestGroupWithoutItsFirst(t *testing.T) {
 	}
 }
 
-// TestGroupIsLost undoes the whole transaction in its midst, as SQLite itself
-// does on some faults: all but the one at fault run again.
+// TestGroupIsLost rolls back the whole transaction of a group, as SQLite does on some
+// errors: all parts except the failed one are retried.
 func TestGroupIsLost(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -139,7 +139,7 @@ func TestGroupIsLost(t *testing.T) {
 	}
 }
 
-// TestGroupAndPanic leaves the writer free for others.
+// TestGroupAndPanic checks that a panic releases the writer.
 func TestGroupAndPanic(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)
@@ -162,8 +162,8 @@ func TestGroupAndPanic(t *testing.T) {
 	}
 }
 
-// TestGroupAndRows writes by a statement that gives rows while a group is
-// open: both are kept.
+// TestGroupAndRows runs a statement that writes and returns rows while a group is open:
+// both are committed.
 func TestGroupAndRows(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)

@@ -37,7 +37,7 @@ func (w *Where) With(cond string, args ...any) *Where {
 	return more
 }
 
-// Without returns a copy without a condition that has no arguments.
+// Without returns a copy without one of the conditions that have no arguments.
 func (w *Where) Without(cond string) Where {
 	conds := slices.DeleteFunc(slices.Clone(w.conds), func(c string) bool { return c == cond })
 	return Where{conds: conds, args: slices.Clip(w.args), text: w.text}
@@ -50,7 +50,7 @@ func (w *Where) Time(cond string, at *time.Time) {
 	}
 }
 
-// SQL is the WHERE clause, empty without conditions.
+// SQL returns the WHERE clause; empty without conditions.
 func (w *Where) SQL() string {
 	if len(w.conds) == 0 {
 		return ""
@@ -58,7 +58,7 @@ func (w *Where) SQL() string {
 	return " WHERE (" + strings.Join(w.conds, ") AND (") + ")"
 }
 
-// Cond is all conditions as one; it is true without conditions.
+// Cond returns all conditions as one expression; TRUE without conditions.
 func (w *Where) Cond() string {
 	if len(w.conds) == 0 {
 		return "1 = 1"
@@ -66,14 +66,13 @@ func (w *Where) Cond() string {
 	return "(" + strings.Join(w.conds, ") AND (") + ")"
 }
 
-// Args are the arguments of the clause followed by more.
+// Args returns the arguments of the clause followed by more.
 func (w *Where) Args(more ...any) []any {
 	return append(append(make([]any, 0, len(w.args)+len(more)), w.args...), more...)
 }
 
-// In is a list of n placeholders for IN. Of no placeholders it is a list that
-// contains nothing. NOT IN needs at least one: compared with NULL, nothing is
-// known to be outside.
+// In returns a list of n placeholders for IN. With n = 0 the list matches nothing. Do not
+// use that for NOT IN: a comparison with NULL is never true.
 func In(n int) string {
 	if n == 0 {
 		return "(NULL)"
@@ -81,7 +80,7 @@ func In(n int) string {
 	return "(?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// Any turns a slice into arguments.
+// Any converts a slice to arguments.
 func Any[T any](list []T) []any {
 	args := make([]any, len(list))
 	for i, v := range list {
@@ -90,20 +89,19 @@ func Any[T any](list []T) []any {
 	return args
 }
 
-// Like is a pattern for LIKE … ESCAPE '\' that finds the folded text anywhere.
+// Like returns a pattern for LIKE … ESCAPE '\' that finds the folded text anywhere.
 func Like(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text)) + "%"
 }
 
-// Total counts the rows of a list up to CountLimit; over is true when there
-// are more, and then total says nothing. from is what follows FROM.
+// Total counts the rows of a list up to CountLimit. If there are more, over is true, and
+// total is meaningless. from is the part of the query after FROM.
 //
-// That a list is over the limit is remembered for some seconds, so that paging
-// through a long list does not count ten thousand rows on each page. A total
-// that is shown is always that of the moment: it is counted again when anything
-// was written since.
+// That a list is over the limit is cached for some seconds, so that paging through a long
+// list does not count 10,000 rows for each page. Other totals are always current: they are
+// counted again after each write.
 //
-// For a request it has the limits of a list: see List.
+// The totals of requests have the limits of a list: see List.
 func (d *DB) Total(ctx context.Context, from string, args ...any) (total int, over bool, err error) {
 	err = d.limited(ctx, strings.Contains(from, searches), func(ctx context.Context) (err error) {
 		total, over, err = d.total(ctx, from, args...)
@@ -156,7 +154,7 @@ func countKey(from string, args []any) (string, bool) {
 	return string(key), true
 }
 
-// overCache remembers which lists were longer than CountLimit.
+// overCache records which lists were longer than CountLimit.
 type overCache struct {
 	mu   sync.Mutex
 	seen *lru.Map[string, time.Time] // nil before the first

@@ -150,7 +150,7 @@ func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error)
 	if err != nil {
 		return err
 	}
-	for _, name := range names { // what migrations made is among what comes
+	for _, name := range names { // the dump contains the rows that migrations inserted
 		if _, err := tx.ExecContext(ctx, `DELETE FROM `+name); err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (d *DB) bound(query string) string {
 	return rebind(query)
 }
 
-// setLast has ids go on where they were.
+// setLast sets the sequence of the IDs, so that no ID is used again.
 func (d *DB) setLast(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	if t.Last <= 0 {
 		return nil
@@ -311,7 +311,7 @@ func (d *DB) setLast(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	return err
 }
 
-// columnTypes are the types of the columns of a table, in lower case.
+// columnTypes returns the types of the columns of a table, in lower case.
 func (d *DB) columnTypes(ctx context.Context, q plainQuery, table string) (map[string]string, error) {
 	query := `SELECT name || ' ' || lower(type) FROM pragma_table_info(?)`
 	if d.kind == postgresKind {
@@ -372,7 +372,7 @@ func fitted(v any, kind string) (any, error) {
 	return nil, fmt.Errorf("a value of type %T does not fit %q", v, kind)
 }
 
-// loadWork adds the background work that was not done.
+// loadWork inserts the unfinished background jobs.
 func (d *DB) loadWork(ctx context.Context, tx *sql.Tx, t DumpTable) error {
 	if !slices.Equal(t.Columns, workColumns()) {
 		return fmt.Errorf("work has the columns %v", t.Columns)

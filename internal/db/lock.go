@@ -2,10 +2,9 @@ package db
 
 import "context"
 
-// Lock makes other transactions wait that want to lock the same row, until
-// this one ends. A transaction that reads a row, decides, and writes it back
-// whole needs it. On SQLite it does nothing: there is only one writer. The
-// table is a name in our code, never input.
+// Lock locks a row until the transaction ends. Other transactions that lock the same row
+// wait. Transactions that read a row, decide, and write it back need it. On SQLite it does
+// nothing, because there is only one writer. The table is a constant, never input.
 func (t *Tx) Lock(ctx context.Context, table string, id int64) error {
 	if t.db.kind == sqliteKind {
 		return nil

@@ -24,8 +24,8 @@ const (
 	// ddlWait is how long a statement of a migration waits for a lock on PostgreSQL.
 	// Other users of the table wait behind it.
 	ddlWait = 2 * time.Second
-	// ddlTries is how often a migration is tried that did not get its lock, within
-	// about two minutes.
+	// ddlTries is the maximum number of attempts of a migration that does not get its lock,
+	// over about two minutes.
 	ddlTries = 30
 	// ddlPause is the longest pause between two tries.
 	ddlPause = 3 * time.Second
@@ -65,9 +65,9 @@ func (d *DB) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// MigratePost runs the post-deployment migrations that are due: no node of a
-// release runs that they do not allow, and the other migrations ran a day ago,
-// unless now is true. It returns the names of those that are not due.
+// MigratePost runs the post-deployment migrations that are due: no running node has an
+// incompatible release, and the other migrations ran a day ago, unless now is true. It
+// returns the names of the migrations that are not due.
 func (d *DB) MigratePost(ctx context.Context, now bool) (waiting []string, err error) {
 	s, err := d.Schema(ctx)
 	if err != nil || len(s.Post) == 0 || s.Have > s.Know {
@@ -89,8 +89,8 @@ func (d *DB) MigratePost(ctx context.Context, now bool) (waiting []string, err e
 	return waiting, nil
 }
 
-// Version is the newest migration that the database has, and the newest that
-// this program knows.
+// Version returns the newest migration of the database, and the newest migration of this
+// release.
 func (d *DB) Version(ctx context.Context) (have, know int64, err error) {
 	p, err := d.provider(d.writer.db)
 	if err != nil {
@@ -176,8 +176,8 @@ func (d *DB) needs(ctx context.Context, know int64) (int64, error) {
 	return oldest, err
 }
 
-// migrator runs migrations while the lock is held. Its connections to PostgreSQL
-// wait for locks of tables only for a while.
+// migrator runs migrations while the lock is held. Its connections to PostgreSQL wait for
+// locks of tables for a limited time.
 type migrator struct {
 	*DB
 	pool *sql.DB
@@ -283,7 +283,7 @@ func (m *migrator) runPost(ctx context.Context, now bool) (waiting []string, err
 func (m *migrator) apply(ctx context.Context, mig migration) error {
 	pool := m.pool
 	if mig.concurrent {
-		pool = m.writer.db // it waits long, but no one waits for it
+		pool = m.writer.db // it waits for long, but does not block others
 	}
 	p, err := m.provider(pool)
 	if err != nil {
@@ -294,12 +294,12 @@ func (m *migrator) apply(ctx context.Context, mig migration) error {
 		return err
 	})
 	if errors.Is(mapError(err), errBusy) {
-		return fmt.Errorf("%s: the tables were in use all the time. Find long transactions in pg_stat_activity, and try again: %w", mig.name, err)
+		return fmt.Errorf("%s: the tables were locked by other transactions. Find long transactions in pg_stat_activity, and try again: %w", mig.name, err)
 	}
 	return err
 }
 
-// retry runs f until it gets the locks that it needs, but not forever.
+// retry runs f until it gets its locks, up to ddlTries times.
 func (m *migrator) retry(ctx context.Context, f func() error) error {
 	pause := 50 * time.Millisecond
 	for try := 1; ; try++ {
@@ -360,8 +360,8 @@ func (m *migrator) age(ctx context.Context) (time.Duration, error) {
 	return time.Duration(found[0]) * time.Second, nil
 }
 
-// record stores the compatible releases of each migration, for older releases that
-// do not have it.
+// record stores which releases each migration is compatible with, for older releases that
+// do not contain the migration.
 func (m *migrator) record(ctx context.Context) error {
 	if has, err := m.hasTable(ctx, "schema_versions"); err != nil || !has {
 		return err

@@ -13,7 +13,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// newer are migrations of a release after this one.
+// newer returns the migrations of a later release.
 func newer(files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}
 	for name, text := range files {
@@ -46,8 +46,8 @@ func knows(t *testing.T, d *db.DB) int64 {
 	return know
 }
 
-// A release starts on the schema of a newer one if all migrations in between
-// allow it.
+// TestMigrateOlderRelease checks that a release starts on the schema of a newer one if all
+// migrations in between allow it.
 func TestMigrateOlderRelease(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -69,8 +69,8 @@ func TestMigrateOlderRelease(t *testing.T) {
 	})
 }
 
-// Post-deployment migrations run a day after the others, or when asked for, and
-// never while an older release runs.
+// TestMigratePost checks that post-deployment migrations run a day after the others, or on
+// request, and never while an older release runs.
 func TestMigratePost(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -91,7 +91,7 @@ func TestMigratePost(t *testing.T) {
 			t.Errorf("%v, %v", waiting, err)
 		}
 
-		// What was dumped now can be loaded.
+		// A dump of this state can be loaded.
 		tables, _, version := dumped(t, d)
 		if version.Newest != 9003 || fmt.Sprint(version.Pending) != "[9002]" {
 			t.Errorf("the dump has version %+v", version)
@@ -127,7 +127,8 @@ func TestMigratePost(t *testing.T) {
 	})
 }
 
-// A migration that an older node cannot run beside waits until it is gone.
+// TestMigrateWaitsForOlderNodes checks that a migration that is not compatible with running
+// nodes waits for their end.
 func TestMigrateWaitsForOlderNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -145,8 +146,8 @@ func TestMigrateWaitsForOlderNodes(t *testing.T) {
 	})
 }
 
-// A migration does not wait for a lock for long, because others would wait behind
-// it, and tries again.
+// TestMigrateRetriesLocks checks that a migration waits for a lock only for a short time,
+// because others wait behind it, and retries.
 func TestMigrateRetriesLocks(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -161,7 +162,7 @@ func TestMigrateRetriesLocks(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- d.Migrate(t.Context()) }()
 		other := p.Open(t)
-		// It waits, gives up, and waits again: the time at which its wait began moves.
+		// It waits, gives up, and waits again, so the start of its wait changes.
 		waits := map[string]bool{}
 		waittest.For(t, "two waits", func() bool {
 			var began *string
@@ -184,8 +185,8 @@ func TestMigrateRetriesLocks(t *testing.T) {
 	})
 }
 
-// Indexes are built beside writers. A build that was interrupted leaves an index
-// that is not valid, which the next run replaces.
+// TestMigrateConcurrentIndex checks that indexes are built while others write. An
+// interrupted build leaves an invalid index, which the next run replaces.
 func TestMigrateConcurrentIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The namespaces of users who were there before groups get their full paths
-// and their places in the tree.
+// TestMigrateFillsNamespaces checks that the namespaces of users from before groups existed
+// get their full paths and positions in the tree.
 func TestMigrateFillsNamespaces(t *testing.T) {
 	t.Parallel()
 	d, err := Open(t.Context(), "", filepath.Join(t.TempDir(), "svc.db"))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMigrateKeepsProtectedRefs copies the protected refs of before, with their
-// access lists and the approval rules that name them.
+// TestMigrateKeepsProtectedRefs checks that existing protected refs are migrated, with their
+// access lists and approval rules.
 func TestMigrateKeepsProtectedRefs(t *testing.T) {
 	t.Parallel()
 	d, err := Open(t.Context(), "", filepath.Join(t.TempDir(), "svc.db"))
@@ -51,7 +51,7 @@ func TestMigrateKeepsProtectedRefs(t *testing.T) {
 	check(`SELECT r.name || a.action || a.access_level || a.user_id FROM protected_refs r JOIN protected_ref_access a ON a.protected_ref_id = r.id WHERE r.id = 21`, "mainpush407")
 	check(`SELECT CAST(protected_ref_id AS TEXT) FROM approval_rule_branches WHERE approval_rule_id = 41`, "21")
 	check(`INSERT INTO protected_refs (namespace_id, kind, name, created_at) VALUES (9, 'branch', 'main', 1) RETURNING CAST(id AS TEXT)`, "22")
-	// The foreign keys lead to the renamed table.
+	// The foreign keys refer to the renamed table.
 	run(`DELETE FROM protected_refs WHERE id = 21`)
 	check(`SELECT CAST((SELECT count(*) FROM protected_ref_access) + (SELECT count(*) FROM approval_rule_branches) AS TEXT)`, "0")
 }

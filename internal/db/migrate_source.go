@@ -25,8 +25,8 @@ type migration struct {
 	oldest int64
 	// post is set for a migration that runs when no older release is running.
 	post bool
-	// concurrent is true for one that builds indexes while others write. It runs
-	// outside of a transaction, and from its beginning if it was interrupted.
+	// concurrent is set for a migration that builds indexes while others write. It runs
+	// outside of a transaction, and is run again from the start if it was interrupted.
 	concurrent bool
 }
 
@@ -76,8 +76,8 @@ func (d *DB) listMigrations() ([]migration, error) {
 	return list, nil
 }
 
-// headerOf returns the comments that a migration begins with. Every start reads
-// them, so the pattern need not search the statements.
+// headerOf returns the comments at the beginning of a migration. They are read at every
+// start, so the pattern should not search the statements.
 func headerOf(text []byte) []byte {
 	end := 0
 	for line := range bytes.Lines(text) {
@@ -101,7 +101,7 @@ func (d *DB) source() (fs.FS, error) {
 // use it to simulate a newer release.
 func (d *DB) AddMigrations(extra fs.FS) { d.extra = extra }
 
-// bothFS has the files of two file systems.
+// bothFS combines the files of two file systems.
 type bothFS struct {
 	fs.FS
 	extra fs.FS
@@ -125,10 +125,10 @@ func (b bothFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return append(own, extra...), err
 }
 
-// dialectFS returns the migrations in the dialect of the database. They are
-// written once, with a few keywords that are translated, and SQLITE_INDEX for an
-// index that PostgreSQL does not need. Where more differs, a second file with the
-// suffix .postgres replaces the first.
+// dialectFS returns the migrations in the dialect of the database. They are written once,
+// with a few keywords that are translated, and with SQLITE_INDEX for indexes that
+// PostgreSQL does not need. Where more differs, a second file with the suffix .postgres
+// replaces the first.
 type dialectFS struct {
 	fs.FS
 	kind kind
@@ -148,7 +148,7 @@ func (d dialectFS) spell(text string) string {
 		"AUTO_ID", "INTEGER PRIMARY KEY AUTOINCREMENT", "BYTES", "BLOB", ") BY_KEY", ") WITHOUT ROWID", "SQLITE_INDEX", "CREATE INDEX").Replace(text)
 }
 
-// file is the name of the file with the text of a migration.
+// file returns the name of the file with the text of a migration.
 func (d dialectFS) file(name string) string {
 	if d.kind == postgresKind {
 		if _, err := fs.Stat(d.FS, name+".postgres"); err == nil {

@@ -63,7 +63,7 @@ func TestMigrateRefusesANewerSchema(t *testing.T) {
 	})
 }
 
-// One that waits for another's migration can be told to stop.
+// TestMigrateWaits checks that waiting for another migration ends with the context.
 func TestMigrateWaits(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMigrateKeepsTodos copies the to-do items of before: they keep their IDs, and
-// new ones get higher IDs.
+// TestMigrateKeepsTodos checks that existing to-do items keep their IDs, and that new items
+// get higher IDs.
 func TestMigrateKeepsTodos(t *testing.T) {
 	t.Parallel()
 	d, err := Open(t.Context(), "", filepath.Join(t.TempDir(), "svc.db"))

@@ -26,7 +26,7 @@ func TestOpenSQLite(t *testing.T) {
 		if err := d.Ping(t.Context()); err != nil || d.Postgres() || d.URL() != "" || len(d.Stats()) != 2 {
 			t.Error(err, d.Stats())
 		}
-		// A kill does not show whether commits reach the disk: the settings do.
+		// Killing a process does not show whether commits reach the disk, so check the settings.
 		for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1"} {
 			var got string
 			if err := d.SQL().QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
@@ -105,7 +105,7 @@ func TestDiskFull(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "INSERT INTO settings VALUES ('b', ?)", big); err == nil {
 			t.Error("no error in the transaction")
 		}
-		// What is left of the transaction must not be committed by itself.
+		// The rest of the transaction must not be committed on its own.
 		if _, err := tx.ExecContext(t.Context(), "DELETE FROM settings"); err == nil {
 			t.Error("the transaction goes on")
 		}

@@ -25,8 +25,8 @@ type Paging struct {
 type Page[T any] struct {
 	Items []T
 	More  bool  // rows follow this page
-	Last  []any // the sort values of the last item, when Keyset was asked
-	Total int   // valid when Totals was asked and Over is false
+	Last  []any // the sort values of the last item, if Keyset was set
+	Total int   // valid if Totals was set and Over is false
 	Over  bool  // there are more rows than CountLimit
 }
 
@@ -71,16 +71,16 @@ type Query[T any] struct {
 	Scan       func(Scanner) (T, error)
 	// Keys returns the values of the Order columns of an item.
 	Keys func(T) []any
-	// CountFrom replaces From when rows are counted or passed over, where the
-	// joins of From change nothing in their number.
+	// CountFrom replaces From for counting and skipping rows, if the joins of From do not
+	// change the number of rows.
 	CountFrom string
-	// CountWhere, if it has conditions, replaces Where for counting and passing over rows
-	// that are not read from candidates. It must be equivalent, but allow the use of an
+	// CountWhere, if it has conditions, replaces Where for counting and skipping rows that
+	// are not read from candidates. It must be equivalent, but may allow the use of an
 	// index.
 	CountWhere Where
-	// Among, unless it is nil, are the only values of the last Order column that
-	// rows can have: a list with few candidates reads those, where it would else
-	// read all rows in its order.
+	// Among, if it is not nil, contains all values of the last Order column that rows can
+	// have. A list with few candidates then reads only those instead of all rows in its
+	// order.
 	Among []int64
 	// First, if it is not nil, returns values of the last Order column that include
 	// those of the first rows of the list. It returns nil if it cannot find them
@@ -126,8 +126,8 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		for i, o := range q.Order {
 			names[i] = o.Name
 		}
-		// A row value is compared as a whole, which an index on the same
-		// columns answers directly.
+		// A row value is compared as a whole, for which an index on the same columns can be
+		// used.
 		where.And("("+strings.Join(names, ", ")+") "+cmp+" "+In(len(names)), p.After...)
 	}
 	countFrom, countWhere := q.CountFrom, q.CountWhere
@@ -170,8 +170,8 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		where = Where{}
 		in := "%s IN (%s)"
 		if d.kind == postgresKind {
-			// It runs once. If PostgreSQL expects few rows in a table that was just
-			// filled, it may run a query after IN for every row.
+			// The array is computed once. For a table that was just filled, PostgreSQL may
+			// expect few rows and run a query after IN for every row.
 			in = "%s = ANY (ARRAY(%s))"
 		}
 		where.And(fmt.Sprintf(in, key, "SELECT "+key+" FROM "+passFrom+passWhere.SQL()+order+" LIMIT ? OFFSET ?"),

@@ -9,8 +9,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// Every page must be the piece of the whole list that its number says, with
-// joins, filters and arguments of the columns or without.
+// TestListByOffset checks that every page is the corresponding part of the whole list, with
+// and without joins, filters and arguments of columns.
 func TestListByOffset(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -38,7 +38,7 @@ func postgresConfig(url string) (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
-// openImpatient opens a pool whose statements wait for locks at most for ddlWait.
+// openImpatient opens a pool whose statements wait for locks for at most ddlWait.
 func openImpatient(url string) (*sql.DB, error) {
 	cfg, err := postgresConfig(url)
 	if err != nil {
@@ -71,15 +71,15 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	return d, nil
 }
 
-// Connector makes the connections of a pool. Each is new and has run setUp, if that is
-// not empty.
+// Connector opens the connections of a pool. Each connection is new and has run setUp, if
+// that is not empty.
 type Connector func(cfg *pgx.ConnConfig, setUp string) driver.Connector
 
 // connect is the Connector of this process.
 var connect Connector = Connect
 
-// ReplaceConnector replaces how the pools connect to PostgreSQL, for tests. It must be
-// called before anything opens a database.
+// ReplaceConnector replaces the Connector of PostgreSQL pools, for tests. It must be called
+// before a database is opened.
 func ReplaceConnector(c Connector) { connect = c }
 
 // Connect is the Connector of the server.
@@ -96,10 +96,10 @@ func Connect(cfg *pgx.ConnConfig, setUp string) driver.Connector {
 // planned returns the database for short queries whose best plan does not depend on the
 // values of their arguments, because they start with a few candidates.
 //
-// PostgreSQL plans a statement with the values of its arguments, each time that it runs,
-// if it expects that to be cheaper than its generic plan. The conditions on what a user can
-// see take several milliseconds to plan, and less than one to run for a page. So these
-// queries have their own connections, which always keep the generic plan.
+// PostgreSQL plans a statement for the values of its arguments each time it runs, if it
+// expects that plan to be cheaper than the generic plan. Conditions on what a user can see
+// take several milliseconds to plan, but less than one to run for a page. Therefore these
+// queries have their own connections, which always use the generic plan.
 func (d *DB) planned() Q {
 	if d.kind == postgresKind {
 		return planned{d}

@@ -19,7 +19,7 @@ type reader struct {
 	busy chan struct{} // one element for each connection in use
 
 	mu     sync.Mutex
-	idle   []*conn // the last used at the end: its cache is warm
+	idle   []*conn // most recently used last, because its cache is warm
 	closed bool
 	waits  int64
 	waited time.Duration
@@ -67,13 +67,12 @@ func (r *reader) query(ctx context.Context, query string, args []any) (*cursor, 
 	return rows, nil
 }
 
-// maxCounts bounds the numbers that a connection remembers.
+// maxCounts is the maximum number of counts that a connection caches.
 const maxCounts = 100
 
-// count runs a count query, or returns the last result if the database has not
-// changed. SQLite's data version shows that, so no write of any process is
-// missed: a result is stored under the version before the query, and a write
-// during the query creates another version.
+// count runs a count query, or returns the cached result if the database has not changed.
+// SQLite's data version shows changes of any process: a result is stored under the version
+// before the query, and a write during the query creates another version.
 func (r *reader) count(ctx context.Context, key, query string, args []any) (int, error) {
 	args, err := values(plain(args))
 	if err != nil {
@@ -166,7 +165,7 @@ func (r *reader) get() (*conn, error) {
 	return c, nil
 }
 
-// give takes a connection back.
+// give returns a connection.
 func (r *reader) give(c *conn) {
 	r.mu.Lock()
 	if r.closed {
@@ -228,7 +227,7 @@ func (r *cursor) Next() bool {
 	return more
 }
 
-// Err is what ended the rows too soon, if anything did.
+// Err returns the error that ended the rows early, if any.
 func (r *cursor) Err() error { return r.err }
 
 // Close ends the rows; it may be called more than once.
@@ -237,7 +236,7 @@ func (r *cursor) Close() error {
 	return nil
 }
 
-// end returns the connection back.
+// end returns the connection.
 func (r *cursor) end() {
 	if r.conn == nil {
 		return

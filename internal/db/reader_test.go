@@ -23,8 +23,8 @@ type (
 	chunk  []byte
 )
 
-// The reader and database/sql, which transactions use, must not differ in
-// what a value becomes.
+// TestReaderScansAsDatabaseSQL checks that the reader and database/sql, which transactions
+// use, convert values in the same way.
 func TestReaderScansAsDatabaseSQL(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -104,13 +104,13 @@ func TestReaderFoldsAsTheWriter(t *testing.T) {
 	}
 }
 
-// endless has more rows than anyone waits for.
+// endless returns more rows than a test reads.
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
 func TestReaderStops(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	for range readers + 1 { // a connection that was stopped is used again
+	for range readers + 1 { // an interrupted connection is used again
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		start := time.Now()
 		err := d.QueryRowContext(ctx, endless+"count(*) FROM n").Scan(new(int))
@@ -158,7 +158,7 @@ func TestReaderWaitsForAConnection(t *testing.T) {
 	if s := d.Stats()["reader"]; s.InUse != readers || s.Idle != 0 || s.OpenConnections != readers {
 		t.Errorf("%+v", s)
 	}
-	// On a busy machine the time can be over before the wait begins.
+	// On a busy machine the timeout can expire before the wait begins.
 	waittest.For(t, "a wait that was given up is counted", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
@@ -248,7 +248,7 @@ func TestReaderAfterClose(t *testing.T) {
 	}
 }
 
-// join is a query whose plan SQLite would like to make again for each value.
+// join is a query whose plan SQLite would otherwise recompile for each value.
 const join = "SELECT a.v FROM items a JOIN items b ON b.v = a.v WHERE a.id = ?"
 
 func TestPlansAreKept(t *testing.T) {
@@ -257,7 +257,7 @@ func TestPlansAreKept(t *testing.T) {
 	if _, err := d.ExecContext(t.Context(), "INSERT INTO items (v) VALUES (1), (2), (3)"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ExecContext(t.Context(), "ANALYZE"); err != nil { // gives the planner even more to look at
+	if _, err := d.ExecContext(t.Context(), "ANALYZE"); err != nil { // gives the planner statistics that could change plans
 		t.Fatal(err)
 	}
 	for i := range 4 {
@@ -300,7 +300,7 @@ func TestPlansAreKept(t *testing.T) {
 	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)
 	}
-	inTx(3) // to watch the connection has made all its statements old
+	inTx(3) // watching the connection has invalidated all its statements
 	prepared = 0
 	inTx(1)
 	inTx(2)
@@ -338,7 +338,7 @@ func TestCountsAreOfTheMoment(t *testing.T) {
 	for key := range conn.counts {
 		conn.counts[key] = 7
 	}
-	count(7, "things") // not counted again
+	count(7, "things") // cached
 	write(d, "INSERT INTO things VALUES (4)")
 	count(4, "things")
 	count(2, "things WHERE n > ?", 2)
@@ -368,7 +368,7 @@ func TestCountsAreOfTheMoment(t *testing.T) {
 	}
 }
 
-// Anyone who has written sees it counted, whichever connection counts.
+// TestCountsWhileOthersWrite checks that writes are counted at once, on every connection.
 func TestCountsWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -90,7 +90,7 @@ func quick(c *conn, column uintptr, dest any) bool {
 		}
 	case sql.Scanner:
 	default:
-		// A type of ours that is text, as states are.
+		// A named type of kind string, such as a state.
 		if to := reflect.ValueOf(dest); kind == sqlite3.SQLITE_TEXT && to.Kind() == reflect.Pointer && to.Elem().Kind() == reflect.String {
 			if text := c.text(column); text != to.Elem().String() {
 				to.Elem().SetString(strings.Clone(text))
@@ -129,7 +129,7 @@ func assign(dest, value any) error {
 	}
 	at := reflect.ValueOf(dest)
 	if at.Kind() != reflect.Pointer || at.IsNil() {
-		return fmt.Errorf("%T is no place for a value", dest)
+		return fmt.Errorf("cannot scan into %T", dest)
 	}
 	return assignTo(at.Elem(), value)
 }
@@ -145,7 +145,7 @@ func assignTo(to reflect.Value, value any) error {
 		return assign(to.Interface(), value)
 	}
 	if value == nil {
-		return fmt.Errorf("null is no value for a %v", to.Type())
+		return fmt.Errorf("cannot scan null into a %v", to.Type())
 	}
 	from := reflect.ValueOf(value)
 	var err error
@@ -167,12 +167,12 @@ func assignTo(to reflect.Value, value any) error {
 		n, err = strconv.ParseFloat(text(value), to.Type().Bits())
 		to.SetFloat(n)
 	default:
-		err = fmt.Errorf("%v is no value for a %v", value, to.Type())
+		err = fmt.Errorf("cannot scan %v into a %v", value, to.Type())
 	}
 	return err
 }
 
-// text writes a value out.
+// text formats a value as text.
 func text(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -30,19 +30,19 @@ func bounds(query string) (list []bound) {
 
 // bound is an argument of LIMIT or OFFSET.
 type bound struct {
-	arg    int // its position
+	arg    int // its index
 	offset bool
 }
 
-// steady replaces ? placeholders by +?, which has the same value, outside of
-// quoted text and comments. SQLite's planner uses the values of some placeholders,
-// such as those of a join, and recompiles such a statement each time its values
-// are bound. That costs more than running it. The unary plus prevents this.
+// steady replaces ? placeholders by +?, which has the same value, outside of quoted text
+// and comments. SQLite's planner uses the values of some placeholders, such as those of a
+// join, and recompiles the statement each time they are bound, which costs more than
+// running it. The unary plus prevents this.
 func steady(query string) string {
 	return replace(query, func(b *strings.Builder, _ int) { b.WriteString("+?") })
 }
 
-// replace writes something else for each placeholder, which are numbered from
+// replace replaces each placeholder by the output of write. Placeholders are numbered from
 // 1.
 func replace(query string, write func(b *strings.Builder, n int)) string {
 	if !strings.Contains(query, "?") {
@@ -66,8 +66,8 @@ func replace(query string, write func(b *strings.Builder, n int)) string {
 	return b.String()
 }
 
-// inert is the length of the quoted text or comment that the query starts
-// with, else 0. A doubled quote is two quoted texts, one after the other.
+// inert returns the length of the quoted text or comment at the start of the query, or 0. A
+// doubled quote counts as two adjacent quoted texts.
 func inert(query string) int {
 	for _, form := range [...]struct{ open, end string }{{"'", "'"}, {`"`, `"`}, {"--", "\n"}, {"/*", "*/"}} {
 		body, ok := strings.CutPrefix(query, form.open)
@@ -82,8 +82,8 @@ func inert(query string) int {
 	return 0
 }
 
-// reads reports whether the query only reads: a SELECT, or a WITH in which no
-// word writes.
+// reads reports whether the query only reads: a SELECT, or a WITH that contains no keyword
+// that writes.
 func reads(query string) bool {
 	query = strings.TrimLeft(query, " \t\n")
 	first := ""

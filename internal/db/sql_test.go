@@ -48,11 +48,11 @@ func TestBind(t *testing.T) {
 		{"a = ' LIMIT ?' AND b = ? LIMIT ?", []any{5, 6}, "a = ' LIMIT ?' AND b = $1 LIMIT 6", "[5]"},
 		{"LIMIT ?", []any{-1}, "LIMIT $1", "[-1]"},
 		{"LIMIT ?", []any{nil}, "LIMIT $1", "[<nil>]"},
-		{"LIMIT ?, ?", []any{3}, "LIMIT 3, $1", "[]"}, // too few arguments, as the driver will say
+		{"LIMIT ?, ?", []any{3}, "LIMIT 3, $1", "[]"}, // too few arguments: the driver returns the error
 		{"a = ? LIMIT ?", []any{3}, "a = $1 LIMIT $2", "[3]"},
 	} {
 		s := rebound(c.query)
-		for range 2 { // the second text is known
+		for range 2 { // the second text is cached
 			text, rest := s.bind(c.args)
 			if text != c.text || fmt.Sprint(rest) != c.rest {
 				t.Errorf("%q with %v: %q with %v, want %q with %s", c.query, c.args, text, rest, c.text, c.rest)
@@ -92,7 +92,7 @@ func TestSteady(t *testing.T) {
 			t.Errorf("steady(%q) = %q, want %q", query, got, want)
 		}
 	}
-	// A sign changes no value, whatever its type.
+	// The sign does not change a value, whatever its type.
 	p := openPool(t, open(t))
 	for kind, v := range map[string]any{"integer": int64(-7), "real": 1.5, "text": "-7", "null": nil, "blob": []byte{0, 'x'}} {
 		var got any

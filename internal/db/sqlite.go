@@ -26,8 +26,8 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	// Within one process writers wait for their turn; the busy timeout is for
-	// other processes, and retryBusy continues after it.
+	// Within a process, writers wait for their turn. The busy timeout is for other
+	// processes, and retryBusy continues after it.
 	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(FULL)", "temp_store(MEMORY)"}
 	d := &DB{kind: sqliteKind, path: path}
 	// The journal mode is kept in the file, so the writer sets it before any
@@ -48,8 +48,8 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 
 func sqliteDriver() (*sqlite.Driver, error) {
 	drv := &sqlite.Driver{}
-	// fold is the lower case of search on both databases: SQLite's own lower
-	// knows ASCII letters only.
+	// fold converts text to lower case for searches, as on PostgreSQL: SQLite's own
+	// lower supports ASCII letters only.
 	err := drv.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		if s, ok := args[0].(string); ok {
 			return strings.ToLower(s), nil
@@ -82,14 +82,14 @@ func create(path string) error {
 }
 
 func dsn(path, lock string, pragmas []string) string {
-	// Libraries that store times themselves compare them as text, so that all
-	// must have one zone and one form.
+	// Libraries that store times themselves compare them as text, so all times must have
+	// the same zone and format.
 	q := url.Values{"_txlock": {lock}, "_pragma": pragmas, "_timezone": {"UTC"}, "_time_format": {"sqlite"}}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// connector opens connections of a driver of our own, which knows fold; the
-// driver that the library registers is shared by the whole process.
+// connector opens connections of our own driver instance, which has the function fold. The
+// instance that the library registers is shared by the whole process.
 type connector struct {
 	driver *sqlite.Driver
 	dsn    string

@@ -12,9 +12,9 @@ import (
 	"svc/internal/lru"
 )
 
-// maxStatements bounds the prepared statements of a pool. Our fixed queries
-// are some hundreds; a list query has one text per set of filters, and of
-// those the least used make room.
+// maxStatements is the maximum number of prepared statements of a pool. There are some
+// hundred fixed queries; lists have one text per combination of filters, of which the
+// least recently used are evicted.
 const maxStatements = 500
 
 // pool is a sql.DB with its prepared statements.
@@ -59,8 +59,8 @@ func (p *pool) query(ctx context.Context, query string, args []any) (*sql.Rows, 
 	return rows, nil
 }
 
-// statement returns the query as the driver wants it, prepared on SQLite. The
-// caller releases it.
+// statement returns the query in the form for the driver, prepared on SQLite. The caller
+// releases it.
 func (p *pool) statement(ctx context.Context, query string) (*statement, error) {
 	if s := p.stmts.find(query); s != nil {
 		return s, nil
@@ -82,10 +82,10 @@ func rebound(query string) *statement {
 	return &statement{query: query, text: rebind(query), bounds: bounds(query)}
 }
 
-// statement is a query as the driver wants it.
+// statement is a query in the form for the driver.
 type statement struct {
-	query string // as we wrote it
-	text  string // as the database reads it
+	query string // as written, with ?
+	text  string // as sent to the database
 	stmt  *sql.Stmt
 	users int  // number of current users
 	kept  bool // it has not been evicted
@@ -95,16 +95,16 @@ type statement struct {
 	bound  map[string]string // texts by the values of these arguments
 }
 
-// maxBound is the number of texts of a statement with different limits. Lists have few
-// page sizes.
+// maxBound is the maximum number of texts of a statement with different limits. Lists have
+// few page sizes.
 const maxBound = 16
 
-// bind returns the text of a statement and its arguments, of which limits and an offset
-// of 0 are written into the text.
+// bind returns the text of a statement and its arguments. Limits, and an offset of 0, are
+// written into the text.
 //
-// PostgreSQL expects a tenth of all rows for a limit that it does not know. With that,
-// its plan for any arguments seems to cost far more than one for the given arguments, so
-// it plans a list of many rows each time, which takes longer than reading a page.
+// PostgreSQL assumes that an unknown limit returns a tenth of all rows. The generic plan
+// then seems far more expensive than one for the given arguments, so a list of many rows
+// would be planned each time, which takes longer than reading a page.
 func (s *statement) bind(args []any) (string, []any) {
 	if len(s.bounds) == 0 {
 		return s.text, args
@@ -140,8 +140,8 @@ func (s *statement) bind(args []any) (string, []any) {
 	return text, rest
 }
 
-// boundText returns the text with numbers instead of some arguments; empty if there are
-// too many texts.
+// boundText returns the text with some arguments replaced by their values; empty if there
+// are too many texts.
 func (s *statement) boundText(key []byte, inline []int, args []any) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *statements) add(s *statement) *statement {
 	return s
 }
 
-// evict closes a statement, or leaves that to its last user.
+// evict closes a statement, or leaves closing it to its last user.
 func evict(_ string, s *statement) {
 	s.kept = false
 	if s.users == 0 {
@@ -225,12 +225,12 @@ func (c *statements) release(s *statement) {
 
 func (s *statement) close() {
 	if s.stmt != nil {
-		_ = s.stmt.Close() // what fails here fails with its connection
+		_ = s.stmt.Close() // an error means that the connection is broken
 	}
 }
 
-// plain replaces the arguments that have their own form in our tables. The
-// caller's slice stays as it is: it may be used again.
+// plain converts the arguments that our tables store in another form. It does not change the
+// slice of the caller, which may be used again.
 func plain(args []any) []any {
 	copied := false
 	for i, arg := range args {

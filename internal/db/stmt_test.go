@@ -28,8 +28,7 @@ func open(t *testing.T) *DB {
 	return d
 }
 
-// openPool opens a pool beside the database's own, in which many may read at
-// once.
+// openPool opens an additional pool, in which several goroutines may read at the same time.
 func openPool(t *testing.T, d *DB) *pool {
 	t.Helper()
 	p := &pool{db: sql.OpenDB(connector{&sqlite.Driver{}, dsn(d.path, "deferred", nil)})}
@@ -58,7 +57,7 @@ func TestStatementsAreBounded(t *testing.T) {
 		if v, err := numberOf(t, p, fmt.Sprintf("SELECT %d", i)); err != nil || v != i {
 			t.Fatalf("query %d: %d, %v", i, v, err)
 		}
-		// In use all the time, so that it never makes room.
+		// This query is always in use, so it is never evicted.
 		if v, err := numberOf(t, p, "SELECT -1"); err != nil || v != -1 {
 			t.Fatalf("query -1: %d, %v", v, err)
 		}
@@ -145,7 +144,7 @@ func TestStatementIsClosedByItsLastUser(t *testing.T) {
 	if err := second.stmt.QueryRow().Scan(&v); err == nil {
 		t.Error("left open")
 	}
-	// The one that makes room while no one uses it is closed at once.
+	// An unused statement is closed as soon as it is evicted.
 	var idle *statement // the one that was used first
 	for _, s := range p.stmts.kept.All() {
 		idle = s
@@ -164,7 +163,7 @@ func TestTxStatements(t *testing.T) {
 	const insert = "INSERT INTO items (v) VALUES (?)"
 	for i := range 3 {
 		err := d.Tx(t.Context(), func(tx *Tx) error {
-			// Unknown at first, known from the second transaction on.
+			// It is unknown at first, and cached from the second transaction on.
 			if known := d.writer.stmts.has(insert); known != (i > 0) {
 				t.Errorf("transaction %d: prepared: %v", i, known)
 			}

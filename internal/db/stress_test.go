@@ -13,7 +13,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// acks collects the rows whose write was acknowledged.
+// acks records the rows whose writes were acknowledged.
 type acks struct {
 	mu   sync.Mutex
 	keys []string
@@ -25,7 +25,7 @@ func (a *acks) add(key string) {
 	a.keys = append(a.keys, key)
 }
 
-// check finds every acknowledged row.
+// check checks that every acknowledged row exists.
 func (a *acks) check(t *testing.T, d *db.DB) {
 	t.Helper()
 	keys, err := db.All(t.Context(), d, db.Value[string], "SELECT key FROM settings")
@@ -43,7 +43,7 @@ func (a *acks) check(t *testing.T, d *db.DB) {
 	}
 }
 
-// write puts one row in one of the three ways.
+// write inserts a row in one of three ways.
 func write(ctx context.Context, d *db.DB, way int, key string) error {
 	const insert = "INSERT INTO settings (key, value) VALUES (?, ?)"
 	switch way % 3 {
@@ -65,9 +65,8 @@ func write(ctx context.Context, d *db.DB, way int, key string) error {
 	})
 }
 
-// No writer or reader ever hears that the database is locked, be they many
-// and in several programs: a second handle has its own connections and is to
-// SQLite what another process is.
+// TestManyWritersAndReaders checks that no reader or writer gets the error that the database
+// is locked. A second handle has its own connections, like another process.
 func TestManyWritersAndReaders(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -109,7 +108,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 	})
 }
 
-// The end of one caller's context is felt by that caller alone.
+// TestManyWhoGiveUp checks that the end of a context affects only its caller.
 func TestManyWhoGiveUp(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -11,20 +11,21 @@ const (
 	// maxTerms is the maximum number of words and phrases of a search; the last one
 	// contains the rest.
 	maxTerms = 16
-	// trigram is the number of characters that an entry of a text index has. Shorter
-	// terms are not found by it.
+	// trigram is the number of characters of an entry of a text index. The index does not
+	// find shorter terms.
 	trigram = 3
-	// MaxCandidates is the number of rows that a list reads out of its order. With more
-	// of them it is read in its order, in which it finds a page soon.
+	// MaxCandidates is the maximum number of rows that a list reads out of its order. With
+	// more matches it is read in its order, in which it soon finds a page.
 	MaxCandidates = 1000
-	// fewCandidates is the number of matches that are read without a look at the first
-	// rows of the list's order.
+	// fewCandidates is the number of matches up to which they are read without looking at
+	// the first rows of the list.
 	fewCandidates = 200
 )
 
-// folded is the text of a column that a search looks in. Of a description or a comment
-// it is the first 65,536 characters, as in the text indexes (migration 0055): a row may
-// have a megabyte, and the index of all of it takes a tenth of a second.
+// folded returns the expression for the text of a column that is searched. Of a
+// description or a comment these are the first 65,536 characters, as in the text indexes
+// (migration 0055): a row may have a megabyte, and indexing all of it takes a tenth of a
+// second.
 func folded(column string) string {
 	if strings.HasSuffix(column, "description") || strings.HasSuffix(column, "body") {
 		column = `substr(` + column + `, 1, 65536)`
@@ -65,9 +66,9 @@ type textSearch struct {
 	columns       []string
 }
 
-// Text is Contains for columns of the text index of a table: a List, whose last Order
-// column is the ID of that table, begins with the rows that the index finds if they are
-// few. Columns have the alias of the table in front.
+// Text is Contains for columns of the text index of a table. A List, whose last Order column
+// must be the ID of that table, starts with the rows that the index finds if they are few.
+// Columns must be prefixed with the alias of the table.
 func (w *Where) Text(table, search string, columns ...string) {
 	w.Contains(search, columns...)
 	t := &textSearch{table: table, search: search}
@@ -96,7 +97,7 @@ func (w *Where) Contains(search string, columns ...string) {
 	w.And(cond, args...)
 }
 
-// Contains is the condition that each term of a search is in one of the columns.
+// Contains returns the condition that each term of a search is in one of the columns.
 func Contains(search string, columns ...string) (cond string, args []any) {
 	return containTerms(Terms(search), columns)
 }
@@ -110,17 +111,18 @@ func containTerms(terms, columns []string) (cond string, args []any) {
 		}
 		all = append(all, `(`+strings.Join(any, ` OR `)+`)`)
 	}
-	if len(all) == 0 { // quotes around nothing
+	if len(all) == 0 { // only empty quotes
 		return `1 = 0`, nil
 	}
 	return strings.Join(all, ` AND `), args
 }
 
-// WithText returns the IDs of the rows of a table that a search can find in columns of
-// its text index, in order: those that contain all terms of three characters and more.
-// It is nil if there are more than MaxCandidates, or if no term is that long. A list
-// has the condition of Contains as well.
+// WithText returns the IDs of the rows of a table that a search can find in columns of its
+// text index, in order: those that contain all terms of at least three characters. It is nil
+// if there are more than MaxCandidates, or if all terms are shorter. Lists must check the
+// condition of Contains as well.
 //
+// The searches of requests have the limits of a list: see List.
 // For a request it has the limits of a list: see List.
 func (d *DB) WithText(ctx context.Context, table, search string, columns ...string) (ids []int64, err error) {
 	terms := slices.DeleteFunc(Terms(search), func(term string) bool { return !indexed(term) })
@@ -143,7 +145,7 @@ func (d *DB) WithText(ctx context.Context, table, search string, columns ...stri
 	return candidates(ids), nil
 }
 
-// match is a query of FTS5: all terms, each in one of the columns.
+// match returns the FTS5 query for rows that have each term in one of the columns.
 func match(terms, columns []string) string {
 	quoted := make([]string, len(terms))
 	for i, term := range terms {
@@ -152,9 +154,9 @@ func match(terms, columns []string) string {
 	return `{` + strings.Join(columns, ` `) + `} : (` + strings.Join(quoted, ` AND `) + `)`
 }
 
-// withTrigrams reads from the trigram indexes of PostgreSQL. The planner takes a table
-// scan with a limit for cheap, as it expects more rows than there are; the transaction
-// does without them.
+// withTrigrams reads from the trigram indexes of PostgreSQL. The planner overestimates the
+// number of matches and therefore prefers a table scan with a limit, so the transaction
+// disables such scans.
 func (d *DB) withTrigrams(ctx context.Context, table, cond string, args []any) (ids []int64, err error) {
 	tx, err := d.writer.db.BeginTx(ctx, nil)
 	if err != nil {

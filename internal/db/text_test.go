@@ -29,7 +29,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestWithText follows the text of rows through all kinds of changes.
+// TestWithText changes the text of rows in all possible ways.
 func TestWithText(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -71,7 +71,7 @@ func TestWithText(t *testing.T) {
 		find("ear tra", 1)
 		find(`100`, 2)
 		find(`"100 %"`, 2)
-		find(`of "it`, 2) // a quote that is not closed is a character
+		find(`of "it`, 2) // an unclosed quote is a character
 		find("unknown")
 		find("train of", 1, 2) // a short word is not looked up
 		if got, err := d.WithText(t.Context(), "issues", "of it", "title"); err != nil || got != nil {
@@ -83,7 +83,7 @@ func TestWithText(t *testing.T) {
 		run(`INSERT INTO issues (id, project_id, iid, author_id, title, description, created_at, updated_at)
 			WITH RECURSIVE n (i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 2100)
 			SELECT n.i, 1, n.i, 901, 'A common word', '', 0, 0 FROM n`)
-		for range 2 { // the second answer is remembered
+		for range 2 { // the second result is cached
 			if got, err := d.WithText(t.Context(), "issues", "common", "title"); err != nil || got != nil {
 				t.Errorf("more than the limit: got %d, %v", len(got), err)
 			}
@@ -123,7 +123,7 @@ func TestWithText(t *testing.T) {
 		find("über")
 		find("beyond")
 		if d.Postgres() {
-			return // its indexes cannot lag behind
+			return // its indexes are always up to date
 		}
 		for _, table := range []string{"issues", "merge_requests", "notes", "milestones", "projects", "snippets", "users"} {
 			run(`INSERT INTO ` + table + `_text (` + table + `_text, rank) VALUES ('integrity-check', 1)`)
@@ -131,8 +131,8 @@ func TestWithText(t *testing.T) {
 	})
 }
 
-// TestWithoutTextIndex searches a database of PostgreSQL that does not have the
-// extension pg_trgm: no candidates are known, so lists scan. SQLite always has its index.
+// TestWithoutTextIndex searches a PostgreSQL database without the extension pg_trgm: there are
+// no candidates, so lists scan. SQLite always has its index.
 func TestWithoutTextIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// Time scans a column of microseconds since 1970 into t, in UTC. Arguments
-// need no helper: a time.Time or *time.Time is stored in that form.
+// Time scans a column of microseconds since 1970 into t, in UTC. Arguments need no
+// conversion: a time.Time or *time.Time is stored in this form.
 func Time(t *time.Time) sql.Scanner { return (*timeScanner)(t) }
 
 // NullTime is Time for a column that may be null.
 func NullTime(t **time.Time) sql.Scanner {
-	// The struct is nothing but its field, so that no memory is needed.
+	// The struct has only this field, so no memory is allocated.
 	return (*nullTimeScanner)(unsafe.Pointer(t))
 }
 
@@ -23,7 +23,7 @@ type timeScanner time.Time
 func (s *timeScanner) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("scan time: the column holds %T, not microseconds", v)
+		return fmt.Errorf("scan time: the column contains %T, not microseconds", v)
 	}
 	*s = timeScanner(time.UnixMicro(n).UTC())
 	return nil

@@ -60,7 +60,7 @@ func TestTurnEnds(t *testing.T) {
 		if turn.try() {
 			t.Error("two have their turn")
 		}
-		// One that waits for long, but not for itself, gets its turn.
+		// A writer that waits for another one for long still gets its turn.
 		late := make(chan error)
 		go func() { late <- turn.take(t.Context()) }()
 		time.Sleep(patience - time.Second)

@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// Tx is a transaction, a Q among others. It belongs to the goroutine that
-// runs its function.
+// Tx is a transaction. It implements Q, and belongs to the goroutine that runs its
+// function.
 //
-// Both databases behave as the stricter one: after a statement has failed the
-// transaction can only be undone, and rows are closed before the next
-// statement.
+// Both databases behave like the stricter one: after a failed statement the transaction
+// can only be rolled back, and rows must be closed before the next statement.
 type Tx struct {
 	db          *DB
 	tx          *sql.Tx
-	ctx         context.Context // whose end undoes it
+	ctx         context.Context // its end rolls the transaction back
 	open        *Rows           // of the last query, until they are closed
 	failed      error           // of the first statement that failed
 	unprepared  []string
-	wrote       []string // tables, when someone watches
+	wrote       []string // watched tables that were written to
 	afterCommit []func()
 }
 
-// Tx runs f in a transaction and commits it if f returns nil. On SQLite there is
-// only one writer, so f must be short and use nothing but the database, through
-// its Tx; concurrent writers are committed together. f may run again if another
-// transaction was in the way.
+// Tx runs f in a transaction and commits it if f returns nil. On SQLite there is only one
+// writer, so f must be short and use nothing but the database, through its Tx; concurrent
+// writers are committed together. f may run again after a conflict with another
+// transaction.
 func (d *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	var tx *Tx
 	err := retryLost(ctx, func() (err error) {
@@ -77,7 +76,7 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", because(ctx, err))
 	}
-	defer sqlTx.Rollback() // a no-op after the commit; undoes f's work when f panics
+	defer sqlTx.Rollback() // a no-op after the commit; rolls back if f panics
 	tx := &Tx{db: d, tx: sqlTx, ctx: ctx}
 	if err = tx.run(f); err == nil && tx.failed == nil {
 		err = tx.callWatches(ctx)
@@ -108,7 +107,7 @@ func (t *Tx) run(f func(tx *Tx) error) error { return f(t) }
 // committed, but not if it is rolled back. It may use the database.
 func (t *Tx) AfterCommit(f func()) { t.afterCommit = append(t.afterCommit, f) }
 
-// SQL is the transaction for libraries that bring their own SQL.
+// SQL returns the transaction for libraries with their own SQL.
 func (t *Tx) SQL() *sql.Tx { return t.tx }
 
 // ExecContext runs a statement in the transaction.
@@ -186,8 +185,8 @@ func (t *Tx) statement(query string) (*statement, error) {
 	return &statement{text: query, users: 1}, nil
 }
 
-// learn prepares queries for later transactions. The caller has committed and
-// still has the turn; with many writers there would be no other time.
+// learn prepares queries for later transactions. The caller has committed and still has the
+// turn, because with many writers there is no idle time.
 func (p *pool) learn(ctx context.Context, queries []string) {
 	for _, query := range queries {
 		if s, err := p.statement(ctx, query); err == nil { // a CREATE TABLE cannot be prepared twice

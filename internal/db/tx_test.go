@@ -75,8 +75,8 @@ func TestAfterCommitMayWrite(t *testing.T) {
 	})
 }
 
-// A transaction whose statement failed is undone, even if its function thinks
-// that all is well; both databases agree.
+// TestTxAfterAnError checks on both databases that a transaction with a failed statement is
+// rolled back, even if its function returns nil.
 func TestTxAfterAnError(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -104,7 +104,7 @@ func TestTxAfterAnError(t *testing.T) {
 			if err := tx.QueryRowContext(t.Context(), "SELECT value FROM settings WHERE key = 'x'").Scan(new(string)); !errors.Is(err, db.ErrNoRows) {
 				t.Error(err)
 			}
-			must(t, tx, "INSERT INTO settings VALUES ('c', '')") // no rows are no error of the database
+			must(t, tx, "INSERT INTO settings VALUES ('c', '')") // ErrNoRows is not an error of the database
 			return nil
 		})
 		if err != nil {
@@ -185,7 +185,8 @@ func TestTxWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// A long query ends with its context, and leaves the writer usable.
+// TestLongStatementEnds checks that a long query ends with its context, and that the writer
+// remains usable.
 func TestLongStatementEnds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -225,8 +226,8 @@ func TestWriteInsideATransaction(t *testing.T) {
 			t.Errorf("%s: after %v: %v", name, time.Since(start), err)
 		}
 	}
-	// One that waits for someone else's transaction gets its turn. (TestTurnEnds
-	// shows that for a long wait.)
+	// A write that waits for the transaction of another goroutine gets its turn.
+	// TestTurnEnds checks that for a long wait.
 	waits := func() int64 { return d.Stats()["writer"].WaitCount }
 	before := waits()
 	began, end := make(chan bool), make(chan bool)
@@ -271,7 +272,8 @@ func TestRowsStayOpenDuringWrites(t *testing.T) {
 	})
 }
 
-// Transactions that cannot both be right are retried until they are.
+// TestSerializationFailureIsRetried checks that conflicting transactions are retried until
+// they succeed.
 func TestSerializationFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -340,7 +342,7 @@ func TestDeadlockIsRetried(t *testing.T) {
 						}
 						if first && d.Postgres() {
 							first = false
-							both.Done() // each holds what the other wants
+							both.Done() // each holds the lock that the other needs
 							both.Wait()
 						}
 					}

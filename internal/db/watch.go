@@ -13,10 +13,10 @@ type watch struct {
 	f      func(ctx context.Context, tx *Tx) error
 }
 
-// OnWrite registers a function that is called at the end of each transaction that
-// wrote to one of the tables, before the commit. Caches use it to publish that
-// their rows have changed, whoever writes them. Rows deleted by a foreign key
-// count as a write to the referenced table. It is called at startup.
+// OnWrite registers a function that is called at the end of each transaction that wrote to
+// one of the tables, before the commit. Caches use it to publish that their rows have
+// changed, whichever code wrote them. Rows deleted by a foreign key count as a write to the
+// referenced table. It is called at startup.
 func (d *DB) OnWrite(tables []string, f func(ctx context.Context, tx *Tx) error) {
 	d.watches = append(d.watches, watch{tables, f})
 }
@@ -50,8 +50,8 @@ func (t *Tx) callWatches(ctx context.Context) error {
 	return nil
 }
 
-// written returns the table that a statement writes to; empty if it only reads.
-// It relies on our style: keywords in upper case, one space between them.
+// written returns the table that a statement writes to; empty if it only reads. It relies
+// on our SQL style: keywords in upper case, separated by one space.
 func written(query string) string {
 	query = strings.TrimLeft(query, " \t\n")
 	if strings.HasPrefix(query, "SELECT ") {

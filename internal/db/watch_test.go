@@ -57,7 +57,7 @@ func TestOnWrite(t *testing.T) {
 		}
 		refuse = true
 		if err := d.Tx(t.Context(), func(tx *db.Tx) error { must(t, tx, "DELETE FROM settings"); return nil }); err == nil {
-			t.Error("committed though nobody could be told")
+			t.Error("committed although a watch failed")
 		}
 		if n := count(t, d, "settings"); n != 2 {
 			t.Errorf("%d rows", n)

@@ -34,7 +34,7 @@ func EachSource(t *testing.T, f func(t *testing.T, src Source)) {
 	}, f)
 }
 
-// EachEmpty is EachSource with databases that no one has migrated yet.
+// EachEmpty is EachSource with databases without any migrations.
 func EachEmpty(t *testing.T, f func(t *testing.T, src Source)) {
 	t.Helper()
 	each(t, func(t testing.TB) Source {
@@ -73,8 +73,8 @@ func (s Source) Open(t testing.TB) *db.DB {
 	return d
 }
 
-// InsideTx reports whether the calling goroutine runs the function of a
-// transaction. It walks the stack, so it is for tests: see db.FailNestedWrites.
+// InsideTx reports whether the calling goroutine runs the function of a transaction. It
+// walks the stack, so it is for tests only: see db.FailNestedWrites.
 func InsideTx() bool {
 	pcs := make([]uintptr, 512)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -89,7 +89,7 @@ func InsideTx() bool {
 	}
 }
 
-// SQLite makes a migrated file in a directory of the test.
+// SQLite creates a migrated file in a directory of the test.
 func SQLite(t testing.TB) Source {
 	t.Helper()
 	template, err := sqliteTemplate()

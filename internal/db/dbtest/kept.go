@@ -17,26 +17,26 @@ import (
 )
 
 // A PostgreSQL process reads the catalog when it first uses a table, and it plans each
-// statement. On new connections that takes longer than the statements of most tests. So
-// the tests that use a database one after another use the same connections.
+// statement. On new connections this takes longer than the statements of most tests, so
+// tests that use the same database one after another share its connections.
 
-// kept is the connections to one database. When a pool of a test closes one, it stays
-// open for the next test.
+// kept are the connections to one database. When a pool of a test closes a connection, it
+// stays open for the next test.
 type kept struct {
 	mu      sync.Mutex
-	pools   map[string]*pgxpool.Pool // by what connections run first: see db.Connector
+	pools   map[string]*pgxpool.Pool // by the setUp of db.Connector
 	generic bool                     // connections use generic plans
 }
 
-// generic makes PostgreSQL plan a statement once on each connection, without the values
-// of its arguments. By default it plans many again for each use, because tables that it
-// has no statistics of look as if that were cheaper. Results do not depend on it.
+// generic makes PostgreSQL plan a statement once on each connection, without the values of
+// its arguments. By default it plans many statements for each use, because that seems
+// cheaper for tables without statistics. Results do not depend on it.
 const generic = "SET plan_cache_mode = force_generic_plan"
 
 const (
 	// maxKept is more than the servers of a test need.
 	maxKept = 200
-	// maxIdle is the number of connections that stay open between two tests. Most need
+	// maxIdle is the number of connections that stay open between two tests. Most tests need
 	// about a dozen, and the server has a limit for all databases.
 	maxIdle = 12
 )
@@ -133,8 +133,8 @@ func forget(url string) {
 	}
 }
 
-// idle waits until the test has given all connections back, and takes them. The caller
-// must release them.
+// idle waits until the test has returned all connections, and takes them. The caller must
+// release them.
 func (k *kept) idle(t testing.TB) []*pgxpool.Conn {
 	t.Helper()
 	k.mu.Lock()
@@ -150,8 +150,8 @@ func (k *kept) idle(t testing.TB) []*pgxpool.Conn {
 	return conns
 }
 
-// clean is what a new connection is not: it undoes what a session may have done, but
-// for the statements that it has prepared, and what all connections of its pool run.
+// clean resets a session to the state of a new connection, except for prepared statements
+// and the setUp of its pool.
 const clean = "CLOSE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES"
 
 // cleaned cleans connections.

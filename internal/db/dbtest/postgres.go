@@ -18,23 +18,21 @@ import (
 	"svc/internal/waittest"
 )
 
-// A new database is a thousand files that PostgreSQL copies and removes again,
-// which takes longer than most tests. So a test leaves its database to the next
-// one, emptied.
+// PostgreSQL copies and removes a thousand files for a new database, which takes longer
+// than most tests. Therefore a test empties its database and leaves it to the next test.
 var (
 	postgresTemplate = sync.OnceValues(func() (*template, error) { return once("postgres", makeTemplate) })
 	postgresCount    atomic.Int64
 
 	spareMu sync.Mutex
-	spare   []string // databases that are as the template is
+	spare   []string // databases that are equal to the template
 )
 
-// template is a migrated database. What its tables and sequences hold, the
-// migrations wrote about themselves.
+// template is a migrated database. Its only rows were inserted by migrations.
 type template struct {
 	Name  string
 	Shape string // of the schema
-	Kept  string // its tables and sequences that hold something, as an array
+	Kept  string // its tables and sequences that are not empty, as an array
 }
 
 func makeTemplate() (*template, error) {
@@ -54,8 +52,8 @@ func makeTemplate() (*template, error) {
 }
 
 const (
-	// shapeOf differs when a table, a column, an index, a constraint or a note of
-	// a migration came or went.
+	// shapeOf returns a value that changes when a table, a column, an index, a constraint or
+	// a migration record is added or removed.
 	shapeOf = `SELECT concat_ws(' ',
 		(SELECT count(*) FROM pg_class), (SELECT max(oid) FROM pg_class),
 		(SELECT count(*) FROM pg_attribute WHERE NOT attisdropped),
@@ -66,8 +64,8 @@ const (
 		SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0
 		UNION ALL SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL) used`
 
-	// empty takes away all but what is kept, without asking what refers to it.
-	// Deleting a few rows is much cheaper than TRUNCATE, which makes new files.
+	// empty deletes all rows that are not in the template, without checking foreign keys.
+	// Deleting a few rows is much cheaper than TRUNCATE, which creates new files.
 	empty = `DO $do$ DECLARE one text; kept text[] := %s; BEGIN
 		SET LOCAL session_replication_role = replica;
 		FOR one IN SELECT oid::regclass FROM pg_class
@@ -79,15 +77,14 @@ const (
 	END $do$`
 )
 
-// Postgres makes a migrated database on the server of TEST_POSTGRES and takes
-// it back when the test ends. PostgreSQL plans its statements as it does for a server,
-// which benchmarks need.
+// Postgres creates a migrated database on the server of TEST_POSTGRES and releases it when
+// the test ends. Statements are planned as in production, which benchmarks need.
 func Postgres(t testing.TB) Source {
 	t.Helper()
 	return postgres(t, false)
 }
 
-// postgres is Postgres, with generic plans if asked.
+// postgres is Postgres, with generic plans if requested.
 func postgres(t testing.TB, generic bool) Source {
 	t.Helper()
 	model, err := postgresTemplate()
@@ -124,13 +121,13 @@ func takeSpare() string {
 	return name
 }
 
-// restore makes a database as the template is, if that is simple. The test has
-// closed its connections, but the server ends the processes of those that are not kept
-// in its own time. (Its own processes, such as autovacuum, stand in no one's way.)
+// restore resets a database to the template, if that is simple. The test has closed its
+// connections, but the server ends processes of closed connections in its own time.
+// Processes of the server itself, such as autovacuum, are not waited for.
 func (t *template) restore(tb testing.TB, url string) error {
 	tb.Helper()
 	conns := keptBy(url).idle(tb)
-	if len(conns) == 0 { // the test left the database to another process
+	if len(conns) == 0 { // another process of the test uses the database
 		if err := within(url, func(c *sql.DB) error { return c.Ping() }); err != nil {
 			return err
 		}
@@ -139,7 +136,7 @@ func (t *template) restore(tb testing.TB, url string) error {
 	defer func() {
 		for i, c := range conns {
 			if i >= maxIdle {
-				_ = c.Conn().Close(context.Background()) // and Release forgets it
+				_ = c.Conn().Close(context.Background()) // Release then drops it
 			}
 			c.Release()
 		}
@@ -169,7 +166,7 @@ func (t *template) restore(tb testing.TB, url string) error {
 	return err
 }
 
-// bare makes a database without anything in it and drops it when the test ends.
+// bare creates an empty database and drops it when the test ends.
 func bare(t testing.TB) Source {
 	t.Helper()
 	name := create(t, "template0")
@@ -177,8 +174,7 @@ func bare(t testing.TB) Source {
 	return Source{URL: databaseURL(name)}
 }
 
-// create makes a database that is a copy of another, to which no one is
-// connected.
+// create creates a database as a copy of another one, to which no client is connected.
 func create(t testing.TB, model string) string {
 	t.Helper()
 	if err := sweep(); err != nil {
@@ -198,17 +194,16 @@ func drop(t testing.TB, name string) {
 	}
 }
 
-// prefix starts the names of the databases of this machine's tests; the
-// number of their process follows.
+// prefix returns the prefix of the names of test databases of this machine, which is
+// followed by the process ID.
 func prefix() string {
-	host, _ := os.Hostname() // without a name all machines look alike, as they do to the server
+	host, _ := os.Hostname() // without a name, machines cannot be distinguished
 	return fmt.Sprintf("svc_test_%08x_", crc32.ChecksumIEEE([]byte(host)))
 }
 
-// sweep drops what processes that are gone have left: a process has no last
-// moment in which it could drop its template and the spare ones. It runs before
-// this process creates its first database, so that one with its number is of an
-// earlier process.
+// sweep drops the databases of dead processes, because a process cannot drop its template
+// and spare databases when it exits. It runs before this process creates its first
+// database, so that databases with its process ID belong to an earlier process.
 var sweep = sync.OnceValue(func() error {
 	d, err := db.Open(context.Background(), os.Getenv("TEST_POSTGRES"), "")
 	if err != nil {
@@ -227,7 +222,7 @@ var sweep = sync.OnceValue(func() error {
 		if pid != os.Getpid() && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			continue
 		}
-		_ = admin("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") // another process may be at it
+		_ = admin("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") // another process may drop it too
 	}
 	return nil
 })
@@ -239,7 +234,7 @@ func admin(statement string) error {
 	})
 }
 
-// within has do work in a database, and leaves it.
+// within runs do in a database, and closes the connection.
 func within(url string, do func(c *sql.DB) error) error {
 	d, err := db.Open(context.Background(), url, "")
 	if err != nil {

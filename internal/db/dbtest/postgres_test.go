@@ -9,8 +9,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestSpare leaves traces of every kind in a database: the next test finds none
-// of them.
+// TestSpare changes a database in every way: the next test sees none of the changes.
 func TestSpare(t *testing.T) {
 	if os.Getenv("TEST_POSTGRES") == "" {
 		return // there is no server to share
@@ -47,14 +46,13 @@ func TestSpare(t *testing.T) {
 			seen[src.URL] = true
 		})
 	}
-	if len(seen) != 3 { // those with another table, and another note, went away
+	if len(seen) != 3 { // databases with another table or migration record were dropped
 		t.Errorf("%d databases, want 3", len(seen))
 	}
 }
 
-// TestSpareWaits leaves a connection that is not kept open until the database is being
-// restored, as the server does when it is slow to end one: the next test gets the same
-// database.
+// TestSpareWaits leaves a connection open until the database is being restored, as a slow
+// server does: the next test gets the same database.
 func TestSpareWaits(t *testing.T) {
 	if os.Getenv("TEST_POSTGRES") == "" {
 		return // there is no server to share
@@ -93,8 +91,8 @@ func TestSpareWaits(t *testing.T) {
 	}
 }
 
-// TestKept has one test after another use a database: they use the same connections,
-// which show nothing of the tests before.
+// TestKept runs several tests on one database: they share its connections, which do not
+// carry over session state.
 func TestKept(t *testing.T) {
 	if os.Getenv("TEST_POSTGRES") == "" {
 		return // there is no server to share
@@ -131,8 +129,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestGeneric has a test and a benchmark use a database in turn: only the test has
-// generic plans.
+// TestGeneric runs a test and a benchmark on one database: only the test has generic plans.
 func TestGeneric(t *testing.T) {
 	if os.Getenv("TEST_POSTGRES") == "" {
 		return // there is no server to share

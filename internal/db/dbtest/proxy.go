@@ -13,9 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Proxy forwards connections to a PostgreSQL server. A test stops it from
-// forwarding, or has it refuse connections, as a broken network or a server
-// that restarts does.
+// Proxy forwards connections to a PostgreSQL server. A test can stop forwarding or refuse
+// connections, to simulate a broken network or a restarting server.
 type Proxy struct {
 	Source        // the database through the proxy
 	Direct string // its URL without the proxy
@@ -33,7 +32,7 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// NewProxy puts a proxy before a PostgreSQL database until the test ends.
+// NewProxy starts a proxy for a PostgreSQL database until the test ends.
 func NewProxy(t testing.TB, src Source) *Proxy {
 	t.Helper()
 	cfg, err := pgconn.ParseConfig(src.URL)
@@ -57,7 +56,7 @@ func NewProxy(t testing.TB, src Source) *Proxy {
 	return p
 }
 
-// throughProxy is the URL of a database with another place of its server.
+// throughProxy returns the URL of a database with the address of the proxy.
 func throughProxy(t testing.TB, from string, port int) string {
 	t.Helper()
 	u, err := url.Parse(from)
@@ -73,15 +72,14 @@ func throughProxy(t testing.TB, from string, port int) string {
 	return u.String()
 }
 
-// Stall makes the connections of an application silent: they stay open, and
-// nothing is forwarded on them until Resume.
+// Stall stalls the connections of an application: they stay open, and nothing is
+// forwarded until Resume.
 func (p *Proxy) Stall(application string) { p.change(func() { p.stalled = application }) }
 
-// Resume ends Stall. What was held back is forwarded.
+// Resume ends Stall and forwards what was held back.
 func (p *Proxy) Resume() { p.Stall("") }
 
-// GoAway ends all connections and refuses new ones, in the ways in which a
-// server that restarts does.
+// GoAway closes all connections and refuses new ones, as a restarting server does.
 func (p *Proxy) GoAway() {
 	p.change(func() { p.away = true })
 	p.cut()
@@ -115,16 +113,16 @@ func (p *Proxy) serve() {
 	}
 }
 
-// starting is what PostgreSQL answers while it starts.
+// starting is PostgreSQL's response while it starts.
 const starting = "SFATAL\x00VFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00"
 
-// enter notes both ends of a connection, unless the server is away.
+// enter registers both ends of a connection, unless the server is away.
 func (p *Proxy) enter(client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.away {
 		p.refused++
-		if p.refused%2 == 0 { // the other half just ends
+		if p.refused%2 == 0 { // the other half are closed without a response
 			_, _ = client.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(len(starting)+4)), starting...))
 		}
 		return false
@@ -164,7 +162,7 @@ func (p *Proxy) forward(client net.Conn) {
 	back.Wait()
 }
 
-// application is the name that a client gives itself in its first message.
+// application returns the application name from the first message of a client.
 func application(startup []byte) string {
 	_, after, ok := bytes.Cut(startup, []byte("application_name\x00"))
 	if !ok {
@@ -174,7 +172,7 @@ func application(startup []byte) string {
 	return string(name)
 }
 
-// copy forwards one direction until it ends, then ends the other one too.
+// copy forwards one direction until it ends, then closes the other one too.
 func (p *Proxy) copy(to, from net.Conn, name string) {
 	defer to.Close()
 	defer from.Close()
@@ -192,8 +190,8 @@ func (p *Proxy) copy(to, from net.Conn, name string) {
 	}
 }
 
-// EachProxy runs f with a proxy before a PostgreSQL database, when there is a
-// server: SQLite has no connection to lose.
+// EachProxy runs f with a proxy for a PostgreSQL database, if there is a server. SQLite has
+// no connection that can be lost.
 func EachProxy(t *testing.T, f func(t *testing.T, p *Proxy)) {
 	t.Helper()
 	if os.Getenv("TEST_POSTGRES") == "" {

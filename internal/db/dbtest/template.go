@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// runID is the process whose end is the end of the run of tests: the one of
-// TEST_RUN, which starts many test processes with a directory for temporary
-// files of their own, otherwise this one.
+// runID identifies the test run: the process ID in TEST_RUN, which starts many test
+// processes with their own directory for temporary files, or otherwise this process.
 var runID = func() int {
 	if id, err := strconv.Atoi(os.Getenv("TEST_RUN")); err == nil {
 		return id
@@ -20,8 +19,8 @@ var runID = func() int {
 	return os.Getpid()
 }()
 
-// once makes a value in the first test process of a run that asks for it; the
-// others read it from a file. Migrating takes longer than most tests.
+// once creates a value in the first test process of a run; the others read it from a file.
+// Migrating takes longer than most tests.
 func once[T any](name string, make func() (T, error)) (T, error) {
 	if os.Getenv("TEST_RUN") == "" {
 		return make()
