@@ -263,7 +263,7 @@ const continued = "\x00"
 func TestTemplateLines(t *testing.T) {
 	t.Parallel()
 	const most = 140
-	walk(t, "internal/web/templates", ".html", func(path, text string) {
+	check := func(path, text string) {
 		n := 0
 		for line := range strings.Lines(text) {
 			n++
@@ -276,7 +276,10 @@ func TestTemplateLines(t *testing.T) {
 				t.Errorf("%s:%d: the line has a tab, or a space at its end", path, n)
 			}
 		}
-	})
+	}
+	for _, dir := range []string{"internal/web/templates", "internal/openapi/docs", "internal/mail/templates"} {
+		walk(t, dir, ".html", check)
+	}
 }
 
 var (
