@@ -11,12 +11,8 @@ import (
 
 // groupBusy reports whether the resource group has a running job.
 func groupBusy(ctx context.Context, q db.Q, groupID int64) (bool, error) {
-	var one int
-	err := q.QueryRowContext(ctx, `SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID).Scan(&one)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM jobs WHERE resource_group_id = ? AND (status IN ('pending', 'running') OR status = 'canceled' AND canceling) LIMIT 1`, groupID)
 }
 
 // nextInGroup returns the next job of a resource group and its pipeline; 0 if no

@@ -69,9 +69,7 @@ func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head 
 
 // hadHead reports whether a push with this head was recorded.
 func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, error) {
-	var had bool
-	err := q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ?)`, requestID, head).Scan(&had)
-	return had, err
+	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ? LIMIT 1`, requestID, head)
 }
 
 func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {

@@ -14,6 +14,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/repo"
 )
@@ -226,15 +227,9 @@ func (s *Service) recordEnvironment(ctx context.Context, tx *db.Tx, by actor.Act
 }
 
 func (c EnvironmentChange) apply(e *Environment) {
-	set(&e.ExternalURL, c.ExternalURL)
-	set(&e.Description, c.Description)
-	set(&e.Tier, c.Tier)
-}
-
-func set[T any](to, from *T) {
-	if from != nil {
-		*to = *from
-	}
+	patch.Set(&e.ExternalURL, c.ExternalURL)
+	patch.Set(&e.Description, c.Description)
+	patch.Set(&e.Tier, c.Tier)
 }
 
 var (

@@ -175,7 +175,6 @@ func seek(at *int64, size, offset int64, whence int) (int64, error) {
 }
 
 // jobExists reports whether there is a job.
-func jobExists(ctx context.Context, q db.Q, jobID int64) (found bool, err error) {
-	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?)`, jobID).Scan(&found)
-	return found, err
+func jobExists(ctx context.Context, q db.Q, jobID int64) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM jobs WHERE id = ?`, jobID)
 }

@@ -53,12 +53,11 @@ func deleteAllowed(ctx context.Context, tx *db.Tx, projectID int64, column strin
 
 // allowlisted reports whether a project lists another project or a group that contains
 // it.
-func allowlisted(ctx context.Context, q db.Q, projectID int64, source *project.Project) (found bool, err error) {
-	err = q.QueryRowContext(ctx, `
-		SELECT EXISTS (SELECT 1 FROM job_token_allowlist a WHERE a.project_id = ? AND (a.target_project_id = ?
-			OR a.target_namespace_id IN (SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)))`,
-		projectID, source.ID, source.NamespaceID).Scan(&found)
-	return found, err
+func allowlisted(ctx context.Context, q db.Q, projectID int64, source *project.Project) (bool, error) {
+	return db.Exists(ctx, q, `
+		SELECT 1 FROM job_token_allowlist a WHERE a.project_id = ? AND (a.target_project_id = ?
+			OR a.target_namespace_id IN (SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id = ?)) LIMIT 1`,
+		projectID, source.ID, source.NamespaceID)
 }
 
 // directGroups returns the paths of the groups that a user is a direct member of.

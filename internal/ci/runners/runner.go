@@ -12,6 +12,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/patch"
 	"svc/internal/project"
 	"svc/internal/secret"
 	"svc/internal/user"
@@ -123,13 +124,13 @@ type Change struct {
 }
 
 func (c *Change) apply(r *Runner) {
-	set(&r.Description, c.Description)
-	set(&r.Paused, c.Paused)
-	set(&r.Locked, c.Locked)
-	set(&r.RunUntagged, c.RunUntagged)
-	set(&r.ProtectedOnly, c.ProtectedOnly)
-	set(&r.MaximumTimeout, c.MaximumTimeout)
-	set(&r.MaintenanceNote, c.MaintenanceNote)
+	patch.Set(&r.Description, c.Description)
+	patch.Set(&r.Paused, c.Paused)
+	patch.Set(&r.Locked, c.Locked)
+	patch.Set(&r.RunUntagged, c.RunUntagged)
+	patch.Set(&r.ProtectedOnly, c.ProtectedOnly)
+	patch.Set(&r.MaximumTimeout, c.MaximumTimeout)
+	patch.Set(&r.MaintenanceNote, c.MaintenanceNote)
 	if c.Tags != nil {
 		var tags []string
 		for _, tag := range *c.Tags {
@@ -138,12 +139,6 @@ func (c *Change) apply(r *Runner) {
 			}
 		}
 		r.Tags = slices.Compact(slices.Sorted(slices.Values(tags)))
-	}
-}
-
-func set[T any](to, from *T) {
-	if from != nil {
-		*to = *from
 	}
 }
 

@@ -41,8 +41,8 @@ func (r *Files) Update(ctx context.Context, mark string, updates []Update) error
 	return r.syncRefs(updates)
 }
 
-// updateRefs has git do the commands. They end with their own word: without it
-// a part of them, as git gets from a server that is killed, is nothing.
+// updateRefs runs commands of git update-ref. They must end with a commit command, so that
+// incomplete input of a killed server has no effect.
 func (r *Files) updateRefs(ctx context.Context, mark, commands string) error {
 	args := []string{"update-ref", "--no-deref", "--stdin", "-z"}
 	if mark != "" {
@@ -51,8 +51,8 @@ func (r *Files) updateRefs(ctx context.Context, mark, commands string) error {
 	return r.host.Git(ctx, r.dir, "start\x00"+commands+"prepare\x00commit\x00", args...)
 }
 
-// syncRefs makes the names of refs survive a crash: git syncs the files, but
-// not the directories they are renamed in.
+// syncRefs makes the names of refs durable: git syncs the files, but not the directories in
+// which they are renamed.
 func (r *Files) syncRefs(updates []Update) error {
 	var dirs []string
 	for _, u := range updates {
@@ -76,7 +76,7 @@ func (r *Files) SetHead(ctx context.Context, branch string) error {
 	if err := r.Exists(ctx); err != nil {
 		return err
 	}
-	// The lock is the one that git takes. Git itself would not sync the file.
+	// The lock file is that of git. Git itself would not sync HEAD.
 	err := r.writeHead(ctx, branch)
 	if errors.Is(err, fs.ErrExist) {
 		if broken, _ := r.breakLocks(ctx, nil); broken {
@@ -92,7 +92,7 @@ func (r *Files) SetHead(ctx context.Context, branch string) error {
 	return durable.SyncDir(r.dir)
 }
 
-// writeHead makes HEAD name a branch. fs.ErrExist if it is locked.
+// writeHead sets HEAD to a branch. It returns fs.ErrExist if HEAD is locked.
 func (r *Files) writeHead(ctx context.Context, branch string) error {
 	held, err := r.Hold(ctx)
 	if err != nil {
@@ -109,6 +109,7 @@ func (r *Files) writeHead(ctx context.Context, branch string) error {
 	}
 	if err != nil {
 		_ = os.Remove(head + ".lock")
+		return err
 	}
-	return err
+	return durable.SyncDir(r.dir)
 }
