@@ -119,7 +119,7 @@ func (r Repo) Distance(ctx context.Context, from, to string) (ahead, behind int,
 		return 0, 0, err
 	}
 	if _, err := fmt.Sscan(string(out), &behind, &ahead); err != nil {
-		return 0, 0, fmt.Errorf("git rev-list: answer %.50q: %w", out, err)
+		return 0, 0, fmt.Errorf("git rev-list: output %.50q: %w", out, err)
 	}
 	r.engine.cache.put(key, [2]int{behind, ahead}, 0)
 	return ahead, behind, nil

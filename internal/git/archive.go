@@ -212,8 +212,8 @@ func (r Repo) packBzip2(ctx context.Context, program string, w io.Writer, in io.
 	return nil
 }
 
-// keptError is a writer that remembers its error. Without it, a failed write would
-// only show as a bzip2 process killed by a signal.
+// errorWriter is a writer that remembers its error. Without it, a failed write would only
+// show as a bzip2 process killed by a signal.
 type errorWriter struct {
 	w   io.Writer
 	err error

@@ -20,7 +20,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// unpack reads an archive with the standard library, which wrote none of it.
+// unpack reads an archive with the standard library, which did not create it.
 func unpack(t *testing.T, format ArchiveFormat, data []byte) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -133,7 +133,7 @@ func TestArchiveLeavesOut(t *testing.T) {
 	}
 }
 
-// failing takes some bytes and then no more.
+// failing accepts some bytes and then fails.
 type failing struct{ left int }
 
 var errGone = errors.New("the client is gone")

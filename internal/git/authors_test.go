@@ -45,7 +45,7 @@ func TestCountAuthors(t *testing.T) {
 			}
 		}
 	}
-	// One who does not wait gets what there is, and later all.
+	// A caller that does not wait gets the intermediate result, and later the final one.
 	eachNew := newEngine(t, Limits{}).Repo(g.Path)
 	waittest.For(t, "the count", func() bool {
 		c, err := eachNew.CountAuthors(t.Context(), "main", 0)
@@ -54,8 +54,8 @@ func TestCountAuthors(t *testing.T) {
 		}
 		return c.Done && c.Commits == 4
 	})
-	// When the tip moves, only what is new is read: without the old objects the
-	// answer is the same.
+	// When the tip moves, only new commits are read: without the old objects the result is
+	// the same.
 	g.Commit(gittest.Commit{Branch: "main", Author: "Cid <cid@x>", Changes: []gittest.Change{{Path: "new", Content: "x"}}})
 	if c := count(eachNew, "main"); c.Commits != 5 || c.Authors[0].Name != "Cid" {
 		t.Error(c)
@@ -65,8 +65,8 @@ func TestCountAuthors(t *testing.T) {
 	}
 }
 
-// TestCountLinesLimit reaches the time limit of a count of lines. What there is by
-// then is the answer, which is not that of Contributors.
+// TestCountLinesLimit reaches the time limit of a count of lines. The result is partial, and
+// different from that of Contributors.
 func TestCountLinesLimit(t *testing.T) {
 	t.Parallel()
 	_, g := history(t)
@@ -110,7 +110,7 @@ func BenchmarkCountAuthors(b *testing.B) {
 		}
 		return time.Since(began)
 	}
-	log() // the files are read once
+	log() // fills the page cache
 	var ours, theirs, lines time.Duration
 	for b.Loop() {
 		theirs += log()

@@ -70,8 +70,8 @@ func (e *Engine) backendOf(path string) Backend {
 	return nil
 }
 
-// use counts a call on the directories of r until end is called, and brings those
-// that are caches up to date.
+// use counts a call on the directories of r until end is called, and refreshes those that
+// are caches.
 func (r Repo) use(ctx context.Context) (end func(), err error) {
 	end = r.engine.uses.begin(r.dirs())
 	if _, err := r.refresh(ctx); err != nil {
@@ -88,15 +88,15 @@ func (r Repo) Refresh(ctx context.Context) error {
 	return err
 }
 
-// refresh brings the directories of r that are caches up to date.
+// refresh refreshes the directories of r that are caches.
 func (r Repo) refresh(ctx context.Context) (changed bool, err error) {
 	if r.backend != nil {
 		if changed, err = r.backend.Refresh(ctx, r.path); err != nil {
 			return changed, err
 		}
 	}
-	for _, l := range r.lenders {
-		// One that does not exist lends nothing.
+	for _, l := range r.sources {
+		// A repository that does not exist has no objects to share.
 		fetched, err := l.backend.Refresh(ctx, l.path)
 		if err != nil && !errors.Is(err, ErrNoRepository) {
 			return changed, err
@@ -112,17 +112,17 @@ func (r Repo) changes() (n int64) {
 	if r.backend != nil {
 		n = r.backend.Changes(r.path)
 	}
-	for _, l := range r.lenders {
+	for _, l := range r.sources {
 		n += l.backend.Changes(l.path)
 	}
 	return n
 }
 
-// changed brings the directories of r that are caches up to date and reports whether
-// they were changed since there were so many changes: what was not found may be there
-// now. It may have come to another node, or the cache was deleted while it was read.
+// changed refreshes the directories of r that are caches, and reports whether they have
+// changed since the given number of changes. Then an object that was not found may exist now:
+// it was pushed to another node, or the cache was deleted while it was read.
 func (r Repo) changed(ctx context.Context, since int64) (bool, error) {
-	if r.backend == nil && len(r.lenders) == 0 {
+	if r.backend == nil && len(r.sources) == 0 {
 		return false, nil
 	}
 	if _, err := r.refresh(ctx); err != nil {
@@ -131,17 +131,17 @@ func (r Repo) changed(ctx context.Context, since int64) (bool, error) {
 	return r.changes() != since, nil
 }
 
-// lost is the error of a call that did not find what it needs in a cache that was
-// changed meanwhile. It does not wrap err: nothing says that something does not exist.
+// lost returns the error of a call that did not find an object in a cache that changed
+// meanwhile. It does not wrap err, because the object may exist.
 func lost(err error) error {
 	return errs.Unavailable("The cache of the repository changed while it was read. Please try again.").Because(fmt.Errorf("%w: %v", ErrBusy, err))
 }
 
-// present is refresh for directories that do not exist. Others may lack objects of
-// updates by other nodes that this node has not heard of.
+// present is refresh for directories that do not exist. Existing directories may lack objects
+// of updates by other nodes that this node does not know of.
 func (r Repo) present(ctx context.Context) error {
 	missing := r.backend != nil && !r.backend.Present(r.path)
-	for _, l := range r.lenders {
+	for _, l := range r.sources {
 		missing = missing || !l.backend.Present(l.path)
 	}
 	if !missing {

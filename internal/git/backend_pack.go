@@ -12,7 +12,7 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// What a Backend needs of the directories that are its caches.
+// The functions that a Backend needs for its caches.
 
 // Layout writes the files of an empty bare repository to a directory.
 func Layout(dir, branch string) error { return writeLayout(dir, branch) }

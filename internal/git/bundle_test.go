@@ -12,8 +12,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestBundle carries a repository over as one file, which git itself can clone
-// from, and refuses files that are none.
+// TestBundle transfers a repository as one file, which git itself can clone, and refuses
+// invalid files.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, Limits{})
@@ -74,7 +74,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// FuzzReadBundle reads what stands before a pack.
+// FuzzReadBundle reads the header before a pack.
 func FuzzReadBundle(f *testing.F) {
 	f.Add(bundleHead + "\n" + strings.Repeat("ab", 20) + " refs/heads/main\n\nPACK")
 	f.Add(bundleHead + "\n-" + strings.Repeat("ab", 20) + "\n\n")

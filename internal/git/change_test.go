@@ -197,7 +197,7 @@ func TestMerge(t *testing.T) {
 	if d := cmp.Diff([]string{"100644 a 1\n2\n3\n4\nfive\n"}, show(t, r, string(undone.ID))); d != "" {
 		t.Error(d)
 	}
-	// A merge needs to be told which side is the main one.
+	// A merge commit can only be picked with the number of its main parent.
 	for mainline, want := range map[int]string{1: "100644 a one\n2\n3\n4\n5\n", 2: "100644 a 1\n2\n3\n4\nfive\n"} {
 		c, err := r.Revert(t.Context(), MergeOptions{Ours: string(m.ID), Theirs: string(m.ID), Mainline: mainline})
 		if err != nil {
@@ -220,7 +220,7 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The first commit of a history can be picked too.
+	// A root commit can be picked too.
 	if c, err := r.CherryPick(t.Context(), MergeOptions{Ours: "left", Theirs: alone}); err != nil || len(show(t, r, string(c.ID))) != 2 {
 		t.Error(err)
 	}

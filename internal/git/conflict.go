@@ -109,7 +109,7 @@ func (q *quarantine) mergeConflicts(ctx context.Context, ours, theirs OID) (OID,
 	records := strings.Split(out.String(), "\x00")
 	tree, ok := ParseOID(records[0])
 	if !ok {
-		return "", nil, fmt.Errorf("git merge-tree: answer %.100q", records[0])
+		return "", nil, fmt.Errorf("git merge-tree: output %.100q", records[0])
 	}
 	var list []Conflict
 	for _, line := range records[1:] {
@@ -119,7 +119,7 @@ func (q *quarantine) mergeConflicts(ctx context.Context, ours, theirs OID) (OID,
 		info, path, ok := strings.Cut(line, "\t")
 		fields := strings.Fields(info)
 		if !ok || len(fields) != 3 {
-			return "", nil, fmt.Errorf("git merge-tree: answer %.100q", line)
+			return "", nil, fmt.Errorf("git merge-tree: output %.100q", line)
 		}
 		if len(list) == 0 || list[len(list)-1].Path != path {
 			list = append(list, Conflict{Path: path})

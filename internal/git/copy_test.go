@@ -14,8 +14,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestCopy holds that a copy has all refs, their logs, what nothing leads to
-// and what an operator has set.
+// TestCopy checks that a copy has all refs, their reflogs, unreachable objects and the
+// configuration of the operator.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"loose", "packed", "empty"} {
@@ -72,7 +72,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyOfDamaged: a ref that leads nowhere is told of, and nothing is left.
+// TestCopyOfDamaged checks that a broken ref is reported, and that nothing is left behind.
 func TestCopyOfDamaged(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -90,19 +90,19 @@ func TestCopyOfDamaged(t *testing.T) {
 	}
 }
 
-// TestLeave waits for one who reads, and for the quiet after them.
+// TestLeave waits for a reader, and for some time without readers.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	fill(g)
-	if _, err := r.Commit(t.Context(), "main"); err != nil { // a reader rests now
+	if _, err := r.Commit(t.Context(), "main"); err != nil { // a reader is idle now
 		t.Fatal(err)
 	}
 	end := r.engine.uses.begin(r.dirs())
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := r.Leave(short, time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("while somebody reads: %v", err)
+		t.Errorf("during a read: %v", err)
 	}
 	end()
 	if err := r.Leave(t.Context(), 20*time.Millisecond); err != nil {

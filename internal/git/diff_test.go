@@ -121,7 +121,7 @@ func TestDiffRunsOutOfTime(t *testing.T) {
 	if err != nil || !d.TimedOut {
 		t.Fatalf("%+v %v", d, err)
 	}
-	// A partial answer is not remembered.
+	// A partial result is not cached.
 	o.Time = 0
 	d, err = r.Diff(t.Context(), o)
 	if err != nil || d.TimedOut || d.Overflow || len(d.Files) != 3000 || d.Files[2999].Added != 100 {
@@ -148,8 +148,8 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// Histories that were merged crosswise have two merge bases; one of them is
-// chosen, and the comparison is with that.
+// TestDiffWithSeveralBases checks that if a criss-cross merge has two merge bases, one is
+// chosen, and the comparison uses it.
 func TestDiffWithSeveralBases(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -176,15 +176,15 @@ func TestDiffWithSeveralBases(t *testing.T) {
 	if !slices.Equal(paths, want) || string(d.Base) != a && string(d.Base) != z {
 		t.Errorf("base %s, %q, want %q", d.Base, paths, want)
 	}
-	// The first time and later are the same.
+	// Later calls return the same result.
 	again, err := r.Diff(t.Context(), DiffOptions{From: "a", To: "z"})
 	if err != nil || again != d {
 		t.Errorf("again: %v, %v", again, err)
 	}
 }
 
-// TestDiffInPieces reads a comparison as it may come out of a process, in one
-// piece or byte by byte, and finds the same at every limit.
+// TestDiffInPieces parses a comparison in one piece and byte by byte, as a process may write
+// it, and compares the results at every limit.
 func TestDiffInPieces(t *testing.T) {
 	t.Parallel()
 	_, g := open(t)

@@ -36,8 +36,8 @@ func TestDiffLines(t *testing.T) {
 	}
 }
 
-// FuzzDiffLines reads texts of any kind: numbers of both sides only grow within
-// a part, and no line is told twice.
+// FuzzDiffLines parses any text: line numbers only increase within a hunk, and no line is
+// returned twice.
 func FuzzDiffLines(f *testing.F) {
 	f.Add("@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n")
 	f.Add("@@ -0,0 +9223372036854775807 @@\n+a\n+b")

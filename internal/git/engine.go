@@ -171,8 +171,8 @@ type Repo struct {
 	// borrowed are object directories of other repositories whose objects are visible
 	// too.
 	borrowed []string
-	// lenders are the repositories among them whose directories are caches.
-	lenders []Repo
+	// sources are those of them whose directories are caches.
+	sources []Repo
 	// view restricts the visible refs; nil for all.
 	view *view
 }
@@ -209,7 +209,7 @@ func (r Repo) With(other Repo) Repo {
 	view := r
 	view.borrowed = append(append([]string(nil), r.borrowed...), filepath.Join(other.path, "objects"))
 	if other.backend != nil {
-		view.lenders = append(append([]Repo(nil), r.lenders...), other)
+		view.sources = append(append([]Repo(nil), r.sources...), other)
 	}
 	return view
 }

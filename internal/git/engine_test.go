@@ -26,7 +26,7 @@ func newEngine(t testing.TB, l Limits) *Engine {
 	return e
 }
 
-// open gives a new repository twice: for the engine and for the helper.
+// open returns a new repository as a handle of the engine and as a test helper.
 func open(t testing.TB) (Repo, *gittest.Repo) {
 	t.Helper()
 	g := gittest.New(t)
@@ -69,7 +69,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// git must accept the settings that it knows the values of.
+// TestSettingsAreKnown checks that git accepts the settings with a fixed set of values.
 func TestSettingsAreKnown(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -104,7 +104,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 	}
 }
 
-// open2 is open for a test that broke the environment of the helper.
+// open2 is open for a test that changes the environment of the helper.
 func open2(t *testing.T) (Repo, *Engine) {
 	t.Helper()
 	e := newEngine(t, Limits{})
@@ -164,8 +164,7 @@ func TestCorruptObject(t *testing.T) {
 	}
 }
 
-// sleepy is a repository whose git command runs until it is killed, together
-// with its own child.
+// sleepy is a repository whose git command runs until it is killed with its child process.
 func sleepy(t *testing.T, l Limits) (Repo, command, string) {
 	t.Helper()
 	e := newEngine(t, l)
@@ -182,7 +181,7 @@ func wantGone(t *testing.T, pidFile string) {
 		t.Fatal(err)
 	}
 	waittest.For(t, "the child of git ends", func() bool {
-		// A dead child that no one waited for still answers to kill -0.
+		// kill -0 succeeds for a dead child that was not waited for.
 		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
@@ -199,7 +198,7 @@ func TestTimeLimitKillsTheGroup(t *testing.T) {
 			wantGone(t, pid)
 			return
 		}
-		// It was killed before it had a child: on a busy machine that takes longer.
+		// On a busy machine it may be killed before it has a child.
 	}
 }
 
@@ -251,7 +250,7 @@ func TestTooManyProcesses(t *testing.T) {
 	if _, err := r.output(t.Context(), command{args: []string{"version"}}); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
-	// A transfer has places of its own.
+	// Transfers have their own slots.
 	if _, err := r.output(t.Context(), command{work: transfer, args: []string{"version"}}); err != nil {
 		t.Error(err)
 	}
@@ -303,7 +302,7 @@ func TestCheckRef(t *testing.T) {
 	}
 }
 
-// git's own rules are those of git itself.
+// FuzzRefFormat compares our rules for ref names with those of git.
 func FuzzRefFormat(f *testing.F) {
 	for _, s := range []string{"refs/heads/main", "a/b.lock", "a/.b", "a/b..c", "a/b\x7f", "a/b@{", "@", "a/@", "a//b", "/a/b", "a/b/", "a/b.", "a/ b", "a/\\b", "ü/ä", "a/.lock", "a.lock/b"} {
 		f.Add(s)

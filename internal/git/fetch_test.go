@@ -16,9 +16,8 @@ import (
 	"svc/internal/git/pktline"
 )
 
-// watchProcesses makes the engine run git by a script that writes down what
-// was started, and gives the number of starts of a command since the last
-// call.
+// watchProcesses makes the engine run git through a script that records each start. It
+// returns a function that counts the starts of a command since its last call.
 func watchProcesses(t *testing.T, e *Engine) func(name string) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +70,7 @@ func TestClonesShareAPack(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	// Each clone has one process that lists refs; the others make packs.
+	// Each clone has one process that lists refs; the other processes create packs.
 	packs := func(clones int) int { return started("upload-pack") - clones }
 	clones(5)
 	if n := packs(10); n != 1 {
@@ -82,7 +81,7 @@ func TestClonesShareAPack(t *testing.T) {
 	if n := packs(4); n != 2 {
 		t.Errorf("%d packs for two kinds of other clones", n)
 	}
-	// A tag more, which comes along with what it is on.
+	// Another tag, which is sent along with the commit that it points to.
 	s.bare.Git("tag", "-m", "two", "v2", "main~2")
 	dir := filepath.Join(t.TempDir(), "single")
 	s.must("", "clone", "-q", "--single-branch", s.url, dir)
@@ -94,7 +93,7 @@ func TestClonesShareAPack(t *testing.T) {
 	if n := packs(2); n != 2 {
 		t.Errorf("%d packs, want one for each set of tags", n)
 	}
-	// Fetches of what is new are no one else's.
+	// Fetches of new objects are not shared.
 	s.bare.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "new", Content: "1"}}})
 	s.must(dir, "fetch", "-q")
 	if got := s.must(dir, "log", "-1", "--format=%H", "origin/main"); strings.TrimSpace(got) != s.bare.Tip("main") {
@@ -106,7 +105,8 @@ func TestClonesShareAPack(t *testing.T) {
 	s.clean()
 }
 
-// A client learns that its pack could not be made, no matter who had it made.
+// TestCloneOfBrokenPack checks that every client learns that its shared pack could not be
+// created.
 func TestCloneOfBrokenPack(t *testing.T) {
 	t.Parallel()
 	s := serve(t, PushOptions{})
@@ -179,7 +179,7 @@ func TestHiddenIsNotFetched(t *testing.T) {
 			}
 		}
 	}
-	// It is there for who sees it.
+	// It is visible to clients that see the hidden refs.
 	s.mu.Lock()
 	s.o.Hide = nil
 	s.mu.Unlock()
@@ -229,7 +229,7 @@ func TestInquiries(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// A client that only holds the line is let go.
+	// An idle client is disconnected.
 	ctx, cancel := context.WithCancel(t.Context())
 	in, hold := io.Pipe()
 	defer hold.Close()
@@ -296,7 +296,7 @@ func FuzzInquiry(f *testing.F) {
 		if err != nil || q == nil {
 			return
 		}
-		// What git gets means the same.
+		// The request that git gets is equivalent.
 		again, err := readInquiry(bytes.NewReader(q.raw))
 		if err != nil || again.command != q.command || strings.Join(again.args, "\n") != strings.Join(q.args, "\n") {
 			t.Errorf("%q became %q: %v", data, q.raw, err)

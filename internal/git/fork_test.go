@@ -38,7 +38,7 @@ func TestFork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What becomes of the source is of no matter.
+			// The fork does not depend on the source.
 			want := g.Git("for-each-ref", "refs/heads", "refs/tags")
 			if err := os.RemoveAll(g.Path); err != nil {
 				t.Fatal(err)
@@ -55,7 +55,7 @@ func TestFork(t *testing.T) {
 				t.Error(got)
 			}
 			if _, err := os.Stat(filepath.Join(path, "objects/info/alternates")); err == nil {
-				t.Error("it leans on another")
+				t.Error("it depends on another repository")
 			}
 			if form != "empty" {
 				if c, err := f.Commit(t.Context(), "v1"); err != nil || c.Message != "First\n" {
@@ -77,7 +77,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// fill makes branches, an annotated and a light tag, and a ref that is not for
+// fill creates branches, an annotated and a lightweight tag, and a ref that is not copied to
 // forks.
 func fill(g *gittest.Repo) {
 	g.Commit(gittest.Commit{Message: "First\n", Changes: []gittest.Change{{Path: "a", Content: "1"}}})
@@ -88,8 +88,8 @@ func fill(g *gittest.Repo) {
 	g.Git("update-ref", "refs/internal/x", "main")
 }
 
-// A repository that lacks what its refs need is not forked, and nothing is
-// left behind.
+// TestForkOfDamaged checks that a repository with missing objects is not forked, and that
+// nothing is left behind.
 func TestForkOfDamaged(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -98,7 +98,7 @@ func TestForkOfDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// git passes over such a ref in lists, so the fork does.
+	// git skips such a ref in lists, and so does the fork.
 	f, err := r.engine.Fork(t.Context(), r, filepath.Join(dir, "f.git"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestForkOfDamaged(t *testing.T) {
 	if _, err := f.Ref(t.Context(), "refs/heads/broken"); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-	// Objects that are gone behind our back are noticed.
+	// Objects that another program removed are noticed.
 	g.Git("tag", "late", g.Object("blob", "late"))
 	if _, err := r.Ref(t.Context(), "refs/tags/late"); err != nil { // now it is cached
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestNew finds what commits bring that no ref leads to.
+// TestNew finds the objects of commits that are not reachable from a ref.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, Limits{})
@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("found %q, %q and %v", messages, paths, sizes)
 	}
 
-	// What the caller returns ends it, and nothing is new below a ref.
+	// An error of the callback stops the search, and objects reachable from refs are not new.
 	end := errors.New("enough of that")
 	for name, err := range map[string]error{
 		"commits": r.NewCommits(t.Context(), []OID{OID(tip)}, func(*Commit) error { return end }),

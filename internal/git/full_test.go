@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Git says that the disk is full in the same breath in which it calls what it
-// could not write damaged.
+// TestFullDiskIsNoDamage checks that a full disk is not taken for corruption, because git
+// reports both for an object that could not be written.
 func TestFullDiskIsNoDamage(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]error{

@@ -16,7 +16,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// age makes a file, or all in a directory, older than it is.
+// age makes a file, or all files in a directory, appear older.
 func age(t *testing.T, path string, by time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-by)
@@ -98,7 +98,7 @@ func TestHousekeepByNeed(t *testing.T) {
 	}
 	keep("repack", "prune", "commit-graph")
 	big := glob(t, r, "objects/pack/*.bitmap")
-	// Some small ones are joined, and the large one stays.
+	// Several small packs are combined, and the large one is kept.
 	for i := range manyPacks {
 		blob := looseBlob(t, r, fmt.Sprint("small", i))
 		gittest.RunInput(t, r.Path(), strings.NewReader(blob), "pack-objects", "-q", filepath.Join(r.Path(), "objects/pack/pack"))
@@ -113,7 +113,7 @@ func TestHousekeepByNeed(t *testing.T) {
 	}
 }
 
-// looseBlob writes a blob as its own file without a process.
+// looseBlob writes a loose blob without a process.
 func looseBlob(t *testing.T, r Repo, content string) string {
 	t.Helper()
 	q := &quarantine{repo: r, dir: filepath.Join(r.Path(), "objects"), end: func() {}}
@@ -142,7 +142,7 @@ func TestHousekeepLetsGo(t *testing.T) {
 	gittest.RunInput(t, r.Path(), strings.NewReader(packed), "pack-objects", "-q", filepath.Join(r.Path(), "objects/pack/pack"))
 	g.Git("prune-packed")
 	age(t, filepath.Join(r.Path(), "objects", old[:2], old[2:]), 15*24*time.Hour)
-	// What a log still tells of is not let go.
+	// Objects in a reflog are kept.
 	lost := g.Commit(gittest.Commit{Branch: "side", Changes: []gittest.Change{{Path: "b", Content: "2"}}})
 	g.Git("update-ref", "refs/heads/side", lost)
 	if err := r.UpdateRefs(t.Context(), []Update{{Ref: "refs/heads/side", Old: OID(lost), New: OID(g.Tip("main"))}}); err != nil {
@@ -180,7 +180,7 @@ func TestHousekeepLetsGo(t *testing.T) {
 	there(packed, true)
 	there(old, false)
 	there(lost, true)
-	// The age is that of the object, also when it has been packed.
+	// The age of an object is kept when it is packed.
 	full(time.Now().Add(13 * 24 * time.Hour))
 	there(young, true)
 	there(packed, true)
@@ -209,7 +209,7 @@ func TestHousekeepRemovesWhatWasLeft(t *testing.T) {
 		write(t, path, "x")
 		age(t, at(name), 7*time.Hour)
 	}
-	// A pack that still comes in, in a directory that is old, and a lock of now.
+	// A pack that is being received in an old directory, and a fresh lock.
 	now := time.Now()
 	if err := os.Chtimes(at("objects/tmp_objdir-incoming-2/pack/tmp_pack_y"), now, now); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,8 @@ func TestHousekeepRemovesWhatWasLeft(t *testing.T) {
 	}
 }
 
-// What a push or a commit finds there already is young again.
+// TestFoundObjectsBecomeYoung checks that the age of an existing object is reset when a push or
+// a commit needs it.
 func TestFoundObjectsBecomeYoung(t *testing.T) {
 	t.Parallel()
 	r, _ := open(t)
@@ -259,7 +260,7 @@ func TestFoundObjectsBecomeYoung(t *testing.T) {
 	}
 }
 
-// Pushes and reads go on while everything is repacked.
+// TestHousekeepBesideOthers runs pushes and reads while everything is repacked.
 func TestHousekeepBesideOthers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, PushOptions{})
@@ -272,7 +273,7 @@ func TestHousekeepBesideOthers(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			// As it was read by a process that has the old packs open.
+			// Read the ref through a process that has the old packs open.
 			err := s.repo.withReader(context.Background(), func(p *reader) error {
 				_, err := p.info(string(blob.OID))
 				return err

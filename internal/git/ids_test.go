@@ -9,8 +9,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestLogIDs compares the ids with those of the log, before and after it is
-// cached.
+// TestLogIDs compares the IDs with those of Log, before and after the result is cached.
 func TestLogIDs(t *testing.T) {
 	t.Parallel()
 	made := gittest.New(t)
@@ -33,8 +32,8 @@ func TestLogIDs(t *testing.T) {
 	}
 }
 
-// TestRange compares lists with those of git, and the merge base that is known
-// after it with the one that git finds.
+// TestRange compares the result, and the merge base that is cached with it, with those of
+// git.
 func TestRange(t *testing.T) {
 	t.Parallel()
 	g := gittest.New(t)
@@ -51,7 +50,7 @@ func TestRange(t *testing.T) {
 	e := newEngine(t, Limits{})
 	for _, c := range []struct {
 		name, from, to string
-		base           string // that is known then; empty for none
+		base           string // that is cached then; empty for none
 	}{
 		{"forward", root, tip, root},
 		{"forward by a merge", side, tip, side},

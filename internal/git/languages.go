@@ -75,7 +75,7 @@ func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 			head, name, _ := strings.Cut(line[:len(line)-1], "\t")
 			field := strings.Fields(head)
 			if len(field) != 4 {
-				return fmt.Errorf("git ls-tree: answer %.100q: %w", line, object.ErrMalformed)
+				return fmt.Errorf("git ls-tree: output %.100q: %w", line, object.ErrMalformed)
 			}
 			if !strings.HasPrefix(field[0], "100") {
 				continue
@@ -83,7 +83,7 @@ func (r Repo) sizedFiles(ctx context.Context, tree OID) ([]sizedFile, error) {
 			size, err := strconv.ParseInt(field[3], 10, 64)
 			id, ok := ParseOID(field[2])
 			if err != nil || !ok {
-				return fmt.Errorf("git ls-tree: answer %.100q: %w", line, object.ErrMalformed)
+				return fmt.Errorf("git ls-tree: output %.100q: %w", line, object.ErrMalformed)
 			}
 			list = append(list, sizedFile{path: name, id: id, size: size, executable: field[0] == "100755"})
 		}

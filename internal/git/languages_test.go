@@ -15,7 +15,7 @@ func TestLanguages(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
 		name  string
-		files map[string]string // a path that begins with * is executable
+		files map[string]string // a path with a leading * is executable
 		want  map[string]int64
 	}{
 		{"nothing", map[string]string{"README.md": text(100), "data.json": text(100)}, map[string]int64{}},

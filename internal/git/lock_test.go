@@ -13,7 +13,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// hold makes it look as if a process changes refs.
+// hold acquires the lock of a process that changes refs.
 func hold(t *testing.T, repository string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(repository, "svc-writers"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -26,8 +26,8 @@ func hold(t *testing.T, repository string) {
 	}
 }
 
-// TestOldLocks leaves the locks that killed processes leave, while others change
-// refs: old ones stand in no one's way, young ones do.
+// TestOldLocks leaves the locks of killed processes while others change refs: old locks do
+// not block updates, young ones do.
 func TestOldLocks(t *testing.T) {
 	t.Parallel()
 	e, err := git.New(git.Deps{})
@@ -59,7 +59,7 @@ func TestOldLocks(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// A deletion needs every one of the locks.
+				// A deletion needs all of the locks.
 				err := e.Repo(made.Path).UpdateRefs(t.Context(), []git.Update{{Ref: "refs/heads/main", Old: first, New: git.ZeroOID}})
 				if old && err != nil {
 					t.Errorf("behind an old lock: %v", err)
@@ -97,8 +97,7 @@ func TestOldHeadLock(t *testing.T) {
 	}
 }
 
-// TestReclaim waits for a process that another server left, and removes its
-// locks.
+// TestReclaim waits for a process that another server has left, and removes its locks.
 func TestReclaim(t *testing.T) {
 	t.Parallel()
 	e, err := git.New(git.Deps{})
@@ -119,7 +118,7 @@ func TestReclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The shell is ours, what it starts is not, as after a kill.
+	// The shell is our child, but its child is not, as after a kill.
 	marker := filepath.Join(t.TempDir(), "done")
 	cmd := exec.Command("sh", "-c", `(exec >/dev/null 2>&1; cd "$0" && sleep 0.3 && touch "$1") & echo started`, made.Path, marker)
 	if out, err := cmd.Output(); err != nil || string(out) != "started\n" {

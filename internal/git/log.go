@@ -138,7 +138,7 @@ func (r Repo) Count(ctx context.Context, o LogOptions) (int, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	if err != nil {
-		return 0, fmt.Errorf("git rev-list: answer %.50q: %w", out, err)
+		return 0, fmt.Errorf("git rev-list: output %.50q: %w", out, err)
 	}
 	if fixed {
 		r.engine.cache.put(key, n, 0)

@@ -169,7 +169,7 @@ func TestAncestry(t *testing.T) {
 	if refs, err := r.Contains(t.Context(), "topic", Heads, 1); err != nil || len(refs) != 1 {
 		t.Error(refs, err)
 	}
-	// The answer is kept until a ref changes.
+	// The result is cached until a ref changes.
 	tip, err := r.Ref(t.Context(), Heads+"topic")
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestStatsAndContributors(t *testing.T) {
 		}
 		return c
 	}
-	// Each commit is of some week, whichever part of the history was known.
+	// Each commit belongs to a week, whichever part of the history was cached.
 	weekless := func(list []Contributor) []Contributor {
 		t.Helper()
 		list = slices.Clone(list)
@@ -249,7 +249,7 @@ func TestStatsAndContributors(t *testing.T) {
 	if d := cmp.Diff(want, weekless(sum("main"))); d != "" {
 		t.Error(d)
 	}
-	// Without what is known of the older part the answer is the same.
+	// Without the cached older part the result is the same.
 	eachNew := newEngine(t, Limits{}).Repo(g.Path)
 	if c, err := eachNew.Contributors(t.Context(), "main"); err != nil || cmp.Diff(want, weekless(c)) != "" {
 		t.Error(c, err)
@@ -281,7 +281,7 @@ func TestLastCommits(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	// A file that is called like a commit, and one with a line break.
+	// A file named like a commit ID, and one with a newline.
 	odd := []string{string(ZeroOID), "a\nb"}
 	id := g.Commit(gittest.Commit{Branch: "odd", Root: true, Changes: []gittest.Change{{Path: odd[0], Content: "1"}, {Path: odd[1], Content: "1"}}})
 	last, err := r.LastCommits(t.Context(), "odd", "", odd)
@@ -325,8 +325,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestCommitsThere reads the commits that are there among ids of all sorts, in
-// more than one round of questions.
+// TestCommitsThere reads the existing commits among IDs of all kinds, in several batches.
 func TestCommitsThere(t *testing.T) {
 	t.Parallel()
 	r, g := history(t)
@@ -336,7 +335,7 @@ func TestCommitsThere(t *testing.T) {
 		ids = append(ids, OID(fmt.Sprintf("%040x", i+1)))
 	}
 	ids = append(ids, topic)
-	for range 2 { // then they are known
+	for range 2 { // then they are cached
 		list, err := r.CommitsThere(t.Context(), ids)
 		if err != nil {
 			t.Fatal(err)

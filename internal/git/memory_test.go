@@ -8,7 +8,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// zeros is an endless file.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -24,7 +24,7 @@ func TestGitProcessMemory(t *testing.T) {
 	}
 	t.Cleanup(e.Close)
 	r := e.Repo(gittest.New(t).Path)
-	// Below its threshold git reads a file whole.
+	// Files below the threshold are read into memory.
 	c := command{args: []string{"-c", "core.bigFileThreshold=4g", "hash-object", "--stdin"}, in: io.LimitReader(zeros{}, 512<<20)}
 	if _, err := r.output(t.Context(), c); !errors.Is(err, ErrMemory) || !errors.Is(err, ErrTooLarge) {
 		t.Error(err)

@@ -206,7 +206,7 @@ func (q *quarantine) mergeTree(ctx context.Context, ours, theirs OID) (OID, erro
 	}
 	tree, ok := ParseOID(field[0])
 	if !ok {
-		return "", fmt.Errorf("git merge-tree: answer %.100q", field[0])
+		return "", fmt.Errorf("git merge-tree: output %.100q", field[0])
 	}
 	return tree, nil
 }

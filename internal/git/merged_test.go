@@ -23,7 +23,7 @@ func TestMergedAsGit(t *testing.T) {
 			side := raw.Commit(gittest.Commit{Branch: fmt.Sprintf("merged/%d", i), Parents: []string{ids[i-2]}, Message: "side"})
 			c.Parents = []string{ids[i-1], side}
 		}
-		if i%5 == 4 { // the clock of some is wrong
+		if i%5 == 4 { // some have a wrong clock
 			raw.Commit(gittest.Commit{Branch: fmt.Sprintf("open/%d", i), Parents: []string{ids[i/2]}, Seconds: int64(1_600_000_000 + i*9_000_000)})
 		}
 		ids = append(ids, raw.Commit(c))
@@ -35,7 +35,7 @@ func TestMergedAsGit(t *testing.T) {
 	raw.Git("pack-refs", "--all")
 	raw.Git("tag", "-a", "-m", "note", "v3", ids[5])
 	raw.Git("update-ref", "refs/heads/loose/merged", ids[6])
-	raw.Git("update-ref", "refs/heads/merged/3", "open/4") // loose above packed
+	raw.Git("update-ref", "refs/heads/merged/3", "open/4") // a loose ref over a packed one
 	raw.Git("update-ref", "-d", "refs/heads/merged/10")
 	r := newEngine(t, Limits{}).Repo(raw.Path)
 
@@ -56,7 +56,7 @@ func TestMergedAsGit(t *testing.T) {
 			}
 			got = append(got, fmt.Sprintf("%s %s %s", ref.ID, ref.Name, peeled))
 		}
-		// git 2.39 peels one level here, so tags of tags are asked for themselves.
+		// git 2.39 peels only one level here, so tags of tags are resolved separately.
 		var want []string
 		for line := range strings.Lines(raw.Git("for-each-ref", "--format=%(objectname) %(refname) %(objecttype)", place)) {
 			part := strings.Fields(line)
@@ -78,7 +78,7 @@ func TestMergedAsGit(t *testing.T) {
 	for _, into := range []string{"main", "main~20", "open/34", ids[0]} {
 		head := OID(raw.Git("rev-parse", into))
 		want := strings.Fields(raw.Git("for-each-ref", "--format=%(refname)", "--merged="+string(head)))
-		for _, again := range []bool{false, true} { // what is known is the same
+		for _, again := range []bool{false, true} { // also from the cache
 			targets := make([]OID, len(refs))
 			for i, ref := range refs {
 				targets[i] = ref.Target

@@ -76,8 +76,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A ref that others move is seen at once, packed or loose, and so are objects
-// that come after the readers have started.
+// TestReadersSeeNewThings checks that a ref that another process moves is seen at once, packed
+// or loose, and so are objects created after the readers have started.
 func TestReadersSeeNewThings(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -155,7 +155,8 @@ func TestOpenIsLeftHalfRead(t *testing.T) {
 	waittest.For(t, "the processes are gone", func() bool { return r.engine.transfers.Held() == 0 })
 }
 
-// One repository never sees what only another has, though they share a cache.
+// TestScopes checks that a repository does not see objects of another one through the shared
+// cache.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	a, ga := open(t)
@@ -206,7 +207,8 @@ func TestReaderIsReplaced(t *testing.T) {
 	}
 }
 
-// A caller that leaves in the middle of an answer takes the process with it.
+// TestCanceledReadPoisonsNothing checks that the process of a caller that leaves in the middle of
+// a response is not reused.
 func TestCanceledReadPoisonsNothing(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -277,7 +279,7 @@ func TestTree(t *testing.T) {
 		{Path: "a", Content: "1"}, {Path: "b/c", Content: "1"}, {Path: "b/d/e", Content: "1", Mode: "100755"}, {Path: "b.x", Content: "1"},
 		{Path: "b-x", Content: "1"}, {Path: "link", Content: "a", Mode: "120000"}, {Path: "mod", Content: sub, Mode: "160000"}, {Path: "ü/z", Content: "1"},
 	}})
-	// git's own list is the judge of the order.
+	// git's own list defines the order.
 	want := strings.Split(g.Git("-c", "core.quotePath=false", "ls-tree", "-r", "-t", "-z", "--format=%(objectmode) %(objecttype) %(objectname) %(path)", "main"), "\x00")
 	want = want[:len(want)-1]
 	show := func(list []Entry) []string {
@@ -374,13 +376,13 @@ func TestCacheKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// What is asked for as something else does not spoil the answers after it,
-// whether it is read to its end or not.
+// TestReadOfAnotherType checks that reading an object as another type does not affect later
+// reads, whether its content was consumed or not.
 func TestReadOfAnotherType(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	tip := g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
-	// What they hold looks like an answer.
+	// Their content looks like a response.
 	forged := strings.Replace(g.Git("cat-file", "commit", tip)+"\n", "Change things", "Forged things", 1)
 	answer := fmt.Sprintf("%s commit %d\n%s\n", tip, len(forged), forged)
 	small, large := OID(g.Object("blob", answer)), OID(g.Object("blob", answer+strings.Repeat("large", MaxObject)))

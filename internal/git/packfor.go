@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// PackFor writes a pack with what some objects lead to and others do not, all of which
-// must exist, for another repository that has the latter.
+// PackFor writes a pack with the objects that are reachable from want and not from have, all
+// of which must exist, for another repository that has the latter.
 func (r Repo) PackFor(ctx context.Context, w io.Writer, want, have []OID) error {
 	var in strings.Builder
 	for _, id := range want {

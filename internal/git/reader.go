@@ -110,7 +110,7 @@ func (p *reader) header(name string) (Info, error) {
 			return Info{OID: id, Type: Type(part[1]), Size: size}, nil
 		}
 	}
-	return Info{}, fmt.Errorf("%w: answer %.100q", errBroken, line)
+	return Info{}, fmt.Errorf("%w: output %.100q", errBroken, line)
 }
 
 // end stops the process and returns the end of its stderr.

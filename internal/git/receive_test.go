@@ -25,7 +25,7 @@ func unzip(q *http.Request) io.Reader {
 	return z
 }
 
-// raw sends a push that no real client would.
+// raw sends a push that no git client would send.
 func raw(t *testing.T, r Repo, o PushOptions, lines []string, pack string) (string, *Push, error) {
 	t.Helper()
 	o.Stateless = true
@@ -56,13 +56,13 @@ func TestHostilePush(t *testing.T) {
 		}
 		return string(out)
 	}
-	// A second repository that has only the first commit.
+	// A second repository with only the first commit.
 	other := gittest.New(t)
 	h := r.engine.Repo(other.Path)
 	other.Git("fetch", "-q", g.Path, base+":refs/heads/main")
 	tree, blob := g.Git("rev-parse", tip+"^{tree}"), g.Git("rev-parse", tip+":a")
 	whole, partial := pack(tip, tree, blob), pack(tip, tree)
-	// A commit that is there, but not its tree; and a pack with nothing in it.
+	// A commit whose tree is missing, and an empty pack.
 	torn := other.Object("commit", "tree "+tree+"\nauthor A <a@x> 5 +0000\ncommitter A <a@x> 5 +0000\n\ntorn\n")
 	empty := pack()
 	zero := string(ZeroOID)
@@ -125,7 +125,7 @@ func TestMalformedPush(t *testing.T) {
 	}
 }
 
-// A client that leaves while it sends leaves nothing behind.
+// TestPushIsBrokenOff checks that a client that disconnects while sending leaves nothing behind.
 func TestPushIsBrokenOff(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -145,8 +145,8 @@ func TestPushIsBrokenOff(t *testing.T) {
 	s.clean()
 }
 
-// A client that is still sending when git has given up is heard to its end, so
-// that it can be told why.
+// TestFeedIsDrained checks that the input of a client is read to its end after git has given
+// up, so that the client reads the reason.
 func TestFeedIsDrained(t *testing.T) {
 	t.Parallel()
 	in, client := io.Pipe()

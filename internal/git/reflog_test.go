@@ -52,7 +52,7 @@ func TestWasAt(t *testing.T) {
 	if err != nil || !strings.Contains(string(log), " svc <svc@localhost> ") {
 		t.Errorf("%q, %v", log, err)
 	}
-	// The log goes with its ref and is not in the way of names below it.
+	// The reflog is deleted with its ref, and does not block names below it.
 	move("refs/heads/a/b", ZeroOID, ids[0])
 	move("refs/heads/a/b", ids[0], ZeroOID)
 	check("refs/heads/a/b", ids[0], false)

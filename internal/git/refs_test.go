@@ -121,8 +121,8 @@ func TestBrokenRefsHideNoOthers(t *testing.T) {
 	}
 }
 
-// A ref that was made before a reader begins is never missed, though refs are
-// packed all the time.
+// TestRefsAreNeverMissed checks that a ref that exists when a read begins is always found while
+// refs are being packed.
 func TestRefsAreNeverMissed(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)

@@ -8,7 +8,7 @@ import (
 	"svc/internal/git/refstore/refstoretest"
 )
 
-// TestRefFiles runs the tests of all forms of refs on files.
+// TestRefFiles runs the common tests of refstore.Store on Files.
 func TestRefFiles(t *testing.T) {
 	t.Parallel()
 	refstoretest.Run(t, func(t *testing.T) refstoretest.Fixture {

@@ -18,8 +18,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestMain lets the test binary stand in for the ssh program: it connects git
-// with the server of the test that started it.
+// TestMain lets the test binary replace the ssh program: it connects git with the server of
+// the test that started it.
 func TestMain(m *testing.M) {
 	if socket := os.Getenv("GIT_TEST_SOCKET"); socket != "" {
 		conn, err := net.Dial("unix", socket)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// server serves one repository over HTTP and over a conversation.
+// server serves one repository over HTTP and over a bidirectional connection.
 type server struct {
 	t    testing.TB
 	repo Repo
@@ -173,7 +173,7 @@ func (s *server) faults() error {
 	return err
 }
 
-// git runs git as a client and gives all that it says.
+// git runs git as a client and returns its output.
 func (s *server) git(dir string, args ...string) (string, error) {
 	cmd := gittest.Command(dir, args...)
 	cmd.Env = append(cmd.Env, s.env...)
@@ -190,12 +190,12 @@ func (s *server) must(dir string, args ...string) string {
 	return out
 }
 
-// urls are the two ways to the repository.
+// urls returns the URLs of the repository for both protocols.
 func (s *server) urls() map[string]string {
 	return map[string]string{"http": s.url, "ssh": "ssh://host/repo.git"}
 }
 
-// work is a clone in which to make commits.
+// work creates a clone to commit in.
 func (s *server) work(name string) string {
 	s.t.Helper()
 	dir := filepath.Join(s.t.TempDir(), name)
@@ -301,20 +301,20 @@ func TestPush(t *testing.T) {
 		if s.bare.Tip("refs/heads/"+way) != id || s.bare.Tip("refs/tags/t-"+way) != id {
 			t.Errorf("%s: not there", way)
 		}
-		// Some go, some do not.
+		// Some changes are made, some are refused.
 		second := s.commit(dir, "b", way)
 		out, err := s.git(dir, "push", url, "HEAD:"+way, "HEAD:locked")
 		if err == nil || !strings.Contains(out, "[remote rejected] HEAD -> locked (this branch is protected)") || s.bare.Tip("refs/heads/"+way) != second {
 			t.Errorf("%s: %v %s", way, err, out)
 		}
-		// All or nothing.
+		// Atomic.
 		s.commit(dir, "c", way)
 		out, err = s.git(dir, "push", "--atomic", url, "HEAD:"+way, "HEAD:locked")
 		if err == nil || !strings.Contains(out, "atomic push failed") || s.bare.Tip("refs/heads/"+way) != second {
 			t.Errorf("%s: %v %s", way, err, out)
 		}
 		s.must(dir, "push", "-q", "--atomic", url, "HEAD:"+way, "HEAD:refs/heads/other-"+way)
-		// Back, away, and nothing to do.
+		// Force push, deletion, and nothing to do.
 		s.must(dir, "push", "-q", "--force", url, id+":"+way)
 		if s.bare.Tip("refs/heads/"+way) != id {
 			t.Errorf("%s: not forced", way)
@@ -324,7 +324,7 @@ func TestPush(t *testing.T) {
 			t.Errorf("%s: not deleted", way)
 		}
 		s.must(dir, "push", url, id+":"+way)
-		// Many objects come as a pack that stays one, thin ones are made whole.
+		// Many objects are kept as a pack, and thin packs are completed.
 		for i := range 150 {
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d", way, i)), []byte(strings.Repeat(fmt.Sprintln(i), 100)), 0o600); err != nil {
 				t.Fatal(err)
@@ -348,7 +348,7 @@ func TestPush(t *testing.T) {
 		t.Error(err)
 	}
 	if len(checked) == 0 || len(s.pushes) == 0 {
-		t.Error("nobody was asked")
+		t.Error("Check was not called")
 	}
 	s.clean()
 }
@@ -387,7 +387,7 @@ func TestPushIsRefused(t *testing.T) {
 		check = func(*Push) error { return wrong }
 		expect("a fault", "(internal error)", wrong, "HEAD:main")
 		check = func(p *Push) error {
-			// Someone else is faster.
+			// Another push wins the race.
 			s.bare.Git("update-ref", "refs/heads/race", base)
 			return nil
 		}
@@ -404,7 +404,7 @@ func TestPushIsRefused(t *testing.T) {
 		s.commit(dir, "big", string(random))
 		expect("too much", "pack exceeds maximum allowed size", ErrTooLarge, "HEAD:main")
 		s.must(dir, "reset", "-q", "--hard", "HEAD~1")
-		// What fsck does not like.
+		// Objects that fsck refuses.
 		tree := gittest.RunInput(t, dir, strings.NewReader("100644 .git\x00"+strings.Repeat("\x01", 20)), "hash-object", "-w", "--literally", "-t", "tree", "--stdin")
 		bad := gittest.RunInput(t, dir, strings.NewReader("tree "+tree+"\nauthor A <a@x> 5 +0000\ncommitter A <a@x> 5 +0000\n\nbad\n"), "hash-object", "-w", "-t", "commit", "--stdin")
 		out, err := s.git(dir, "push", url, bad+":refs/heads/bad")

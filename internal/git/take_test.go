@@ -7,7 +7,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestTake copies what a repository lacks of another, and nothing else.
+// TestTake copies only the objects that a repository lacks.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, Limits{})

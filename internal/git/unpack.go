@@ -37,7 +37,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 		p.o.Flows()
 	}
 	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
-	// The index of a pack tells which objects the client sent.
+	// The index of a pack lists the objects that the client sent.
 	if count := binary.BigEndian.Uint32(head[8:]); count >= unpackLimit || count > 0 && p.unseen != nil {
 		args = []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + leniency}
 	}

@@ -14,7 +14,7 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// holdRefs holds the lock that a process holds while it may have locked refs.
+// holdRefs holds the lock of a process that may have locked refs.
 func holdRefs(t *testing.T, path string) (release func()) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(path, refstore.WritersFile), os.O_CREATE|os.O_RDWR, 0o600)
@@ -28,8 +28,8 @@ func holdRefs(t *testing.T, path string) (release func()) {
 	return func() { refstore.Unlock(f) }
 }
 
-// TestLocksOfDeadProcesses leaves locks that nobody holds: they stand in no one's
-// way, whatever their age. Those of a living process do.
+// TestLocksOfDeadProcesses checks that locks of dead processes do not block updates, whatever
+// their age, and that those of a running process do.
 func TestLocksOfDeadProcesses(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []string{"refs/heads/main.lock", "HEAD.lock", "packed-refs.lock", "packed-refs.new"} {
@@ -41,7 +41,7 @@ func TestLocksOfDeadProcesses(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(g.Path, lock), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// A deletion needs every one of the locks.
+			// A deletion needs all of the locks.
 			gone := []Update{{Ref: Heads + "main", Old: tip, New: ZeroOID}}
 			release := holdRefs(t, g.Path)
 			if err := r.UpdateRefs(t.Context(), gone); err == nil {
@@ -55,8 +55,8 @@ func TestLocksOfDeadProcesses(t *testing.T) {
 	}
 }
 
-// TestLockOutlivesServer kills a process that had started another one with the
-// lock: the child still has it.
+// TestLockOutlivesServer kills a process whose child has inherited the lock: the child still
+// holds it.
 func TestLockOutlivesServer(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
@@ -101,8 +101,8 @@ func TestLockOutlivesServer(t *testing.T) {
 	}
 }
 
-// TestHousekeepOnOneNode refuses housekeeping while another process does it, and
-// removes what a dead one left.
+// TestHousekeepOnOneNode refuses housekeeping while another process does it, and removes the
+// locks of a dead process.
 func TestHousekeepOnOneNode(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)

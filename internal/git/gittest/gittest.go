@@ -15,7 +15,7 @@ import (
 // Repo is a bare repository in a directory of the test.
 type Repo struct {
 	Path string
-	// Around is called for each use of the repository, which run does; may be nil.
+	// Around is called for each use of the repository, and must call run; may be nil.
 	Around func(run func())
 	t      testing.TB
 }
@@ -36,11 +36,11 @@ func New(t testing.TB) *Repo {
 	return r
 }
 
-// At is a helper for a repository that exists already.
+// At returns a helper for an existing repository.
 func At(t testing.TB, path string) *Repo { return &Repo{Path: path, t: t} }
 
-// Git runs git in the repository and gives its output without the space
-// around it. The test ends if git fails.
+// Git runs git in the repository and returns its trimmed output. The test ends if git
+// fails.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	var out string
@@ -48,8 +48,8 @@ func (r *Repo) Git(args ...string) string {
 	return out
 }
 
-// Env is the environment in which the helpers run git: no configuration of
-// the user's, a fixed identity and time.
+// Env returns the environment of the helpers: no user configuration, and a fixed identity
+// and time.
 func Env() []string {
 	return append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C", "TZ=UTC",
 		"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
@@ -57,7 +57,7 @@ func Env() []string {
 		"GIT_COMMITTER_NAME=Cole Committer", "GIT_COMMITTER_EMAIL=cole@example.com", "GIT_COMMITTER_DATE=1700000100 +0000")
 }
 
-// Command is git in a directory, with the environment of Env.
+// Command returns a git command in a directory, with the environment of Env.
 func Command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -65,14 +65,13 @@ func Command(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run runs git in a directory and gives its output without the space around
-// it. The test ends if git fails.
+// Run runs git in a directory and returns its trimmed output. The test ends if git fails.
 func Run(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	return RunInput(t, dir, nil, args...)
 }
 
-// RunInput is Run with something to read for git.
+// RunInput is Run with standard input.
 func RunInput(t testing.TB, dir string, in io.Reader, args ...string) string {
 	t.Helper()
 	cmd := Command(dir, args...)
@@ -84,16 +83,15 @@ func RunInput(t testing.TB, dir string, in io.Reader, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// Change is what a commit does to a path.
+// Change is a change to a path in a commit.
 type Change struct {
 	Path    string
 	Content string
-	Mode    string // 100644 unless it is given
+	Mode    string // default: 100644
 	Delete  bool
 }
 
-// Commit is a commit to be made. Fields that are empty have their own meaning
-// or a fixed value.
+// Commit is a commit to create. Empty fields have default values.
 type Commit struct {
 	Branch  string // main
 	Parents []string
@@ -104,8 +102,8 @@ type Commit struct {
 	Changes []Change
 }
 
-// Commit makes a commit on a branch and gives its id. The first parent is the
-// tip of the branch, if it exists, unless Parents names others.
+// Commit creates a commit on a branch and returns its ID. The first parent is the tip of the
+// branch, if it exists, unless Parents names others.
 func (r *Repo) Commit(c Commit) string {
 	r.t.Helper()
 	var b bytes.Buffer
@@ -124,7 +122,7 @@ func (r *Repo) Commit(c Commit) string {
 	return r.Tip(ref)
 }
 
-// Tip is the id that a ref has; empty when there is no such ref.
+// Tip returns the ID of a ref; empty if the ref does not exist.
 func (r *Repo) Tip(ref string) string {
 	var out []byte
 	var err error
@@ -135,7 +133,7 @@ func (r *Repo) Tip(ref string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Import feeds a stream to git fast-import.
+// Import passes a stream to git fast-import.
 func (r *Repo) Import(stream io.Reader) {
 	r.t.Helper()
 	r.use(func() {
@@ -182,14 +180,13 @@ func writeCommit(b *bytes.Buffer, ref string, c Commit) {
 	b.WriteString("\n")
 }
 
-// quote writes a path as fast-import reads it.
+// quote quotes a path for fast-import.
 func quote(path string) string {
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	return `"` + r.Replace(path) + `"`
 }
 
-// Object stores an object of any type and content, well formed or not, and
-// gives its id.
+// Object stores an object of any type and content, valid or not, and returns its ID.
 func (r *Repo) Object(kind, content string) string {
 	r.t.Helper()
 	var id string

@@ -9,20 +9,19 @@ import (
 	"testing"
 )
 
-// Size says how large a generated repository is.
+// Size is the size of a generated repository.
 type Size struct {
 	Commits int
-	Files   int // at the end
-	Lines   int // of a file; 40 when 0
-	Authors int // 20 when 0
+	Files   int // in the last commit
+	Lines   int // lines per file; default: 40
+	Authors int // default: 20
 }
 
 // Large is the size of the repository that benchmarks use.
 var Large = Size{Commits: 20_000, Files: 5_000}
 
-// Generate makes a repository with a line of commits on main. The first adds
-// all files, the others change one to three of them. It is the same each
-// time.
+// Generate creates a repository with a linear history on main. The first commit adds all
+// files, the others change one to three of them. The result is always the same.
 func Generate(t testing.TB, s Size) *Repo {
 	t.Helper()
 	r := New(t)
@@ -45,7 +44,7 @@ func Generate(t testing.TB, s Size) *Repo {
 	return r
 }
 
-// Stream writes what Generate gives to git fast-import.
+// Stream writes the repository of Generate in the format of git fast-import.
 func Stream(to io.Writer, s Size) error {
 	if s.Lines == 0 {
 		s.Lines = 40
@@ -75,14 +74,14 @@ func Stream(to io.Writer, s Size) error {
 	return w.Flush()
 }
 
-// Path is the path of a file by its number: 25 files to a directory, and 20
-// directories to each above.
+// Path returns the path of a file by its number: 25 files per directory, and 20 directories
+// in each parent.
 func Path(file int) string {
 	return fmt.Sprintf("dir%02d/sub%02d/file%04d.txt", file/500, file/25%20, file)
 }
 
-// writeFile writes a file most of whose lines depend on its number alone, so
-// that a change is a few lines.
+// writeFile writes a file most of whose lines depend only on its number, so that a change
+// affects few lines.
 func writeFile(w io.Writer, rnd *rand.Rand, file, commit, lines int) {
 	var text []byte
 	same := rand.New(rand.NewPCG(uint64(file), 7))

@@ -42,7 +42,7 @@ func (p *place) has(dirs []string, name string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return slices.Contains(p.dirs, d) }) || p.name.MatchString(name)
 }
 
-// said is what attributes say: nothing, no or yes.
+// said is the value of an attribute: unspecified, unset or set.
 type said int8
 
 const (
@@ -51,14 +51,14 @@ const (
 	yes
 )
 
-// Attributes is what the attributes in a tree say about a file.
+// Attributes are the attributes of a file.
 type Attributes struct {
 	Language                                     string
 	vendored, generated, documentation, detected said
 }
 
-// Excluded reports whether a file does not count, whatever its language is:
-// others wrote it, it is generated, or it is documentation.
+// Excluded reports whether a file is excluded from statistics, whatever its language is: it
+// is vendored, generated or documentation.
 func (a Attributes) Excluded(path string) bool {
 	dirs := strings.Split(path, "/")
 	name := dirs[len(dirs)-1]
@@ -69,21 +69,21 @@ func (a Attributes) Excluded(path string) bool {
 		a.documentation == unsaid && documentPlace.has(dirs, name)
 }
 
-// Counts reports whether a file counts. language is whether its language does.
+// Counts reports whether a file is counted. language reports whether its language is.
 func (a Attributes) Counts(language bool) bool {
 	return a.detected == yes || a.detected == unsaid && language
 }
 
-// attributeRule is a line of a .gitattributes.
+// attributeRule is a line of a .gitattributes file.
 type attributeRule struct {
 	dir     string // of the file it is in, with a slash; empty at the root
 	pattern *regexp.Regexp
-	whole   bool // the pattern is about the path and not the name
+	whole   bool // the pattern matches the path, not only the name
 	apply   []func(*Attributes)
 }
 
-// Rules are the lines of all .gitattributes files of a tree that are about
-// languages.
+// Rules are the lines of all .gitattributes files of a tree that contain linguist
+// attributes.
 type Rules []attributeRule
 
 // Of returns the attributes of a path. Later lines and deeper files override
@@ -107,9 +107,8 @@ func (rules Rules) Of(path string) Attributes {
 	return a
 }
 
-// Add adds the lines of a .gitattributes file. dir is its directory, with a slash
-// at the end; empty at the root. The file of a directory is added before those
-// below it.
+// Add adds the lines of a .gitattributes file. dir is its directory with a trailing slash;
+// empty at the root. Files of parent directories must be added first.
 func (rules *Rules) Add(dir, content string) {
 	for line := range strings.Lines(content) {
 		if rule, ok := parseAttributes(dir, line); ok {
@@ -118,8 +117,7 @@ func (rules *Rules) Add(dir, content string) {
 	}
 }
 
-// parseAttributes reads a line of gitattributes(5), if it is related to
-// languages.
+// parseAttributes parses a line of gitattributes(5) if it contains linguist attributes.
 func parseAttributes(dir, line string) (attributeRule, bool) {
 	line = strings.TrimSpace(line)
 	if !strings.Contains(line, "linguist-") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[attr]") || strings.HasPrefix(line, "!") {
@@ -148,7 +146,7 @@ func parseAttributes(dir, line string) (attributeRule, bool) {
 	return rule, err == nil
 }
 
-// parseLinguist reads "linguist-vendored", "-linguist-vendored",
+// parseLinguist parses "linguist-vendored", "-linguist-vendored",
 // "linguist-vendored=false" or "!linguist-vendored".
 func parseLinguist(word string) func(*Attributes) {
 	value := yes
@@ -179,7 +177,7 @@ func parseLinguist(word string) func(*Attributes) {
 	return nil
 }
 
-// globPattern turns a pattern of gitignore(5) into a regular expression.
+// globPattern converts a pattern of gitignore(5) to a regular expression.
 func globPattern(glob string) string {
 	var b strings.Builder
 	b.WriteString("(?s)^")

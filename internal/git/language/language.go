@@ -1,17 +1,17 @@
-// Package language finds the programming language of files by their names, and
-// reads the attributes of Git that override it.
+// Package language detects the programming language of files by their names, and reads the
+// git attributes that override it.
 package language
 
 import "strings"
 
-// Index finds languages by names of files and by first lines.
+// Index finds languages by file names and by shebang lines.
 type Index struct {
 	names      map[string]*Language // in lower case
 	extensions map[string]*Language
 	files      map[string]*Language
 	programs   map[string]*Language
-	others     map[*Language]bool // those that do not count by themselves
-	headers    *Language          // of C or one of its kin, until it is settled
+	others     map[*Language]bool // those that are not counted by default
+	headers    *Language          // stands for .h files until Settle decides their language
 }
 
 // NewIndex returns the index of all languages.
@@ -39,12 +39,10 @@ func NewIndex() *Index {
 	return x
 }
 
-// Counts reports whether a language counts by itself: languages of data and prose
-// do not.
+// Counts reports whether a language is counted by default: data and prose are not.
 func (x *Index) Counts(l *Language) bool { return !x.others[l] }
 
-// Named finds a language by its name, in which attributes have a dash for a
-// space.
+// Named returns a language by its name. In attributes, spaces are written as dashes.
 func (x *Index) Named(name string) *Language {
 	name = strings.ToLower(name)
 	if l, ok := x.names[name]; ok {
@@ -53,7 +51,7 @@ func (x *Index) Named(name string) *Language {
 	return x.names[strings.ReplaceAll(name, "-", " ")]
 }
 
-// OfName goes by the name of a file: the whole, or else its longest extension.
+// OfName returns the language of a file name: by the whole name, or by its longest extension.
 func (x *Index) OfName(name string) *Language {
 	if l, ok := x.files[name]; ok {
 		return l
@@ -71,7 +69,7 @@ func (x *Index) OfName(name string) *Language {
 	}
 }
 
-// OfProgram goes by "#!/usr/bin/env -S python3 -u".
+// OfProgram returns the language of a shebang line such as "#!/usr/bin/env -S python3 -u".
 func (x *Index) OfProgram(content []byte) *Language {
 	line, _, _ := strings.Cut(string(content[:min(len(content), 200)]), "\n")
 	rest, ok := strings.CutPrefix(line, "#!")
@@ -92,9 +90,9 @@ func (x *Index) OfProgram(content []byte) *Language {
 	return x.programs[strings.TrimRight(name, "0123456789.-")]
 }
 
-// Settle decides what an extension of several languages means, by what else
-// there is: headers are of the language that has the most code, and .m is
-// MATLAB where nothing else is of Apple's making.
+// Settle resolves extensions of several languages by the other files: headers belong to the
+// C-like language with the most code, and .m files are MATLAB unless there is other code in
+// languages of Apple platforms.
 func (x *Index) Settle(bytes map[*Language]int64) {
 	c, cpp := x.names["c"], x.names["c++"]
 	objc, objcpp, swift := x.names["objective-c"], x.names["objective-c++"], x.names["swift"]

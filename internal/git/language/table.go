@@ -1,10 +1,10 @@
 package language
 
-// Language is a row of the table: the name and color of a language, extensions in
-// lower case, names of files, and interpreters.
+// Language is a language: its name and color, extensions in lower case, file names, and
+// interpreters.
 type Language struct{ Name, Color, extensions, files, programs string }
 
-// programming are the languages that count: those for programs and markup.
+// programming are the languages that are counted: those for programs and markup.
 var programming = []Language{
 	{"ABAP", "#e8274b", ".abap", "", ""},
 	{"ActionScript", "#882b0f", ".as", "", ""},
@@ -208,7 +208,7 @@ var programming = []Language{
 	{"Zig", "#ec915c", ".zig", "", ""},
 }
 
-// otherLanguages count only where an attribute says so.
+// otherLanguages are counted only if an attribute says so.
 var otherLanguages = []Language{
 	{"AsciiDoc", "#73a0c5", ".asciidoc .adoc .asc", "", ""},
 	{"CSV", "#237346", ".csv", "", ""},

@@ -22,7 +22,7 @@ func FuzzParseTree(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read can be written again, but for zeros before a mode.
+		// A parsed tree can be encoded again, except for leading zeros of modes.
 		var again bytes.Buffer
 		for _, e := range entries {
 			raw, err := hex.DecodeString(string(e.OID))

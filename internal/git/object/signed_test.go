@@ -87,8 +87,8 @@ func TestSignedCommit(t *testing.T) {
 	}
 }
 
-// TestSignatureOfTag finds where the signature of a tag begins: as in git, at
-// the last line that begins one.
+// TestSignatureOfTag finds the start of the signature of a tag, as in git at the last
+// armor line.
 func TestSignatureOfTag(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)

@@ -14,36 +14,36 @@ import (
 )
 
 var (
-	// ErrTooLarge is the kind of the errors about limits.
+	// ErrTooLarge is wrapped by the errors about limits.
 	ErrTooLarge = errors.New("too large")
-	// ErrObjectSize refuses a pack with an object that is over the limit.
+	// ErrObjectSize means that an object exceeds the limit.
 	ErrObjectSize = fmt.Errorf("object exceeds the maximum size: %w", ErrTooLarge)
-	// ErrTotal refuses a pack whose objects together are over the limit.
+	// ErrTotal means that all objects together exceed the limit.
 	ErrTotal = fmt.Errorf("pack expands to too much data: %w", ErrTooLarge)
-	// ErrMalformed refuses what is not a pack.
+	// ErrMalformed means that the input is not a valid pack.
 	ErrMalformed = errors.New("malformed pack")
 )
 
-// maxObjects bounds the number that stands in the header of a pack: git
-// allocates memory for so many objects before it has seen one.
+// maxObjects limits the number of objects in the header of a pack, because git allocates
+// memory for this number before it reads the first one.
 const maxObjects = 50_000_000
 
-// The objects of a pack may have totalBase bytes together (twice the limit of one
-// object if that is more), and totalRatio bytes for each byte of the pack that
-// was received. An object counts with what it declares, a delta with the largest
-// of its base, its result and its own data.
+// The objects of a pack may have totalBase bytes together (twice the limit of one object if
+// that is more), plus totalRatio bytes for each received byte of the pack. An object counts
+// with its declared size, a delta with the largest of its base, its result and its data.
 //
-// Deflate alone reaches 1030 bytes for one. Four histories of source code with 450
-// to 3,400 commits have 4 to 14; 200 versions of a file of 1 MB that differ in one
-// line have 164, and the more versions there are the more it is. What is over the
+// Deflate alone reaches a ratio of 1030. Four histories of source code with 450 to 3,400
+// commits have ratios of 4 to 14; 200 versions of a file of 1 MB that differ in one line have
+// 164, and more versions have a higher ratio. A larger history can be pushed in parts, each
+// of which has totalBase.
 // limit can be pushed in parts, each of which has totalBase.
 const (
 	totalBase  = 1 << 30
 	totalRatio = 4096
 )
 
-// largeTotal is the number of bytes that the objects of a pack have together when
-// the pack is large: few such packs are unpacked at a time.
+// largeTotal is the total size of the objects from which a pack counts as large. Only a few
+// such packs are unpacked at a time.
 const largeTotal = 64 << 20
 
 // The types of entries of a pack; see gitformat-pack(5).
@@ -55,34 +55,34 @@ const (
 	entryRefDelta = 7
 )
 
-// Filter passes a pack on and checks the sizes that its entries declare:
-// git allocates what an entry says before it has read its data, and a delta of
-// a few bytes can declare an object of any size. An entry is passed on only
-// after its sizes were checked, so git never sees one that is over the limit.
+// Filter copies a pack and checks the sizes that its entries declare, because git allocates
+// the declared size before it reads the data, and a delta of a few bytes can declare an object
+// of any size. An entry is copied only after its sizes were checked, so git never sees an
+// entry over the limit.
 //
-// The length of an entry is not in its header, so the data are inflated to find
-// the next one. Nothing but a small buffer is held of them.
+// The header of an entry does not contain its compressed length, so the data are inflated to
+// find the next entry. Only a small buffer is held in memory.
 type Filter struct {
 	In        *bufio.Reader
 	Out       io.Writer
 	MaxObject int64                    // bytes of one object
-	Large     func() error             // called once, before the pack becomes a large one; may be nil
+	Large     func() error             // called once, before the pack becomes large; may be nil
 	Progress  func(done, total uint32) // may be nil
 
 	Pointers bool  // set if a blob may be an LFS pointer
 	Received int64 // bytes of the pack so far
 
-	held    []byte // read and not passed on
-	checked bool   // what is read belongs to an entry whose sizes were checked
+	held    []byte // read, but not copied yet
+	checked bool   // the sizes of the current entry were checked
 	data    io.ReadCloser
 
-	declared int64 // bytes of its objects so far
-	inflated int64 // bytes of data so far
+	declared int64 // declared size of the objects so far
+	inflated int64 // inflated bytes so far
 }
 
-// Run passes on one pack and stops behind it. It calls Large, if that is not nil,
-// before it passes on the entry with which the pack is over largeTotal. It returns
-// ErrObjectSize, ErrTotal, ErrMalformed, and the errors of Large and of both sides.
+// Run copies one pack and stops after it. It calls Large, if that is not nil, before it copies
+// the entry with which the pack exceeds largeTotal. It returns ErrObjectSize, ErrTotal,
+// ErrMalformed, and the errors of Large, the reader and the writer.
 func (f *Filter) Run() error {
 	var head [12]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
@@ -109,7 +109,7 @@ func (f *Filter) Run() error {
 	return f.flush()
 }
 
-// entry checks one entry and passes it on.
+// entry checks one entry and copies it.
 func (f *Filter) entry() error {
 	kind, size, err := f.header()
 	if err != nil {
@@ -166,13 +166,12 @@ const (
 	maxPointer = 1024
 )
 
-// pointerStart is what LFS pointers begin with; the rest of the line differs.
+// pointerStart is the start of an LFS pointer; the rest of the line varies.
 const pointerStart = "version https://"
 
-// look finds out whether an entry can be an LFS pointer: a blob that begins like one,
-// or a delta whose result has the size of one and that inserts text. A delta of a
-// tree inserts IDs, which are not text. It reads a part of the data, whose length it
-// returns.
+// look detects entries that can be LFS pointers: blobs that start like one, and deltas whose
+// result has the size of one and that insert text. Deltas of trees insert IDs, which are not
+// text. It reads a part of the data and returns its length.
 func (f *Filter) look(kind byte, result, size int64) (int64, error) {
 	delta := kind == entryOfsDelta || kind == entryRefDelta
 	if f.Pointers || result < minPointer || result >= maxPointer || kind != entryBlob && !delta {
@@ -184,19 +183,19 @@ func (f *Filter) look(kind byte, result, size int64) (int64, error) {
 	}
 	n, err := io.ReadFull(f.data, part)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // the caller finds that it is too short
+		err = nil // the caller detects that it is too short
 	}
 	f.Pointers = delta && insertsText(part[:n]) || string(part[:n]) == pointerStart
 	return int64(n), err
 }
 
-// insertsText reports whether all that a delta inserts is printable.
+// insertsText reports whether all data that a delta inserts is printable.
 func insertsText(delta []byte) bool {
 	for len(delta) > 0 {
 		op := delta[0]
 		delta = delta[1:]
 		n := int(op)
-		if op&0x80 != 0 { // a copy, with the bytes that it says
+		if op&0x80 != 0 { // a copy instruction with its arguments
 			n = bits.OnesCount8(op & 0x7f)
 		} else if slices.ContainsFunc(delta[:min(n, len(delta))], func(c byte) bool { return c > '~' || c < ' ' && c != '\n' && c != '\r' }) {
 			return false
@@ -206,7 +205,7 @@ func insertsText(delta []byte) bool {
 	return true
 }
 
-// count adds the size of an object to those before it.
+// count adds the size of an object to the total.
 func (f *Filter) count(size int64) error {
 	f.declared += size
 	if f.declared > max(totalBase, 2*f.MaxObject)+totalRatio*f.Received {
@@ -220,8 +219,7 @@ func (f *Filter) count(size int64) error {
 	return nil
 }
 
-// header reads the type and size of an entry, and what names the base of a
-// delta.
+// header reads the type and size of an entry, and the reference to the base of a delta.
 func (f *Filter) header() (kind byte, size int64, err error) {
 	b, err := f.ReadByte()
 	if err != nil {
@@ -261,9 +259,8 @@ func (f *Filter) header() (kind byte, size int64, err error) {
 	return kind, size, nil
 }
 
-// delta checks the two sizes that the data of a delta begin with: of its base
-// and of its result. It gives the number of bytes that it read, the larger size,
-// and that of the result.
+// delta checks the two sizes at the start of a delta: of its base and of its result. It
+// returns the number of bytes that it read, the larger size, and the size of the result.
 func (f *Filter) delta(size int64) (read, largest, result int64, err error) {
 	for range 2 {
 		var n int64
@@ -292,7 +289,7 @@ func (f *Filter) delta(size int64) (read, largest, result int64, err error) {
 	return read, largest, result, nil
 }
 
-// broken is the error of an entry that could not be read.
+// broken returns the error of an entry that could not be read.
 func (f *Filter) broken(err error) error {
 	var wrote *writeError
 	if errors.As(err, &wrote) {
@@ -304,16 +301,16 @@ func (f *Filter) broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, err)
 }
 
-// writeError is the failure of the side that a pack is passed on to.
+// writeError is an error of the writer.
 type writeError struct{ error }
 
 func (w *writeError) Unwrap() error { return w.error }
 
-// passBytes is how much of a checked entry is passed on at once.
+// passBytes is the number of bytes of a checked entry that are copied at once.
 const passBytes = 32 << 10
 
-// ReadByte implements io.ByteReader. Without it more would be read than belongs
-// to an entry.
+// ReadByte implements io.ByteReader. Without it, flate would read beyond the end of an
+// entry.
 func (f *Filter) ReadByte() (byte, error) {
 	b, err := f.In.ReadByte()
 	if err != nil {
@@ -339,7 +336,7 @@ func (f *Filter) pass() error {
 	if len(f.held) < passBytes {
 		return nil
 	}
-	if !f.checked { // no header is so long
+	if !f.checked { // headers are shorter
 		return fmt.Errorf("%w: the header of an object", ErrMalformed)
 	}
 	if err := f.flush(); err != nil {
@@ -354,5 +351,5 @@ func (f *Filter) flush() error {
 	return err
 }
 
-// onlyReader hides all but Read, so that a copy uses the buffer it is given.
+// onlyReader hides all methods but Read, so that io.CopyBuffer uses its buffer.
 type onlyReader struct{ io.Reader }

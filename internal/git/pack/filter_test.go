@@ -16,11 +16,11 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// packEntry is an entry of a pack that a test makes.
+// packEntry is an entry of a generated pack.
 type packEntry struct {
 	kind byte
-	size uint64 // that it declares
-	base []byte // what names the base of a delta
+	size uint64 // declared
+	base []byte // reference to the base of a delta
 	data []byte
 }
 
@@ -32,7 +32,7 @@ func deflate(data []byte) []byte {
 	return b.Bytes()
 }
 
-// makePack makes a pack, with a right checksum.
+// makePack creates a pack with a valid checksum.
 func makePack(entries ...packEntry) []byte {
 	b := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(entries)))
 	for _, e := range entries {
@@ -104,7 +104,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFilterTotal has objects that are under the limit each, and over it
+// TestFilterTotal checks packs whose objects are each within the limit, but exceed it
 // together.
 func TestFilterTotal(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestFilterTotal(t *testing.T) {
 		"two large results": {repeat(delta(5, 500<<20), 2), most, 1, nil},
 		"many results":      {repeat(delta(1<<20, 500<<20), 20), most, 1, ErrTotal},
 		"many bases":        {repeat(delta(500<<20, 1<<20), 20), most, 1, ErrTotal},
-		// A file of 16 MiB of which each version differs by a line.
+		// A file of 16 MiB whose versions differ in one line.
 		"small deltas":       {repeat(delta(16<<20, 16<<20), 125), most, 1, ErrTotal},
 		"with as much data":  {append([]packEntry{{kind: 3, size: 1 << 20, data: noise}}, repeat(delta(16<<20, 16<<20), 125)...), most, 1, nil},
 		"raised":             {repeat(delta(5, 500<<20), 20), 8 << 30, 1, nil},
@@ -151,7 +151,7 @@ func TestFilterTotal(t *testing.T) {
 		}
 	}
 	errBusy := errors.New("busy")
-	// What is large is not passed on without leave.
+	// A large pack is not copied before Large returns.
 	var out bytes.Buffer
 	pack := makePack(repeat(delta(5, 65<<20), 1)...)
 	if err := copyPack(&out, bufio.NewReader(bytes.NewReader(pack)), most, func() error { return errBusy }); !errors.Is(err, errBusy) || out.Len() > 0 {
@@ -159,7 +159,7 @@ func TestFilterTotal(t *testing.T) {
 	}
 }
 
-// What git packs is passed on as it is.
+// TestFilterPackOfGit checks that packs of git are copied unchanged.
 func TestFilterPackOfGit(t *testing.T) {
 	t.Parallel()
 	g := gittest.Generate(t, gittest.Size{Commits: 200, Files: 50})
@@ -180,8 +180,8 @@ func TestFilterPackOfGit(t *testing.T) {
 	}
 }
 
-// FuzzFilter finds that no more is passed on than came, and that what is
-// held of a pack is bounded.
+// FuzzFilter checks that the output is a prefix of the input, and that the buffer is
+// bounded.
 func FuzzFilter(f *testing.F) {
 	f.Add(makePack(packEntry{kind: 3, size: 5, data: []byte("hello")}))
 	f.Add(makePack(packEntry{kind: 7, size: 4, base: make([]byte, 20), data: append(deltaSizes(5, 6), 1, 'x')}))
@@ -196,7 +196,7 @@ func FuzzFilter(f *testing.F) {
 		if cap(in.held) > 4*passBytes {
 			t.Errorf("%d bytes were held", cap(in.held))
 		}
-		// Each object costs at most what it declares, and that is checked.
+		// Each object costs at most its declared size, which is checked.
 		if objects := int64(len(pack)) / 2; in.inflated > (objects+1)<<16 || in.inflated > 1100*int64(len(pack)) {
 			t.Errorf("%d bytes were inflated of %d: %v", in.inflated, len(pack), err)
 		}

@@ -1,6 +1,5 @@
-// Package pktline reads and writes packets, which frame what git sends: four hex
-// digits of length, which count themselves, and the content. See
-// gitprotocol-common(5).
+// Package pktline reads and writes packets of the git protocol: four hex digits with the
+// length, including themselves, and the content. See gitprotocol-common(5).
 package pktline
 
 import (
@@ -16,7 +15,7 @@ const (
 	bandData  = maxPacket - 5
 )
 
-// Kind tells packets with content from those that structure a conversation.
+// Kind distinguishes packets with content from special packets.
 type Kind int
 
 const (
@@ -26,11 +25,11 @@ const (
 	End        // 0002
 )
 
-// ErrMalformed refuses what is not a packet.
+// ErrMalformed means that the input is not a valid packet.
 var ErrMalformed = errors.New("malformed packet")
 
-// Read reads one packet. The end of input before it is io.EOF; within it
-// is io.ErrUnexpectedEOF.
+// Read reads one packet. It returns io.EOF at the end of the input, and
+// io.ErrUnexpectedEOF within a packet.
 func Read(in io.Reader) ([]byte, Kind, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -61,8 +60,8 @@ func parseLength(head []byte) (int, error) {
 	return int(n), nil
 }
 
-// Length is the number of bytes of the packet that b begins with, also
-// of one without content; 0 when that is not yet known.
+// Length returns the length of the packet at the start of b, also for special packets; 0 if
+// it is not known yet.
 func Length(b []byte) (int, error) {
 	if len(b) < 4 {
 		return 0, nil
@@ -71,21 +70,21 @@ func Length(b []byte) (int, error) {
 	return max(n, 4), err
 }
 
-// ReadLine reads a packet that is text, without the line break at its end.
+// ReadLine reads a packet with text, without its trailing newline.
 func ReadLine(in io.Reader) (string, Kind, error) {
 	data, kind, err := Read(in)
 	return strings.TrimSuffix(string(data), "\n"), kind, err
 }
 
-// Append adds a packet with the text, which is short.
+// Append appends a packet with a short text.
 func Append(to []byte, text string) []byte {
 	return append(fmt.Appendf(to, "%04x", len(text)+4), text...)
 }
 
-// AppendFlush adds the packet that ends a list.
+// AppendFlush appends a flush packet, which ends a list.
 func AppendFlush(to []byte) []byte { return append(to, "0000"...) }
 
-// Band writes to one of the channels of a side band.
+// Band writes to a channel of a side band.
 type Band struct {
 	W       io.Writer
 	Channel byte

@@ -15,16 +15,15 @@ import (
 	"time"
 )
 
-// Refs are read from the files of the repository, not from a process and not
-// from a cache that someone would have to drop: a ref that was just pushed is
-// there for the next reader, on every node that shares the storage and also
-// when an operator moved it by hand.
+// Refs are read from the files of the repository each time, neither through a process nor
+// through a cache that would have to be invalidated: a ref that was just pushed is visible to
+// the next reader, on every node that shares the storage, and also if an operator moved it
+// manually.
 //
-// This is as git reads them: the loose file, which is replaced by renaming,
-// and when there is none the line in packed-refs. The order matters, since
-// refs are packed by writing the new packed-refs first. The parsed packed-refs
-// is kept as long as the file is the same by inode, size and time, which is
-// what git's own processes go by; it is replaced by renaming too.
+// Refs are read like in git: first the loose file, which is replaced by renaming, and
+// otherwise the line in packed-refs. The order matters, because refs are packed by writing
+// the new packed-refs first. The parsed packed-refs is cached as long as the inode, size and
+// time of the file are unchanged, as git processes do; it is replaced by renaming too.
 
 // Files is the refs of a bare repository in the files of its directory.
 type Files struct {
@@ -32,14 +31,14 @@ type Files struct {
 	dir  string
 }
 
-// Host has what the repositories of a process share.
+// Host is the state that the repositories of a process share.
 type Host struct {
 	// Cache caches what was read from a directory.
 	Cache Cache
-	// Write is the longest time of a git process that writes.
+	// Write is the time limit of a git process that writes.
 	Write time.Duration
-	// Git runs a git process that locks refs in a directory. A ref that it
-	// cannot lock is a *RefConflict.
+	// Git runs a git process that locks refs in a directory. It returns a *RefConflict for
+	// a ref that it cannot lock.
 	Git func(ctx context.Context, dir, input string, args ...string) error
 }
 
@@ -131,7 +130,7 @@ func (r *Files) follow(name string) (OID, error) {
 	return "", fmt.Errorf("ref %.100q leads in a circle: %w", name, ErrCorrupt)
 }
 
-// readRef reads one ref: its id, or the name that a symbolic one points to.
+// readRef reads one ref: its ID, or the target of a symbolic ref.
 func (r *Files) readRef(name string) (id OID, target string, err error) {
 	id, target, err = r.readLoose(name)
 	if !errors.Is(err, ErrNotFound) {
@@ -147,7 +146,7 @@ func (r *Files) readRef(name string) (id OID, target string, err error) {
 	return "", "", fmt.Errorf("ref %.100q: %w", name, ErrNotFound)
 }
 
-// readLoose is readRef for a ref that has its own file.
+// readLoose is readRef for a loose ref.
 func (r *Files) readLoose(name string) (id OID, target string, err error) {
 	if len(name) > MaxName {
 		return "", "", errNoRef
@@ -191,8 +190,8 @@ func readSmall(path string, room []byte) ([]byte, error) {
 	}
 }
 
-// errNoRef has no name, which the caller knows: it is returned often and shown
-// rarely.
+// errNoRef does not contain the name, which the caller knows, because it is returned often
+// and shown rarely.
 var errNoRef = fmt.Errorf("loose ref: %w", ErrNotFound)
 
 // Exists implements Store.
@@ -305,8 +304,8 @@ func (r *Files) listed(name string, packed *packedRefs) (Entry, error) {
 	return Entry{ID: id}, err
 }
 
-// mergeNames merges two sorted lists, of which the first is the longer one most of
-// the time. It changes neither.
+// mergeNames merges two sorted lists, of which the first is usually the longer one. It
+// changes neither.
 func mergeNames(packed, loose []string) []string {
 	if len(loose) == 0 {
 		return packed
@@ -337,7 +336,7 @@ func (r *Files) looseNames(ctx context.Context, dir string, add func(string)) er
 	for _, f := range files {
 		name := dir + "/" + f.Name()
 		switch {
-		case !WellFormed(name): // a lock, or the work of a stranger
+		case !WellFormed(name): // a lock or a foreign file
 		case f.IsDir():
 			if err := r.looseNames(ctx, name, add); err != nil {
 				return err
@@ -366,7 +365,7 @@ func (r *Files) Head(context.Context) (string, error) {
 	return branch, nil
 }
 
-// packed returns the packed refs as they are now.
+// packed returns the current packed refs.
 func (r *Files) packed() (*packedRefs, error) {
 	path := filepath.Join(r.dir, "packed-refs")
 	if p, ok := r.host.Cache.Get(r.dir).(*packedRefs); ok {
@@ -399,7 +398,7 @@ func (r *Files) packed() (*packedRefs, error) {
 	return p, nil
 }
 
-// parsePacked reads the content of packed-refs.
+// parsePacked parses the content of packed-refs.
 func parsePacked(text []byte) (*packedRefs, error) {
 	p := &packedRefs{}
 	sorted := false
@@ -439,7 +438,7 @@ func (p *packedRefs) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(p.refs, name, func(r packedRef, n string) int { return strings.Compare(r.name, n) })
 }
 
-// below returns the names below a place, which ends with a slash. They must not be
+// below returns the names below a prefix that ends with a slash. They must not be
 // changed.
 func (p *packedRefs) below(place string) []string {
 	from, _ := p.find(place)

@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// Git locks a ref by a file, and a process that is killed leaves the file
-// behind: from then on all updates of the ref fail because of the lock. The update
-// that it blocks removes it as soon as no process on any node can own it
-// (writers.go). On a repository that is written to all the time that may never
-// show; but no process that writes lives longer than Limits.Write, so a lock that
-// is much older is stale as well.
+// Git locks a ref with a file, and a killed process leaves the file behind: from then on, all
+// updates of the ref fail. A blocked update removes the file as soon as no process on any node
+// can own it (writers.go). On a repository with constant writes that may never be the case,
+// but no writing process lives longer than Limits.Write, so a lock that is much older is
+// stale as well.
 
 // deadAge is the age after which a lock is stale.
 func (r *Files) deadAge() time.Duration { return 2*r.host.Write + time.Minute }
@@ -79,10 +78,9 @@ func removeOld(path string, before time.Time) (bool, error) {
 // which end soon because their pipes are closed.
 const reclaimWait = 10 * time.Second
 
-// Reclaim takes the repository over from a server that was killed: it waits
-// for the processes that it left to end, and removes their locks. It is for a
-// caller who knows that no other server uses the repository. ErrBusy when a
-// process does not end, ErrNoRepository.
+// Reclaim takes over the repository of a server that was killed: it waits for the end of its
+// processes, and removes their locks. The caller must know that no other server uses the
+// repository. It returns ErrBusy if a process does not end, and ErrNoRepository.
 func (r *Files) Reclaim(ctx context.Context) error {
 	if err := r.Exists(ctx); err != nil {
 		return err
@@ -99,8 +97,8 @@ func (r *Files) Reclaim(ctx context.Context) error {
 	return r.DropLocks(time.Now().Add(time.Hour)) // of any age
 }
 
-// worked reports whether a process of another server works in the directory of
-// the repository. It is false where the system cannot show that.
+// worked reports whether a process of another server works in the directory of the
+// repository. It returns false if the system cannot show that.
 func (r *Files) worked() bool {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, dir := range dirs {
@@ -112,20 +110,20 @@ func (r *Files) worked() bool {
 	return false
 }
 
-// ownChild reports whether this process started the one with a directory in
-// /proc.
+// ownChild reports whether the process with a directory in /proc is a child of this
+// process.
 func ownChild(proc string) bool {
 	text, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {
 		return false
 	}
-	// The name in front may hold anything, also parentheses.
+	// The process name may contain any character, including parentheses.
 	i := strings.LastIndexByte(string(text), ')')
 	field := strings.Fields(string(text[i+1:]))
 	return len(field) > 1 && field[1] == strconv.Itoa(os.Getpid())
 }
 
-// DropLocks removes the locks of all refs that were made before a time.
+// DropLocks removes the locks of all refs that are older than a time.
 func (r *Files) DropLocks(before time.Time) error {
 	var faults []error
 	drop := func(path string) {

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// MaxName is the most bytes of a ref's name.
+	// MaxName is the maximum length of a ref name in bytes.
 	MaxName      = 1024
 	maxComponent = 240 // bytes between slashes: a file name with ".lock" must fit
 )
@@ -37,12 +37,12 @@ func CheckRef(name string) error {
 	return nil
 }
 
-// WellFormed follows git-check-ref-format(1), which needs one slash at least.
+// WellFormed implements git-check-ref-format(1), which requires at least one slash.
 func WellFormed(name string) bool {
 	return strings.Contains(name, "/") && WellFormedOneLevel(name)
 }
 
-// WellFormedOneLevel is WellFormed for names that need no slash.
+// WellFormedOneLevel is WellFormed for names that may have no slash.
 func WellFormedOneLevel(name string) bool {
 	if name == "" || name == "@" || strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") {
 		return false

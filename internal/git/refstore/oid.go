@@ -2,14 +2,14 @@ package refstore
 
 import "strings"
 
-// OID is the id of an object, in lower-case hex.
+// OID is an object ID in lowercase hex.
 type OID string
 
 // ZeroOID means no object: the old value of a ref to create, or the new value of a
 // ref to delete.
 const ZeroOID OID = "0000000000000000000000000000000000000000"
 
-// ParseOID reads a full object id.
+// ParseOID parses a full object ID.
 func ParseOID(s string) (OID, bool) {
 	if len(s) != len(ZeroOID) || !IsHex(s) {
 		return "", false

@@ -44,7 +44,7 @@ func (r *Files) WasAt(ctx context.Context, ref string, id OID) (bool, error) {
 			return held, nil
 		}
 	}
-	if notAFile(err) { // no log, or the directory of others
+	if notAFile(err) { // no reflog, or a directory of other refs
 		return false, nil
 	}
 	return false, fmt.Errorf("read the log of %s: %w", ref, err)
@@ -66,7 +66,7 @@ func (r *Files) Happened(ctx context.Context, u Update, mark string) (bool, erro
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	// The log is written before the ref moves, so it is read after it.
+	// The reflog is written before the ref moves, so it is read after the ref.
 	now, err := r.follow(u.Ref)
 	if errors.Is(err, ErrNotFound) {
 		return u.New == ZeroOID, nil

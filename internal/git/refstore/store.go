@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// The kinds of errors. Test with errors.Is.
+// Error kinds, for errors.Is.
 var (
 	ErrNoRepository = errors.New("no such repository")
 	ErrNotFound     = errors.New("no such object, ref or path")
@@ -19,7 +19,7 @@ var (
 	ErrCorrupt      = errors.New("the repository is damaged")
 )
 
-// The places of branches and tags.
+// The prefixes of branches and tags.
 const (
 	Heads = "refs/heads/"
 	Tags  = "refs/tags/"
@@ -38,11 +38,11 @@ type Store interface {
 	// List returns the refs below a prefix that ends with a slash, sorted by name.
 	// wanted gets full names; nil matches all. It returns ErrNoRepository.
 	List(ctx context.Context, place string, wanted func(string) bool) (Listing, error)
-	// Head returns the branch that HEAD names, whether it exists or not. It
-	// returns ErrNoRepository.
+	// Head returns the branch that HEAD refers to, which need not exist. It returns
+	// ErrNoRepository.
 	Head(ctx context.Context) (branch string, err error)
-	// SetHead makes HEAD name a branch, which need not exist. It returns
-	// ErrNoRepository, and ErrConflict when someone else does the same just now.
+	// SetHead sets HEAD to a branch, which need not exist. It returns ErrNoRepository, and
+	// ErrConflict if HEAD is being changed concurrently.
 	SetHead(ctx context.Context, branch string) error
 	// Update updates all refs or none. The update is durable when it returns. The mark
 	// is a unique word, or empty. It returns ErrBadRef, a *RefConflict if a ref is not
@@ -59,13 +59,13 @@ type Store interface {
 	WasAt(ctx context.Context, ref string, id OID) (bool, error)
 }
 
-// Listing is refs that were listed together.
+// Listing is the result of a list of refs.
 type Listing struct {
 	Names []string // in order; must not be changed
 	read  func(name string) (Entry, error)
 }
 
-// NewListing returns a Listing whose values read returns.
+// NewListing returns a Listing that reads values with read.
 func NewListing(names []string, read func(name string) (Entry, error)) Listing {
 	return Listing{names, read}
 }
@@ -78,17 +78,17 @@ func (l Listing) Read(name string) (Entry, error) { return l.read(name) }
 type Entry struct {
 	ID     OID
 	Peeled OID  // target of a tag; empty if it is not a tag
-	Known  bool // whether it is one was looked up; otherwise Peeled is empty
+	Known  bool // Peeled was looked up; otherwise it is empty
 }
 
-// Update moves one ref.
+// Update is the update of one ref.
 type Update struct {
-	Ref string // in full
+	Ref string // full name
 	Old OID    // expected value: ZeroOID for none, empty for any
 	New OID    // ZeroOID deletes it
 }
 
-// Check returns ErrBadRef or ErrBadRevision for an update that cannot be.
+// Check returns ErrBadRef or ErrBadRevision for an invalid update.
 func (u Update) Check() error {
 	if err := CheckRef(u.Ref); err != nil {
 		return fmt.Errorf("update %.100q: %w", u.Ref, err)

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// Every process that locks refs, on any node, holds a shared lock (flock) on one
-// file of the repository meanwhile, and so do the git processes that it starts:
-// they inherit the open file. The system releases the lock when all of them have
-// ended, however they end. So whoever gets the exclusive lock knows that no ref
-// lock has an owner. Housekeeping has a second file, whose exclusive lock keeps it
-// to one node at a time.
+// Every process that locks refs, on any node, holds a shared lock (flock) on a file of the
+// repository meanwhile, and so do the git processes that it starts, because they inherit the
+// open file. The system releases the lock when all of them have ended, in whatever way. A
+// process with the exclusive lock therefore knows that no ref lock has an owner. A second file,
+// locked exclusively, limits housekeeping to one node at a time.
 const (
 	// WritersFile is the lock file of processes that change refs.
 	WritersFile = "svc-writers"
@@ -36,8 +35,8 @@ func Locks(name string) bool {
 	return name == "update-ref" || name == "pack-refs" || name == "reflog"
 }
 
-// Hold takes part in the shared lock until the file is closed. It waits while
-// another process has the exclusive lock, which takes a moment. ErrNoRepository.
+// Hold acquires the shared lock until the file is closed. It waits while another process has
+// the exclusive lock, which takes a moment. It returns ErrNoRepository.
 func (r *Files) Hold(ctx context.Context) (*os.File, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.host.Write, ErrBusy)
 	defer cancel()
@@ -57,9 +56,9 @@ func (r *Files) SoleWriter(ctx context.Context, wait time.Duration) (*os.File, e
 	return f, err
 }
 
-// flock opens a file of the repository and locks it; held is true with an error
-// if others had a lock that is in the way until ctx ended. It never blocks in the
-// system: a frozen process may have the lock.
+// flock opens a file of the repository and locks it. held is true, with an error, if other
+// processes held a conflicting lock until ctx ended. It does not block in the system, because
+// a frozen process may have the lock.
 func (r *Files) flock(ctx context.Context, name string, how int) (f *os.File, held bool, err error) {
 	f, err = os.OpenFile(filepath.Join(r.dir, name), os.O_CREATE|os.O_RDWR, 0o640)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,14 +89,14 @@ func (r *Files) flock(ctx context.Context, name string, how int) (f *os.File, he
 	}
 }
 
-// Unlock releases a lock whose processes have ended. Closing the file would not be
-// enough: a process that is just being started has a copy of it for a moment.
+// Unlock releases a lock whose processes have ended. Closing the file is not enough, because
+// a process that is being started has a copy of it for a moment.
 func Unlock(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing releases it as well, if later
 	_ = f.Close()
 }
 
-// SoleUpkeep gets the lock of housekeeping; nil if another process has it.
+// SoleUpkeep acquires the lock of housekeeping; nil if another process has it.
 func (r *Files) SoleUpkeep() (*os.File, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // one attempt

@@ -1,4 +1,4 @@
-// Package spool lets several readers share the making of packs and archives.
+// Package spool lets several clients share generated packs and archives.
 package spool
 
 import (
@@ -15,54 +15,53 @@ import (
 	"svc/internal/limit"
 )
 
-// Spool makes what is costly to make once for all who want the same: packs and
-// archives. It is written to disk, and its readers follow while it grows, each
-// at its own pace; what is complete is kept for a while for those who come
-// later. What one client alone wants goes through it as well: the process that
-// makes it ends as soon as it can, however slowly the client reads.
+// Spool generates expensive output, packs and archives, once for all clients that request the
+// same. Output is written to disk while readers follow at their own pace; complete output is
+// kept for a while for later clients. Output for a single client uses the spool as well, so
+// that the producing process ends as early as possible, however slowly the client reads.
 //
-// The bytes on disk are bounded. What has no reader goes first, the one that
-// was not used for longest. When that is not enough, what outgrows the space
-// loses its beginning as soon as its readers are past it, and takes no new
-// ones.
+// The disk space is limited. Items without readers are removed first, the least recently used
+// one first. If that is not enough, an item that exceeds the space loses its beginning once
+// all readers have passed it, and accepts no new readers.
 //
-// Files have no names, so nothing is left behind by a crash.
+// Files have no names, so a crash leaves nothing behind.
 type Spool struct {
 	dir    string
 	budget int64
-	age    time.Duration // how long something complete is kept
-	stall  time.Duration // how long one reader may hold up others
+	age    time.Duration // how long a complete item is kept
+	stall  time.Duration // how long a reader may block others
 
 	mu    sync.Mutex
 	used  int64
-	items map[string]*spooled // those that take new readers, by key
+	items map[string]*spooled // items that accept new readers, by key
 }
 
-// spooled is one thing that is or was made. The lock of the spool guards it.
+// spooled is an item that is being produced or is complete. It is protected by the lock of
+// the spool.
 type spooled struct {
 	spool   *Spool
 	key     string
 	scope   string
 	segment int64      // bytes of a full segment
-	files   []*os.File // segments; nil when given back
-	first   int        // the first segment that is still there
+	files   []*os.File // segments; nil if released
+	first   int        // the first segment that is not released
 	size    int64      // bytes written
 	held    int64      // bytes of the budget
 	readers map[*reader]bool
-	// anonymous says that the caller who started it had not signed in.
+	// anonymous reports that the caller who started it was not signed in.
 	anonymous bool
-	cancel    context.CancelFunc // ends who makes it
+	cancel    context.CancelFunc // stops the producer
 	done      bool
 	err       error
 	changed   chan struct{} // closed at the next change
 	used      time.Time
 }
 
-// reader is someone who follows.
+// reader is a reader of an item.
 type reader struct {
 	at    int64
 	moved time.Time
-	cut   bool // it held up others for too long
+	cut   bool // it blocked others for too long
 }
 
 var (
@@ -70,7 +69,7 @@ var (
 	errUnread = errors.New("it has no readers left")
 )
 
-// New returns nil, which shares nothing, when there is no directory for it.
+// New returns a spool, or nil, which shares nothing, if there is no directory.
 func New(dir string, budget int64, age time.Duration) (*Spool, error) {
 	if dir == "" {
 		return nil, nil
@@ -78,7 +77,7 @@ func New(dir string, budget int64, age time.Duration) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a place for packs: %w", err)
 	}
-	// A crash may have come before a file lost its name.
+	// A crash may have left files that still had names.
 	left, err := filepath.Glob(filepath.Join(dir, "spool-*"))
 	for _, path := range left {
 		err = errors.Join(err, os.Remove(path))
@@ -89,10 +88,10 @@ func New(dir string, budget int64, age time.Duration) (*Spool, error) {
 	return &Spool{dir: dir, budget: budget, age: age, stall: time.Minute, items: map[string]*spooled{}}, nil
 }
 
-// Serve writes to w what produce writes, which is called once for all who ask for
-// the same key at a time; an empty key is shared with no one. When the spool has no
-// room, produce writes to w alone. Where w fails or ctx ends, the others are served
-// on; produce ends with its last reader. An error of produce is that of all.
+// Serve writes the output of produce to w. produce is called once for all concurrent requests
+// with the same key; output with an empty key is not shared. If the spool has no space,
+// produce writes to w directly. If w fails or ctx ends, other readers are not affected;
+// produce is stopped after its last reader has left. An error of produce is returned to all.
 //
 // The scope is the repository, for Forget.
 func (s *Spool) Serve(ctx context.Context, scope, key string, w io.Writer, produce func(context.Context, io.Writer) error) error {
@@ -117,10 +116,9 @@ func (s *Spool) Serve(ctx context.Context, scope, key string, w io.Writer, produ
 	return item.copyTo(ctx, w, r)
 }
 
-// join finds what is there under the key, or makes room for it. It gives
-// nothing when there is no room. A caller who has signed in does not wait
-// together with one who has not for a process to be started: the former can
-// have slots that the latter cannot.
+// join returns the item of the key, or makes room for a new one; nil if there is no space.
+// Signed-in and anonymous callers do not share an item before its process has started,
+// because signed-in callers can have slots that anonymous callers cannot.
 func (s *Spool) join(scope, key string, anonymous bool) (item *spooled, r *reader, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +139,7 @@ func (s *Spool) join(scope, key string, anonymous bool) (item *spooled, r *reade
 	return item, r, true
 }
 
-// room drops what no one reads until there is room for n bytes more.
+// room removes items without readers until there is space for n more bytes.
 func (s *Spool) room(n int64) bool {
 	for s.used+n > s.budget {
 		var oldest *spooled
@@ -159,7 +157,7 @@ func (s *Spool) room(n int64) bool {
 	return true
 }
 
-// Forget drops what was made of a repository; those who read it go on.
+// Forget removes the items of a repository. Current readers can continue.
 func (s *Spool) Forget(scope string) {
 	if s == nil {
 		return
@@ -174,14 +172,14 @@ func (s *Spool) Forget(scope string) {
 	}
 }
 
-// Close ends all that is being made and drops the rest.
+// Close stops all producers and removes all items.
 func (s *Spool) Close() {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.budget = 0 // nothing new
+	s.budget = 0 // no new items
 	for _, item := range s.items {
 		item.cancel()
 		item.retire()
@@ -189,14 +187,14 @@ func (s *Spool) Close() {
 	}
 }
 
-// Usage is the number of bytes on disk, and of things that take new readers.
+// Usage returns the number of bytes on disk, and of items that accept new readers.
 func (s *Spool) Usage() (used int64, items int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used, len(s.items)
 }
 
-// Write adds to what is made. It fails when no one reads it any more.
+// Write appends to an item. It fails if the item has no readers left.
 func (i *spooled) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
@@ -218,8 +216,8 @@ func (i *spooled) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// end returns the place where to go on, in a new segment if need be. It waits
-// for readers when there is no room.
+// end returns the position for the next write, in a new segment if needed. It waits for
+// readers if there is no space.
 func (i *spooled) end() (file *os.File, at, free int64, err error) {
 	s := i.spool
 	s.mu.Lock()
@@ -252,7 +250,7 @@ func (i *spooled) end() (file *os.File, at, free int64, err error) {
 	}
 }
 
-// extend adds a segment, for which there is room.
+// extend adds a segment. The caller has checked that there is space.
 func (i *spooled) extend() error {
 	f, err := os.CreateTemp(i.spool.dir, "spool-*")
 	if err != nil {
@@ -267,8 +265,8 @@ func (i *spooled) extend() error {
 	return nil
 }
 
-// releasePassed returns the segments that all readers have passed. One that
-// does not move while others wait is left behind.
+// releasePassed releases the segments that all readers have passed. A reader that makes no
+// progress while others wait is cut off.
 func (i *spooled) releasePassed() bool {
 	lowest := i.size
 	for r := range i.readers {
@@ -284,10 +282,10 @@ func (i *spooled) releasePassed() bool {
 	return i.first > before
 }
 
-// release returns the segments before one.
+// release releases the segments before the given one.
 func (i *spooled) release(before int) {
 	for ; i.first < before; i.first++ {
-		_ = i.files[i.first].Close() // it has no name, so it is gone
+		_ = i.files[i.first].Close() // without a name, this deletes it
 		i.files[i.first] = nil
 		give := min(i.segment, i.held)
 		i.held -= give
@@ -295,14 +293,14 @@ func (i *spooled) release(before int) {
 	}
 }
 
-// releaseUnread returns all of what is complete and has no reader.
+// releaseUnread releases a complete item without readers.
 func (i *spooled) releaseUnread() {
 	if i.done && len(i.readers) == 0 {
 		i.release(len(i.files))
 	}
 }
 
-// retire takes no new readers.
+// retire stops accepting new readers.
 func (i *spooled) retire() {
 	if i.spool.items[i.key] == i {
 		delete(i.spool.items, i.key)
@@ -314,13 +312,13 @@ func (i *spooled) notify() {
 	i.changed = make(chan struct{})
 }
 
-// finish says that all has been written, or why not.
+// finish records that the item is complete, or its error.
 func (i *spooled) finish(err error) {
 	s := i.spool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i.done, i.err = true, err
-	// What the last segment has left is for others.
+	// The unused rest of the last segment is returned to the budget.
 	unused := min(i.held, int64(len(i.files))*i.segment-i.size)
 	i.held -= unused
 	s.used -= unused
@@ -339,7 +337,7 @@ func (i *spooled) finish(err error) {
 	})
 }
 
-// leave takes a reader away.
+// leave removes a reader.
 func (i *spooled) leave(r *reader) {
 	s := i.spool
 	s.mu.Lock()
@@ -347,7 +345,7 @@ func (i *spooled) leave(r *reader) {
 	delete(i.readers, r)
 	i.used = time.Now()
 	if len(i.readers) > 0 {
-		i.notify() // who writes may wait for this one
+		i.notify() // the producer may wait for this reader
 		return
 	}
 	if !i.done {
@@ -361,7 +359,7 @@ func (i *spooled) leave(r *reader) {
 	}
 }
 
-// copyTo passes on what is there and what comes.
+// copyTo copies an item to w, and follows it until it is complete.
 func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *reader) error {
 	buf := make([]byte, 128<<10)
 	for {
@@ -381,8 +379,8 @@ func (i *spooled) copyTo(ctx context.Context, w io.Writer, r *reader) error {
 	}
 }
 
-// next reads on, and waits for more when there is none. What was passed on
-// before is flushed by then; before that, the caller can still answer otherwise.
+// next reads the next bytes, and waits for more if there are none. It flushes earlier output
+// before it waits; until the first flush, the caller can still send another response.
 func (i *spooled) next(ctx context.Context, r *reader, buf []byte, w io.Writer) (int, error) {
 	s := i.spool
 	s.mu.Lock()
@@ -414,7 +412,7 @@ func (i *spooled) next(ctx context.Context, r *reader, buf []byte, w io.Writer) 
 	from := r.at - number*i.segment
 	n := min(int64(len(buf)), i.segment-from, i.size-r.at)
 	file := i.files[number]
-	s.mu.Unlock() // a segment stays as long as a reader is in it
+	s.mu.Unlock() // a segment with a reader is not released
 	read, err := file.ReadAt(buf[:n], from)
 	s.mu.Lock()
 	if err == io.EOF && int64(read) == n {
@@ -430,7 +428,7 @@ func (i *spooled) moved(r *reader, n int) {
 	r.at += int64(n)
 	r.moved = time.Now()
 	if s.items[i.key] != i {
-		i.notify() // who writes may wait for room
+		i.notify() // the producer may wait for space
 	}
 }
 

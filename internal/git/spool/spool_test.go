@@ -27,7 +27,7 @@ func openSpool(t *testing.T, budget int64) *Spool {
 	return s
 }
 
-// failing takes some bytes and then no more.
+// failing accepts some bytes and then fails.
 type failing struct{ left int }
 
 var errGone = errors.New("the client is gone")
@@ -39,7 +39,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pattern is content that is different at each place.
+// pattern returns content without repetitions.
 func pattern(n int) []byte {
 	rnd := rand.New(rand.NewPCG(3, uint64(n)))
 	b := make([]byte, n)
@@ -49,8 +49,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-// inPieces returns a function that writes content bit by bit and counts its
-// calls.
+// inPieces returns a function that writes content piece by piece and counts its calls.
 func inPieces(content []byte, piece int, calls *atomic.Int32) func(context.Context, io.Writer) error {
 	return func(_ context.Context, w io.Writer) error {
 		calls.Add(1)
@@ -90,7 +89,7 @@ func TestSpoolServesMany(t *testing.T) {
 		waittest.For(t, "the others have come so far", func() bool { return s.readers("key") == 20 })
 		close(begin)
 		wg.Wait()
-		read() // and one who comes later
+		read() // and a later reader
 		if n := calls.Load(); n != 1 {
 			t.Errorf("made %d times", n)
 		}
@@ -135,7 +134,7 @@ func TestSpoolIsBounded(t *testing.T) {
 			t.Errorf("%s: %d of %d bytes", key, got.Len(), size)
 		}
 	}
-	// What was used last stays.
+	// The most recently used item is kept.
 	for _, key := range []string{"a", "b", "c", "a", "d", "a"} {
 		read(key, 120_000, io.Discard)
 	}
@@ -145,7 +144,7 @@ func TestSpoolIsBounded(t *testing.T) {
 	if used, _ := s.Usage(); used > s.budget {
 		t.Errorf("%d bytes", used)
 	}
-	// What is larger than all comes through, and no one else can follow it.
+	// Output that is larger than the spool is served, but not shared.
 	most := atomic.Int64{}
 	watch := writerFunc(func(p []byte) (int, error) {
 		s.mu.Lock()
@@ -158,7 +157,7 @@ func TestSpoolIsBounded(t *testing.T) {
 	if n := calls.Load(); n != 6 || most.Load() > s.budget {
 		t.Errorf("made %d times, %d of %d bytes", n, most.Load(), s.budget)
 	}
-	// Two at once share the room, and a third that finds none goes alone.
+	// Two concurrent items share the space, and a third one without space is not spooled.
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() { read(fmt.Sprint("many", i), 50_000+i, watch) })
@@ -207,7 +206,7 @@ func TestSpoolReaderLeaves(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) { // the one who had it made
+	if err := <-first; !errors.Is(err, context.Canceled) { // the caller that started it
 		t.Error(err)
 	}
 	close(next)
@@ -217,7 +216,7 @@ func TestSpoolReaderLeaves(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	// With the last reader goes the one who makes it.
+	// The producer stops after its last reader.
 	s.Forget("repo")
 	next = make(chan struct{})
 	ctx, cancel = context.WithCancel(t.Context())
@@ -267,8 +266,8 @@ func TestSpoolFails(t *testing.T) {
 	}
 }
 
-// One who does not read is left behind when the others need the room, and what
-// is complete goes when it is old.
+// TestSpoolTimes checks that a reader that makes no progress is cut off when others need the
+// space, and that complete items expire.
 func TestSpoolTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -3,8 +3,8 @@ package trailer
 
 import "strings"
 
-// Trailer is a line like "Signed-off-by: Ann <ann@example.com>" at the end of a
-// message. A value that goes on in further lines is on one.
+// Trailer is a line like "Signed-off-by: Ann <ann@example.com>" at the end of a message. A
+// value with continuation lines is joined to one line.
 type Trailer struct{ Key, Value string }
 
 // Parse returns the trailers of a commit message, as git log and git
@@ -32,7 +32,7 @@ func Parse(message string) []Trailer {
 	return list
 }
 
-// space is what git takes for space.
+// space are the characters that git treats as space.
 const space = " \t\r\n"
 
 func isSpaced(line string) bool {
@@ -41,8 +41,7 @@ func isSpaced(line string) bool {
 func isComment(line string) bool { return strings.HasPrefix(line, "#") }
 func isBlank(line string) bool   { return strings.Trim(line, space) == "" }
 
-// splitTrailer takes "Key : value" apart. A key is of letters, digits and
-// dashes.
+// splitTrailer splits "Key : value". A key consists of letters, digits and dashes.
 func splitTrailer(line string) (key, value string, ok bool) {
 	before, value, found := strings.Cut(line, ":")
 	key = strings.TrimRight(before, " \t")
@@ -58,13 +57,12 @@ func splitTrailer(line string) (key, value string, ok bool) {
 	return key, value, true
 }
 
-// messageLines are the lines of a message without what git adds for the
-// author's eyes at its end: comments, the list of conflicts, and all below a
-// line that says so.
+// messageLines returns the lines of a message without the parts at its end that git adds for
+// the author: comments, the list of conflicts, and everything below a scissors line.
 func messageLines(message string) []string {
 	const scissors = "# ------------------------ >8 ------------------------"
 	lines := strings.Split(strings.TrimSuffix(message, "\n"), "\n")
-	end, conflicts := 0, false // the line after the last that counts
+	end, conflicts := 0, false // the line after the last one of the message
 	for i, line := range lines {
 		switch {
 		case strings.HasPrefix(line, scissors):
@@ -80,8 +78,7 @@ func messageLines(message string) []string {
 	return lines[:end]
 }
 
-// lastParagraph returns the lines behind the last blank one; nothing when that
-// would be the title.
+// lastParagraph returns the lines after the last blank line; nil if that is the title.
 func lastParagraph(lines []string) []string {
 	title := 0
 	for title < len(lines) && (isComment(lines[title]) || !isBlank(lines[title])) {
@@ -98,7 +95,7 @@ func lastParagraph(lines []string) []string {
 	return nil
 }
 
-// mostlyTrailers reports whether a paragraph is one of trailers.
+// mostlyTrailers reports whether a paragraph consists of trailers.
 func mostlyTrailers(lines []string) bool {
 	trailers, others, generated := 0, 0, false
 	for i := 0; i < len(lines); i++ {
@@ -111,7 +108,7 @@ func mostlyTrailers(lines []string) bool {
 			trailers++
 			generated = generated || written
 			for i+1 < len(lines) && isSpaced(lines[i+1]) {
-				i++ // it goes on
+				i++ // a continuation line
 			}
 		default:
 			others++

@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// gitTrailers asks git.
+// gitTrailers returns the trailers that git finds.
 func gitTrailers(t *testing.T, message string) []Trailer {
 	t.Helper()
 	out := gittest.RunInput(t, "", strings.NewReader(message), "interpret-trailers", "--parse", "--no-divider")
@@ -54,7 +54,7 @@ func gitTrailers(t *testing.T, message string) []Trailer {
 	return list
 }
 
-// Messages put together at random mean what they mean to git.
+// TestParseAsGit compares the trailers of random messages with those of git.
 func TestParseAsGit(t *testing.T) {
 	t.Parallel()
 	lines := []string{"subject", "", "", "  ", "Key: value", "a-B : c:d", "Signed-off-by: Ann <ann@example.com>", " goes on", "\tConflicts:", "Conflicts:",

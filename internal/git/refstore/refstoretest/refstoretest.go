@@ -1,4 +1,4 @@
-// Package refstoretest tests forms of refstore.Store: each has to pass Run.
+// Package refstoretest tests implementations of refstore.Store.
 package refstoretest
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Fixture is a repository without refs, with some objects.
 type Fixture struct {
-	// Open returns a store of the repository, as another process would have it.
+	// Open returns a store of the repository, as another process would open it.
 	Open     func() refstore.Store
 	One, Two refstore.OID // commits
 	Tag      refstore.OID // an annotated tag of One
@@ -27,7 +27,7 @@ const (
 	zero  = refstore.ZeroOID
 )
 
-// Run tests a form of a Store. open returns a new repository whose HEAD is main.
+// Run tests a Store. open returns a new repository whose HEAD is main.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Run("update", func(t *testing.T) { t.Parallel(); testUpdate(t, open(t)) })
 	t.Run("names", func(t *testing.T) { t.Parallel(); testNames(t, open(t)) })
@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Run("one wins", func(t *testing.T) { t.Parallel(); testOneWins(t, open(t)) })
 }
 
-// state is all refs as "name id" and, for tags, what they lead to.
+// state returns all refs as "name id", with the targets of tags.
 func state(t *testing.T, s refstore.Store) string {
 	t.Helper()
 	list, err := s.List(t.Context(), "refs/", nil)
@@ -54,7 +54,7 @@ func state(t *testing.T, s refstore.Store) string {
 	return strings.Join(all, ", ")
 }
 
-// testUpdate moves refs, all or none.
+// testUpdate updates all refs or none.
 func testUpdate(t *testing.T, f Fixture) {
 	type list = []refstore.Update
 	s, other := f.Open(), f.Open()
@@ -102,8 +102,7 @@ func testUpdate(t *testing.T, f Fixture) {
 	}
 }
 
-// testNames refuses refs whose names are in the way of each other: git keeps
-// them in directories.
+// testNames refuses refs whose names conflict as files and directories.
 func testNames(t *testing.T, f Fixture) {
 	s := f.Open()
 	for _, c := range []struct {
@@ -136,13 +135,13 @@ func testNames(t *testing.T, f Fixture) {
 	}
 }
 
-// testRead finds refs by name.
+// testRead reads refs by name.
 func testRead(t *testing.T, f Fixture) {
 	s := f.Open()
 	if list, err := s.List(t.Context(), "refs/", nil); err != nil || len(list.Names) != 0 {
 		t.Errorf("of an empty repository: %v, %v", list.Names, err)
 	}
-	odd := heads + "caf\xe9" // not UTF-8: git does not mind
+	odd := heads + "caf\xe9" // not UTF-8, which git allows
 	err := s.Update(t.Context(), "", []refstore.Update{
 		{Ref: heads + "main", Old: zero, New: f.Two}, {Ref: heads + "a", Old: zero, New: f.One}, {Ref: odd, Old: zero, New: f.One},
 		{Ref: tags + "a", Old: zero, New: f.Tag}, {Ref: "refs/headsome/x", Old: zero, New: f.One},
@@ -211,7 +210,7 @@ func testHead(t *testing.T, f Fixture) {
 	}
 }
 
-// testOneWins has many move one ref from the same value.
+// testOneWins updates one ref from the same value concurrently.
 func testOneWins(t *testing.T, f Fixture) {
 	if err := f.Open().Update(t.Context(), "", []refstore.Update{{Ref: heads + "main", Old: zero, New: f.One}}); err != nil {
 		t.Fatal(err)
@@ -221,7 +220,7 @@ func testOneWins(t *testing.T, f Fixture) {
 	won := 0
 	for i := range 8 {
 		all.Go(func() {
-			// With each goes a ref of its own, which comes only if it wins.
+			// Each update also creates its own ref, which exists only if the update succeeds.
 			err := f.Open().Update(t.Context(), "", []refstore.Update{
 				{Ref: heads + fmt.Sprint("own", i), Old: zero, New: f.Two}, {Ref: heads + "main", Old: f.One, New: f.Two},
 			})
