@@ -151,7 +151,7 @@ func TestChangelogConfig(t *testing.T) {
 			"categories: 7":     "categories has to name a title for each category",
 			"tag_regex: '(?<'":  "the tag_regex is invalid: ",
 			"a: b: c":           "the configuration cannot be read: ",
-			"template: '{% each categories %}" + strings.Repeat("{% each entries %}", 40) + "'": "statements are in each other",
+			"template: '{% each categories %}" + strings.Repeat("{% each entries %}", 40) + "'": "statements are nested more than",
 			"# " + strings.Repeat("x", 1<<20): "is larger than",
 		} {
 			r.Commit(change("Break it", ".svc/changelog_config.yml", text))
@@ -256,8 +256,8 @@ func TestCommitChangelog(t *testing.T) {
 			failed(`{"version":"3.0.0","file":"../up"}`, "../up is not a valid file name"),
 			failed(`{"version":"3.0.0","file":"/"}`, " is not a valid file name"),
 			failed(`{"version":"3.0.0","file":".git/config"}`, ".git/config is not a valid file name"),
-			failed(`{"version":"3.0.0","file":"dir"}`, "dir is no file"),
-			failed(`{"version":"3.0.0","file":"link"}`, "link is no file"),
+			failed(`{"version":"3.0.0","file":"dir"}`, "dir is not a file"),
+			failed(`{"version":"3.0.0","file":"link"}`, "link is not a file"),
 			failed(`{"version":"3.0.0","file":"fix/below"}`, "fix/below is not a valid file name"),
 			{Do: "POST " + at + "/repository/changelog", As: alice, Status: 400, Want: `{"error":"version is missing"}`},
 			{Do: "POST " + at + "/repository/changelog", As: alice, JSON: `{"version":"3.0.0","file":" "}`, Status: 400, Want: `{"error":"file is empty"}`},

@@ -258,7 +258,7 @@ func (s *Service) Cancel(ctx context.Context, by actor.Actor, ref project.Ref) e
 		}
 		i, err := findImport(ctx, tx, p.ID)
 		if errors.Is(err, db.ErrNoRows) || err == nil && !i.Active {
-			return errs.Conflict("No import of the project is under way.")
+			return errs.Conflict("No import of the project is in progress.")
 		}
 		if err != nil {
 			return err

@@ -21,8 +21,8 @@ type ArchiveOptions struct {
 	WithoutLFS bool
 }
 
-// ArchiveFilter returns the function that replaces the pointers in archives of a
-// project by what they stand for; nil if there is nothing to replace.
+// ArchiveFilter returns the function that replaces LFS pointers in archives of a project
+// by their objects; nil if there is nothing to replace.
 type ArchiveFilter func(ctx context.Context, p *project.Project) (git.TarFilter, error)
 
 // OnArchive registers the ArchiveFilter. It is called at start-up.

@@ -335,8 +335,8 @@ func (s *Service) fill(ctx context.Context, r git.Repo, branch string, bundle io
 	return s.unbundle(ctx, r, branch, func(object int64) error { return r.Unbundle(ctx, bundle, object) })
 }
 
-// unbundle has a repository filled from a bundle by read, whose argument is the
-// maximum size of an object, and sets its default branch, unless it is empty.
+// unbundle fills a repository from a bundle with read, whose argument is the maximum size of
+// an object, and sets its default branch, unless it is empty.
 func (s *Service) unbundle(ctx context.Context, r git.Repo, branch string, read func(object int64) error) error {
 	_, object, err := s.pushLimits(ctx)
 	if err != nil {

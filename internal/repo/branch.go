@@ -177,7 +177,8 @@ func (s *Service) CreateBranch(ctx context.Context, by actor.Actor, ref project.
 	if _, err := r.Ref(ctx, git.Heads+name); err == nil {
 		return nil, nil, errs.Refused("Branch already exists")
 	}
-	// An empty repository gets its default branch first, at which others start.
+	// In an empty repository, the default branch is created first; other branches start
+	// there.
 	if initial := cmp.Or(p.InitialBranch, UsualBranch); p.DefaultBranch == "" && slices.Contains([]string{initial, "HEAD", git.Heads + initial}, from) {
 		if err := s.firstCommit(ctx, by, p, r, readme(p)); err != nil {
 			return nil, nil, err
@@ -287,7 +288,7 @@ func (s *Service) deleteMerged(ctx context.Context, w mergedWork) error {
 			}
 			continue
 		}
-		for _, u := range part { // one of them has moved: delete the others one by one
+		for _, u := range part { // a branch has moved: delete them one by one
 			if err := s.move(ctx, w.By, p, r, u); err != nil && !errs.Is(err, errs.KindConflict) {
 				return err
 			}

@@ -135,7 +135,7 @@ func readChangelog(ctx context.Context, r git.Repo, at git.OID, path string) (st
 	case err != nil:
 		return "", passing(err)
 	case e.Type != git.TypeBlob || e.Mode == "120000":
-		return "", changelog.Failure("%.200s is no file", path)
+		return "", changelog.Failure("%.200s is not a file", path)
 	}
 	file, err := r.Open(ctx, e.OID)
 	if err != nil {

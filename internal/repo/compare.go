@@ -70,7 +70,7 @@ func (s *Service) Compare(ctx context.Context, by actor.Actor, ref project.Ref, 
 		var err error
 		c.Commits, err = c.repo.Range(ctx, c.From, c.To)
 		close(listed)
-		if err == nil { // the first ones, which are needed first
+		if err == nil { // the commits of the first page, which are needed first
 			_, err = c.repo.Commits(ctx, c.Commits[:min(len(c.Commits), ReadCommits)])
 		}
 		if err != nil {

@@ -42,18 +42,18 @@ func (s *Service) Contributors(ctx context.Context, by actor.Actor, ref project.
 	return list, nil
 }
 
-// authorWait is how long a count of authors is waited for.
+// authorWait is the maximum time to wait for a count of authors.
 const authorWait = 500 * time.Millisecond
 
-// CountAuthors is Contributors without the lines that they changed. It answers
-// soon, with what has been counted by then. The most commits are first.
+// CountAuthors is Contributors without the lines that they changed, sorted by commits. It
+// returns soon, with the intermediate result.
 func (s *Service) CountAuthors(ctx context.Context, by actor.Actor, ref project.Ref, rev string) (*git.AuthorCount, error) {
 	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountAuthors(ctx, at, authorWait) })
 }
 
-// CountLines is CountAuthors with the lines that each author changed, which takes
-// much longer to count: in the background, one repository at a time. wait is how long
-// the count is waited for.
+// CountLines is CountAuthors with the lines that each author changed. Counting them takes
+// much longer and runs in the background, for one repository at a time. wait is the maximum
+// time to wait for the count.
 func (s *Service) CountLines(ctx context.Context, by actor.Actor, ref project.Ref, rev string, wait time.Duration) (*git.AuthorCount, error) {
 	return s.countAuthors(ctx, by, ref, rev, func(r git.Repo, at string) (*git.AuthorCount, error) { return r.CountLines(ctx, at, wait) })
 }

@@ -19,11 +19,11 @@ import (
 // and imports. They do not check permissions: the caller requires Maintainer for
 // exports, and imports into a draft.
 
-// keepRefs is the prefix of the refs that keep the heads of merge requests.
+// keepRefs is the prefix of the refs that keep the heads of merge requests reachable.
 const keepRefs = internalRefs + "keep/"
 
-// copiedRef reports whether an export has a ref that is not a branch, tag or note:
-// the heads of merge requests, and earlier ones, which comments refer to.
+// copiedRef reports whether an export contains a ref that is not a branch, tag or note: the
+// current and earlier heads of merge requests, which comments refer to.
 func copiedRef(ref string) bool {
 	if id, ok := strings.CutPrefix(ref, keepRefs); ok {
 		oid, ok := git.ParseOID(id)
@@ -133,7 +133,7 @@ func PutProtected(ctx context.Context, tx *db.Tx, p *Protected) error {
 	}
 	for _, a := range p.Access {
 		if !slices.Contains(withDefaults(p.Kind, []RefAccess{a}), a) {
-			return errs.InvalidField("access_levels", "have an action that is not known")
+			return errs.InvalidField("access_levels", "have an unknown action")
 		}
 		if !slices.Contains([]project.Level{project.NoAccess, project.Developer, project.Maintainer, AdminLevel}, a.Level) {
 			return errs.InvalidField("access_levels", "have a level that is not included in the list")
@@ -149,7 +149,7 @@ func PutProtected(ctx context.Context, tx *db.Tx, p *Protected) error {
 	}
 	err = insertProtected(ctx, tx, p)
 	if db.IsUnique(err, "protected_refs_project_id_kind_name") {
-		return errs.InvalidField("name", "is that of another row")
+		return errs.InvalidField("name", "has already been taken")
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// FileMatch is a path that a search for files found.
+// FileMatch is a path that matches a search.
 type FileMatch struct {
 	Path  string
 	At    []int // positions of the matched characters, in bytes
@@ -29,14 +29,13 @@ type FileMatches struct {
 }
 
 const (
-	// maxFindPaths is the maximum number of paths of a revision that a search
-	// looks at.
+	// maxFindPaths is the maximum number of paths of a revision that are searched.
 	maxFindPaths = 100_000
 	// maxFindQuery is the maximum length of a search in bytes.
 	maxFindQuery = 200
 )
 
-// pathList is the paths of a revision, and the same in lower case.
+// pathList are the paths of a revision, as they are and in lower case.
 type pathList struct {
 	paths, lower []string
 	cut          bool
@@ -78,7 +77,7 @@ func listPaths(ctx context.Context, r git.Repo, commit git.OID) (*pathList, erro
 	size := 0
 	for i, path := range paths {
 		list.lower[i] = path
-		if low := strings.ToLower(path); len(low) == len(path) { // else positions would differ
+		if low := strings.ToLower(path); len(low) == len(path) { // otherwise positions would differ
 			list.lower[i] = low
 		}
 		size += 2*len(path) + 32
@@ -87,7 +86,7 @@ func listPaths(ctx context.Context, r git.Repo, commit git.OID) (*pathList, erro
 	return list, nil
 }
 
-// find searches the paths. It keeps no more than twice the limit at a time.
+// find searches the paths. It keeps at most twice the limit in memory.
 func (l *pathList) find(text string, limit int) *FileMatches {
 	words := strings.Fields(strings.ToLower(text))
 	found := &FileMatches{Files: len(l.paths), Cut: l.cut, Items: []FileMatch{}}
@@ -109,7 +108,7 @@ func (l *pathList) find(text string, limit int) *FileMatches {
 		}
 		found.Total++
 		if len(words) == 0 && len(found.Items) == limit {
-			continue // all are equal: the first ones
+			continue // without a text all match equally, so the first ones are kept
 		}
 		found.Items = append(found.Items, FileMatch{Path: l.paths[i], score: score})
 		if len(words) > 0 && len(found.Items) == 2*limit {
@@ -136,9 +135,9 @@ func (l *pathList) find(text string, limit int) *FileMatches {
 	return found
 }
 
-// matchScore rates how well a word matches a path; 0 if it does not. A match of
-// the whole name is best, then the start of the name, a part of it, a part of
-// the path, and at last single characters in order, the closer the better.
+// matchScore rates how well a word matches a path; 0 if it does not. The best match is the
+// whole file name, then the start of the name, a part of the name, a part of the path, and
+// finally single characters in order, which rate higher the closer they are.
 func matchScore(path, word string) int {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	switch i := strings.Index(name, word); {
@@ -151,7 +150,7 @@ func matchScore(path, word string) int {
 	case i > 0:
 		return 800
 	}
-	// Most paths do not match: that is found out without memory of its own.
+	// Most paths do not match, which is determined without allocating memory.
 	if strings.Contains(path, word) {
 		i := strings.LastIndex(path, word)
 		if i == 0 || path[i-1] == '/' {
@@ -211,9 +210,8 @@ func matchAt(path, word string) []int {
 	return at
 }
 
-// fuzzyAt finds the characters of a word in a path in their order, from the end,
-// because names of files tell more than those of directories; nil if one is
-// missing.
+// fuzzyAt finds the characters of a word in a path, in order. It searches from the end,
+// because file names are more significant than directories; nil if a character is missing.
 func fuzzyAt(path, word string) []int {
 	at := make([]int, 0, len(word))
 	end := len(path)

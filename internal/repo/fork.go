@@ -93,8 +93,8 @@ type Forked func(ctx context.Context, from, to *project.Project) error
 // OnForked registers a Forked. It is called at start-up.
 func (s *Service) OnForked(f Forked) { s.forked = append(s.forked, f) }
 
-// CanFork reports whether a user may fork a project that they see: they read
-// its code, and the project allows forks.
+// CanFork reports whether a user may fork a project that they can see: they must be able to
+// read its code, and the project must allow forks.
 func CanFork(by actor.Actor, p *project.Project) bool {
 	if by.RequireUser() != nil || !p.MayRead(by, project.CodePart) {
 		return false

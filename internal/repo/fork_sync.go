@@ -69,10 +69,10 @@ func forkDistance(ctx context.Context, fork, source git.Repo, ours, theirs git.O
 	return d, missing(err, "Commit")
 }
 
-// SyncFork brings the commits of the default branch of the source to the default
-// branch of a fork, for users who may push to it: as a fast-forward, or with a
-// merge commit if the fork has commits of its own. Unprocessable if there are
-// conflicts; Conflict if the branch has moved meanwhile, or nothing is missing.
+// SyncFork updates the default branch of a fork with the commits of the default branch of its
+// source, for users who may push to it: by a fast-forward, or by a merge commit if the fork
+// has commits of its own. Unprocessable if there are conflicts; Conflict if the branch has
+// moved meanwhile, or is up to date.
 func (s *Service) SyncFork(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {

@@ -18,18 +18,17 @@ type GrepFilter struct {
 	Ref     string // a branch, tag or commit; empty is the default branch
 	Text    string // in a line, in any case; empty selects files by their paths alone
 	Paths   []string
-	Keep    func(path string) bool // on paths, beside Paths; nil keeps all
+	Keep    func(path string) bool // filter on paths, in addition to Paths; nil keeps all
 	Context int                    // lines before and after a match
 }
 
 // FileHit is a part of a file that a search found.
 type FileHit struct {
 	git.Hunk
-	Ref string // as it was asked for, or the default branch
+	Ref string // as requested, or the default branch
 }
 
-// MaxHits is how many parts of files a search finds. What comes after is left
-// out.
+// MaxHits is the maximum number of hits of a search.
 const MaxHits = 1000
 
 // Grep searches the text files of a revision, for users who can read the code
@@ -61,7 +60,7 @@ func (s *Service) Grep(ctx context.Context, by actor.Actor, ref project.Ref, f G
 	return p, page, err
 }
 
-// GrepIn is Grep in a repository that the caller was given.
+// GrepIn is Grep in a repository. The caller has checked the permissions.
 func GrepIn(ctx context.Context, r git.Repo, commit git.OID, name string, f GrepFilter, pg db.Paging) (db.Page[FileHit], error) {
 	page := db.Page[FileHit]{Items: []FileHit{}, Over: true}
 	last := pg.Offset + pg.Limit

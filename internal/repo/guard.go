@@ -20,7 +20,7 @@ type guard struct {
 	tags     protections
 }
 
-// guardKey is the key of the protected refs of a project on a page.
+// guardKey is the context key of the protected refs of a project on a page.
 type guardKey int64
 
 // guard reads the protected refs of a project.
@@ -107,8 +107,8 @@ func (g *guard) deletes(ctx context.Context, r git.Repo, ref git.Ref) (bool, err
 	return why == "", err
 }
 
-// lets reports whether an entry applies to the actor. A deploy key has its own
-// entries; those of its creator do not apply.
+// lets reports whether an entry applies to the actor. A deploy key has its own entries;
+// those of its creator do not apply to it.
 func (g *guard) lets(ctx context.Context, a RefAccess) (bool, error) {
 	switch {
 	case g.by.Deploy != nil:

@@ -18,28 +18,28 @@ import (
 type Incoming struct {
 	Refs []git.Ref // branches and tags
 	Head string    // full name of the default branch; empty if unknown
-	// Pack opens a pack with what the wanted commits lead to and those that we have do
-	// not.
+	// Pack opens a pack of the objects that are reachable from the wanted commits and not
+	// from those that the repository has.
 	Pack func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error)
 	// Progress is called while the pack is read. It may be nil.
 	Progress func(done, total uint32)
-	// Check is called before the refs become visible. r has the new objects. Its error
-	// ends the import.
+	// Check is called before the refs become visible. r contains the new objects. An error
+	// stops the import.
 	Check func(ctx context.Context, r git.Repo, changes []*git.RefChange) error
-	// MaxSize is the limit of the pack in bytes; 0 is no limit.
+	// MaxSize is the limit of the pack in bytes; 0 means no limit.
 	MaxSize int64
 }
 
-// noPipeline is the push option by which ci creates no pipelines.
+// noPipeline is the push option that skips pipelines.
 const noPipeline = "ci.no_pipeline"
 
-// Import fills the repository of a project whose import is under way, and records it
-// as a push of the actor that creates no pipelines. All refs appear, or none. It may
-// be called again after a crash. Rules for pushes are not applied. Invalid if the
-// content cannot be taken, with a text for the user.
+// Import fills the repository of a project that is being imported, and records it as a push
+// of the actor without pipelines. All refs are created, or none. It may be called again after
+// a crash. Push rules are not applied. Invalid, with a message for the user, if the content is
+// refused.
 func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project, in Incoming) error {
 	if !p.Import.Pending() {
-		return errs.Conflict("No import of the project is under way.")
+		return errs.Conflict("No import of the project is in progress.")
 	}
 	r, err := s.ensure(ctx, p)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Service) Import(ctx context.Context, by actor.Actor, p *project.Project
 	})
 }
 
-// take reads the pack of a source, makes the changes that Check of the options does not
-// refuse, and records them as a push.
+// take receives the pack of a source, makes the changes that Check of the options accepts, and
+// records them as a push.
 func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, changes []*git.RefChange, have []git.OID, in Incoming, o git.PushOptions) error {
 	most, object, err := s.pushLimits(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	defer pack.Close()
 	var id int64
 	var begun journal
-	// An error of the source is not one of git, which only sees that the pack ends.
+	// An error of the source is not an error of git, which only sees the end of the pack.
 	source := &sourceReader{from: pack}
 	check := o.Check
 	o.MaxSize, o.MaxObject, o.Progress = most, object, in.Progress
@@ -110,7 +110,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	return importFailure(err, source.failure(), push)
 }
 
-// importChanges returns what must change for a repository to have the refs.
+// importChanges returns the changes that give a repository the refs.
 func importChanges(ctx context.Context, r git.Repo, refs []git.Ref) ([]*git.RefChange, error) {
 	have, err := r.Refs(ctx, git.RefOptions{})
 	if err != nil {
@@ -140,8 +140,8 @@ func importChanges(ctx context.Context, r git.Repo, refs []git.Ref) ([]*git.RefC
 	return changes, nil
 }
 
-// importHead sets the default branch of a new repository to that of its source, if
-// it is among the branches.
+// importHead sets the default branch of a new repository to that of its source, if it was
+// imported.
 func (s *Service) importHead(ctx context.Context, r git.Repo, head string, changes []*git.RefChange) error {
 	branch, ok := strings.CutPrefix(head, git.Heads)
 	if !ok || !slices.ContainsFunc(changes, func(c *git.RefChange) bool { return c.Ref == head }) {
@@ -150,7 +150,7 @@ func (s *Service) importHead(ctx context.Context, r git.Repo, head string, chang
 	return r.SetDefaultBranch(ctx, branch)
 }
 
-// sourceReader remembers why its source could not be read.
+// sourceReader records why its source could not be read.
 type sourceReader struct {
 	from io.Reader
 
@@ -175,7 +175,7 @@ func (r *sourceReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// importFailure says why an import failed.
+// importFailure returns the error of an import, with a message for the user.
 func importFailure(err, source error, push *git.Push) error {
 	switch {
 	case err == nil:

@@ -23,9 +23,9 @@ type License struct {
 }
 
 const (
-	// maxLicense is how much of a license file is read, in bytes.
+	// maxLicense is the number of bytes that are read of a license file.
 	maxLicense = 64 << 10
-	// maxLicenseFiles is how many files are looked at.
+	// maxLicenseFiles is the maximum number of license files that are read.
 	maxLicenseFiles = 3
 )
 
@@ -80,9 +80,9 @@ func readStart(ctx context.Context, r git.Repo, id git.OID, most int64) (text st
 	return string(data), err
 }
 
-// licenseMarks are phrases, in lower case and with single spaces, that tell
-// licenses apart. The first license of which all phrases occur is the one: those
-// that contain the phrases of others come first.
+// licenseMarks are phrases, in lower case and with single spaces, that identify licenses. The
+// first license whose phrases all occur is used: licenses that contain the phrases of others
+// come first.
 var licenseMarks = []struct {
 	key, name, url string
 	phrases        []string

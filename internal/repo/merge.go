@@ -198,8 +198,8 @@ func (s *Service) CommitsOf(ctx context.Context, p *project.Project, base, head 
 	return page, missing(err, "Commit")
 }
 
-// NewCommits lists the commits of head that base does not have, newest first and at
-// most so many. NotFound.
+// NewCommits lists the commits of head that base does not have, newest first, up to most.
+// NotFound.
 func (s *Service) NewCommits(ctx context.Context, p *project.Project, base, head git.OID, most int) ([]git.OID, error) {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {

@@ -44,8 +44,8 @@ const AdminLevel project.Level = 60
 // Protected is a protection rule for branches or tags, by name or pattern.
 type Protected struct {
 	ID                int64
-	ProjectID         int64 // one of these: 0 for the rule of a group
-	GroupID           int64 // all projects of the group and of those below inherit the rule
+	ProjectID         int64 // exactly one is set: 0 for the rule of a group
+	GroupID           int64 // all projects of the group and its subgroups inherit the rule
 	Kind              RefKind
 	Name              string // * matches any text
 	AllowForcePush    bool
@@ -135,7 +135,7 @@ type ruleOwner struct {
 
 func rulesOf(p *project.Project) ruleOwner { return ruleOwner{projectID: p.ID, entity: p.Entity()} }
 
-// lock keeps others from changing the rules until the transaction ends.
+// lock prevents concurrent changes of the rules until the transaction ends.
 func (o ruleOwner) lock(ctx context.Context, tx *db.Tx) error {
 	if o.groupID != 0 {
 		return tx.Lock(ctx, "namespaces", o.groupID)
@@ -214,8 +214,8 @@ func (s *Service) Protect(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.protect(ctx, by, rulesOf(p), kind, n)
 }
 
-// maxRules is how many protected branches, and tags, a project or group has: all
-// are read for each push.
+// maxRules is the maximum number of protected branches, and of protected tags, of a project
+// or group, because all are read for each push.
 const maxRules = 1000
 
 // protect adds a rule that was checked.
@@ -270,8 +270,8 @@ func withDefaults(kind RefKind, list []RefAccess) []RefAccess {
 	return all
 }
 
-// checkPattern checks that a pattern can match a ref name: with an x for each
-// *, it must be one.
+// checkPattern checks that a pattern can match a ref name: with every * replaced by x, it must
+// be a valid name.
 func checkPattern(kind RefKind, name string) error {
 	place := git.Heads
 	if kind == TagRef {
@@ -449,7 +449,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push Push) error {
 	return s.protectDefault(ctx, tx, push.Project.ID, branch)
 }
 
-// protectionAccess returns the access list of a protection.
+// protectionAccess returns the access list of a branch protection.
 func protectionAccess(b project.BranchProtection) []RefAccess {
 	var list []RefAccess
 	for _, l := range b.Push {
@@ -461,8 +461,8 @@ func protectionAccess(b project.BranchProtection) []RefAccess {
 	return list
 }
 
-// protectDefault adds the rule that the group of the project, or the instance, has
-// for default branches.
+// protectDefault adds the default branch protection of the group of the project, or of the
+// instance.
 func (s *Service) protectDefault(ctx context.Context, tx *db.Tx, projectID int64, branch string) error {
 	_, err := findProtected(ctx, tx, ruleOwner{projectID: projectID}, BranchRef, branch)
 	if !errors.Is(err, db.ErrNoRows) {

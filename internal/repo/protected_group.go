@@ -11,10 +11,10 @@ import (
 	"svc/internal/project"
 )
 
-// Protected branches of a group apply to all projects of the group and of those
-// below, in addition to the rules of the projects. They are added to top-level
-// groups only; one that is moved below another group keeps them. Their entries
-// are access levels: users, groups and deploy keys are refused.
+// Protected branches of a group apply to all projects of the group and its subgroups, in
+// addition to the rules of the projects. They can be added to top-level groups only; a group
+// that becomes a subgroup keeps them. Their entries are access levels; users, groups and
+// deploy keys are refused.
 
 // groupRules returns a group as the owner of rules to its Owners. NotFound,
 // Forbidden.

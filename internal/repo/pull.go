@@ -10,24 +10,23 @@ import (
 	"svc/internal/project"
 )
 
-// PullOptions says how refs are pulled.
+// PullOptions are the options of Pull.
 type PullOptions struct {
-	Overwrite bool // refs that have diverged
-	Pipelines bool // are created for the new commits
+	Overwrite bool // overwrite refs that have diverged
+	Pipelines bool // create pipelines for the new commits
 }
 
-// divergedRef is the reason of a change that was not made because it is no
-// fast-forward.
+// divergedRef is the reason for refusing a change that is not a fast-forward.
 const divergedRef = "diverged"
 
 // Pull updates the branches and tags of a project to those of another repository, and
 // records that as a push of the actor. Refs that have diverged are skipped and returned,
-// unless they are overwritten; what the other repository does not have is kept. Rules
-// for pushes are not applied. Conflict while the project is imported; Invalid if the
-// content cannot be taken, with a text for the user.
+// unless they are overwritten; refs that the other repository does not have are kept. Push
+// rules are not applied. Conflict while the project is imported; Invalid, with a message for
+// the user, if the content is refused.
 func (s *Service) Pull(ctx context.Context, by actor.Actor, p *project.Project, in Incoming, o PullOptions) (skipped []string, err error) {
 	if p.Import.Pending() {
-		return nil, errs.Conflict("An import of the project is under way.")
+		return nil, errs.Conflict("An import of the project is in progress.")
 	}
 	if err := p.Writable(); err != nil {
 		return nil, err
@@ -79,8 +78,8 @@ func (s *Service) Pull(ctx context.Context, by actor.Actor, p *project.Project, 
 	return skipped, err
 }
 
-// pullHave returns what the other repository need not send: first the commits of the
-// refs that change.
+// pullHave returns the commits that the other repository need not send, starting with those
+// of the refs that change.
 func (s *Service) pullHave(ctx context.Context, r git.Repo, changes []*git.RefChange) ([]git.OID, error) {
 	var have []git.OID
 	for _, c := range changes {
@@ -98,7 +97,7 @@ func (s *Service) pullHave(ctx context.Context, r git.Repo, changes []*git.RefCh
 	return have, nil
 }
 
-// refuseDiverged refuses the changes that are no fast-forward.
+// refuseDiverged refuses the changes that are not fast-forwards.
 func refuseDiverged(ctx context.Context, push *git.Push) error {
 	for _, c := range push.Changes {
 		if c.Refused != "" || c.Old == git.ZeroOID {

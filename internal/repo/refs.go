@@ -38,8 +38,8 @@ const (
 	ByVersion RefOrder = "version"
 )
 
-// match returns a function that matches names, and one that says after all names
-// whether these were too many for the pattern. Invalid if the pattern is not valid.
+// match returns a function that matches names, and a function that reports afterwards whether
+// the pattern took too long for all names. Invalid if the pattern is not valid.
 func (f RefFilter) match() (match func(string) bool, exceeded func() bool, err error) {
 	if f.Regex != "" {
 		pattern, err := re2.NewMatcher(f.Regex)
@@ -101,7 +101,7 @@ func pageRefs(ctx context.Context, r git.Repo, place string, f RefFilter, p db.P
 	return page, nil
 }
 
-// errRegex refuses a pattern that takes too long for the refs of a repository.
+// errRegex is the error for a pattern that takes too long for the refs of a repository.
 var errRegex = errs.Invalid("regex takes too long to match so many names. Use a simpler pattern, or search.")
 
 // orderedNames returns the full names of the refs that match the filter, in
@@ -185,7 +185,7 @@ func namesAfter(names []string, place string, f RefFilter, after []any) ([]strin
 	if f.Order != ByName {
 		return nil, errs.Invalid("page_token is invalid")
 	}
-	// In the order of names, the position of a deleted ref is known.
+	// If the order is by name, the position of a deleted ref is known.
 	beyond := func(name string) bool { return name > token != f.Desc }
 	i := slices.IndexFunc(names, beyond)
 	if i < 0 {

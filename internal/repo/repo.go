@@ -100,8 +100,8 @@ const (
 	MergeRefs    = "refs/merge-requests/"
 )
 
-// NoteRefs is the prefix of notes on commits (git notes). Users who may push
-// branches can push them. They are no events for other features.
+// NoteRefs is the prefix of notes on commits (git notes). Users who may push branches can push
+// them. Other features get no events about them.
 const NoteRefs = "refs/notes/"
 
 // write returns the repository of a project to an actor who may push to it, and

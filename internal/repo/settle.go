@@ -37,15 +37,14 @@ func unprepared(git.Repo, context.Context) error { return nil }
 const (
 	// settleEvery is how often SettlePushes runs.
 	settleEvery = 10 * time.Second
-	// leaseAge is the least age of a push whose node is checked: nodes that
-	// started before have reported that they run.
+	// leaseAge is the minimum age of a push whose node is checked. It ensures that nodes
+	// have sent a heartbeat since they started.
 	leaseAge = 15 * time.Second
 )
 
-// settleMoved records the pushes of nodes that no longer report that they run,
-// if all their refs have moved: users see them soon. A node that is frozen may
-// still move refs, so the other pushes of such nodes wait for SettleAge; nothing
-// is missing meanwhile.
+// settleMoved records the pushes of nodes without heartbeats if all their refs have moved, so
+// that users see them soon. A frozen node may still move refs, so its other pushes wait for
+// SettleAge; nothing is missing meanwhile.
 func (s *Service) settleMoved(ctx context.Context) error {
 	living, err := s.Queue.Nodes(ctx)
 	if err != nil {
@@ -147,9 +146,9 @@ func (s *Service) land(ctx context.Context, id int64, by actor.Actor, p *project
 	return s.finish(ctx, id, by, p, r, came)
 }
 
-// landLater repeats land in the background, for a push that could not be recorded
-// because the database was away for a moment: others would wait for SettleAge, because
-// this node runs. If it does not succeed, they do.
+// landLater repeats land in the background for a push that could not be recorded because the
+// database was unavailable for a moment. As this node is running, other nodes would settle
+// the push only after SettleAge, which they do if landLater does not succeed.
 func (s *Service) landLater(ctx context.Context, land func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
 	go func() {
@@ -162,8 +161,8 @@ func (s *Service) landLater(ctx context.Context, land func(context.Context) erro
 	}()
 }
 
-// landWait is the longest time between two tries of landLater. All take about twice
-// as long.
+// landWait is the longest wait between two attempts of landLater. All attempts together take
+// about twice as long.
 const landWait = 64 * time.Second
 
 // happened reports whether a change of a push was made. The mark in the reflog

@@ -38,12 +38,11 @@ type SignatureStatus string
 const (
 	Verified   SignatureStatus = "verified"    // by a key of the user with the email address
 	Unverified SignatureStatus = "unverified"  // not checked, or not valid for this text
-	UnknownKey SignatureStatus = "unknown_key" // by a key that no user has for signing
+	UnknownKey SignatureStatus = "unknown_key" // by a key that is not a signing key of any user
 	OtherUser  SignatureStatus = "other_user"  // by a key of another user
 
-	// Of GPG keys: by a key of the user whose own addresses do not include the
-	// one of the commit, by one without a confirmed address of its owner, or by
-	// one that its owner revoked.
+	// For GPG keys: by a key of the user that does not include the email address of the
+	// commit, that has no confirmed address of its owner, or that its owner revoked.
 	SameUserOtherEmail SignatureStatus = "same_user_different_email"
 	UnverifiedKey      SignatureStatus = "unverified_key"
 	RevokedKey         SignatureStatus = "revoked_key"

@@ -80,8 +80,8 @@ func (c *checker) rateGPG(ctx context.Context, found *Signature, parsed *pgp.Key
 	return nil
 }
 
-// gpgEmails are the addresses of a key; a list of commits asks for few keys many
-// times.
+// gpgEmails returns the email addresses of a key, cached, because the commits of a list have
+// few different keys.
 func (c *checker) gpgEmails(ctx context.Context, k *user.GPGKey) ([]user.GPGEmail, error) {
 	if known, ok := c.gpg[k.ID]; ok {
 		return known, nil

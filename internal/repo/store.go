@@ -35,7 +35,7 @@ func findBegun(ctx context.Context, q db.Q, projectID int64) ([]leftover, error)
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE project_id = ? ORDER BY id LIMIT 1000`, projectID)
 }
 
-// leftover is a push that was begun and not recorded.
+// leftover is a push that was started but not recorded.
 type leftover struct {
 	id, projectID int64 // for an auxiliary repository, its ID
 	who, what     string
@@ -50,7 +50,7 @@ func findLeftovers(ctx context.Context, q db.Q, before time.Time) ([]leftover, e
 	return db.All(ctx, q, scanLeftover, `SELECT id, project_id, actor, push FROM pushes WHERE created_at <= ? ORDER BY id LIMIT 1000`, before)
 }
 
-// findNodeLeftovers is findLeftovers for the pushes of nodes other than some.
+// findNodeLeftovers is findLeftovers for the pushes of nodes that are not among living.
 func findNodeLeftovers(ctx context.Context, q db.Q, before time.Time, living []string) ([]leftover, error) {
 	return findOthers(ctx, q, `SELECT id, project_id, actor, push FROM pushes`, before, living)
 }

@@ -20,10 +20,10 @@ type SubmoduleUpdate struct {
 	Message string // replaces the default message
 }
 
-// UpdateSubmodule creates a commit on a branch that points a submodule to another
-// commit, for Developers and above, subject to branch protection. The commit is one of
-// another repository, so it is not looked up. NotFound if the branch does not exist;
-// Invalid if the path is not that of a submodule or if it is at the commit already.
+// UpdateSubmodule creates a commit on a branch that changes the commit of a submodule, for
+// Developers and above, subject to branch protection. The commit belongs to another
+// repository, so its existence is not checked. NotFound if the branch does not exist; Invalid
+// if the path is not a submodule, or is already at the commit.
 func (s *Service) UpdateSubmodule(ctx context.Context, by actor.Actor, ref project.Ref, u SubmoduleUpdate) (*project.Project, *CommitDetail, error) {
 	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {

@@ -3,12 +3,11 @@
 // cache of the repositories that it uses, in which git works; no directory is
 // shared between nodes, and every cache may be deleted at any time.
 //
-// A change of refs writes a pack of the new objects, stores it, and then changes
-// the rows of refs and packs in one transaction. So the pack of a row is always
-// there; a crash leaves at most objects without a row, which the sweep deletes.
-// Every change has a number, the generation of the repository. A node compares it
-// with that of its cache before git reads from it, so every node sees a change as
-// soon as it is acknowledged.
+// A change of refs writes a pack of the new objects, stores it, and then changes the rows of
+// refs and packs in one transaction. So the pack of a row always exists; a crash leaves at
+// most objects without a row, which the sweep deletes. Every change increments the
+// generation of the repository. Before git reads from the cache of a node, the node compares
+// the generations, so every node sees a change as soon as it is acknowledged.
 package bucket
 
 import (
@@ -54,9 +53,9 @@ type Storage struct {
 	stats   Stats
 	claim   *os.File // locks the directory
 
-	evicting sync.Mutex    // held by the only eviction
-	fetching chan struct{} // a semaphore for repositories that are fetched
-	owned    atomic.Bool   // the store was seen to belong to this instance
+	evicting sync.Mutex    // held by the running eviction
+	fetching chan struct{} // limits concurrent fetches
+	owned    atomic.Bool   // the store is known to belong to this instance
 }
 
 // Stats are counters of the cache since the start of the node.
@@ -69,11 +68,11 @@ type Stats struct {
 	Bytes        int64 // in the cache now
 }
 
-// snapshotBytes is the memory for refs of all repositories.
+// snapshotBytes is the memory limit for the refs of all repositories.
 const snapshotBytes = 32 << 20
 
-// New returns a Storage and mounts it: git.Engine.Repo returns its repositories for
-// directories below its Dir. What an earlier process left there is used again.
+// New returns a Storage and mounts it: git.Engine.Repo then returns its repositories for
+// directories below its Dir. The cache of an earlier process is used again.
 func New(d Deps) (*Storage, error) {
 	dir, err := filepath.Abs(d.Dir)
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	if err != nil {
 		return err
 	}
-	if all, err := local.RefNames(ctx, "refs/", nil); err != nil || len(all) != len(list) { // Refs skips those to missing objects
+	if all, err := local.RefNames(ctx, "refs/", nil); err != nil || len(all) != len(list) { // Refs skips refs to missing objects
 		return errors.Join(err, fmt.Errorf("create repository: %d of %d refs: %w", len(list), len(all), git.ErrCorrupt))
 	}
 	packDir := filepath.Join(draft, "objects", "pack")
@@ -239,5 +238,5 @@ func (s *Storage) Create(ctx context.Context, dir, draft string) error {
 	if err != nil {
 		return fmt.Errorf("create repository: %w", err)
 	}
-	return nil // the cache is filled from the store, which shows that everything is there
+	return nil // the cache is filled from the store, which verifies the stored packs
 }

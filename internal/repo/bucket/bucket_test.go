@@ -65,7 +65,7 @@ func (n node) dir(name string) string { return filepath.Join(n.Dir, "projects", 
 
 func (n node) repo(name string) git.Repo { return n.Git.Repo(n.dir(name)) }
 
-// TestRefs runs the tests of all forms of refs, each store with a node of its own.
+// TestRefs runs the common tests of refstore.Store, with a separate node for each store.
 func TestRefs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -156,7 +156,7 @@ func TestNodes(t *testing.T) {
 				content = large
 			}
 			id := commit(t, from.repo("1"), "main", fmt.Sprintf("dir/%d", i), content)
-			// By its ID, without reading refs before.
+			// Read a commit by its ID, without reading refs before.
 			if got, err := to.repo("1").Commit(t.Context(), string(id)); err != nil || got.ID != id {
 				t.Fatalf("%d: %v", i, err)
 			}
@@ -339,7 +339,7 @@ func TestHousekeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Unreachable objects are kept for a while.
+		// Unreachable objects are kept for two weeks.
 		done, err := a.repo("1").Housekeep(t.Context(), git.HousekeepOptions{Full: true})
 		if err != nil || done.Before != before || done.After < 100<<10 {
 			t.Errorf("%+v, %v", done, err)
@@ -366,7 +366,7 @@ func TestHousekeep(t *testing.T) {
 	})
 }
 
-// TestCheck finds objects that are missing or different.
+// TestCheck finds missing and changed objects.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -413,7 +413,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// TestSweep deletes what no repository needs, and nothing else.
+// TestSweep deletes only objects that no repository needs.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -462,7 +462,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestOwner refuses to use the bucket of another instance, which would delete its
+// TestOwner refuses to use the bucket of another instance, because the sweep would delete its
 // objects.
 func TestOwner(t *testing.T) {
 	t.Parallel()
@@ -492,7 +492,7 @@ func TestOwner(t *testing.T) {
 	})
 }
 
-// TestCacheLosesRefs has housekeeping work in a cache that lost its refs.
+// TestCacheLosesRefs runs housekeeping in a cache that has lost its refs.
 func TestCacheLosesRefs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -524,7 +524,7 @@ func TestCacheLosesRefs(t *testing.T) {
 	})
 }
 
-// TestEvict keeps the cache at its size.
+// TestEvict checks that the cache keeps to its size limit.
 func TestEvict(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -539,7 +539,7 @@ func TestEvict(t *testing.T) {
 			if _, err := a.Refresh(t.Context(), a.dir(name)); err != nil {
 				t.Fatal(err)
 			}
-			// As if it was used some time ago, each later than the one before.
+			// Simulate earlier uses, in order.
 			a.entry(a.dir(name)).last.Store(time.Now().Add(-time.Hour + time.Duration(i)*time.Minute).UnixNano())
 		}
 		waittest.For(t, "three repositories are evicted", func() bool {

@@ -15,11 +15,11 @@ import (
 
 // version is the state of a repository.
 type version struct {
-	id         int64 // of the repository: another one may get the same directory
+	id         int64 // of the repository, because another one may get the same directory
 	generation int64
 }
 
-// has reports whether everything of another version is in v.
+// has reports whether v includes all changes of another version.
 func (v version) has(other version) bool {
 	return v.id == other.id && v.generation >= other.generation || v.id > other.id
 }
@@ -31,12 +31,12 @@ type entry struct {
 
 	changes atomic.Int64 // number of fetches that changed the directory
 
-	known version // newest version of which this node has read refs; Storage.mu
+	known version // newest version whose refs this node has read; protected by Storage.mu
 
-	flight *flight // the fetch that is under way, or nil; Storage.mu
+	flight *flight // the fetch in progress, or nil; protected by Storage.mu
 
 	mu     sync.Mutex // held while the directory is changed
-	synced version    // version of the directory; Storage.mu as well for changes
+	synced version    // version of the directory; changes also hold Storage.mu
 	packs  []packRow  // of that version
 	stat   fs.FileInfo
 }
@@ -53,7 +53,7 @@ func (s *Storage) entry(dir string) *entry {
 	return e
 }
 
-// use notes a use of an entry.
+// use records a use of an entry.
 func (s *Storage) use(e *entry) { e.last.Store(s.Now().UnixNano()) }
 
 // resting reports whether an entry was not used for a while.
@@ -73,15 +73,15 @@ func (s *Storage) Present(dir string) bool {
 	return current && intact(dir, stat)
 }
 
-// intact reports whether the directory is as it was when it was last looked at:
-// what git needs of a repository is there, and nothing happened to the packs.
+// intact reports whether the files that git needs exist, and the directory of packs is
+// unchanged since it was last checked.
 func intact(dir string, was fs.FileInfo) bool {
 	now, ok := layout(dir, "packed-refs")
 	return ok && was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
 }
 
-// layout reports whether what git needs of a repository is there, and some more
-// files. It returns the state of the directory of packs.
+// layout reports whether the files that git needs exist, and more files if given. It returns
+// the state of the directory of packs.
 func layout(dir string, more ...string) (fs.FileInfo, bool) {
 	for _, name := range append(more, "HEAD", "config", "refs") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
@@ -98,8 +98,8 @@ func (s *Storage) complete(dir string, e *entry) bool {
 	if intact(dir, e.stat) {
 		return true
 	}
-	// Pushes change the directory of packs as well. It is looked at before its files:
-	// changes in between are noticed the next time.
+	// Pushes change the directory of packs as well. Its state is read before its files, so
+	// that a change in between is noticed the next time.
 	stat, ok := layout(dir, "packed-refs")
 	if !ok {
 		return false
@@ -134,7 +134,7 @@ func (s *Storage) drop(dir string, e *entry) error {
 	e.synced, e.packs, e.stat = version{}, nil, nil
 	s.mu.Unlock()
 	e.size.Store(0)
-	// Renamed first, so that git finds all of it or nothing.
+	// Renamed first, so that git finds either the whole directory or nothing.
 	gone, err := s.temp(gonePrefix)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *Storage) drop(dir string, e *entry) error {
 
 const gonePrefix = ".gone-"
 
-// temp creates a directory in that of the cache, which someone may have deleted.
+// temp creates a directory in the cache directory, which may have been deleted.
 func (s *Storage) temp(prefix string) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o750); err != nil {
 		return "", err
@@ -160,8 +160,8 @@ func (s *Storage) temp(prefix string) (string, error) {
 	return os.MkdirTemp(s.Dir, prefix)
 }
 
-// findEntries finds the repositories that an earlier process left, and removes
-// what it did not finish to remove.
+// findEntries finds the repositories that an earlier process left in the cache, and completes
+// its interrupted removals.
 func (s *Storage) findEntries() error {
 	return filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -203,12 +203,12 @@ func packBytes(dir string) int64 {
 	return size
 }
 
-// restTime is how long a repository is not evicted after a use: a request may have
-// written objects of which no ref knows yet.
+// restTime is how long a repository is not evicted after a use, because a request may have
+// written objects that no ref refers to yet.
 const restTime = time.Minute
 
-// evict removes the repositories that were not used for the longest time until the
-// cache has its size. It keeps those in use.
+// evict removes the least recently used repositories until the cache is within its size limit.
+// It keeps repositories in use.
 func (s *Storage) evict(ctx context.Context) {
 	if s.CacheSize <= 0 || !s.evicting.TryLock() {
 		return

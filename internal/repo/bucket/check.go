@@ -9,16 +9,16 @@ import (
 	"svc/internal/errs"
 )
 
-// Report is what Check found in the store of a storage.
+// Report is the result of Check.
 type Report struct {
-	Packs  int   // that are objects
-	Bytes  int64 // of their objects
+	Packs  int   // packs in the object store
+	Bytes  int64 // total size of their objects
 	Unused int   // objects that no repository needs; Sweep deletes them after a while
 }
 
-// Check compares the whole store with the packs that repositories have: all their
-// objects must be there, with their size. It calls problem for each object that is
-// missing or different. The store may be in use.
+// Check compares the store with the packs of all repositories, whose objects must exist with
+// the right size. It calls problem for each object that is missing or different. The store may
+// be in use.
 func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report, error) {
 	var r Report
 	whole, err := s.listed(ctx, &r)
@@ -50,8 +50,8 @@ func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report,
 	}
 }
 
-// listed lists the store, and returns the number of whole objects by pack. It counts
-// those of no pack.
+// listed lists the store, and returns the number of complete objects by pack. It counts the
+// objects that belong to no pack.
 func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) {
 	whole := map[int64]int{}
 	all := func(blob.Info) bool { return true }
@@ -74,8 +74,8 @@ func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) 
 	return whole, err
 }
 
-// checkParts looks for each object of a pack: it may have been stored since the store
-// was listed.
+// checkParts checks each object of a pack individually, because it may have been stored after
+// the list was read.
 func (s *Storage) checkParts(ctx context.Context, p storedPack, problem func(text string)) error {
 	for _, part := range p.parts() {
 		switch o, err := s.Store.Stat(ctx, p.object+part.suffix); {

@@ -12,9 +12,9 @@ import (
 // maxProcesses is the number of processes that can have a cache in one directory.
 const maxProcesses = 100
 
-// claim returns a directory below base that no other process uses, until the file
-// is closed. There is more than one while a command runs beside the server, or if
-// nodes share a directory.
+// claim returns a directory below base that no other process uses, until the file is closed.
+// There are several if a command runs at the same time as the server, or if nodes share a
+// directory.
 func claim(base string) (dir string, lock *os.File, err error) {
 	for i := range maxProcesses {
 		dir := filepath.Join(base, strconv.Itoa(i))

@@ -34,7 +34,7 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 		s.count(func(c *Stats) { c.Hits++ })
 		return false, nil
 	}
-	// A fetch that began before the row was read may bring less than the row names.
+	// A fetch that began before the row was read may be older than the row.
 	changed := false
 	for range 3 {
 		f := s.fly(dir, e)
@@ -57,23 +57,23 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 }
 
 const (
-	// maxFetching is how many repositories of a storage are fetched at the same time.
+	// maxFetching is the maximum number of concurrent fetches of a storage.
 	maxFetching = 8
-	// maxFetch is the longest time that a fetch takes.
+	// maxFetch is the time limit of a fetch.
 	maxFetch = 2 * time.Hour
-	// maxStall is how long a fetch waits for the next byte.
+	// maxStall is the maximum wait for the next byte of a fetch.
 	maxStall = time.Minute
 )
 
-// flight is a fetch. It does not end with the request that began it: others wait
-// for it too, and a large repository takes longer than clients wait.
+// flight is a fetch. It does not end with the request that started it, because other requests
+// wait for it too, and a large repository takes longer than clients wait.
 type flight struct {
 	done    chan struct{}
 	changed bool
 	err     error
 }
 
-// fly returns the fetch of a directory that is under way, or begins one.
+// fly returns the fetch of a directory that is in progress, or starts one.
 func (s *Storage) fly(dir string, e *entry) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Storage) fly(dir string, e *entry) *flight {
 	return f
 }
 
-// bring brings a directory up to date when it is its turn.
+// bring updates a directory when it is its turn.
 func (s *Storage) bring(ctx context.Context, dir string, e *entry) (bool, error) {
 	select {
 	case s.fetching <- struct{}{}:
@@ -139,7 +139,7 @@ func lock(ctx context.Context, e *entry) error {
 // errReplaced means that a pack was replaced since the list was read.
 var errReplaced = errors.New("a pack was replaced")
 
-// sync brings a directory up to date. The caller holds the lock of the entry.
+// sync updates a directory to the current version. The caller holds the lock of the entry.
 func (s *Storage) sync(ctx context.Context, dir string, e *entry) (changed bool, err error) {
 	for range 5 {
 		changed, err = s.syncOnce(ctx, dir, e)
@@ -189,7 +189,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return true, err
 	}
-	for _, p := range packs { // someone may delete the directory
+	for _, p := range packs { // the directory may be deleted at any time
 		if !hasPack(dir, p) {
 			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
 		}
@@ -201,7 +201,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	return true, nil
 }
 
-// makeDir creates an empty repository in place of what is in a directory.
+// makeDir replaces the content of a directory by an empty repository.
 func (s *Storage) makeDir(dir string, e *entry, head string) error {
 	if err := s.drop(dir, e); err != nil {
 		return err
@@ -252,12 +252,12 @@ func replace(path, content string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// leftoverAge is the age from which files are removed that no pack of the repository
-// has. A push brings its pack before it updates the refs.
+// leftoverAge is the age at which files are removed that belong to no pack of the repository.
+// A push adds its pack before it updates the refs.
 const leftoverAge = 6 * time.Hour
 
-// clean removes the packs that the repository no longer has, whose objects git finds
-// in others, and what pushes and killed processes left.
+// clean removes packs that the repository no longer has, whose objects are in other packs,
+// and files that pushes and killed processes left behind.
 func (s *Storage) clean(dir string, e *entry, now []packRow) {
 	listed := map[string]bool{}
 	for _, p := range now {
@@ -279,7 +279,7 @@ func (s *Storage) clean(dir string, e *entry, now []packRow) {
 	}
 }
 
-// fetch gets the files of a pack.
+// fetch downloads the files of a pack.
 func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 	if p.inRow {
 		pack, index, err := findContent(ctx, s.DB, p.id)
@@ -307,7 +307,7 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 	return nil
 }
 
-// download gets a file of a pack.
+// download downloads a file of a pack.
 func (s *Storage) download(ctx context.Context, dir string, p packRow, of part) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -326,10 +326,10 @@ func (s *Storage) download(ctx context.Context, dir string, p packRow, of part) 
 	return err
 }
 
-// body is an object that is downloaded.
+// body is the content of an object that is being downloaded.
 type body struct {
 	in    io.Reader
-	stall *time.Timer // ends the download
+	stall *time.Timer // cancels the download
 	err   error       // of the object store
 }
 
@@ -343,7 +343,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put writes a file of a pack, and checks the checksum at its end.
+// put writes a file of a pack, and verifies the checksum at its end.
 func (s *Storage) put(dir, hash, suffix string, in io.Reader, size int64) error {
 	packs := filepath.Join(dir, "objects", "pack")
 	f, err := os.CreateTemp(packs, "tmp_pack_")
@@ -362,10 +362,10 @@ func (s *Storage) put(dir, hash, suffix string, in io.Reader, size int64) error 
 	return os.Rename(f.Name(), packBase(dir, hash)+suffix)
 }
 
-// trailer checks data that ends with the SHA-1 of the rest.
+// trailer verifies data that ends with the SHA-1 of the rest.
 type trailer struct {
 	sum  hash.Hash
-	last []byte // up to 20 bytes that are not in the sum
+	last []byte // the last bytes, up to 20, which are not hashed yet
 }
 
 func newTrailer() *trailer { return &trailer{sum: sha1.New()} }
@@ -387,14 +387,14 @@ func (t *trailer) Write(b []byte) (int, error) {
 
 func (t *trailer) ok() bool { return bytes.Equal(t.sum.Sum(nil), t.last) }
 
-// sound reports whether the ends of a pack and its index fit, for files that an
-// earlier process left: after a power failure they may have any content.
+// sound reports whether the ends of a pack and its index match, for files of an earlier
+// process: after a power failure they may have any content.
 func sound(dir string, p packRow) bool {
 	base := packBase(dir, p.hash)
 	return strings.EqualFold(endOf(base+".pack", p.size, sha1.Size), p.hash) && strings.EqualFold(endOf(base+".idx", p.idx-sha1.Size, sha1.Size), p.hash)
 }
 
-// endOf returns the n bytes before a position of a file, in hex.
+// endOf returns the n bytes before an offset of a file, in hex.
 func endOf(path string, end int64, n int) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"svc/internal/git"
 )
 
-// largePack is the size from which a pack should have a bitmap, which makes clones
-// fast.
+// largePack is the size from which a pack should have a bitmap, which speeds up clones.
 const largePack = 256 << 10
 
 // Needs implements git.Backend.
@@ -43,12 +42,12 @@ func needs(packs []packRow) git.Needs {
 	return n
 }
 
-// Housekeep implements git.Backend. It combines small packs, so that the number of
-// packs grows with the logarithm of the size. A full one, and one that has to write
-// a bitmap, writes one pack of all that is reachable and removes the rest.
+// Housekeep implements git.Backend. It combines small packs, so that the number of packs
+// grows with the logarithm of the size. Full housekeeping, and housekeeping that writes a
+// bitmap, writes one pack of all reachable objects and removes the others.
 //
-// It does not need a lock: the packs are replaced only if they are all still there.
-// If another node was faster, it returns git.ErrBusy.
+// It needs no lock: the packs are replaced only if all of them still exist. If another node
+// was faster, it returns git.ErrBusy.
 func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOptions) (git.HousekeepReport, error) {
 	var done git.HousekeepReport
 	row, packs, err := s.list(ctx, dir)
@@ -83,7 +82,7 @@ func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOpti
 	return done, s.tidy(ctx, dir, row)
 }
 
-// list returns a repository and its packs, which are in the cache.
+// list returns a repository and its packs, after it has updated the cache.
 func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, error) {
 	row, err := s.find(ctx, dir)
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 	if err != nil {
 		return row, nil, err
 	}
-	if _, err := s.Refresh(ctx, dir); err != nil { // after the list, which it must have
+	if _, err := s.Refresh(ctx, dir); err != nil { // after the list, so that the cache has all packs in it
 		return row, nil, err
 	}
 	if now, err := s.find(ctx, dir); err != nil || now.packGeneration != row.packGeneration {
@@ -102,9 +101,9 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 	return row, packs, nil
 }
 
-// combine replaces packs by one: of their objects or, with whole, of all reachable
-// objects. Then what else is in packs that are younger than unreachableGrace goes to a
-// second one: a pipeline may still need a commit after a forced push.
+// combine replaces packs by one pack of their objects or, with whole, of all reachable objects.
+// Unreachable objects in packs younger than unreachableGrace are then put into a second pack,
+// because a pipeline may still need a commit after a forced push.
 func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
 	temp, err := s.temp(".pack-")
 	if err != nil {
@@ -123,7 +122,7 @@ func (s *Storage) combine(ctx context.Context, dir string, row repository, old [
 	if len(old) == len(made) && !slices.ContainsFunc(made, func(p packRow) bool {
 		return !slices.ContainsFunc(old, func(o packRow) bool { return o.hash == p.hash && o.bitmap == p.bitmap })
 	}) {
-		return nil // nothing to gain
+		return nil // nothing to combine
 	}
 	if err := s.replacePacks(ctx, row, old, made, whole); err != nil {
 		return err
@@ -135,7 +134,7 @@ func (s *Storage) combine(ctx context.Context, dir string, row repository, old [
 func (s *Storage) packSmall(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
 	hash, err := s.Git.Local(dir).PackPacks(ctx, temp, hashes(old), nil)
 	if err != nil {
-		// Another node may have replaced them.
+		// Another node may have replaced the packs.
 		if now, failed := findPacks(ctx, s.DB, row.id); failed == nil && slices.ContainsFunc(hashes(old), func(h string) bool { return !slices.Contains(hashes(now), h) }) {
 			err = git.ErrBusy
 		}
@@ -149,7 +148,7 @@ func (s *Storage) packSmall(ctx context.Context, dir, temp string, row repositor
 	return []packRow{p}, err
 }
 
-// unreachableGrace is how long unreachable objects are kept at least.
+// unreachableGrace is the minimum time for which unreachable objects are kept.
 const unreachableGrace = 14 * 24 * time.Hour
 
 func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
@@ -235,8 +234,8 @@ func newest(packs []packRow) time.Time {
 	return at
 }
 
-// small returns the packs to combine, from a list with the largest first: those
-// behind the last one that has at least twice the size of all that follow.
+// small returns the packs to combine, from a list with the largest first: those after the
+// last one that is at least twice as large as all packs after it together.
 func small(packs []packRow) []packRow {
 	var rest int64
 	for i := len(packs) - 1; i >= 0; i-- {
@@ -248,8 +247,8 @@ func small(packs []packRow) []packRow {
 	return packs
 }
 
-// replacePacks replaces packs by others that have their objects. With whole, objects
-// may be missing in them that were not reachable: then no ref may have changed since.
+// replacePacks replaces packs by others with the same objects. With whole, unreachable
+// objects may be missing; then no ref may have changed since they were packed.
 func (s *Storage) replacePacks(ctx context.Context, row repository, old, made []packRow, whole bool) error {
 	ids := make([]int64, len(old))
 	for i, p := range old {
@@ -289,7 +288,7 @@ func (s *Storage) replacePacks(ctx context.Context, row repository, old, made []
 	return nil
 }
 
-// tidy forgets deleted refs, and removes what git left in the cache.
+// tidy deletes the rows of deleted refs, and removes files that git left in the cache.
 func (s *Storage) tidy(ctx context.Context, dir string, row repository) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := lockRepository(ctx, tx, row.id); err != nil {
@@ -311,11 +310,11 @@ func (s *Storage) tidy(ctx context.Context, dir string, row repository) error {
 }
 
 const (
-	// removedGrace is how long the objects of removed packs are kept, for a database
-	// that is restored to an earlier time.
+	// removedGrace is how long the objects of removed packs are kept, in case the database
+	// is restored to an earlier time.
 	removedGrace = 14 * 24 * time.Hour
-	// orphanGrace is the age from which objects without a row are deleted. Storing a
-	// pack takes less time.
+	// orphanGrace is the age at which objects without a row are deleted. It is longer than
+	// storing a pack takes.
 	orphanGrace = 24 * time.Hour
 	// markGrace is how long marks of updates are kept, much longer than pushes take to
 	// be recorded.
@@ -325,8 +324,8 @@ const (
 // SweepEvery is how often Sweep should run.
 const SweepEvery = 6 * time.Hour
 
-// Sweep deletes objects that no repository needs: those of packs that were removed
-// some time ago, and those without a row, which crashes leave.
+// Sweep deletes objects that no repository needs: those of packs that were removed some time
+// ago, and those without a row, which crashes leave behind.
 func (s *Storage) Sweep(ctx context.Context) error {
 	now := s.Now()
 	if err := s.own(ctx); err != nil {
@@ -387,8 +386,8 @@ func (s *Storage) sweepOrphans(ctx context.Context, before time.Time) error {
 	})
 }
 
-// eachBatch calls f with the objects of packs in the store that match a condition, in
-// batches, and with their names without suffixes.
+// eachBatch calls f with batches of the objects of packs in the store that match a condition,
+// and with their names without suffixes.
 func (s *Storage) eachBatch(ctx context.Context, match func(blob.Info) bool, f func(batch []blob.Info, names []string) error) error {
 	var batch []blob.Info
 	var names []string

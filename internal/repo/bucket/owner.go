@@ -11,13 +11,12 @@ import (
 	"svc/internal/errs"
 )
 
-// ownerObject is the name of the object that tells to which instance the objects of a
+// ownerObject is the name of the object with the ID of the instance to which the objects of a
 // storage belong.
 const ownerObject = "owner"
 
-// own returns an error if the objects of the storage in the store belong to another
-// instance, such as the one that this one is a copy of: each would delete the objects
-// of the other.
+// own returns an error if the objects of the storage belong to another instance, for example
+// the original of a copied instance: each would delete the objects of the other.
 func (s *Storage) own(ctx context.Context) error {
 	if s.owned.Load() {
 		return nil

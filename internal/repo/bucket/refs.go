@@ -11,7 +11,7 @@ import (
 	"svc/internal/git/refstore"
 )
 
-// snapshot is the refs of a repository at a generation. It is not changed.
+// snapshot are the refs of a repository at a generation. It is immutable.
 type snapshot struct {
 	id         int64 // of the repository
 	generation int64
@@ -27,16 +27,15 @@ func (v *snapshot) find(name string) (ref, bool) {
 	return v.refs[i], true
 }
 
-// below returns the names below a place, which ends with a slash. They must not be
-// changed.
+// below returns the names below a prefix that ends with a slash. They must not be changed.
 func (v *snapshot) below(place string) []string {
 	from, _ := slices.BinarySearch(v.names, place)
 	to, _ := slices.BinarySearch(v.names, place[:len(place)-1]+"0") // the character after the slash
 	return v.names[from:to:to]
 }
 
-// with returns the refs after some changes, which are sorted by name. Refs without
-// a target are deleted.
+// with returns the refs after changes, which are sorted by name. Refs without a target are
+// deleted.
 func (v *snapshot) with(generation int64, changes []ref) *snapshot {
 	next := &snapshot{id: v.id, generation: generation, refs: make([]ref, 0, len(v.refs)+len(changes))}
 	old := v.refs
@@ -65,7 +64,7 @@ type refs struct {
 	dir string
 }
 
-// now returns the repository and its refs as they are now.
+// now returns the repository and its current refs.
 func (r *refs) now(ctx context.Context) (repository, *snapshot, error) {
 	row, err := r.s.find(ctx, r.dir)
 	if err != nil {
@@ -75,8 +74,8 @@ func (r *refs) now(ctx context.Context) (repository, *snapshot, error) {
 	return row, v, err
 }
 
-// snapshot returns the refs of a repository at its generation or a later one. Only
-// what changed since they were last read is read.
+// snapshot returns the refs of a repository at its generation or a later one. It reads only
+// the changes since they were last read.
 func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*snapshot, error) {
 	s.mu.Lock()
 	v, ok := s.refs.Get(dir)
@@ -104,7 +103,7 @@ func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*sn
 	return v, nil
 }
 
-// keep stores a snapshot in memory, and notes that the cache must not be older.
+// keep caches a snapshot, and records that the directory must not be older.
 func (s *Storage) keep(dir string, v *snapshot) {
 	e := s.entry(dir)
 	s.mu.Lock()

@@ -70,7 +70,7 @@ func forgetDeleted(ctx context.Context, tx *db.Tx, id, generation int64) error {
 	return db.ExecOne(ctx, tx, `UPDATE bucket_repositories SET ref_floor = ? WHERE id = ?`, generation, id)
 }
 
-// findOwner returns the owner of a storage. If it has none, that becomes id.
+// findOwner returns the owner of a storage. If it has none, id becomes the owner.
 func findOwner(ctx context.Context, q db.Q, storage, id string) (owner string, err error) {
 	if _, err = q.ExecContext(ctx, `INSERT INTO bucket_storages (storage, owner) VALUES (?, ?) ON CONFLICT (storage) DO NOTHING`, storage, id); err != nil {
 		return "", err
@@ -249,8 +249,8 @@ func sumPacks(ctx context.Context, q db.Q, repositoryID int64) (sum int64, err e
 	return sum, err
 }
 
-// parts returns the files of the pack with their sizes. Git takes a pack as
-// complete when its index appears, so that is the last.
+// parts returns the files of the pack with their sizes. The index is last, because git
+// considers a pack complete when its index exists.
 func (p packRow) parts() []part {
 	list := []part{{".pack", p.size}, {".idx", p.idx}}
 	if p.bitmap > 0 {
@@ -285,8 +285,7 @@ func deletePack(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// findObjects returns which of some objects belong to packs, removed ones
-// included.
+// findObjects returns which of the objects belong to packs, including removed packs.
 func findObjects(ctx context.Context, q db.Q, objects []string) (map[string]bool, error) {
 	list, err := db.All(ctx, q, db.Value[string], `SELECT object FROM bucket_packs WHERE object IN `+db.In(len(objects)), db.Any(objects)...)
 	found := make(map[string]bool, len(list))
@@ -296,14 +295,14 @@ func findObjects(ctx context.Context, q db.Q, objects []string) (map[string]bool
 	return found, err
 }
 
-// storedPack is a pack in the store, with the path of its repository; that is empty if
-// there is none.
+// storedPack is a pack in the store, with the path of its repository, or an empty path if the
+// repository was deleted.
 type storedPack struct {
 	packRow
 	path string
 }
 
-// findStored returns packs of a storage that are in the store, by ID, after one.
+// findStored returns packs of a storage that are in the store and have IDs greater than after.
 func findStored(ctx context.Context, q db.Q, storage string, after int64, limit int) ([]storedPack, error) {
 	return db.All(ctx, q, func(s db.Scanner) (p storedPack, err error) {
 		err = s.Scan(&p.id, &p.object, &p.size, &p.idx, &p.bitmap, &p.path)
@@ -312,7 +311,7 @@ func findStored(ctx context.Context, q db.Q, storage string, after int64, limit 
 		WHERE p.id > ? AND p.storage = ? AND p.object <> '' AND p.removed_at IS NULL ORDER BY p.id LIMIT ?`, after, storage, limit)
 }
 
-// findPacksOf returns the packs that have some objects and were not removed, by object.
+// findPacksOf returns the packs with these objects that are not removed, by object.
 func findPacksOf(ctx context.Context, q db.Q, storage string, objects []string) (map[string]packRow, error) {
 	list, err := db.All(ctx, q, scanPack, `SELECT `+packColumns+` FROM bucket_packs WHERE storage = ? AND removed_at IS NULL AND object <> '' AND object IN `+db.In(len(objects)),
 		append([]any{storage}, db.Any(objects)...)...)

@@ -19,8 +19,8 @@ import (
 // errRepacked means that packs were replaced while an update was prepared.
 var errRepacked = fmt.Errorf("%w: the packs of the repository were replaced", git.ErrBusy)
 
-// Update implements refstore.Store. The objects that become reachable are in the
-// directory of the cache; those that no ref had before are stored as a pack.
+// Update implements refstore.Store. The objects that become reachable are in the directory of
+// the cache; those that were not reachable from a ref before are stored as a pack.
 func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) error {
 	if len(updates) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 	if err != nil {
 		return err
 	}
-	if _, err := s.Refresh(ctx, dir); err != nil { // after the refs, whose objects must be there
+	if _, err := s.Refresh(ctx, dir); err != nil { // after the refs, so that their objects are in the cache
 		return err
 	}
 	changes, err := s.changes(ctx, dir, updates)
@@ -139,7 +139,7 @@ func (s *Storage) changes(ctx context.Context, dir string, updates []git.Update)
 	return list, nil
 }
 
-// packNew packs and stores the objects of changed refs that no ref had before. It
+// packNew packs and stores the objects of changed refs that were not reachable before. It
 // returns nil if there are none.
 func (s *Storage) packNew(ctx context.Context, dir, temp string, before *snapshot, changes []ref) (*packRow, error) {
 	var from, not []git.OID
@@ -162,8 +162,8 @@ func (s *Storage) packNew(ctx context.Context, dir, temp string, before *snapsho
 	return &p, err
 }
 
-// maxRow is the size of a pack up to which it is stored in the database: there are
-// many small ones, which live until the next housekeeping.
+// maxRow is the size up to which a pack is stored in the database. There are many small packs,
+// which exist until the next housekeeping.
 const maxRow = 64 << 10
 
 // store stores the files of a pack, in the object store or, if it is small, in
@@ -185,7 +185,7 @@ func (s *Storage) store(ctx context.Context, dir, hash string) (packRow, error) 
 	}
 	var err error
 	if p.size <= maxRow && p.idx <= maxRow {
-		p.inRow, p.bitmap = true, 0 // small enough without
+		p.inRow, p.bitmap = true, 0 // not worth it for a small pack
 		if p.pack, err = os.ReadFile(base + ".pack"); err == nil {
 			p.index, err = os.ReadFile(base + ".idx")
 		}
@@ -223,8 +223,8 @@ func (s *Storage) putObject(ctx context.Context, key, path string) error {
 	return err
 }
 
-// compare returns a *git.RefConflict if a ref is not as an update expects it, or
-// its name is in the way of another: git has refs as files in directories.
+// compare returns a *git.RefConflict if a ref does not have the expected value, or if its name
+// conflicts with another one, because git stores refs as files in directories.
 func (s *Storage) compare(ctx context.Context, tx *db.Tx, id int64, updates []git.Update) error {
 	now, below, err := s.current(ctx, tx, id, updates)
 	if err != nil {
@@ -269,8 +269,8 @@ func (s *Storage) compare(ctx context.Context, tx *db.Tx, id int64, updates []gi
 // manyUpdates is the number of updates from which all refs are read at once.
 const manyUpdates = 50
 
-// current returns the refs that updates change or that their names could be in the
-// way of: those with a name or above it, and a function for those below.
+// current returns the refs that updates change or conflict with: those with the same name or
+// in a parent directory, and a function that finds those below a name.
 func (s *Storage) current(ctx context.Context, tx *db.Tx, id int64, updates []git.Update) (map[string]git.OID, func(name string) ([]string, error), error) {
 	if len(updates) >= manyUpdates {
 		all, err := findRefs(ctx, tx, id, 0)
@@ -305,9 +305,9 @@ func parents(name string) []string {
 	return list
 }
 
-// adopt applies an update that was committed to the memory and the cache of this
-// node, so that nothing needs to be fetched. If something fails or another update
-// came in between, the next use does it.
+// adopt applies a committed update to the memory and the cache of this node, so that nothing
+// must be fetched. If that fails, or another update was committed in between, the next use
+// updates the cache.
 func (s *Storage) adopt(dir, temp string, pack *packRow, before, after repository, changes []ref) {
 	if after.generation != before.generation+1 {
 		return

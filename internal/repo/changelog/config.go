@@ -1,5 +1,5 @@
-// Package changelog makes a section of a changelog from changes, by the
-// configuration of a project. The public description is
+// Package changelog generates a section of a changelog from changes, as configured by a
+// project. The format is described at
 // https://docs.gitlab.com/user/project/changelogs/.
 package changelog
 

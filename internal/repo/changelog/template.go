@@ -74,7 +74,7 @@ type templateParser struct {
 // which it returns.
 func (p *templateParser) nodes(depth int) (list []node, end string, err error) {
 	if depth > maxTemplateNest {
-		return nil, "", fmt.Errorf("more than %d statements are in each other", maxTemplateNest)
+		return nil, "", fmt.Errorf("statements are nested more than %d deep", maxTemplateNest)
 	}
 	for {
 		if text := p.text(); text != "" {
@@ -144,7 +144,7 @@ func (p *templateParser) print() (node, error) {
 		return nil, err
 	}
 	if len(words) != 1 {
-		return nil, errors.New("{{ }} has to hold one variable")
+		return nil, errors.New("{{ }} must contain one variable")
 	}
 	at, err := parseSelector(words[0])
 	return printNode(at), err
@@ -165,7 +165,7 @@ func (p *templateParser) statement(depth int) (n node, end string, err error) {
 		return nil, word, nil
 	}
 	if len(words) != 2 || words[0] != "if" && words[0] != "each" {
-		return nil, "", fmt.Errorf("{%% %.50s %%} is no statement", word)
+		return nil, "", fmt.Errorf("{%% %.50s %%} is not a statement", word)
 	}
 	at, err := parseSelector(words[1])
 	if err != nil {
@@ -196,7 +196,7 @@ func parseSelector(text string) (selector, error) {
 	parts := strings.Split(text, ".")
 	for _, part := range parts {
 		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			return nil, fmt.Errorf("%.50q is no variable", text)
+			return nil, fmt.Errorf("%.50q is not a variable", text)
 		}
 	}
 	return parts, nil
@@ -232,7 +232,7 @@ func (r *rendering) all(nodes []node, data any) error {
 
 func (r *rendering) write(text string) error {
 	if r.out.Len()+len(text) > maxRendered {
-		return fmt.Errorf("the template gives more than %d bytes", maxRendered)
+		return fmt.Errorf("the output of the template exceeds %d bytes", maxRendered)
 	}
 	r.out.WriteString(text)
 	return nil

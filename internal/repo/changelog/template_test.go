@@ -53,15 +53,15 @@ func TestTemplateFaults(t *testing.T) {
 		"half a tag":        {"{%}", "is not closed"},
 		"empty print":       {"{{ }}", "one variable"},
 		"two variables":     {"{{ a b }}", "one variable"},
-		"bad variable":      {"{{ a..b }}", "is no variable"},
+		"bad variable":      {"{{ a..b }}", "is not a variable"},
 		"no end":            {"{% if a %}x", "has no {% end %}"},
 		"no end of a loop":  {"{% each a %}x", "has no {% end %}"},
 		"else in a loop":    {"{% each a %}x{% else %}y{% end %}", "has no {% end %}"},
 		"two elses":         {"{% if a %}x{% else %}y{% else %}z{% end %}", "has no {% end %}"},
 		"only an end":       {"x{% end %}", "without a statement"},
-		"no argument":       {"{% if %}{% end %}", "is no statement"},
-		"many arguments":    {"{% if a b %}{% end %}", "is no statement"},
-		"unknown statement": {"{% for a %}{% end %}", "is no statement"},
+		"no argument":       {"{% if %}{% end %}", "is not a statement"},
+		"many arguments":    {"{% if a b %}{% end %}", "is not a statement"},
+		"unknown statement": {"{% for a %}{% end %}", "is not a statement"},
 		"too deep":          {strings.Repeat("{% if a %}", 40) + strings.Repeat("{% end %}", 40), "in each other"},
 		"too long":          {strings.Repeat("x", maxTemplate+1), "longer than"},
 	} {
@@ -75,7 +75,7 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
-// TestTemplateLimits returns templates that would fill memory, or never end.
+// TestTemplateLimits renders templates that would fill memory or not end.
 func TestTemplateLimits(t *testing.T) {
 	t.Parallel()
 	list := make([]any, 15_000)

@@ -48,7 +48,7 @@ func (s *Service) Check(ctx context.Context, by actor.Actor, p *project.Project,
 	if err := c.inspect(ctx, push.Repo, open); err != nil || len(notes) == 0 {
 		return err
 	}
-	// git writes the commits of notes: the rules for commits are not for them.
+	// git creates the commits of notes itself, so the rules for commits do not apply.
 	of := Rules{MaxFileSize: rule.MaxFileSize, FileName: rule.FileName, PreventSecrets: rule.PreventSecrets}
 	if c, err = newInspector(s, by, p, of); err != nil {
 		return fmt.Errorf("push rule of project %d: %w", p.ID, err)
@@ -79,7 +79,7 @@ func (c *inspector) inspect(ctx context.Context, r git.Repo, changes []*git.RefC
 	return nil
 }
 
-// objection is an error with a reason for the user. It ends a walk.
+// objection is an error with a reason for the user. It stops a walk.
 type objection string
 
 func (o objection) Error() string { return string(o) }
@@ -119,7 +119,7 @@ type inspector struct {
 	rules   Rules
 
 	message, forbidden, branch, email, name *regexp.Regexp
-	owners                                  map[string]int64 // user IDs by email address, as far as they were looked up
+	owners                                  map[string]int64 // cached user IDs by email address
 }
 
 func newInspector(s *Service, by actor.Actor, p *project.Project, rules Rules) (*inspector, error) {
@@ -227,7 +227,7 @@ func (c *inspector) owner(ctx context.Context, email string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find owner of an address: %w", err)
 	}
-	if len(c.owners) < 10_000 { // a history may have any number of authors
+	if len(c.owners) < 10_000 { // bounds the memory for histories with many authors
 		c.owners[email] = id
 	}
 	return id, nil

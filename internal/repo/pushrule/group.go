@@ -12,8 +12,8 @@ import (
 	"svc/internal/project"
 )
 
-// GroupRule is the push rule of a group. New projects of the group and of
-// those below start with a copy of it; projects that exist keep what they have.
+// GroupRule is the push rule of a group. New projects of the group and its subgroups get a
+// copy of it; existing projects are not affected.
 type GroupRule struct {
 	ID      int64
 	GroupID int64
@@ -132,8 +132,8 @@ func (s *Service) recordGroupRule(ctx context.Context, tx *db.Tx, by actor.Actor
 	})
 }
 
-// ProjectChanged gives a new project a copy of the push rule of the nearest group
-// above it that has one.
+// ProjectChanged copies the push rule of the nearest group that has one to a new
+// project.
 func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
 	if e.Kind != project.ProjectCreated {
 		return nil

@@ -1,5 +1,5 @@
-// Package pushrule implements push rules: conditions on the commits that users
-// push to a project, and those that new projects of a group start with.
+// Package pushrule implements push rules: conditions on the commits that users push to a
+// project, and the push rules of groups, which new projects copy.
 package pushrule
 
 import (
@@ -256,7 +256,7 @@ func (r Rules) Check() error {
 	}.apply(&r)
 }
 
-// Put gives an imported project its rules, instead of those of its group. InvalidField.
+// Put sets the rules of an imported project, instead of those of its group. InvalidField.
 func (s *Service) Put(ctx context.Context, tx *db.Tx, projectID int64, rules Rules) error {
 	if err := rules.Check(); err != nil {
 		return err

@@ -11,9 +11,8 @@ import (
 	"svc/internal/repo"
 )
 
-// TestAuxRepoOvertaken has a push done and recorded while the owner looks at what
-// an earlier one did: what the earlier one saw is old by then, and is not what
-// stays.
+// TestAuxRepoOvertaken records a push while the owner of the auxiliary repository processes an
+// earlier one: the outdated result of the earlier one must not be stored.
 func TestAuxRepoOvertaken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

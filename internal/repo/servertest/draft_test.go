@@ -9,7 +9,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestSweepDrafts leaves two drafts of repositories behind, as a crash does.
+// TestSweepDrafts creates two drafts of repositories, as left behind by a crash.
 func TestSweepDrafts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

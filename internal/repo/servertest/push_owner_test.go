@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPushOwned pushes files with code owners to a branch that requires their
-// approval: as an owner, as others, and as a user whom the branch names.
+// TestPushOwned pushes files with code owners to a branch that requires their approval: as an
+// owner, as others, and as a user who is allowed to push to the branch.
 func TestPushOwned(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -33,7 +33,7 @@ func TestPushRuleLife(t *testing.T) {
 	})
 }
 
-// TestPushRules pushes what each rule forbids, and then what it allows.
+// TestPushRules pushes what each rule refuses, and then what it accepts.
 func TestPushRules(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -42,7 +42,7 @@ func TestPushRules(t *testing.T) {
 		bad     func(c clone)
 		refused string
 		good    func(c clone)
-		ref     string // topic unless given
+		ref     string // default: topic
 	}{
 		{name: "message", rule: `{"commit_message_regex":"^Fixes \\d+"}`, refused: "Commit message does not follow the pattern '^Fixes \\d+'",
 			bad: func(c clone) { c.commit("a", "1", "Nothing") }, good: func(c clone) { c.commit("a", "1", "Title\n\nFixes 7") }},
@@ -107,8 +107,8 @@ func TestPushRules(t *testing.T) {
 	}
 }
 
-// TestPushRuleScope looks at new commits alone, tells changes apart, and holds
-// for what comes by the API and by merges too.
+// TestPushRuleScope checks that push rules apply to new commits only, to each change of a push
+// separately, and to commits through the API and merges too.
 func TestPushRuleScope(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -118,7 +118,7 @@ func TestPushRuleScope(t *testing.T) {
 		c.commit("old", "1", "Bad from before")
 		c.push("", "HEAD:before")
 		s.Check(t, apptest.Call{Do: "POST " + at + "/push_rule", As: p.alice, JSON: `{"commit_message_regex":"^Good","deny_delete_tag":true}`, Status: 201})
-		c.push("", "HEAD:refs/heads/again") // known already
+		c.push("", "HEAD:refs/heads/again") // no new commits
 		c.commit("new", "1", "Good")
 		c.git("branch", "good")
 		c.commit("newer", "1", "Bad")

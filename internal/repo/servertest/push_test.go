@@ -20,13 +20,13 @@ type clone struct {
 	name, email string // of author and committer
 }
 
-// as commits as someone else.
+// as returns a clone that commits as another author.
 func (c clone) as(name, email string) clone {
 	c.name, c.email = name, email
 	return c
 }
 
-// newClone clones a project of the server, by HTTP and with a token.
+// newClone clones a project of the server over HTTP with a token.
 func newClone(t *testing.T, s *apptest.Server, token, path string) clone {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "work")
@@ -52,11 +52,11 @@ func (c clone) commit(path, content, message string, more ...string) {
 	}
 }
 
-// git runs git whatever becomes of it.
+// git runs git.
 func (c clone) git(args ...string) { gittest.Run(c.t, c.dir, args...) }
 
-// push pushes, and wants it to be refused with a text; to be accepted when
-// that is empty.
+// push pushes, and expects it to be refused with a text, or to be accepted if the text is
+// empty.
 func (c clone) push(refused string, args ...string) {
 	c.t.Helper()
 	out, err := gittest.Command(c.dir, append([]string{"push", "-q", "origin"}, args...)...).CombinedOutput()
@@ -88,8 +88,7 @@ func newPlace(t *testing.T, s *apptest.Server, more string) place {
 	return p
 }
 
-// TestProtectedBranches pushes to protected branches as those who may and as
-// those who may not.
+// TestProtectedBranches pushes to protected branches with and without permission.
 func TestProtectedBranches(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -113,7 +112,7 @@ func TestProtectedBranches(t *testing.T) {
 		alice.push("You are not allowed to force push code to a protected branch on this project.", "--force", "HEAD:main")
 		alice.push("The default branch of a project cannot be deleted.", "--delete", "main")
 
-		// A pattern, for Developers, with force.
+		// A pattern for Developers, with force push.
 		s.Check(t, apptest.Call{Do: "POST " + at + "/protected_branches", As: p.alice, JSON: `{"name":"release/*","push_access_level":0,"merge_access_level":30}`, Status: 201,
 			Want: `{"push_access_levels":[{"access_level":0,"access_level_description":"No one"}],"merge_access_levels":[{"access_level":30,"access_level_description":"Developers + Maintainers"}]}`})
 		alice.push("You can only use an existing protected branch ref as the basis of a new protected branch.", "HEAD:release/1")
@@ -144,12 +143,12 @@ func TestProtectedBranches(t *testing.T) {
 		bob.git("reset", "-q", "--hard", "origin/main")
 		bob.commit("d", "1", "Four")
 		bob.push("", "HEAD:main")
-		// What was unprotected stays so.
+		// An unprotected branch is not protected again.
 		s.Check(t, apptest.Call{Do: "GET " + at + "/protected_branches?search=MAIN", As: p.alice, Status: 200, Want: `[]`})
 	})
 }
 
-// TestProtectedTags makes, moves and deletes protected tags.
+// TestProtectedTags creates, moves and deletes protected tags.
 func TestProtectedTags(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -184,8 +183,8 @@ func TestProtectedTags(t *testing.T) {
 	})
 }
 
-// TestDeployKeyPush has a deploy key push to a protected branch only if the
-// branch names it.
+// TestDeployKeyPush checks that a deploy key can push to a protected branch only if the rule of
+// the branch names the key.
 func TestDeployKeyPush(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -204,7 +203,7 @@ func TestDeployKeyPush(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "POST " + at + "/protected_branches", As: p.alice, JSON: `{"name":"one","push_access_level":30}`, Status: 201})
 		if err := try("one"); err == nil {
-			t.Error("the key may push though it is not named")
+			t.Error("the key may push although the rule does not name it")
 		}
 		s.Check(t, apptest.Call{Do: "POST " + at + "/protected_branches", As: p.alice, JSON: fmt.Sprintf(`{"name":"two","allowed_to_push":[{"deploy_key_id":%d}]}`, key.ID), Status: 201,
 			Want: fmt.Sprintf(`{"push_access_levels":[{"deploy_key_id":%d,"access_level":40,"access_level_description":"Robot"}]}`, key.ID)})
@@ -214,7 +213,7 @@ func TestDeployKeyPush(t *testing.T) {
 	})
 }
 
-// TestProtectedRules checks what a rule may say, and what is recorded of it.
+// TestProtectedRules checks the validation of rules, and their audit events.
 func TestProtectedRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -257,7 +256,7 @@ func TestProtectedRules(t *testing.T) {
 	})
 }
 
-// TestFreeTier leaves out what the edition does not have.
+// TestFreeTier checks that endpoints of higher tiers do not exist.
 func TestFreeTier(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

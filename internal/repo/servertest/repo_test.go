@@ -6,7 +6,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestCreateWithReadme makes a project whose repository begins with a commit.
+// TestCreateWithReadme creates a project whose repository has a first commit.
 func TestCreateWithReadme(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

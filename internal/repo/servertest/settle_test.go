@@ -12,8 +12,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestRecover leaves what a server leaves that is killed in the middle of
-// pushes: rows of them, refs that have moved or have not, and locks.
+// TestRecover starts after a server that was killed during pushes: with rows of pushes, refs
+// that have moved or not, and locks.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -69,9 +69,9 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// TestPushRecordedTwice leaves the row of a node that was killed before it moved
-// the refs, when the client has sent the same push again to another node: the
-// push is recorded once. What had moved is recorded once as well.
+// TestPushRecordedTwice has the row of a node that was killed before it moved the refs, while the
+// client has sent the same push again to another node: the push is recorded once. Refs that had
+// moved are recorded once as well.
 func TestPushRecordedTwice(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -100,30 +100,31 @@ func TestPushRecordedTwice(t *testing.T) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "POST " + at + "/branches", As: alice, JSON: fmt.Sprintf(`{"branch":%q,"ref":"main"}`, branch), Status: 201})
 		}
-		// Killed before anything moved, and sent again.
+		// The node was killed before a ref moved, and the push was sent again.
 		row("again", none, tip, "MARKAGAIN")
 		create("again")
-		// Killed when git had written the log, and not moved the ref.
+		// The node was killed after git had written the reflog, but before the ref moved.
 		row("logged", none, tip, "MARKLOGGED")
 		gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push MARKLOGGED", "refs/heads/logged", tip)
 		if err := os.Remove(filepath.Join(dir, "refs/heads/logged")); err != nil {
 			t.Fatal(err)
 		}
 		create("logged")
-		// Killed when the ref had moved; it has moved on since, or has not.
+		// The node was killed after the ref had moved; one ref has moved on since.
 		for _, branch := range []string{"moved", "gone-on"} {
 			row(branch, none, tip, "MARK"+branch)
 			gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push MARK"+branch, "refs/heads/"+branch, tip)
 		}
 		gittest.Run(t, dir, "-c", "core.logAllRefUpdates=always", "update-ref", "-m", "push OTHER", "refs/heads/gone-on", "main~1")
-		// Killed before a branch was deleted, and sent again; and one that is gone.
+		// The node was killed before a branch was deleted, and the push was sent again; another
+		// branch is gone.
 		create("deleted")
 		create("vanished")
 		row("deleted", tip, none, "MARKDELETED")
 		s.Check(t, apptest.Call{Do: "DELETE " + at + "/branches/deleted", As: alice, Status: 204})
 		row("vanished", tip, none, "MARKREMOVED")
 		gittest.Run(t, dir, "update-ref", "-d", "refs/heads/vanished")
-		// Killed before a branch was deleted, which is there.
+		// The node was killed before a branch was deleted, which still exists.
 		create("stays")
 		row("stays", tip, none, "MARKSTAYS")
 
@@ -133,7 +134,7 @@ func TestPushRecordedTwice(t *testing.T) {
 			}
 			s.Settled(t)
 		}
-		// A branch that was created and deleted has an event of each.
+		// A branch that was created and deleted has two events.
 		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "vanished": 2, "stays": 1} {
 			var n int
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
@@ -159,8 +160,8 @@ func TestPushRecordedTwice(t *testing.T) {
 	})
 }
 
-// TestSettlePushesOfDeadNode leaves the rows of nodes: the push of a node that no
-// longer runs is recorded as soon as all its refs have moved.
+// TestSettlePushesOfDeadNode checks that the push of a node that no longer runs is recorded once
+// all its refs have moved.
 func TestSettlePushesOfDeadNode(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

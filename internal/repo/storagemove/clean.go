@@ -25,8 +25,8 @@ type location struct {
 // using the old directory and records that.
 const moveTopic = "storage_move"
 
-// leaveLimit is how long nodes may take to stop using the old directory. No
-// operation on a repository takes longer.
+// leaveLimit is the maximum time for nodes to stop using the old directory. It is longer than
+// any operation on a repository.
 const leaveLimit = 3 * time.Hour
 
 // heard handles a notice with the ID of a move.
@@ -205,8 +205,8 @@ func (m *Service) everyoneLeft(ctx context.Context, mv *Move) (bool, error) {
 // remove removes the old directories. Shared file systems may need several
 // attempts.
 func (m *Service) remove(ctx context.Context, mv *Move) error {
-	// The database is authoritative: if the repository is in one of these
-	// directories after all, nothing is removed.
+	// The database is authoritative: nothing is removed if the repository is in one of
+	// these directories after all.
 	list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if err == nil {
 		for _, p := range list {

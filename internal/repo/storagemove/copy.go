@@ -79,7 +79,7 @@ func (m *Service) verify(ctx context.Context, mv *Move, from, to git.Repo) error
 	}
 	for _, p := range problems {
 		if !known[p] {
-			return fmt.Errorf("the copy is not whole: %s", p.Text)
+			return fmt.Errorf("the copy is incomplete: %s", p.Text)
 		}
 	}
 	m.Log.WarnContext(ctx, "the copy of a repository is incomplete", "move", mv.ID, "repository", from.Path(), "problems", len(problems))

@@ -53,7 +53,7 @@ func (m *Service) close(ctx context.Context, tx *db.Tx, mv *Move) error {
 		return errs.InvalidField(string(mv.Kind), "is read-only")
 	}
 	if list[0].Storage != mv.Source {
-		return errs.InvalidField(string(mv.Kind), "is on another storage by now")
+		return errs.InvalidField(string(mv.Kind), "is now on another storage")
 	}
 	return m.place(ctx, tx, list, "", true)
 }
@@ -75,7 +75,7 @@ func (m *Service) planCopies(ctx context.Context, tx *db.Tx, mv *Move) error {
 }
 
 // errMore means that there are repositories that are not copied yet.
-var errMore = errors.New("there are more repositories by now")
+var errMore = errors.New("repositories were added during the copy")
 
 // swap switches the repositories to their copies when the transaction commits.
 // errMore.
@@ -97,7 +97,7 @@ func (m *Service) swap(ctx context.Context, tx *db.Tx, mv *Move, copied map[loca
 		}
 	}
 	if len(mv.left) < len(copied) {
-		return errors.New("one of the repositories went while they were copied")
+		return errors.New("a repository was deleted during the copy")
 	}
 	if err := m.place(ctx, tx, now, mv.Destination, true); err != nil {
 		return err

@@ -143,7 +143,7 @@ func (m *Service) work(ctx context.Context, w moveWork) error {
 	return m.fail(context.WithoutCancel(ctx), mv, err)
 }
 
-// errNotMine means that another process has taken over a move or ended it.
+// errNotMine means that another process has taken over the move, or that it is over.
 var errNotMine = errors.New("another process has taken over the move")
 
 // begin takes over a move. It returns nil if the move is already replicated or
@@ -177,7 +177,7 @@ func (m *Service) begin(ctx context.Context, id int64) (*Move, error) {
 		}
 	}
 	if mv.tries++; mv.tries > maxCutOff {
-		return nil, m.fail(ctx, mv, fmt.Errorf("it was cut off %d times", maxCutOff))
+		return nil, m.fail(ctx, mv, fmt.Errorf("it was interrupted %d times", maxCutOff))
 	}
 	m.Step("start")
 	at := m.Repos.Now()
@@ -274,8 +274,8 @@ func (m *Service) await(ctx context.Context, mv *Move) (bool, error) {
 	})
 }
 
-// carry copies the repositories, verifies the copies, and switches to them. An
-// empty wiki may have been created in the meantime; then it is copied too.
+// carry copies the repositories, verifies the copies, and switches to them. An empty wiki
+// that was created in the meantime is copied too.
 func (m *Service) carry(ctx context.Context, mv *Move) error {
 	defer m.beat(ctx, mv)()
 	copied := map[location]bool{}
@@ -301,8 +301,8 @@ func (m *Service) carry(ctx context.Context, mv *Move) error {
 	}
 }
 
-// fail ends a move that is not possible: the repositories stay where they are
-// and become writable again.
+// fail ends a move that cannot be completed: the repositories stay on the old storage and
+// become writable again.
 func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 	now, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
