@@ -62,7 +62,7 @@ func TestTemplateFaults(t *testing.T) {
 		"no argument":       {"{% if %}{% end %}", "is not a statement"},
 		"many arguments":    {"{% if a b %}{% end %}", "is not a statement"},
 		"unknown statement": {"{% for a %}{% end %}", "is not a statement"},
-		"too deep":          {strings.Repeat("{% if a %}", 40) + strings.Repeat("{% end %}", 40), "in each other"},
+		"too deep":          {strings.Repeat("{% if a %}", 40) + strings.Repeat("{% end %}", 40), "nested more than 32 deep"},
 		"too long":          {strings.Repeat("x", maxTemplate+1), "longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTemplateLimits(t *testing.T) {
 	list := make([]any, 15_000)
 	data := map[string]any{"list": list}
 	for text, want := range map[string]string{
-		"{% each list %}" + strings.Repeat("x", 4096) + "{% end %}":                    "more than",
+		"{% each list %}" + strings.Repeat("x", 4096) + "{% end %}":                    "exceeds",
 		"{% each list %}" + strings.Repeat("{% if no %}{% end %}", 3000) + "{% end %}": "too long",
 	} {
 		parsed, err := parseTemplate(text)
