@@ -94,9 +94,9 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// TestReadsGoPastTheWriter checks that on SQLite reads are not blocked by the writer, and
+// TestReadsDoNotWaitForWriter checks that on SQLite reads are not blocked by the writer, and
 // that readers cannot write.
-func TestReadsGoPastTheWriter(t *testing.T) {
+func TestReadsDoNotWaitForWriter(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		must(t, d, "INSERT INTO settings (key, value) VALUES ('a', 'old')")

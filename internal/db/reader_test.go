@@ -107,7 +107,7 @@ func TestReaderFoldsAsTheWriter(t *testing.T) {
 // endless returns more rows than a test reads.
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
-func TestReaderStops(t *testing.T) {
+func TestReaderCancels(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	for range readers + 1 { // an interrupted connection is used again

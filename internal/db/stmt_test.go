@@ -76,7 +76,7 @@ func TestStatementsAreBounded(t *testing.T) {
 	}
 }
 
-func TestStatementMakesRoomWhileInUse(t *testing.T) {
+func TestStatementEvictedWhileInUse(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	for i := range 5 {

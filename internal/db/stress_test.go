@@ -108,8 +108,8 @@ func TestManyWritersAndReaders(t *testing.T) {
 	})
 }
 
-// TestManyWhoGiveUp checks that the end of a context affects only its caller.
-func TestManyWhoGiveUp(t *testing.T) {
+// TestConcurrentCancellation checks that the end of a context affects only its caller.
+func TestConcurrentCancellation(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var done acks

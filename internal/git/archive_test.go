@@ -145,7 +145,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestArchiveStopsWithItsClient(t *testing.T) {
+func TestArchiveStopsWithClient(t *testing.T) {
 	t.Parallel()
 	g := gittest.Generate(t, gittest.Size{Commits: 1, Files: 500, Lines: 200})
 	r := newEngine(t, Limits{}).Repo(g.Path)

@@ -202,7 +202,7 @@ func TestTimeLimitKillsTheGroup(t *testing.T) {
 	}
 }
 
-func TestCallerGoesAway(t *testing.T) {
+func TestCallerCancels(t *testing.T) {
 	t.Parallel()
 	r, c, pid := sleepy(t, Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,7 +218,7 @@ func TestCallerGoesAway(t *testing.T) {
 	wantGone(t, pid)
 }
 
-func TestEnoughKillsTheGroup(t *testing.T) {
+func TestErrEnoughKillsProcesses(t *testing.T) {
 	t.Parallel()
 	r, c, pid := sleepy(t, Limits{})
 	err := r.run(t.Context(), c, func(out io.Reader) error {

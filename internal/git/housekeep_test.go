@@ -133,7 +133,7 @@ func glob(t *testing.T, r Repo, pattern string) []string {
 	return found
 }
 
-func TestHousekeepLetsGo(t *testing.T) {
+func TestHousekeepRemovesUnreachable(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	g.Git("config", "core.logAllRefUpdates", "always")
@@ -194,7 +194,7 @@ func TestHousekeepLetsGo(t *testing.T) {
 	g.Git("fsck", "--strict")
 }
 
-func TestHousekeepRemovesWhatWasLeft(t *testing.T) {
+func TestHousekeepRemovesStaleFiles(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
@@ -236,9 +236,9 @@ func TestHousekeepRemovesWhatWasLeft(t *testing.T) {
 	}
 }
 
-// TestFoundObjectsBecomeYoung checks that the age of an existing object is reset when a push or
+// TestFoundObjectsAreTouched checks that the age of an existing object is reset when a push or
 // a commit needs it.
-func TestFoundObjectsBecomeYoung(t *testing.T) {
+func TestFoundObjectsAreTouched(t *testing.T) {
 	t.Parallel()
 	r, _ := open(t)
 	id := looseBlob(t, r, "again")

@@ -95,7 +95,7 @@ func titles(list []*Commit) string {
 	return strings.Join(s, ", ")
 }
 
-func TestWalkIsLeft(t *testing.T) {
+func TestWalkStops(t *testing.T) {
 	t.Parallel()
 	g := gittest.Generate(t, gittest.Size{Commits: 2000, Files: 5})
 	r := newEngine(t, Limits{}).Repo(g.Path)

@@ -129,7 +129,7 @@ func TestObjectAndOpen(t *testing.T) {
 	}
 }
 
-func TestOpenIsLeftHalfRead(t *testing.T) {
+func TestOpenClosedEarly(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	id := OID(g.Object("blob", strings.Repeat("x", 8<<20)))
@@ -207,9 +207,9 @@ func TestReaderIsReplaced(t *testing.T) {
 	}
 }
 
-// TestCanceledReadPoisonsNothing checks that the process of a caller that leaves in the middle of
+// TestCanceledReadIsNotReused checks that the process of a caller that leaves in the middle of
 // a response is not reused.
-func TestCanceledReadPoisonsNothing(t *testing.T) {
+func TestCanceledReadIsNotReused(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	big, small := OID(g.Object("blob", strings.Repeat("b", MaxObject))), OID(g.Object("blob", "s"))

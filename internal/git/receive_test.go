@@ -125,8 +125,8 @@ func TestMalformedPush(t *testing.T) {
 	}
 }
 
-// TestPushIsBrokenOff checks that a client that disconnects while sending leaves nothing behind.
-func TestPushIsBrokenOff(t *testing.T) {
+// TestPushDisconnects checks that a client that disconnects while sending leaves nothing behind.
+func TestPushDisconnects(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	ctx, cancel := context.WithCancel(t.Context())

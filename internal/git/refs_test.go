@@ -101,7 +101,7 @@ func TestRefs(t *testing.T) {
 	}
 }
 
-func TestBrokenRefsHideNoOthers(t *testing.T) {
+func TestBrokenRefsAreSkipped(t *testing.T) {
 	t.Parallel()
 	r, g := open(t)
 	id := OID(g.Commit(gittest.Commit{}))

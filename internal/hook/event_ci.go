@@ -46,17 +46,17 @@ func (s *Service) pipelineEvent(ctx context.Context, q db.Q, p *ci.Pipeline) (oc
 			ids = append(ids, *j.userID)
 		}
 	}
-	people, err := findPeople(ctx, q, ids)
+	users, err := findUsersByID(ctx, q, ids)
 	if err != nil {
 		return occurrence{}, err
 	}
 	builds := []any{}
 	for _, j := range jobs {
-		builds = append(builds, s.buildObject(j, people))
+		builds = append(builds, s.buildObject(j, users))
 	}
 	var user any
 	if p.UserID != nil {
-		user = s.userObject(people[*p.UserID])
+		user = s.userObject(users[*p.UserID])
 	}
 	attributes := object{
 		"id": p.ID, "iid": p.IID, "name": orNull(p.Name), "ref": shortRef(p.Ref), "tag": p.Tag, "sha": p.SHA, "before_sha": p.BeforeSHA, "source": string(p.Source),
@@ -197,10 +197,10 @@ func (j *jobRow) environment() any {
 	return object{"name": o.Environment.Name, "action": o.Environment.Action, "deployment_tier": tier}
 }
 
-func (s *Service) buildObject(j *jobRow, people map[int64]*person) object {
+func (s *Service) buildObject(j *jobRow, users map[int64]*userRow) object {
 	var user any
 	if j.userID != nil {
-		user = s.userObject(people[*j.userID])
+		user = s.userObject(users[*j.userID])
 	}
 	return object{
 		"id": j.id, "stage": j.stage, "name": j.name, "status": j.status, "created_at": zone(j.created), "started_at": zoneOrNull(j.started),
@@ -236,13 +236,13 @@ func (s *Service) jobEvent(ctx context.Context, q db.Q, jobID int64) (occurrence
 	if j.userID != nil {
 		ids = append(ids, *j.userID)
 	}
-	people, err := findPeople(ctx, q, ids)
+	users, err := findUsersByID(ctx, q, ids)
 	if err != nil {
 		return occurrence{}, err
 	}
 	var user any
 	if j.userID != nil {
-		user = s.userObject(people[*j.userID])
+		user = s.userObject(users[*j.userID])
 	}
 	isoTime := func(t *time.Time) any {
 		if t == nil {
@@ -317,12 +317,12 @@ func (s *Service) deploymentEvent(ctx context.Context, q db.Q, d *deploymentRow)
 	if d.userID != nil {
 		by = *d.userID
 	}
-	people, err := findPeople(ctx, q, []int64{by})
+	users, err := findUsersByID(ctx, q, []int64{by})
 	if err != nil {
 		return occurrence{}, err
 	}
 	var user, userURL any
-	if p := people[by]; p != nil {
+	if p := users[by]; p != nil {
 		user, userURL = s.userObject(p), s.Site.URL+"/"+p.username
 	}
 	var job any

@@ -27,7 +27,7 @@ func (s *Service) flagEvent(ctx context.Context, q db.Q, projectID, by int64, f 
 	if err != nil {
 		return occurrence{}, err
 	}
-	found, err := findPeople(ctx, q, []int64{by})
+	found, err := findUsersByID(ctx, q, []int64{by})
 	if err != nil {
 		return occurrence{}, err
 	}

@@ -29,13 +29,13 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	found, err := findPeople(ctx, tx, []int64{p.By.ID})
+	found, err := findUsersByID(ctx, tx, []int64{p.By.ID})
 	if err != nil {
 		return fmt.Errorf("hooks of a push: %w", err)
 	}
 	by := found[p.By.ID]
 	if by == nil {
-		by = &person{id: p.By.ID, name: p.By.Name, username: p.By.Username}
+		by = &userRow{id: p.By.ID, name: p.By.Name, username: p.By.Username}
 	}
 	var events []occurrence
 	for _, c := range p.Changes {
@@ -66,12 +66,12 @@ func (s *Service) protect(ctx context.Context, q db.Q, list []listener, o *occur
 }
 
 // pusher are the fields of the user who pushed.
-func (s *Service) pusher(o object, by *person) {
+func (s *Service) pusher(o object, by *userRow) {
 	o["user_id"], o["user_name"], o["user_username"] = by.id, by.name, by.username
 	o["user_email"], o["user_avatar"] = by.publicEmail, s.avatarURL("user", by.id, by.avatar)
 }
 
-func (s *Service) pushEvent(in *project.Project, by *person, c repo.Change) occurrence {
+func (s *Service) pushEvent(in *project.Project, by *userRow, c repo.Change) occurrence {
 	name, isBranch := cutRef(c.Ref)
 	kind, trigger := "push", Push
 	if !isBranch {
@@ -100,7 +100,7 @@ func (s *Service) pushEvent(in *project.Project, by *person, c repo.Change) occu
 }
 
 // updateEvent is the event of all refs of a push for system hooks.
-func (s *Service) updateEvent(in *project.Project, by *person, p repo.Push) occurrence {
+func (s *Service) updateEvent(in *project.Project, by *userRow, p repo.Push) occurrence {
 	changes, refs := []any{}, []string{}
 	for _, c := range p.Changes {
 		changes, refs = append(changes, object{"before": string(c.Old), "after": string(c.New), "ref": c.Ref}), append(refs, c.Ref)

@@ -61,7 +61,7 @@ func (s *Service) projectEvent(ctx context.Context, tx *db.Tx, r project.Recorde
 	payload := object{
 		"event_name": name, "created_at": iso(p.created), "updated_at": iso(p.updated), "name": p.name, "path": path.Base(r.Entity.Path),
 		"path_with_namespace": r.Entity.Path, "project_id": p.id, "project_namespace_id": p.namespaceID, "owner_name": "", "owner_email": "",
-		"owners": people(owners), "project_visibility": p.visibility,
+		"owners": ownerObjects(owners), "project_visibility": p.visibility,
 	}
 	if len(owners) > 0 {
 		payload["owner_name"], payload["owner_email"] = owners[0].name, ownerEmail(owners[0])
@@ -82,7 +82,7 @@ func (s *Service) projectEvent(ctx context.Context, tx *db.Tx, r project.Recorde
 	return s.emit(ctx, tx, list, occurrence{trigger: ProjectEvents, payload: payload})
 }
 
-func people(list []*person) []any {
+func ownerObjects(list []*userRow) []any {
 	objects := []any{}
 	for _, p := range list {
 		objects = append(objects, object{"name": p.name, "email": ownerEmail(p)})
@@ -90,7 +90,7 @@ func people(list []*person) []any {
 	return objects
 }
 
-func ownerEmail(p *person) string {
+func ownerEmail(p *userRow) string {
 	if p.publicEmail == "" {
 		return redacted
 	}
@@ -146,7 +146,7 @@ func (s *Service) memberEvent(ctx context.Context, tx *db.Tx, r project.Recorded
 	if !ok {
 		return nil
 	}
-	found, err := findPeople(ctx, tx, []int64{r.Target.ID})
+	found, err := findUsersByID(ctx, tx, []int64{r.Target.ID})
 	if err != nil {
 		return fmt.Errorf("hooks of a membership: %w", err)
 	}

@@ -400,13 +400,13 @@ func (s *Service) sampleWikiPage(ctx context.Context, by actor.Actor, p *project
 
 // samplePush is the push of the newest commit of the default branch, or of a tag.
 func (s *Service) samplePush(ctx context.Context, by actor.Actor, p *project.Project, trigger Trigger) (occurrence, error) {
-	found, err := findPeople(ctx, s.DB, []int64{by.ID})
+	found, err := findUsersByID(ctx, s.DB, []int64{by.ID})
 	if err != nil {
 		return occurrence{}, err
 	}
 	who := found[by.ID]
 	if who == nil {
-		who = &person{id: by.ID, name: by.Name, username: by.Username}
+		who = &userRow{id: by.ID, name: by.Name, username: by.Username}
 	}
 	if trigger == TagPush {
 		_, tags, err := s.Repos.Tags(ctx, actor.System(), project.RefTo(p.ID), repo.RefFilter{}, db.Paging{Limit: 1})

@@ -53,8 +53,8 @@ func idOrNull(id *int64) any {
 // redacted stands for an email address that is not public.
 const redacted = "[REDACTED]"
 
-// person is a user in payloads.
-type person struct {
+// userRow is a user as payloads show it.
+type userRow struct {
 	id                                         int64
 	username, name, avatar, publicEmail, email string
 	state                                      string
@@ -69,7 +69,7 @@ func (s *Service) avatarURL(kind string, id int64, name string) any {
 }
 
 // userObject is a user as most payloads have them.
-func (s *Service) userObject(p *person) any {
+func (s *Service) userObject(p *userRow) any {
 	if p == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *Service) userBy(ctx context.Context, q db.Q, id int64) (any, error) {
 	if id <= 0 {
 		return nil, nil
 	}
-	found, err := findPeople(ctx, q, []int64{id})
+	found, err := findUsersByID(ctx, q, []int64{id})
 	return s.userObject(found[id]), err
 }
 
@@ -92,7 +92,7 @@ func (s *Service) userObjects(ctx context.Context, q db.Q, ids []int64) ([]any, 
 	if len(ids) == 0 {
 		return list, nil
 	}
-	found, err := findPeople(ctx, q, ids)
+	found, err := findUsersByID(ctx, q, ids)
 	for _, id := range ids {
 		if p := found[id]; p != nil {
 			list = append(list, s.userObject(p))

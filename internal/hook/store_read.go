@@ -15,16 +15,16 @@ import (
 	"svc/internal/release"
 )
 
-// findPeople returns users by their IDs.
-func findPeople(ctx context.Context, q db.Q, ids []int64) (map[int64]*person, error) {
-	found := map[int64]*person{}
+// findUsersByID returns users by their IDs.
+func findUsersByID(ctx context.Context, q db.Q, ids []int64) (map[int64]*userRow, error) {
+	found := map[int64]*userRow{}
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	if ids = slices.Compact(ids); len(ids) == 0 {
 		return found, nil
 	}
-	list, err := db.All(ctx, q, func(s db.Scanner) (*person, error) {
-		var p person
+	list, err := db.All(ctx, q, func(s db.Scanner) (*userRow, error) {
+		var p userRow
 		err := s.Scan(&p.id, &p.username, &p.name, &p.avatar, &p.publicEmail, &p.email, &p.state, db.Time(&p.created), db.Time(&p.updated))
 		return &p, err
 	}, `SELECT id, username, name, avatar, public_email, email, state, created_at, updated_at FROM users WHERE id IN `+db.In(len(ids)), db.Any(ids)...)
@@ -207,7 +207,7 @@ func findMembership(ctx context.Context, q db.Q, in audit.Entity, userID int64) 
 
 // findOwners returns the direct owners of a project, or of its namespace if it has
 // none.
-func findOwners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([]*person, error) {
+func findOwners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([]*userRow, error) {
 	const most = 20
 	ids, err := db.All(ctx, q, db.Value[int64], `
 		SELECT user_id FROM (
@@ -217,8 +217,8 @@ func findOwners(ctx context.Context, q db.Q, projectID, namespaceID int64) ([]*p
 	if err != nil {
 		return nil, err
 	}
-	found, err := findPeople(ctx, q, ids)
-	var list []*person
+	found, err := findUsersByID(ctx, q, ids)
+	var list []*userRow
 	for _, id := range ids {
 		if p := found[id]; p != nil {
 			list = append(list, p)

@@ -11,7 +11,7 @@ import (
 // view returns a project to an actor who may read its packages. A CI/CD job has the
 // permissions of its user in projects that accept its job token. NotFound; Forbidden.
 func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	by, err := s.opened(ctx, by, ref)
+	by, err := s.actorFor(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*p
 // change returns a project to an actor who may publish packages in it. NotFound;
 // Forbidden.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	as, err := s.opened(ctx, by, ref)
+	as, err := s.actorFor(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +35,16 @@ func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (
 // remove returns a project to an actor who may delete packages in it: Maintainers
 // and above. NotFound; Forbidden.
 func (s *Service) remove(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
-	as, err := s.opened(ctx, by, ref)
+	as, err := s.actorFor(ctx, by, ref)
 	if err != nil {
 		return nil, err
 	}
 	return s.Projects.RequireChange(ctx, as, ref, project.PackagePart, project.Maintainer)
 }
 
-// opened returns the actor whose permissions apply in a project. For a job token
+// actorFor returns the actor whose permissions apply in a project. For a job token
 // that the project does not accept this is an anonymous user.
-func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, error) {
+func (s *Service) actorFor(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, error) {
 	if by.Job == nil {
 		return by, nil
 	}

@@ -323,7 +323,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 	idle(t, nodes[0])
 }
 
-func TestRiverIsQuiet(t *testing.T) {
+func TestRiverLogLevels(t *testing.T) {
 	t.Parallel()
 	var all, most testLog
 	for level, log := range map[slog.Level]*testLog{slog.LevelDebug: &all, slog.LevelInfo: &most} {
@@ -403,7 +403,7 @@ func TestStopWaits(t *testing.T) {
 	})
 }
 
-func TestStopLosesPatience(t *testing.T) {
+func TestStopTimeout(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q, log := newQueue(Deps{DB: d})
