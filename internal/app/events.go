@@ -14,9 +14,9 @@ import (
 	"svc/internal/todo"
 )
 
-// subscribe connects the features: it is the one place that says who follows
-// what happens elsewhere. Subscribers are called in this order, in the
-// transaction of the event. docs/dev/events.md is generated from it.
+// subscribe is the event map: it subscribes features to the events of other features, and
+// no other code does. Subscribers are called in this order, in the transaction of the event.
+// docs/dev/events.md is generated from it.
 func (a *App) subscribe() {
 	users := &a.Users.Events
 	users.Deleting.Subscribe(a.Projects.UserDeleting)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestSQL checks that statements, and parts of statements, are in the files
-// store*.go of a package. There the reader finds all that a feature reads and
-// writes, and the operations read as what they decide.
+// store*.go of a package, so that all that a feature reads and writes is found in one
+// place.
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()

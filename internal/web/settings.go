@@ -38,7 +38,7 @@ func (w *Web) settingsPages() {
 	}
 	w.settingsPage("GET settings/repository", func(v *visit, in project.Place) error { return v.redirect(settingsOf(in, "protected")) })
 	w.generalPages()
-	w.dangerPages()
+	w.advancedPages()
 	w.memberPages()
 	w.placeTokenPages()
 	w.serviceAccountPages()

@@ -68,7 +68,7 @@ func settingsContents() []content {
 		sitesPage{setup: in, New: bad, Site: site, Domains: []domainRow{domain, {Domain: &pages.Domain{Name: "b.example", Verification: true, VerifiedAt: &now}}}, Access: some, Primary: some, Auto: true},
 		sitesPage{setup: in, Site: &pages.Overview{}}, sitesPage{setup: in, Off: true},
 		generalPage{setup: in, Form: bad, Branches: some, Access: some}, generalPage{setup: of, Creators: some, Nesters: some},
-		dangerPage{setup: in, Form: bad, Places: some}, dangerPage{setup: of}, dangerPage{setup: old}, dangerPage{setup: less},
+		advancedPage{setup: in, Form: bad, Places: some}, advancedPage{setup: of}, advancedPage{setup: old}, advancedPage{setup: less},
 		membersPage{setup: in, Form: bad, Members: []memberRow{{member, false, true, true}, {member, true, false, false}}, Requests: []*project.Member{member}, Shares: []project.Share{share}},
 		membersPage{setup: of},
 		projectMembersPage{head: *in.P, Members: []*project.Member{member}}, projectMembersPage{head: *in.P, Search: "x"}, projectMembersPage{head: *in.P},

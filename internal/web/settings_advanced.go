@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-func (w *Web) dangerPages() {
-	w.settingsPage("GET settings/danger", w.danger)
+func (w *Web) advancedPages() {
+	w.settingsPage("GET settings/danger", w.advancedSettings)
 	w.settingsPage("POST settings/danger/path", w.changePath)
 	w.settingsPage("POST settings/danger/transfer", w.transferPlace)
 	w.settingsPage("POST settings/danger/delete", w.deletePlace)
@@ -18,7 +18,7 @@ func (w *Web) dangerPages() {
 	w.projectPage("POST settings/housekeeping", signedIn, w.housekeep)
 }
 
-type dangerPage struct {
+type advancedPage struct {
 	setup
 	Form   form
 	Places []option // namespaces to transfer it to
@@ -26,19 +26,19 @@ type dangerPage struct {
 	Days   int      // days for which it can be restored after deletion
 }
 
-func (dangerPage) view() string    { return "shared/settings_danger" }
-func (p dangerPage) title() string { return "Advanced · " + p.Name() }
+func (advancedPage) view() string    { return "shared/settings_advanced" }
+func (p advancedPage) title() string { return "Advanced · " + p.Name() }
 
-func (w *Web) danger(v *visit, in project.Place) error {
+func (w *Web) advancedSettings(v *visit, in project.Place) error {
 	s, err := w.setup(v, in, "danger")
 	if err != nil {
 		return err
 	}
-	return w.showDanger(v, s, form{})
+	return w.showAdvanced(v, s, form{})
 }
 
-func (w *Web) showDanger(v *visit, s setup, f form) error {
-	p := dangerPage{setup: s}
+func (w *Web) showAdvanced(v *visit, s setup, f form) error {
+	p := advancedPage{setup: s}
 	if s.G != nil {
 		p.Own = s.G.Group.Path
 	} else {
@@ -87,9 +87,9 @@ func (w *Web) destinations(v *visit, s setup) ([]option, error) {
 	return list, err
 }
 
-// endanger runs a destructive action on a project or group and redirects to its
-// path after that.
-func (w *Web) endanger(v *visit, in project.Place, do func(f *form) (project.Place, error), done string) error {
+// changeAdvanced runs an action of the advanced settings of a project or group, and redirects to the
+// settings at the new path.
+func (w *Web) changeAdvanced(v *visit, in project.Place, do func(f *form) (project.Place, error), done string) error {
 	s, err := w.setup(v, in, "danger")
 	if err != nil {
 		return err
@@ -102,14 +102,14 @@ func (w *Web) endanger(v *visit, in project.Place, do func(f *form) (project.Pla
 		}
 	}
 	if f.bad() {
-		return w.showDanger(v, s, f)
+		return w.showAdvanced(v, s, f)
 	}
 	return v.done(done, settingsOf(at, "danger"))
 }
 
 func (w *Web) changePath(v *visit, in project.Place) error {
 	path := v.text("path")
-	return w.endanger(v, in, func(f *form) (project.Place, error) {
+	return w.changeAdvanced(v, in, func(f *form) (project.Place, error) {
 		var err error
 		if in.Group {
 			var n *project.Namespace
@@ -131,7 +131,7 @@ func (w *Web) changePath(v *visit, in project.Place) error {
 }
 
 func (w *Web) transferPlace(v *visit, in project.Place) error {
-	return w.endanger(v, in, func(f *form) (project.Place, error) {
+	return w.changeAdvanced(v, in, func(f *form) (project.Place, error) {
 		to, err := strconv.ParseInt(v.text("namespace_id"), 10, 64)
 		if err != nil && (!in.Group || v.text("namespace_id") != "") {
 			f.wrong("namespace_id", "is not a namespace")
@@ -174,7 +174,7 @@ func (w *Web) deletePlace(v *visit, in project.Place) error {
 	if v.text("confirm") != s.Path() {
 		var f form
 		f.wrong("confirm", "is not "+s.Path())
-		return w.showDanger(v, s, f)
+		return w.showAdvanced(v, s, f)
 	}
 	if in.Group {
 		err = w.Projects.DeleteGroup(v, v.actor, in.Ref, project.Deletion{})
