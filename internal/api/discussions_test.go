@@ -142,7 +142,8 @@ func TestResolveOutdatedThreads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		push("one\ntwo\nthree\n", "Add a file")
+		const first = "one\ntwo\nthree\na\nb\nfour\nc\nd\nfive\n"
+		push(first, "Add a file")
 		var m struct {
 			Refs struct {
 				Base  string `json:"base_sha"`
@@ -153,7 +154,7 @@ func TestResolveOutdatedThreads(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", id), As: bob, JSON: `{"source_branch":"work","target_branch":"main","title":"Work"}`, Status: 201}).JSON(t, &m)
 		at := fmt.Sprintf("/projects/%d/merge_requests/1", id)
 		threads := map[int]string{}
-		for line := 1; line <= 3; line++ {
+		for _, line := range []int{1, 2, 3, 6, 9} {
 			var thread struct{ ID string }
 			s.Check(t, apptest.Call{Do: "POST " + at + "/discussions", As: alice, Status: 201, JSON: fmt.Sprintf(
 				`{"body":"Why?","position":{"base_sha":%q,"start_sha":%q,"head_sha":%q,"position_type":"text","new_path":"new.txt","new_line":%d}}`,
@@ -166,10 +167,11 @@ func TestResolveOutdatedThreads(t *testing.T) {
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: alice, JSON: fmt.Sprintf(`{"resolve_outdated_diff_discussions":%t}`, on), Status: 200,
 				Want: fmt.Sprintf(`{"resolve_outdated_diff_discussions":%t}`, on)})
 		}
-		push("1\ntwo\nthree\n", "Change the first line")
+		push(strings.Replace(first, "one", "1", 1), "Change the first line")
 		s.Check(t, apptest.Call{Name: "not by default", Do: "GET " + at + threads[1], As: bob, Status: 200, Want: open})
 		resolve(true)
-		push("1\n2\nthree\n", "Change the second line")
+		second := strings.Replace(first, "one\ntwo", "1\n2", 1)
+		push(second, "Change the second line")
 		s.Table(t, []apptest.Call{
 			{Name: "outdated before", Do: "GET " + at + threads[1], As: bob, Status: 200, Want: open},
 			{Name: "outdated by the push", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: resolved},
@@ -178,10 +180,33 @@ func TestResolveOutdatedThreads(t *testing.T) {
 				Want: `[{"system":true,"body":"automatically resolved 1 thread that became outdated","author":{"username":"bob"}}]`},
 			{Name: "reopen", Do: "PUT " + at + threads[2], As: bob, JSON: `{"resolved":false}`, Status: 200, Want: open},
 		})
-		push("1\n2\nthree\nfour\n", "Add a line")
+		push(second+"six\n", "Add a line")
 		s.Check(t, apptest.Call{Name: "reopened by a user", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: open})
+		// Two pushes are collected at once.
+		if err := s.Queue.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fourth := strings.Replace(second, "four", "4", 1)
+		commitTo(t, s, bob, id, "work", "new.txt", fourth, "Change the fourth line")
+		fifth := strings.Replace(fourth, "five", "5", 1)
+		commitTo(t, s, bob, id, "work", "new.txt", fifth, "Change the fifth line")
+		if err := s.Queue.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "outdated by the first of two pushes", Do: "GET " + at + threads[6], As: bob, Status: 200, Want: resolved},
+			{Name: "outdated by the second of two pushes", Do: "GET " + at + threads[9], As: bob, Status: 200, Want: resolved},
+			{Name: "outdated before both pushes", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: open},
+			{Name: "not changed by two pushes", Do: "GET " + at + threads[3], As: bob, Status: 200, Want: open},
+			{Name: "reopen", Do: "PUT " + at + threads[6], As: bob, JSON: `{"resolved":false}`, Status: 200, Want: open},
+		})
+		push(fifth+"six\n", "Add a line")
+		s.Check(t, apptest.Call{Name: "reopened after two pushes", Do: "GET " + at + threads[6], As: bob, Status: 200, Want: open})
 		resolve(false)
-		push("1\n2\n3\n", "Change the third line")
+		push(strings.Replace(fifth, "three", "3", 1), "Change the third line")
 		s.Check(t, apptest.Call{Name: "switched off", Do: "GET " + at + threads[3], As: bob, Status: 200, Want: open})
 	})
 }

@@ -49,8 +49,8 @@ func lockRequest(ctx context.Context, tx *db.Tx, id int64) (*MergeRequest, error
 func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return tx.QueryRowContext(ctx, `
 		INSERT INTO merge_requests (project_id, iid, state, draft, author_id, milestone_id, created_at, updated_at, source_project_id, source_branch, target_branch, title,
-			head_sha, squash, remove_source, allow_collaboration, description)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			head_sha, squash, remove_source, allow_collaboration, description, notes_version_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING id`,
 		m.ProjectID, m.IID, string(m.State), m.Draft, m.AuthorID, m.MilestoneID, m.CreatedAt, m.UpdatedAt, m.SourceProjectID, m.SourceBranch, m.TargetBranch, m.Title,
 		m.Head, m.Squash, m.RemoveSource, m.AllowCollaboration, m.Description).Scan(&m.ID)
 }

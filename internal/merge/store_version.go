@@ -72,6 +72,21 @@ func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, e
 	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ? LIMIT 1`, requestID, head)
 }
 
+// headsBefore returns the heads that the versions of a merge request replaced, from
+// the first one whose diff notes have not been moved yet to this one.
+func headsBefore(ctx context.Context, q db.Q, v *Version) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT v.was_sha FROM merge_request_versions v JOIN merge_requests m ON m.id = v.merge_request_id
+		WHERE v.merge_request_id = ? AND v.id <= ? AND v.id > COALESCE(m.notes_version_id, ?) ORDER BY v.id`, v.RequestID, v.ID, v.ID-1)
+}
+
+// saveNotesMoved records that the diff notes of a merge request were moved to a
+// version.
+func saveNotesMoved(ctx context.Context, q db.Q, v *Version) error {
+	_, err := q.ExecContext(ctx, `UPDATE merge_requests SET notes_version_id = ? WHERE id = ? AND COALESCE(notes_version_id, 0) < ?`, v.ID, v.RequestID, v.ID)
+	return err
+}
+
 func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID)
 }

@@ -43,6 +43,25 @@ func (s *Service) moveNotes(ctx context.Context, id int64) error {
 	if err != nil {
 		return db.NotFound(err, "Merge Request")
 	}
+	replaced, err := headsBefore(ctx, s.DB, v)
+	if err != nil {
+		return fmt.Errorf("versions of merge request %d: %w", id, err)
+	}
+	if err := s.moveNotesTo(ctx, m, v, replaced); err != nil {
+		return err
+	}
+	if len(replaced) == 0 {
+		return nil
+	}
+	if err := saveNotesMoved(ctx, s.DB, v); err != nil {
+		return fmt.Errorf("moved notes of merge request %d: %w", id, err)
+	}
+	return nil
+}
+
+// moveNotesTo is moveNotes for the newest version. Several pushes may have been
+// collected since notes were moved; replaced are the heads that they replaced.
+func (s *Service) moveNotesTo(ctx context.Context, m *MergeRequest, v *Version, replaced []string) error {
 	found, err := s.Plan.DiffNotes(ctx, m.Target(), maxMoved)
 	if err != nil {
 		return err
@@ -78,7 +97,7 @@ func (s *Service) moveNotes(ctx context.Context, id int64) error {
 		switch {
 		case traced[i] != nil:
 			moved[n.ID] = traced[i]
-		case from[i].HeadSHA == v.was && n.Resolvable() && n.ResolvedAt == nil:
+		case slices.Contains(replaced, from[i].HeadSHA) && n.Resolvable() && n.ResolvedAt == nil:
 			outdated = append(outdated, n.Discussion)
 		}
 	}
