@@ -88,6 +88,9 @@ func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 // failEntity ends an entity without a group or project.
 func (s *Service) failEntity(ctx context.Context, e *Entity, why string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "bulk_imports", e.ImportID); err != nil {
+			return err
+		}
 		e.State = Failed
 		return s.endEntity(ctx, tx, e, []*Failure{{Relation: kindOf(e.Project), Title: e.SourcePath, Path: "/" + e.SourcePath, Message: why, CreatedAt: s.Now()}}, 1)
 	})
@@ -98,11 +101,25 @@ func (s *Service) failEntity(ctx context.Context, e *Entity, why string) error {
 	return nil
 }
 
-// endEntity ends an entity, and its import if it was the last one.
-func (s *Service) endEntity(ctx context.Context, tx *db.Tx, e *Entity, failures []*Failure, all int64) error {
-	if err := tx.Lock(ctx, "bulk_imports", e.ImportID); err != nil {
+// lockEnd locks what the end of an import changes first: the bulk import of its
+// entity, if it has one, and the import itself. CancelBulkImport and
+// CancelProjectImport lock in the same order, so that they cannot deadlock with the
+// end. ErrNoRows if the import has ended.
+func lockEnd(ctx context.Context, tx *db.Tx, i *Import) error {
+	if i.entity != nil {
+		if err := tx.Lock(ctx, "bulk_imports", i.entity.ImportID); err != nil {
+			return err
+		}
+	}
+	if err := tx.Lock(ctx, tablesOf(i.Project).imports, i.ID); err != nil {
 		return err
 	}
+	return importGoing(ctx, tx, i)
+}
+
+// endEntity ends an entity, and its import if it was the last one. The transaction
+// has locked the import.
+func (s *Service) endEntity(ctx context.Context, tx *db.Tx, e *Entity, failures []*Failure, all int64) error {
 	now := s.Now()
 	ended, err := endEntity(ctx, tx, e, now)
 	if err != nil || !ended {

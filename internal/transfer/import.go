@@ -210,7 +210,12 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 		name: fmt.Sprintf("import %d", i.ID), tries: &i.tries,
 		begin: func(ctx context.Context) error { return s.beginImport(ctx, i) },
 		do:    func(ctx context.Context) error { return s.imports(ctx, i) },
-		fail:  func(ctx context.Context, why string) error { return s.failImport(ctx, i, why) },
+		fail: func(ctx context.Context, why string) error {
+			if err := s.failImport(ctx, i, why); !isNoRows(err) {
+				return err
+			}
+			return nil // it was canceled
+		},
 	})
 }
 
@@ -318,6 +323,9 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 	}
 	to.Visibility = visibility
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := lockEnd(ctx, tx, i); err != nil {
+			return err
+		}
 		g, err := s.Projects.ShowDraft(ctx, tx, by, d, to, fmt.Sprintf("Group imported with %d members, %d subgroups", i.Report.Imported.Members-i.Report.Lost[memberThing], i.Report.Imported.Groups-1))
 		if err != nil {
 			return err
@@ -335,6 +343,9 @@ func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d
 			Action:  "View the import", Path: fmt.Sprintf("/-/group_imports/%d", i.ID),
 		})
 	})
+	if isNoRows(err) { // canceled
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("finish import: %w", err)
 	}
@@ -351,6 +362,9 @@ func (s *Service) failImport(ctx context.Context, i *Import, why string) error {
 	}
 	i.State, i.Error, i.FinishedAt, i.OwnerID, i.Report, i.entity = Failed, why, &now, nil, Report{}, e
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := lockEnd(ctx, tx, i); err != nil {
+			return err
+		}
 		if err := s.endFailed(ctx, tx, i); err != nil {
 			return err
 		}

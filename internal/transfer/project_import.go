@@ -209,6 +209,9 @@ func (s *Service) finishProject(ctx context.Context, i *Import, by actor.Actor, 
 		return err
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := lockEnd(ctx, tx, i); err != nil {
+			return err
+		}
 		t := &i.Report.Imported
 		message := fmt.Sprintf("Project imported with %d issues, %d merge requests", t.Issues, t.MergeRequests)
 		if err := s.Projects.ShowProject(ctx, tx, by, p, message); err != nil {

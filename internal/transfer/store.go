@@ -206,6 +206,11 @@ func stillGoing(ctx context.Context, q db.Q, i *Import) error {
 	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state = 'started'`, i.ID).Scan(new(int64))
 }
 
+// importGoing returns ErrNoRows for an import that has ended.
+func importGoing(ctx context.Context, q db.Q, i *Import) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state IN ('queued', 'started')`, i.ID).Scan(new(int64))
+}
+
 func endImport(ctx context.Context, q db.Q, i *Import) error {
 	report, err := json.Marshal(i.Report)
 	if err != nil {
