@@ -82,7 +82,7 @@ func (a *API) groupList(c *call, p *groupFilterParams, all bool, list func(proje
 	}
 	return keysetPage(p.keysetParams, k, found, func(n *project.Namespace) groupJSON {
 		shown := toGroup(c.site, n)
-		shown.Statistics, shown.CustomAttributes = sizes[n.ID], attributes[n.ID]
+		shown.Statistics, shown.attributesJSON = sizes[n.ID], attributes[n.ID]
 		return shown
 	}), nil
 }
@@ -176,7 +176,7 @@ type getGroupParams struct {
 }
 
 // attributes returns the custom attributes of the group, if they are asked for.
-func (p getGroupParams) attributes(a *API, c *call, n *project.Namespace) ([]attributeJSON, error) {
+func (p getGroupParams) attributes(a *API, c *call, n *project.Namespace) (*attributesJSON, error) {
 	found, err := attributeFilterParams{WithAttributes: p.WithAttributes}.attributesOf(a, c, true, []int64{n.ID})
 	return found[n.ID], err
 }
@@ -187,7 +187,7 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
 		shown, err := presentGroup(c, n, err)
 		if err == nil {
-			shown.CustomAttributes, err = p.attributes(a, c, n)
+			shown.attributesJSON, err = p.attributes(a, c, n)
 		}
 		if err == nil && n.MarkedAt == nil {
 			shown.RunnersToken, err = a.groupRunnersToken(c, n)
@@ -207,7 +207,7 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 		return nil, err
 	}
 	group := groupDetailJSON{groupJSON: toGroup(c.site, n), SharedWithGroups: mapped(n.Shares, toShared), RunnersToken: token}
-	if group.CustomAttributes, err = p.attributes(a, c, n); err != nil {
+	if group.attributesJSON, err = p.attributes(a, c, n); err != nil {
 		return nil, err
 	}
 	return toGroupWithProjects(c, group, own, shared, a.Now()), nil
@@ -380,8 +380,8 @@ type groupJSON struct {
 	DefaultBranchProtectionDefaults branchProtectionJSON `json:"default_branch_protection_defaults"`
 	groupFixedJSON
 
-	Statistics       *groupStatisticsJSON `json:"statistics,omitempty"`
-	CustomAttributes []attributeJSON      `json:"custom_attributes,omitempty"`
+	Statistics *groupStatisticsJSON `json:"statistics,omitempty"`
+	*attributesJSON
 }
 
 // groupStatisticsJSON is the storage size of a group and its subgroups.

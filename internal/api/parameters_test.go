@@ -107,10 +107,16 @@ func TestProjectShape(t *testing.T) {
 			{Name: "as others see them", Do: "GET " + at, As: root, Status: 200, Want: `{"open_issues_count":2}`},
 			{Name: "a branch of an empty repository", Do: "POST " + at + "/repository/branches?branch=topic&ref=main", As: alice, Status: 201, Want: `{"name":"topic","default":false}`},
 			{Name: "has the default branch first", Do: "GET " + at + "/repository/branches", As: alice, Status: 200, Want: `[{"name":"main","default":true},{"name":"topic"}]`},
-			{Name: "no license", Do: "GET " + at + "?license=true", As: alice, Status: 200, Not: []string{`"license"`}},
+			{Name: "no license", Do: "GET " + at + "?license=true", As: alice, Status: 200, Want: `{"license":null,"license_url":null}`},
+			{Name: "no license, for anonymous callers", Do: "GET " + at + "?license=true", Status: 200, Want: `{"license":null,"license_url":null}`},
+			{Name: "no custom attributes", Do: "GET " + at + "?with_custom_attributes=true", As: root, Status: 200, Want: `{"custom_attributes":[]}`},
+			{Name: "no custom attributes, in lists", Do: "GET /projects?with_custom_attributes=true", As: root, Status: 200, Want: `[{"custom_attributes":[]}]`},
+			{Name: "custom attributes, not for others", Do: "GET " + at + "?with_custom_attributes=true", As: alice, Status: 200, Not: []string{`"custom_attributes"`}},
+			{Name: "no custom attributes of a user", Do: "GET /users/1?with_custom_attributes=true", As: root, Status: 200, Want: `{"custom_attributes":[]}`},
 			{Do: "POST " + at + "/repository/files/LICENSE", As: alice, JSON: `{"branch":"main","commit_message":"c","content":"` + mit + `"}`, Status: 201},
 			{Name: "license", Do: "GET " + at + "?license=true", As: alice, Status: 200, Want: fmt.Sprintf(`{"license":{"key":"mit","name":"MIT License","nickname":null},"license_url":%q}`, s.URL+"/alice/p/-/blob/main/LICENSE")},
-			{Name: "not asked for", Do: "GET " + at, As: alice, Status: 200, Not: []string{`"license"`}},
+			{Name: "license, for anonymous callers", Do: "GET " + at + "?license=true", Status: 200, Want: `{"license":{"key":"mit"}}`},
+			{Name: "not asked for", Do: "GET " + at, As: alice, Status: 200, Not: []string{`"license"`, `"license_url"`}},
 		})
 	})
 }

@@ -75,14 +75,14 @@ type attributeFilterParams struct {
 
 // attributesOf returns the custom attributes of projects or groups by ID, if they
 // are asked for.
-func (p attributeFilterParams) attributesOf(a *API, c *call, group bool, ids []int64) (map[int64][]attributeJSON, error) {
-	if !p.WithAttributes {
+func (p attributeFilterParams) attributesOf(a *API, c *call, group bool, ids []int64) (map[int64]*attributesJSON, error) {
+	if !p.WithAttributes || !c.actor.Admin {
 		return nil, nil
 	}
 	found, err := a.Projects.AttributesOf(c, c.actor, group, ids)
-	shown := make(map[int64][]attributeJSON, len(found))
-	for id, list := range found {
-		shown[id] = toAttributes(list)
+	shown := make(map[int64]*attributesJSON, len(ids))
+	for _, id := range ids {
+		shown[id] = &attributesJSON{toAttributes(found[id])}
 	}
 	return shown, err
 }

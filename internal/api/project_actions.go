@@ -76,15 +76,26 @@ func notificationNumber(l notify.Level) int64 {
 	}[l]
 }
 
-// withLicense adds the license of the repository to a project.
-func (a *API) withLicense(c *call, p *project.Project, shown projectJSON) (any, error) {
+// projectLicenseJSON is the license of the repository of a project, with license=true.
+type projectLicenseJSON struct {
+	LicenseURL *string      `json:"license_url"`
+	License    *licenseJSON `json:"license"`
+}
+
+// projectLicense returns the license of the repository of a project. Without a
+// license, or for users who cannot read the repository, its fields are null.
+func (a *API) projectLicense(c *call, p *project.Project) (*projectLicenseJSON, error) {
+	if p.MarkedAt != nil {
+		return &projectLicenseJSON{}, nil
+	}
 	l, err := a.Repos.License(c, c.actor, project.RefTo(p.ID))
 	if err != nil || l == nil {
-		return shown, err
+		return &projectLicenseJSON{}, err
 	}
-	shown.LicenseURL = textOrNull(shown.WebURL + "/-/blob/" + p.DefaultBranch + "/" + l.Path)
-	shown.License = &licenseJSON{Key: l.Key, Name: l.Name, HTMLURL: textOrNull(l.URL)}
-	return shown, nil
+	return &projectLicenseJSON{
+		textOrNull(a.Site.URL + "/" + p.FullPath + "/-/blob/" + p.DefaultBranch + "/" + l.Path),
+		&licenseJSON{Key: l.Key, Name: l.Name, HTMLURL: textOrNull(l.URL)},
+	}, nil
 }
 
 // licenseJSON is the license of a repository.

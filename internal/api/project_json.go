@@ -37,6 +37,7 @@ type projectBasicJSON struct {
 	HTTPURL        string                 `json:"http_url_to_repo"`
 	WebURL         string                 `json:"web_url"`
 	ReadmeURL      *string                `json:"readme_url"`
+	*projectLicenseJSON
 	ForksCount     int64                  `json:"forks_count"`
 	AvatarURL      *string                `json:"avatar_url"`
 	StarCount      int64                  `json:"star_count"`
@@ -74,7 +75,7 @@ type projectJSON struct {
 	MarkedForDeletionAt *day `json:"marked_for_deletion_at"` // deprecated
 	MarkedForDeletionOn *day `json:"marked_for_deletion_on"`
 
-	CustomAttributes []attributeJSON `json:"custom_attributes,omitempty"`
+	*attributesJSON
 
 	ImportStatus string  `json:"import_status"`
 	ImportError  *string `json:"import_error"`
@@ -106,10 +107,6 @@ type projectJSON struct {
 	RestrictVariables     bool   `json:"restrict_user_defined_variables"` // deprecated: ci_pipeline_variables_minimum_override_role
 	CanCreateMergeRequest bool   `json:"can_create_merge_request_in"`
 	projectFixedJSON
-
-	// With license=true.
-	License    *licenseJSON `json:"license,omitempty"`
-	LicenseURL *string      `json:"license_url,omitempty"`
 
 	SharedWithGroups []sharedGroupJSON      `json:"shared_with_groups"`
 	Permissions      projectPermissionsJSON `json:"permissions"`

@@ -115,7 +115,7 @@ func (a *API) projectList(c *call, p *projectFilterParams, list func(db.Paging) 
 	to := func(one *project.Project) any {
 		shown := toProject(c, one, p.Simple, p.Statistics, now)
 		if full, ok := shown.(projectJSON); ok {
-			full.OpenIssues, full.CustomAttributes = open[one.ID], attributes[one.ID]
+			full.OpenIssues, full.attributesJSON = open[one.ID], attributes[one.ID]
 			return full
 		}
 		return shown
@@ -207,19 +207,28 @@ func (a *API) getProject(c *call, p getProjectParams) (any, error) {
 		}
 	}
 	shown, err := a.wholeProject(c, found, p.Statistics)
-	full, ok := shown.(projectJSON)
-	if err != nil || !ok {
-		return shown, err
+	if err != nil {
+		return nil, err
 	}
+	var license *projectLicenseJSON
+	if p.License {
+		if license, err = a.projectLicense(c, found); err != nil {
+			return nil, err
+		}
+	}
+	full, ok := shown.(projectJSON)
+	if !ok {
+		basic := shown.(projectBasicJSON)
+		basic.projectLicenseJSON = license
+		return basic, nil
+	}
+	full.projectLicenseJSON = license
 	attributes, err := attributeFilterParams{WithAttributes: p.WithAttributes}.attributesOf(a, c, false, []int64{found.ID})
 	if err != nil {
 		return nil, err
 	}
-	full.CustomAttributes = attributes[found.ID]
-	if !p.License || found.MarkedAt != nil {
-		return full, nil
-	}
-	return a.withLicense(c, found, full)
+	full.attributesJSON = attributes[found.ID]
+	return full, nil
 }
 
 // fillArtifacts adds the sizes of artifacts, packages and LFS objects to the

@@ -89,7 +89,7 @@ type userAdminJSON struct {
 	// Premium.
 	*userSeatJSON
 
-	CustomAttributes []attributeJSON `json:"custom_attributes,omitempty"`
+	*attributesJSON
 }
 
 // userSeatJSON has fields of premium for administrators.
@@ -115,6 +115,12 @@ type scimIdentityJSON struct {
 type attributeJSON struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
+}
+
+// attributesJSON is the custom attributes of a user, group or project, if they are
+// asked for.
+type attributesJSON struct {
+	CustomAttributes []attributeJSON `json:"custom_attributes"`
 }
 
 func toAttributes(list []user.Attribute) []attributeJSON {

@@ -97,7 +97,7 @@ func (a *API) listUsers(c *call, p listUsersParams) (page[any], error) {
 		if c.actor.Admin {
 			out := toUserAdmin(c, u, now)
 			if p.WithAttributes {
-				out.CustomAttributes = toAttributes(u.Attributes)
+				out.attributesJSON = &attributesJSON{toAttributes(u.Attributes)}
 			}
 			return &out
 		}
@@ -140,7 +140,7 @@ func (a *API) getUser(c *call, p getUserParams) (any, error) {
 	case c.actor.Admin:
 		out := toUserAdmin(c, u, now)
 		if p.WithAttributes {
-			out.CustomAttributes = toAttributes(u.Attributes)
+			out.attributesJSON = &attributesJSON{toAttributes(u.Attributes)}
 		}
 		return out, nil
 	case user.MayReadProfile(c.actor, u):
