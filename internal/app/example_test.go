@@ -41,6 +41,8 @@ func TestExample(t *testing.T) {
 			{Do: "GET /projects/example%2Fhello/jobs", Status: 200,
 				Want: `[{"name":"release","status":"manual"},{"name":"test","status":"success"},{"name":"build","status":"success","runner":{"description":"built-in"}}]`},
 			{Do: "GET /projects/example%2Fhello/pipelines/1/test_report", Status: 200, Want: `{"total_count":3,"success_count":3}`},
+			{Do: "GET /groups/example/audit_events", As: apptest.RootToken, Status: 200, Want: `[{"details":{"author_name":"Administrator"}}]`, Not: []string{"impersonated_by"}},
+			{Do: "GET /projects/example%2Fhello/audit_events", As: apptest.RootToken, Status: 200, Want: `[{"details":{"author_name":"Administrator"}}]`, Not: []string{"impersonated_by"}},
 			{Do: "GET /runners/all", As: apptest.RootToken, Status: 200,
 				Want: `[{"description":"built-in","runner_type":"instance_type","online":true,"paused":false}]`},
 		})

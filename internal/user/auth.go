@@ -150,16 +150,17 @@ func (s *Service) Become(ctx context.Context, by actor.Actor, ref Ref) (actor.Ac
 		return actor.Actor{}, err
 	}
 	as := s.toActor(u, by.IP)
-	as.Scopes, as.Impersonator = by.Scopes, &by
+	as.Scopes = by.Scopes
+	if by.ID != actor.SystemID { // the server acts for a user, it does not impersonate them
+		as.Impersonator = &by
+	}
 	return as, nil
 }
 
 // As returns the actor for a user on whose behalf a background job runs. NotFound;
 // Forbidden if the account may not be used.
 func (s *Service) As(ctx context.Context, userID int64) (actor.Actor, error) {
-	by, err := s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
-	by.Impersonator = nil
-	return by, err
+	return s.Become(ctx, actor.System(), Ref(strconv.FormatInt(userID, 10)))
 }
 
 func (s *Service) toActor(u *User, ip string) actor.Actor {
