@@ -30,13 +30,13 @@ func toProjectName(p *project.Project) projectNameJSON {
 // projectBasicJSON is a project for anonymous callers.
 type projectBasicJSON struct {
 	projectNameJSON
-	DefaultBranch  string                 `json:"default_branch"` // of an empty repository: the branch to push first
-	TagList        []string               `json:"tag_list"`       // deprecated
-	Topics         []string               `json:"topics"`
-	SSHURL         string                 `json:"ssh_url_to_repo"`
-	HTTPURL        string                 `json:"http_url_to_repo"`
-	WebURL         string                 `json:"web_url"`
-	ReadmeURL      *string                `json:"readme_url"`
+	DefaultBranch string   `json:"default_branch"` // of an empty repository: the branch to push first
+	TagList       []string `json:"tag_list"`       // deprecated
+	Topics        []string `json:"topics"`
+	SSHURL        string   `json:"ssh_url_to_repo"`
+	HTTPURL       string   `json:"http_url_to_repo"`
+	WebURL        string   `json:"web_url"`
+	ReadmeURL     *string  `json:"readme_url"`
 	*projectLicenseJSON
 	ForksCount     int64                  `json:"forks_count"`
 	AvatarURL      *string                `json:"avatar_url"`
