@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"svc/internal/errs"
 	"svc/internal/hook"
+	"svc/internal/limit"
 	"svc/internal/project"
 )
 
@@ -91,6 +93,10 @@ type hookRow struct {
 	Tests  []option
 }
 
+// HasToken and HasSigningToken report whether the hook of the form has these tokens.
+func (hooksPage) HasToken() bool        { return false }
+func (hooksPage) HasSigningToken() bool { return false }
+
 func (hooksPage) view() string    { return "shared/settings_hooks" }
 func (p hooksPage) title() string { return p.titled(p.Heading()) }
 
@@ -145,10 +151,10 @@ func sentHook(v *visit, in hookPlace, edit bool) hook.Fields {
 		URL: &url, Name: &name, Description: &text, Filter: &filter, Template: &template, Strategy: &strategy, VerifyTLS: &verify, Headers: &headers,
 		Variables: &variables, Triggers: map[hook.Trigger]bool{},
 	}
-	if token := v.text("token"); token != "" || !edit {
+	if token := v.text("token"); token != "" || !edit || v.ticked("remove_token") {
 		f.Token = &token
 	}
-	if token := v.text("signing_token"); token != "" || !edit {
+	if token := v.text("signing_token"); token != "" || !edit || v.ticked("remove_signing_token") {
 		f.SigningToken = &token
 	}
 	for _, t := range hook.TriggersOf(in.level()) {
@@ -200,6 +206,10 @@ type hookPage struct {
 	Events     []*hook.Delivery
 	Pager      pager
 }
+
+// HasToken and HasSigningToken report whether the hook has these tokens.
+func (p hookPage) HasToken() bool        { return p.Hook.Secrets.Token != "" }
+func (p hookPage) HasSigningToken() bool { return p.Hook.Secrets.SigningToken != "" }
 
 func (hookPage) view() string    { return "shared/settings_hook" }
 func (p hookPage) title() string { return p.titled(p.Hook.URL) }
@@ -268,7 +278,16 @@ func (w *Web) testHook(v *visit, in hookPlace) error {
 	if err == nil {
 		done = fmt.Sprintf("The test request was sent: HTTP %d.", d.Status)
 	}
-	return v.redirectWithFlash(err, done, fmt.Sprintf("%s/%d", in.At, id))
+	return v.redirectWithFlash(tooOften(err), done, fmt.Sprintf("%s/%d", in.At, id))
+}
+
+// tooOften makes the error of the rate limit of test requests one that the page of the
+// hook shows.
+func tooOften(err error) error {
+	if _, ok := errors.AsType[limit.Refused](err); ok {
+		return errs.Unprocessable("Too many test requests were sent. Wait a minute, then try again.").Because(err)
+	}
+	return err
 }
 
 // hookEventPage is one delivery.
@@ -338,13 +357,16 @@ func (w *Web) resendHookEvent(v *visit, in hookPlace) error {
 	}
 	d, err := w.Hooks.Resend(v, v.actor, in.at, id, event)
 	done := ""
-	if err == nil {
-		done = "The request was sent again: " + d.Error
-		if d.Status != 0 {
-			done = fmt.Sprintf("The request was sent again: HTTP %d.", d.Status)
-		}
+	switch {
+	case err != nil:
+	case d.OK():
+		done = fmt.Sprintf("The request was sent again: HTTP %d.", d.Status)
+	case d.Status != 0:
+		err = errs.Unprocessable("The request was sent again, and failed: HTTP %d.", d.Status)
+	default:
+		err = errs.Unprocessable("The request was sent again, and failed: %s.", d.Error)
 	}
-	return v.redirectWithFlash(err, done, fmt.Sprintf("%s/%d", in.At, id))
+	return v.redirectWithFlash(tooOften(err), done, fmt.Sprintf("%s/%d", in.At, id))
 }
 
 func (w *Web) integrationPages() {
