@@ -215,11 +215,11 @@ func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *proje
 	return nil
 }
 
-// strike removes the deletions of a push from the rows of other pushes that
-// intended the same ones. A deleted ref has no reflog that shows who deleted
-// it. But only one push can have found the ref as expected and deleted it.
+// strike removes deletions from the rows of other pushes that expected a ref at the
+// commit from which this push has moved or deleted it. A deleted ref has no reflog
+// that shows who deleted it. But only one push can have found the ref as expected.
 func (s *Service) strike(ctx context.Context, tx *db.Tx, done Push) error {
-	if !slices.ContainsFunc(done.Changes, func(c Change) bool { return c.New == git.ZeroOID }) {
+	if !slices.ContainsFunc(done.Changes, func(c Change) bool { return c.Old != git.ZeroOID }) {
 		return nil
 	}
 	others, err := findBegun(ctx, tx, done.Project.ID)
@@ -233,7 +233,7 @@ func (s *Service) strike(ctx context.Context, tx *db.Tx, done Push) error {
 		}
 		was := len(j.Changes)
 		j.Changes = slices.DeleteFunc(j.Changes, func(c Change) bool {
-			return c.New == git.ZeroOID && slices.ContainsFunc(done.Changes, func(d Change) bool { return d.Ref == c.Ref && d.Old == c.Old && d.New == c.New })
+			return c.New == git.ZeroOID && slices.ContainsFunc(done.Changes, func(d Change) bool { return d.Ref == c.Ref && d.Old == c.Old })
 		})
 		if len(j.Changes) == was {
 			continue

@@ -124,6 +124,12 @@ func TestPushRecordedTwice(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "DELETE " + at + "/branches/deleted", As: alice, Status: 204})
 		row("vanished", tip, none, "MARKREMOVED")
 		gittest.Run(t, dir, "update-ref", "-d", "refs/heads/vanished")
+		// The node was killed before a branch was deleted, which others then moved and deleted.
+		create("replaced")
+		row("replaced", tip, none, "MARKREPLACED")
+		s.Check(t, apptest.Call{Do: "POST " + at + "/commits", As: alice, Status: 201,
+			JSON: `{"branch":"replaced","commit_message":"more","actions":[{"action":"create","file_path":"more","content":"x"}]}`})
+		s.Check(t, apptest.Call{Do: "DELETE " + at + "/branches/replaced", As: alice, Status: 204})
 		// The node was killed before a branch was deleted, which still exists.
 		create("stays")
 		row("stays", tip, none, "MARKSTAYS")
@@ -135,7 +141,7 @@ func TestPushRecordedTwice(t *testing.T) {
 			s.Settled(t)
 		}
 		// A branch that was created and deleted has two events.
-		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "vanished": 2, "stays": 1} {
+		for branch, want := range map[string]int{"again": 1, "logged": 1, "moved": 1, "gone-on": 1, "deleted": 2, "vanished": 2, "replaced": 3, "stays": 1} {
 			var n int
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
 				t.Fatal(err)
