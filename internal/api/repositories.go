@@ -157,18 +157,7 @@ func (a *API) getBlob(c *call, p blobParams) (any, error) {
 			return err
 		}
 		defer content.Close()
-		if _, err := io.WriteString(w, head); err != nil {
-			return err
-		}
-		text := base64.NewEncoder(base64.StdEncoding, w)
-		if _, err := io.Copy(text, content); err != nil {
-			return err
-		}
-		if err := text.Close(); err != nil {
-			return err
-		}
-		_, err = io.WriteString(w, tail)
-		return err
+		return writeBase64(w, head, content, tail)
 	}})
 }
 

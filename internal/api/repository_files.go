@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -104,22 +105,30 @@ func (a *API) getFile(c *call, p getFileParams) (any, error) {
 	return a.send(c, stream{
 		media: "application/json", size: int64(len(head)) + (f.Size+2)/3*4 + int64(len(`"}`)), tag: fileTag(f),
 		write: func(w io.Writer) error {
-			return withFile(c, f, func(content io.Reader) error {
-				if _, err := io.WriteString(w, head); err != nil {
-					return err
-				}
-				text := base64.NewEncoder(base64.StdEncoding, w)
-				if _, err := io.Copy(text, content); err != nil {
-					return err
-				}
-				if err := text.Close(); err != nil {
-					return err
-				}
-				_, err := io.WriteString(w, `"}`)
-				return err
-			})
+			return withFile(c, f, func(content io.Reader) error { return writeBase64(w, head, content, `"}`) })
 		},
 	})
+}
+
+// writeBase64 writes content in Base64 between head and tail. It reads before it
+// writes, so that the response is an error if git has no free slot.
+func writeBase64(w io.Writer, head string, content io.Reader, tail string) error {
+	from := bufio.NewReader(content)
+	if _, err := from.Peek(1); err != nil && err != io.EOF {
+		return err
+	}
+	if _, err := io.WriteString(w, head); err != nil {
+		return err
+	}
+	text := base64.NewEncoder(base64.StdEncoding, w)
+	if _, err := io.Copy(text, from); err != nil {
+		return err
+	}
+	if err := text.Close(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, tail)
+	return err
 }
 
 // fileTag returns the ETag of a response about a file. It depends on the commit.

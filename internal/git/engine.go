@@ -152,6 +152,9 @@ func newLargeShare(total int, wait time.Duration) *limit.Share {
 // LargePushes returns the slots for pushes with a large pack, for tests.
 func (e *Engine) LargePushes() *limit.Share { return e.large }
 
+// Transfers returns the slots for transfers, for tests.
+func (e *Engine) Transfers() *limit.Share { return e.transfers }
+
 // Close stops idle processes. Calls in progress end with their contexts.
 func (e *Engine) Close() {
 	e.spool.Close()

@@ -218,10 +218,15 @@ func uniqueLabel(name string) string {
 	return name + "-" + secret.Digest(secret.Token(""))[:16]
 }
 
+// ownDomain returns a domain of a project by its name or URL.
 func (s *Service) ownDomain(ctx context.Context, tx *db.Tx, projectID int64, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
+	for _, scheme := range []string{"https://", "http://"} {
+		name = strings.TrimPrefix(name, scheme)
+	}
+	name = strings.TrimSuffix(name, "/")
 	d, err := findDomain(ctx, tx, projectID, lookedUp(name))
 	if errors.Is(err, db.ErrNoRows) {
 		return "", errs.InvalidField("pages_primary_domain", "is not a domain of the project")

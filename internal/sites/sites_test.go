@@ -260,6 +260,10 @@ func TestHosts(t *testing.T) {
 			s.Publish(t, id, map[string]string{"public/index.html": "This is " + path, "public/sub/index.html": "A directory of " + path})
 			if path == "deep" {
 				s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pages/domains", id), As: root, JSON: `{"domain":"www.example.org"}`, Status: 201})
+				for _, primary := range [][2]string{{"https://WWW.example.org/", `"www.example.org"`}, {"", "null"}} {
+					s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", id), As: root,
+						JSON: fmt.Sprintf(`{"pages_primary_domain":%q}`, primary[0]), Status: 200, Want: `{"primary_domain":` + primary[1] + `}`})
+				}
 			}
 		}
 		c := s.Browser(t)

@@ -1,0 +1,46 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"svc/internal/app/apptest"
+	"svc/internal/git"
+	"svc/internal/limit"
+)
+
+// TestBusyFiles reads a file that needs a process of its own while all slots for
+// such processes are held.
+func TestBusyFiles(t *testing.T) {
+	t.Parallel()
+	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 4, Wait: time.Millisecond}}, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"p","visibility":"public"}`, Status: 201})
+		const at = "/projects/ada%2Fp/repository"
+		content := strings.Repeat("large", 300_000)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/files/large", As: ada, Status: 201,
+			JSON: `{"branch":"main","commit_message":"add","content":"` + content + `"}`})
+		blob := struct {
+			ID string `json:"blob_id"`
+		}{}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/files/large?ref=main", Status: 200}).JSON(t, &blob)
+		reads := []string{"/files/large?ref=main", "/files/large/raw?ref=main", "/blobs/" + blob.ID, "/blobs/" + blob.ID + "/raw"}
+		for _, read := range reads {
+			s.Check(t, apptest.Call{Do: "GET " + at + read, Status: 200})
+		}
+		for n := 0; ; n++ { // each from another address
+			release, err := s.Git.Transfers().Acquire(limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n)))
+			if err != nil {
+				break
+			}
+			defer release()
+		}
+		for _, read := range reads {
+			if a := s.Check(t, apptest.Call{Do: "GET " + at + read, Status: 503}); a.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: %v", read, a.Header)
+			}
+		}
+	})
+}
