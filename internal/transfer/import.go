@@ -206,10 +206,16 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 	if i.entity, err = findEntityOf(ctx, s.DB, i); err != nil {
 		return err
 	}
+	ended := func(ctx context.Context, err error) error {
+		if err != nil && isNoRows(importGoing(ctx, s.DB, i)) {
+			return errEnded // the error is that what it works on is gone
+		}
+		return err
+	}
 	return s.run(ctx, task{
 		name: fmt.Sprintf("import %d", i.ID), tries: &i.tries,
-		begin: func(ctx context.Context) error { return s.beginImport(ctx, i) },
-		do:    func(ctx context.Context) error { return s.imports(ctx, i) },
+		begin: func(ctx context.Context) error { return ended(ctx, s.beginImport(ctx, i)) },
+		do:    func(ctx context.Context) error { return ended(ctx, s.imports(ctx, i)) },
 		fail: func(ctx context.Context, why string) error {
 			if err := s.failImport(ctx, i, why); !isNoRows(err) {
 				return err

@@ -132,6 +132,9 @@ type task struct {
 	fail  func(ctx context.Context, why string) error
 }
 
+// errEnded means that a task was canceled while it ran.
+var errEnded = errors.New("the task was canceled")
+
 // run runs a task. Every attempt starts again: the output of an earlier one, which
 // no one has seen, is replaced or removed. A refusal ends the task, and so does the
 // last attempt; after other errors the queue retries, and after a stop of the node
@@ -140,10 +143,17 @@ func (s *Service) run(ctx context.Context, t task) error {
 	if *t.tries++; *t.tries > maxTries {
 		return t.fail(ctx, internalFault)
 	}
-	if err := t.begin(ctx); err != nil {
+	err := t.begin(ctx)
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("start %s: %w", t.name, err)
 	}
-	err := t.do(ctx)
+	err = t.do(ctx)
+	if errors.Is(err, errEnded) {
+		return nil
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
