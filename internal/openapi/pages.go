@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,8 +27,12 @@ func File(name string) []byte {
 	return text
 }
 
+// indentation is the white space at the start of a line.
+var indentation = regexp.MustCompile(`\n +`)
+
+// pageTemplate has no indentation, which would be sent with every endpoint.
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page.html").Parse(string(File("page.html"))))
+	return template.Must(template.New("page.html").Parse(indentation.ReplaceAllString(string(File("page.html")), "\n")))
 })
 
 // Pages are the HTML pages of a document: an index, and one for each group of
