@@ -87,10 +87,10 @@ import (
 	"svc/internal/wiki"
 )
 
-// Compatibility is the release of the public API that this server speaks like.
+// Compatibility is the GitLab release whose public API this server implements.
 const Compatibility = "17.11.0"
 
-// App is a server that has been put together, but does not listen yet.
+// App is a server with all its services, which does not listen yet.
 type App struct {
 	Config config.Config
 	Log    *slog.Logger
@@ -150,7 +150,7 @@ type App struct {
 
 	ServiceAccounts *serviceaccount.Service
 
-	// Answers bounds the answers that requests have in memory.
+	// Answers limits how many large responses are in memory at the same time.
 	Answers *limit.Answers
 
 	now        func() time.Time
@@ -164,41 +164,41 @@ type App struct {
 	listener net.Listener
 }
 
-// Options replace parts of the outside world, for tests.
+// Options replace external dependencies and time limits, for tests.
 type Options struct {
 	Now func() time.Time
-	// Passwords is the price of a password hash.
+	// Passwords are the parameters of password hashes, which determine their cost.
 	Passwords secret.Params
 	// EmailDelay is how long notification emails wait for more events; 0 means the
 	// default.
 	EmailDelay time.Duration
-	// LookupTXT is the DNS; nil is the one of the system.
+	// LookupTXT looks up DNS TXT records; nil means the resolver of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
-	// Pulse is the interval of the heartbeats of nodes; 0 is the default.
+	// Pulse is the interval of the heartbeats of nodes; 0 means the default.
 	Pulse time.Duration
 	// Moves changes how repositories are moved.
 	Moves storagemove.Options
 	// Git are the limits of git; zero values mean the defaults.
 	Git git.Limits
-	// Pace bounds how slow clients of HTTP may be.
+	// Pace limits how slow HTTP clients may be.
 	Pace Pace
 	// SSHSilence is how long git waits for a client of a fetch; 0 means the default.
 	SSHSilence time.Duration
 	// Program is the path of the executable file of svc, for the built-in runner;
 	// empty in tests.
 	Program string
-	// Migrations are added to those of the program: see db.AddMigrations.
+	// Migrations are added to those of the program; see db.AddMigrations.
 	Migrations fs.FS
-	// RemoteStall is how long servers that repositories are imported from may send
-	// nothing; 0 means the default.
+	// RemoteStall is how long a server that a repository is imported from may send
+	// no data; 0 means the default.
 	RemoteStall time.Duration
 	// AnswerWait is how long a large response waits for a slot; 0 means the default.
 	AnswerWait time.Duration
 }
 
-// collectAt is by how much the heap grows before it is collected, in percent:
-// ours is small, and at the usual 100 a busy server spends a tenth of its time
-// on it.
+// collectAt is the GOGC value: how much the heap grows before a garbage collection,
+// in percent. The live heap is small, and with the default of 100 a busy server
+// spends a tenth of its CPU time on garbage collection.
 const collectAt = 200
 
 // tuneCollector configures the garbage collector, unless the operator has set
@@ -209,9 +209,9 @@ func tuneCollector() {
 	}
 }
 
-// An answer for which requests read more than smallAnswer bytes from the database
-// needs one of few slots; none is larger than largestAnswer. A page of 100 texts
-// of the largest size fits.
+// A request that reads more than smallAnswer bytes from the database needs one of a
+// few slots (limit.Answers). A request may read at most largestAnswer bytes, which
+// is enough for a page of 100 texts of the maximum size.
 const (
 	smallAnswer   = 4 << 20
 	largestAnswer = 128 << 20
@@ -237,7 +237,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (
 
 func (a *App) open(ctx context.Context, o Options) error {
 	if _, err := os.Stat(filepath.Join(a.Config.DataDir, restoring)); err == nil {
-		return fmt.Errorf("a restore into %s was cut off: remove what is in there, in the database and in the object store, and restore again", a.Config.DataDir)
+		return fmt.Errorf("a restore into %s was interrupted: empty the directory, the database and the object store, and restore again", a.Config.DataDir)
 	}
 	for _, dir := range []string{a.Config.DataDir, a.tempDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -441,8 +441,8 @@ func (a *App) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// licensedFeatures are the features of a tier for GITLAB_FEATURES, by their names
-// there.
+// licensedFeatures returns the features of a tier for the CI/CD variable
+// GITLAB_FEATURES.
 func licensedFeatures(tier string) []string {
 	if tier == "free" {
 		return nil
@@ -454,7 +454,7 @@ func licensedFeatures(tier string) []string {
 	}
 }
 
-// host is the name of the machine in the external URL.
+// host returns the host name of the external URL.
 func (a *App) host() string {
 	u, err := url.Parse(a.Config.ExternalURL)
 	if err != nil {
@@ -467,7 +467,7 @@ func (a *App) host() string {
 func (a *App) sshPort() string {
 	_, port, err := net.SplitHostPort(a.Config.SSHAddr)
 	if err != nil {
-		return "" // there is no SSH server
+		return "" // the SSH server is disabled
 	}
 	return port
 }
@@ -482,11 +482,11 @@ func (a *App) DatabaseFile() string { return filepath.Join(a.Config.DataDir, "sv
 // all nodes share.
 const codeIndex = "code_index"
 
-// tempDir is on the file system of the data, so that a large upload fills no
-// other disk.
+// tempDir returns the directory for temporary files. It is on the file system of the
+// data directory, so that a large upload does not fill another disk.
 func (a *App) tempDir() string { return filepath.Join(a.Config.DataDir, "tmp") }
 
-// Close closes what Open opened.
+// Close releases all resources that Open acquired.
 func (a *App) Close() error {
 	var faults []error
 	if a.Git != nil {
@@ -513,8 +513,8 @@ func (a *App) Close() error {
 	return errors.Join(faults...)
 }
 
-// interfaces creates the API and the pages. health returns the state of this node
-// for the pages.
+// interfaces creates the API and the web pages. health returns the samples of this
+// node for the pages.
 func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	tiers := map[string]api.Tier{"free": api.Free, "premium": api.Premium, "ultimate": api.Ultimate}
 	rest := api.New(api.Deps{

@@ -34,15 +34,15 @@ func BackupParts() []string { return []string{backupBlobs, backupRows, backupDat
 
 // The metadata of backup entries.
 const (
-	metaType   = "type"   // of an object
-	metaBranch = "branch" // the default one of a repository
-	metaRows   = "rows"   // of a table
-	metaSize   = "size"   // of a table before it was compressed
+	metaType   = "type"   // content type of an object
+	metaBranch = "branch" // default branch of a repository
+	metaRows   = "rows"   // number of rows of a table
+	metaSize   = "size"   // uncompressed size of a table
 )
 
-// dataFiles are the files and directories of the data directory that belong to
-// an instance. The rest is a copy of something (pages), of no use elsewhere
-// (tmp, runner, locks), or has its own way (svc.db, blobs, repositories and
+// dataFiles returns the files and directories of the data directory that a backup
+// includes as they are. The others are caches (pages), are useless elsewhere (tmp,
+// runner, locks), or are backed up in another way (svc.db, blobs, repositories and
 // logs).
 func dataFiles() []string {
 	return []string{"secret.key", "ssh", "ci_templates", "runner/token", "runner/system_id"}
@@ -63,8 +63,8 @@ type BackupOptions struct {
 	Progress func(format string, args ...any)
 }
 
-// Installed returns an error if there is no instance. Commands that only read must
-// not create one.
+// Installed returns an error if there is no instance. Commands that only read call
+// it first, because opening the database would create an instance.
 func Installed(cfg config.Config) error {
 	need := []string{"secret.key"}
 	if cfg.DatabaseURL == "" {
@@ -78,11 +78,12 @@ func Installed(cfg config.Config) error {
 	return nil
 }
 
-// Backup writes all data of the instance, while servers may be running. The
+// Backup writes all data of the instance, also while servers are running. The
 // database is a consistent snapshot, and everything that it refers to is in the
-// backup: objects were written before their rows, new objects are added
-// afterwards, and commits stay in repositories. For a repository that was deleted
-// since, the backup has an empty one, and the manifest names it.
+// backup: objects are written before their rows, objects that were created since the
+// first listing are added after the snapshot, and commits stay in repositories. For
+// a repository that was deleted during the backup, the backup contains an empty one,
+// and the manifest names it.
 func (a *App) Backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
 	m, err := a.backup(ctx, o)
 	if err != nil {
@@ -125,7 +126,7 @@ func (a *App) backup(ctx context.Context, o BackupOptions) (*backup.Manifest, er
 	return m, w.Finish(m)
 }
 
-// until writes until ctx ends.
+// until is a writer that fails after ctx has ended.
 type until struct {
 	ctx context.Context
 	out io.Writer
@@ -139,8 +140,8 @@ func (u until) Write(p []byte) (int, error) {
 	return u.out.Write(p)
 }
 
-// checkKey makes sure that the key is that of the database. One that was never
-// served has none yet.
+// checkKey returns an error if the instance key is not that of the database. A
+// database that was never served has no key yet.
 func (a *App) checkKey(ctx context.Context) error {
 	owner, err := keyOwner(ctx, a.DB)
 	if errors.Is(err, db.ErrNoRows) {
@@ -152,14 +153,14 @@ func (a *App) checkKey(ctx context.Context) error {
 	return err
 }
 
-// backingUp is a backup under way.
+// backingUp is a backup in progress.
 type backingUp struct {
 	*App
 	BackupOptions
 	w    *backup.Writer
 	m    *backup.Manifest
 	held []repo.Held
-	seen *os.File // the objects of the first list
+	seen *os.File // list of the objects that were added first
 }
 
 func (b *backingUp) close() {
@@ -168,8 +169,9 @@ func (b *backingUp) close() {
 	}
 }
 
-// database adds the tables, and notes which repositories they name. With it,
-// as near to the same moment as can be, come the logs of running jobs.
+// database adds the tables and records which repositories they contain. It adds the
+// logs of running jobs when the snapshot is taken, so that both have nearly the same
+// state.
 func (b *backingUp) database(ctx context.Context) error {
 	logs := &liveLogs{dir: filepath.Join(b.Config.DataDir, logFiles)}
 	defer logs.close()
@@ -190,7 +192,7 @@ func (b *backingUp) database(ctx context.Context) error {
 	return err
 }
 
-// noting returns the rows of a table and notes the repositories on their way.
+// noting returns the rows of a table and records the repositories in them.
 func (b *backingUp) noting(t db.DumpTable) func(func([]any, error) bool) {
 	if t.Name != "projects" && t.Name != "annexes" {
 		return t.Rows
@@ -239,8 +241,8 @@ func (b *backingUp) repositories(ctx context.Context) error {
 	return nil
 }
 
-// bundleTries is how often a repository is tried: it may be moved to another
-// storage, and again.
+// bundleTries is how often a repository is tried, because it may be moved to another
+// storage during an attempt.
 const bundleTries = 3
 
 func (b *backingUp) repository(ctx context.Context, h repo.Held) (err error) {
@@ -258,7 +260,7 @@ func (b *backingUp) repository(ctx context.Context, h repo.Held) (err error) {
 		return err
 	}
 	if !h.Filled {
-		return nil // no one has pushed to it yet
+		return nil // it has no pushes yet
 	}
 	b.m.Lacks(fmt.Sprintf("repository %s on storage %s", filepath.ToSlash(h.Path()), h.Storage))
 	return b.w.AddFrom(name, func(w io.Writer) (backup.Meta, error) {

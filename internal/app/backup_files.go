@@ -66,7 +66,7 @@ func (b *backingUp) file(name, from string) error {
 		f, err = os.Open(from)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed just now, or a link to nothing
+		return nil // removed concurrently, or a broken link
 	}
 	if err != nil {
 		return err
@@ -79,18 +79,18 @@ func (b *backingUp) file(name, from string) error {
 }
 
 // liveLogs are the files with the logs of running jobs. They are opened before the
-// snapshot of the database and read after it, so that everything a job had written
-// by then is included, even if it has ended and its file was deleted.
+// snapshot of the database and read after it, so that all output before the snapshot
+// is included, even if the job has ended and its file was deleted.
 type liveLogs struct {
 	dir   string
 	files []*os.File
 }
 
-// open opens all files that it has not yet.
+// open opens all files that are not open yet.
 func (l *liveLogs) open() error {
 	list, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // PostgreSQL has them
+		return nil // they are in the database
 	}
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func (l *liveLogs) open() error {
 
 func (l *liveLogs) close() {
 	for _, f := range l.files {
-		_ = f.Close() // they were only read
+		_ = f.Close() // opened for reading only
 	}
 }
 
 // logs adds the logs of running jobs.
 func (b *backingUp) logs(l *liveLogs) error {
-	if err := l.open(); err != nil { // those that were begun since
+	if err := l.open(); err != nil { // files that were created since
 		return err
 	}
 	for _, f := range l.files {
@@ -135,13 +135,12 @@ func (b *backingUp) logs(l *liveLogs) error {
 	return nil
 }
 
-// sight returns the line that is stored about an object. Keys do not contain tabs.
+// sight returns the line that is recorded about an object. Keys do not contain tabs.
 func sight(info blob.Info) string {
 	return fmt.Sprintf("%s\t%d\t%d", info.Key, info.Size, info.ModTime.UnixNano())
 }
 
-// blobs adds all objects, and remembers them in a file: the list has the order
-// of their keys.
+// blobs adds all objects and records them in a file, sorted by key like the listing.
 func (b *backingUp) blobs(ctx context.Context) error {
 	file, err := backup.TempFile(b.Temp)
 	if err != nil {
@@ -163,19 +162,20 @@ func (b *backingUp) blobs(ctx context.Context) error {
 	return out.Flush()
 }
 
-// newBlobs adds the objects that came since they were listed, or have changed:
-// the database may name them. It names none that comes from now on.
+// newBlobs adds the objects that were created or changed since blobs listed them,
+// because the snapshot of the database may refer to them. It cannot refer to objects
+// that are created later.
 func (b *backingUp) newBlobs(ctx context.Context) error {
 	if _, err := b.seen.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	before := bufio.NewScanner(b.seen) // in the order of the keys too
+	before := bufio.NewScanner(b.seen) // sorted by key like the listing
 	more := before.Scan()
 	for info, err := range b.Blobs.List(ctx, "") {
 		if err != nil {
 			return err
 		}
-		for more && keyOf(before.Text()) < info.Key { // deleted since
+		for more && keyOf(before.Text()) < info.Key { // the object was deleted
 			more = before.Scan()
 		}
 		if more && before.Text() == sight(info) {
@@ -198,7 +198,7 @@ const blobTries = 3
 
 func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
 	if strings.HasPrefix(info.Key, imageproxy.Prefix) || strings.HasPrefix(info.Key, bucket.Prefix) || strings.HasPrefix(info.Key, codesearch.Prefix) {
-		return nil // repositories are backed up as bundles, and the rest is made again
+		return nil // repositories are backed up as bundles, the others are created again when needed
 	}
 	b.Progress("blobs: %s", ByteSize(b.w.Bytes()))
 	if b.Config.BlobURL == "" {
@@ -210,7 +210,7 @@ func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
 			break
 		}
 		if errs.Is(err, errs.KindNotFound) {
-			return nil // deleted just now
+			return nil // deleted concurrently
 		}
 	}
 	return err
@@ -219,7 +219,7 @@ func (b *backingUp) blob(ctx context.Context, info blob.Info) (err error) {
 func (b *backingUp) localBlob(ctx context.Context, info blob.Info) error {
 	object, err := b.Blobs.Get(ctx, info.Key)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // deleted just now
+		return nil // deleted concurrently
 	}
 	if err != nil {
 		return err
@@ -228,7 +228,8 @@ func (b *backingUp) localBlob(ctx context.Context, info blob.Info) error {
 	return b.w.Add(path.Join(backupBlobs, info.Key), object.Size, typeOf(object), object)
 }
 
-// remoteBlob adds an object that may break off on its way.
+// remoteBlob adds an object from a store whose connection may fail during the
+// transfer. An incomplete entry is discarded.
 func (b *backingUp) remoteBlob(ctx context.Context, info blob.Info) error {
 	return b.w.AddFrom(path.Join(backupBlobs, info.Key), func(w io.Writer) (backup.Meta, error) {
 		object, err := b.Blobs.Get(ctx, info.Key)
@@ -251,7 +252,7 @@ func typeOf(o *blob.Object) backup.Meta {
 	return backup.Meta{metaType: o.ContentType}
 }
 
-// ByteSize is a size for users.
+// ByteSize formats a size for messages to users.
 func ByteSize(n int64) string {
 	const unit = 1 << 10
 	if n < unit {

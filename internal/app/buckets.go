@@ -16,11 +16,11 @@ import (
 // buckets are the storages in object stores.
 type buckets struct {
 	storages []*bucket.Storage
-	stores   []blob.Store // of storages that have their own
+	stores   []blob.Store // object stores that only one storage uses
 }
 
-// openBuckets opens the storages in object stores, and sets their directories in
-// the configuration. own is the object store of the instance.
+// openBuckets opens the storages in object stores and sets their directories in the
+// configuration. own is the object store of the instance.
 func openBuckets(ctx context.Context, cfg *config.Config, own blob.Store, d bucket.Deps) (*buckets, error) {
 	b := &buckets{}
 	cfg.Storages = maps.Clone(cfg.Storages)
@@ -64,8 +64,9 @@ func codeStore(cfg config.Config, own blob.Store) blob.Store {
 	return nil
 }
 
-// codeDir returns the directory of the code search index: in the default storage,
-// which all nodes see, or if that is in an object store, in the data directory.
+// codeDir returns the directory of the code search index. It is in the default
+// storage, which all nodes share, or in the data directory if that storage is in an
+// object store.
 func codeDir(cfg config.Config) string {
 	if _, ok := cfg.Buckets["default"]; ok {
 		return filepath.Join(cfg.DataDir, codeIndex)

@@ -12,12 +12,12 @@ import (
 	"svc/internal/db"
 )
 
-// keySetting is the row that ties the database to its instance key.
+// keySetting is the settings row with the ID of the instance key.
 const keySetting = "instance_key"
 
-// claimKey refuses to serve a database with the key of another instance: a node
-// that made its own key would seal values that no other can open. The first
-// start ties the two together.
+// claimKey returns an error if the database belongs to another instance key: a node
+// with a key of its own would encrypt values that no other node can decrypt. The
+// first start records the key in the database.
 func (a *App) claimKey(ctx context.Context) error {
 	ids := a.Keys.IDs()
 	var owner string
@@ -38,9 +38,10 @@ func (a *App) claimKey(ctx context.Context) error {
 	return nil
 }
 
-// claimData refuses to serve a data directory with an embedded database that
-// another process serves: each would take the other's background work for
-// left over. The lock ends with the process, however that ends.
+// claimData locks the data directory of an embedded database. It returns an error if
+// another process has locked it: each process would take the running background jobs
+// of the other for interrupted ones. The kernel releases the lock when the process
+// ends.
 func (a *App) claimData() error {
 	if a.DB.Postgres() {
 		return nil
@@ -52,7 +53,7 @@ func (a *App) claimData() error {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("another svc serves %s", a.Config.DataDir)
+			err = fmt.Errorf("another svc process serves %s", a.Config.DataDir)
 		}
 		return errors.Join(err, f.Close())
 	}
@@ -60,8 +61,8 @@ func (a *App) claimData() error {
 	return nil
 }
 
-// giveUpData releases the data directory for another process. Closing the file is
-// not enough: a git process that is being started has it open until exec.
+// giveUpData releases the lock of the data directory. Closing the file is not
+// enough, because a git process that is being started has it open until exec.
 func (a *App) giveUpData() error {
 	return errors.Join(syscall.Flock(int(a.claim.Fd()), syscall.LOCK_UN), a.claim.Close())
 }

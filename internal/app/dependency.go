@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// States of a part in the answer of the readiness check.
+// States of a dependency in the response of the readiness check.
 const (
 	stateOK      = "ok"
 	stateFailed  = "failed"
@@ -22,7 +22,7 @@ type dependencies struct {
 	list []*dependency
 }
 
-// dependency is one such service.
+// dependency is a service that a node uses besides the database.
 type dependency struct {
 	name  string
 	every time.Duration
@@ -42,7 +42,7 @@ func newDependencies(s *Server) *dependencies {
 	return d
 }
 
-// start runs the checks until stop is called. ended is closed when they have
+// start runs the checks until stop is called. ended is closed when the checks have
 // stopped.
 func (d *dependencies) start() (stop context.CancelFunc, ended <-chan struct{}) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ import (
 type Finding struct {
 	Part    string
 	Text    string // name of the check, or the warning
-	Warning bool   // it works, but should be changed
+	Warning bool   // it works, but should be changed; Text describes it
 	Err     error  // the problem
 }
 
@@ -29,11 +29,11 @@ func (f Finding) String() string {
 	return f.Text
 }
 
-// minFree is the disk space below which a server should not be run.
+// minFree is the free disk space below which the check of a directory fails.
 const minFree = 1 << 30
 
 // Examine checks everything the server needs, one part at a time. It changes
-// nothing but a file that it makes and removes again.
+// nothing, except that it creates a file in each directory and removes it.
 func (a *App) Examine(ctx context.Context) iter.Seq[Finding] {
 	checks := []struct {
 		part string
@@ -89,7 +89,7 @@ func (a *App) examineDatabase(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(s.Pending) > 0 && s.Have <= s.Know {
-		return "", fmt.Errorf("schema version %d is old, this program wants %d: run \"svc migrate\"", s.Have, s.Know)
+		return "", fmt.Errorf("schema version %d is older than the version of this program, %d: run \"svc migrate\"", s.Have, s.Know)
 	}
 	kind, err := a.DB.Check(ctx)
 	if err != nil {
@@ -105,8 +105,8 @@ func (a *App) examineDatabase(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// examineKey opens every sealed value, so that a lost key is noticed while
-// there is still a backup.
+// examineKey decrypts every sealed value, to detect a lost key while there is still
+// a backup of it.
 func (a *App) examineKey(ctx context.Context) (string, error) {
 	n := 0
 	for _, s := range a.sealed() {

@@ -9,7 +9,7 @@ import (
 	"svc/internal/actor"
 )
 
-// maxShown limits the problems that are shown of one repository.
+// maxShown limits the number of problems that are shown per repository.
 const maxShown = 10
 
 // ExamineBuckets compares the object stores of storages with the packs of their

@@ -91,7 +91,7 @@ type gatedConn struct {
 	net.Conn
 	gate  *gate
 	key   string
-	spare *time.Timer // ends one over the limits; nil for others
+	spare *time.Timer // closes a connection over the limits; nil for others
 	once  sync.Once
 }
 
@@ -116,7 +116,7 @@ func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
 	if !spare {
 		return nil
 	}
-	if len(g.spare) == spareConns { // the oldest had its chance
+	if len(g.spare) == spareConns { // the oldest is closed
 		oldest := g.spare[0]
 		g.spare = g.spare[1:]
 		_ = oldest.Conn.Close()

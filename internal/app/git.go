@@ -12,7 +12,7 @@ import (
 	"svc/internal/sshd"
 )
 
-// HostKeyDir is the directory of the SSH host keys. Nodes behind one host name
+// HostKeyDir returns the directory of the SSH host keys. Nodes behind one host name
 // need the same keys.
 func (a *App) HostKeyDir() string { return filepath.Join(a.Config.DataDir, "ssh") }
 
@@ -24,21 +24,21 @@ func (s *Server) SSHAddr() string {
 	return s.sshListener.Addr().String()
 }
 
-// listenSSH opens the listener of git over SSH, unless it is turned off.
+// listenSSH opens the listener of Git over SSH, unless it is disabled.
 func (s *Server) listenSSH() error {
 	if s.Config.SSHAddr == "" || s.Config.SSHAddr == "off" {
 		return nil
 	}
 	l, err := net.Listen("tcp", s.Config.SSHAddr)
 	if err != nil {
-		return fmt.Errorf("listen for git over SSH (ssh_addr; \"off\" goes without): %w", err)
+		return fmt.Errorf("listen for Git over SSH (ssh_addr; \"off\" disables it): %w", err)
 	}
 	s.sshListener = s.proxied(s.gate.listen(l, false))
 	s.Config.SSHAddr = l.Addr().String() // the system may have chosen the port
 	return nil
 }
 
-// newSSH makes what answers on the listener.
+// newSSH creates the SSH server of the listener.
 func (s *Server) newSSH(m *metrics) error {
 	if s.sshListener == nil {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// checkTimeout is the time limit of a readiness check. For a load balancer, a
-// slower part is unavailable.
+// checkTimeout is the time limit of a readiness check. A load balancer treats a
+// slower response as a failure.
 const checkTimeout = 5 * time.Second
 
-// watched are the paths that health answers.
+// watched are the paths of the health and metrics endpoints.
 var watched = map[string]bool{"/-/liveness": true, "/-/health": true, "/-/readiness": true, "/-/metrics": true}
 
 // health returns the handler of the health and metrics endpoints.
@@ -31,9 +31,10 @@ func (s *Server) health(m *metrics) http.Handler {
 
 // readiness reports whether the node can serve requests and, if not, the reason. A
 // node is ready if it can reach the database, has disk space and is not stopping.
-// The object store and the mail server are only reported: all nodes share them,
-// and most requests do not need them. Details are logged, because they may contain
-// host names. The response names a disk that is nearly full by its purpose.
+// The state of the object store and the mail server is included, but does not affect
+// readiness: all nodes share them, and most requests do not need them. Error details
+// are only logged, because they may contain host names; for a full disk, the
+// response names the purpose of the directory instead of its path.
 func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()

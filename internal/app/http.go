@@ -17,8 +17,8 @@ import (
 	"svc/internal/limit"
 )
 
-// handler joins the interfaces: which one answers which path, and what every answer has
-// in common.
+// handler returns the HTTP handler of the server. It selects the interface for each
+// path and adds what all responses have in common.
 func (s *Server) handler(metrics *metrics) http.Handler {
 	rest, pages := s.interfaces(s.sampler.list)
 	s.SecretRoutes = secretRoutes(rest.Router(), pages.Router())
@@ -43,7 +43,8 @@ func (s *Server) handler(metrics *metrics) http.Handler {
 	}
 }
 
-// front is the outermost handler: request ids, headers, log, metrics.
+// front is the outermost handler. It sets request IDs and headers, and writes the
+// log and metrics.
 type front struct {
 	server  *Server
 	metrics *metrics
@@ -80,26 +81,26 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", rec.status),
 			slog.Int64("bytes", rec.bytes), slog.Duration("duration", took), slog.String("user", rec.user), slog.String("ip", r.RemoteAddr),
 			slog.Bool("cut", abort))
-		if abort { // half an answer must not look like a whole one
+		if abort { // the client must notice that the response is incomplete
 			panic(http.ErrAbortHandler)
 		}
 	}()
 	f.route(r).ServeHTTP(rec, r)
 }
 
-// statusClientLeft is the status in the log and the metrics of a request whose
-// client left before it was answered. It is not an error of the server.
+// statusClientLeft is the status, in the log and the metrics, of a request whose
+// client disconnected before the response. It is not an error of the server.
 const statusClientLeft = 499
 
-// Header values that never change are not built again for each answer.
+// Constant header values, which are allocated once.
 var (
 	nosniff      = []string{"nosniff"}
 	sameOrigin   = []string{"SAMEORIGIN"}
 	strictOrigin = []string{"strict-origin-when-cross-origin"}
 )
 
-// recovered answers for a panic. It reports whether the answer has to be cut
-// off, because a part of it is on its way.
+// recovered handles the result of recover. It reports whether the connection must be
+// closed, because a part of the response was already sent.
 func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
 	if p == nil {
 		return false
@@ -117,7 +118,8 @@ func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
 	return false
 }
 
-// recorder records the response, and adds headers that depend on it.
+// recorder records the status and size of the response, and adds headers that depend
+// on them.
 type recorder struct {
 	http.ResponseWriter
 	ctx    context.Context // of the request
@@ -129,10 +131,10 @@ type recorder struct {
 	user   string
 }
 
-// SetRoute notes the pattern of the route, for metrics.
+// SetRoute records the pattern of the route, for metrics.
 func (r *recorder) SetRoute(route string) { r.route = route }
 
-// SetUser notes who asked, for the log.
+// SetUser records the user of the request, for the log.
 func (r *recorder) SetUser(username string) { r.user = username }
 
 // WriteHeader implements http.ResponseWriter.
@@ -155,11 +157,12 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// requestID takes over the id that a client or proxy sent, if it is one, so
-// that its log and ours can be joined.
+// requestID returns the request ID that a client or proxy sent, if it is valid, so
+// that their log and the log of the server can be correlated. Otherwise it returns a
+// new one.
 func requestID(sent string) string {
 	if len(sent) >= 8 && len(sent) <= 128 && strings.Trim(sent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == "" {
 		return sent
@@ -175,5 +178,6 @@ func withRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// quietLog takes what net/http complains of, mostly broken connections.
+// quietLog returns the error log of net/http, which mostly has messages about broken
+// connections, at level DEBUG.
 func quietLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }

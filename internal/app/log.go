@@ -10,8 +10,8 @@ import (
 	"svc/internal/config"
 )
 
-// NewLog makes the log of the program: JSON for machines, text for users. Every
-// line of a request carries its id.
+// NewLog returns the log of the program, as JSON or text. Every line of a request
+// has its request ID.
 func NewLog(cfg config.Config, out io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var h slog.Handler = slog.NewJSONHandler(out, o)
@@ -31,7 +31,7 @@ func Terminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// requestLog adds the request id to lines that belong to a request, and hides
+// requestLog adds the request ID to lines that belong to a request, and masks
 // secrets in paths once the routes are known.
 type requestLog struct {
 	slog.Handler

@@ -72,8 +72,8 @@ func (m *pathMask) hide(path string) string {
 	return hideValues(path)
 }
 
-// namedValue matches a parameter whose name indicates a secret. The query is part
-// of the path if the client escaped the question mark.
+// namedValue matches a parameter whose name indicates a secret. If the client
+// escaped the question mark, the query is part of the path.
 var namedValue = regexp.MustCompile(`(?i)((?:token|secret|password|passwd|key|code|state|signature|credential)s?(?:=|%3d))[^&;/]+`)
 
 // userInfo is the user and password of a URL within a path.

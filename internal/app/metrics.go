@@ -14,8 +14,8 @@ import (
 	"svc/internal/config"
 )
 
-// metrics counts requests, and collects the state of other parts when it is
-// scraped.
+// metrics counts requests, and collects the state of the database, the queue and
+// other parts at each scrape.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -44,7 +44,7 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// requestBuckets are the bounds between which times to answer are counted.
+// requestBuckets returns the bounds of the histogram of response times, in seconds.
 func requestBuckets() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 }
@@ -64,14 +64,15 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// parts reads the state of the database and the queue at the time of asking.
+// parts is a collector that reads the state of the database and the queue at each
+// scrape.
 type parts struct{ s *Server }
 
 var (
 	poolOpen  = prometheus.NewDesc("svc_db_connections", "Open connections.", []string{"pool", "state"}, nil)
 	poolWaits = prometheus.NewDesc("svc_db_waits_total", "How often a query waited for a connection.", []string{"pool"}, nil)
 	poolWait  = prometheus.NewDesc("svc_db_wait_seconds_total", "How long queries waited for a connection.", []string{"pool"}, nil)
-	work      = prometheus.NewDesc("svc_queue_work", "Background work by state.", []string{"state", "kind"}, nil)
+	work      = prometheus.NewDesc("svc_queue_work", "Background jobs by state.", []string{"state", "kind"}, nil)
 	partUp    = prometheus.NewDesc("svc_dependency_up", "Whether a service that this node uses responds.", []string{"dependency"}, nil)
 	nodeInfo  = prometheus.NewDesc("svc_node_info", "This node.", []string{"node", "version", "schema"}, nil)
 	nodeAge   = prometheus.NewDesc("svc_node_contact_age_seconds", "Time since a node of the instance reported itself, by its name.", []string{"node"}, nil)
@@ -138,7 +139,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// truth is a condition as the value of a metric.
+// truth converts a bool to the value of a metric.
 func truth(is bool) float64 {
 	if is {
 		return 1

@@ -15,7 +15,7 @@ import (
 // Pace limits how slowly a client may send a request or read a response. The
 // default of each field is given in its comment.
 type Pace struct {
-	Idle time.Duration // without a byte: 2 min
+	Idle time.Duration // time without a byte: 2 min
 	// Rate is the minimum number of bytes per second, on average over Idle, while the
 	// server waits for the client: 1 KiB.
 	Rate int64
@@ -25,13 +25,13 @@ func (p Pace) filled() Pace {
 	return Pace{Idle: cmp.Or(p.Idle, 2*time.Minute), Rate: cmp.Or(p.Rate, 1<<10)}
 }
 
-// farewell is how long the server reads the rest of a request that was answered.
+// farewell is how long the server reads the rest of a request after the response.
 const farewell = 5 * time.Second
 
-// paced returns a writer, and replaces the body of r, with deadlines that are
-// extended by progress. There is no deadline while the handler is busy: only
-// waiting for the client counts. r is modified and must be a copy. end must be
-// called after the handler has returned.
+// paced returns a writer and replaces the body of r; both extend their deadlines
+// while data flows. Only waiting for the client counts: there is no deadline while
+// the handler is busy. r is modified and must be a copy. end must be called after
+// the handler has returned.
 func (p Pace) paced(w http.ResponseWriter, r *http.Request) (_ *pacedWriter, end func()) {
 	out := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), meter: meter{pace: p}}
 	out.extend()
@@ -46,7 +46,7 @@ func (p Pace) paced(w http.ResponseWriter, r *http.Request) (_ *pacedWriter, end
 	}
 }
 
-// meter finds out whether bytes move quickly enough in one direction.
+// meter measures whether data flows fast enough in one direction.
 type meter struct {
 	pace   Pace
 	set    time.Time // when the deadline was last set
@@ -54,8 +54,8 @@ type meter struct {
 	moved  int64
 }
 
-// due reports whether the deadline has to be moved. That has a price, which
-// small writes need not pay.
+// due reports whether the deadline must be set again. Setting it is expensive, so it
+// is done at most 8 times per idle time.
 func (m *meter) due(now time.Time) bool {
 	if now.Sub(m.set) < m.pace.Idle/8 {
 		return false
@@ -64,7 +64,7 @@ func (m *meter) due(now time.Time) bool {
 	return true
 }
 
-// count notes that n bytes took a time. It reports false when that is too slow.
+// count records that n bytes took a time. It reports false if the rate is too low.
 func (m *meter) count(n int, took time.Duration) bool {
 	m.moved += int64(n)
 	if m.waited += took; m.waited < m.pace.Idle {
@@ -77,7 +77,8 @@ func (m *meter) count(n int, took time.Duration) bool {
 
 var errTooSlow = errors.New("the client takes the response too slowly")
 
-// pacedWriter cuts off a client that does not take the response.
+// pacedWriter closes the connection of a client that does not read the response fast
+// enough.
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -85,7 +86,8 @@ type pacedWriter struct {
 	cut bool
 }
 
-// pacedPart is how much is written under one deadline.
+// pacedPart is the maximum number of bytes that are written before the next
+// deadline.
 const pacedPart = 64 << 10
 
 // Write implements io.Writer.
@@ -99,7 +101,7 @@ func (w *pacedWriter) Write(p []byte) (int, error) {
 		written += n
 		if err == nil && !w.count(n, time.Since(start)) {
 			w.cut = true
-			_ = w.control.SetWriteDeadline(start) // nothing may follow, not even the end
+			_ = w.control.SetWriteDeadline(start) // nothing may follow, not even the end of the response
 			err = errTooSlow
 		}
 		if err != nil || written == len(p) {
@@ -108,29 +110,30 @@ func (w *pacedWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// FlushError is for http.ResponseController.
+// FlushError implements the interface that http.ResponseController uses.
 func (w *pacedWriter) FlushError() error {
 	w.extend()
 	return w.control.Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *pacedWriter) extend() {
 	if now := time.Now(); !w.cut && w.due(now) {
-		_ = w.control.SetWriteDeadline(now.Add(w.pace.Idle)) // a writer of a test has none
+		_ = w.control.SetWriteDeadline(now.Add(w.pace.Idle)) // writers of tests have no deadlines
 	}
 }
 
-// end leaves time for buffered data.
+// end sets a last deadline for sending buffered data.
 func (w *pacedWriter) end() {
 	if !w.cut {
 		_ = w.control.SetWriteDeadline(time.Now().Add(w.pace.Idle))
 	}
 }
 
-// pacedBody cuts off a client that does not send its request.
+// pacedBody closes the connection of a client that does not send its request fast
+// enough.
 type pacedBody struct {
 	io.ReadCloser
 	out *pacedWriter
@@ -138,7 +141,7 @@ type pacedBody struct {
 
 	mu       sync.Mutex // a body may be read after its handler has returned
 	patience time.Duration
-	over     bool // it was read to its end, or the handler has returned
+	over     bool // it was read completely, or the handler has returned
 }
 
 // SetPatience changes how long the client may be silent, for requests with pauses;
@@ -173,7 +176,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		_ = b.out.control.SetReadDeadline(time.Time{})
 	case err != nil || slow:
 		b.over = true
-		_ = b.out.control.SetReadDeadline(start) // the rest is not waited for
+		_ = b.out.control.SetReadDeadline(start) // do not wait for the rest
 	}
 	if err == nil && slow || errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, errs.Invalid("The request was not received in time.").Because(err)
@@ -181,13 +184,14 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end leaves little time for the rest of a request that no one needs.
+// end limits the time for reading the rest of the request, which is discarded.
 func (b *pacedBody) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {
 		b.over = true
-		// The response is written after it, so this ends before that must.
+		// The rest of the response is sent after it, so this deadline must be
+		// earlier than that of the response.
 		_ = b.out.control.SetReadDeadline(time.Now().Add(min(farewell, b.pace.Idle/2)))
 	}
 }

@@ -22,10 +22,11 @@ import (
 	"svc/internal/sites"
 )
 
-// pagesCache is where nodes keep copies of sites whose store is elsewhere.
+// pagesCache returns the directory where nodes cache sites that are stored in an
+// object store.
 func (a *App) pagesCache() string { return filepath.Join(a.Config.DataDir, "pages") }
 
-// pagesPlace returns the addresses of Pages sites, as far as configured.
+// pagesPlace returns the configured host names, ports and schemes of Pages sites.
 func (a *App) pagesPlace() pages.Place {
 	p := pages.Place{URL: a.Config.PagesURL, External: a.Config.ExternalURL, TLS: a.Config.PagesTLSAddr != ""}
 	p.Served = p.TLS || a.Config.PagesAddr != ""
@@ -35,7 +36,7 @@ func (a *App) pagesPlace() pages.Place {
 	if _, port, err := net.SplitHostPort(a.Config.PagesTLSAddr); err == nil && port != "443" {
 		p.TLSPort = port
 	}
-	// A URL with https is used as it is, for example behind a proxy.
+	// A URL with https is used unchanged, for example behind a proxy.
 	if u, err := url.Parse(p.URL); err == nil && u.Scheme == "https" {
 		p.TLSPort = u.Port()
 	}
@@ -46,12 +47,12 @@ func (a *App) pagesACME() pages.ACME {
 	c := pages.ACME{Directory: a.Config.PagesACMEURL, Email: a.Config.PagesACMEEmail, RootFile: a.Config.PagesACMERoot}
 	if host, port, err := net.SplitHostPort(a.Config.PagesAddr); err == nil {
 		c.Host = host
-		c.Port, _ = strconv.Atoi(port) // the system has chosen it, or the configuration was checked
+		c.Port, _ = strconv.Atoi(port) // valid: chosen by the system, or checked with the configuration
 	}
 	return c
 }
 
-// pagesServer serves sites; nil parts are turned off.
+// pagesServer serves Pages sites; listeners that are disabled are nil.
 type pagesServer struct {
 	plain, secure net.Listener
 	http          *http.Server
@@ -63,12 +64,12 @@ type pagesServer struct {
 	pace          Pace
 }
 
-// PagesAddr is the address on which sites are served over HTTP, empty when that
-// is turned off.
+// PagesAddr returns the address on which sites are served over HTTP, or an empty
+// string if that is disabled.
 func (s *Server) PagesAddr() string { return addrOf(s.pages.plain) }
 
-// PagesTLSAddr is the address on which sites are served over TLS, empty when
-// that is turned off.
+// PagesTLSAddr returns the address on which sites are served over TLS, or an empty
+// string if that is disabled.
 func (s *Server) PagesTLSAddr() string { return addrOf(s.pages.secure) }
 
 func addrOf(l net.Listener) string {
@@ -78,7 +79,7 @@ func addrOf(l net.Listener) string {
 	return l.Addr().String()
 }
 
-// listenPages opens the listeners of sites, unless they are turned off.
+// listenPages opens the listeners of Pages sites, unless they are disabled.
 func (s *Server) listenPages() error {
 	for _, l := range []struct {
 		name string
@@ -111,14 +112,14 @@ func (s *Server) closePages() error {
 	return errors.Join(faults...)
 }
 
-// newPages makes what answers on the listeners.
+// newPages creates the HTTP servers of the listeners.
 func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	p := &s.pages
 	if p.plain == nil && p.secure == nil {
 		return nil
 	}
 	if err := s.Pages.ClearCache(); err != nil {
-		return fmt.Errorf("copies of sites: %w", err)
+		return fmt.Errorf("cache of Pages sites: %w", err)
 	}
 	p.proxies, p.metrics, p.log, p.pace = s.Config.TrustedProxies, m, s.Log, s.pace
 	p.handler = sites.New(sites.Deps{
@@ -161,14 +162,14 @@ func (p *pagesServer) stop(ctx context.Context) error {
 			continue
 		}
 		if err := server.Shutdown(ctx); err != nil {
-			faults = append(faults, fmt.Errorf("some visits to sites did not end and were cut off: %w", err), server.Close())
+			faults = append(faults, fmt.Errorf("some requests to Pages sites did not end and were interrupted: %w", err), server.Close())
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// ServeHTTP implements http.Handler: it takes the client's address and protocol
-// from trusted proxies, and counts and logs visits.
+// ServeHTTP implements http.Handler. It takes the client's address and protocol from
+// trusted proxies, and counts and logs requests.
 func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	secure := p.proxies.ForwardedTLS(r)
@@ -189,7 +190,7 @@ func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pagesRecorder remembers the status of an answer.
+// pagesRecorder records the status of a response.
 type pagesRecorder struct {
 	http.ResponseWriter
 	status int
@@ -203,10 +204,11 @@ func (r *pagesRecorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (r *pagesRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// certificateFiles is a certificate in files that someone else renews.
+// certificateFiles is a certificate in files that another program renews. It is
+// reloaded when the files change.
 type certificateFiles struct {
 	cert, key string
 
@@ -216,7 +218,7 @@ type certificateFiles struct {
 	seen   [2]time.Time // modification times of the files
 }
 
-// lookAfter is how long the files are assumed to be unchanged.
+// lookAfter is the minimum time between checks of the files for changes.
 const lookAfter = 10 * time.Second
 
 func (c *certificateFiles) get() (*tls.Certificate, error) {

@@ -6,7 +6,7 @@ import (
 	"svc/internal/signin"
 )
 
-// providers are the identity providers of the configuration.
+// providers returns the identity providers of the configuration.
 func (a *App) providers() []signin.Provider {
 	levels := map[string]project.Level{
 		"guest": project.Guest, "planner": project.Planner, "reporter": project.Reporter, "developer": project.Developer,

@@ -31,7 +31,7 @@ func (s *Server) proxied(l net.Listener) net.Listener {
 			if err == nil && trusted.Contains(at.Addr()) {
 				return proxyproto.USE, nil
 			}
-			return proxyproto.SKIP, nil // a header is an error of the client
+			return proxyproto.SKIP, nil // the header is not parsed, so the request is invalid
 		},
 	}
 }

@@ -24,12 +24,12 @@ import (
 	"svc/internal/repo/bucket"
 )
 
-// restoring is a file in the data directory during a restore. An incomplete
-// restore must not be served.
+// restoring is the name of the marker file that is in the data directory during a
+// restore. An incomplete restore must not be served.
 const restoring = "restore.incomplete"
 
-// Restore fills an empty instance from a backup: all of it or, with an error,
-// nothing. The database may be of another kind than the one that was backed up.
+// Restore fills an empty instance from a backup. On an error, it removes what it has
+// restored. The database may be of another kind than the one that was backed up.
 func Restore(ctx context.Context, cfg config.Config, file string, progress func(format string, args ...any)) (*backup.Manifest, error) {
 	in, err := backup.Open(file, BackupParts(), func(done, size int64) { progress("checking: %s of %s", ByteSize(done), ByteSize(size)) })
 	if err != nil {
@@ -43,7 +43,7 @@ func Restore(ctx context.Context, cfg config.Config, file string, progress func(
 	return &in.Manifest, nil
 }
 
-// restore is a restore under way.
+// restore is a restore in progress.
 type restore struct {
 	cfg      config.Config
 	in       *backup.Reader
@@ -53,7 +53,7 @@ type restore struct {
 	blobs  blob.Store
 	git    *git.Engine
 	db     *db.DB
-	filled bool // the database
+	filled bool // the database has been filled
 }
 
 func (r *restore) run(ctx context.Context) (err error) {
@@ -70,8 +70,8 @@ func (r *restore) run(ctx context.Context) (err error) {
 	return r.done(ctx)
 }
 
-// claim looks whether there is nothing in the directories yet, and marks the
-// place: from then on no one else uses it.
+// claim checks that the directories are empty and creates the marker file, so that
+// no other process uses them.
 func (r *restore) claim(context.Context) error {
 	for _, name := range r.in.Manifest.Storages {
 		if _, ok := r.cfg.Storages[name]; !ok {
@@ -80,7 +80,7 @@ func (r *restore) claim(context.Context) error {
 	}
 	mark := filepath.Join(r.cfg.DataDir, restoring)
 	if _, err := os.Lstat(mark); err == nil {
-		return fmt.Errorf("a restore into %s is under way, or was cut off: remove all that is in there, in the database and in the object store, and restore again", r.cfg.DataDir)
+		return fmt.Errorf("a restore into %s is running or was interrupted: empty the directory, the database and the object store, and restore again", r.cfg.DataDir)
 	}
 	var places []*place
 	for _, dir := range slices.Concat([]string{r.cfg.DataDir}, storageDirs(r.cfg)) {
@@ -104,7 +104,7 @@ func (r *restore) claim(context.Context) error {
 	}
 	f, err := os.OpenFile(mark, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err // created concurrently, so nothing must be removed
+		return err // if another restore created it, nothing must be removed
 	}
 	r.places = places
 	return errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.cfg.DataDir))
@@ -119,7 +119,7 @@ func storageDirs(cfg config.Config) []string {
 	return dirs
 }
 
-// fits looks whether there is room for all of it.
+// fits checks that there is enough disk space for the backup.
 func (r *restore) fits() error {
 	need := map[string]int64{r.cfg.DataDir: r.in.Manifest.Parts[backupData].Bytes}
 	if r.cfg.BlobURL == "" {
@@ -145,8 +145,7 @@ func (r *restore) fits() error {
 	return room(need)
 }
 
-// open opens the object store and the database, and looks whether there is
-// nothing in them.
+// open opens the object store and the database, and checks that they are empty.
 func (r *restore) open(ctx context.Context) (err error) {
 	if r.git, err = git.New(git.Deps{}); err != nil {
 		return err
@@ -157,7 +156,7 @@ func (r *restore) open(ctx context.Context) (err error) {
 	}
 	for info, err := range store.List(ctx, "") {
 		if err == nil {
-			err = fmt.Errorf("the object store is not empty: there is %s", info.Key)
+			err = fmt.Errorf("the object store is not empty: it contains %s", info.Key)
 		}
 		return errors.Join(err, store.Close())
 	}
@@ -166,7 +165,7 @@ func (r *restore) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.db.Empty(ctx); err != nil {
-		return fmt.Errorf("%w; name a new one in SVC_DATABASE_URL", err)
+		return fmt.Errorf("%w; set SVC_DATABASE_URL to an empty database", err)
 	}
 	return nil
 }
@@ -178,7 +177,7 @@ func (r *restore) files(ctx context.Context) error {
 			return e.Name == name || strings.HasPrefix(e.Name, name+"/")
 		})
 		if !known {
-			return errors.New("this program does not know it")
+			return errors.New("this version of svc does not know this file")
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -210,8 +209,8 @@ func (r *restore) objects(ctx context.Context) error {
 
 func (r *restore) repositories(ctx context.Context) error { return r.unbundle(ctx, false) }
 
-// bucketRepositories restores the repositories in object stores. They need the
-// database.
+// bucketRepositories restores the repositories in object stores. It runs after the
+// database is filled, because their refs are stored there.
 func (r *restore) bucketRepositories(ctx context.Context) (err error) {
 	if len(r.cfg.Buckets) == 0 {
 		return nil
@@ -225,7 +224,7 @@ func (r *restore) bucketRepositories(ctx context.Context) (err error) {
 	return errors.Join(r.unbundle(ctx, true), b.close())
 }
 
-// unbundle restores the repositories in object stores, or the others.
+// unbundle restores the repositories in object stores, or those in directories.
 func (r *restore) unbundle(ctx context.Context, inBucket bool) error {
 	n, all := int64(0), r.in.Manifest.Parts[backupGit].Entries
 	return r.in.Each(backupGit, func(e backup.Entry, in io.Reader) error {
@@ -235,7 +234,7 @@ func (r *restore) unbundle(ctx context.Context, inBucket bool) error {
 		name, ok := strings.CutSuffix(name, ".bundle")
 		root, known := r.cfg.Storages[storage]
 		if !ok || !known {
-			return errors.New("it is no repository of a storage")
+			return errors.New("it is not a repository of a storage")
 		}
 		if _, is := r.cfg.Buckets[storage]; is != inBucket {
 			return nil
@@ -245,13 +244,13 @@ func (r *restore) unbundle(ctx context.Context, inBucket bool) error {
 	})
 }
 
-// rows fills the database, and the logs of running jobs.
+// rows fills the database, and takes over the logs of running jobs.
 func (r *restore) rows(ctx context.Context) error {
 	err := r.db.Load(ctx, db.DumpVersion{Newest: r.in.Manifest.Schema, Pending: r.in.Manifest.PendingMigrations}, func(put func(db.DumpTable) error) error {
 		return r.in.Each(backupRows, func(e backup.Entry, in io.Reader) error {
 			table, ok := strings.CutSuffix(e.Name, ".ndjson.gz")
 			if !ok {
-				return errors.New("it is no table")
+				return errors.New("it is not a table")
 			}
 			r.progress("database: %s", table)
 			size, err := strconv.ParseInt(e.Meta[metaSize], 10, 64)
@@ -272,9 +271,9 @@ func (r *restore) rows(ctx context.Context) error {
 	return joblog.TakeOver(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
 }
 
-// done deletes the marker file: the restore is complete.
+// done deletes the marker file, which completes the restore.
 func (r *restore) done(ctx context.Context) error {
-	if err := ctx.Err(); err != nil { // the last moment
+	if err := ctx.Err(); err != nil { // after this, the restore can no longer be canceled
 		return err
 	}
 	if err := r.close(); err != nil {
@@ -286,7 +285,7 @@ func (r *restore) done(ctx context.Context) error {
 	return durable.SyncDir(r.cfg.DataDir)
 }
 
-// close closes what is open.
+// close closes the git engine, the object store and the database.
 func (r *restore) close() error {
 	var faults []error
 	if r.git != nil {
@@ -302,7 +301,7 @@ func (r *restore) close() error {
 	return errors.Join(faults...)
 }
 
-// undo removes the restored files; the marker file is removed last.
+// undo removes the restored data. The marker file is removed last.
 func (r *restore) undo(ctx context.Context) error {
 	var faults []error
 	if r.db != nil && r.filled {
@@ -321,7 +320,7 @@ func (r *restore) undo(ctx context.Context) error {
 		faults = append(faults, p.clear(restoring))
 	}
 	if err := errors.Join(faults...); err != nil {
-		return fmt.Errorf("and what was restored so far could not be removed: %w", err)
+		return fmt.Errorf("the data restored so far could not be removed: %w", err)
 	}
 	return nil
 }

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// place is a directory that a restore fills. Directories may be there already,
-// as those that other disks are mounted on; files may not.
+// place is a directory that a restore fills. It may already contain directories,
+// such as mount points of other disks, but no files.
 type place struct {
 	root string
-	keep string          // a file that has to be there
-	had  map[string]bool // the directories that were there
+	keep string          // a file that must exist and is kept
+	had  map[string]bool // the directories that existed before
 }
 
-// lostFound is a directory at the root of file systems.
+// lostFound is a directory that some file systems have in their root.
 const lostFound = "lost+found"
 
 func newPlace(root string) *place { return &place{root: root, had: map[string]bool{}} }
@@ -35,7 +35,7 @@ func (p *place) survey() error {
 		case e.IsDir():
 			p.had[name] = true
 		case name != p.keep:
-			return fmt.Errorf("%s is not empty: there is %s", p.root, name)
+			return fmt.Errorf("%s is not empty: it contains %s", p.root, name)
 		}
 		return nil
 	})
@@ -103,7 +103,7 @@ func room(need map[string]int64) error {
 	}
 	for _, d := range disks {
 		if d.need > 0 && uint64(d.need) > d.free {
-			return fmt.Errorf("there is not enough room for %s: it takes %s, and there are %s", d.dir, ByteSize(d.need), ByteSize(int64(d.free)))
+			return fmt.Errorf("not enough disk space for %s: %s are needed, %s are free", d.dir, ByteSize(d.need), ByteSize(int64(d.free)))
 		}
 	}
 	return nil

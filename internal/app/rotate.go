@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// sealedColumn is a place where values are stored under the instance key.
+// sealedColumn is a database column whose values are encrypted with the instance
+// key.
 type sealedColumn struct{ table, column string }
 
-// sealed are all places of sealed values. A new one is added here, so that
-// rotation and doctor know it.
+// sealed returns all columns with encrypted values, for key rotation and the doctor
+// command. A new one must be added here.
 func (a *App) sealed() []sealedColumn {
 	return []sealedColumn{
 		{"instance_variables", "value"},
@@ -36,9 +37,9 @@ func (a *App) sealed() []sealedColumn {
 	}
 }
 
-// RotateKey creates a new instance key, seals all stored values with it and
-// returns their number. Values that change concurrently are already sealed with
-// the new key and are kept.
+// RotateKey creates a new instance key, encrypts all stored values with it and
+// returns their number. A value that changes concurrently is already encrypted with
+// the new key and is not replaced.
 func (a *App) RotateKey(ctx context.Context) (int, error) {
 	if err := a.Keys.Rotate(); err != nil {
 		return 0, err

@@ -31,7 +31,7 @@ const builtinKill = 5 * time.Second
 // builtinLast is the time limit for reporting the end of an interrupted job.
 const builtinLast = 5 * time.Second
 
-// builtin is the runner inside the server while it runs.
+// builtin is the built-in runner while it runs.
 type builtin struct {
 	stop context.CancelFunc
 	done chan struct{}
@@ -55,7 +55,7 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	if err := hideProcess(); err != nil {
 		s.Log.Warn("jobs of the built-in runner can read the environment of the server", "error", err)
 	}
-	if os.Geteuid() == 0 { // nothing is hidden from root
+	if os.Geteuid() == 0 { // root can read the memory of all processes
 		s.Log.Warn("the server runs as root: jobs of the built-in runner are root, too, and can read the environment with which the server was started")
 	}
 	at := loopback(s.listener.Addr())
@@ -72,15 +72,15 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 	return r, nil
 }
 
-// loopback is how the server reaches itself.
+// loopback returns the address at which the server connects to itself.
 func loopback(addr net.Addr) string {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
 		return "http://" + addr.String()
 	}
-	if ip := at.Addr(); ip.IsUnspecified() { // on every address
-		// An IPv6 listener on every address also accepts IPv4, unless the system
-		// is configured otherwise.
+	if ip := at.Addr(); ip.IsUnspecified() { // the listener accepts connections to all addresses
+		// An IPv6 listener for all addresses also accepts IPv4, unless the system is
+		// configured otherwise.
 		host := "127.0.0.1"
 		if ip.Is6() {
 			host = "localhost"
@@ -90,9 +90,9 @@ func loopback(addr net.Addr) string {
 	return "http://" + at.String()
 }
 
-// builtinToken returns the token of the built-in runner. The runner is created
-// once; its token is stored in the directory of the runner, which only the server
-// can read. If it was deleted, it is created again.
+// builtinToken returns the token of the built-in runner. The runner is created once;
+// its token is stored in the directory of the runner, which only the server can
+// read. A runner that was deleted is created again.
 func (s *Server) builtinToken(ctx context.Context) (string, error) {
 	system, err := runner.SystemID(s.Config.RunnerDir)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Server) builtinToken(ctx context.Context) (string, error) {
 }
 
 // runnerTags returns the change that sets the tags of the runner from the
-// configuration. Without any, the runner keeps its tags.
+// configuration. If none are configured, the runner keeps its tags.
 func (s *Server) runnerTags() runners.Change {
 	if len(s.Config.RunnerTags) == 0 {
 		return runners.Change{}
@@ -136,14 +136,13 @@ func (s *Server) runnerTags() runners.Change {
 	return runners.Change{Tags: &s.Config.RunnerTags, RunUntagged: &untagged}
 }
 
-// limitRunner has the runner run only jobs of members, where the configuration
-// allows it.
+// limitRunner restricts the runner to jobs of members in the configured projects.
 func (s *Server) limitRunner(r *runners.Runner) {
 	s.CI.LimitRunner(r.ID, ci.RunnerLimit{Within: s.Config.RunnerProjects, Role: project.Developer, Closed: s.runnerClosed})
 }
 
-// runnerClosed says why the runner takes no jobs now: sign-up can be opened while
-// the server runs.
+// runnerClosed returns why the runner must not take jobs now, or an empty string.
+// Sign-up can be enabled while the server runs.
 func (s *Server) runnerClosed(ctx context.Context) (string, error) {
 	if s.Config.RunnerOpenSignUp {
 		return "", nil
@@ -170,7 +169,7 @@ func errorText(text string) error {
 	return errors.New(text)
 }
 
-// startRunner starts the runner until stopRunner.
+// startRunner starts the runner, which runs until stopRunner.
 func (s *Server) startRunner() {
 	if s.runner == nil {
 		return
@@ -185,8 +184,8 @@ func (s *Server) startRunner() {
 	}()
 }
 
-// stopRunner stops the runner and waits for its running jobs for some time. They
-// need the server.
+// stopRunner stops the runner and waits for its running jobs, with a time limit. The
+// jobs need the server, so it must still be running.
 func (s *Server) stopRunner() {
 	if s.builtin == nil {
 		return

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// sampleEvery and samples cover an hour.
+	// The samples of one hour are kept.
 	sampleEvery = 15 * time.Second
 	samples     = 240
 )
 
-// sampler takes samples of this node and keeps the latest in memory, for the plots
-// of the administration.
+// sampler takes samples of this node and keeps the latest in memory, for the charts
+// in the admin area.
 type sampler struct {
 	server *Server
 
-	// answers counts requests by the least of requestBuckets in which they
-	// were answered; the last is for those that took longer.
+	// answers counts requests by the smallest of requestBuckets that is at least
+	// their duration; the last counter is for longer requests.
 	answers []atomic.Int64
 
 	mu   sync.Mutex
 	ring []web.Sample
-	at   time.Time // of the last look
+	at   time.Time // of the last sample
 	node instance.Node
-	seen []int64 // answers then
+	seen []int64 // values of answers at the last sample
 }
 
 func newSampler(s *Server) *sampler {
@@ -80,7 +80,7 @@ func (s *sampler) start() (stop context.CancelFunc, ended <-chan struct{}) {
 	return stop, done
 }
 
-// list returns the looks, the oldest first.
+// list returns the samples, oldest first.
 func (s *sampler) list() []web.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *sampler) sample(ctx context.Context) error {
 	return s.report(ctx, s.keep(look))
 }
 
-// keep adds a look to those that are kept, with the requests since the last one.
+// keep completes a sample with the requests since the last one, and stores it.
 func (s *sampler) keep(look web.Sample) web.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,8 @@ func (s *sampler) keep(look web.Sample) web.Sample {
 		since[i], s.seen[i] = n-s.seen[i], n
 		all += since[i]
 	}
-	// The first look has nothing to compare with.
+	// The first sample has no requests, because there is no earlier one to compare
+	// with.
 	if passed := look.At.Sub(s.at).Seconds(); !s.at.IsZero() && passed > 0 {
 		look.Requests, look.Latency = float64(all)/passed, quantile(0.95, since, all)
 	}
@@ -153,9 +154,9 @@ func (s *sampler) report(ctx context.Context, look web.Sample) error {
 	return s.server.Instance.ReportNode(ctx, n)
 }
 
-// quantile is the least bound, in seconds, within which that share of the
-// answers was given; 0 when there was none. What took longer than all bounds
-// counts as the largest.
+// quantile returns the smallest of requestBuckets, in seconds, that is at least the
+// duration of that share of the requests; 0 if there were none. Requests that took
+// longer than all bounds count as the largest.
 func quantile(share float64, answers []int64, all int64) float64 {
 	if all <= 0 {
 		return 0

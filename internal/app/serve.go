@@ -17,7 +17,7 @@ import (
 	"svc/internal/user"
 )
 
-// Server is an app that listens.
+// Server is an App that listens.
 type Server struct {
 	*App
 	gate     *gate
@@ -25,7 +25,7 @@ type Server struct {
 	http     *http.Server
 	stopping atomic.Bool
 
-	sshListener net.Listener // nil when git over SSH is turned off
+	sshListener net.Listener // nil if Git over SSH is disabled
 	ssh         *sshd.Server
 
 	runner  *runner.Runner // built-in runner; may be nil
@@ -35,8 +35,8 @@ type Server struct {
 
 	pages pagesServer
 
-	// SecretRoutes are the patterns of routes with a secret in the path, which
-	// the log hides.
+	// SecretRoutes are the patterns of routes with a secret in the path, which the
+	// log masks.
 	SecretRoutes []string
 
 	sampler      *sampler
@@ -61,7 +61,7 @@ func (a *App) Listen(ctx context.Context, out io.Writer) (*Server, error) {
 		return nil, err
 	}
 	listener := a.listener
-	a.listener = nil // it is the server's
+	a.listener = nil // the Server closes it from now on
 	s := &Server{App: a}
 	s.gate = newGate(s)
 	s.listener = s.proxied(s.gate.listen(listener, true))
@@ -100,9 +100,9 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 	if err := s.bootstrap(ctx, out); err != nil {
 		return err
 	}
-	if !s.DB.Postgres() { // no one else can have a push under way
+	if !s.DB.Postgres() { // no other node can be receiving a push
 		if err := s.Repos.Recover(ctx); err != nil {
-			s.Log.Error("cannot settle interrupted pushes", "error", err)
+			s.Log.Error("cannot recover interrupted pushes", "error", err)
 		}
 	}
 	if err := s.Queue.Start(ctx); err != nil {
@@ -128,17 +128,17 @@ func (s *Server) start(ctx context.Context, out io.Writer) error {
 		ErrorLog:          quietLog(s.Log),
 		ConnContext:       connContext,
 	}
-	// Runners that wait for a job, and readers of live streams, would hold up the end.
+	// Long polls of runners and event streams would otherwise delay the shutdown.
 	s.http.RegisterOnShutdown(s.CI.JobQueue.Close)
 	s.http.RegisterOnShutdown(s.Todos.Close)
 	return nil
 }
 
-// Addr is the address on which the server listens.
+// Addr returns the address on which the server listens.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Run answers requests until ctx ends, then finishes those that are running
-// and the background work under way, and returns.
+// Run serves requests until ctx ends. Then it waits for running requests and
+// background jobs, up to the shutdown timeout.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 4)
 	go func() { failed <- s.http.Serve(s.listener) }()
@@ -178,20 +178,20 @@ func (s *Server) drain(failed <-chan error) {
 	}
 }
 
-// stop ends in the order in which parts need each other.
+// stop stops the parts of the server in the order of their dependencies.
 func (s *Server) stop() error {
 	s.stopping.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.ShutdownTimeout)
 	defer cancel()
-	s.stopRunner() // its time is a part of this one
+	s.stopRunner() // uses a part of the shutdown timeout
 	var faults []error
 	cut := make(chan error, 1)
 	go func() { cut <- s.stopSSH(ctx) }()
 	if err := s.http.Shutdown(ctx); err != nil {
-		faults = append(faults, fmt.Errorf("some requests did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err), s.http.Close())
+		faults = append(faults, fmt.Errorf("some requests did not end within %v and were interrupted: %w", s.Config.ShutdownTimeout, err), s.http.Close())
 	}
 	faults = append(faults, s.pages.stop(ctx), <-cut)
-	if err := s.Instance.ForgetNode(ctx); err != nil { // it is listed as lost
+	if err := s.Instance.ForgetNode(ctx); err != nil { // the node stays in the list, as lost
 		s.Log.Warn("cannot remove this node from the list of nodes", "error", err)
 	}
 	faults = append(faults, s.Queue.Stop(ctx))
@@ -205,7 +205,7 @@ func (s *Server) stopSSH(ctx context.Context) error {
 		return nil
 	}
 	if err := s.ssh.Shutdown(ctx); err != nil {
-		return fmt.Errorf("some transfers over SSH did not end in %v and were cut off: %w", s.Config.ShutdownTimeout, err)
+		return fmt.Errorf("some transfers over SSH did not end within %v and were interrupted: %w", s.Config.ShutdownTimeout, err)
 	}
 	return nil
 }
@@ -233,8 +233,9 @@ func (a *App) migratePost(ctx context.Context) error {
 	return err
 }
 
-// clearTemp removes what requests left that a crash cut off. Files of another
-// node that shares the directory are younger than a day while in use.
+// clearTemp removes old temporary files, which requests left behind when the process
+// crashed. Files that another node with the same directory uses are less than a day
+// old.
 func (a *App) clearTemp() {
 	entries, err := os.ReadDir(a.tempDir())
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 // that allocate them dynamically report none.
 const minInodes = 1000
 
-// spaceLeft refuses when a file system that the server writes to is nearly
-// full: then a load balancer sends writes elsewhere before they fail.
+// spaceLeft returns an error if a file system that the server writes to is nearly
+// full. The node is then not ready, so that load balancers send writes to other
+// nodes before they fail.
 func (a *App) spaceLeft() error {
 	least := a.Config.MinFreeDisk
 	if least.Of(100) == 0 {

@@ -13,7 +13,7 @@ func keyOwner(ctx context.Context, q db.Q) (id string, err error) {
 	return id, err
 }
 
-// claimKey ties the database to a key, unless it is tied to one already.
+// claimKey stores the ID of the instance key, unless one is stored already.
 func claimKey(ctx context.Context, q db.Q, id string) error {
 	_, err := q.ExecContext(ctx, `INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`, keySetting, id)
 	return err
@@ -47,8 +47,8 @@ func (s sealedColumn) read(ctx context.Context, q db.Q) ([]sealedRow, error) {
 	}, `SELECT id, `+s.column+` FROM `+s.table+` WHERE `+s.column+` <> '' ORDER BY id`)
 }
 
-// replace stores a value that was sealed again, unless the row has another one
-// by now.
+// replace stores a value that was encrypted again, unless the row has changed since
+// it was read.
 func (s sealedColumn) replace(ctx context.Context, q db.Q, r sealedRow, text string) error {
 	_, err := q.ExecContext(ctx, `UPDATE `+s.table+` SET `+s.column+` = ? WHERE id = ? AND `+s.column+` = ?`, text, r.id, r.text)
 	return err

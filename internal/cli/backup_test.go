@@ -266,9 +266,9 @@ func TestRestoreRefuses(t *testing.T) {
 		"a row that refers nowhere": {changed(t, good, "database", "stars.ndjson.gz", func(text string) string {
 			return text + "[1,2,3]\n"
 		}), "load: "},
-		"something unknown": {changed(t, good, "data", "svc.db", nil), "does not know it"},
+		"something unknown": {changed(t, good, "data", "svc.db", nil), "does not know this file"},
 		"no bundle":         {changed(t, good, "repositories", "default/x.git.bundle", nil), "read bundle"},
-		"another storage":   {changed(t, good, "repositories", "other/x.git.bundle", nil), "no repository of a storage"},
+		"another storage":   {changed(t, good, "repositories", "other/x.git.bundle", nil), "not a repository of a storage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,7 +357,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	}
 	for _, name := range []string{filepath.Join(data, "secret.key"), filepath.Join(second, "x"), filepath.Join(data, "repositories", "y")} {
 		remove := put(name)
-		if code, _, errOut := run(t, env, "", "restore", good); code != 1 || !strings.Contains(errOut, "is not empty: there is "+name) {
+		if code, _, errOut := run(t, env, "", "restore", good); code != 1 || !strings.Contains(errOut, "is not empty: it contains "+name) {
 			t.Errorf("%s: exit %d: %s", name, code, errOut)
 		}
 		if _, err := os.Stat(name); err != nil {
@@ -372,7 +372,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	// One that was cut off is not served.
 	remove := put(filepath.Join(data, "restore.incomplete"))
 	for _, args := range [][]string{{"admin", "list-users"}, {"restore", good}} {
-		if code, _, errOut := run(t, env, "", args...); code != 1 || !strings.Contains(errOut, "was cut off") {
+		if code, _, errOut := run(t, env, "", args...); code != 1 || !strings.Contains(errOut, "was interrupted") {
 			t.Errorf("%s: exit %d: %s", args, code, errOut)
 		}
 	}

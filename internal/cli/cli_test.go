@@ -159,7 +159,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	code, _, errOut = run(t, []string{"SVC_DATA_DIR=" + s.Config.DataDir}, "", "serve", "--addr", "127.0.0.1:0")
-	if code != 1 || !strings.Contains(errOut, "another svc serves "+s.Config.DataDir) {
+	if code != 1 || !strings.Contains(errOut, "another svc process serves "+s.Config.DataDir) {
 		t.Errorf("a second server on the same data: exit %d: %s", code, errOut)
 	}
 }
