@@ -44,7 +44,7 @@ func TestHealth(t *testing.T) {
 			"svc_db_connections", "svc_build_info", "go_goroutines",
 		} {
 			if !bytes.Contains(a.Body, []byte(line)) {
-				t.Errorf("the metrics lack %s", line)
+				t.Errorf("the metrics have no %s", line)
 			}
 		}
 	})
@@ -55,13 +55,14 @@ func TestNotReady(t *testing.T) {
 	s := apptest.Start(t, dbtest.SQLite(t), func(c *config.Config) {
 		c.BlobURL = "s3://bucket?endpoint=http://127.0.0.1:1&path_style=true&region=x&access_key=not-shown&secret_key=not-shown"
 	})
-	// All nodes share the store: the node is ready without it, and says so.
+	// The node is ready without the object store, because all nodes share it, but
+	// reports its state.
 	waittest.For(t, "the store is checked", func() bool {
 		a := s.Check(t, apptest.Call{Do: "GET //-/readiness", Status: 200, Want: `{"status":"ok","checks":{"database":"ok"}}`})
 		return bytes.Contains(a.Body, []byte(`"blobs":"failed"`))
 	})
 	if a := s.Check(t, apptest.Call{Do: "GET //-/metrics", Status: 200}); !bytes.Contains(a.Body, []byte(`svc_dependency_up{dependency="blobs"} 0`)) {
-		t.Error("the metrics do not show that the store is away")
+		t.Error("the metrics do not show that the store is unavailable")
 	}
 	s.Check(t, apptest.Call{Do: "GET //-/liveness", Status: 200})
 	if strings.Contains(s.Log(), "not-shown") {
@@ -69,7 +70,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// open makes an app in a directory, without starting it.
+// open opens an app on a data directory, without starting it.
 func open(t *testing.T, cfg config.Config) *app.App {
 	t.Helper()
 	if cfg.Addr == "" {
@@ -83,8 +84,8 @@ func open(t *testing.T, cfg config.Config) *app.App {
 	return a
 }
 
-// TestFirstStart holds the contract of the first start: credentials that were
-// not given are made up and told once.
+// TestFirstStart checks that the first start creates the administrator, and
+// generates and prints credentials that are not configured, once.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -127,7 +128,7 @@ func TestFirstStart(t *testing.T) {
 		t.Errorf("first start: %s\n%v", out, user)
 	}
 	if out, _, _ := start(); out != "" {
-		t.Errorf("the second start told: %s", out)
+		t.Errorf("the second start printed: %s", out)
 	}
 	for _, name := range []string{"svc.db", "secret.key"} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -143,11 +144,11 @@ func TestForeignKeyFile(t *testing.T) {
 		first := apptest.Start(t, src)
 		a := open(t, config.Config{DataDir: t.TempDir(), DatabaseURL: config.SecretURL(src.URL)})
 		defer a.Close()
-		if src.URL == "" { // another directory is another database
+		if src.URL == "" { // with SQLite, another directory is another database
 			return
 		}
 		if _, err := a.Listen(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "is not the key of this database") {
-			t.Errorf("a second node with a key of its own: %v", err)
+			t.Errorf("a second node with another key: %v", err)
 		}
 		key, err := os.ReadFile(first.KeyFile())
 		if err != nil {
@@ -171,8 +172,8 @@ func TestForeignKeyFile(t *testing.T) {
 	})
 }
 
-// TestShutdown finishes a request that is half sent when the server is told
-// to stop, and takes no new ones.
+// TestShutdown checks that the server finishes a request whose body is being sent
+// when it is stopped, and refuses new connections.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	a := open(t, config.Config{DataDir: t.TempDir(), RootToken: "svcpat-token-of-the-shutdown-test"})
@@ -198,7 +199,7 @@ func TestShutdown(t *testing.T) {
 	const reads = "HTTP/1.1 100 Continue\r\n\r\n" // sent when the handler reads the body
 	began := make([]byte, len(reads))
 	if _, err := io.ReadFull(conn, began); err != nil || string(began) != reads {
-		t.Fatalf("the server says %q, %v", began, err)
+		t.Fatalf("the server answered %q, %v", began, err)
 	}
 	if _, err := io.WriteString(conn, body[:5]); err != nil {
 		t.Fatal(err)
@@ -228,8 +229,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownDelay answers requests while load balancers notice that the server
-// is not ready any more.
+// TestShutdownDelay checks that requests are served until load balancers have
+// noticed that the server is not ready any more.
 func TestShutdownDelay(t *testing.T) {
 	t.Parallel()
 	a := open(t, config.Config{DataDir: t.TempDir(), RootToken: "svcpat-token-of-the-shutdown-test", ShutdownDelay: time.Hour})
@@ -264,7 +265,7 @@ func TestShutdownDelay(t *testing.T) {
 	if status, body := get("/api/v4/version?private_token=svcpat-token-of-the-shutdown-test"); status != 200 {
 		t.Errorf("a request during the delay: %d %s", status, body)
 	}
-	s.CloseListener() // nothing is left to wait for
+	s.CloseListener() // ends the delay
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -304,12 +305,12 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
-// TestTwoNodes changes things on one node and asks the other.
+// TestTwoNodes changes data on one node and reads it on the other.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		if src.URL == "" {
-			return // SQLite is for one node
+			return // SQLite supports one node only
 		}
 		a := apptest.Start(t, src)
 		b := apptest.Start(t, src, apptest.Beside(t, a))

@@ -18,7 +18,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// builtinOnly starts a server with its own runner.
+// builtinOnly returns an option for a server with the built-in runner.
 func builtinOnly(more func(*config.Config)) func(*config.Config) {
 	return func(c *config.Config) {
 		c.Runner, c.RunnerDir = "builtin", filepath.Join(c.DataDir, "runner")
@@ -28,7 +28,8 @@ func builtinOnly(more func(*config.Config)) func(*config.Config) {
 	}
 }
 
-// runs makes a pipeline and gives a function that reads the state of its job.
+// runs creates a pipeline with one job and returns a function that reads the status
+// of the job.
 func runs(t *testing.T, s *apptest.Server, as string, projectID int64) (id int64, status func() string) {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -66,7 +67,8 @@ func ciProject(t *testing.T, s *apptest.Server, as, path string) int64 {
 	return made.ID
 }
 
-// TestBuiltinRunnerOpenSignUp: jobs of strangers do not run as the server.
+// TestBuiltinRunnerOpenSignUp checks that the built-in runner takes no jobs while
+// users can sign up, because jobs run as the user of the server.
 func TestBuiltinRunnerOpenSignUp(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -75,7 +77,7 @@ func TestBuiltinRunnerOpenSignUp(t *testing.T) {
 			s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: fmt.Sprintf(`{"signup_enabled":%t}`, on), Status: 200})
 		}
 		if !strings.Contains(s.Log(), "without isolation") {
-			t.Error("the start gives no warning")
+			t.Error("the server logged no warning")
 		}
 		id := ciProject(t, s, apptest.RootToken, "code")
 		signup(true)
@@ -84,14 +86,16 @@ func TestBuiltinRunnerOpenSignUp(t *testing.T) {
 		if got := status(); got != "pending" {
 			t.Errorf("the job is %s", got)
 		}
-		// A server that is started now says what to do.
+		// A server that is started with open sign-up returns an error with the
+		// option.
 		if err := app.StartRunner(t.Context(), s.Server); err == nil || !strings.Contains(err.Error(), "SVC_RUNNER_OPEN_SIGNUP") {
 			t.Errorf("a start with open sign-up: %v", err)
 		}
 	}, builtinOnly(nil))
 }
 
-// TestBuiltinRunnerLimits: only jobs of members, in the projects that are named.
+// TestBuiltinRunnerLimits checks that the runner runs only jobs of members, in the
+// configured projects.
 func TestBuiltinRunnerLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -102,9 +106,9 @@ func TestBuiltinRunnerLimits(t *testing.T) {
 		refusal(t, s, job, "does not serve this project")
 
 		_, status := runs(t, s, token, id)
-		waittest.For(t, "the job of a member", func() bool { return status() == "success" })
+		waittest.For(t, "the job of a member succeeds", func() bool { return status() == "success" })
 
-		// The user of the job loses their role before a runner asks.
+		// The user who started the job loses their role before a runner requests it.
 		bob, bobToken := s.User(t, "bob")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", id), As: token, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bob), Status: 201})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: token, JSON: `{"shared_runners_enabled":false}`, Status: 200})
@@ -112,7 +116,7 @@ func TestBuiltinRunnerLimits(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d/members/%d", id, bob), As: token, JSON: `{"access_level":20}`, Status: 200})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: token, JSON: `{"shared_runners_enabled":true}`, Status: 200})
 		_, next := runs(t, s, token, id)
-		waittest.For(t, "the job after it", func() bool { return next() == "success" })
+		waittest.For(t, "the next job succeeds", func() bool { return next() == "success" })
 		refusal(t, s, job, "role Developer")
 		if got := status(); got != "pending" {
 			t.Errorf("the job is %s", got)
@@ -120,7 +124,7 @@ func TestBuiltinRunnerLimits(t *testing.T) {
 	}, builtinOnly(func(c *config.Config) { c.RunnerProjects = []string{"alice/code"} }))
 }
 
-// TestBuiltinRunnerLFS has a job find the files that are stored with Git LFS.
+// TestBuiltinRunnerLFS checks that a job gets the files that are stored in Git LFS.
 func TestBuiltinRunnerLFS(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

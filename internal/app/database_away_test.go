@@ -19,9 +19,9 @@ import (
 	"svc/internal/user"
 )
 
-// TestDatabaseRestarts asks every interface while PostgreSQL is away, while it
-// goes and comes, and when it is back: no request gets a 500, and none is
-// refused because of its credential.
+// TestDatabaseRestarts sends requests to every interface while PostgreSQL is
+// unavailable, while it restarts, and afterwards. No request gets a 500 response,
+// and no credential is rejected.
 func TestDatabaseRestarts(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -83,8 +83,7 @@ func TestDatabaseRestarts(t *testing.T) {
 		}
 		p.ComeBack()
 
-		// The server comes and goes under load, by every way in which it ends
-		// connections.
+		// Restart the server under load, with each way in which it ends connections.
 		var clients sync.WaitGroup
 		for range 4 {
 			clients.Go(func() {
@@ -113,7 +112,7 @@ func TestDatabaseRestarts(t *testing.T) {
 				if n%2 == 0 {
 					p.GoAway()
 				} else {
-					_, _ = direct.SQL().ExecContext(t.Context(), endOthers) // it may end itself
+					_, _ = direct.SQL().ExecContext(t.Context(), endOthers) // may also fail, because its own connection is ended
 				}
 				_, said, err := overSSH(t, s, signer)
 				if err != nil || said != "" && !strings.Contains(said, "not available") {
@@ -124,7 +123,8 @@ func TestDatabaseRestarts(t *testing.T) {
 			}
 			break
 		}
-		// Each connection that was cut may fail one more request, which notices it.
+		// Each broken connection in a pool may make one more request fail, which
+		// detects it.
 		left := direct.SQL().Stats().MaxOpenConnections
 		for _, a := range asks {
 			status, _, body := ask(a)
@@ -147,7 +147,7 @@ func TestDatabaseRestarts(t *testing.T) {
 	})
 }
 
-// endOthers ends the connections of the server, as its shutdown does.
+// endOthers ends the connections of the server, like a shutdown of PostgreSQL.
 const endOthers = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc' AND datname = current_database() AND pid != pg_backend_pid()"
 
 // awayAsk is a request that needs the database.
@@ -155,7 +155,7 @@ type awayAsk struct {
 	method, url, body string
 	header            map[string]string
 	want              int  // with the database
-	limited           bool // not to be asked often
+	limited           bool // rate-limited, so it is sent only a few times
 }
 
 func awayAsks(t *testing.T, s *apptest.Server, token, runner string) []awayAsk {
@@ -198,8 +198,8 @@ func signerOf(t *testing.T) ssh.Signer {
 	return signer
 }
 
-// overSSH begins a fetch. The error is that of the connection and the sign-in,
-// said is what the server wrote for the user.
+// overSSH starts a fetch. The error is that of the connection and authentication,
+// said is the output of the server on stderr.
 func overSSH(t *testing.T, s *apptest.Server, signer ssh.Signer) (out, said string, err error) {
 	t.Helper()
 	c, err := ssh.Dial("tcp", s.SSHAddr(), &ssh.ClientConfig{
@@ -215,6 +215,6 @@ func overSSH(t *testing.T, s *apptest.Server, signer ssh.Signer) (out, said stri
 	}
 	var text, screen bytes.Buffer
 	session.Stdin, session.Stdout, session.Stderr = strings.NewReader("0000"), &text, &screen
-	_ = session.Run("git-upload-pack '/carol/p.git'") // its status follows from what it says
+	_ = session.Run("git-upload-pack '/carol/p.git'") // the output is checked instead of the status
 	return text.String(), strings.TrimSpace(screen.String()), nil
 }

@@ -18,12 +18,12 @@ import (
 	"svc/internal/waittest"
 )
 
-// withRunner turns on what "make run" does.
+// withRunner sets the options of "make run".
 func withRunner(c *config.Config) {
 	c.Runner, c.RunnerDir, c.Example = "builtin", filepath.Join(c.DataDir, "runner"), true
 }
 
-// TestExample watches the pipeline of the example, as a newcomer does.
+// TestExample runs the pipeline of the example project.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -68,8 +68,8 @@ func TestExample(t *testing.T) {
 	}, withRunner)
 }
 
-// TestExampleOnce makes the example in an empty instance, once, and completes
-// what was cut off.
+// TestExampleOnce checks that the example is created only in an empty instance, only
+// once, and that an interrupted attempt is completed.
 func TestExampleOnce(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, dir string, example bool, do func(s *app.Server)) string {
@@ -144,7 +144,7 @@ func TestExampleOnce(t *testing.T) {
 			}
 			out := run(t, dir, true, func(s *app.Server) {
 				if made := branch(s) == "main"; made != tt.want {
-					t.Errorf("made is %t", made)
+					t.Errorf("created is %t", made)
 				}
 				if !tt.want {
 					return
@@ -154,22 +154,22 @@ func TestExampleOnce(t *testing.T) {
 				}
 			})
 			if told := strings.Contains(out, "example/hello"); told != tt.want {
-				t.Errorf("told: %s", out)
+				t.Errorf("printed: %s", out)
 			}
 			if tt.before != nil {
 				return
 			}
-			// Who removed it does not get it again.
+			// A deleted example is not created again.
 			run(t, dir, true, func(s *app.Server) {
 				if branch(s) != "" {
-					t.Error("it was made again")
+					t.Error("it was created again")
 				}
 			})
 		})
 	}
 }
 
-// begin notes that the example was begun.
+// begin records that the example was begun.
 func begin(t *testing.T, d *db.DB) {
 	t.Helper()
 	if _, err := d.ExecContext(t.Context(), `INSERT INTO settings (key, value) VALUES ('example', 'begun')`); err != nil {

@@ -2,13 +2,13 @@ package app
 
 import "context"
 
-// StartRunner makes the runner inside a server, as the start of the server does.
+// StartRunner creates the built-in runner of a server, as Listen does.
 func StartRunner(ctx context.Context, s *Server) error {
 	_, err := s.newRunner(ctx)
 	return err
 }
 
-// SealedColumns are what RotateKey seals again, as table.column.
+// SealedColumns returns the columns that RotateKey encrypts again, as table.column.
 func SealedColumns() []string {
 	var list []string
 	for _, s := range (*App)(nil).sealed() {

@@ -52,8 +52,8 @@ func TestUploadToFullStorage(t *testing.T) {
 	}, apptest.Bucket(bucket))
 }
 
-// TestWriteToFullDatabase writes by the API while the database has no space
-// left, and finds that nothing was done.
+// TestWriteToFullDatabase writes with the API while the database has no space left,
+// and checks that nothing was changed.
 func TestWriteToFullDatabase(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -73,15 +73,14 @@ func TestWriteToFullDatabase(t *testing.T) {
 		isFull(t, s.Send(t, commitCall("a.txt")))
 		empty(t, s, "pushes")
 		if now := headOf(t, s); now != head {
-			t.Errorf("the branch is at %s after a commit that was refused, not at %s", now, head)
+			t.Errorf("the branch is at %s after a commit that was refused, want %s", now, head)
 		}
 		s.Check(t, commitCall("a.txt"))
 	})
 }
 
-// TestLandedCommitIsNoError commits while what follows a commit cannot be
-// recorded: the branch has moved, so the answer is not an error, and the record
-// follows.
+// TestLandedCommitIsNoError commits while events cannot be recorded. The branch has
+// moved, so the response is not an error, and the event is recorded later.
 func TestLandedCommitIsNoError(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -91,7 +90,7 @@ func TestLandedCommitIsNoError(t *testing.T) {
 		fill(t, s, "activity_events")
 		s.Check(t, commitCall("a.txt"))
 		if now := headOf(t, s); now == head {
-			t.Error("the commit was answered with success, and the branch has not moved")
+			t.Error("the response is a success, but the branch has not moved")
 		}
 		empty(t, s, "activity_events")
 		for range 2 {
@@ -105,8 +104,9 @@ func TestLandedCommitIsNoError(t *testing.T) {
 	})
 }
 
-// TestCommitIsRecordedLater has the database away when a commit has landed. The node
-// records the commit itself when the database is back.
+// TestCommitIsRecordedLater makes the database unavailable after a commit has moved
+// the branch. The node records the event itself when the database is available
+// again.
 func TestCommitIsRecordedLater(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -115,14 +115,14 @@ func TestCommitIsRecordedLater(t *testing.T) {
 		fill(t, s, "activity_events")
 		s.Check(t, commitCall("a.txt"))
 		empty(t, s, "activity_events")
-		waittest.For(t, "the event of the commit", func() bool { return pushEvents(t, s, "add a.txt") > 0 })
+		waittest.For(t, "the event of the commit is recorded", func() bool { return pushEvents(t, s, "add a.txt") > 0 })
 		if n := pushEvents(t, s, "add a.txt"); n != 1 {
 			t.Errorf("%d events of the commit, want 1", n)
 		}
 	})
 }
 
-// pushEvents counts the events of pushes of a commit.
+// pushEvents counts the push events of a commit.
 func pushEvents(t *testing.T, s *apptest.Server, title string) (n int) {
 	t.Helper()
 	var events []struct {
@@ -153,8 +153,8 @@ func headOf(t *testing.T, s *apptest.Server) string {
 	return branch.Commit.ID
 }
 
-// fill has inserts into a table fail: on PostgreSQL as on a full disk, on
-// SQLite long rows so, and all other rows for another reason.
+// fill makes inserts into a table fail: on PostgreSQL with the error of a full disk,
+// on SQLite with that error for long rows and with another error for short ones.
 func fill(t *testing.T, s *apptest.Server, table string) {
 	t.Helper()
 	switch {
@@ -162,7 +162,7 @@ func fill(t *testing.T, s *apptest.Server, table string) {
 		run(t, s, "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space' USING ERRCODE = '53100'; END $$",
 			"CREATE TRIGGER no_space BEFORE INSERT ON "+table+" EXECUTE FUNCTION no_space()")
 	case table == "issues":
-		run(t, s, "PRAGMA max_page_count = 1") // no more than there are
+		run(t, s, "PRAGMA max_page_count = 1") // no further pages
 	default:
 		run(t, s, "CREATE TRIGGER no_space BEFORE INSERT ON "+table+" BEGIN SELECT RAISE(ABORT, 'no space'); END")
 	}
@@ -199,8 +199,8 @@ func isFull(t *testing.T, a apptest.Answer) {
 	}
 }
 
-// TestReadinessBeforeDiskIsFull asks whether the server is ready when less is
-// free than is wanted: there is never a whole disk free.
+// TestReadinessBeforeDiskIsFull checks that the server is not ready if less than the
+// configured minimum is free. The minimum is the whole disk, which is never free.
 func TestReadinessBeforeDiskIsFull(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -210,6 +210,6 @@ func TestReadinessBeforeDiskIsFull(t *testing.T) {
 		if !strings.Contains(body.Checks["disk"], "data directory") || !strings.Contains(body.Checks["disk"], "free, less than") {
 			t.Errorf("the reason is %q", body.Checks["disk"])
 		}
-		s.Check(t, apptest.Call{Do: "GET /user", As: apptest.RootToken, Status: 200}) // what works still does
+		s.Check(t, apptest.Call{Do: "GET /user", As: apptest.RootToken, Status: 200}) // requests are still served
 	}, func(c *config.Config) { c.MinFreeDisk = config.DiskSpace{Percent: 100} })
 }

@@ -29,7 +29,7 @@ func dialFrom(t *testing.T, s *apptest.Server, ip string) net.Conn {
 	return c
 }
 
-// get asks for a path on a connection.
+// get sends a GET request on a connection.
 func get(t *testing.T, c net.Conn, path string, headers ...string) *http.Response {
 	t.Helper()
 	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: test\r\n%s\r\n", path, strings.Join(append(headers, ""), "\r\n")); err != nil {
@@ -46,7 +46,8 @@ func get(t *testing.T, c net.Conn, path string, headers ...string) *http.Respons
 	return res
 }
 
-// occupy opens connections from an address and waits until the server has them.
+// occupy opens connections from an address and waits until the server has accepted
+// them.
 func occupy(t *testing.T, s *apptest.Server, ip string, n int, headers ...string) {
 	t.Helper()
 	for range n {
@@ -57,12 +58,12 @@ func occupy(t *testing.T, s *apptest.Server, ip string, n int, headers ...string
 }
 
 // TestConnectionsOfOneAddress opens more connections than one address may have.
-// Others are served, and health probes always.
+// Other addresses and health probes are still served.
 func TestConnectionsOfOneAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		occupy(t, s, "127.0.0.2", 8)
-		for range 50 { // more than are kept in reserve
+		for range 50 { // more than the spare connections
 			res := get(t, dialFrom(t, s, "127.0.0.2"), "/api/v4/version")
 			if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !res.Close {
 				t.Fatal(res.StatusCode, res.Header)
@@ -74,15 +75,15 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 		if res := get(t, dialFrom(t, s, "127.0.0.3"), "/api/v4/projects"); res.StatusCode != 200 {
 			t.Error(res.StatusCode)
 		}
-		occupy(t, s, "127.0.0.4", 20) // a proxy
+		occupy(t, s, "127.0.0.4", 20) // a trusted proxy
 	}, func(c *config.Config) {
 		c.MaxConnectionsPerAddress = 8
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.4/32")}
 	})
 }
 
-// TestIdleConnectionsStopProbes opens as many connections as there may be, and
-// silent ones beyond. Health probes are answered.
+// TestIdleConnectionsStopProbes opens as many connections as allowed, and further
+// ones that send nothing. Health probes are still served.
 func TestIdleConnectionsStopProbes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -99,7 +100,7 @@ func TestIdleConnectionsStopProbes(t *testing.T) {
 			}
 		}
 		for range 100 {
-			dialFrom(t, s, "127.0.0.2") // says nothing
+			dialFrom(t, s, "127.0.0.2") // sends nothing
 		}
 		for _, path := range []string{"/-/liveness", "/-/readiness", "/-/health"} {
 			if res := get(t, dialFrom(t, s, "127.0.0.3"), path); res.StatusCode != 200 {
@@ -120,8 +121,9 @@ func TestIdleConnectionsStopProbes(t *testing.T) {
 	}, func(c *config.Config) { c.MaxConnections = 12 })
 }
 
-// TestSilentBodies has clients that send the head of a request and no body, and
-// ones that take nothing of a response: they are cut off.
+// TestSilentBodies checks that the server closes the connections of clients that
+// send the head of a request but no body, and of clients that do not read a
+// response.
 func TestSilentBodies(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, app.Options{Pace: app.Pace{Idle: 500 * time.Millisecond}}, func(t *testing.T, s *apptest.Server) {

@@ -9,7 +9,8 @@ import (
 	"svc/internal/errs"
 )
 
-// TestInstance counts what there is, for administrators alone.
+// TestInstance checks that the statistics of the instance are counted, for
+// administrators only.
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -33,7 +34,7 @@ func TestInstance(t *testing.T) {
 			"drop":     s.Instance.DropWork(t.Context(), actor.Actor{ID: id}, 1),
 		} {
 			if !errs.Is(err, errs.KindForbidden) {
-				t.Errorf("%s for somebody else: %v", name, err)
+				t.Errorf("%s for another user: %v", name, err)
 			}
 		}
 	})

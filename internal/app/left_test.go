@@ -14,8 +14,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestClientLeaves has clients leave while a page and a list are being made. The
-// log and the metrics say so, and count no error of the server.
+// TestClientLeaves has clients disconnect while a page and a list are rendered. The
+// log and the metrics have the status 499, and no server error.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{AnswerWait: time.Hour}, func(t *testing.T, s *apptest.Server) {
@@ -27,7 +27,7 @@ func TestClientLeaves(t *testing.T) {
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE issues SET description = ?`, strings.Repeat("long text\n", 100_000)); err != nil {
 			t.Fatal(err)
 		}
-		for n := range 2 { // visitors find no slot, so that they wait
+		for n := range 2 { // anonymous requests find no free slot and wait
 			release, err := s.Answers.Share().Acquire(limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n)))
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestClientLeaves(t *testing.T) {
 		waittest.For(t, "the log", func() bool { return strings.Count(s.Log(), `"status":499`) == 2 })
 		for line := range strings.SplitSeq(s.Log(), "\n") {
 			if !strings.Contains(line, `"request_id"`) {
-				continue // background jobs may run out of time on a busy machine
+				continue // background jobs may time out on a busy machine
 			}
 			if strings.Contains(line, `"status":499`) && !strings.Contains(line, `"cut":true`) || strings.Contains(line, `"status":500`) || strings.Contains(line, `"level":"ERROR"`) {
 				t.Error(line)

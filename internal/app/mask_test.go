@@ -10,8 +10,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestSecretsInLog sends secrets in paths, by every route that takes one, and in
-// queries, and in paths that no route matches: the log has none of them.
+// TestSecretsInLog sends secrets in paths of every route that takes one, in queries,
+// and in paths that no route matches. The log must contain none of them.
 func TestSecretsInLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -42,7 +42,8 @@ func TestSecretsInLog(t *testing.T) {
 		} {
 			s.Send(t, apptest.Call{Do: "GET /" + path + secret})
 		}
-		// Addresses that no route matches, or another one than was meant.
+		// Paths that no route matches, or that another route matches than the
+		// intended one.
 		secrets := []string{secret, "svcpat-ABCDEFGHIJKLMNOPQRSTUVWXYZ", "glpat-x_9-aB3dE_fGh-1jKl2M", "Z2345672345672345672345672", "svcptt-0123456789abcdef0123456789abcdef01234567"}
 		for _, one := range secrets {
 			for _, path := range []string{

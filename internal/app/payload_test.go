@@ -14,8 +14,9 @@ import (
 
 var updatePayloads = flag.Bool("update-payloads", false, "add new fields to testdata/payloads.txt")
 
-// TestPayloads checks that the arguments of background jobs only gain fields: a
-// node of the release before may have added the job, and another one may run it.
+// TestPayloads checks that the arguments of background jobs only gain fields,
+// because a node of the previous release may add a job that a node of this release
+// runs, or the reverse.
 func TestPayloads(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/payloads.txt"
@@ -32,7 +33,7 @@ func TestPayloads(t *testing.T) {
 	known := strings.Fields(string(text))
 	for _, line := range known {
 		if !have[line] {
-			t.Errorf("%s is gone or has another type: a node of the other release would lose it. Add a field, or a kind of job, and remove the old one a release later (here too)", line)
+			t.Errorf("%s was removed or has another type: nodes of the other release would lose it. Add a field or kind of job; remove the old one in the next release (here too)", line)
 		}
 	}
 	var added []string
@@ -55,12 +56,12 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// fields adds a line for each field that JSON has of a type.
+// fields adds a line for each field of a type in JSON.
 func fields(path string, typ reflect.Type, to map[string]bool) {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
-	if typ.Kind() != reflect.Struct || typ.PkgPath() == "time" || strings.Count(path, ".") > 4 { // a type may hold itself
+	if typ.Kind() != reflect.Struct || typ.PkgPath() == "time" || strings.Count(path, ".") > 4 { // a type may be recursive
 		return
 	}
 	for f := range typ.Fields() {

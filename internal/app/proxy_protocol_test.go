@@ -22,7 +22,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// proxyHeader is the header of a connection from a client.
+// proxyHeader returns the PROXY protocol header for a client.
 func proxyHeader(t *testing.T, version byte, client string) []byte {
 	t.Helper()
 	h := proxyproto.HeaderProxyFromAddrs(version, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(client)), net.TCPAddrFromAddrPort(netip.MustParseAddrPort("198.51.100.1:80")))
@@ -33,7 +33,7 @@ func proxyHeader(t *testing.T, version byte, client string) []byte {
 	return b.Bytes()
 }
 
-// send makes a request on a connection that begins with some bytes.
+// send sends a PROXY protocol header and a request on a new connection.
 func send(t *testing.T, addr string, first []byte, request string) *http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -86,8 +86,8 @@ func TestProxyProtocol(t *testing.T) {
 	}
 }
 
-// TestProxyProtocolSSH signs in over SSH through a load balancer. One that sends
-// nothing holds up no others.
+// TestProxyProtocolSSH signs in over SSH through a load balancer. A connection
+// without data does not block others.
 func TestProxyProtocolSSH(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -122,7 +122,7 @@ func TestProxyProtocolSSH(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = session.Run("git-upload-pack '/carol/none.git'") // it is refused
+			_ = session.Run("git-upload-pack '/carol/none.git'") // the repository does not exist
 			waittest.For(t, "the address of the client is in the log", func() bool { return strings.Contains(s.Log(), `"ip":"`+client+`"`) })
 		}
 	}, apptest.SSH, func(c *config.Config) { c.ProxyProtocol = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })

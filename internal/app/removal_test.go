@@ -11,7 +11,7 @@ import (
 	"svc/internal/errs"
 )
 
-// removal is a job that removes objects, of any kind.
+// removal is a background job that removes objects, with one of its kinds.
 type removal struct {
 	kind string
 	Keys []string `json:"keys"`
@@ -19,8 +19,8 @@ type removal struct {
 
 func (r removal) Kind() string { return r.kind }
 
-// TestRemovals adds the jobs that remove objects with all kinds that they have
-// had, as nodes of earlier releases did.
+// TestRemovals adds the jobs that remove objects with all kinds of earlier releases,
+// and checks that they are executed.
 func TestRemovals(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

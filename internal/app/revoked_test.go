@@ -10,11 +10,11 @@ import (
 	"svc/internal/waittest"
 )
 
-// listener is the application name of the connections that hear notices.
+// listener is the application name of the connections that receive notices.
 const listener = "svc notices"
 
-// TestRevokedTokenOnDeadListener revokes a token while another node that has
-// cached it hears no notices, over a connection that is open and silent.
+// TestRevokedTokenOnDeadListener revokes a token while another node that has cached
+// it receives no notices, because its connection is open but sends nothing.
 func TestRevokedTokenOnDeadListener(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -33,14 +33,14 @@ func TestRevokedTokenOnDeadListener(t *testing.T) {
 	})
 }
 
-// TestRevokedTokenAfterFreeze revokes a token while a node stands still: its
-// first request afterwards does not trust what the node had cached.
+// TestRevokedTokenAfterFreeze revokes a token while the process of another node is
+// stopped. Its first request afterwards must not use the cached token.
 func TestRevokedTokenAfterFreeze(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
 		here := apptest.Start(t, p.Source)
 		there := apptest.Start(t, p.Source, apptest.Beside(t, here))
-		// A stopped process hears nothing, and its clock goes on.
+		// A stopped process receives no notices, but its clock advances.
 		for i := range 15 {
 			_, token := here.User(t, fmt.Sprintf("user%d", i))
 			cached(t, here, there, token)
@@ -54,7 +54,7 @@ func TestRevokedTokenAfterFreeze(t *testing.T) {
 }
 
 // TestRemovedMemberOnDeadListener removes a member of a private project while
-// another node that knows the project hears no notices.
+// another node that has cached the member receives no notices.
 func TestRemovedMemberOnDeadListener(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -76,12 +76,12 @@ func TestRemovedMemberOnDeadListener(t *testing.T) {
 	})
 }
 
-// cached waits until a node trusts its caches and has the token in them.
+// cached waits until a node trusts its caches and has cached the token.
 func cached(t *testing.T, here, there *apptest.Server, token string) {
 	t.Helper()
 	waitFresh(t, here)
 	waitFresh(t, there)
-	for range 3 { // the first use writes when the token was used
+	for range 3 { // the first use updates the last-used time
 		here.Check(t, apptest.Call{Do: "GET /user", As: token, Status: 200})
 	}
 }

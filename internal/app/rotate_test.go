@@ -23,9 +23,9 @@ import (
 	"svc/internal/project"
 )
 
-// sealings are all places in the program that seal something, by package and
-// place, with the columns that it is stored in. What has none is not kept: the
-// key of its day is, and opens it.
+// sealings are all places in the program that encrypt a value, by package and place,
+// with the columns that store it. Values without a column are temporary; a rotation
+// keeps the old key, which decrypts them.
 var sealings = map[string][]string{
 	"alert tokenPlace(i.ID)":        {"alert_integrations.token"},
 	"ci pipelinePlace(p.ID)":        {"pipelines.variables"},
@@ -35,7 +35,7 @@ var sealings = map[string][]string{
 	"trigger sealPlace(t.ID)":       {"pipeline_triggers.token"},
 	"variable instancePlace(v.ID)":  {"instance_variables.value"},
 	"variable sealPlace(v.ID)":      {"ci_variables.value"},
-	"variable place":                nil, // for pipelines, jobs and schedules, which are listed
+	"variable place":                nil, // the columns of pipelines, jobs and schedules are listed separately
 	"errortrack sealedAt(p.ID)":     {"error_keys.sealed"},
 	"featureflag sealedAt(in.ID)":   {"feature_flag_clients.sealed"},
 	"hook secretPlace(h.ID)":        {"hooks.secrets"},
@@ -50,18 +50,18 @@ var sealings = map[string][]string{
 	"pages d.place()":                        {"pages_domains.private_key"},
 	"pages sealedAt(key)":                    {"pages_acme.value"},
 	"signing place(id)":                      {"signing_keys.sealed"},
-	"sites sessionPlace(host)":               nil, // cookies and addresses of visitors of sites
+	"sites sessionPlace(host)":               nil, // cookies and URLs of visitors of Pages sites
 	"sites sessionPlace(hostName(r.Host))":   nil,
 	"sites verifierPlace(host)":              nil,
 	"sites codePlace(s.Origin, s.Challenge)": nil,
 	"sites place":                            nil,
-	"signin sealPlace(r.Provider)":           nil, // the cookie of one who is at an identity provider
-	"user halfwayPlace":                      nil, // the cookie of one who is about to sign in
+	"signin sealPlace(r.Provider)":           nil, // the cookie during a sign-in with an identity provider
+	"user halfwayPlace":                      nil, // the cookie between password and second factor
 	"user otpPlace(u.ID)":                    {"users.otp_secret"},
 }
 
-// TestSealings: what is sealed anywhere is known here, and what of it is stored is
-// known to the rotation of the key.
+// TestSealings checks that sealings lists all places that encrypt a value, and that
+// RotateKey handles all columns in it.
 func TestSealings(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -83,19 +83,19 @@ func TestSealings(t *testing.T) {
 	}
 	for place := range found {
 		if _, known := sealings[place]; !known {
-			t.Errorf("%s seals something: say here in which columns it is stored, and have RotateKey know them", place)
+			t.Errorf("%s encrypts a value: add it to sealings with its columns, and the columns to App.sealed", place)
 		}
 	}
 	rotated := app.SealedColumns()
 	slices.Sort(stored)
 	slices.Sort(rotated)
 	if !slices.Equal(stored, rotated) {
-		t.Errorf("stored are %v, rotated %v", stored, rotated)
+		t.Errorf("columns in sealings: %v, rotated: %v", stored, rotated)
 	}
 }
 
-// findSealings notes the places that a file seals for: the second argument of
-// Seal and SealStream of a keyring.
+// findSealings adds the places in a file that encrypt a value: the second argument
+// of Seal and SealStream of a keyring.
 func findSealings(file string, found map[string]bool) error {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
@@ -117,8 +117,8 @@ func findSealings(file string, found map[string]bool) error {
 	return err
 }
 
-// TestRotateKey seals something in each column, and looks into all columns of all
-// tables for what is left under the old key.
+// TestRotateKey stores a value in each encrypted column, rotates the key, and
+// searches all columns of all tables for values that are encrypted with the old key.
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -126,12 +126,13 @@ func TestRotateKey(t *testing.T) {
 		for _, column := range app.SealedColumns() {
 			table, name, _ := strings.Cut(column, ".")
 			if n := count(t, s, `SELECT count(*) FROM `+table+` WHERE `+name+` <> ''`); n == 0 {
-				t.Errorf("%s has nothing that is sealed", column)
+				t.Errorf("%s has no encrypted value", column)
 			}
 		}
 		ids := s.Keys.IDs()
 		old := ids[len(ids)-1]
-		// The oracle finds what it should: before, there is something everywhere.
+		// The search must find values before the rotation, otherwise it proves
+		// nothing.
 		if left := sealedUnder(t, s, old); len(left) < len(app.SealedColumns()) {
 			t.Fatalf("only %v are sealed", left)
 		}
@@ -149,7 +150,7 @@ func TestRotateKey(t *testing.T) {
 	})
 }
 
-// fillSealed has something stored in each sealed column.
+// fillSealed stores a value in each encrypted column.
 func fillSealed(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	const as = apptest.RootToken
@@ -198,8 +199,8 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 	}
 }
 
-// sealedUnder returns the columns that have something under a key, of all
-// columns of the database that could.
+// sealedUnder returns the columns with values that are encrypted with a key, of all
+// columns that can contain text.
 func sealedUnder(t *testing.T, s *apptest.Server, key string) (found []string) {
 	t.Helper()
 	all := `SELECT m.name || '.' || c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND upper(c.type) LIKE '%TEXT%'`

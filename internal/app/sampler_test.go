@@ -25,7 +25,7 @@ func TestQuantile(t *testing.T) {
 	if got := read(); got != 0 {
 		t.Errorf("without answers: %v", got)
 	}
-	s.answered("/jobs/request", "application/json", time.Minute) // waits, and says nothing
+	s.answered("/jobs/request", "application/json", time.Minute) // a long poll is not counted
 	s.answered("/y", "text/event-stream", time.Minute)
 	count(2*time.Millisecond, 95)
 	count(90*time.Millisecond, 5)

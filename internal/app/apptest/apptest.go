@@ -1,6 +1,6 @@
-// Package apptest starts a whole server for a test, on a real listener and with a
-// new database: on SQLite, and on PostgreSQL as well if TEST_POSTGRES is set.
-// Every response of the API is checked against the OpenAPI document.
+// Package apptest starts a complete server for a test, with a real listener and a
+// new database: on SQLite, and also on PostgreSQL if TEST_POSTGRES is set. It checks
+// every API response against the OpenAPI document.
 package apptest
 
 import (
@@ -49,8 +49,8 @@ type Server struct {
 // Option changes the configuration before the server starts.
 type Option func(*config.Config)
 
-// Beside makes the server another node of the instance of s, which must be on
-// PostgreSQL: it gets a copy of the key, and has the same storages.
+// Beside makes the server another node of the instance of s, which must use
+// PostgreSQL. The node gets a copy of the instance key and has the same storages.
 func Beside(t testing.TB, s *Server) Option {
 	return func(c *config.Config) {
 		t.Helper()
@@ -63,55 +63,55 @@ func Beside(t testing.TB, s *Server) Option {
 		}
 		c.Storages = maps.Clone(s.Config.Storages)
 		c.Buckets, c.BlobURL = s.Config.Buckets, s.Config.BlobURL
-		for name := range c.Buckets { // with its own cache
+		for name := range c.Buckets { // each node has its own cache
 			c.Storages[name] = filepath.Join(c.DataDir, "git-cache", name)
 		}
 	}
 }
 
-// Storages gives the server a second storage, and one that is the first under
-// another name: same.
+// Storages adds two storages: second, and same, which is another name of the first
+// one.
 func Storages(c *config.Config) {
 	c.Storages["second"] = filepath.Join(c.DataDir, "second")
 	c.Storages["same"] = filepath.Join(c.DataDir, "same")
 	if err := errors.Join(os.MkdirAll(c.Storages["default"], 0o700), os.Symlink(c.Storages["default"], c.Storages["same"])); err != nil {
-		panic(err) // in its own directory nothing is in its way
+		panic(err) // cannot fail in the new directory of the test
 	}
 }
 
-// Tier sets the edition.
+// Tier sets the tier.
 func Tier(name string) Option { return func(c *config.Config) { c.Tier = name } }
 
-// Hosted makes the server one that others host.
+// Hosted sets the hosted option, for a server that is operated for other users.
 func Hosted(c *config.Config) { c.Hosted = true }
 
-// SSH serves git over SSH as well, on its own port.
+// SSH enables Git over SSH, on a separate port.
 func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 
-// ServiceName sets the service's own name.
+// ServiceName sets the name of the service.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
-// CookiePrefix sets what the names of cookies start with.
+// CookiePrefix sets the prefix of cookie names.
 func CookiePrefix(text string) Option { return func(c *config.Config) { c.CookiePrefix = text } }
 
-// TokenPrefix sets what tokens start with.
+// TokenPrefix sets the prefix of tokens.
 func TokenPrefix(text string) Option { return func(c *config.Config) { c.TokenPrefix = text } }
 
-// ErrorBackend sets the name of the external service for errors.
+// ErrorBackend sets the name of the external error tracking service.
 func ErrorBackend(name string) Option { return func(c *config.Config) { c.ErrorBackendName = name } }
 
-// Mail names the mail server: see mailtest.
+// Mail sets the URL of the mail server; see mailtest.
 func Mail(url string) Option { return func(c *config.Config) { c.SMTPURL = config.SecretURL(url) } }
 
-// ExternalURL sets the address under which users reach the server.
+// ExternalURL sets the external URL of the server.
 func ExternalURL(url string) Option { return func(c *config.Config) { c.ExternalURL = url } }
 
-// ACME has certificates of sites issued by a server.
+// ACME sets the ACME server that issues the certificates of Pages sites.
 func ACME(directory string) Option {
 	return func(c *config.Config) { c.PagesACMEURL = directory }
 }
 
-// Provider, GroupSync and Secret are those of the configuration, for the tests of
+// Provider, GroupSync and Secret are types of the configuration, for the tests of
 // interfaces, which do not import config.
 type (
 	Provider  = config.Provider
@@ -122,28 +122,28 @@ type (
 // Providers sets the identity providers.
 func Providers(list ...Provider) Option { return func(c *config.Config) { c.Providers = list } }
 
-// Bucket keeps uploads in an S3 store.
+// Bucket stores uploads in an S3 store.
 func Bucket(url string) Option { return func(c *config.Config) { c.BlobURL = config.SecretURL(url) } }
 
-// Each runs f against a fresh server per kind of database.
+// Each runs f with a new server on each kind of database.
 func Each(t *testing.T, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, Start(t, src, opts...)) })
 }
 
-// Options are the parts of the outside world that a test can replace, for the
+// Options are the external dependencies and limits that a test can replace, for the
 // tests of interfaces, which do not import app.
 type Options = app.Options
 
-// EachWith is Each with a server whose parts of the outside world, such as the
-// limits of git, are replaced. Fields that every test server sets are not.
+// EachWith is Each with replaced external dependencies, such as the limits of git.
+// It ignores fields that every test server sets.
 func EachWith(t *testing.T, o Options, f func(t *testing.T, s *Server), opts ...Option) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, StartWith(t, src, o, opts...)) })
 }
 
-// EachMailed is Each with a mail server for each server, so that the emails of
-// both are kept apart.
+// EachMailed is Each with a separate mail server for each server, so that their
+// emails are not mixed.
 func EachMailed(t *testing.T, f func(t *testing.T, s *Server, post *mailtest.Server)) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -158,8 +158,8 @@ func Start(t testing.TB, src dbtest.Source, opts ...Option) *Server {
 	return StartWith(t, src, app.Options{}, opts...)
 }
 
-// BucketStorage gives the server a second storage, bucket, in an S3 store where
-// uploads are kept too.
+// BucketStorage adds a second storage, bucket, in the S3 store that also has the
+// uploads.
 func BucketStorage(url string) Option {
 	return func(c *config.Config) {
 		c.BlobURL = config.SecretURL(url)
@@ -168,14 +168,14 @@ func BucketStorage(url string) Option {
 	}
 }
 
-// InBucket stores repositories in the object store of the server. With the
-// variable SVC_TEST_BUCKET all servers do.
+// InBucket stores repositories in the object store of the server. If the variable
+// SVC_TEST_BUCKET is set, all test servers do.
 func InBucket(c *config.Config) {
 	c.Buckets = map[string]config.SecretURL{"default": config.OwnBucket}
 	c.Storages = map[string]string{"default": filepath.Join(c.DataDir, "git-cache")}
 }
 
-// StartWith is Start with replaced parts of the outside world.
+// StartWith is Start with replaced external dependencies.
 func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -192,16 +192,17 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 	for _, o := range opts {
 		o(&cfg)
 	}
-	if src.Path != "" { // the server looks for its file in the data directory
+	if src.Path != "" { // the server expects its file in the data directory
 		if err := os.Rename(src.Path, filepath.Join(dir, "svc.db")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := &Server{Clock: &Clock{}, log: &logBuffer{}}
 	o.Now = s.Clock.Now
-	// The real price of a password would be most of the time of the tests.
+	// With the default cost, hashing passwords would take most of the time of the
+	// tests.
 	o.Passwords = secret.Params{Memory: 64, Time: 1, Threads: 1}
-	// What has to wait at all waits for seconds: see queue.Delay.
+	// Emails wait only for seconds; see queue.Delay.
 	o.EmailDelay = -1
 	o.Moves = storagemove.Options{Quiet: 200 * time.Millisecond}
 	a, err := app.Open(t.Context(), cfg, app.NewLog(cfg, s.log), o)
@@ -227,7 +228,7 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 			t.Errorf("close: %v", err)
 		}
 		if t.Failed() {
-			// The queue's own steps would hide what failed.
+			// The debug lines of the queue would hide the cause of a failure.
 			lines := strings.Split(s.log.String(), "\n")
 			t.Logf("server log:\n%s", strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"level":"DEBUG"`) }), "\n"))
 		}
@@ -235,9 +236,9 @@ func StartWith(t testing.TB, src dbtest.Source, o Options, opts ...Option) *Serv
 	return s
 }
 
-// learn reads the server's own description of its answers. Making it, reading
-// it and compiling its schemas takes longer than most tests, so servers that
-// describe themselves alike share what was learned from the first of them.
+// learn reads the OpenAPI document of the server. Generating, parsing and compiling
+// it takes longer than most tests, so servers with equal documents share the result
+// of the first one.
 func (s *Server) learn(t testing.TB, cfg config.Config) {
 	t.Helper()
 	said := description{cfg.Tier, cfg.Hosted, cfg.ServiceName, cfg.ErrorBackendName}
@@ -259,8 +260,8 @@ func (s *Server) learn(t testing.TB, cfg config.Config) {
 	}
 }
 
-// description is all that the document of one server may differ in from that
-// of another, but for its own address.
+// description has the options that the OpenAPI document depends on, except for the
+// URL of the server.
 type description struct {
 	tier          string
 	hosted        bool
@@ -269,7 +270,7 @@ type description struct {
 
 var oracles sync.Map // by description: func() (*apitest.Oracle, error)
 
-// User makes an account and a token for it with the scopes, api unless given.
+// User creates a user and a token with the scopes, by default api.
 func (s *Server) User(t testing.TB, username string, scopes ...string) (id int64, token string) {
 	t.Helper()
 	u, err := s.Users.Create(t.Context(), actor.System(), user.NewUser{
@@ -281,7 +282,7 @@ func (s *Server) User(t testing.TB, username string, scopes ...string) (id int64
 	return u.ID, s.Token(t, u.ID, scopes...)
 }
 
-// Token makes a personal access token for an account.
+// Token creates a personal access token of a user, by default with the scope api.
 func (s *Server) Token(t testing.TB, userID int64, scopes ...string) string {
 	t.Helper()
 	if len(scopes) == 0 {
@@ -294,17 +295,17 @@ func (s *Server) Token(t testing.TB, userID int64, scopes ...string) string {
 	return token.Secret
 }
 
-// Log is what the server has logged so far.
+// Log returns what the server has logged so far.
 func (s *Server) Log() string { return s.log.String() }
 
-// Clock is the server's time: the real one, moved by the test.
+// Clock is the clock of the server: the real time plus an offset that the test sets.
 type Clock struct {
 	mu      sync.Mutex
 	moved   time.Duration
 	stopped time.Time // zero while the clock runs
 }
 
-// Now is the time of the server.
+// Now returns the current time of the server.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,22 +316,22 @@ func (c *Clock) Now() time.Time {
 	return now.Add(c.moved).UTC()
 }
 
-// Move lets time pass.
+// Move advances the clock.
 func (c *Clock) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.moved += d
 }
 
-// Stop keeps the clock at this moment; only Move advances it. Tests of rate
-// limits stop it, so that a slow machine does not give requests back.
+// Stop stops the clock; only Move advances it. Tests of rate limits stop it, because
+// a slow machine would otherwise reset the limits.
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = time.Now()
 }
 
-// logBuffer keeps the log for a test that fails, or that looks for secrets.
+// logBuffer keeps the log, for tests that fail or that search it.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

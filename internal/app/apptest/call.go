@@ -13,13 +13,12 @@ import (
 	"testing"
 )
 
-// Call is one request and what is expected of its answer. In a table, each
-// row is one.
+// Call is a request and the expected response. Tests usually have a table of them.
 type Call struct {
-	Name string // of the row; the request itself unless given
+	Name string // name of the subtest; by default the request
 
 	Do     string // "GET /users/1": method and path below /api/v4, or an absolute path with //
-	As     string // token; empty for no one
+	As     string // token; empty for an anonymous request
 	Header map[string]string
 	Form   url.Values // sent as a form
 	JSON   string     // sent as JSON
@@ -28,7 +27,7 @@ type Call struct {
 	// Want is JSON that the body must contain: objects may have more members,
 	// lists must have the same length. "<any>" stands for any value but null.
 	Want string
-	// Text is the whole body, of what is not JSON; empty is not asked.
+	// Text is the expected body if it is not JSON; empty means any.
 	Text string
 	// Not are texts that the body must not contain.
 	Not []string
@@ -36,14 +35,14 @@ type Call struct {
 	WantHeader map[string]string
 }
 
-// Answer is what came back.
+// Answer is a response.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Table sends each call in turn, as subtests.
+// Table checks each call in order, as subtests.
 func (s *Server) Table(t *testing.T, calls []Call) {
 	t.Helper()
 	for _, c := range calls {
@@ -55,7 +54,7 @@ func (s *Server) Table(t *testing.T, calls []Call) {
 	}
 }
 
-// Check sends a call and compares the answer with what is expected.
+// Check sends a call and compares the response with the expected one.
 func (s *Server) Check(t testing.TB, c Call) Answer {
 	t.Helper()
 	a := s.Send(t, c)
@@ -80,7 +79,7 @@ func (s *Server) Check(t testing.TB, c Call) Answer {
 		if want == "-" {
 			want = ""
 			if _, there := a.Header[http.CanonicalHeaderKey(name)]; there {
-				t.Errorf("%s: header %s is there: %q", c.Do, name, got)
+				t.Errorf("%s: unexpected header %s: %q", c.Do, name, got)
 			}
 		}
 		if got != want {
@@ -90,7 +89,7 @@ func (s *Server) Check(t testing.TB, c Call) Answer {
 	return a
 }
 
-// Send sends a call and gives the answer, whatever it is.
+// Send sends a call and returns the response, without comparing it.
 func (s *Server) Send(t testing.TB, c Call) Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(c.Do, " ")
@@ -122,7 +121,7 @@ func (s *Server) Send(t testing.TB, c Call) Answer {
 	return s.Exchange(t, r)
 }
 
-// Exchange sends a request that the test has made itself.
+// Exchange sends a request and returns the response.
 func (s *Server) Exchange(t testing.TB, r *http.Request) Answer {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -136,12 +135,12 @@ func (s *Server) Exchange(t testing.TB, r *http.Request) Answer {
 		t.Fatal(err)
 	}
 	if err := s.oracle.Check(r.Method, r.URL.EscapedPath(), res.StatusCode, res.Header, text); err != nil {
-		t.Errorf("not as the OpenAPI document says: %v", err)
+		t.Errorf("the response does not match the OpenAPI document: %v", err)
 	}
 	return Answer{res.StatusCode, res.Header, text}
 }
 
-// JSON reads the body into a value.
+// JSON decodes the body into a value.
 func (a Answer) JSON(t testing.TB, into any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, into); err != nil {
@@ -149,7 +148,8 @@ func (a Answer) JSON(t testing.TB, into any) {
 	}
 }
 
-// contains says where got does not have what want asks for.
+// contains returns a description of the first difference between want and got, or an
+// empty string if got contains want.
 func contains(want string, got []byte) string {
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {

@@ -22,16 +22,16 @@ import (
 	"svc/internal/project"
 )
 
-// PagesHost is the host below which servers with Pages show sites in tests.
+// PagesHost is the parent domain of Pages sites in tests.
 const PagesHost = "pages.test"
 
-// Pages serves sites as well, over HTTP and TLS, on ports of its own.
+// Pages enables Pages over HTTP and TLS, on separate ports.
 func Pages(c *config.Config) {
 	c.PagesAddr, c.PagesTLSAddr, c.PagesURL = "127.0.0.1:0", "127.0.0.1:0", "http://"+PagesHost
 }
 
-// Browser is a client that finds every host of a test at the server: the sites
-// and the server itself. It keeps cookies and follows nothing.
+// Browser returns a client that connects to the server for every host name. It keeps
+// cookies and does not follow redirects.
 func (s *Server) Browser(t testing.TB) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -55,20 +55,21 @@ func (s *Server) Browser(t testing.TB) *http.Client {
 	}
 }
 
-// pagesFile is the CI file of a project that publishes its directory public.
+// pagesFile is the CI/CD configuration of a project that publishes its directory
+// public.
 const pagesFile = "pages: {script: [x], artifacts: {paths: [public]}}\n"
 
-// Publish has a job of a project publish a site, by the calls that runners make,
-// and waits until that is shown. The names are paths of the artifacts; content
-// after "-> " is where a link leads.
+// Publish publishes a Pages site with a job of a project, with the API of runners,
+// and waits until the site is served. files has the contents of the artifacts by
+// path; content after "-> " is the target of a symbolic link.
 func (s *Server) Publish(t testing.TB, projectID int64, files map[string]string) {
 	t.Helper()
 	s.PublishBy(t, projectID, pagesFile, files)
 	s.Settled(t)
 }
 
-// PublishBy is Publish with another CI file of one job. It does not wait. It
-// gives the id of the job.
+// PublishBy is Publish with another CI/CD configuration of one job. It returns the
+// ID of the job and does not wait.
 func (s *Server) PublishBy(t testing.TB, projectID int64, yaml string, files map[string]string) int64 {
 	t.Helper()
 	s.Repository(t, projectID, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: yaml}}})
@@ -94,7 +95,7 @@ func (s *Server) PublishBy(t testing.TB, projectID int64, yaml string, files map
 	return job.ID
 }
 
-// Zip makes an archive; content after "-> " is where a link leads.
+// Zip creates a ZIP archive; content after "-> " is the target of a symbolic link.
 func Zip(t testing.TB, files map[string]string) io.Reader {
 	t.Helper()
 	var out bytes.Buffer
@@ -120,7 +121,7 @@ func Zip(t testing.TB, files map[string]string) io.Reader {
 	return &out
 }
 
-// Settled waits until the work that was added so far has been done.
+// Settled waits until the background jobs that were added so far have run.
 func (s *Server) Settled(t testing.TB) {
 	t.Helper()
 	if err := s.Queue.Idle(t.Context()); err != nil {

@@ -19,7 +19,7 @@ import (
 // the commits.
 func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Commit) *gittest.Repo {
 	t.Helper()
-	// Anyone who opens it for a fetch finds a repository, from the first day on.
+	// Fetch creates the repository if it does not exist yet.
 	if _, err := s.Repos.Fetch(t.Context(), actor.System(), project.RefTo(projectID)); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func (s *Server) Repository(t testing.TB, projectID int64, history ...gittest.Co
 	return r
 }
 
-// published runs something that may change the cache of a repository in an object
+// published calls run, which may change the cache of a repository in an object
 // store, and stores the changes.
 func (s *Server) published(t testing.TB, dir string, run func()) {
 	t.Helper()
@@ -91,15 +91,15 @@ func (s *Server) published(t testing.TB, dir string, run func()) {
 			t.Fatal(err)
 		}
 	}
-	for _, u := range updates { // git would prefer loose refs to those of later updates
+	for _, u := range updates { // git prefers loose refs to packed refs of later updates
 		if err := os.Remove(filepath.Join(dir, u.Ref)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// branchOf is the branch that HEAD names; empty when it does not exist. Tests
-// ask for it often, so no process is started unless it must.
+// branchOf returns the branch that HEAD names, or an empty string if the branch does
+// not exist. Tests call it often, so it starts a process only if necessary.
 func branchOf(t testing.TB, r *gittest.Repo) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.Path, "HEAD"))
