@@ -1,5 +1,4 @@
-// Package backup writes and reads backup files. It does not depend on what is
-// backed up.
+// Package backup writes and reads backup files, independent of their content.
 //
 // The file is a tar file: an entry with the format version, the entries of the
 // backup, SHA256SUMS with a line for each of these in the same order, and a
@@ -21,24 +20,24 @@ import (
 // Format is the version of the file that this program writes and reads.
 const Format = 1
 
-// Manifest stands at the end of a backup, and says what it is of.
+// Manifest is the last entry of a backup and describes the backup.
 type Manifest struct {
 	Format  int    `json:"format"`
-	Program string `json:"program"` // the version that made it
-	Schema  int64  `json:"schema"`  // the version of the database
+	Program string `json:"program"` // version of svc
+	Schema  int64  `json:"schema"`  // version of the database schema
 	// PendingMigrations are migrations below Schema that had not run.
 	PendingMigrations []int64   `json:"pending_migrations,omitempty"`
 	Database          string    `json:"database"`
-	CreatedAt         time.Time `json:"created_at"` // the moment of the database
+	CreatedAt         time.Time `json:"created_at"` // time of the snapshot of the database
 	Storages          []string  `json:"storages"`
-	Key               bool      `json:"key"`     // the instance key is in it
-	Entries           int64     `json:"entries"` // before the sums
-	Bytes             int64     `json:"bytes"`   // of these
+	Key               bool      `json:"key"`     // whether the instance key is included
+	Entries           int64     `json:"entries"` // number of entries before SHA256SUMS
+	Bytes             int64     `json:"bytes"`   // total size of these entries
 	Sum               string    `json:"sum"`     // SHA-256 of SHA256SUMS
 	// Parts are the directories of the backup.
 	Parts map[string]Part `json:"parts"`
-	// Missing are things that the database names and that were not there, and
-	// MissingMore is how many there are beyond these.
+	// Missing lists objects that the database refers to but that did not exist;
+	// MissingMore is the number of further ones.
 	Missing     []string `json:"missing,omitempty"`
 	MissingMore int      `json:"missing_more,omitempty"`
 }
@@ -56,10 +55,10 @@ func plus(parts map[string]Part, name string, size int64) {
 	parts[root] = Part{p.Entries + 1, p.Bytes + size}
 }
 
-// maxMissing is how many things are named that are missing.
+// maxMissing limits Manifest.Missing.
 const maxMissing = 1000
 
-// Lacks notes that something is missing.
+// Lacks records that something is missing.
 func (m *Manifest) Lacks(what string) {
 	if len(m.Missing) == maxMissing {
 		m.MissingMore++
@@ -73,17 +72,17 @@ const (
 	sumsName     = "SHA256SUMS"
 	manifestName = "manifest.json"
 
-	recordPrefix = "SVC." // of what an entry tells beside its content
+	recordPrefix = "SVC." // prefix of the PAX records with Meta
 	maxManifest  = 16 << 20
 	maxFormat    = 1 << 10
 	maxName      = 4 << 10
 )
 
-// Meta is what an entry tells beside its content, in a few short words.
+// Meta is short metadata of an entry. It is stored in PAX records.
 type Meta map[string]string
 
-// checkName refuses names that lead anywhere, or that would break a line of
-// SHA256SUMS.
+// checkName rejects names that lead out of the directory of an entry, or that would
+// break a line of SHA256SUMS.
 func checkName(name string) error {
 	bad := len(name) > maxName || !filepath.IsLocal(name) || path.Clean(name) != name || !strings.Contains(name, "/") ||
 		!utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
@@ -93,11 +92,11 @@ func checkName(name string) error {
 	return nil
 }
 
-// errNotWhole is the fault of a file that was cut off.
-var errNotWhole = errors.New("it is not whole: it was cut off, or is no backup")
+// errNotWhole is the error of a truncated file.
+var errNotWhole = errors.New("the file is truncated or not a backup")
 
-// meta takes what an entry tells beside its content from its header. It
-// refuses whatever the writer does not write, such as files with holes.
+// meta reads the metadata from the header of an entry. It rejects all other PAX
+// records, such as those of sparse files.
 func meta(head *tar.Header) (Meta, error) {
 	m := Meta{}
 	for key, value := range head.PAXRecords {
@@ -106,7 +105,7 @@ func meta(head *tar.Header) (Meta, error) {
 		case ours:
 			m[name] = value
 		case key != "path" && key != "size":
-			return nil, fmt.Errorf("%.200q has the record %.100q", head.Name, key)
+			return nil, fmt.Errorf("%.200q has the unknown PAX record %.100q", head.Name, key)
 		}
 	}
 	return m, nil

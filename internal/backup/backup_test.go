@@ -19,7 +19,7 @@ func noProgress(int64, int64) {}
 
 func roots() []string { return []string{"data", "blobs"} }
 
-// written is a backup with a few entries, one of them large.
+// written returns a backup with a few entries, one of them large.
 func written(t testing.TB, size int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func written(t testing.TB, size int) []byte {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	long := strings.Repeat("ä long name/", 30) + "end" // does not fit the old header
+	long := strings.Repeat("ä long name/", 30) + "end" // too long for a USTAR header
 	for _, name := range []string{"data/a", "blobs/" + long} {
 		if err := w.Add(name, 5, Meta{"type": "text/plain; x=\"é\""}, strings.NewReader("hello, and more")); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func written(t testing.TB, size int) []byte {
 	}
 	for _, name := range []string{"", "a", "/a/b", "a/../b", "../a/b", "a/b\n", `a\b/c`, "a/\xff", "a//b", "a/./b"} {
 		if err := w.Add(name, 0, nil, strings.NewReader("")); err == nil {
-			t.Errorf("the name %q was taken", name)
+			t.Errorf("the name %q was accepted", name)
 		}
 	}
 	if err := w.Finish(&Manifest{Program: "1", Schema: 7, Storages: []string{"default"}}); err != nil {
@@ -102,7 +102,7 @@ func TestRoundTrip(t *testing.T) {
 	err = r.Each("blobs", func(e Entry, in io.Reader) error {
 		text, err := io.ReadAll(in)
 		if int64(len(text)) != e.Size {
-			t.Errorf("%s has %d bytes, not %d", e.Name, len(text), e.Size)
+			t.Errorf("%s has %d bytes, want %d", e.Name, len(text), e.Size)
 		}
 		if n, ok := e.Meta["n"]; ok && n != fmt.Sprint(e.Size) {
 			t.Errorf("%s says %s", e.Name, n)
@@ -117,14 +117,14 @@ func TestRoundTrip(t *testing.T) {
 		if e.Name != "a" || e.Meta["type"] != "text/plain; x=\"é\"" {
 			t.Errorf("%+v", e)
 		}
-		return nil // nothing has to be read
+		return nil // the content need not be read
 	})
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-// rewritten writes a backup again with each header and content changed.
+// rewritten copies a backup with changed headers and contents.
 func rewritten(t *testing.T, text []byte, change func(head *tar.Header, content []byte) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -177,17 +177,17 @@ func TestRefused(t *testing.T) {
 		text []byte
 		want string
 	}{
-		"empty":          {nil, "not whole"},
-		"text":           {[]byte("hello"), "not whole"},
-		"half":           {good[:len(good)/2], "not whole"},
-		"no manifest":    {changed(manifestName, func(*tar.Header, []byte) []byte { return nil }), "not whole"},
+		"empty":          {nil, "truncated"},
+		"text":           {[]byte("hello"), "truncated"},
+		"half":           {good[:len(good)/2], "truncated"},
+		"no manifest":    {changed(manifestName, func(*tar.Header, []byte) []byte { return nil }), "truncated"},
 		"no sums":        {changed(sumsName, func(*tar.Header, []byte) []byte { return nil }), "manifest.json"},
 		"one bit":        {damaged, "data/a is damaged"},
 		"an entry less":  {changed("data/a", func(*tar.Header, []byte) []byte { return nil }), "it has 4 entries"},
 		"other content":  {changed("data/a", func(_ *tar.Header, b []byte) []byte { return []byte("other") }), "data/a is damaged"},
 		"another format": {changed(formatName, func(*tar.Header, []byte) []byte { return []byte(`{"format": 2}`) }), "use a newer release"},
 		"format 0":       {changed(formatName, func(*tar.Header, []byte) []byte { return []byte(`{}`) }), "it has format 0"},
-		"another tar":    {changed(formatName, func(*tar.Header, []byte) []byte { return nil }), "no backup of this program"},
+		"another tar":    {changed(formatName, func(*tar.Header, []byte) []byte { return nil }), "not a backup of svc"},
 		"upwards":        {renamed("data/../../x"), "is not a valid entry name"},
 		"absolute":       {renamed("/etc/passwd"), "is not a valid entry name"},
 		"another place":  {renamed("etc/passwd"), "does not know"},
@@ -195,15 +195,15 @@ func TestRefused(t *testing.T) {
 		"link": {changed("data/a", func(head *tar.Header, _ []byte) []byte {
 			head.Typeflag, head.Linkname = tar.TypeSymlink, "/etc"
 			return []byte{}
-		}), "is no file"},
+		}), "is not a regular file"},
 		"directory": {changed("data/a", func(head *tar.Header, _ []byte) []byte {
 			head.Typeflag = tar.TypeDir
 			return []byte{}
-		}), "is no file"},
+		}), "is not a regular file"},
 		"a record of another": {changed("data/a", func(head *tar.Header, b []byte) []byte {
 			head.PAXRecords["LIBARCHIVE.x"] = "y"
 			return b
-		}), "has the record"},
+		}), "has the unknown PAX record"},
 		"large manifest": {changed(manifestName, func(*tar.Header, []byte) []byte { return bytes.Repeat([]byte(" "), maxManifest+1) }), "too large"},
 		"other sums": {changed(sumsName, func(_ *tar.Header, b []byte) []byte {
 			return append(bytes.Clone(b), "more\n"...)
@@ -223,7 +223,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// tail is one more entry for a tar file without its end.
+// tail returns one more entry for a tar file whose end marker was removed.
 func tail(t *testing.T, good []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -249,7 +249,8 @@ func TestFile(t *testing.T) {
 		}
 		return names
 	}
-	// What a killed one has left is written over, and was readable by others.
+	// A file of a killed backup is overwritten, also if it was readable by other
+	// users.
 	if err := os.WriteFile(name+partial, []byte("a longer text than before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Create(name); err == nil || !strings.Contains(err.Error(), "another backup") {
-		t.Errorf("two at once: %v", err)
+		t.Errorf("two concurrent backups: %v", err)
 	}
 	if _, err := f.WriteString("text"); err != nil {
 		t.Fatal(err)
@@ -269,7 +270,7 @@ func TestFile(t *testing.T) {
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	f.Abort() // too late
+	f.Abort() // has no effect after Commit
 	info, err := os.Stat(name)
 	if err != nil || info.Size() != 4 || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
@@ -277,8 +278,8 @@ func TestFile(t *testing.T) {
 	if got := there(); !reflect.DeepEqual(got, []string{"x.tar"}) {
 		t.Error(got)
 	}
-	if _, err := Create(name); err == nil || !strings.Contains(err.Error(), "there already") {
-		t.Errorf("over another: %v", err)
+	if _, err := Create(name); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("an existing file: %v", err)
 	}
 	other, err := Create(name + "2")
 	if err != nil {
@@ -290,7 +291,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many bytes.
+// fullDisk is a writer that fails after a number of bytes.
 type fullDisk struct{ left int }
 
 func (f *fullDisk) Write(p []byte) (int, error) {
@@ -300,7 +301,8 @@ func (f *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk: wherever the disk becomes full, the writer says so.
+// TestFullDisk checks that the writer returns an error wherever the disk becomes
+// full.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for space := 0; space < 5<<10; space += 512 {
@@ -318,7 +320,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer w.Close()
 	if err := w.Add("data/a", 4, nil, strings.NewReader("abc")); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a file that became shorter: %v", err)
+		t.Errorf("a truncated file: %v", err)
 	}
 }
 
@@ -369,7 +371,7 @@ func TestRows(t *testing.T) {
 	}{
 		"larger than it says":  {out.Bytes(), size - 1},
 		"smaller than it says": {out.Bytes(), size + 1},
-		"cut off":              {out.Bytes()[:out.Len()-9], size},
+		"truncated":            {out.Bytes()[:out.Len()-9], size},
 		"not compressed":       {[]byte("{}"), 2},
 	} {
 		if got, err := read(c.text, c.size); err == nil {
@@ -416,7 +418,7 @@ func FuzzRows(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		for i, v := range row { // as the database takes them
+		for i, v := range row { // converted like for the database
 			if n, ok := v.(json.Number); ok {
 				row[i] = json.RawMessage(n)
 			}

@@ -9,21 +9,21 @@ import (
 	"syscall"
 )
 
-// File is the file of a backup while it is written. It has another name until
-// it is whole.
+// File is a backup file that is being written. It has another name until it is
+// complete.
 type File struct {
 	*os.File
 	name string
 }
 
-// partial is the end of the name of a file that is not whole.
+// partial is the suffix of the name of an incomplete file.
 const partial = ".partial"
 
-// Create begins a file. There must be none of the name; what a backup has left
-// that was killed is written over.
+// Create creates a file that must not exist. A file that an interrupted backup left
+// behind is overwritten.
 func Create(name string) (*File, error) {
 	if _, err := os.Lstat(name); err == nil {
-		return nil, fmt.Errorf("%s is there already", name)
+		return nil, fmt.Errorf("%s already exists", name)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -37,33 +37,33 @@ func Create(name string) (*File, error) {
 	return &File{f, name}, nil
 }
 
-// own makes sure that no one else writes the file or may read it.
+// own locks the file, and makes it readable only for its owner.
 func own(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("another backup is written to %s", f.Name())
+		return fmt.Errorf("another backup is being written to %s", f.Name())
 	}
 	if err != nil && !unsupported(err) {
 		return err
 	}
 	if err := f.Chmod(0o600); err != nil && !errors.Is(err, fs.ErrPermission) && !unsupported(err) {
-		return err // some file systems of other machines know no modes
+		return err // some network file systems do not support modes
 	}
 	return f.Truncate(0)
 }
 
-// Commit gives the file its name, when it is on disk.
+// Commit syncs the file and gives it its final name.
 func (f *File) Commit() error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	err := os.Link(f.name+partial, f.name) // never over another
+	err := os.Link(f.name+partial, f.name) // fails if the file exists
 	switch {
 	case err == nil:
 		err = os.Remove(f.name + partial)
-	case errors.Is(err, fs.ErrPermission) || unsupported(err): // there are no links, as on a USB stick
+	case errors.Is(err, fs.ErrPermission) || unsupported(err): // no hard links, for example on FAT
 		if _, err = os.Lstat(f.name); err == nil {
-			return fmt.Errorf("%s is there already", f.name)
+			return fmt.Errorf("%s already exists", f.name)
 		}
 		err = os.Rename(f.name+partial, f.name)
 	}
@@ -85,9 +85,9 @@ func unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK)
 }
 
-// Abort removes a file that is not whole.
+// Abort removes an incomplete file. After Commit it does nothing.
 func (f *File) Abort() {
-	if f.Close() == nil { // else it has its name already
+	if f.Close() == nil { // it is already closed after Commit
 		_ = os.Remove(f.name + partial)
 	}
 }

@@ -30,9 +30,9 @@ type Entry struct {
 	Meta Meta
 }
 
-// Open reads all of a backup and checks it: that its format is known, that it
-// is whole, that nothing was changed, and that no name leads anywhere. roots
-// are the directories that may be in it. progress is told how far it has come.
+// Open reads a complete backup and checks it: the format, the checksums, that
+// nothing is missing, and that no name leads out of its directory. roots are the
+// allowed top-level directories. It reports its progress to progress.
 func Open(name string, roots []string, progress func(done, size int64)) (*Reader, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(name string, roots []string, progress func(done, size int64)) (*Reader
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", name)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -56,9 +56,9 @@ func Open(name string, roots []string, progress func(done, size int64)) (*Reader
 // Close closes the file.
 func (r *Reader) Close() error { return r.close() }
 
-// Each calls do with each entry below a directory, in the order of the file.
-// Names are given without the directory. What do does not read is skipped, at
-// no cost.
+// Each calls do for each entry below a directory, in the order of the file, with
+// names relative to the directory. Content that do does not read is skipped without
+// reading it.
 func (r *Reader) Each(dir string, do func(e Entry, in io.Reader) error) error {
 	return walk(r.in, r.size, func(head *tar.Header, in io.Reader, _ int64) error {
 		name, ok := strings.CutPrefix(head.Name, dir+"/")
@@ -76,7 +76,7 @@ func (r *Reader) Each(dir string, do func(e Entry, in io.Reader) error) error {
 	})
 }
 
-// walk goes over all entries. at is where the content of an entry begins.
+// walk calls do for all entries. at is the offset of the content of an entry.
 func walk(in io.ReaderAt, size int64, do func(head *tar.Header, in io.Reader, at int64) error) error {
 	file := io.NewSectionReader(in, 0, size)
 	entries := tar.NewReader(file)
@@ -89,7 +89,7 @@ func walk(in io.ReaderAt, size int64, do func(head *tar.Header, in io.Reader, at
 			return fmt.Errorf("%w (%w)", errNotWhole, err)
 		}
 		if head.Typeflag != tar.TypeReg {
-			return fmt.Errorf("%.200q is no file", head.Name)
+			return fmt.Errorf("%.200q is not a regular file", head.Name)
 		}
 		at, err := file.Seek(0, io.SeekCurrent)
 		if err == nil {
@@ -113,8 +113,8 @@ func check(in io.ReaderAt, size int64, roots []string, progress func(done, size 
 	return r, nil
 }
 
-// skim looks at the heads of all entries, and reads the format and the
-// manifest. It gives the place of the sums.
+// skim reads the headers of all entries, the format and the manifest. It returns the
+// content of SHA256SUMS.
 func (r *Reader) skim(roots []string) (sums *io.SectionReader, err error) {
 	var entries, bytes int64
 	parts := map[string]Part{}
@@ -145,7 +145,7 @@ func (r *Reader) skim(roots []string) (sums *io.SectionReader, err error) {
 		}
 		root, _, _ := strings.Cut(head.Name, "/")
 		if !slices.Contains(roots, root) {
-			return fmt.Errorf("it has %.200q, which this program does not know", head.Name)
+			return fmt.Errorf("it contains %.200q, which this version of svc does not know", head.Name)
 		}
 		entries++
 		bytes += head.Size
@@ -158,15 +158,15 @@ func (r *Reader) skim(roots []string) (sums *io.SectionReader, err error) {
 	case !found:
 		return nil, errNotWhole
 	case m.Entries != entries || m.Bytes != bytes || !maps.Equal(m.Parts, parts):
-		return nil, fmt.Errorf("it has %d entries of %d bytes, and should have %d of %d", entries, bytes, m.Entries, m.Bytes)
+		return nil, fmt.Errorf("it has %d entries with %d bytes, but its manifest has %d with %d", entries, bytes, m.Entries, m.Bytes)
 	}
 	return sums, nil
 }
 
-// checkFormat reads the first entry.
+// checkFormat reads the first entry, with the format version.
 func checkFormat(head *tar.Header, in io.Reader) error {
 	if head.Name != formatName || head.Size > maxFormat {
-		return errors.New("it is no backup of this program")
+		return errors.New("it is not a backup of svc")
 	}
 	var f struct{ Format int }
 	if err := json.NewDecoder(in).Decode(&f); err != nil {
@@ -177,10 +177,10 @@ func checkFormat(head *tar.Header, in io.Reader) error {
 
 func knownFormat(format int) error {
 	if format > Format {
-		return fmt.Errorf("it has format %d, this program knows %d: use a newer release", format, Format)
+		return fmt.Errorf("it has format %d, but this version of svc reads format %d: use a newer release", format, Format)
 	}
 	if format != Format {
-		return fmt.Errorf("it has format %d, this program knows %d", format, Format)
+		return fmt.Errorf("it has format %d, but this version of svc reads format %d", format, Format)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (r *Reader) readManifest(head *tar.Header, in io.Reader) error {
 	return knownFormat(r.Manifest.Format)
 }
 
-// compare reads every entry and compares it with its line of the sums.
+// compare compares the checksum of every entry with its line in SHA256SUMS.
 func (r *Reader) compare(sums *io.SectionReader, progress func(done, size int64)) error {
 	digest := sha256.New()
 	lines := bufio.NewReaderSize(io.TeeReader(sums, digest), 64<<10)
@@ -217,7 +217,7 @@ func (r *Reader) compare(sums *io.SectionReader, progress func(done, size int64)
 			return fmt.Errorf("%w (%s: %w)", errNotWhole, sumsName, err)
 		}
 		if is := hex.EncodeToString(sum.Sum(nil)) + "  " + head.Name + "\n"; is != string(line) {
-			return fmt.Errorf("%s is damaged: it is not what %s says of it", head.Name, sumsName)
+			return fmt.Errorf("%s is damaged: its checksum differs from that in %s", head.Name, sumsName)
 		}
 		progress(at+head.Size, r.size)
 		return nil

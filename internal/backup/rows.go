@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Rows of a table are lines of JSON, compressed: first what the table is, then
-// an array for each row. Bytes, which JSON has not, are {"base64": "…"}; text
-// that is no UTF-8 is {"text": "…"}, in base64 too.
+// A table is stored as compressed lines of JSON: a tableHead, then an array for each
+// row. Bytes are {"base64": "…"}; text that is not valid UTF-8 is {"text": "…"}, also
+// in Base64.
 
 // tableHead is the first line of a table.
 type tableHead struct {
@@ -28,11 +28,11 @@ type jsonBytes struct {
 	Text   *string `json:"text,omitempty"`
 }
 
-// maxLine is the longest line of a table.
+// maxLine is the maximum length of a line.
 const maxLine = 256 << 20
 
-// WriteRows writes a table, and gives the number of rows and the size of the
-// lines before they were compressed.
+// WriteRows writes a table, and returns the number of rows and the uncompressed
+// size.
 func WriteRows(w io.Writer, columns []string, last int64, rows iter.Seq2[[]any, error]) (n, size int64, err error) {
 	z := gzip.NewWriter(w)
 	lines := &lineWriter{out: z}
@@ -67,7 +67,7 @@ func WriteRows(w io.Writer, columns []string, last int64, rows iter.Seq2[[]any, 
 	return n, lines.size, z.Close()
 }
 
-// lineWriter refuses lines that would not be read.
+// lineWriter rejects lines that are too long to be read.
 type lineWriter struct {
 	out  io.Writer
 	size int64
@@ -76,16 +76,16 @@ type lineWriter struct {
 // Write implements io.Writer.
 func (l *lineWriter) Write(p []byte) (int, error) {
 	if len(p) > maxLine {
-		return 0, fmt.Errorf("a row has %d MiB, more than %d", len(p)>>20, maxLine>>20)
+		return 0, fmt.Errorf("a row has %d MiB, the limit is %d", len(p)>>20, maxLine>>20)
 	}
 	n, err := l.out.Write(p)
 	l.size += int64(n)
 	return n, err
 }
 
-// ReadRows reads a table whose lines have the size: values are nil, bool,
-// json.Number, string and []byte. A table of another size is refused when that
-// is found.
+// ReadRows reads a table with an uncompressed size. Values are nil, bool,
+// json.Number, string and []byte. If the size is different, rows returns an error
+// when that is detected.
 func ReadRows(r io.Reader, size int64) (columns []string, last int64, rows iter.Seq2[[]any, error], err error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -114,8 +114,8 @@ func ReadRows(r io.Reader, size int64) (columns []string, last int64, rows iter.
 	}, nil
 }
 
-// exact returns an error when there is more or less than was said: what unpacks
-// to much more than it should fills no disk.
+// exact is a reader that returns an error if the content has another size than
+// expected, so that a decompression bomb does not fill the disk.
 type exact struct {
 	in   io.Reader
 	left int64
@@ -127,9 +127,9 @@ func (e *exact) Read(p []byte) (int, error) {
 	e.left -= int64(n)
 	switch {
 	case e.left < 0:
-		return 0, errors.New("the table is larger than it should be")
+		return 0, errors.New("the table is larger than its recorded size")
 	case errors.Is(err, io.EOF) && e.left > 0:
-		return n, fmt.Errorf("the table is not whole: %w", io.ErrUnexpectedEOF)
+		return n, fmt.Errorf("the table is truncated: %w", io.ErrUnexpectedEOF)
 	}
 	return n, err
 }
@@ -142,7 +142,7 @@ func readRow(line []byte) ([]any, error) {
 		return nil, err
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something behind a row")
+		return nil, errors.New("unexpected data after a row")
 	}
 	for i, v := range row {
 		switch v := v.(type) {

@@ -13,12 +13,12 @@ import (
 	"os"
 )
 
-// Writer writes a backup. It is for one goroutine.
+// Writer writes a backup. It is not safe for concurrent use.
 type Writer struct {
 	tar     *tar.Writer
 	temp    string
 	buffer  bytes.Buffer
-	sums    *os.File // the lines of SHA256SUMS so far
+	sums    *os.File // content of SHA256SUMS so far
 	digest  hash.Hash
 	lines   io.Writer
 	entries int64
@@ -26,9 +26,9 @@ type Writer struct {
 	parts   map[string]Part
 }
 
-// NewWriter begins a backup. What has to be measured before it can be written,
-// and is large, goes through files in temp, one at a time, that no one finds:
-// they are gone when the process is.
+// NewWriter starts a backup. Large entries of unknown size are first written to
+// unlinked files in temp, one at a time; the kernel deletes them when the process
+// ends.
 func NewWriter(out io.Writer, temp string) (*Writer, error) {
 	sums, err := TempFile(temp)
 	if err != nil {
@@ -43,8 +43,8 @@ func NewWriter(out io.Writer, temp string) (*Writer, error) {
 	return w, nil
 }
 
-// TempFile opens a new file that has no name any more: it is gone when it is
-// closed, or when the process is.
+// TempFile creates a file and removes its name. The kernel deletes the file when it
+// is closed or the process ends.
 func TempFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".svc-backup-*")
 	if err != nil {
@@ -56,8 +56,8 @@ func TempFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Add adds an entry whose size is known. When in gives fewer bytes, or fails,
-// the backup is spoilt: Add is for files of this machine.
+// Add adds an entry of a known size. If in has less data or fails, the backup cannot
+// be continued, so Add must be used only for local files.
 func (w *Writer) Add(name string, size int64, m Meta, in io.Reader) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (w *Writer) Add(name string, size int64, m Meta, in io.Reader) error {
 	return w.added(name, size, sum)
 }
 
-// AddFrom adds an entry of whatever size that fill writes. When fill fails,
-// nothing was added and the backup can go on.
+// AddFrom adds an entry with the content that fill writes. If fill fails, nothing
+// was added and the backup can be continued.
 func (w *Writer) AddFrom(name string, fill func(io.Writer) (Meta, error)) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -103,9 +103,9 @@ func (w *Writer) write(name string, size int64, m Meta, in io.Reader) error {
 	if err := w.tar.WriteHeader(head); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	n, err := io.Copy(w.tar, io.LimitReader(in, size)) // a file may have grown since
+	n, err := io.Copy(w.tar, io.LimitReader(in, size)) // the file may have grown since
 	if err == nil && n < size {
-		err = fmt.Errorf("it has become shorter: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("it was truncated while it was read: %w", io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -121,11 +121,11 @@ func (w *Writer) added(name string, size int64, sum hash.Hash) error {
 	return err
 }
 
-// Bytes is how much was added so far.
+// Bytes returns the size of the entries so far.
 func (w *Writer) Bytes() int64 { return w.bytes }
 
-// Finish ends the backup with its sums and the manifest, of which it fills in
-// what it knows.
+// Finish writes the checksums and the manifest, and fills in the fields of the
+// manifest that the writer knows.
 func (w *Writer) Finish(m *Manifest) error {
 	m.Format, m.Entries, m.Bytes, m.Parts, m.Sum = Format, w.entries, w.bytes, w.parts, hex.EncodeToString(w.digest.Sum(nil))
 	size, err := w.sums.Seek(0, io.SeekCurrent)
@@ -148,14 +148,15 @@ func (w *Writer) Finish(m *Manifest) error {
 	return w.tar.Close()
 }
 
-// Close gives up what the writer holds. It ends nothing: see Finish.
+// Close releases the resources of the writer. It does not complete the backup; see
+// Finish.
 func (w *Writer) Close() error { return w.sums.Close() }
 
-// spoolLimit is how much of an entry is kept in memory.
+// spoolLimit is the maximum size of an entry that is kept in memory.
 const spoolLimit = 1 << 20
 
-// spool takes up an entry until its size is known: a small one in memory, a
-// large one in a file.
+// spool stores an entry until its size is known: a small one in memory, a large one
+// in a file.
 type spool struct {
 	buffer *bytes.Buffer
 	file   *os.File
@@ -194,6 +195,6 @@ func (s *spool) content() (io.Reader, error) {
 
 func (s *spool) close() {
 	if s.file != nil {
-		_ = s.file.Close() // it was read to its end already, or is not wanted
+		_ = s.file.Close() // it was read completely, or is discarded
 	}
 }

@@ -32,7 +32,7 @@ recorded as audit events of the system.`,
 	return cmd
 }
 
-// ready is with, for commands that need the schema.
+// ready is with for commands that need the current schema.
 func (c *command) ready(run func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
 	return c.with(func(cmd *cobra.Command, a *app.App, args []string) error {
 		if err := a.DB.Migrate(cmd.Context()); err != nil {
@@ -136,7 +136,7 @@ generated and printed. All sessions of the account end.`,
 	return cmd
 }
 
-// password reads a password, or makes one.
+// password reads a password from standard input, or generates one.
 func (c *command) password(stdin bool) (password string, made bool, err error) {
 	if !stdin {
 		return secret.Token(""), true, nil
@@ -213,7 +213,7 @@ func (c *command) enrollTwoFactor() *cobra.Command {
 	})
 }
 
-// issuer is the name under which an authenticator app shows the account.
+// issuer returns the name under which an authenticator app shows the account.
 func issuer(a *app.App) string {
 	if u, err := url.Parse(a.Config.ExternalURL); err == nil && u.Host != "" {
 		return u.Host
@@ -246,7 +246,7 @@ provider. Use reset-password to set the password of an administrator.`,
 	}
 }
 
-// onUser is a command about one account.
+// onUser returns a command for one account.
 func (c *command) onUser(use, short, done string, run func(cmd *cobra.Command, a *app.App, u *user.User) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   use + " USERNAME",

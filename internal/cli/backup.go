@@ -73,8 +73,8 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 			return fmt.Errorf("backup: %w", err)
 		}
 		defer file.Abort()
-		// Where the file goes there is room: the disk of the data is not to
-		// become full of it.
+		// The directory of the backup has enough space for temporary files; the disk
+		// of the data directory might become full.
 		o.Out, o.Temp, say = file, filepath.Dir(name), c.out
 	}
 	p := newProgress(say)
@@ -90,7 +90,7 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 		}
 	}
 	if err := a.Instance.RecordBackup(cmd.Context(), m.CreatedAt, m.Bytes); err != nil {
-		fmt.Fprintf(c.errOut, "The backup is complete, but the server does not know of it: %v\n", err)
+		fmt.Fprintf(c.errOut, "The backup is complete, but could not be recorded in the database: %v\n", err)
 	}
 	fmt.Fprintf(say, "%s contains the instance as of %s:\n", nameOf(name), moment(m.CreatedAt))
 	c.printParts(say, m)
@@ -99,7 +99,8 @@ func (c *command) writeBackup(cmd *cobra.Command, a *app.App, name string, witho
 	return nil
 }
 
-// interrupted says in a few words what the end of the context has caused.
+// interrupted returns an error with the text if the context of the command has
+// ended.
 func interrupted(cmd *cobra.Command, err error, text string) error {
 	if cmd.Context().Err() != nil && errors.Is(err, cmd.Context().Err()) {
 		return errors.New(text)
@@ -116,7 +117,8 @@ func nameOf(name string) string {
 
 func moment(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
 
-// printParts says how much there is of what, and what is missing.
+// printParts prints the number and size of the entries per directory, and what is
+// missing.
 func (c *command) printParts(say io.Writer, m *backup.Manifest) {
 	w := tabwriter.NewWriter(say, 0, 4, 2, ' ', tabwriter.AlignRight)
 	for _, part := range slices.Sorted(maps.Keys(m.Parts)) {
@@ -127,7 +129,7 @@ func (c *command) printParts(say io.Writer, m *backup.Manifest) {
 		}
 		fmt.Fprintf(w, "  %s\t%d %s\t%s\t\n", part, p.Entries, noun, app.ByteSize(p.Bytes))
 	}
-	_ = w.Flush() // it goes to the same place as all that is said
+	_ = w.Flush() // write errors are ignored, as below
 	for _, what := range m.Missing {
 		fmt.Fprintf(say, "  not included, because it was deleted meanwhile: %s\n", what)
 	}
@@ -192,8 +194,8 @@ of a newer release is refused.`,
 	}
 }
 
-// progress says how far something has come: on a terminal in one line that
-// changes, elsewhere in a line now and then.
+// progress prints the progress of a command: on a terminal in one line that is
+// updated, otherwise as a line every few seconds.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -224,7 +226,7 @@ func (p *progress) print(format string, args ...any) {
 	fmt.Fprintf(p.out, "...   %s\n", text)
 }
 
-// end leaves the line to others.
+// end clears the line of the terminal.
 func (p *progress) end() {
 	if p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")

@@ -18,7 +18,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// filled is a server with a bit of everything.
+// filled is a server with data of most features.
 type filled struct {
 	*apptest.Server
 	alice     string // tokens
@@ -28,7 +28,7 @@ type filled struct {
 	questions []apptest.Call
 }
 
-// fill puts a bit of everything on a server, by the front door.
+// fill creates data of most features with the API.
 func fill(t *testing.T, s *apptest.Server) *filled {
 	t.Helper()
 	f := &filled{Server: s}
@@ -72,13 +72,13 @@ func fill(t *testing.T, s *apptest.Server) *filled {
 	f.idle(t)
 	f.ask(f.alice, group+"/export", group+"/export/download")
 	f.ask(apptest.RootToken, at+"/repository_storage_moves")
-	for _, q := range f.questions { // some things are made when someone asks for them
+	for _, q := range f.questions { // some data is created on the first request
 		answerOf(t, s, q)
 	}
 	return f
 }
 
-// idle waits for the background work.
+// idle waits until the background jobs have run.
 func (f *filled) idle(t *testing.T) {
 	t.Helper()
 	if err := f.Queue.Idle(t.Context()); err != nil {
@@ -86,7 +86,7 @@ func (f *filled) idle(t *testing.T) {
 	}
 }
 
-// made makes something as alice, and gives its id.
+// made creates an object as alice and returns its ID.
 func (f *filled) made(t *testing.T, do, body string) int64 {
 	t.Helper()
 	var thing struct{ ID int64 }
@@ -94,14 +94,14 @@ func (f *filled) made(t *testing.T, do, body string) int64 {
 	return thing.ID
 }
 
-// ask adds questions.
+// ask adds requests whose responses are compared after the restore.
 func (f *filled) ask(as string, paths ...string) {
 	for _, path := range paths {
 		f.questions = append(f.questions, apptest.Call{Do: "GET " + path, As: as})
 	}
 }
 
-// send sends a file in a form.
+// send uploads a file in a multipart form.
 func (f *filled) send(t testing.TB, do string, header [2]string, field, name string, content []byte) apptest.Answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -171,8 +171,8 @@ func (f *filled) watch(t *testing.T, at string) {
 	f.ask(f.alice, at+"/alert_management_alerts", at+"/alert_management/http_integrations", at+"/error_tracking/client_keys")
 }
 
-// jobs runs three: the log of the first is put away, that of the second is not
-// yet, and the third runs on.
+// jobs runs three jobs: the log of the first is packed, the log of the second is
+// live although the job has ended, and the third is still running.
 func (f *filled) jobs(t *testing.T, at string) {
 	t.Helper()
 	var runner struct{ Token string }
@@ -224,8 +224,8 @@ func zipped(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// busy has bob write all the time, until stop is called, which gives how often
-// they have begun: commits, attachments that come and go, projects that do.
+// busy writes as bob until stop is called: commits, attachments and projects, of
+// which some are deleted again. stop returns the number of rounds that were started.
 func (f *filled) busy(t *testing.T) (stop func() int) {
 	t.Helper()
 	var kept struct{ ID int64 }

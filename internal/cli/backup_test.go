@@ -28,10 +28,11 @@ import (
 	"svc/internal/imageproxy"
 )
 
-// place is where an instance lies.
+// place has the directories and URLs of the data of an instance.
 type place struct{ data, url, blobs, second, external string }
 
-// bucket is the object store of what lies on PostgreSQL; SQLite has files.
+// bucket returns the URL of the object store of an instance on PostgreSQL; an
+// instance on SQLite stores objects in files.
 func bucket(t *testing.T, src dbtest.Source) string {
 	t.Helper()
 	if src.URL == "" {
@@ -40,7 +41,8 @@ func bucket(t *testing.T, src dbtest.Source) string {
 	return blobtest.S3(t)
 }
 
-// secondOf is the second storage: what lies on PostgreSQL has it in its bucket.
+// secondOf returns the second storage: in the bucket on PostgreSQL, a directory on
+// SQLite.
 func secondOf(t *testing.T, src dbtest.Source) string {
 	t.Helper()
 	if src.URL == "" {
@@ -49,7 +51,7 @@ func secondOf(t *testing.T, src dbtest.Source) string {
 	return config.OwnBucket
 }
 
-// configure names the object store and the second storage.
+// configure sets the object store and the second storage.
 func (p place) configure(c *config.Config) {
 	c.BlobURL = config.SecretURL(p.blobs)
 	c.Storages["second"] = p.second
@@ -63,19 +65,18 @@ func (p place) env() []string {
 	return []string{"SVC_DATA_DIR=" + p.data, "SVC_DATABASE_URL=" + p.url, "SVC_BLOB_URL=" + p.blobs, "SVC_STORAGES=second=" + p.second, "SVC_EXTERNAL_URL=" + p.external, "SVC_ADDR=127.0.0.1:0"}
 }
 
-// TestBackup backs a server up while it runs and is written to, and restores
-// the backup into an empty place on each kind of database: the same questions
-// get the same answers there.
+// TestBackup makes a backup of a running server while data is written, and restores
+// it on each kind of database. The restored server must give the same responses.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		templates := t.TempDir() + "-templates"
 		from := place{url: src.URL, blobs: bucket(t, src), second: secondOf(t, src)}
 		s := apptest.Start(t, src, from.configure)
-		s.Clock.Stop() // a minute after their jobs ended, logs are packed, which answers show
+		s.Clock.Stop() // logs are packed a minute after the end of a job, which is visible in responses
 		f := fill(t, s)
 		from.data, from.external = s.Config.DataDir, s.URL
-		for _, name := range []string{"ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} { // what others would put there
+		for _, name := range []string{"ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} { // files that other tools create
 			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(from.data, name)), 0o700), os.WriteFile(filepath.Join(from.data, name), []byte(name), 0o600)); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func TestBackup(t *testing.T) {
 		if err := errors.Join(os.Rename(filepath.Join(from.data, "ci_templates"), templates), os.Symlink(templates, filepath.Join(from.data, "ci_templates"))); err != nil {
 			t.Fatal(err)
 		}
-		const cached = imageproxy.Prefix + "ab/cd" // a cache is left out
+		const cached = imageproxy.Prefix + "ab/cd" // caches are not in backups
 		if _, err := s.Blobs.Put(t.Context(), cached, strings.NewReader("x"), blob.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestBackup(t *testing.T) {
 			}
 		}
 		if n := stop(); n < 2 {
-			t.Errorf("written %d times meanwhile", n)
+			t.Errorf("only %d rounds of writes during the backup", n)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Error(info, err)
@@ -105,8 +106,8 @@ func TestBackup(t *testing.T) {
 		if out := ok(t, nil, "", "backup", "--verify", file); !strings.Contains(out, "is complete") {
 			t.Error(out)
 		}
-		if code, _, errOut := run(t, from.env(), "", "backup", file); code != 1 || !strings.Contains(errOut, "is there already") {
-			t.Errorf("over another: %d %s", code, errOut)
+		if code, _, errOut := run(t, from.env(), "", "backup", file); code != 1 || !strings.Contains(errOut, "already exists") {
+			t.Errorf("backup to an existing file: %d %s", code, errOut)
 		}
 		var want []string
 		for _, q := range f.questions {
@@ -118,7 +119,7 @@ func TestBackup(t *testing.T) {
 				t.Error(out)
 			}
 			if code, _, errOut := run(t, to.env(), "", "restore", file); code != 1 || !strings.Contains(errOut, "is not empty") {
-				t.Errorf("twice: %d %s", code, errOut)
+				t.Errorf("second restore: %d %s", code, errOut)
 			}
 			ok(t, to.env(), "", "doctor", "--repositories")
 			for _, name := range []string{"secret.key", "ssh/ssh_host_ed25519_key", "ci_templates/deep/Own.gitlab-ci.yml"} {
@@ -145,7 +146,7 @@ func TestBackup(t *testing.T) {
 			}
 			for _, table := range []string{"error_events", "alerts"} {
 				if got, want := countOf(t, there, table), countOf(t, s, table); got != want {
-					t.Errorf("%d rows of %s, not %d", got, table, want)
+					t.Errorf("%d rows of %s, want %d", got, table, want)
 				}
 			}
 			checkBusy(t, s, there, f.bob)
@@ -157,8 +158,8 @@ func TestBackup(t *testing.T) {
 	})
 }
 
-// answerOf is the body of a good answer, without the time of day and the last use of
-// tokens, which a test that takes minutes updates.
+// answerOf returns the body of a successful response, without the time and the last
+// use of tokens, which change during the test.
 func answerOf(t *testing.T, s *apptest.Server, q apptest.Call) string {
 	t.Helper()
 	a := s.Send(t, q)
@@ -191,8 +192,8 @@ func sameFile(t *testing.T, one, other string) {
 	}
 }
 
-// checkDataDir finds what nobody has thought of: whoever adds something to the
-// data directory decides here whether backups have it, and in app.dataFiles.
+// checkDataDir fails if the data directory has an entry that the test does not know.
+// Whoever adds one decides whether backups must include it; see app.dataFiles.
 func checkDataDir(t *testing.T, dir string) {
 	t.Helper()
 	inBackup := []string{"secret.key", "ssh", "ci_templates", "logs", "blobs", "repositories", "svc.db"}
@@ -203,14 +204,14 @@ func checkDataDir(t *testing.T, dir string) {
 	}
 	for _, e := range list {
 		if !slices.Contains(inBackup, e.Name()) && !slices.Contains(notInBackup, e.Name()) {
-			t.Errorf("does a backup need %s?", e.Name())
+			t.Errorf("unknown entry %s in the data directory: add it here, and to app.dataFiles if backups need it", e.Name())
 		}
 	}
 }
 
-// checkBusy checks that s, a copy of source, has what its database names, except
-// for files that were deleted while the backup ran: one that was uploaded after
-// the objects were copied and deleted before they were copied again is missing.
+// checkBusy checks that s, a restored copy of source, has all objects that its
+// database refers to, except attachments that were uploaded after the first listing
+// of objects and deleted before the second.
 func checkBusy(t *testing.T, source, s *apptest.Server, bob string) {
 	t.Helper()
 	var projects []struct {
@@ -239,13 +240,13 @@ func checkBusy(t *testing.T, source, s *apptest.Server, bob string) {
 	}
 }
 
-// TestRestoreRefuses: what is not whole, or does not fit, leaves nothing.
+// TestRestoreRefuses checks that a failed restore leaves no data behind.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	from := []string{"SVC_DATA_DIR=" + t.TempDir()}
 	good := filepath.Join(t.TempDir(), "good.tar")
 	if code, _, errOut := run(t, from, "", "backup", good); code != 1 || !strings.Contains(errOut, "has no instance") {
-		t.Errorf("a backup of nothing: %d %s", code, errOut)
+		t.Errorf("backup without an instance: %d %s", code, errOut)
 	}
 	ok(t, from, "", "admin", "create-user", "alice", "--email", "alice@example.org")
 	ok(t, from, "", "backup", good)
@@ -259,9 +260,9 @@ func TestRestoreRefuses(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"cut off":                  {text[:len(text)/2], "not whole"},
+		"truncated":                {text[:len(text)/2], "truncated"},
 		"damaged":                  {damaged, "damaged"},
-		"no backup":                {[]byte("hello"), "no backup"},
+		"no backup":                {[]byte("hello"), "not a backup"},
 		"a table that is not JSON": {changed(t, good, "database", "users.ndjson.gz", func(string) string { return "x" }), "users.ndjson.gz"},
 		"a row that refers nowhere": {changed(t, good, "database", "stars.ndjson.gz", func(text string) string {
 			return text + "[1,2,3]\n"
@@ -283,7 +284,7 @@ func TestRestoreRefuses(t *testing.T) {
 					t.Errorf("exit %d: %s", code, errOut)
 				}
 				if list, err := os.ReadDir(data); err == nil {
-					t.Errorf("something is left: %v", list)
+					t.Errorf("files were left behind: %v", list)
 				}
 				if src.URL != "" {
 					if err := src.Open(t).Empty(t.Context()); err != nil {
@@ -308,13 +309,14 @@ func TestRestoreRefuses(t *testing.T) {
 	})
 }
 
-// interruptRestore ends it in the middle: nothing is left.
+// interruptRestore cancels a restore at different steps and checks that no data is
+// left.
 func interruptRestore(t *testing.T, src dbtest.Source, good string) {
 	dir := t.TempDir()
 	cfg := config.Config{DataDir: filepath.Join(dir, "data"), DatabaseURL: config.SecretURL(src.URL), Storages: map[string]string{"default": filepath.Join(dir, "repositories")}}
 	moments := []string{"database: users", "database: access_tokens", "checking"}
 	if src.URL != "" {
-		moments = moments[:1] // the others are the same, and slow
+		moments = moments[:1] // the others are similar, and slow
 	}
 	for _, at := range moments {
 		ctx, stop := context.WithCancel(t.Context())
@@ -328,7 +330,7 @@ func interruptRestore(t *testing.T, src dbtest.Source, good string) {
 			t.Errorf("%s: %v", at, err)
 		}
 		if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
-			t.Errorf("%s: something is left: %v %v", at, list, err)
+			t.Errorf("%s: files were left behind: %v %v", at, list, err)
 		}
 		if src.URL != "" {
 			if err := src.Open(t).Empty(t.Context()); err != nil {
@@ -338,7 +340,7 @@ func interruptRestore(t *testing.T, src dbtest.Source, good string) {
 	}
 }
 
-// restoreIntoPlaces tries places where something is.
+// restoreIntoPlaces restores into directories that are not empty.
 func restoreIntoPlaces(t *testing.T, good string) {
 	data, second := t.TempDir(), t.TempDir()
 	env := []string{"SVC_DATA_DIR=" + data, "SVC_STORAGES=second=" + second}
@@ -349,7 +351,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 		}
 		return func() { os.Remove(name) }
 	}
-	// Directories may be there, as the roots of other disks.
+	// Directories may exist, for example as mount points of disks.
 	for _, dir := range []string{filepath.Join(data, "repositories", "lost+found"), filepath.Join(data, "lost+found")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -369,7 +371,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	if out := ok(t, env, "", "admin", "list-users"); !strings.Contains(out, "alice") {
 		t.Error(out)
 	}
-	// One that was cut off is not served.
+	// An interrupted restore must not be served.
 	remove := put(filepath.Join(data, "restore.incomplete"))
 	for _, args := range [][]string{{"admin", "list-users"}, {"restore", good}} {
 		if code, _, errOut := run(t, env, "", args...); code != 1 || !strings.Contains(errOut, "was interrupted") {
@@ -377,7 +379,7 @@ func restoreIntoPlaces(t *testing.T, good string) {
 		}
 	}
 	remove()
-	// Without the key it has to be there.
+	// The key must exist if the backup does not contain it.
 	keyless, elsewhere := filepath.Join(t.TempDir(), "keyless.tar"), t.TempDir()
 	ok(t, env, "", "backup", "--without-key", keyless)
 	env[0] = "SVC_DATA_DIR=" + elsewhere
@@ -393,14 +395,14 @@ func restoreIntoPlaces(t *testing.T, good string) {
 	}
 	ok(t, env, "", "restore", keyless)
 	ok(t, env, "", "doctor")
-	// To standard output goes the backup alone.
+	// Standard output has only the backup.
 	code, out, errOut := run(t, env, "", "backup", "-")
 	if code != 0 || !strings.HasPrefix(out, "svc-backup") || !strings.Contains(errOut, "The backup contains") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 }
 
-// changed is a backup with one entry more or, where change is given, with
+// changed returns a backup with an additional entry or, if change is not nil, with
 // another content of a table.
 func changed(t *testing.T, file, dir, name string, change func(string) string) []byte {
 	t.Helper()

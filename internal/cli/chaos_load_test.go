@@ -24,8 +24,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// gitRemote makes a git command that speaks to a project: the argument "URL" becomes
-// its address.
+// gitRemote returns a git command for a project; it replaces the argument "URL" by
+// the URL of the project.
 type gitRemote func(dir, project string, args ...string) *exec.Cmd
 
 func httpRemote(address string) gitRemote {
@@ -34,7 +34,7 @@ func httpRemote(address string) gitRemote {
 	}
 }
 
-// sshRemote speaks to the nodes in turn.
+// sshRemote returns a gitRemote that connects to the nodes in turn over SSH.
 func (b *chaosBalancer) sshRemote(t *testing.T) gitRemote {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
@@ -64,7 +64,7 @@ func (b *chaosBalancer) sshRemote(t *testing.T) gitRemote {
 		address := n.ssh
 		n.mu.Unlock()
 		cmd := gittest.Command(dir, withURL(args, "ssh://git@"+address+"/root/"+project+".git")...)
-		// A node that is frozen takes connections and does not answer.
+		// A frozen node accepts connections but sends nothing.
 		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"+
 			" -o LogLevel=ERROR -o ConnectTimeout=5 -o ServerAliveInterval=5 -o ServerAliveCountMax=2 -i "+key)
 		return cmd
@@ -81,7 +81,7 @@ func withURL(args []string, address string) []string {
 	return args
 }
 
-// firstCommit makes the branch main of a project.
+// firstCommit creates the branch main of a project.
 func firstCommit(t *testing.T, address string, project int64) {
 	t.Helper()
 	body := `{"branch":"main","commit_message":"first","actions":[{"action":"create","file_path":"first","content":"x"}]}`
@@ -90,7 +90,7 @@ func firstCommit(t *testing.T, address string, project int64) {
 	}
 }
 
-// merge makes branches with a commit each, and merges them.
+// merge creates branches with a commit each, and merges them.
 func (l *ledger) merge(ctx context.Context) {
 	for i := 0; l.goesOn(ctx); i++ {
 		branch, commit := l.branch(ctx, i)
@@ -106,7 +106,8 @@ func (l *ledger) merge(ctx context.Context) {
 				l.visible(ctx, fmt.Sprintf("/projects/%d/merge_requests/%d", l.merges, request.IID), `"state":"merged"`)
 				break
 			}
-			// Whatever is answered, the next turn sees what has become of it.
+			// The response is ignored: the next iteration reads the state of the
+			// merge request.
 			if request.IID != 0 {
 				ask(ctx, "PUT", fmt.Sprintf("%s/api/v4/projects/%d/merge_requests/%d/merge", *l.address.Load(), l.merges, request.IID), "{}")
 			}
@@ -114,7 +115,8 @@ func (l *ledger) merge(ctx context.Context) {
 	}
 }
 
-// branch makes a branch with a commit. One whose answer was lost is left alone.
+// branch creates a branch with a commit. If the response was lost, it creates
+// another branch.
 func (l *ledger) branch(ctx context.Context, number int) (name, commit string) {
 	for try := 0; l.goesOn(ctx); try++ {
 		name := fmt.Sprintf("m%d-%d", number, try)
@@ -138,8 +140,8 @@ type chaosRequest struct {
 	State string
 }
 
-// request returns the merge request of a branch, which it makes if there is none. A
-// number of 0 means that no one knows.
+// request returns the merge request of a branch, and creates it if necessary. The
+// IID is 0 if there was no response.
 func (l *ledger) request(ctx context.Context, branch string) chaosRequest {
 	at := fmt.Sprintf("%s/api/v4/projects/%d/merge_requests", *l.address.Load(), l.merges)
 	status, text := ask(ctx, "GET", at+"?source_branch="+url.QueryEscape(branch), "")
@@ -163,8 +165,8 @@ func (l *ledger) request(ctx context.Context, branch string) chaosRequest {
 	return chaosRequest{}
 }
 
-// clone clones the project of the pushes after every fifth of them, and finds what
-// was pushed before.
+// clone clones the project of the pushes after every fifth push, and checks that
+// earlier pushes are there.
 func (l *ledger) clone(ctx context.Context, dir string, remotes ...gitRemote) {
 	for known := 0; l.goesOn(ctx); waittest.Pause() {
 		l.mu.Lock()
@@ -189,13 +191,14 @@ func (l *ledger) clone(ctx context.Context, dir string, remotes ...gitRemote) {
 	}
 }
 
-// checkMerges finds each merge in the target branch, with one event.
+// checkMerges checks that the target branch has each merge, and that each merge has
+// one event.
 func (l *ledger) checkMerges(t *testing.T, address string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
 	gittest.Run(t, "", "clone", "-q", "--mirror", remote(address, "merges"), dir)
 	if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
-		t.Errorf("the repository is broken: %v: %s", err, out)
+		t.Errorf("the repository is damaged: %v: %s", err, out)
 	}
 	if len(l.merged) == 0 {
 		t.Error("nothing was merged")

@@ -30,22 +30,24 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestChaos runs three nodes behind a balancer while they are killed, frozen,
-// stopped and cut off from the database, under a load of pipelines, pushes by HTTP,
-// SSH and API, merges, clones and issues. A ledger has what was acknowledged: none of it may be lost or doubled, and
-// each node has it at once. SVC_TEST_FAULTS is the number of faults, SVC_TEST_SEED
-// repeats their order.
+// TestChaos runs three nodes behind a load balancer. They are killed, frozen,
+// stopped and disconnected from the database under a load of pipelines, pushes by
+// HTTP, SSH and API, merges, clones and issues. A ledger records all acknowledged
+// changes: none may be lost or duplicated, and each must be visible on all nodes
+// immediately. SVC_TEST_FAULTS is the number of faults, SVC_TEST_SEED repeats their
+// order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
-		if src.URL != "" { // SQLite has one node
+		if src.URL != "" { // SQLite supports one node only
 			chaos(t, src, "", nil)
 		}
 	})
 }
 
-// TestChaosBucket is TestChaos with repositories in an object store: the nodes have
-// no directory in common, lose their caches too, and sometimes cannot reach the store.
+// TestChaosBucket is TestChaos with repositories in an object store: the nodes share
+// no directory, and further faults are the loss of a cache and of the connection to
+// the store.
 func TestChaosBucket(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -56,8 +58,8 @@ func TestChaosBucket(t *testing.T) {
 	})
 }
 
-// chaos is the test. If there is a bucket, repositories are stored there, otherwise
-// in a directory of all nodes.
+// chaos runs the test. Repositories are in the bucket, or in a shared directory if
+// bucket is empty.
 func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) {
 	seed, faults := number("SVC_TEST_SEED", time.Now().UnixNano()), int(number("SVC_TEST_FAULTS", 12))
 	t.Logf("SVC_TEST_SEED=%d SVC_TEST_FAULTS=%d", seed, faults)
@@ -82,7 +84,8 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 	l := &ledger{crash: newCrash(src.Open(t)), balancer: b, pushed: map[string]string{}, merged: map[int]string{}}
 	l.more, l.live = true, true
 	l.lives(front.URL)
-	// The balancer gives up after some seconds, so the test itself asks a node.
+	// The load balancer times out after a few seconds, so prepare uses a node
+	// directly.
 	l.prepare(t, b.nodes[0].at())
 	l.pushes = makeProject(t, b.nodes[0].at(), "pushes")
 	l.issues = makeProject(t, b.nodes[0].at(), "issues")
@@ -98,7 +101,7 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 	for n := range 2 {
 		work := gittest.New(t)
 		blob := work.Object("blob", chaosCI)
-		noise := make([]byte, 100<<10) // more than a pack in the database has
+		noise := make([]byte, 100<<10) // larger than packs that are stored in the database
 		for i := range noise {
 			noise[i] = byte(b.random.Uint32())
 		}
@@ -119,7 +122,7 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 	l.progress(t, 60)
 	l.over()
 	makers.Wait()
-	l.drop(t) // what nodes that were killed had given to runners
+	l.drop(t) // jobs that killed nodes had assigned
 	l.drain(t, data)
 	stop()
 	busy.Wait()
@@ -146,10 +149,11 @@ func chaos(t *testing.T, src dbtest.Source, bucket string, line *blobtest.Line) 
 		l.asked, len(l.runs), len(l.pushed), len(l.merged), len(l.written), l.cloned, l.again.Load())
 }
 
-// chaosCI is the CI file of the commits that are pushed.
+// chaosCI is the CI/CD configuration of the pushed commits.
 const chaosCI = "check: {script: [x]}\n"
 
-// named adds the name by which the connections of the nodes are found.
+// named adds an application name to a database URL, by which the connections of the
+// nodes are found.
 func named(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -162,7 +166,7 @@ func named(t *testing.T, address string) string {
 	return u.String()
 }
 
-// chaosNode is a node that faults happen to.
+// chaosNode is a node that faults are injected into.
 type chaosNode struct {
 	mu      sync.Mutex
 	address string
@@ -175,7 +179,7 @@ type chaosNode struct {
 func (n *chaosNode) start(t *testing.T) {
 	t.Helper()
 	process := server(n.env)
-	addresses := startWith(t, process, "svc listens on ", "git over SSH listens on ")
+	addresses := startWith(t, process, "svc listens on ", "Git over SSH listens on ")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.address, n.ssh, n.process = addresses[0], addresses[1], process
@@ -195,13 +199,13 @@ func (n *chaosNode) signal(t *testing.T, s syscall.Signal) {
 }
 
 // chaosBalancer forwards requests to the nodes in turn. It does not check their
-// health: a client sees each fault, and sends its request again.
+// health, so that clients see each fault and have to retry.
 type chaosBalancer struct {
-	line   *blobtest.Line // to the object store that has the repositories; nil if they are in files
+	line   *blobtest.Line // connection to the object store of the repositories; nil if they are in a directory
 	nodes  []*chaosNode
 	random *rand.Rand
 	turn   atomic.Int64
-	done   []string // the faults
+	done   []string // the faults so far
 }
 
 func (b *chaosBalancer) proxy() http.Handler {
@@ -211,13 +215,13 @@ func (b *chaosBalancer) proxy() http.Handler {
 			r.SetURL(to)
 			r.SetXForwarded()
 		},
-		// A node that is frozen takes requests and does not answer.
+		// A frozen node accepts requests but does not respond.
 		Transport: &http.Transport{ResponseHeaderTimeout: 5 * time.Second, DisableKeepAlives: true},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 }
 
-// fault has one of the faults happen to a node, and be over.
+// fault injects a random fault into a node and waits until the node works again.
 func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 	t.Helper()
 	which := b.random.IntN(len(b.nodes))
@@ -238,7 +242,7 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 		children := childrenOf(n.process.Process.Pid)
 		n.signal(t, syscall.SIGKILL)
 		for _, pid := range children {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 		}
 		_ = n.process.Wait()
 		n.start(t)
@@ -258,14 +262,14 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 		}
 	case 5:
 		what = "without its cache"
-		if err := os.RemoveAll(filepath.Join(n.data, "git-cache")); err != nil && !errors.Is(err, syscall.ENOTEMPTY) { // the node fills it
+		if err := os.RemoveAll(filepath.Join(n.data, "git-cache")); err != nil && !errors.Is(err, syscall.ENOTEMPTY) { // the node may write to it concurrently
 			t.Fatal(err)
 		}
 	case 6:
 		what = "without its packs"
 		packs, _ := filepath.Glob(filepath.Join(n.data, "git-cache", "*", "*", "*", "*", "*", "objects", "pack"))
 		for _, dir := range packs {
-			_ = os.RemoveAll(dir) // the node fills it
+			_ = os.RemoveAll(dir) // the node may write to it concurrently
 		}
 	case 7:
 		what = "and all others without the object store"
@@ -276,7 +280,7 @@ func (b *chaosBalancer) fault(t *testing.T, l *ledger) {
 	b.done = append(b.done, fmt.Sprintf("node %d %s", which+1, what))
 }
 
-// copyKeys copies what nodes must have in common.
+// copyKeys copies the keys that nodes must share.
 func copyKeys(t *testing.T, from, to string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(from, "ssh", "*"))
@@ -294,7 +298,8 @@ func copyKeys(t *testing.T, from, to string) {
 	}
 }
 
-// checkBucket compares the bucket with the packs of all repositories, and checks those.
+// checkBucket runs the doctor command, which compares the bucket with the packs of
+// all repositories and checks the repositories.
 func checkBucket(t *testing.T, env []string) {
 	t.Helper()
 	out := ok(t, env, "", "doctor", "--repositories")
@@ -308,12 +313,12 @@ func checkBucket(t *testing.T, env []string) {
 	}
 }
 
-// childrenOf returns the processes that a process has started.
+// childrenOf returns the child processes of a process.
 func childrenOf(parent int) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range all {
 		text, _ := os.ReadFile(name)
-		_, rest, _ := strings.Cut(string(text), ") ") // behind the name of the program
+		_, rest, _ := strings.Cut(string(text), ") ") // after the name of the program
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
 				pids = append(pids, pid)
@@ -323,22 +328,23 @@ func childrenOf(parent int) (pids []int) {
 	return pids
 }
 
-// ledger has what the server has acknowledged.
+// ledger records the changes that the server has acknowledged.
 type ledger struct {
 	*crash
 	balancer               *chaosBalancer
-	pushes, issues, merges int64 // projects
+	pushes, issues, merges int64 // project IDs
 	again                  atomic.Int64
 
 	mu      sync.Mutex
 	pushed  map[string]string // commits by branch
-	written []string          // titles of issues
+	written []string          // titles of issues that were created
 	merged  map[int]string    // commits by number of the merge request
 	cloned  int
 	closed  bool
 }
 
-// progress waits for answers to runners, and keeps some pipelines open meanwhile.
+// progress waits for a number of responses to runners, while it keeps some pipelines
+// running.
 func (l *ledger) progress(t *testing.T, answers int64) {
 	t.Helper()
 	until := l.answers.Load() + answers
@@ -354,12 +360,12 @@ func (l *ledger) progress(t *testing.T, answers int64) {
 		l.want = max(l.want, ended+6)
 		l.makes.Unlock()
 		l.fleet.mu.Lock()
-		failed := len(l.faults) > 0 // a runner leaves its job then
+		failed := len(l.faults) > 0 // a runner may have given up a job
 		l.fleet.mu.Unlock()
 		return failed || l.answers.Load() >= until
 	})
 	if l.answers.Load() < until {
-		t.Fatal("the load has met with faults")
+		t.Fatal("the clients have recorded errors")
 	}
 }
 
@@ -379,8 +385,8 @@ func (l *ledger) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && !l.closed
 }
 
-// push pushes commits to branches of their own, each until it is acknowledged, while
-// earlier ones have their pipelines.
+// push pushes commits to separate branches and retries each push until it is
+// acknowledged, while pipelines of earlier pushes run.
 func (l *ledger) push(ctx context.Context, work, tree string, remote gitRemote, number int) {
 	for i := 0; l.goesOn(ctx); i++ {
 		branch := fmt.Sprintf("b%d-%d", number, i)
@@ -399,7 +405,8 @@ func (l *ledger) push(ctx context.Context, work, tree string, remote gitRemote, 
 				l.visible(ctx, fmt.Sprintf("/projects/%d/repository/branches/%s", l.pushes, branch), commit)
 				break
 			}
-			// A node that loses its cache meanwhile refuses a push for one reason or another.
+			// A node that loses its cache during a push may reject it for various
+			// reasons.
 			if l.balancer.line == nil && strings.Contains(string(out), "rejected") && !strings.Contains(string(out), "the server cannot take it now") {
 				l.fault("push %s: %s", branch, out)
 			}
@@ -431,8 +438,8 @@ func (l *ledger) write(ctx context.Context, number int) {
 	}
 }
 
-// visible reads what was just acknowledged from each node. One that a fault has
-// happened to does not answer.
+// visible checks that each node has a change that was just acknowledged. A node that
+// is down does not respond and is skipped.
 func (l *ledger) visible(ctx context.Context, path, want string) {
 	for i, n := range l.balancer.nodes {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -444,8 +451,8 @@ func (l *ledger) visible(ctx context.Context, path, want string) {
 	}
 }
 
-// drop ends the time that runners have to take a job which a node gave them: some
-// nodes were killed before their answer was sent.
+// drop expires the jobs that nodes had assigned to runners but that the runners
+// never received, because the node was killed.
 func (l *ledger) drop(t *testing.T) {
 	t.Helper()
 	err := l.db.Tx(t.Context(), func(tx *db.Tx) error {
@@ -457,11 +464,12 @@ func (l *ledger) drop(t *testing.T) {
 	}
 }
 
-// checkPushes finds each push in the repository, with one event and one pipeline.
+// checkPushes checks that the repository has each push, with one event and one
+// pipeline.
 func (l *ledger) checkPushes(t *testing.T, dir string) {
 	t.Helper()
 	if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
-		t.Errorf("the repository is broken: %v: %s", err, out)
+		t.Errorf("the repository is damaged: %v: %s", err, out)
 	}
 	for branch, commit := range l.pushed {
 		if got, err := gittest.Command(dir, "rev-parse", "refs/heads/"+branch).Output(); strings.TrimSpace(string(got)) != commit {
@@ -487,6 +495,6 @@ func (l *ledger) checkIssues(t *testing.T) {
 		}
 	}
 	if n := l.count(t, `SELECT count(*) FROM (SELECT iid FROM issues WHERE project_id = ? GROUP BY iid HAVING count(*) > 1) AS doubled`, l.issues); n != 0 {
-		t.Errorf("%d numbers of issues are used twice", n)
+		t.Errorf("%d issue IIDs are used twice", n)
 	}
 }

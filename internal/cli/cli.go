@@ -1,5 +1,5 @@
-// Package cli is the command line: it parses flags, calls the app and prints the
-// result.
+// Package cli is the command-line interface: it parses flags, calls the app and
+// prints the result.
 package cli
 
 import (
@@ -104,11 +104,11 @@ token once, unless SVC_ROOT_PASSWORD and SVC_ROOT_TOKEN are set.`,
 			}
 			fmt.Fprintf(c.out, "svc listens on http://%s (external address %s)\n", s.Addr(), s.Config.ExternalURL)
 			if addr := s.SSHAddr(); addr != "" {
-				fmt.Fprintf(c.out, "git over SSH listens on %s\n", addr)
+				fmt.Fprintf(c.out, "Git over SSH listens on %s\n", addr)
 			}
 			for _, addr := range []string{s.PagesAddr(), s.PagesTLSAddr()} {
 				if addr != "" {
-					fmt.Fprintf(c.out, "Pages listen on %s\n", addr)
+					fmt.Fprintf(c.out, "Pages listens on %s\n", addr)
 				}
 			}
 			a.Log.Info("start", "version", config.Version(), "revision", config.Revision(), "config", a.Config)
@@ -155,8 +155,8 @@ older release runs any more. With --post they run now.`,
 	return cmd
 }
 
-// migratePost runs post-deployment migrations if now is true, and names those that
-// have not run.
+// migratePost runs post-deployment migrations if now is true; otherwise it prints
+// those that have not run.
 func (c *command) migratePost(ctx context.Context, a *app.App, now bool) error {
 	s, err := a.DB.Schema(ctx)
 	if err != nil || len(s.Post) == 0 || s.Have > s.Know {
@@ -171,7 +171,7 @@ func (c *command) migratePost(ctx context.Context, a *app.App, now bool) error {
 		return err
 	}
 	if len(waiting) > 0 {
-		return fmt.Errorf("nodes of an older release run, which cannot run beside %s: upgrade or stop them", strings.Join(waiting, ", "))
+		return fmt.Errorf("nodes of an older release are running, which cannot run beside %s: upgrade or stop them", strings.Join(waiting, ", "))
 	}
 	fmt.Fprintf(c.out, "Post-deployment migrations were run: %s.\n", strings.Join(s.Post, ", "))
 	return nil
@@ -189,7 +189,8 @@ func (c *command) version() *cobra.Command {
 	}
 }
 
-// with loads the configuration and opens the app around a command.
+// with returns a command function that loads the configuration and opens the app for
+// run.
 func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		cfg, err := config.Load(cmd.Flags(), c.environ)
@@ -210,12 +211,12 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 	}
 }
 
-// forget removes the options from the environment of the process, so that jobs
-// and other child processes neither inherit secrets nor read them in /proc.
+// forget removes the options from the environment of the process, so that jobs and
+// other child processes do not inherit secrets and cannot read them in /proc.
 func forget(log *slog.Logger) {
 	names := config.EnvNames()
 	if err := wipe(names); err != nil {
-		log.Warn("Options stay readable in the environment of this process.", "error", err)
+		log.Warn("cannot overwrite the environment: options stay readable in /proc", "error", err)
 	}
 	for _, name := range names {
 		_ = os.Unsetenv(name) // fails only for invalid names

@@ -17,8 +17,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// run runs the program with a data directory and gives its exit code and what
-// it printed.
+// run runs the program with a data directory and returns its exit code and output.
 func run(t *testing.T, env []string, in string, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -134,8 +133,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestBesideServer changes things from the command line while a server runs:
-// it must not go on by what it remembers.
+// TestBesideServer changes data on the command line while a server runs; the server
+// must not use outdated caches.
 func TestBesideServer(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -150,7 +149,7 @@ func TestBesideServer(t *testing.T) {
 	})
 }
 
-// TestServeRefuses tells the operator what stands in the way.
+// TestServeRefuses checks the errors of a server that cannot start.
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))

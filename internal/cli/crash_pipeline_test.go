@@ -24,8 +24,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// crashCI has stages and needs, a job that is retried, one that may fail, and
-// artifacts that another job reads.
+// crashCI has stages and needs, a job that is retried, a job that is allowed to
+// fail, and artifacts that another job downloads.
 const crashCI = `
 stages: [build, test, deploy]
 compile: {stage: build, script: [x], artifacts: {paths: [out.txt]}}
@@ -35,7 +35,8 @@ flaky: {stage: test, script: [x], dependencies: [], retry: 1}
 deploy: {stage: deploy, script: [x], dependencies: [compile]}
 `
 
-// What becomes of the jobs, each try of them in the order of the names.
+// The expected ends of a pipeline: its status, and its jobs with all retries,
+// ordered by name.
 const (
 	goodEnd = "success | compile:success deploy:success flaky:failed flaky:success unit:success warn:failed"
 	badEnd  = "failed | compile:success deploy:skipped flaky:failed flaky:success unit:failed warn:failed"
@@ -44,13 +45,13 @@ const (
 const (
 	crashPipelines = 50
 	crashRunners   = 6
-	crashAnswers   = 35 // of a pipeline that goes through, about
+	crashAnswers   = 35 // approximate number of responses per successful pipeline
 )
 
-// TestKilledPipelines kills the server at random points of fifty pipelines
-// that runners work off meanwhile: every job ends in the right state with a
-// whole log, none is run twice, and nothing is left over. SVC_TEST_SEED
-// repeats a run as far as that goes, SVC_TEST_KILLS makes it longer.
+// TestKilledPipelines kills the server at random times while runners run fifty
+// pipelines. Every job must end in the right state with a complete log, no job may
+// run twice, and no data may be left over. SVC_TEST_SEED repeats the random choices
+// of a run, SVC_TEST_KILLS makes it longer.
 func TestKilledPipelines(t *testing.T) {
 	t.Parallel()
 	seed, kills := number("SVC_TEST_SEED", time.Now().UnixNano()), int(number("SVC_TEST_KILLS", 5))
@@ -76,10 +77,10 @@ func TestKilledPipelines(t *testing.T) {
 			makers.Go(func() { c.make(ctx, n) })
 		}
 		for kill := range kills {
-			// Anywhere in its share of the whole, whatever goes on there.
+			// A random time in this kill's share of all responses.
 			at := int64((float64(kill) + random.Float64()) * crashPipelines * crashAnswers / float64(kills))
-			waittest.For(t, "the answer to kill at", func() bool { return c.answers.Load() >= at || c.open(t) == 0 })
-			c.losing.Store(kill < kills-1) // what is lost is found again after the next
+			waittest.For(t, "the number of responses for the next kill", func() bool { return c.answers.Load() >= at || c.open(t) == 0 })
+			c.losing.Store(kill < kills-1) // lost jobs are expired after the next kill
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -95,10 +96,10 @@ func TestKilledPipelines(t *testing.T) {
 		c.check(t, address)
 		kept := c.count(t, `SELECT count(*) FROM job_artifacts`)
 		cut := filesBelow(t, filepath.Join(data, "blobs", "objects", "ci")) - kept
-		t.Logf("%d jobs of %d pipelines, %d answers, %d pieces of logs had come in unheard, %d files kept and %d without an owner",
+		t.Logf("%d jobs of %d pipelines, %d responses, %d log chunks resent although stored, %d files kept and %d orphaned",
 			len(c.runs), c.pipelines(t), c.answers.Load(), c.resent, kept, cut)
 		if listed := c.count(t, `SELECT count(*) FROM job_uploads`); cut > listed {
-			t.Errorf("%d files without an owner, but only %d are to be swept", cut, listed)
+			t.Errorf("%d orphaned files, but only %d will be deleted", cut, listed)
 		}
 		end(t, process)
 	})
@@ -121,26 +122,26 @@ func end(t *testing.T, process *exec.Cmd) {
 	}
 }
 
-// crash is a project whose pipelines are made, and worked off by the fleet.
+// crash is a project whose pipelines are created by the test and run by the fleet.
 type crash struct {
 	*fleet
 	db        *db.DB
 	projectID int64
-	project   string // path of the API
+	project   string // API path of the project
 
 	makes sync.Mutex
-	made  map[string]bool // branches that were acknowledged; whether they have been
+	made  map[string]bool // branches by name; whether the push was acknowledged
 	asked int
-	want  int  // pipelines
-	more  bool // of them are wanted later
-	live  bool // logs may stay live, which takes two minutes
+	want  int  // number of pipelines to create
+	more  bool // want will be increased
+	live  bool // do not wait until logs are packed, which takes two minutes
 }
 
 func newCrash(d *db.DB) *crash {
 	return &crash{fleet: &fleet{runs: map[int64]*jobRun{}, first: map[int64]int64{}}, db: d, made: map[string]bool{}}
 }
 
-// prepare makes the project, its CI file and the runner.
+// prepare creates the project, its CI/CD configuration and the runner.
 func (c *crash) prepare(t *testing.T, address string) {
 	t.Helper()
 	c.projectID = makeProject(t, address, "busy")
@@ -163,7 +164,8 @@ func (c *crash) prepare(t *testing.T, address string) {
 	c.token = made.Token
 }
 
-// next reports whether another pipeline is wanted, and waits while it is not yet.
+// next waits until another pipeline is wanted. It reports false when no more are
+// wanted.
 func (c *crash) next(ctx context.Context) bool {
 	for ; ctx.Err() == nil; waittest.Pause() {
 		c.makes.Lock()
@@ -179,8 +181,8 @@ func (c *crash) next(ctx context.Context) bool {
 	return false
 }
 
-// make has pipelines made, four by asking for one and the fifth by a push,
-// until as many as wanted were acknowledged. One in three is to fail.
+// make creates pipelines, four of five with the API and the fifth with a push, until
+// the wanted number is acknowledged. One in three pipelines fails.
 func (c *crash) make(ctx context.Context, number int) {
 	for i := 0; c.next(ctx); i++ {
 		for try := 0; ctx.Err() == nil; try++ {
@@ -207,8 +209,8 @@ func (c *crash) make(ctx context.Context, number int) {
 	}
 }
 
-// letPass lets the server have been away for minutes: what it gave to runners
-// whose answer was lost is overdue then, and other nodes believe it dead.
+// letPass simulates that the server was down for five minutes: assignments whose
+// response was lost have expired, and nodes consider it dead.
 func (c *crash) letPass(t *testing.T) {
 	t.Helper()
 	const away = 5 * time.Minute
@@ -229,7 +231,7 @@ func (c *crash) letPass(t *testing.T) {
 	}
 }
 
-// open counts the pipelines that go on, or are still to be made.
+// open counts the pipelines that are running or have yet to be created.
 func (c *crash) open(t *testing.T) int {
 	t.Helper()
 	c.makes.Lock()
@@ -249,20 +251,20 @@ func (c *crash) count(t *testing.T, query string, args ...any) int {
 	return n
 }
 
-// drain waits until all is done: pipelines, work of the queue, live logs. One
-// may make another, so that all must be none at once.
+// drain waits until no pipelines, background jobs and live logs are left at the same
+// time, because each may create another.
 func (c *crash) drain(t *testing.T, data string) {
 	t.Helper()
-	// PostgreSQL may commit what a dead server had sent after letPass: then a
-	// claim lasts its real two minutes.
+	// PostgreSQL may commit a transaction of a dead server after letPass. The claim
+	// of that transaction then expires after two minutes.
 	var left map[string]int
 	defer func() {
 		if len(left) > 0 {
-			t.Logf("it does not come to an end: %v are left", left)
+			t.Logf("not finished: %v", left)
 			c.state(t)
 		}
 	}()
-	waittest.For(t, "the end of all pipelines, work and live logs", func() bool {
+	waittest.For(t, "all pipelines, background jobs and live logs end", func() bool {
 		c.interrupt(t)
 		left = map[string]int{
 			"pipelines that go on": c.open(t),
@@ -282,11 +284,11 @@ func (c *crash) drain(t *testing.T, data string) {
 	})
 }
 
-// state logs what goes on, of a test that does not end.
+// state logs unfinished background jobs and pipelines, for a test that does not end.
 func (c *crash) state(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
-	t.Logf("faults of runners: %q", c.faults)
+	t.Logf("errors of runners: %q", c.faults)
 	c.mu.Unlock()
 	work, err := db.All(context.WithoutCancel(t.Context()), c.db, func(s db.Scanner) (text string, err error) {
 		var kind, state, args string
@@ -307,9 +309,9 @@ func (c *crash) state(t *testing.T) {
 	t.Logf("pipelines at %d: %q, %v", time.Now().UnixMicro(), jobs, err)
 }
 
-// interrupt has ten minutes pass for the pushes that were begun more than a minute
-// ago: their clients are gone. If no ref has moved, nothing is missing, and nodes wait
-// so long before they drop them.
+// interrupt makes pushes that were started more than a minute ago ten minutes older.
+// Their clients are gone, and if no ref has moved, nodes wait that long before they
+// drop them.
 func (c *crash) interrupt(t *testing.T) {
 	t.Helper()
 	err := c.db.Tx(t.Context(), func(tx *db.Tx) error {
@@ -338,7 +340,7 @@ func filesBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// check compares everything with what it should have become.
+// check compares the results of all pipelines with the expected ones.
 func (c *crash) check(t *testing.T, address string) {
 	t.Helper()
 	for _, fault := range c.faults {
@@ -365,11 +367,11 @@ func (c *crash) check(t *testing.T, address string) {
 	}
 	for branch := range c.made {
 		if branch != "" && refs[branch] != 1 {
-			t.Errorf("%d pipelines were made of the push to %s", refs[branch], branch)
+			t.Errorf("%d pipelines were created for the push to %s", refs[branch], branch)
 		}
 	}
 	if refs["main"] < c.want*4/5 {
-		t.Errorf("%d pipelines of main", refs["main"])
+		t.Errorf("%d pipelines for main", refs["main"])
 	}
 	known := make([]int64, 0, len(rows))
 	for _, r := range rows {
@@ -377,7 +379,7 @@ func (c *crash) check(t *testing.T, address string) {
 	}
 	for id, run := range c.runs {
 		if run.project == c.projectID && !slices.Contains(known, id) {
-			t.Errorf("job %d %s is not there any more", id, run.name)
+			t.Errorf("job %d %s does not exist any more", id, run.name)
 		}
 	}
 }
@@ -392,18 +394,19 @@ func scanCrashed(s db.Scanner) (r crashed, err error) {
 	return r, err
 }
 
-// checkJob compares a job and its log with what its runner was told.
+// checkJob compares a job and its log with what the server acknowledged to its
+// runner.
 func (c *crash) checkJob(t *testing.T, address string, r crashed) {
 	t.Helper()
 	run := c.runs[r.job]
 	if r.state == "skipped" {
 		if run != nil {
-			t.Errorf("job %d %s was run and is skipped", r.job, r.name)
+			t.Errorf("job %d %s was run but has the status skipped", r.job, r.name)
 		}
 		return
 	}
 	if run == nil || run.state != r.state {
-		t.Errorf("job %d %s is %s, but its runner knows %+v", r.job, r.name, r.state, run)
+		t.Errorf("job %d %s is %s, but its runner has recorded %+v", r.job, r.name, r.state, run)
 		return
 	}
 	at := fmt.Sprintf("%s/api/v4%s/jobs/%d", address, c.project, r.job)

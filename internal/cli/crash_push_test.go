@@ -21,8 +21,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// pushes is what the pushers did: each to its own branch, so that every push
-// can be told apart from the others.
+// pushes records the pushes. Each is to a separate branch, so that its result can be
+// identified.
 type pushes struct {
 	tried        atomic.Int64
 	mu           sync.Mutex
@@ -30,13 +30,13 @@ type pushes struct {
 	unknown      map[string]string
 }
 
-// push pushes until the server is gone.
+// push pushes until the server is killed.
 func (p *pushes) push(ctx context.Context, work, tree, remote, project, name string) {
 	for i := 0; ctx.Err() == nil; i++ {
 		branch := fmt.Sprintf("%s-%d", name, i)
 		made, err := gittest.Command(work, "commit-tree", "-m", branch, tree).Output()
 		if err != nil {
-			return // the test does not get as far as it wants, and fails
+			return // the test then times out
 		}
 		commit := strings.TrimSpace(string(made))
 		p.tried.Add(1)
@@ -54,9 +54,9 @@ func (p *pushes) push(ctx context.Context, work, tree, remote, project, name str
 	}
 }
 
-// TestKilledPushes kills the server during a hundred pushes, alone or with its
-// git processes: what was acknowledged is there and recorded once, the
-// repositories are whole, and nothing stands in the way of later pushes.
+// TestKilledPushes kills the server during a hundred pushes, with or without its git
+// processes. Acknowledged pushes must exist and be recorded once, the repositories
+// must not be damaged, and later pushes must succeed.
 func TestKilledPushes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -87,7 +87,7 @@ func TestKilledPushes(t *testing.T) {
 					p.push(ctx, work, tree, remote(address, project), project, fmt.Sprintf("r%d-w%d", round, w))
 				})
 			}
-			// In the middle of things, wherever that is on this machine.
+			// Kill the server while pushes are running.
 			waittest.For(t, "enough pushes are tried", func() bool { return p.tried.Load() >= int64((round+1)*total/rounds) })
 			if err := process.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -99,7 +99,7 @@ func TestKilledPushes(t *testing.T) {
 			cancel()
 			pushers.Wait()
 		}
-		t.Logf("%d pushes acknowledged, %d cut off", len(p.acknowledged), len(p.unknown))
+		t.Logf("%d pushes acknowledged, %d interrupted", len(p.acknowledged), len(p.unknown))
 
 		address, process := serve(t, env)
 		d := source(src, env).Open(t)
@@ -107,7 +107,7 @@ func TestKilledPushes(t *testing.T) {
 		for name, id := range projects {
 			dir := filepath.Join(data, "repositories", "projects", fmt.Sprintf("%02x", id%256), fmt.Sprintf("%d.git", id))
 			if out, err := gittest.Command(dir, "fsck", "--full", "--strict").CombinedOutput(); err != nil {
-				t.Errorf("%s is broken: %v: %s", name, err, out)
+				t.Errorf("%s is damaged: %v: %s", name, err, out)
 			}
 			for line := range strings.Lines(gittest.Run(t, dir, "for-each-ref", "--format=%(refname:short) %(objectname)")) {
 				branch, commit, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -136,7 +136,7 @@ func TestKilledPushes(t *testing.T) {
 		}
 		for key, commit := range p.acknowledged {
 			if there[key] != commit {
-				t.Errorf("%s was acknowledged with %s and is at %q", key, commit, there[key])
+				t.Errorf("%s was acknowledged at %s but is at %q", key, commit, there[key])
 			}
 			if recorded[key] != 1 {
 				t.Errorf("%s is recorded %d times", key, recorded[key])
@@ -145,20 +145,21 @@ func TestKilledPushes(t *testing.T) {
 		for key, commit := range p.unknown {
 			switch {
 			case there[key] != "" && there[key] != commit:
-				t.Errorf("%s was to be %s and is at %s", key, commit, there[key])
+				t.Errorf("%s was pushed to %s but is at %s", key, commit, there[key])
 			case recorded[key] > 1, recorded[key] == 1 && there[key] == "":
-				t.Errorf("%s, which was cut off, is recorded %d times, and is at %q", key, recorded[key], there[key])
-			// Beside other nodes it is settled later, when no one can still be about to.
+				t.Errorf("%s, whose push was interrupted, is recorded %d times and is at %q", key, recorded[key], there[key])
+			// With several nodes, a push is recorded later, when no other node can
+			// be running it.
 			case src.URL == "" && there[key] != "" && recorded[key] != 1:
 				t.Errorf("%s has moved and is recorded %d times", key, recorded[key])
 			}
 		}
-		// What was cut off can be pushed again.
+		// Interrupted pushes can be repeated.
 		if src.URL == "" {
 			for _, key := range slices.Sorted(maps.Keys(p.unknown)) {
 				project, branch, _ := strings.Cut(key, " ")
 				if out, err := gittest.Command(workOf(works, branch), "push", "-q", "--force", remote(address, project), p.unknown[key]+":refs/heads/"+branch).CombinedOutput(); err != nil {
-					t.Errorf("push %s anew: %v: %s", key, err, out)
+					t.Errorf("repeat the push of %s: %v: %s", key, err, out)
 				}
 			}
 		}
@@ -175,7 +176,7 @@ func remote(address, project string) string {
 	return strings.Replace(address, "http://", "http://root:"+crashToken+"@", 1) + "/root/" + project + ".git"
 }
 
-// workOf is the repository that a branch was pushed from.
+// workOf returns the work tree that a branch was pushed from.
 func workOf(works []string, branch string) string {
 	_, number, _ := strings.Cut(branch, "-w")
 	number, _, _ = strings.Cut(number, "-")
@@ -193,8 +194,8 @@ func makeProject(t *testing.T, address, name string) int64 {
 	return made.ID
 }
 
-// killIn kills the processes that work in a directory, as a system does that
-// stops a service with all it has started.
+// killIn kills the processes whose working directory is below a directory, as a
+// service manager does when it stops a service.
 func killIn(dir string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, cwd := range all {

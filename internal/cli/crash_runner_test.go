@@ -20,31 +20,31 @@ import (
 	"svc/internal/waittest"
 )
 
-// fleet is runners that go on over the deaths of the server, as the public
-// runner does, and that write down whatever it has acknowledged.
+// fleet is a group of runners that keep running when the server is killed, like the
+// public runner, and that record what the server has acknowledged.
 type fleet struct {
-	address atomic.Pointer[string] // of the server that lives
+	address atomic.Pointer[string] // of the running server
 	token   string
 	answers atomic.Int64
-	losing  atomic.Bool // some answers that hand out a job
+	losing  atomic.Bool // lose some responses that assign a job
 
 	mu     sync.Mutex
 	runs   map[int64]*jobRun
-	first  map[int64]int64 // the first try of the job "flaky", by pipeline
+	first  map[int64]int64 // first run of the job "flaky", by pipeline
 	faults []string
-	resent int // pieces of logs that had come in, though no one said so
+	resent int // log chunks that were stored although the response was lost
 }
 
-// jobRun is what is known of a job.
+// jobRun is what the server has acknowledged about a job.
 type jobRun struct {
 	project  int64
 	pipeline int64
 	name     string
-	state    string // that was acknowledged last: "", running, success or failed
+	state    string // last acknowledged state: "", running, success or failed
 	log      string
 }
 
-// lease is a job as a runner gets it.
+// lease is a job as returned to a runner.
 type lease struct {
 	ID      int64
 	Token   string
@@ -62,7 +62,7 @@ type lease struct {
 
 var errLeft = errors.New("the job is not the runner's any more")
 
-// lives returns where the server is now.
+// lives sets the address of the running server.
 func (f *fleet) lives(address string) { f.address.Store(&address) }
 
 func (f *fleet) fault(format string, args ...any) {
@@ -71,8 +71,8 @@ func (f *fleet) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// send sends a request until it is answered by a server that lives. Now and
-// then the answer is lost on the way, and it is sent again.
+// send sends a request until a running server responds. Some responses are lost, and
+// the request is sent again.
 func (f *fleet) send(ctx context.Context, method, path, token, kind, span string, body []byte) (*http.Response, []byte, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -109,12 +109,12 @@ func (f *fleet) once(ctx context.Context, method, path, token, kind, span string
 	return res, text, err
 }
 
-// work asks for jobs and runs them until the test is over.
+// work requests jobs and runs them until the test ends.
 func (f *fleet) work(ctx context.Context, number int) {
 	request := fmt.Appendf(nil, `{"token":%q,"system_id":"s_%d","info":{"features":{"two_phase_job_commit":true,"trace_checksum":true}}}`, f.token, number)
 	for ctx.Err() == nil {
-		// What was given while the connection broke is not ours: we know
-		// nothing of it, and the server must give it to another one.
+		// If the connection breaks, the runner does not know whether it got a job.
+		// The server must assign that job again.
 		res, text, err := f.once(ctx, "POST", "/jobs/request", "", "application/json", "", request)
 		if err != nil || res.StatusCode != http.StatusCreated {
 			if err == nil && res.StatusCode != http.StatusNoContent && res.StatusCode < 500 {
@@ -137,7 +137,7 @@ func (f *fleet) work(ctx context.Context, number int) {
 	}
 }
 
-// run runs a job from its beginning to its end.
+// run runs a job.
 func (f *fleet) run(ctx context.Context, l *lease) error {
 	run := f.given(l)
 	if err := f.update(ctx, l, `{"state":"running"}`); err != nil {
@@ -173,7 +173,7 @@ func (f *fleet) run(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// given notes that a runner has a job. No one else may have begun it.
+// given records that a runner has a job. No other runner may have started it.
 func (f *fleet) given(l *lease) *jobRun {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *fleet) reached(l *lease, run *jobRun, state string) {
 	run.state = state
 }
 
-// fails returns how a job is to end.
+// fails reports whether a job must fail.
 func (f *fleet) fails(l *lease) bool {
 	switch l.JobInfo.Name {
 	case "warn":
@@ -219,7 +219,7 @@ func (f *fleet) fails(l *lease) bool {
 	return false
 }
 
-// logOf is what a job writes: the same no matter who runs it, and unlike all others.
+// logOf returns the log of a job, which depends only on its ID.
 func logOf(id int64) string {
 	random := rand.New(rand.NewPCG(uint64(id), 1))
 	var b strings.Builder
@@ -229,7 +229,7 @@ func logOf(id int64) string {
 	return b.String()
 }
 
-// update tells the server of the state of a job.
+// update sets the state of a job on the server.
 func (f *fleet) update(ctx context.Context, l *lease, body string) error {
 	res, text, err := f.send(ctx, "PUT", fmt.Sprintf("/jobs/%d", l.ID), l.Token, "application/json", "", []byte(body))
 	switch {
@@ -238,13 +238,13 @@ func (f *fleet) update(ctx context.Context, l *lease, body string) error {
 	case res.StatusCode == http.StatusOK:
 		return nil
 	case res.StatusCode == http.StatusForbidden && strings.Contains(body, `"running"`):
-		return errLeft // it took us so long to begin that it was given back
+		return errLeft // the job was started too late, so the server has requeued it
 	}
 	return fmt.Errorf("update %s: %d %s", body, res.StatusCode, text)
 }
 
-// append sends the log up to a place. What the server says that it has, it
-// must have from then on.
+// append sends the log up to an offset. Once the server has acknowledged a part of
+// the log, it must keep it.
 func (f *fleet) append(ctx context.Context, l *lease, log string, at, to int) error {
 	known := at
 	for at < to {
@@ -265,7 +265,7 @@ func (f *fleet) append(ctx context.Context, l *lease, log string, at, to int) er
 		case has < known || has > at+len(piece):
 			return fmt.Errorf("append %s: the server has %d bytes, and had %d", span, has, known)
 		case res.StatusCode == http.StatusAccepted && has != at+len(piece):
-			return fmt.Errorf("append %s: the server says it has %d bytes", span, has)
+			return fmt.Errorf("append %s: the server has acknowledged %d bytes", span, has)
 		case res.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 			f.mu.Lock()
 			f.resent++
@@ -305,7 +305,7 @@ func (f *fleet) upload(ctx context.Context, l *lease) error {
 
 func artifactOf(id int64) string { return fmt.Sprintf("made by job %d", id) }
 
-// download reads the artifacts that a job depends on.
+// download reads the artifacts of the dependencies of a job.
 func (f *fleet) download(ctx context.Context, id int64, token string) error {
 	res, text, err := f.send(ctx, "GET", fmt.Sprintf("/jobs/%d/artifacts", id), token, "", "", nil)
 	if err != nil {
@@ -324,7 +324,7 @@ func (f *fleet) download(ctx context.Context, id int64, token string) error {
 	}
 	defer in.Close()
 	if got, err := io.ReadAll(in); err != nil || string(got) != artifactOf(id) {
-		return fmt.Errorf("artifacts of job %d hold %q: %w", id, got, err)
+		return fmt.Errorf("artifacts of job %d contain %q: %w", id, got, err)
 	}
 	return nil
 }

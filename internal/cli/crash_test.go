@@ -18,8 +18,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestMain lets the test start itself as the server, so that it has a process
-// to kill.
+// TestMain runs the test binary as the server if it is started as such, so that
+// tests have a process to kill.
 func TestMain(m *testing.M) {
 	if os.Getenv("SVC_TEST_SERVE") != "" {
 		os.Exit(cli.MainWith(quickly(), []string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 const crashToken = "svcpat-token-of-the-crash-test"
 
-// server is a server on the data.
+// server returns the command of a server with an environment.
 func server(env []string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append([]string{"SVC_SSH_ADDR=off"}, env...)
@@ -37,19 +37,20 @@ func server(env []string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts a server on the data and gives its address.
+// serve starts a server and returns its address.
 func serve(t *testing.T, env []string) (address string, process *exec.Cmd) {
 	t.Helper()
 	return serveWith(t, server(env))
 }
 
-// serveWith starts a server and gives its address.
+// serveWith starts the command of a server and returns its address.
 func serveWith(t *testing.T, cmd *exec.Cmd) (address string, process *exec.Cmd) {
 	t.Helper()
 	return startWith(t, cmd, "svc listens on ")[0], cmd
 }
 
-// startWith starts a server and returns the addresses that it prints after the texts.
+// startWith starts a server and returns the addresses that it prints after each of
+// the texts.
 func startWith(t *testing.T, cmd *exec.Cmd, texts ...string) (addresses []string) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -61,7 +62,7 @@ func startWith(t *testing.T, cmd *exec.Cmd, texts ...string) (addresses []string
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // of a test that failed; all others have ended it
+	t.Cleanup(func() { // for failed tests; others have stopped it
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
@@ -80,7 +81,7 @@ func startWith(t *testing.T, cmd *exec.Cmd, texts ...string) (addresses []string
 	return nil
 }
 
-// ask sends a request as root; a status of 0 means that no answer came.
+// ask sends a request as root; a status of 0 means that there was no response.
 func ask(ctx context.Context, method, address, body string) (status int, answer string) {
 	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
@@ -100,9 +101,9 @@ func ask(ctx context.Context, method, address, body string) (status int, answer 
 	return res.StatusCode, string(text)
 }
 
-// TestKilled kills the server while users are made and deleted: what was
-// answered with success is there after the next start, and the background
-// work of what was deleted is done.
+// TestKilled kills the server while users are created and deleted. After the next
+// start, acknowledged changes must exist, and the background jobs of deletions must
+// finish.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -144,8 +145,8 @@ func TestKilled(t *testing.T) {
 					}
 				})
 			}
-			// In the middle of things, wherever that is on this machine.
-			waittest.For(t, "enough users are made", func() bool {
+			// Kill the server while requests are running.
+			waittest.For(t, "enough users are created", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
 				return len(made) >= (round+1)*4
@@ -157,11 +158,11 @@ func TestKilled(t *testing.T) {
 			cancel()
 			writers.Wait()
 		}
-		t.Logf("%d users made, %d of them deleted", len(made), len(deleted))
+		t.Logf("%d users created, %d of them deleted", len(made), len(deleted))
 		address, process := serve(t, env)
 		for id := range made {
 			if unknown[id] {
-				continue // the server was killed before it answered
+				continue // the server was killed before it responded
 			}
 			want := http.StatusOK
 			if deleted[id] {
@@ -172,7 +173,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		d := source(src, env).Open(t)
-		waittest.For(t, "all deletions are finished", func() bool { // another node is believed dead after some pulses
+		waittest.For(t, "all deletions are finished", func() bool { // another node is considered dead after some missing heartbeats
 			var left int
 			if err := d.QueryRowContext(t.Context(), `SELECT count(*) FROM users WHERE deleted_at IS NOT NULL`).Scan(&left); err != nil {
 				t.Fatal(err)
@@ -188,7 +189,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// source is the database that the server used.
+// source returns the database of a server.
 func source(src dbtest.Source, env []string) dbtest.Source {
 	if src.URL != "" {
 		return src

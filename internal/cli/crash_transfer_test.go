@@ -15,9 +15,9 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestKilledTransfer kills the server in an export, and in an import of what the
-// next one exported: both are done after the next start, whole, and nothing of
-// the first try is left.
+// TestKilledTransfer kills the server during an export, and during an import of an
+// export file. Both must complete after the next start, and no data of the first
+// attempt may be left.
 func TestKilledTransfer(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -39,7 +39,7 @@ func TestKilledTransfer(t *testing.T) {
 		k.until("the export is ready", `SELECT count(*) FROM group_exports WHERE state = 'finished'`, 1)
 		status, file := ask(t.Context(), "GET", fmt.Sprintf("%s/api/v4/groups/%d/export/download", k.address, g.ID), "")
 		if status != http.StatusOK {
-			t.Fatalf("the download: %d %.200s", status, file)
+			t.Fatalf("download: %d %.200s", status, file)
 		}
 
 		k.imports(file, "copy")
@@ -57,13 +57,13 @@ func TestKilledTransfer(t *testing.T) {
 				t.Errorf("%s: %d, want %d", want.what, n, want.n)
 			}
 		}
-		// What the first try made goes in the background.
-		k.until("labels nobody sees are gone", fmt.Sprintf(`SELECT CASE WHEN count(*) = %d THEN 1 ELSE 0 END FROM labels`, 2*rows), 1)
+		// The data of the first attempt is deleted in the background.
+		k.until("labels of the first attempt are deleted", fmt.Sprintf(`SELECT CASE WHEN count(*) = %d THEN 1 ELSE 0 END FROM labels`, 2*rows), 1)
 		end(t, k.process)
 	})
 }
 
-// mortal is a server that is killed now and then.
+// mortal is a server that the test kills.
 type mortal struct {
 	t       *testing.T
 	env     []string
@@ -72,7 +72,7 @@ type mortal struct {
 	db      *db.DB
 }
 
-// again kills the server and starts another one on the same data.
+// again kills the server and starts it again with the same data.
 func (k *mortal) again() {
 	k.t.Helper()
 	if err := k.process.Process.Kill(); err != nil {
@@ -104,13 +104,13 @@ func (k *mortal) count(query string) (n int) {
 	return n
 }
 
-// until waits for a query to count at least so much.
+// until waits until a query returns at least n.
 func (k *mortal) until(what, query string, n int) {
 	k.t.Helper()
 	waittest.For(k.t, what, func() bool { return k.count(query) >= n })
 }
 
-// imports sends a file to be made a group of.
+// imports uploads an export file to create a group.
 func (k *mortal) imports(file, path string) {
 	k.t.Helper()
 	var body bytes.Buffer
@@ -135,6 +135,6 @@ func (k *mortal) imports(file, path string) {
 	}
 	defer res.Body.Close()
 	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusAccepted {
-		k.t.Fatalf("the import: %d %s", res.StatusCode, text)
+		k.t.Fatalf("import: %d %s", res.StatusCode, text)
 	}
 }

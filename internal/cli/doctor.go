@@ -40,7 +40,7 @@ repositories. The server may be running.`,
 			for finding := range a.Examine(cmd.Context()) {
 				show(finding)
 			}
-			if repositories && failed == 0 { // without a database there is no list of them
+			if repositories && failed == 0 { // the list of repositories is in the database
 				for finding := range a.ExamineBuckets(cmd.Context()) {
 					show(finding)
 				}

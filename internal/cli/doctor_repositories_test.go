@@ -11,7 +11,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestDoctorRepositories breaks one repository of three: the doctor names it.
+// TestDoctorRepositories damages one of three repositories and checks that the
+// doctor command reports it.
 func TestDoctorRepositories(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -41,7 +42,7 @@ func TestDoctorRepositories(t *testing.T) {
 		if code != 1 || !strings.Contains(out, fmt.Sprintf("FAIL  repository   alice/broken (project %d): ", id)) || !strings.Contains(out, "2 of 3 are whole") {
 			t.Errorf("exit %d:\n%s%s", code, out, errOut)
 		}
-		// It is not looked for unless it is asked for.
+		// Repositories are checked only with --repositories.
 		ok(t, env, "", "doctor")
 	})
 }

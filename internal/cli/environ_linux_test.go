@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestServerForgetsOptions reads the environment of a running server as a job of
-// the built-in runner would: its secrets are not there, no matter who asks.
+// TestServerForgetsOptions reads the environment of a running server like a job of
+// the built-in runner could, also as root. It must not contain secrets.
 func TestServerForgetsOptions(t *testing.T) {
 	t.Parallel()
 	_, process := serve(t, []string{"SVC_DATA_DIR=" + t.TempDir(), "SVC_ROOT_PASSWORD=the password of root"})
@@ -20,7 +20,7 @@ func TestServerForgetsOptions(t *testing.T) {
 	}()
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", process.Process.Pid))
 	if errors.Is(err, fs.ErrPermission) {
-		return // only root reads the environment of a server
+		return // only root can read the environment of a server
 	}
 	if err != nil {
 		t.Fatal(err)

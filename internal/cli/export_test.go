@@ -1,4 +1,4 @@
 package cli
 
-// MainWith is Main in a world that a test has changed.
+// MainWith is Main with replaced external dependencies.
 var MainWith = mainWith

@@ -105,7 +105,7 @@ func (c *command) runImport(cmd *cobra.Command, o imports) error {
 	return c.followImport(cmd.Context(), s, o, source, token)
 }
 
-// noRedirect refuses redirects, which would send both tokens to another address.
+// noRedirect rejects redirects, which would send both tokens to another address.
 func noRedirect(to *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("the server redirects to %s: use that address", to.URL.Host)
 }
@@ -195,12 +195,12 @@ func (a *apiClient) do(ctx context.Context, method, path string, body, to any) e
 		return err
 	}
 	if answer.StatusCode >= 300 {
-		return fmt.Errorf("the server answered with HTTP %d: %.1000s", answer.StatusCode, text)
+		return fmt.Errorf("the server responded with HTTP %d: %.1000s", answer.StatusCode, text)
 	}
 	return json.Unmarshal(text, to)
 }
 
-// importedEntity is a group or project of an import, as the API shows it.
+// importedEntity is a group or project of an import, as returned by the API.
 type importedEntity struct {
 	ID          int64           `json:"id"`
 	Status      string          `json:"status"`
@@ -285,7 +285,8 @@ func (a *apiClient) entities(ctx context.Context, id int64) (all []importedEntit
 	}
 }
 
-// failures completes the lists of failures of entities.
+// failures completes the lists of failures of entities, of which the API returns
+// only the first ones.
 func (a *apiClient) failures(ctx context.Context, id int64, list []importedEntity) error {
 	for i := range list {
 		e := &list[i]
@@ -307,16 +308,17 @@ func (a *apiClient) failures(ctx context.Context, id int64, list []importedEntit
 	return nil
 }
 
-// interrupted prints that the import continues without the command.
+// interrupted returns an error that says that the import continues without the
+// command.
 func (c *command) interrupted(ctx context.Context, id int64, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: import %d goes on in the background; see GET /bulk_imports/%d/entities, or cancel it with POST /bulk_imports/%d/cancel", id, id, id)
+		return fmt.Errorf("interrupted: import %d continues; see GET /bulk_imports/%d/entities, or cancel it with POST /bulk_imports/%d/cancel", id, id, id)
 	}
 	return err
 }
 
-// importProgress returns a function that shows how far an import is: a bar on a terminal, and
-// a line for each change elsewhere.
+// importProgress returns a function that shows the progress of an import: as a bar
+// on a terminal, otherwise as a line for each change.
 func (c *command) importProgress() func([]importedEntity) {
 	if isTerminal(c.out) {
 		return func(list []importedEntity) {
@@ -362,7 +364,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// importEnded prints the report of an import.
+// importEnded prints the report of an import. It returns an error if entities have
+// failed.
 func (c *command) importEnded(status string, list []importedEntity) error {
 	if isTerminal(c.out) {
 		fmt.Fprintln(c.out)

@@ -11,7 +11,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// TestImport imports a group from another server by the command line.
+// TestImport imports a group from another server with the command svc import.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -52,7 +52,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("a missing project: %d\n%s%s", code, out, errOut)
 		}
 		if code, _, errOut := run(t, nil, "", args...); code != 1 || !strings.Contains(errOut, "has already been taken") {
-			t.Errorf("a group that is there: %d, %s", code, errOut)
+			t.Errorf("an existing group: %d, %s", code, errOut)
 		}
 		for _, wrong := range [][]string{
 			{"import"}, {"import", "--url", "ftp://x"}, {"import", "--url", from.URL}, {"import", "--url", from.URL, "--token-file", token},

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// settled is how long after the listeners are open the start is over: migrations
-// have run, templates are parsed and the first background jobs are done.
+// settled is the time after opening the listeners when the start is assumed to be
+// complete: migrations have run, templates are parsed and the first background jobs
+// are done.
 const settled = 2 * time.Second
 
-// releaseStart returns to the kernel what only the start needed, once it is over.
-// A first start runs all migrations, which leaves a heap that the server does not
-// need again for long.
+// releaseStart returns memory that only the start needed to the kernel, after
+// settled. Migrations of a first start leave a large heap that the server does not
+// need.
 func releaseStart() (cancel func()) {
 	t := time.AfterFunc(settled, func() {
 		debug.FreeOSMemory()

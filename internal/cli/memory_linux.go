@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// unmapProgram takes the pages of the program itself out of the memory of the
-// process. They are clean and stay in the page cache; those that are used are
-// mapped again one by one. The kernel maps many more than that during the start,
-// because it maps what is next to a page as well. Without it nothing is lost, so
-// errors are ignored.
+// unmapProgram removes the pages of the executable from the resident memory of the
+// process. They are clean and stay in the page cache, and pages in use are mapped
+// again one by one. The kernel maps many more pages during the start, because it
+// also maps neighboring pages of a page fault. This only saves memory, so errors are
+// ignored.
 func unmapProgram() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -29,8 +29,8 @@ func unmapProgram() {
 	}
 }
 
-// programPages reads a line of /proc/self/maps. It is false for pages of other
-// files and for pages that can be written, whose content would be lost.
+// programPages parses a line of /proc/self/maps. It returns false for pages of other
+// files, and for writable pages, whose content would be lost.
 func programPages(line, program string) (from, to uintptr, ok bool) {
 	field := strings.Fields(line)
 	if len(field) < 6 || field[5] != program || strings.Contains(field[1], "w") {

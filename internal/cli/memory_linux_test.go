@@ -18,5 +18,5 @@ func TestProgramPages(t *testing.T) {
 			t.Errorf("%q: %x-%x, %v", line, from, to, ok)
 		}
 	}
-	unmapProgram() // the test goes on
+	unmapProgram() // the test continues to run
 }

@@ -2,5 +2,5 @@
 
 package cli
 
-// unmapProgram does nothing here.
+// unmapProgram does nothing on other systems.
 func unmapProgram() {}

@@ -10,8 +10,8 @@ import (
 	"svc/internal/runner"
 )
 
-// release is the command that the runner offers to jobs with the keyword release,
-// with the flags of the public release-cli.
+// release returns the release-cli command, with the flags of the public release-cli.
+// The runner provides it to jobs with the keyword release.
 func (c *command) release() *cobra.Command {
 	var r runner.NewRelease
 	var links []string
@@ -49,7 +49,7 @@ func (c *command) release() *cobra.Command {
 	return parent
 }
 
-// variable returns a variable of the environment.
+// variable returns an environment variable.
 func (c *command) variable(name string) string {
 	for _, entry := range c.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {

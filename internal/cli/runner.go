@@ -11,8 +11,8 @@ import (
 	"svc/internal/runner"
 )
 
-// runnerGrace is how long running jobs may take to finish when the runner stops.
-// A service manager should wait longer than that before it kills.
+// runnerGrace is how long running jobs may take to finish when the runner stops. A
+// service manager should wait longer before it kills the process.
 const runnerGrace = 60 * time.Second
 
 func (c *command) runner() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestRunnerKilled kills a server with a job on its own runner: after the next
-// start the job has failed, and nothing of its log is lost.
+// TestRunnerKilled kills a server while its built-in runner runs a job. After the
+// next start, the job has failed and its log is complete.
 func TestRunnerKilled(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -57,7 +57,7 @@ func TestRunnerKilled(t *testing.T) {
 		}
 		_, text := ask(t.Context(), "GET", api+"/jobs/1/trace", "")
 		if !strings.HasPrefix(text, strings.TrimSuffix(written, "\n")) || !strings.Contains(text, "the runner ended while the job ran") {
-			t.Errorf("the log is:\n%s\nwritten was:\n%s", text, written)
+			t.Errorf("the log is:\n%s\nwant:\n%s", text, written)
 		}
 		var runners []struct{ Description string }
 		_, text = ask(t.Context(), "GET", address+"/api/v4/runners/all", "")

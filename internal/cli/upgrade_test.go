@@ -21,8 +21,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// newerMigrations are those of a release after this one: one that this release
-// may run beside, and one that removes what only this release uses.
+// newerMigrations writes migrations of a later release: one that is compatible with
+// this release, and one that removes something that this release uses.
 func newerMigrations(t *testing.T, know int64) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -77,7 +77,8 @@ func (b *balancer) add(n *upgradeNode) {
 	b.nodes = append(b.nodes, n)
 }
 
-// remove takes a node out, as its readiness check does, and stops it.
+// remove removes a node from the load balancer, as a failing readiness check does,
+// and stops it.
 func (b *balancer) remove(t *testing.T, n *upgradeNode) {
 	t.Helper()
 	b.mu.Lock()
@@ -87,7 +88,7 @@ func (b *balancer) remove(t *testing.T, n *upgradeNode) {
 	end(t, n.process)
 }
 
-// await waits until each node has answered some more requests.
+// await waits until each node has served some more requests.
 func (b *balancer) await(t *testing.T) {
 	t.Helper()
 	b.mu.Lock()
@@ -96,7 +97,7 @@ func (b *balancer) await(t *testing.T) {
 		before[n] = b.served[n]
 	}
 	b.mu.Unlock()
-	waittest.For(t, "answers of all nodes", func() bool {
+	waittest.For(t, "responses of all nodes", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for n, was := range before {
@@ -109,13 +110,13 @@ func (b *balancer) await(t *testing.T) {
 }
 
 // TestRollingUpgrade replaces nodes one by one with those of a newer release, and
-// back, under load: no request fails and nothing is lost. UPGRADE_FROM names the
-// binary of an older release to upgrade from; otherwise this release is the older
-// one, and the newer one has further migrations.
+// back, under load. No request may fail and no change may be lost. UPGRADE_FROM is
+// the binary of an older release to upgrade from; by default this release is the
+// older one, and the newer one has additional migrations.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEmpty(t, func(t *testing.T, src dbtest.Source) {
-		if src.URL != "" { // SQLite has one node
+		if src.URL != "" { // SQLite supports one node only
 			rollingUpgrade(t, src)
 		}
 	})
@@ -177,7 +178,7 @@ func rollingUpgrade(t *testing.T, src dbtest.Source) {
 	b.add(one)
 	b.await(t)
 	if older == "" {
-		// What only newer nodes know waits for them.
+		// A background job of a kind that only newer nodes know stays in the queue.
 		if _, err := d.SQL().Exec(`INSERT INTO river_job (kind, args, max_attempts, priority, queue, state, metadata) VALUES ('newer.work', '{}', 3, 1, 'default', 'available', '{}')`); err != nil {
 			t.Fatal(err)
 		}
@@ -189,8 +190,8 @@ func rollingUpgrade(t *testing.T, src dbtest.Source) {
 		b.add(two)
 		b.await(t)
 		if older == "" {
-			if code, out := migratePost(newEnv); code == 0 || !strings.Contains(out, "nodes of an older release run") {
-				t.Errorf("post-deployment migrations beside an older node: %d %s", code, out)
+			if code, out := migratePost(newEnv); code == 0 || !strings.Contains(out, "nodes of an older release are running") {
+				t.Errorf("post-deployment migrations while an older node runs: %d %s", code, out)
 			}
 		}
 		b.remove(t, one)
@@ -214,11 +215,11 @@ func rollingUpgrade(t *testing.T, src dbtest.Source) {
 		refused := oldServer("", env)
 		refused.Stderr = &errOut
 		if err := refused.Run(); err == nil || !strings.Contains(errOut.String(), "run a newer release") {
-			t.Errorf("an older node on a schema that does not allow it: %v %s", err, &errOut)
+			t.Errorf("an older node on an incompatible schema: %v %s", err, &errOut)
 		}
 		tried, err := db.All(t.Context(), d, db.Value[int64], `SELECT attempt FROM river_job WHERE kind = 'newer.work'`)
 		if err != nil || len(tried) != 1 || tried[0] != 0 {
-			t.Errorf("unknown work was tried %v times, %v", tried, err)
+			t.Errorf("a job of an unknown kind was tried %v times, %v", tried, err)
 		}
 	}
 	stop()
@@ -237,7 +238,7 @@ func rollingUpgrade(t *testing.T, src dbtest.Source) {
 	}
 	for _, title := range acknowledged {
 		if count[title] != 1 {
-			t.Errorf("%s is there %d times", title, count[title])
+			t.Errorf("%s exists %d times", title, count[title])
 		}
 	}
 	t.Logf("%d issues acknowledged, %d requests failed, back: %v", len(acknowledged), len(b.faults), back)
@@ -245,7 +246,8 @@ func rollingUpgrade(t *testing.T, src dbtest.Source) {
 	end(t, two.process)
 }
 
-// oldServer is a server of the older release: a binary, or this one.
+// oldServer returns the command of a server of the older release: of a binary, or of
+// this release.
 func oldServer(binary string, env []string) *exec.Cmd {
 	cmd := server(env)
 	if binary != "" {
@@ -255,13 +257,12 @@ func oldServer(binary string, env []string) *exec.Cmd {
 	return cmd
 }
 
-// canGoBack reports whether the older release knows that it may start on a newer
-// schema, and this schema allows it.
+// canGoBack reports whether the older release can start on the newer schema.
 func canGoBack(t *testing.T, older string, env []string) bool {
 	t.Helper()
 	cmd := exec.Command(older, "doctor")
 	cmd.Env = server(env).Env
-	out, _ := cmd.CombinedOutput() // it may find other things
+	out, _ := cmd.CombinedOutput() // other checks may fail
 	t.Logf("the older release says: %s", out)
 	return !strings.Contains(string(out), "newer") || strings.Contains(string(out), "may run beside")
 }
@@ -279,7 +280,7 @@ func migratePost(env []string) (code int, out string) {
 	return code, text.String()
 }
 
-// An older release with SQLite starts on the schema of a newer one as well.
+// TestDowngrade starts an older release on SQLite with the schema of a newer one.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	src := dbtest.SQLite(t)
