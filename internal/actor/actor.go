@@ -10,7 +10,7 @@ import (
 
 // Actor is the caller of an operation. The zero value is an anonymous caller.
 type Actor struct {
-	ID       int64 // of the user; 0 for anonymous callers
+	ID       int64 // user ID; 0 for anonymous callers
 	Username string
 	Name     string
 	Email    string
@@ -19,32 +19,33 @@ type Actor struct {
 	Admin       bool
 	Auditor     bool
 	External    bool
-	Bot         bool // the account belongs to a program
+	Bot         bool // the user is a bot user
 
-	// Scopes are what the credential allows; nil means all, as for a session.
+	// Scopes are the scopes of the credential; nil means all, as for a session.
 	Scopes []string
-	// TokenID is the access token that was used, 0 for other credentials.
+	// TokenID is the ID of the access token that was used, 0 for other credentials.
 	TokenID int64
-	// OAuthTokenID is the OAuth access token with which an application acts for
-	// the user, 0 for other credentials.
+	// OAuthTokenID is the ID of the OAuth access token with which an application
+	// acts as the user, 0 for other credentials.
 	OAuthTokenID int64
 
-	// Deploy is the deploy token or key that was used instead of an account. It
-	// gives access to repositories only: everywhere else the actor is anonymous.
+	// Deploy is the deploy token or key that was used instead of a user's
+	// credential. It only gives access to repositories and packages; for all other
+	// operations, the actor is anonymous.
 	Deploy *Deploy
 
-	// Job is the CI job whose token was used. It may read what its user may read,
-	// where job tokens are accepted, and nothing else.
+	// Job is the CI/CD job whose token was used. Operations that accept job tokens
+	// allow it to read what its user may read; all others reject it.
 	Job *Job
 
 	// Impersonator is the administrator who acts as this user, by sudo or
-	// impersonation; nil for none.
+	// impersonation, or nil.
 	Impersonator *Actor
 
-	IP string // where the request came from
+	IP string // client address of the request
 }
 
-// Job is a CI job that acts for its user.
+// Job is a CI/CD job that acts as its user.
 type Job struct {
 	ID        int64
 	ProjectID int64
@@ -58,26 +59,28 @@ type Deploy struct {
 	UserID int64 // the creator, to whom activity is attributed
 }
 
-// DeployKind is the kind of such a credential.
+// DeployKind is the kind of a deploy credential.
 type DeployKind string
 
-// The kinds: a password for git over HTTP, and a key for git over SSH.
+// The kinds: a password for Git over HTTP, and a key for Git over SSH.
 const (
 	DeployToken DeployKind = "token"
 	DeployKey   DeployKind = "key"
 )
 
-// System is the server itself, for work without a user. It has all permissions.
+// System returns the actor for operations of the server itself, without a user. It
+// has all permissions.
 func System() Actor { return Actor{ID: SystemID, Username: "svc", Name: "System", Admin: true} }
 
-// SystemID is the id of System; no user has it.
+// SystemID is the ID of System; no user has it.
 const SystemID = -1
 
 // Anonymous reports whether the caller has not signed in.
 func (a Actor) Anonymous() bool { return a.ID == 0 }
 
-// Account is the user whom the actor's work is accounted to: for a deploy token
-// or key, the one who made it. It is 0 for a caller who has not signed in.
+// Account returns the ID of the user to whom the actor's use of resources is
+// attributed: for a deploy token or key, its creator. It is 0 for an anonymous
+// caller.
 func (a Actor) Account() int64 {
 	if a.Deploy != nil {
 		return a.Deploy.UserID
@@ -88,15 +91,15 @@ func (a Actor) Account() int64 {
 // Is reports whether the actor is this user.
 func (a Actor) Is(userID int64) bool { return a.ID != 0 && a.ID == userID }
 
-// Has reports whether the credential carries the scope.
+// Has reports whether the credential has the scope.
 func (a Actor) Has(scope string) bool { return a.Scopes == nil || slices.Contains(a.Scopes, scope) }
 
-// ReadsSecrets reports whether the credential may be shown secrets that its user
-// may see: a session, or a token with the scope api. A token that only reads, or
-// that of a job, is not.
+// ReadsSecrets reports whether the credential may be shown secrets that its user may
+// see: a session, or a token with the scope api. Read-only tokens and job tokens may
+// not.
 func (a Actor) ReadsSecrets() bool { return a.Job == nil && a.Has("api") }
 
-// RequireUser refuses anonymous callers: Unauthorized.
+// RequireUser rejects anonymous callers: Unauthorized.
 func (a Actor) RequireUser() error {
 	if a.Anonymous() {
 		return errs.Unauthorized("")
@@ -104,9 +107,9 @@ func (a Actor) RequireUser() error {
 	return nil
 }
 
-// RequireHuman refuses callers who have not signed in, and bots: Unauthorized,
-// or Forbidden with what bots cannot do. A credential that a bot could give
-// itself would outlive the access token that the bot was made for.
+// RequireHuman rejects anonymous callers and bots: Unauthorized, or Forbidden with
+// what bots cannot do. A credential that a bot creates for itself would outlive the
+// access token that the bot was created for.
 func (a Actor) RequireHuman(what string) error {
 	if err := a.RequireUser(); err != nil {
 		return err
@@ -117,8 +120,8 @@ func (a Actor) RequireHuman(what string) error {
 	return nil
 }
 
-// RequireSession refuses everyone but a user in their own browser session: a
-// token cannot create another one, nor can an impersonator. Unauthorized or
+// RequireSession rejects all callers except a user in their own browser session:
+// tokens and impersonators must not be able to create tokens. Unauthorized or
 // Forbidden.
 func (a Actor) RequireSession() error {
 	if err := a.RequireUser(); err != nil {
@@ -130,7 +133,7 @@ func (a Actor) RequireSession() error {
 	return nil
 }
 
-// RequireAdmin refuses everyone but administrators: Unauthorized or Forbidden.
+// RequireAdmin rejects all callers except administrators: Unauthorized or Forbidden.
 func (a Actor) RequireAdmin() error {
 	if err := a.RequireUser(); err != nil {
 		return err
@@ -141,8 +144,8 @@ func (a Actor) RequireAdmin() error {
 	return nil
 }
 
-// RequireSelf refuses everyone but the user and administrators: Unauthorized, or
-// NotFound of the named object, whose existence is not shown to others.
+// RequireSelf rejects all callers except the user and administrators: Unauthorized,
+// or NotFound with the name of the object, whose existence others must not learn.
 func (a Actor) RequireSelf(userID int64, thing string) error {
 	if err := a.RequireUser(); err != nil {
 		return err

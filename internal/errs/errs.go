@@ -16,48 +16,48 @@ import (
 	"time"
 )
 
-// Kind says what sort of refusal an Error is.
+// Kind is the kind of an Error.
 type Kind int
 
 // The kinds. An interface maps each to one status of its protocol.
 const (
 	KindInvalid       Kind = iota + 1 // the input cannot be accepted
 	KindUnauthorized                  // the caller is not known
-	KindForbidden                     // the caller may see the thing, but not do this
-	KindNotFound                      // there is no such thing, or the caller may not see it
-	KindConflict                      // the thing's present state, or another thing, stands in the way
-	KindPrecondition                  // the thing changed since the caller looked
-	KindUnprocessable                 // the input is well formed, but cannot be worked off
-	KindTooLarge                      // the input is over a limit of size
-	KindNotAllowed                    // the request is not supported for this thing
-	KindUnavailable                   // a part that is needed does not answer now
-	KindGone                          // this way of doing it is not open any more
-	KindNotAcceptable                 // there is nothing that the request could end
+	KindForbidden                     // the caller may see the object, but not do this
+	KindNotFound                      // the object does not exist, or the caller may not see it
+	KindConflict                      // conflict with the state of the object, or with another object
+	KindPrecondition                  // the object has changed since the caller read it
+	KindUnprocessable                 // the input is well formed, but cannot be processed
+	KindTooLarge                      // the input is larger than a limit
+	KindNotAllowed                    // the request is not supported for this object
+	KindUnavailable                   // a service that is needed does not respond
+	KindGone                          // this interface is no longer supported
+	KindNotAcceptable                 // there is nothing that the request could stop
 )
 
-// Error is a refusal whose text may be shown to the caller.
+// Error is an error whose text may be shown to the caller.
 type Error struct {
 	Kind Kind
-	// Text is a sentence for the caller. For KindNotFound it is the name of
-	// the missing thing ("User"), empty when that says nothing.
+	// Text is a sentence for the caller. For KindNotFound it is the name of the
+	// missing object ("User"), or empty.
 	Text string
-	// Fields holds what is wrong with each named attribute of a model; it
-	// goes with KindInvalid or KindConflict and replaces Text.
+	// Fields are the messages about attributes of a model, by the name of the
+	// attribute. It goes with KindInvalid or KindConflict and replaces Text.
 	Fields map[string][]string
-	// Bare says that Text stands alone: an interface puts nothing before it.
+	// Bare means that interfaces return Text without a prefix.
 	Bare bool
-	// Listed says that clients know Text as one of a list; it goes with
-	// KindConflict or KindUnprocessable.
+	// Listed means that clients expect Text in a list; it goes with KindConflict or
+	// KindUnprocessable.
 	Listed bool
-	// Code tells programs why, where several reasons have one kind.
+	// Code is a reason for programs, if several reasons have the same kind.
 	Code string
-	// RetryAfter is when to try again; it goes with KindUnavailable. 0 means
-	// that the interface chooses.
+	// RetryAfter is when to retry; it goes with KindUnavailable. 0 means that the
+	// interface chooses.
 	RetryAfter time.Duration
 	cause      error
 }
 
-// Error returns the text for logs, with the cause that callers never see.
+// Error returns the text for logs, with the cause, which callers never see.
 func (e *Error) Error() string {
 	text := e.Text
 	if len(e.Fields) > 0 {
@@ -79,45 +79,46 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Because returns a copy of e that carries the cause for the log.
+// Because returns a copy of e with a cause, which is logged.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// Coded returns a copy of e that tells programs why.
+// Coded returns a copy of e with a code for programs.
 func (e *Error) Coded(code string) *Error {
 	c := *e
 	c.Code = code
 	return &c
 }
 
-// Invalid refuses input, with a sentence that says why.
+// Invalid returns an error for invalid input.
 func Invalid(format string, args ...any) *Error { return newError(KindInvalid, format, args) }
 
-// Refused is Invalid for a sentence that stands alone, as clients know it.
+// Refused is Invalid with a text that interfaces return without a prefix, because
+// clients expect it so.
 func Refused(format string, args ...any) *Error {
 	e := newError(KindInvalid, format, args)
 	e.Bare = true
 	return e
 }
 
-// InvalidField refuses input because of one attribute.
+// InvalidField returns an error for input with an invalid attribute.
 func InvalidField(name, format string, args ...any) *Error {
 	return &Error{Kind: KindInvalid, Fields: map[string][]string{name: {text(format, args)}}}
 }
 
-// Fields collects what is wrong with the attributes of a model: messages by the
-// name of the attribute. The API returns them as {"message": {"name": ["…"]}}.
+// Fields collects messages about the attributes of a model, by the name of the
+// attribute. The API returns them as {"message": {"name": ["…"]}}.
 type Fields map[string][]string
 
-// Add adds a message to those of an attribute.
+// Add adds a message about an attribute.
 func (f Fields) Add(name, format string, args ...any) {
 	f[name] = append(f[name], text(format, args))
 }
 
-// Set makes a message the only one of an attribute.
+// Set replaces the messages about an attribute.
 func (f Fields) Set(name, format string, args ...any) { f[name] = []string{text(format, args)} }
 
 // Err returns an error of KindInvalid with the messages, or nil if there are
@@ -129,29 +130,31 @@ func (f Fields) Err() error {
 	return &Error{Kind: KindInvalid, Fields: f}
 }
 
-// Unauthorized says that the caller is not known.
+// Unauthorized returns an error for an unknown caller.
 func Unauthorized(format string, args ...any) *Error {
 	return newError(KindUnauthorized, format, args)
 }
 
-// Forbidden refuses what the caller may see but not do; the reason may be empty.
+// Forbidden returns an error for a caller who may see the object, but not do this;
+// the reason may be empty.
 func Forbidden(format string, args ...any) *Error { return newError(KindForbidden, format, args) }
 
-// NotFound says that the named thing is not there for this caller; the name
-// may be empty.
+// NotFound returns an error for an object that does not exist or that the caller may
+// not see; its name may be empty.
 func NotFound(thing string) *Error { return &Error{Kind: KindNotFound, Text: thing} }
 
-// Conflict says what stands in the way.
+// Conflict returns an error for a conflict with the state of an object.
 func Conflict(format string, args ...any) *Error { return newError(KindConflict, format, args) }
 
-// Precondition says that the thing changed since the caller looked at it.
+// Precondition returns an error for an object that has changed since the caller read
+// it.
 func Precondition(format string, args ...any) *Error {
 	return newError(KindPrecondition, format, args)
 }
 
-// ChangedSince is a Precondition when a thing changed after the caller looked
-// at it, and nil otherwise, also when they do not say when that was. HTTP tells
-// times in whole seconds.
+// ChangedSince returns a Precondition error if an object was changed after the
+// caller read it, otherwise nil, also if that time is not known. It compares whole
+// seconds, like HTTP.
 func ChangedSince(changed time.Time, looked *time.Time) error {
 	if looked == nil || !changed.Truncate(time.Second).After(*looked) {
 		return nil
@@ -159,38 +162,38 @@ func ChangedSince(changed time.Time, looked *time.Time) error {
 	return Precondition("")
 }
 
-// Unprocessable refuses well-formed input that cannot be worked off.
+// Unprocessable returns an error for well-formed input that cannot be processed.
 func Unprocessable(format string, args ...any) *Error {
 	return newError(KindUnprocessable, format, args)
 }
 
-// TooLarge refuses input that is over a limit.
+// TooLarge returns an error for input that is larger than a limit.
 func TooLarge(format string, args ...any) *Error { return newError(KindTooLarge, format, args) }
 
-// NotAllowed refuses a form of request that this thing does not support.
+// NotAllowed returns an error for a request that is not supported for the object.
 func NotAllowed(format string, args ...any) *Error { return newError(KindNotAllowed, format, args) }
 
-// Unavailable says that a needed part does not answer now.
+// Unavailable returns an error for a needed service that does not respond.
 func Unavailable(format string, args ...any) *Error { return newError(KindUnavailable, format, args) }
 
-// Busy is Unavailable for work that has to wait for other work. after is when
-// to try again.
+// Busy is Unavailable for a request that would have to wait for others. after is
+// when to retry.
 func Busy(after time.Duration, format string, args ...any) *Error {
 	e := newError(KindUnavailable, format, args)
 	e.RetryAfter = after
 	return e
 }
 
-// StorageFull is Unavailable because a disk, a quota, the database or the
-// object storage has no space left. Packages return it for errors of services;
-// errors of the system that say so need no mapping: see As.
+// StorageFull is Unavailable because a disk, a quota, the database or the object
+// store has no space left. Packages return it for such errors of services; those of
+// the operating system need not be converted, see As.
 func StorageFull(cause error) *Error {
 	return Busy(time.Minute, "The server's storage is full. Try again later, or ask an administrator to free space.").Because(cause)
 }
 
-// As returns the refusal in err's chain, if there is one. When the system had
-// no space left or a disk quota was reached, that is the refusal, wherever it
-// happened and whatever else was made of it on the way.
+// As returns the first Error in the chain of err. If the operating system had no
+// space left or a disk quota was reached, it returns StorageFull instead, whatever
+// errors wrap the cause.
 func As(err error) (*Error, bool) {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return StorageFull(err), true
@@ -198,8 +201,8 @@ func As(err error) (*Error, bool) {
 	return errors.AsType[*Error](err)
 }
 
-// RetryAfter is the value of the header Retry-After for an error of
-// KindUnavailable: whole seconds, 5 unless the error says otherwise.
+// RetryAfter returns the value of the header Retry-After for an error of
+// KindUnavailable: whole seconds, by default 5.
 func RetryAfter(err error) string {
 	after := 5 * time.Second
 	if e, ok := As(err); ok && e.RetryAfter > 0 {
@@ -208,15 +211,17 @@ func RetryAfter(err error) string {
 	return strconv.Itoa(int((after + time.Second - 1) / time.Second))
 }
 
-// Gone says that this way of doing things is not open any more.
+// Gone returns an error for an interface that is no longer supported.
 func Gone(format string, args ...any) *Error { return newError(KindGone, format, args) }
 
-// NotAcceptable is the error for a request to end what has not begun or is over.
+// NotAcceptable returns an error for a request to stop something that has not
+// started or is over.
 func NotAcceptable(format string, args ...any) *Error {
 	return newError(KindNotAcceptable, format, args)
 }
 
-// KindOf returns the kind of the first Error in err's chain, or 0 for a fault.
+// KindOf returns the kind of the first Error in the chain of err, or 0 for an
+// internal error.
 func KindOf(err error) Kind {
 	if e, ok := As(err); ok {
 		return e.Kind
@@ -224,15 +229,15 @@ func KindOf(err error) Kind {
 	return 0
 }
 
-// IsRefusal reports whether the operation answered, and the answer was no: the
-// caller may not, or the thing is not there. A fault is none, and neither is
-// KindUnavailable, after which no one knows the answer.
+// IsRefusal reports whether the operation was completed with a negative result, such
+// as a missing permission or object. It is false for internal errors, and for
+// KindUnavailable, after which the result is unknown.
 func IsRefusal(err error) bool {
 	kind := KindOf(err)
 	return kind != 0 && kind != KindUnavailable
 }
 
-// Is reports whether err is a refusal of the kind.
+// Is reports whether err is an Error of the kind.
 func Is(err error, kind Kind) bool { return KindOf(err) == kind }
 
 func newError(kind Kind, format string, args []any) *Error {
