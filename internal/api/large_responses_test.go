@@ -76,7 +76,7 @@ func TestLargeResponsesTakeMemory(t *testing.T) { // alone: it counts what the p
 	})
 }
 
-// TestLargeResponsesShareSlots has visitors hold all slots for large answers that
+// TestLargeResponsesShareSlots has visitors hold all slots for large responses that
 // they can have: one more is turned away, small answers and users are not.
 func TestLargeResponsesShareSlots(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestLargeResponsesShareSlots(t *testing.T) {
 		if held == 0 {
 			t.Fatal("no large answer is possible")
 		}
-		busy := "The server is busy with other large answers."
+		busy := "The server is busy with other large responses."
 		answer := s.Check(t, apptest.Call{Do: issues + "100", Status: 503})
 		if answer.Header.Get("Retry-After") == "" || !strings.Contains(string(answer.Body), busy) {
 			t.Errorf("%v, %s", answer.Header, answer.Body)

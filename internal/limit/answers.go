@@ -8,16 +8,15 @@ import (
 	"svc/internal/errs"
 )
 
-// ErrLargeAnswer ends the reading of an answer that is over the bytes that its
-// request may read.
-var ErrLargeAnswer = errors.New("the answer is too large")
+// ErrLargeAnswer is returned when a request has read more bytes than it may.
+var ErrLargeAnswer = errors.New("the response is too large")
 
-// Reads counts the bytes that a request reads into memory for its answer. It
-// counts only after Answers has bounded it. A nil Reads counts nothing.
+// Reads counts the bytes that a request reads into memory for its response. It
+// counts only after Answers has set a limit. A nil Reads counts nothing.
 type Reads struct{ bytes, most atomic.Int64 }
 
-// ReadsOf returns the count of the request of ctx, or nil when it is not
-// bounded: the work of the server itself, and of requests that write.
+// ReadsOf returns the counter of the request of ctx, or nil if it has no limit: for
+// operations of the server itself, and for requests that write.
 func ReadsOf(ctx context.Context) *Reads {
 	if a, ok := ctx.Value(accountKey{}).(*account); ok && a.reads.most.Load() > 0 {
 		return &a.reads
@@ -25,8 +24,8 @@ func ReadsOf(ctx context.Context) *Reads {
 	return nil
 }
 
-// Add counts bytes that were read. It returns ErrLargeAnswer when they are more
-// than the request may read.
+// Add counts bytes that were read. It returns ErrLargeAnswer if the sum is over the
+// limit of the request.
 func (r *Reads) Add(bytes int) error {
 	if r == nil {
 		return nil
@@ -38,7 +37,7 @@ func (r *Reads) Add(bytes int) error {
 	return nil
 }
 
-// Over reports whether more was read than the request may read.
+// Over reports whether the sum is over the limit of the request.
 func (r *Reads) Over() bool {
 	if r == nil {
 		return false
@@ -47,36 +46,36 @@ func (r *Reads) Over() bool {
 	return most > 0 && r.bytes.Load() > most
 }
 
-// EndReads stops counting: the answer of the request of ctx has begun, and what
-// is read now is sent on.
+// EndReads stops counting, because the response of the request of ctx has begun and
+// further data is streamed.
 func EndReads(ctx context.Context) {
 	if a, ok := ctx.Value(accountKey{}).(*account); ok {
 		a.reads.most.Store(0)
 	}
 }
 
-// Answers bounds the memory of answers. Most answers are small and need nothing.
-// A request that reads more than that is read again in one of few slots.
+// Answers limits the memory for responses. Most responses are small and need no
+// slot. A request that reads more is repeated with one of a few slots.
 type Answers struct {
 	share       *Share
 	small, most int64
 }
 
-// NewAnswers makes the slots of answers for which more than small bytes are
-// read; most is the limit of one answer.
+// NewAnswers returns Answers that require a slot for responses that read more than
+// small bytes; most is the limit with a slot.
 func NewAnswers(small, most int64, l ShareLimits) *Answers {
-	return &Answers{share: NewShare("large answers", l), small: small, most: most}
+	return &Answers{share: NewShare("large responses", l), small: small, most: most}
 }
 
 // Share returns the slots, for metrics and tests.
 func (a *Answers) Share() *Share { return a.share }
 
-// Read calls read, which reads an answer into memory and sends it. When more is
-// read than a small answer has, read must return before it has sent anything;
-// then Read waits for a slot and calls read again. The function release gives the
-// slot back before read returns, when the answer is no longer in memory; it may
-// be called more than once. Read returns errs.Busy when there is no slot and
-// errs.Invalid when the answer is too large for one.
+// Read calls read, which reads a response into memory and sends it. If more than a
+// small response is read, read must return before it has sent anything; then Read
+// waits for a slot and calls read again. The function release frees the slot before
+// read returns, when the response is no longer in memory; it may be called more than
+// once. Read returns errs.Busy if no slot becomes free and errs.Invalid if the
+// response is too large for a slot.
 func (a *Answers) Read(ctx context.Context, read func(release func()) error) error {
 	account, ok := ctx.Value(accountKey{}).(*account)
 	if !ok {

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Headers writes the decision in the headers that clients read: RateLimit-*
-// always, Retry-After on refusal. It writes nothing when there is no limit.
+// Headers sets the headers of the decision that clients read: RateLimit-* always,
+// Retry-After if the request is refused. It sets none if there is no limit.
 //
-// RateLimit-Limit is scaled to a minute, whatever the period, because clients
-// throttle themselves by it.
+// RateLimit-Limit is converted to requests per minute, whatever the period is,
+// because clients use it to throttle themselves.
 func (d Decision) Headers(h http.Header) {
 	if d.Limit == 0 {
 		return
 	}
-	// Whole seconds are rounded up: who waits until then must not be early.
+	// Whole seconds are rounded up, so that a client that waits until then is not
+	// early.
 	reset := time.Unix(seconds(d.Reset.Sub(time.Unix(0, 0))), 0)
 	perMinute := math.Ceil(float64(d.Limit) * float64(time.Minute) / float64(d.rate.Period))
 

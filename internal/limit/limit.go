@@ -1,5 +1,5 @@
 // Package limit implements rate limits: token buckets in memory, one for each pair
-// of a rate and a key (an address, a user, a login). Each node counts for itself.
+// of a rate and a key (an address, a user, a login). Each node counts separately.
 package limit
 
 import (
@@ -9,73 +9,73 @@ import (
 	"time"
 )
 
-// Rate is a number of requests in a period. A bucket starts full, so all of
-// them may come at once; then they come back evenly over the period. The zero
-// Rate, or one without requests or period, is no limit.
+// Rate is a number of requests per period. A bucket starts full, so all of them may
+// be made at once; then they are refilled evenly over the period. A Rate without
+// requests or period means no limit.
 type Rate struct {
-	Name     string // tells buckets of one key apart, and stands in RateLimit-Name
+	Name     string // separates the buckets of a key; value of RateLimit-Name
 	Requests int
 	Period   time.Duration
 }
 
-// Decision is the answer to one request.
+// Decision is the result of checking a request.
 type Decision struct {
 	OK bool
-	// Limit is the number of requests in the rate's period; 0 means that
-	// there is no limit, and all else is empty.
+	// Limit is the number of requests in the period of the rate; 0 means that there
+	// is no limit, and the other fields are empty.
 	Limit int
-	// Observed counts the requests that weigh on the bucket: this one, those
-	// that have not come back yet, and those refused since the last one that
-	// was allowed. It is over Limit when OK is false.
+	// Observed is the number of requests that count for the bucket: this one, those
+	// that have not been refilled, and those refused since the last allowed one. It
+	// is greater than Limit if OK is false.
 	Observed  int
 	Remaining int
-	// Reset is when the whole quota is there again if no one asks.
+	// Reset is when the bucket is full again if there are no further requests.
 	Reset time.Time
-	// RetryAfter is how long to wait for the next request to be allowed; 0
-	// unless this one was refused.
+	// RetryAfter is how long to wait until the next request is allowed; 0 if this
+	// one is allowed.
 	RetryAfter time.Duration
 
 	rate Rate
 }
 
-// Deps is what a Limiter needs.
+// Deps are the dependencies of a Limiter.
 type Deps struct {
 	Now func() time.Time
-	// Keys bounds the number of buckets, and so the memory: about 60 bytes
-	// each. When all are in use, a new key takes the place of one that is
-	// nearly idle. 0 means 100,000.
+	// Keys limits the number of buckets, and thereby the memory: about 60 bytes per
+	// bucket. If all are in use, a new key replaces one that is nearly idle. 0 means
+	// 100,000.
 	Keys int
 }
 
-// Limiter holds the buckets. It may be used by many goroutines at once.
+// Limiter has the buckets. It is safe for concurrent use.
 type Limiter struct {
 	now    func() time.Time
 	start  time.Time
 	seed   maphash.Seed
-	most   int // buckets in a shard
+	most   int // maximum number of buckets in a shard
 	shards [shardCount]shard
 }
 
 const (
-	// shardCount keeps requests on different processors from waiting for one
-	// lock.
+	// shardCount is the number of shards, which have separate locks to reduce
+	// contention.
 	shardCount  = 32
 	defaultKeys = 100_000
-	// looks is how many buckets a new key examines to find an idle one.
+	// looks is how many buckets are examined for an idle one when a key is added.
 	looks = 8
 )
 
 type shard struct {
 	mu      sync.Mutex
 	buckets map[uint64]bucket
-	_       [48]byte // a cache line for each lock
+	_       [48]byte // padding: each lock has a separate cache line
 }
 
-// bucket is a token bucket in the form of one instant: when it will be full if
-// no one asks. A bucket that is full is the same as none.
+// bucket is a token bucket, stored as the time at which it will be full if there are
+// no further requests. A full bucket need not be stored.
 type bucket struct {
-	full    time.Duration // since Limiter.start
-	refused int32         // since the last request that was allowed
+	full    time.Duration // time since Limiter.start
+	refused int32         // refused requests since the last allowed one
 }
 
 // New returns an empty Limiter.
@@ -92,14 +92,14 @@ func New(d Deps) *Limiter {
 	return l
 }
 
-// Allow takes one request of the key out of the rate's bucket, if there is
-// one left.
+// Allow takes a request of the key from the bucket of the rate, if there is one
+// left.
 func (l *Limiter) Allow(key string, rate Rate) Decision {
 	if rate.Requests <= 0 || rate.Period <= 0 {
 		return Decision{OK: true}
 	}
 	now := l.now()
-	at := now.Sub(l.start) // by the monotonic clock, so that setting the time frees or locks out no one
+	at := now.Sub(l.start) // monotonic, so that setting the clock has no effect on the limits
 
 	id := l.bucketOf(key, rate)
 	s := &l.shards[id%shardCount]
@@ -114,20 +114,20 @@ func (l *Limiter) Allow(key string, rate Rate) Decision {
 	return d
 }
 
-// bucketOf names a bucket. Hashes stand for the keys, so that a long key costs
-// no memory. The seed is random: no one can choose a key that shares another's
-// bucket.
+// bucketOf returns the key of a bucket in the map. It is a hash, so that long keys
+// use no memory. Its seed is random, so that no one can choose a key that collides
+// with another.
 func (l *Limiter) bucketOf(key string, rate Rate) uint64 {
 	return maphash.Comparable(l.seed, struct{ name, key string }{rate.Name, key})
 }
 
-// take decides on one request at an instant.
+// take decides on a request at a time.
 func (b *bucket) take(at time.Duration, now time.Time, rate Rate) Decision {
-	one := max(1, rate.Period/time.Duration(rate.Requests)) // what one request adds to the wait
+	one := max(1, rate.Period/time.Duration(rate.Requests)) // time to refill one request
 	whole := one * time.Duration(rate.Requests)
 
-	// More than a whole bucket is not owed: the rate may have been changed
-	// since, or the clock set back.
+	// The debt is at most a whole bucket: the rate may have been changed, or the
+	// clock set back.
 	wait := min(max(0, b.full-at), whole)
 	d := Decision{OK: wait+one <= whole, Limit: rate.Requests, rate: rate}
 	if d.OK {
@@ -144,9 +144,10 @@ func (b *bucket) take(at time.Duration, now time.Time, rate Rate) Decision {
 	return d
 }
 
-// makeRoom drops idle buckets among a few; a shard that is full loses the one
-// nearest to idle if need be. To look at a few each time is enough: buckets
-// go at least as fast as they come, and no request pays for all of them.
+// makeRoom removes idle buckets among a few, and the one nearest to idle if the
+// shard is full. Examining a few at a time is sufficient, because buckets are
+// removed at least as fast as they are added, and no request has to examine all of
+// them.
 func (s *shard) makeRoom(at time.Duration, most int) {
 	var nearest uint64
 	var found bool

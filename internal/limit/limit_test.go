@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests set.
 type clock struct{ nanos atomic.Int64 }
 
 func newClock() *clock {
@@ -56,7 +56,7 @@ func TestAllow(t *testing.T) {
 		{0, answer{true, 3, 0, 60 * time.Second, 0}},
 		{0, answer{false, 4, 0, 60 * time.Second, 20 * time.Second}},
 		{5 * time.Second, answer{false, 5, 0, 55 * time.Second, 15 * time.Second}},
-		// Asking in vain did not make the wait longer.
+		// Refused requests do not extend the wait.
 		{15 * time.Second, answer{true, 3, 0, 60 * time.Second, 0}},
 		{0, answer{false, 4, 0, 60 * time.Second, 20 * time.Second}},
 		{45 * time.Second, answer{true, 2, 1, 35 * time.Second, 0}},
@@ -86,7 +86,7 @@ func TestBucketsAreApart(t *testing.T) {
 	}{
 		{"x", a, true}, {"y", a, true}, {"x", b, true},
 		{"x", a, false}, {"y", a, false}, {"x", b, false},
-		// The pair is what counts, not the text of both in a row.
+		// The pair is the key, not the concatenation of both texts.
 		{"ax", Rate{Name: "", Requests: 1, Period: time.Minute}, true},
 	} {
 		if d := l.Allow(ask.key, ask.rate); d.OK != ask.want {
@@ -116,8 +116,8 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// TestChangedRate lowers a limit under a bucket that is in debt: no one waits
-// longer than the new rate's period.
+// TestChangedRate reduces the rate of a bucket with a debt: no one waits longer than
+// the period of the new rate.
 func TestChangedRate(t *testing.T) {
 	t.Parallel()
 	l, c := newLimiter(1000)
@@ -145,9 +145,9 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestNeverTooMany asks at random times: in no stretch of time do more pass
-// than a full bucket and what came back meanwhile, and the one who waits for
-// RetryAfter is let in.
+// TestNeverTooMany sends requests at random times. In no interval are more allowed
+// than a full bucket and the requests refilled in it, and a request after RetryAfter
+// is allowed.
 func TestNeverTooMany(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -192,7 +192,7 @@ func TestIdleBucketsGo(t *testing.T) {
 		l.Allow(strconv.Itoa(i), rate)
 		c.advance(10 * time.Millisecond)
 	}
-	// Each is idle after 6 s, that is after 600 others.
+	// Each bucket is idle after 6 s, which is after 600 other keys.
 	if n := l.size(); n > 2000 {
 		t.Errorf("%d buckets are kept, about 600 are in use", n)
 	}
@@ -215,7 +215,7 @@ func TestBoundedKeys(t *testing.T) {
 	if n := l.size(); n > keys || n < keys/2 {
 		t.Errorf("%d buckets, want nearly %d", n, keys)
 	}
-	// A flood of new keys frees no one who is over the limit.
+	// Many new keys do not remove a bucket that is over its limit.
 	if d := l.Allow("busy", rate); d.OK {
 		t.Error("the busy bucket was dropped for idle ones")
 	}
@@ -231,14 +231,14 @@ func TestTinyLimiter(t *testing.T) {
 		usual.Allow(strconv.Itoa(i), rate)
 	}
 	if n := tiny.size(); n > shardCount {
-		t.Errorf("%d buckets where one was allowed", n)
+		t.Errorf("%d buckets with a limit of one", n)
 	}
 	if n := usual.size(); n != 1000 {
 		t.Errorf("%d buckets by default, want 1000", n)
 	}
 }
 
-// TestAtOnce has many ask at one instant: exactly the quota passes.
+// TestAtOnce sends many requests concurrently: exactly the quota is allowed.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	l, _ := newLimiter(100_000)
@@ -347,7 +347,8 @@ func BenchmarkAllow(b *testing.B) {
 	})
 }
 
-// BenchmarkAllowFlood is the worst case: every key is new and no bucket idle.
+// BenchmarkAllowFlood measures the worst case: every key is new and no bucket is
+// idle.
 func BenchmarkAllowFlood(b *testing.B) {
 	l := New(Deps{Now: time.Now, Keys: 100_000})
 	rate := Rate{Name: "x", Requests: 1, Period: time.Hour}

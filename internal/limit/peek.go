@@ -1,7 +1,7 @@
 package limit
 
-// Peek says what Allow would answer, and takes nothing. It is for limits on
-// what goes wrong: ask before the try, and call Allow when it failed.
+// Peek returns what Allow would return, without taking a request. It is for limits
+// on failures: call Peek before the attempt, and Allow if it failed.
 func (l *Limiter) Peek(key string, rate Rate) Decision {
 	if rate.Requests <= 0 || rate.Period <= 0 {
 		return Decision{OK: true}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestPeek asks without taking: what Allow would say, however often.
+// TestPeek checks that Peek returns the decision of Allow and does not take
+// requests.
 func TestPeek(t *testing.T) {
 	t.Parallel()
 	l, c := newLimiter(1000)
@@ -16,13 +17,13 @@ func TestPeek(t *testing.T) {
 		}
 	}
 	if l.size() != 0 {
-		t.Error("looking made a bucket")
+		t.Error("Peek has created a bucket")
 	}
 	l.Allow("k", rate)
 	l.Allow("k", rate)
 	for range 2 {
 		if d := l.Peek("k", rate); d.OK || d.RetryAfter != 30*time.Second || d.Observed != 3 {
-			t.Fatalf("when it is empty: %+v", d)
+			t.Fatalf("with an empty bucket: %+v", d)
 		}
 	}
 	c.advance(30 * time.Second)

@@ -1,7 +1,7 @@
 package limit
 
-// Refused is the error of a request over its limit. Interfaces answer it with
-// status 429 and the headers of the decision.
+// Refused is the error of a request over its limit. Interfaces respond with status
+// 429 and the headers of the decision.
 type Refused struct{ Decision }
 
 // Error returns the text for users.

@@ -9,31 +9,31 @@ import (
 	"svc/internal/errs"
 )
 
-// ShareLimits bounds a Share.
+// ShareLimits are the limits of a Share.
 type ShareLimits struct {
-	Total int // slots
-	// Reserve is how many of them callers cannot take who have not signed in.
+	Total int // number of slots
+	// Reserve is the number of slots that anonymous callers cannot take.
 	Reserve int
-	// PerUser and PerAddress are how many one user, and one address that has
-	// not signed in, can hold. 0 means no more than Total and Reserve allow.
+	// PerUser and PerAddress are the maximum numbers of slots of a user, and of an
+	// address of anonymous callers. 0 means no limit besides Total and Reserve.
 	PerUser, PerAddress int
-	// Wait is how long a caller waits for a slot before it is turned away.
+	// Wait is how long a call waits for a slot before it fails.
 	Wait time.Duration
-	// Queue is how many calls of one caller may wait at once: 0 means 4 for
-	// each slot that the caller can hold.
+	// Queue is the maximum number of waiting calls per caller: 0 means 4 for each
+	// slot that the caller can have.
 	Queue int
 }
 
-// Share is a number of slots for one expensive kind of work (git processes,
-// renderings, long queries), shared fairly: no caller can take all, and those
-// who have not signed in cannot crowd out those who have. Slots are given in
-// the order of the calls, passing over callers that hold their share.
+// Share is a number of slots for expensive operations of one kind (git processes,
+// renderings, long queries), which callers share fairly: no caller can take all, and
+// anonymous callers cannot displace users. Slots are assigned in the order of the
+// calls, but calls whose caller has its maximum number of slots are skipped.
 type Share struct {
-	name   string // of the work, for users
+	name   string // name of the operations, for error messages
 	limits ShareLimits
 
 	mu        sync.Mutex
-	held      map[Caller]int // slots of each caller; no entry when it has none
+	held      map[Caller]int // slots by caller; only callers with slots have an entry
 	waiting   map[Caller]int
 	total     int
 	anonymous int
@@ -43,18 +43,18 @@ type Share struct {
 // waiter is a call that waits for a slot.
 type waiter struct {
 	caller Caller
-	given  chan struct{} // closed when it has the slot
+	given  chan struct{} // closed when the slot is assigned
 }
 
-// NewShare makes a Share. name says what is being waited for: "git transfers".
+// NewShare returns a Share. name is what callers wait for, such as "git transfers".
 func NewShare(name string, l ShareLimits) *Share {
 	return &Share{name: name, limits: l, held: map[Caller]int{}, waiting: map[Caller]int{}}
 }
 
-// Acquire takes a slot for the caller of ctx and returns the function that gives
-// it back, which may be called more than once. When there is none within the
-// wait, or too many calls of the same caller wait already, it returns
-// errs.Busy; when ctx ends first, the error of ctx.
+// Acquire takes a slot for the caller of ctx and returns the function that frees it,
+// which may be called more than once. If there is no slot within the wait, or too
+// many calls of the caller are waiting, it returns errs.Busy; if ctx ends first, the
+// error of ctx.
 func (s *Share) Acquire(ctx context.Context) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -85,13 +85,14 @@ func (s *Share) Acquire(ctx context.Context) (release func(), err error) {
 	case <-timeout.C:
 		err = s.busy()
 	}
-	if !s.leave(w) { // the slot came at the same moment
+	if !s.leave(w) { // the slot was assigned concurrently
 		s.releaser(c)()
 	}
 	return nil, err
 }
 
-// key is what slots are counted by: users by themselves, wherever they are.
+// key returns the caller by which slots are counted: for users without their
+// address.
 func key(c Caller) Caller {
 	if c.User != 0 {
 		c.Address = ""
@@ -103,7 +104,7 @@ func (s *Share) busy() error {
 	return errs.Busy(time.Second, "The server is busy with other %s. Try again in a moment.", s.name)
 }
 
-// most is how many slots a caller can hold.
+// most returns how many slots a caller can have.
 func (s *Share) most(c Caller) int {
 	limit := 0
 	switch {
@@ -125,7 +126,7 @@ func (s *Share) queueOf(c Caller) int {
 	return 4 * s.most(c)
 }
 
-// fits reports whether a caller could have a slot now.
+// fits reports whether a caller can get a slot now.
 func (s *Share) fits(c Caller) bool {
 	return s.total < s.limits.Total && s.held[c] < s.most(c) &&
 		(!c.Anonymous() || s.anonymous < s.limits.Total-s.limits.Reserve)
@@ -139,7 +140,7 @@ func (s *Share) take(c Caller) {
 	}
 }
 
-// releaser returns a slot once.
+// releaser returns a function that frees a slot once.
 func (s *Share) releaser(c Caller) func() {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
@@ -155,7 +156,7 @@ func (s *Share) releaser(c Caller) func() {
 	})
 }
 
-// next returns free slots to those who wait.
+// next assigns free slots to waiting calls.
 func (s *Share) next() {
 	for s.total < s.limits.Total {
 		i := slices.IndexFunc(s.queue, func(w *waiter) bool { return s.fits(w.caller) })
@@ -169,8 +170,8 @@ func (s *Share) next() {
 	}
 }
 
-// leave takes a call out of the queue. It reports false when the call has been
-// given its slot.
+// leave removes a call from the queue. It reports false if the call already has its
+// slot.
 func (s *Share) leave(w *waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +190,14 @@ func (s *Share) drop(i int) {
 	}
 }
 
-// Held is how many slots are taken, for metrics.
+// Held returns the number of slots in use, for metrics.
 func (s *Share) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// Waiting is how many calls wait for a slot.
+// Waiting returns the number of waiting calls.
 func (s *Share) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"svc/internal/errs"
 )
 
-// from returns the context of a request: of a user, or with 0 of an address alone.
+// from returns the context of a request by a user, or by an anonymous client if user
+// is 0.
 func from(addr string, user int64) context.Context {
 	ctx := WithAddress(context.Background(), addr)
 	Identify(ctx, user)
@@ -41,13 +42,13 @@ func TestShareKeepsAReserve(t *testing.T) {
 	wantBusy(t, s, from("192.0.2.1:2000", 0)) // the same address
 	hold(t, s, from("[2001:db8::1]:1", 0))
 	wantBusy(t, s, from("[2001:db8::2]:1", 0)) // the same /64
-	wantBusy(t, s, from("192.0.2.3:1", 0))     // only the reserve is left
+	wantBusy(t, s, from("192.0.2.3:1", 0))     // only the reserved slots are free
 	release := hold(t, s, from("192.0.2.1:1", 7))
 	wantBusy(t, s, from("192.0.2.9:1", 7)) // the same user
 	hold(t, s, from("192.0.2.1:1", 8))
-	wantBusy(t, s, from("192.0.2.1:1", 9)) // none is left
+	wantBusy(t, s, from("192.0.2.1:1", 9)) // no slot is free
 	release()
-	release() // gives back nothing twice
+	release() // the second call does nothing
 	hold(t, s, context.Background())
 	wantBusy(t, s, context.Background())
 	if s.Held() != 4 {
@@ -62,7 +63,7 @@ func TestSharePassesOverThoseWhoHoldTheirShare(t *testing.T) {
 	second := hold(t, s, from("192.0.2.1:1", 2))
 	got := make(chan int64, 2)
 	var wg sync.WaitGroup
-	for i, user := range []int64{1, 3} { // 1 asks before 3
+	for i, user := range []int64{1, 3} { // user 1 calls before user 3
 		wg.Go(func() {
 			release, err := s.Acquire(from("192.0.2.1:1", user))
 			if err != nil {
@@ -130,7 +131,7 @@ func TestAddressKey(t *testing.T) {
 	}
 }
 
-// queued is how many calls wait.
+// queued returns the number of waiting calls.
 func (s *Share) queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
