@@ -87,7 +87,7 @@ func TestRemoteIncludes(t *testing.T) {
 			set(`{"allow_local_requests_from_web_hooks_and_services":true}`),
 			lint("on", "/ci.yml", `{"valid":true,"includes":[{"type":"remote"}]}`),
 			lint("moved", "/moved.yml", `{"valid":true}`),
-			lint("missing", "/none.yml", refused("/none.yml", "could not be fetched: the answer is HTTP 404")),
+			lint("missing", "/none.yml", refused("/none.yml", "could not be fetched: the server responded with HTTP 404")),
 			{Name: "a project without a file of its own", Do: fmt.Sprintf("PUT /projects/%d", w.project), As: w.owner, JSON: fmt.Sprintf(`{"ci_config_path":%q}`, site.URL+"/ci.yml"), Status: 200},
 		})
 		p := w.push("main", "go", map[string]string{"x": "y"})

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// errTooLarge is the error of a response with more bytes than are allowed.
+// errTooLarge is the error of a response that is larger than the limit.
 var errTooLarge = errors.New("the response is too large")
 
 // NewClient returns an HTTP client for a library that sends its own requests. It
-// reaches what the policy allows, follows no redirects, and fails when a response
-// has more than limit bytes or takes longer than timeout. roots are the trusted
-// certificates; nil for those of the system.
+// connects only to addresses that the policy allows, follows no redirects, and fails
+// if a response has more than limit bytes or takes longer than timeout. roots are
+// the trusted certificates; nil means those of the system.
 func NewClient(p Policy, roots *x509.CertPool, timeout time.Duration, limit int64) *http.Client {
 	s := NewSender(p, false, timeout)
 	s.transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
@@ -25,7 +25,7 @@ func NewClient(p Policy, roots *x509.CertPool, timeout time.Duration, limit int6
 	return s.client
 }
 
-// bounded limits the bytes of responses.
+// bounded limits the size of responses.
 type bounded struct {
 	next  http.RoundTripper
 	limit int64
@@ -49,7 +49,8 @@ type boundedBody struct {
 	left int64
 }
 
-// Read fails instead of cutting a response short, which could make it another one.
+// Read returns an error instead of a truncated response, which could have another
+// meaning.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

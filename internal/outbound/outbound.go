@@ -1,5 +1,5 @@
-// Package outbound sends HTTP requests to URLs that users give. It refuses
-// addresses of the local network (SSRF protection).
+// Package outbound sends HTTP requests to URLs that users give. It refuses addresses
+// of the local network, as protection against server-side request forgery (SSRF).
 package outbound
 
 import (
@@ -17,28 +17,28 @@ import (
 
 const (
 	maxRedirects = 3
-	maxTime      = 10 * time.Second // of one file
-	maxTotal     = 30 * time.Second // of all files of one Fetcher
+	maxTime      = 10 * time.Second // time limit of a file
+	maxTotal     = 30 * time.Second // time limit of all files of a Fetcher
 )
 
-// ErrLocal is what a request comes to that would leave for the machine itself
-// or its own network.
+// ErrLocal is the error of a request to an address of the machine or its local
+// network.
 var ErrLocal = errors.New("the address belongs to a local network")
 
-// Fetcher gets files for one piece of work, which it gives half a minute of
-// waiting altogether. It is for one goroutine.
+// Fetcher fetches the files that one operation needs, with a time limit for all of
+// them together. It is not safe for concurrent use.
 type Fetcher struct {
 	client *http.Client
 	left   time.Duration
 }
 
-// New returns a fetcher. With local it goes to loopback and private addresses
-// as well.
+// New returns a Fetcher. If local is true, it also connects to loopback and private
+// addresses.
 func New(local bool) *Fetcher {
 	dial := &net.Dialer{Timeout: maxTime}
 	if !local {
-		// The address is looked at when it is dialled: a name that was harmless when
-		// someone asked for it may stand for something else by now.
+		// The address is checked when it is dialed, because the name may have been
+		// resolved to another address before (DNS rebinding).
 		dial.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || !Public(at.Addr()) {
@@ -50,7 +50,8 @@ func New(local bool) *Fetcher {
 	return &Fetcher{
 		left: maxTotal,
 		client: &http.Client{
-			// No proxy of the environment: it would be the one that is dialled.
+			// No proxy from the environment, because only its address would be
+			// checked.
 			Transport: &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true, TLSHandshakeTimeout: maxTime, MaxResponseHeaderBytes: 64 << 10},
 			CheckRedirect: func(r *http.Request, via []*http.Request) error {
 				if len(via) > maxRedirects {
@@ -62,18 +63,18 @@ func New(local bool) *Fetcher {
 	}
 }
 
-// Get fetches a file by http or https, of which it reads limit+1 bytes at
-// most. The errors are short, and name nothing that the caller did not know.
+// Get fetches a file with http or https and returns at most limit+1 bytes of it. The
+// errors are short, and contain nothing that the caller does not know.
 func (f *Fetcher) Get(ctx context.Context, address string, limit int) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the address is no URL")
+		return nil, errors.New("the address is not a valid URL")
 	}
 	if err := check(u); err != nil {
 		return nil, err
 	}
 	if f.left <= 0 {
-		return nil, errors.New("the time for files from other sites is over")
+		return nil, errors.New("the time limit for files from other sites was reached")
 	}
 	began := time.Now()
 	defer func() { f.left -= time.Since(began) }()
@@ -89,7 +90,7 @@ func (f *Fetcher) Get(ctx context.Context, address string, limit int) ([]byte, e
 func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, errors.New("the address is no URL")
+		return nil, errors.New("the address is not a valid URL")
 	}
 	answer, err := f.client.Do(request)
 	if err != nil {
@@ -97,7 +98,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int) ([]byte, error
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer is HTTP %d", answer.StatusCode)
+		return nil, fmt.Errorf("the server responded with HTTP %d", answer.StatusCode)
 	}
 	content, err := io.ReadAll(io.LimitReader(answer.Body, int64(limit)+1))
 	if err != nil {
@@ -108,13 +109,13 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, limit int) ([]byte, error
 
 func check(u *url.URL) error {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		return errors.New("the address is neither http:// nor https://")
+		return errors.New("the address must start with http:// or https://")
 	}
 	return nil
 }
 
-// Plain says what went wrong without the addresses that a network error has
-// in it.
+// Plain returns an error with a short description of err, without the addresses that
+// network errors contain.
 func Plain(err error) error {
 	var asked *url.Error
 	if errors.As(err, &asked) {
@@ -126,35 +127,36 @@ func Plain(err error) error {
 	case errors.Is(err, ErrLocal):
 		return ErrLocal
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("the site did not answer in time")
+		return errors.New("the server did not respond in time")
 	case errors.As(err, &name):
-		return errors.New("the name of the site is not known")
+		return errors.New("the host name could not be resolved")
 	case errors.As(err, &network):
-		return errors.New("the site cannot be reached")
+		return errors.New("the server cannot be reached")
 	}
 	return err
 }
 
-// closed are networks that are not for everyone and that netip does not know.
+// closed are networks that are not part of the public Internet and that netip does
+// not know.
 var closed = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"),   // behind a provider's translation
-	netip.MustParsePrefix("192.0.0.0/24"),    // protocols
+	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
 	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
-	netip.MustParsePrefix("198.18.0.0/15"),   // measurements
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
-	netip.MustParsePrefix("240.0.0.0/4"),     // kept back, and broadcast
-	netip.MustParsePrefix("2001::/32"),       // Teredo: an IPv4 address within
-	netip.MustParsePrefix("2002::/16"),       // 6to4: likewise
+	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
+	netip.MustParsePrefix("2001::/32"),       // Teredo: contains an IPv4 address
+	netip.MustParsePrefix("2002::/16"),       // 6to4: contains an IPv4 address
 	netip.MustParsePrefix("2001:db8::/32"),
 }
 
-// open6 are the only addresses of IPv6 that are assigned to the open Internet. Others
-// have an IPv4 address within (::/96, 64:ff9b::/96) or belong to a site (fec0::/10).
+// open6 are the IPv6 addresses that are assigned to the public Internet. Others
+// contain an IPv4 address (::/96, 64:ff9b::/96) or are site-local (fec0::/10).
 var open6 = netip.MustParsePrefix("2000::/3")
 
-// Public reports whether an address is one of the open Internet.
+// Public reports whether an address belongs to the public Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !open6.Contains(a) {

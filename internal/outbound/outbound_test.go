@@ -26,7 +26,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// site is a server of files; what it is asked for decides what it does.
+// site starts a server of files; the path determines its behavior.
 func site(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -55,12 +55,12 @@ func TestGet(t *testing.T) {
 		{s.URL + "/file", "0123456789", ""},
 		{s.URL + "/moved", "0123456789", ""},
 		{s.URL + "/round", "", "too many redirects"},
-		{s.URL + "/away", "", "neither http:// nor https://"},
+		{s.URL + "/away", "", "must start with http:// or https://"},
 		{s.URL + "/none", "", "HTTP 404"},
-		{"file:///etc/passwd", "", "neither http:// nor https://"},
-		{"http:///x", "", "neither http:// nor https://"},
+		{"file:///etc/passwd", "", "must start with http:// or https://"},
+		{"http:///x", "", "must start with http:// or https://"},
 		{"http://127.0.0.1:1/x", "", "cannot be reached"},
-		{"http://%zz", "", "no URL"},
+		{"http://%zz", "", "not a valid URL"},
 	} {
 		got, err := New(true).Get(t.Context(), tt.address, 100)
 		switch {
@@ -94,12 +94,12 @@ func TestGetTakesNotLong(t *testing.T) {
 	if _, err := f.Get(t.Context(), s.URL+"/slow", 100); err == nil || !strings.Contains(err.Error(), "in time") {
 		t.Errorf("a slow site: %v", err)
 	}
-	if _, err := f.Get(t.Context(), s.URL+"/file", 100); err == nil || !strings.Contains(err.Error(), "is over") {
-		t.Errorf("after the time is over: %v", err)
+	if _, err := f.Get(t.Context(), s.URL+"/file", 100); err == nil || !strings.Contains(err.Error(), "time limit") {
+		t.Errorf("after the time limit: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := New(true).Get(ctx, s.URL+"/slow", 100); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody waits any more: %v", err)
+		t.Errorf("a canceled request: %v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Policy says which addresses of the local network requests may reach.
+// Policy defines which addresses of the local network requests may reach.
 type Policy struct {
-	Local bool // all
+	Local bool // all addresses
 	// Allowed are names, addresses and networks that are allowed, each with an
 	// optional port: example.org, 10.1.2.3:8080, 10.0.0.0/8.
 	Allowed []string
@@ -50,8 +50,8 @@ func (p Policy) allowsAddress(at netip.AddrPort) bool {
 	})
 }
 
-// MayReach reports whether a URL can be reached as far as it shows: a name is
-// resolved, and its addresses are checked, when a request is sent.
+// MayReach reports whether a URL may be allowed, without resolving its name. When a
+// request is sent, the addresses of the name are checked.
 func (p Policy) MayReach(u *url.URL) bool {
 	port := u.Port()
 	if port == "" {
@@ -74,29 +74,29 @@ func loopback(port string) netip.AddrPort {
 }
 
 // Sender sends requests with a body to one receiver. It follows no redirects. It is
-// for one goroutine; Close ends its connections.
+// not safe for concurrent use; Close closes its connections.
 type Sender struct {
 	transport *http.Transport
 	client    *http.Client
 }
 
-// NewSender returns a sender. insecure skips the verification of certificates; time
-// bounds each request with its response.
+// NewSender returns a Sender. insecure skips the verification of certificates; time
+// limits each request with its response.
 func NewSender(p Policy, insecure bool, timeout time.Duration) *Sender {
 	transport := p.Transport(timeout)
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: insecure} // #nosec G402: the owner of the hook has chosen it
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: insecure} // #nosec G402: an option of the webhook
 	return &Sender{transport: transport, client: &http.Client{
 		Transport: transport, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Transport returns a transport whose connections lead to allowed addresses only.
-// The address is checked when it is dialled, so a name cannot stand for another one
-// by then. timeout bounds the connection and the TLS handshake.
+// Transport returns a transport that connects only to allowed addresses. The address
+// is checked when it is dialed, so that a name cannot be resolved to another address
+// afterwards. timeout limits the connection and the TLS handshake.
 func (p Policy) Transport(timeout time.Duration) *http.Transport {
 	return &http.Transport{
-		// No proxy of the environment: it would be the one that is dialled.
+		// No proxy from the environment, because only its address would be checked.
 		DialContext:            p.dialer(timeout),
 		TLSHandshakeTimeout:    timeout,
 		MaxResponseHeaderBytes: 64 << 10,
@@ -128,15 +128,15 @@ func (p Policy) dialer(timeout time.Duration) func(ctx context.Context, network,
 	}
 }
 
-// Response is the answer to a request. Body has limit bytes at most.
+// Response is the response to a request. Body has at most limit bytes.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Send sends a request and reads limit bytes of the response. The errors are short,
-// and name nothing that the caller did not know.
+// Send sends a request and reads at most limit bytes of the response. The errors are
+// short, and contain nothing that the caller does not know.
 func (s *Sender) Send(r *http.Request, limit int64) (*Response, error) {
 	if err := check(r.URL); err != nil {
 		return nil, err
@@ -153,5 +153,5 @@ func (s *Sender) Send(r *http.Request, limit int64) (*Response, error) {
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
